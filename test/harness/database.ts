@@ -78,13 +78,17 @@ export const fewConnections = 3
 /** How long a shop waits has tests of its own. In all others a machine that is busy makes nobody give up. */
 const patience = { poolWaitMs: 60_000, lockWaitMs: 60_000, statementMs: 70_000, silentMs: 80_000 }
 
+/** Another shop's way to a database, which waits as long. */
+export const openPatiently = ({ address }: Place, connections?: number): Database =>
+  address.startsWith('postgres') ? openPostgres(address, connections, patience) : openDatabase(address)
+
 /** A migrated database, for tests of one domain. */
 export async function openTestDatabase(
   engine: Engine,
   connections = fewConnections,
 ): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
   const place = await makePreparedPlace(engine, 'migrated')
-  const db = engine === 'postgres' ? openPostgres(place.address, connections, patience) : openDatabase(place.address)
+  const db = openPatiently(place, connections)
   await migrate(db, readMigrations())
   return {
     db,

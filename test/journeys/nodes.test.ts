@@ -143,7 +143,8 @@ describe.each([...enginesOf(import.meta.path)])('what nodes hear from the shop o
     )
     const startedAt = performance.now()
     const page = await waiting
-    expect(performance.now() - startedAt).toBeLessThan(1000)
+    // By one of the looks of five in a second, and not at the end of its wait.
+    expect(performance.now() - startedAt).toBeLessThan(5000)
     expect(page.proxies.map((each) => [each.id, each.port_type])).toEqual([[late?.id ?? 0, 'socks']])
   })
 

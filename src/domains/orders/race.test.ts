@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Engine, openTestDatabase } from '../../../test/harness/database.ts'
+import { type Engine, openPatiently, openTestDatabase } from '../../../test/harness/database.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import { addCustomer, buy, findingsOf, wire } from '../../../test/harness/wired.ts'
-import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
@@ -38,7 +37,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
   const more: Database[] = []
   beforeAll(async () => {
     opened = await openTestDatabase(engine, 12)
-    for (let extra = 1; extra < count; extra += 1) more.push(openDatabase(opened.place.address))
+    for (let extra = 1; extra < count; extra += 1) more.push(openPatiently(opened.place))
     shops = [opened.db, ...more].map((db) => wire(db))
   })
   afterAll(async () => {
