@@ -133,19 +133,26 @@ describe.each([...enginesOf(import.meta.path)])('what nodes hear from the shop o
     const [shown] = await buy(1)
     await node.catchUp()
     expect(node.held.proxies.has(shown?.id ?? 0)).toBe(true)
-    const waiting = node.page(20)
-    await service.untilPending(1)
-    await service.services.db.transact((tx) =>
-      tx.run(`UPDATE proxies SET changed_at = $2, port_type = 'socks' WHERE id = $1`, [
-        late?.id ?? 0,
-        service.clock.nowMs - 5000,
-      ]),
-    )
-    const startedAt = performance.now()
-    const page = await waiting
-    // By one of the looks of five in a second, and not at the end of its wait.
-    expect(performance.now() - startedAt).toBeLessThan(5000)
-    expect(page.proxies.map((each) => [each.id, each.port_type])).toEqual([[late?.id ?? 0, 'socks']])
+    const tookMs: number[] = []
+    // Each is heard, and within the second unless others have the machine just then.
+    while (tookMs.length < 5 && !tookMs.some((each) => each < 1000)) {
+      const portType = tookMs.length % 2 === 0 ? 'socks' : 'http'
+      const waiting = node.page(20)
+      await service.untilPending(1)
+      await service.services.db.transact((tx) =>
+        tx.run('UPDATE proxies SET changed_at = $2, port_type = $3 WHERE id = $1', [
+          late?.id ?? 0,
+          service.clock.nowMs - 5000 + tookMs.length,
+          portType,
+        ]),
+      )
+      const startedAt = performance.now()
+      const page = await waiting
+      tookMs.push(performance.now() - startedAt)
+      expect(page.proxies.map((each) => [each.id, each.port_type])).toEqual([[late?.id ?? 0, portType]])
+      node.hear(page)
+    }
+    expect(Math.min(...tookMs)).toBeLessThan(1000)
   })
 
   test('two changes of one moment are both heard', async () => {
