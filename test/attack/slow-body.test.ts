@@ -4,7 +4,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { startDripping } from '../harness/slow-body.ts'
 
 /** Whoever is let in may send the body as slowly as he likes: what he may do is what he may do once it has come. */
-describe.each([...enginesOf(import.meta.path)])('a body that drips, on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('a body that drips, on %s', (engine) => {
   let service: Service
   let posts: string[]
   beforeAll(async () => {

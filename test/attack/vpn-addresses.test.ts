@@ -6,7 +6,7 @@ import { findingsOf, report } from '../harness/vpn.ts'
 const dayMs = 86_400_000
 
 /** A block of 29 addresses: one customer who could take a few dozen for nothing would leave none for others. */
-describe.each([...enginesOf(import.meta.path)])('one customer and the addresses of the VPN, on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('one customer and the addresses of the VPN, on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_VPN_POOL: '10.66.0.0/27' })

@@ -50,7 +50,7 @@ const failing = (doing: Promise<unknown>): Promise<string> =>
     (error: unknown) => String(error),
   )
 
-describe.each([...enginesOf(import.meta.path)])('a shop on %s in which everything has happened', (engine) => {
+describe.each([...enginesOf('postgres')])('a shop on %s in which everything has happened', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-backup-'))
   const backup = join(folder, 'one')
   const clock = new HandClock()

@@ -14,7 +14,7 @@ const password = 'correct horse battery'
 /** A step of the second factor: within one, a code works once. */
 const stepMs = 30_000
 
-describe.each([...enginesOf(import.meta.path)])('an account in the console on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('an account in the console on %s', (engine) => {
   let smtp: SmtpServer
   let shop: Service
   let browser: Browser

@@ -7,7 +7,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
-describe.each([...enginesOf(import.meta.path)])('the console of an operator on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (engine) => {
   let shop: Service
   let browser: Browser
   let visitor: Visitor

@@ -46,7 +46,7 @@ const ofOperators = [
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 const mostBytes = 250_000
 
-describe.each([...enginesOf(import.meta.path)])('pages of the console on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('pages of the console on %s', (engine) => {
   let shop: Service
   let browser: Browser
   beforeAll(async () => {

@@ -6,7 +6,7 @@ import { openRoad, type Road } from '../harness/gateway.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { openVisitor, type Visitor } from './visitor.ts'
 
-describe.each([...enginesOf(import.meta.path)])('the console of a customer on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('the console of a customer on %s', (engine) => {
   let shop: Road
   let browser: Browser
   let visitor: Visitor

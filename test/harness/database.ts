@@ -1,6 +1,6 @@
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
@@ -15,16 +15,10 @@ export type Engine = 'sqlite' | 'postgres'
 export const engines: readonly Engine[] = ['sqlite', 'postgres']
 
 /**
- * For whole stories, whose statements have tests beside their stores: either engine has about half of them in a short
- * run, and both have all in a long one. A gateway's stories run once more on the portable engine, and there on the
- * other database.
+ * The databases of a journey, whose statements have their own tests beside the stores: the named one in `npm test`,
+ * both in `npm run test:long`.
  */
-export function enginesOf(story: string): readonly Engine[] {
-  if (isLong) return engines
-  const isPortable = process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable'
-  const isEven = Buffer.from(basename(story)).reduce((sum, byte) => sum + byte, 0) % 2 === 0
-  return [isEven === isPortable ? 'sqlite' : 'postgres']
-}
+export const enginesOf = (short: Engine): readonly Engine[] => (isLong ? engines : [short])
 
 /** An address of an empty database of one's own, and the folder that goes with it. */
 export type Place = { readonly address: string; readonly folder: string; remove(): Promise<void> }

@@ -5,7 +5,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, buy, credit } from '../harness/wired.ts'
 
-describe.each([...enginesOf(import.meta.path)])('account on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('account on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -34,7 +34,7 @@ describe.each([...enginesOf(import.meta.path)])('account on %s', (engine) => {
   })
 })
 
-describe.each([...enginesOf(import.meta.path)])('the books of a customer on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('the books of a customer on %s', (engine) => {
   let shop: ThingsShop
   beforeAll(async () => {
     shop = await openThingsShop(engine)

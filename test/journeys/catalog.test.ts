@@ -4,7 +4,7 @@ import { addStock, applyCatalogue, shipped, shippedWith } from '../harness/proxi
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...enginesOf(import.meta.path)])('a change of prices on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('a change of prices on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

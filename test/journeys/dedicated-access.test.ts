@@ -14,7 +14,7 @@ type Shown = BoughtProxy & {
   traffic: { rx_bytes: number; tx_bytes: number }
 }
 
-describe.each([...enginesOf(import.meta.path)])('entering a dedicated proxy on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (engine) => {
   let road: Road
   let origin: ReturnType<typeof startOrigin>
   let echo: ReturnType<typeof startEcho>

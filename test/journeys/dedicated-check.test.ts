@@ -5,7 +5,7 @@ import { addStock, applyCatalogue, kindIn, shippedWith } from '../harness/proxie
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...enginesOf(import.meta.path)])('over HTTP on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('over HTTP on %s', (engine) => {
   let road: Road
   /** What the tests have dated back, which `verify` rightly sees. */
   const movedByHand = new Set<string>()

@@ -7,7 +7,7 @@ const dayMs = 86_400_000
 const kopecksOf = (roubles: number): number => Math.round(roubles * 100)
 type Shown = { id: number; expires_at: string; date_end: string; price_rub: number }
 
-describe.each([...enginesOf(import.meta.path)])('prolonging on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -64,7 +64,7 @@ const faults: Record<string, Record<string, readonly unknown[]>> = {
   '/dedicated/check': { id: badBodyWhole },
 }
 
-describe.each([...enginesOf(import.meta.path)])('what dedicated operations refuse on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('what dedicated operations refuse on %s', (engine) => {
   let service: Service
   let id: number
   let owner: { token: string }

@@ -7,7 +7,7 @@ import { findingsOf } from '../harness/wired.ts'
 const dayMs = 86_400_000
 const wish = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
 
-describe.each([...enginesOf(import.meta.path)])('dedicated proxies on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

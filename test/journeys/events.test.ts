@@ -6,7 +6,7 @@ import { addCustomer, buy, findingsOf } from '../harness/wired.ts'
 
 const dayMs = 86_400_000
 
-describe.each([...enginesOf(import.meta.path)])('events on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('events on %s', (engine) => {
   let till: ThingsShop
   beforeAll(async () => {
     till = await openThingsShop(engine)

@@ -30,7 +30,7 @@ async function pull(
   )
 }
 
-describe.each([...enginesOf(import.meta.path)])('traffic that runs out, on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('traffic that runs out, on %s', (engine) => {
   const gb = isLong && engine === 'sqlite' ? 1 : 0.1
 
   test(`with ${gb} GB left and ${tunnels} tunnels pulling at once not a byte above it is carried, and more is carried at once when it is bought`, async () => {

@@ -7,7 +7,7 @@ import { untilTrue } from '../harness/turnpike.ts'
 /** How late a cut may come: the gateway looks four times a second. */
 const lateMs = 900
 
-describe.each([...enginesOf(import.meta.path)])('the end of a proxy on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => {
   let road: Road
   let echo: ReturnType<typeof startEcho>
   beforeAll(async () => {

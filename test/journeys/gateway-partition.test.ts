@@ -13,7 +13,7 @@ import { findingsOf } from '../harness/wired.ts'
 const awaySeconds = scaled(60)
 const leaseBytes = 2_000_000
 
-describe.each([...enginesOf(import.meta.path)])('a gateway whose shop on %s is gone', (engine) => {
+describe.each([...enginesOf('postgres')])('a gateway whose shop on %s is gone', (engine) => {
   test(`for ${awaySeconds} seconds carries on within its leases, and nothing is lost or doubled`, async () => {
     const port = freePort()
     const shop = await openStoppableShop(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: String(leaseBytes) })

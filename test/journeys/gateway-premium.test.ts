@@ -9,7 +9,7 @@ const generate = '/premium/proxies/generate'
 
 type Customer = { token: string; login: string; password: string; subuser: string }
 
-describe.each([...enginesOf(import.meta.path)])('premium proxies on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
   let road: Road
   let echo: ReturnType<typeof startEcho>
   let origin: ReturnType<typeof startOrigin>

@@ -94,7 +94,7 @@ async function cutAfter(client: WireClient, sinceMs: number): Promise<number> {
   return client.lastMs - sinceMs
 }
 
-describe.each([...enginesOf(import.meta.path)])('whoever may no longer pass, on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('whoever may no longer pass, on %s', (engine) => {
   let road: Road
   let origin: ByteOrigin
   let neighbour: Flow

@@ -25,7 +25,7 @@ describe('a moment is taken as exactly as it is written', () => {
   })
 })
 
-describe.each([...enginesOf(import.meta.path)])('who had an address on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
   const clock = new HandClock()

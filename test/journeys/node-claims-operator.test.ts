@@ -6,7 +6,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
-describe.each([...enginesOf(import.meta.path)])('the operator and what nodes claim, on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('the operator and what nodes claim, on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {

@@ -35,7 +35,7 @@ async function untilHeard({ services }: Service, name: string, sinceAt: number):
   if (!(await untilTrue(isHeard))) throw new Error(`${name} says nothing`)
 }
 
-describe.each([...enginesOf(import.meta.path)])('a gateway that dies on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('a gateway that dies on %s', (engine) => {
   test('interrupts what it carried, which goes on when it is back, or when another one takes its range over', async () => {
     const { shop, look, clock, passMs } = await openShop(engine)
     const { services } = shop

@@ -12,7 +12,7 @@ import { runCommand, runTurnpike } from '../harness/turnpike.ts'
 
 const version = '1.2.3'
 
-describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {
@@ -129,7 +129,7 @@ describe.each([...enginesOf(import.meta.path)])('the operator and the nodes on %
   })
 })
 
-describe.each([...enginesOf(import.meta.path)])('nodes of this machine on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_LOCAL_NODES: 'gateway,vpn' })

@@ -7,7 +7,7 @@ import { needWireguardTools, toolsWithinMs, wgPublicKey } from '../harness/wireg
 
 const pool = 'residential'
 
-describe.each([...enginesOf(import.meta.path)])('what nodes say to the shop on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -391,7 +391,7 @@ describe.each([...enginesOf(import.meta.path)])('what nodes say to the shop on %
   })
 })
 
-test.each([...enginesOf(import.meta.path)])(
+test.each([...enginesOf('sqlite')])(
   'a shop that stops lets waiting nodes go at once with 503, on %s',
   async (engine) => {
     const service = await startService(engine)

@@ -6,7 +6,7 @@ import { findingsOf, openBeside } from '../harness/vpn.ts'
 
 const overlapMs = 30_000
 
-describe.each([...enginesOf(import.meta.path)])('what nodes hear from the shop on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { enginesOf, makePlace, makePreparedPlace, type Place } from '../harness/database.ts'
 import { endStarted, launcher, runCommand, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
-describe.each([...enginesOf(import.meta.path)])("the operator's tool on %s", (engine) => {
+describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) => {
   let place: Place
   let env: Record<string, string>
   beforeAll(async () => {

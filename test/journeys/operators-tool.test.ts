@@ -7,7 +7,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...enginesOf(import.meta.path)])('operators by the tool on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('operators by the tool on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

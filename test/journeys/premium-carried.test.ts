@@ -3,7 +3,7 @@ import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
-describe.each([...enginesOf(import.meta.path)])('premium traffic in production on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (engine) => {
   let service: Service
   let token: string
   let exit: string

@@ -9,7 +9,7 @@ const pools = ['residential', 'residential_premium', 'datacenter', 'mobile']
 const stranger = 'sub_00000000000000000000000000'
 const noOrder = 'ord_00000000000000000000000000' as OrderId
 
-describe.each([...enginesOf(import.meta.path)])('premium traffic on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -7,7 +7,7 @@ import { applyCatalogue, buyProxies } from '../harness/proxies.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
-describe.each([...enginesOf(import.meta.path)])("the operator's hand on what was sold, on %s", (engine) => {
+describe.each([...enginesOf('postgres')])("the operator's hand on what was sold, on %s", (engine) => {
   let place: Place
   let env: Record<string, string>
   beforeAll(async () => {

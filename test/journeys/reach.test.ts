@@ -34,7 +34,7 @@ async function openProduction(engine: (typeof engines)[number], env: Record<stri
   }
 }
 
-describe.each([...enginesOf(import.meta.path)])('a production shop on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('a production shop on %s', (engine) => {
   let hidden: Awaited<ReturnType<typeof openProduction>>
   let reached: Awaited<ReturnType<typeof openProduction>>
   beforeAll(async () => {

@@ -17,7 +17,7 @@ import { endStarted, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
 
 const another = 'ab'.repeat(32)
 
-describe.each([...enginesOf(import.meta.path)])('the secret key on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
   let place: Place
   let key: string
   beforeEach(async () => {

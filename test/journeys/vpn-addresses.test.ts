@@ -10,7 +10,7 @@ const addressesOf = (service: Service) =>
 
 const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0
 
-describe.each([...enginesOf(import.meta.path)])('addresses of devices on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('addresses of devices on %s', (engine) => {
   let service: Service
   let small: Service
   beforeAll(async () => {
@@ -80,7 +80,7 @@ describe.each([...enginesOf(import.meta.path)])('addresses of devices on %s', (e
   })
 })
 
-describe.each([...enginesOf(import.meta.path)])('a small pool on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('a small pool on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_VPN_POOL: '10.9.0.0/29' })

@@ -84,7 +84,7 @@ const refund = (sub: Sub, nowMs: number): number => {
   return sum
 }
 
-describe.each([...enginesOf(import.meta.path)])('histories of VPN subscriptions on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -4,7 +4,7 @@ import { type Service, startService } from '../harness/service.ts'
 
 const html = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-describe.each([...enginesOf(import.meta.path)])('the secret link on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('the secret link on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_RATE_LINKS: '0' })
@@ -91,7 +91,7 @@ describe.each([...enginesOf(import.meta.path)])('the secret link on %s', (engine
   })
 })
 
-describe.each([...enginesOf(import.meta.path)])('the limit of the secret link on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('the limit of the secret link on %s', (engine) => {
   test('holds for each source, on its own, and says when to come again', async () => {
     const service = await startService(engine, {
       TURNPIKE_RATE_LINKS: '3',

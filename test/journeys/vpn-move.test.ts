@@ -7,7 +7,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { findingsOf, report } from '../harness/vpn.ts'
 
-describe.each([...enginesOf(import.meta.path)])('a VPN that moves on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('a VPN that moves on %s', (engine) => {
   let service: Service
   const nodes = new Map<string, Node>()
   beforeAll(async () => {

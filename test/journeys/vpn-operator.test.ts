@@ -3,7 +3,7 @@ import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 
-describe.each([...enginesOf(import.meta.path)])('the operator and the VPN on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('the operator and the VPN on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {

@@ -6,7 +6,7 @@ import { findingsOf, openBeside } from '../harness/vpn.ts'
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-describe.each([...enginesOf(import.meta.path)])('renewal by itself on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -14,7 +14,7 @@ import {
 const strangeUuid = '01a1dd1a-0b28-703c-aa0f-79ef0a539e32'
 const strangeDevice = `dev_${'0'.repeat(26)}`
 
-describe.each([...enginesOf(import.meta.path)])('vpn on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     await needWireguardTools()
@@ -528,7 +528,7 @@ describe.each([...enginesOf(import.meta.path)])('vpn on %s', (engine) => {
   })
 })
 
-describe.each([...enginesOf(import.meta.path)])('vpn in production on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('vpn in production on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_SANDBOX: 'off', TURNPIKE_VPN_HOST: 'vpn.example.net' })

@@ -22,7 +22,7 @@ const dayMs = 86_400_000
 const hourMs = 3_600_000
 const rich = 10n ** 9n
 
-describe.each([...enginesOf(import.meta.path)])('what time does to proxies on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engine) => {
   const here = sellInCountries(engine, (number) => `10.1.${number}.0/30`)
   afterEach(async () => {
     await here.floor.db.transact((tx) => tx.run('UPDATE proxies SET renew_period = NULL'))

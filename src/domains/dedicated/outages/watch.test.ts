@@ -13,7 +13,7 @@ const dayMs = 86_400_000
 const minuteMs = 60_000
 const prefix = '203.0.113.0/30'
 
-describe.each([...enginesOf(import.meta.path)])('outages of nodes on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('outages of nodes on %s', (engine) => {
   let town: Town
   beforeEach(async () => {
     town = await openTown(engine, prefix, ['gate-1', 'gate-2'])
