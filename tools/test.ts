@@ -1,44 +1,59 @@
 /**
- * The test command: every static check, then every test against both database engines, all of them even when one fails,
- * so that one run shows all faults. The last line is the verdict: `N passed, N failed`.
+ * The test command.
+ *
+ *     npm test -- [--slow] [PATH…]     npm run test:long -- [--slow] [PATH…]
+ *
+ * Runs the static checks beside the tests, and every test even when one fails. With a PATH it runs only the matching
+ * test files and no static check. `--slow` lists the ten slowest tests. The last line is `N passed, N failed`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { constants, tmpdir } from 'node:os'
+import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { prepareMachine } from '../test/harness/apt.ts'
-import { type Prepared } from '../test/harness/database.ts'
+import type { Prepared } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { prepareDatabases } from '../test/harness/prepared.ts'
-import { isOfGateways, isOfLongRuns } from './gateway-tests.ts'
-import { addTallies, findFailed, findNotRun, readTestReport, type Tally, toVerdict } from './verdict.ts'
+import { type Check, createPassedChecks } from './checks.ts'
+import { chooseFiles, type Part, toParts } from './parts.ts'
+import {
+  addTallies,
+  countLines,
+  findNotRun,
+  findSlowest,
+  readFailures,
+  readTestReport,
+  type Tally,
+  toVerdict,
+} from './verdict.ts'
 
-type Step = { readonly name: string; readonly command: readonly string[]; readonly env?: Record<string, string> }
-type Outcome = { readonly step: Step; readonly exitCode: number; readonly output: string; readonly tookMs: number }
-
+const startedAt = performance.now()
 const root = resolve(import.meta.dir, '..')
 const isLong = process.argv.includes('--long')
-const filters = process.argv.slice(2).filter((argument) => argument !== '--long')
+const showsSlowest = process.argv.includes('--slow')
+const filters = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 
-// Against what hangs. A machine of which others have the most for an hour takes four times as long as it should.
-const perTestMs = isLong ? 1_800_000 : 300_000
-const wholeRunMs = isLong ? 6 * 3_600_000 : 4_200_000
-const staticStepMs = 300_000
-const stepsAtOnce = 2
-/** Files run beside each other, each in a world of its own; many of them wait more than they compute. */
-const filesAtOnce = 3
+/** Limits against a hang; a starved machine takes several times as long as a quiet one. */
+const perTestMs = isLong ? 1_800_000 : 600_000
+const wholeRunMs = isLong ? 3 * 3_600_000 : 80 * 60_000
+const checkMs = 900_000
+const progressEveryMs = 15_000
+/** More files than processors: many tests wait for a socket, a process or a database server. */
+const filesAtOnce = Math.min(3, availableParallelism() + 1)
+const slowestCount = 10
 
-const staticSteps: readonly Step[] = [
-  { name: 'format', command: [installed('biome'), 'check', '--error-on-warnings', '.'] },
+const cache = join(root, 'node_modules/.cache/turnpike')
+const incremental = (name: string) => ['--incremental', '--tsBuildInfoFile', join(cache, `${name}.tsbuildinfo`)]
+const consoleBuild: Check = { name: 'console', command: [process.execPath, 'tools/console/run.ts'] }
+const staticChecks: readonly Check[] = [
+  { name: 'types', command: [installed('tsc'), '--noEmit', ...incremental('types')] },
+  { name: 'console types', command: [installed('tsc'), '--noEmit', '-p', 'src/console', ...incremental('console')] },
   { name: 'lint', command: [installed('oxlint'), '--deny-warnings', '--report-unused-disable-directives'] },
-  { name: 'types', command: [installed('tsc'), '--noEmit'] },
-  { name: 'types of the console', command: [installed('tsc'), '--noEmit', '-p', 'src/console'] },
-  // Built from the source as it is now, for the tests of pages.
-  { name: 'console', command: [process.execPath, 'tools/console/run.ts'] },
+  { name: 'format', command: [installed('biome'), 'check', '--error-on-warnings', '.'] },
   { name: 'tidy', command: [process.execPath, 'tools/tidy/run.ts'] },
   { name: 'unused', command: [installed('knip'), '--no-progress', '--no-config-hints'] },
 ]
 
-/** Removed however the run ends, short of `kill -9`. The database server looks after itself. */
+/** Removed however the run ends, except by `kill -9`. The database server ends with this process. */
 const reportFolder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
 process.on('exit', () => rmSync(reportFolder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -49,119 +64,171 @@ function installed(program: string): string {
   return join(root, 'node_modules', '.bin', program)
 }
 
-async function runStep(step: Step, limitMs: number): Promise<Outcome> {
-  const startedMs = performance.now()
-  const child = Bun.spawn([...step.command], {
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
+
+type Outcome = { readonly exitCode: number; readonly output: string; readonly tookMs: number }
+
+/** Runs a program to its end; `onText` receives its output as it comes. */
+async function runProgram(
+  command: readonly string[],
+  limitMs: number,
+  env: Record<string, string> = {},
+  onText: (text: string) => void = () => {},
+): Promise<Outcome> {
+  const programStartedAt = performance.now()
+  const child = Bun.spawn([...command], {
     cwd: root,
-    env: { ...process.env, ...step.env },
+    env: { ...process.env, ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
     timeout: limitMs,
     killSignal: 'SIGKILL',
   })
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  const tookMs = performance.now() - startedMs
-  const cut = child.signalCode === null ? '' : `\nended by ${child.signalCode} after ${Math.round(tookMs)} ms\n`
-  return { step, exitCode: child.exitCode ?? 1, output: out + err + cut, tookMs }
-}
-
-/** The heading of a step, and what it said if it failed: the names of tests first, for whoever reads only the top. */
-function report(name: string, failed: boolean, tookMs: number, output: string): void {
-  console.log(`${failed ? 'FAIL' : 'ok  '} ${name} (${(tookMs / 1000).toFixed(1)} s)`)
-  if (failed) console.log([...findFailed(output), output.trimEnd()].join('\n'))
-}
-
-async function runStaticSteps(): Promise<Tally> {
-  const waiting = [...staticSteps]
-  let tally: Tally = { passed: 0, failed: 0, skipped: 0 }
-  const work = async () => {
-    for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
-      const outcome = await runStep(step, staticStepMs)
-      const failed = outcome.exitCode !== 0
-      report(step.name, failed, outcome.tookMs, outcome.output)
-      tally = addTallies(tally, { passed: failed ? 0 : 1, failed: failed ? 1 : 0, skipped: 0 })
+  let output = ''
+  const collect = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder()
+    for await (const chunk of stream) {
+      const text = decoder.decode(chunk, { stream: true })
+      output += text
+      onText(text)
     }
   }
-  await Promise.all(Array.from({ length: stepsAtOnce }, work))
+  await Promise.all([collect(child.stdout), collect(child.stderr), child.exited])
+  const tookMs = performance.now() - programStartedAt
+  if (child.signalCode !== null) output += `\nended by ${child.signalCode} after ${seconds(tookMs)}\n`
+  return { exitCode: child.exitCode ?? 1, output, tookMs }
+}
+
+/** What is repeated at the end of the run. */
+const failures: string[] = []
+
+async function runCheck(check: Check): Promise<Tally> {
+  const { exitCode, output, tookMs } = await runProgram(check.command, checkMs)
+  console.log(`${exitCode === 0 ? 'ok  ' : 'FAIL'} ${check.name} (${seconds(tookMs)})`)
+  if (exitCode === 0) return { passed: 1, failed: 0, skipped: 0 }
+  console.log(output.trimEnd())
+  failures.push(`${check.name}: ${output.trim().split('\n')[0] ?? ''}`)
+  return { passed: 0, failed: 1, skipped: 0 }
+}
+
+/** One after the other, beside the tests. A check that passed on the same files and versions is not repeated. */
+async function runStaticChecks(): Promise<Tally> {
+  const passed = await createPassedChecks(root, join(cache, 'passed.json'))
+  let tally: Tally = { passed: 0, failed: 0, skipped: 0 }
+  for (const check of staticChecks) {
+    if (passed.has(check)) {
+      console.log(`ok   ${check.name} (passed before on the same files)`)
+      tally = addTallies(tally, { passed: 1, failed: 0, skipped: 0 })
+      continue
+    }
+    const outcome = await runCheck(check)
+    if (outcome.failed === 0) passed.add(check)
+    tally = addTallies(tally, outcome)
+  }
   return tally
 }
 
-function gatewayFiles(): string[] {
-  const isWanted = (file: string) => filters.length === 0 || filters.some((filter) => file.includes(filter))
-  const files = [...new Bun.Glob('test/**/*.test.ts').scanSync({ cwd: root })]
-  return files.filter((file) => isOfGateways(file) && (isLong || !isOfLongRuns(file)) && isWanted(file)).toSorted()
-}
+type Server = { readonly url: string; readonly prepared: Prepared }
+type Timed = { readonly name: string; readonly tookMs: number }
 
-type Server = Pick<Postgres, 'url'> & { readonly prepared: Prepared }
+const reports: string[] = []
 
-async function runTests({ url }: Postgres): Promise<Tally> {
-  const server = { url, prepared: await prepareDatabases(url, reportFolder) }
-  const all = await runFiles(server, 'tests', 'linux', filters)
-  const again = gatewayFiles()
-  return again.length === 0 ? all : addTallies(all, await runFiles(server, 'portable engine', 'portable', again))
-}
-
-async function runFiles(
-  server: Server,
-  name: string,
-  gatewayEngine: 'linux' | 'portable',
-  files: readonly string[],
-): Promise<Tally> {
-  const reportFile = join(reportFolder, `${gatewayEngine}.xml`)
-  // How long each file took once, so that the longest begin first; `TURNPIKE_TEST_TIMINGS=1` writes it anew.
-  const timings = [
+async function runPart(server: Server, part: Part): Promise<Tally> {
+  const reportFile = join(reportFolder, `${reports.length}-${part.engine}.xml`)
+  const flags = [
+    // Durations of an earlier run, so that the longest files begin first; `TURNPIKE_TEST_TIMINGS=1` writes them.
     `--timings=${join(root, 'tools/timings.json')}`,
     ...(process.env['TURNPIKE_TEST_TIMINGS'] ? ['--update-timings'] : []),
+    '--no-orphans',
+    `--parallel=${filesAtOnce}`,
+    `--timeout=${perTestMs}`,
+    '--reporter=junit',
+    `--reporter-outfile=${reportFile}`,
   ]
-  const flags = [...timings, '--no-orphans', '--only-failures', `--parallel=${filesAtOnce}`, `--timeout=${perTestMs}`]
-  const reporter = ['--reporter=junit', `--reporter-outfile=${reportFile}`]
-  const step: Step = {
-    name,
-    command: [process.execPath, '--no-env-file', 'test', ...flags, ...reporter, ...files],
-    env: {
-      TURNPIKE_TEST_POSTGRES_URL: server.url,
-      TURNPIKE_TEST_PREPARED: JSON.stringify(server.prepared),
-      TURNPIKE_TEST_LONG: isLong ? '1' : '',
-      TURNPIKE_TEST_GATEWAY_ENGINE: gatewayEngine,
-      // Every file is a world of its own, and most are over before what was compiled twice has paid for it.
-      BUN_JSC_useDFGJIT: '0',
-    },
+  const env = {
+    TURNPIKE_TEST_POSTGRES_URL: server.url,
+    TURNPIKE_TEST_PREPARED: JSON.stringify(server.prepared),
+    TURNPIKE_TEST_LONG: isLong ? '1' : '',
+    TURNPIKE_TEST_GATEWAY_ENGINE: part.engine,
+    // Files are isolated and short: most end before optimised code has paid for its compilation.
+    BUN_JSC_useDFGJIT: '0',
   }
-  const outcome = await runStep(step, wholeRunMs)
+  const counted = { passed: 0, failed: 0, files: new Set<string>() }
+  const progress = setInterval(() => {
+    const spent = `${((performance.now() - startedAt) / 1000).toFixed(0)} s`
+    const done = `${counted.files.size} of ${part.files.length} files begun`
+    console.log(`...  ${part.name}: ${done}, ${counted.passed} passed, ${counted.failed} failed, ${spent}`)
+  }, progressEveryMs)
+  const command = [process.execPath, '--no-env-file', 'test', ...flags, ...part.files.map((file) => `./${file}`)]
+  const outcome = await runProgram(command, wholeRunMs, env, (text) => countLines(text, counted))
+  clearInterval(progress)
   const file = Bun.file(reportFile)
-  const tally = readTestReport((await file.exists()) ? await file.text() : '', outcome.output, outcome.exitCode)
-  report(`${name}: ${toVerdict(tally)}`, tally.failed > 0, outcome.tookMs, outcome.output)
+  const xml = (await file.exists()) ? await file.text() : ''
+  reports.push(xml)
+  const tally = readTestReport(xml, outcome.output, outcome.exitCode)
+  console.log(`${tally.failed > 0 ? 'FAIL' : 'ok  '} ${part.name}: ${toVerdict(tally)} (${seconds(outcome.tookMs)})`)
+  if (tally.failed > 0) {
+    // Passing tests are left out: what remains are failures with their source lines.
+    const failing = outcome.output.split('\n').filter((line) => !/^\((?:pass|skip)\)/.test(line))
+    console.log(failing.join('\n').trimEnd())
+    const known = readFailures(xml)
+    failures.push(...known)
+    if (known.length === 0) failures.push(`${part.name}: ${outcome.output.trim().split('\n').at(-1) ?? 'no output'}`)
+  }
   for (const reason of findNotRun(outcome.output)) console.log(reason)
   return tally
 }
 
-async function runTestsWithPostgres(): Promise<Tally> {
-  const startedMs = performance.now()
-  let postgres: Postgres
-  try {
-    postgres = await startPostgres()
-  } catch (error) {
-    report('postgres', true, performance.now() - startedMs, error instanceof Error ? error.message : String(error))
-    return { passed: 0, failed: 1, skipped: 0 }
-  }
-  try {
-    return await runTests(postgres)
-  } finally {
-    await postgres.stop()
-  }
+/** Installs missing programs, builds the console for browser tests, starts PostgreSQL and makes databases to copy. */
+async function prepare(): Promise<{ server: Server; postgres: Postgres; tally: Tally }> {
+  const preparing = performance.now()
+  const [tally, missing, postgres] = await Promise.all([runCheck(consoleBuild), prepareMachine(), startPostgres()])
+  if (missing !== undefined) console.log(`note ${missing}`)
+  const prepared = await prepareDatabases(postgres.url, reportFolder)
+  console.log(`ok   preparation (${seconds(performance.now() - preparing)})`)
+  return { server: { url: postgres.url, prepared }, postgres, tally }
 }
 
-const checks = await runStaticSteps()
-// Files that run beside each other must not install things beside each other.
-const lacking = await prepareMachine()
-if (lacking !== undefined) console.log(`note ${lacking}`)
-const tests = await runTestsWithPostgres()
+async function runTests(parts: readonly Part[], times: Timed[]): Promise<Tally> {
+  let prepared: Awaited<ReturnType<typeof prepare>>
+  try {
+    prepared = await prepare()
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    console.log(`FAIL preparation\n${message}`)
+    failures.push(`preparation: ${message.split('\n')[0] ?? ''}`)
+    return { passed: 0, failed: 1, skipped: 0 }
+  }
+  let { tally } = prepared
+  try {
+    for (const part of parts) {
+      const partStartedAt = performance.now()
+      tally = addTallies(tally, await runPart(prepared.server, part))
+      times.push({ name: part.name, tookMs: performance.now() - partStartedAt })
+    }
+  } finally {
+    await prepared.postgres.stop()
+  }
+  return tally
+}
+
+const files = chooseFiles([...new Bun.Glob('{src,test,tools}/**/*.test.ts').scanSync({ cwd: root })], filters, isLong)
+const parts = toParts(files, isLong)
+console.log(`${isLong ? 'long run' : 'run'} of ${files.length} test files, ${filesAtOnce} at a time`)
+if (files.length === 0) failures.push(`no test file matches ${filters.join(', ')}`)
+
+const times: Timed[] = []
+const [checks, tests] = await Promise.all([
+  filters.length === 0 ? runStaticChecks() : { passed: 0, failed: 0, skipped: 0 },
+  files.length === 0 ? { passed: 0, failed: 1, skipped: 0 } : runTests(parts, times),
+])
 const all = addTallies(checks, tests)
-if (!isLong)
-  console.log(
-    'note whole stories ran on one database each, some on one engine, and most commands within the test: ' +
-      'npm run test:long runs them on both, and commands as processes',
-  )
+
+if (showsSlowest) for (const line of findSlowest(reports, slowestCount)) console.log(line)
+if (isLong) for (const { name, tookMs } of times) console.log(`time ${name}: ${seconds(tookMs)}`)
+console.log(`time in all: ${seconds(performance.now() - startedAt)}`)
+if (!isLong) console.log('note long forms, other databases and the portable engine in full: npm run test:long')
+for (const failure of failures) console.log(`failed: ${failure}`)
 console.log(toVerdict(all))
 process.exit(all.failed > 0 ? 1 : 0)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { addTallies, findFailed, findNotRun, readTestReport, toVerdict } from './verdict.ts'
+import { addTallies, countLines, findNotRun, findSlowest, readFailures, readTestReport, toVerdict } from './verdict.ts'
 
 const reportOf = (tests: number, failures: number, skipped: number) =>
   `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="${skipped}" time="1">\n</testsuites>\n`
@@ -33,10 +33,25 @@ describe('the verdict of a test run', () => {
     expect(findNotRun('all is well\n')).toEqual([])
   })
 
-  test('names the tests that failed, by file, each once', () => {
-    const output =
-      'a.test.ts:\n(pass) one\nb/c.test.ts:\nerror: no\n(fail) two > three [1.00ms]\n\n(fail) two > three [1.00ms]\n'
-    expect(findFailed(output)).toEqual(['failed: b/c.test.ts: two > three [1.00ms]'])
-    expect(findFailed('all is well\n')).toEqual([])
+  test('failures are listed with file, line, title and the first line of the message', () => {
+    const xml = `<testsuites tests="3"><testsuite name="a">
+      <testcase name="one &amp; two" classname="grp" time="0.3" file="a.test.ts" line="2" assertions="1">
+        <failure type="AssertionError" message="expect(received).toBe(expected)&#10;&#10;x">Error: no&#10; at a.test.ts:7:3</failure>
+      </testcase>
+      <testcase name="ok" classname="" time="1.5" file="a.test.ts" line="9" assertions="1" />
+      <testcase name="(unnamed)" classname="" time="0" file="b.test.ts" assertions="0">
+        <failure type="Error">Error: setup failed</failure>
+      </testcase></testsuite></testsuites>`
+    expect(readFailures(xml)).toEqual([
+      'a.test.ts:7 grp > one & two: expect(received).toBe(expected)',
+      'b.test.ts: (unnamed): Error: setup failed',
+    ])
+    expect(findSlowest([xml], 2)).toEqual(['slow 1.5 s a.test.ts ok', 'slow 0.3 s a.test.ts grp > one & two'])
+  })
+
+  test('a progress line counts passed and failed tests and files', () => {
+    const counted = { passed: 0, failed: 0, files: new Set<string>() }
+    countLines('a.test.ts:\n(pass) one\n(fail) two\n\na.test.ts:\n(pass) three\n', counted)
+    expect({ ...counted, files: counted.files.size }).toEqual({ passed: 2, failed: 1, files: 1 })
   })
 })

@@ -32,14 +32,45 @@ export const findNotRun = (output: string): string[] => [
   ...new Set([...output.matchAll(/^not run here: .+$/gm)].map(([line]) => line)),
 ]
 
-/** The tests that failed, by file, as the runner names them. */
-export function findFailed(output: string): string[] {
-  let file = ''
-  const found: string[] = []
-  for (const line of output.split('\n')) {
-    file = /^(\S+\.test\.tsx?):$/.exec(line)?.[1] ?? file
-    const name = /^\(fail\) (.+)$/.exec(line)?.[1]
-    if (name !== undefined) found.push(`failed: ${file}: ${name}`)
+/** Adds what a piece of the runner's output says to the counts of a progress line. */
+export function countLines(text: string, counted: { passed: number; failed: number; files: Set<string> }): void {
+  for (const line of text.split('\n')) {
+    if (line.startsWith('(pass)')) counted.passed += 1
+    else if (line.startsWith('(fail)')) counted.failed += 1
+    else if (/^\S+\.test\.ts:$/.test(line)) counted.files.add(line)
   }
-  return [...new Set(found)]
 }
+
+type Case = { readonly file: string; readonly line: string; readonly title: string; readonly seconds: number }
+const entities: Readonly<Record<string, string>> = { quot: '"', apos: "'", lt: '<', gt: '>', amp: '&' }
+
+function decode(text: string): string {
+  return text.replaceAll(/&(?:#(\d+)|(\w+));/g, (whole, code: string | undefined, name: string | undefined) =>
+    code === undefined ? (entities[name ?? ''] ?? whole) : String.fromCodePoint(Number(code)),
+  )
+}
+
+function readCase(tag: string): Case {
+  const attribute = (name: string) => decode(new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1] ?? '')
+  const title = [attribute('classname'), attribute('name')].filter(Boolean).join(' > ')
+  return { file: attribute('file'), line: attribute('line'), title, seconds: Number(attribute('time')) }
+}
+
+/** Each failed test of a JUnit report in one line: file, line, title and the first line of its message. */
+export const readFailures = (xml: string): string[] =>
+  [...xml.matchAll(/(<testcase\b[^>]*[^/])>\s*<failure\b([^>]*)>([^<]*)/g)].map(
+    ([, tag = '', failure = '', body = '']) => {
+      const { file, line, title } = readCase(tag)
+      const at = new RegExp(`${RegExp.escape(file)}:\\d+`).exec(decode(body))?.[0] ?? `${file}:${line}`
+      const message = decode(/\bmessage="([^"]+)"/.exec(failure)?.[1] ?? body)
+      return `${at} ${title}: ${message.split('\n')[0] ?? ''}`
+    },
+  )
+
+/** The slowest tests of all reports, longest first. */
+export const findSlowest = (reports: readonly string[], count: number): string[] =>
+  reports
+    .flatMap((xml) => [...xml.matchAll(/<testcase\b[^>]*>/g)].map(([tag]) => readCase(tag)))
+    .toSorted((a, b) => b.seconds - a.seconds)
+    .slice(0, count)
+    .map(({ file, title, seconds }) => `slow ${seconds.toFixed(1)} s ${file} ${title}`)

@@ -1,3 +1,4 @@
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createVault } from '../../src/adapters/vault.ts'
 import { migrate } from '../../src/db/migrate.ts'
@@ -18,23 +19,29 @@ const steps: Readonly<Record<Beginning, (services: Services) => Promise<void>>> 
   carried: carryAll,
 }
 
-/** Makes the databases that tests copy theirs from: each has what those before it have. */
+/** Makes the databases that tests copy theirs from. Each begins as a copy of the one before it. */
 export async function prepareDatabases(serverUrl: string, folder: string): Promise<Prepared> {
-  const make = async (address: (beginning: Beginning) => Promise<string>): Promise<Record<Beginning, string>> => {
+  const make = async (
+    create: (beginning: Beginning, copyOf: string | undefined) => Promise<string>,
+  ): Promise<Record<Beginning, string>> => {
     const made: Record<Beginning, string> = { migrated: '', stocked: '', carried: '' }
+    let last: string | undefined
     for (const beginning of Object.keys(steps) as Beginning[]) {
-      made[beginning] = await address(beginning)
-      for (const step of Object.keys(steps) as Beginning[]) {
-        await takeStep(made[beginning], step)
-        if (step === beginning) break
-      }
+      last = await create(beginning, last)
+      await takeStep(last, beginning)
+      made[beginning] = last
     }
     return made
   }
-  return {
-    sqlite: await make(async (beginning) => join(folder, `${beginning}.db`)),
-    postgres: await make(async () => (await createDatabase(serverUrl)).url),
-  }
+  const [sqlite, postgres] = await Promise.all([
+    make(async (beginning, copyOf) => {
+      const path = join(folder, `${beginning}.db`)
+      if (copyOf !== undefined) copyFileSync(copyOf, path)
+      return path
+    }),
+    make(async (_, copyOf) => (await createDatabase(serverUrl, copyOf)).url),
+  ])
+  return { sqlite, postgres }
 }
 
 async function takeStep(address: string, step: Beginning): Promise<void> {

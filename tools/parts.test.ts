@@ -1,0 +1,34 @@
+import { expect, test } from 'bun:test'
+import { resolve } from 'node:path'
+import { chooseFiles, toParts } from './parts.ts'
+
+const all = [
+  'src/a/b.test.ts',
+  'test/attack/gateway-socks.test.ts',
+  'test/browser/docs.long.test.ts',
+  'test/durability/gateway-kill.test.ts',
+  'test/vpn-node/life.test.ts',
+]
+
+test('npm test leaves out *.long.test.ts unless its path is given in full', () => {
+  expect(chooseFiles(all, [], false)).toEqual(all.filter((file) => !file.includes('.long.')))
+  expect(chooseFiles(all, [], true)).toEqual(all)
+  expect(chooseFiles(all, ['browser'], false)).toEqual([])
+  expect(chooseFiles(all, ['./test/browser/docs.long.test.ts'], false)).toEqual(['test/browser/docs.long.test.ts'])
+  expect(chooseFiles(all, ['gateway'], false)).toHaveLength(2)
+})
+
+test('every test file of the project runs exactly once on the Linux engine, in a short and in a long run', () => {
+  const files = [...new Bun.Glob('{src,test,tools}/**/*.test.ts').scanSync({ cwd: resolve(import.meta.dir, '..') })]
+  for (const isLong of [false, true]) {
+    const chosen = chooseFiles(files, [], isLong)
+    const linux = toParts(chosen, isLong).filter(({ engine }) => engine === 'linux')
+    expect(linux.flatMap((part) => part.files).toSorted()).toEqual(chosen.toSorted())
+  }
+})
+
+test('the portable engine re-runs attacks in a short run and every gateway test in a long one', () => {
+  const again = (isLong: boolean) => toParts(all, isLong).find(({ engine }) => engine === 'portable')?.files
+  expect(again(false)).toEqual(['test/attack/gateway-socks.test.ts'])
+  expect(again(true)).toEqual(['test/attack/gateway-socks.test.ts', 'test/durability/gateway-kill.test.ts'])
+})

@@ -1,0 +1,41 @@
+import { isOfGateways, isQuickOnPortable } from './gateway-tests.ts'
+
+/** Test files that run together, on one engine of the gateway. */
+export type Part = { readonly name: string; readonly engine: 'linux' | 'portable'; readonly files: readonly string[] }
+
+const isOfLongRun = (file: string): boolean => file.endsWith('.long.test.ts')
+
+/** Files whose path contains a filter; `*.long.test.ts` only in a long run, or when a filter names one exactly. */
+export const chooseFiles = (all: readonly string[], filters: readonly string[], isLong: boolean): string[] =>
+  all
+    .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter.replace(/^\.\//, ''))))
+    .filter((file) => isLong || !isOfLongRun(file) || filters.some((filter) => filter.endsWith(file)))
+    .toSorted()
+
+/** A long run goes folder by folder, so that each has a time of its own. */
+const longParts: readonly { readonly name: string; readonly folders: readonly string[] }[] = [
+  { name: 'sources and tools', folders: ['src/', 'tools/'] },
+  { name: 'journeys', folders: ['test/journeys/'] },
+  { name: 'attacks', folders: ['test/attack/'] },
+  { name: 'browser', folders: ['test/browser/'] },
+  { name: 'durability', folders: ['test/durability/'] },
+  { name: 'backup and verify', folders: ['test/backup/', 'test/verify/'] },
+  { name: 'storm', folders: ['test/storm/'] },
+]
+
+/** Every chosen file is in one part of the Linux engine; gateway tests are in the portable engine's part too. */
+export function toParts(files: readonly string[], isLong: boolean): Part[] {
+  const isIn = (folders: readonly string[]) => (file: string) => folders.some((folder) => file.startsWith(folder))
+  const named = longParts.flatMap(({ folders }) => folders)
+  const linux = isLong
+    ? [
+        ...longParts.map(({ name, folders }) => ({ name, files: files.filter(isIn(folders)) })),
+        { name: 'other tests', files: files.filter((file) => !isIn(named)(file)) },
+      ]
+    : [{ name: 'tests', files }]
+  const again = files.filter((file) => isOfGateways(file) && (isLong || isQuickOnPortable(file)))
+  return [
+    ...linux.map((part) => ({ ...part, engine: 'linux' as const })),
+    { name: 'portable engine', engine: 'portable' as const, files: again },
+  ].filter((part) => part.files.length > 0)
+}
