@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
+import { HandTime } from '../../../../test/harness/hand-time.ts'
 import { Allowance } from '../count/allowance.ts'
+import { SpeedLimit } from '../count/speed-limit.ts'
 import type { Passage } from './passage.ts'
 import { Pipe } from './pipe.ts'
 import type { Side } from './side.ts'
@@ -11,8 +13,10 @@ class FakeSide {
   heldBytes = 0
   isPaused = false
   room = Number.POSITIVE_INFINITY
+  onWrite: () => void = () => {}
 
   write(bytes: Uint8Array): boolean {
+    this.onWrite()
     this.text += Buffer.from(bytes).toString('latin1')
     this.heldBytes = Math.max(0, this.text.length - this.room)
     return this.heldBytes === 0
@@ -27,12 +31,13 @@ class FakeSide {
   }
 }
 
-function openPipe(owner: { wantsMore?: () => boolean } = {}) {
+function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit) {
   const [client, origin] = [new FakeSide(), new FakeSide()]
   const allowance = new Allowance(
     { kind: 'subuser', id: 'sub', pool: 'pool' },
     () => {},
     () => 0,
+    speed,
   )
   const passage = {
     origin: origin as unknown as Side,
@@ -170,5 +175,33 @@ describe('a pipe', () => {
     other.carry(bytesOf('bbbb'))
     for (let lease = 0; lease < 4; lease += 1) allow(2)
     expect(origin.text).toBe('aabbaabb')
+  })
+
+  test('three pipes under one speed limit pass every byte, however long each write takes', () => {
+    const lengths = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 12 })
+    const writesMs = fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 20 })
+    fc.assert(
+      fc.property(lengths, writesMs, fc.integer({ min: 1000, max: 20_000 }), (all, slownessMs, rate) => {
+        const time = new HandTime()
+        const { pipe, passage, origin, client, allow } = openPipe(
+          {},
+          new SpeedLimit(() => rate, time.clock, time.after),
+        )
+        const other = () => new Pipe('up', client as unknown as Side, passage, () => 7, { onExhausted() {} })
+        const pipes = [pipe, other(), other()]
+        const fromMs = time.clock()
+        let writes = 0
+        origin.onWrite = () => time.spend(slownessMs[writes++ % slownessMs.length] ?? 0)
+        const bytes = all.reduce((sum, each) => sum + each, 0)
+        allow(bytes)
+        for (const [index, length] of all.entries()) pipes[index % 3]?.carry(bytesOf('x'.repeat(length)))
+        // Each step of 25 ms lets at least 25 bytes through, so as many steps as bytes are plenty.
+        for (let step = 0; step < bytes; step += 1) time.pass(25)
+        expect(origin.text).toHaveLength(bytes)
+        expect(bytes).toBeLessThanOrEqual((rate * (time.clock() - fromMs + 25)) / 1000)
+        expect(time.timers).toBe(0)
+      }),
+      { numRuns: 200 },
+    )
   })
 })

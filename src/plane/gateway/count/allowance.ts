@@ -162,9 +162,12 @@ export class Allowance {
     return () => void this.waiting.delete(wake)
   }
 
-  /** Whoever is held up by nothing but the speed is called when that has changed. */
+  /**
+   * Sets the speed limit's timer for waiters that the lease covers. `left` does not matter: a new step may have begun
+   * since the waiter found nothing, and without a timer that waiter would never be woken.
+   */
   private wakeInTime(): void {
-    if (this.waiting.size > 0 && this.hasSome && this.left === 0) this.speed?.whenMore(this.onMore)
+    if (this.waiting.size > 0 && this.hasSome) this.speed?.whenMore(this.onMore)
   }
 
   private readonly onMore = (): void => this.wake()

@@ -1,31 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { HandTime } from '../../../../test/harness/hand-time.ts'
 import { Allowance } from './allowance.ts'
 import { SpeedLimit } from './speed-limit.ts'
 
-/** Time that is moved by hand, and what waits for it. */
-function openTime() {
-  const planned: { at: number; act: () => void }[] = []
-  let nowMs = 1_000_000
-  return {
-    clock: () => nowMs,
-    after: (ms: number, act: () => void) => {
-      planned.push({ at: nowMs + ms, act })
-      return () => {}
-    },
-    pass(ms: number): void {
-      nowMs += ms
-      for (const { act } of planned.splice(0).filter((each) => each.at <= nowMs || void planned.push(each))) act()
-    },
-    setBack: (ms: number) => void (nowMs -= ms),
-    get planned() {
-      return planned.length
-    },
-  }
-}
-
 const openLimit = (bytesPerSecond: number) => {
-  const time = openTime()
+  const time = new HandTime()
   let rate = bytesPerSecond
   const limit = new SpeedLimit(() => rate, time.clock, time.after)
   return { time, limit, setRate: (next: number) => void (rate = next) }
@@ -69,6 +49,47 @@ describe('a speed limit', () => {
     expect(passed).toBeWithin(9_900_000, 10_100_000)
   })
 
+  test('a sender that looks at least every 225 ms passes the whole rate, less one step of 25 ms', () => {
+    const pauses = fc.array(fc.integer({ min: 1, max: 225 }), { minLength: 50, maxLength: 200 })
+    fc.assert(
+      fc.property(pauses, fc.integer({ min: 1000, max: 1e8 }), (all, rate) => {
+        const { time, limit } = openLimit(rate)
+        const fromMs = time.clock()
+        let passed = 0
+        for (const ms of all) {
+          time.pass(ms)
+          const { left } = limit
+          limit.spend(left)
+          passed += left
+        }
+        expect(passed).toBeGreaterThanOrEqual((rate * (time.clock() - fromMs - 25)) / 1000 - 1)
+      }),
+    )
+  })
+
+  test('a changed rate counts from the next step of 25 ms, and keeps at most 250 ms of the new rate', () => {
+    const { time, limit, setRate } = openLimit(1_000_000)
+    time.pass(60_000)
+    expect(limit.left).toBe(250_000)
+    setRate(100_000)
+    time.pass(25)
+    expect(limit.left).toBe(25_000)
+    limit.spend(25_000)
+    setRate(3_000_000)
+    time.pass(25)
+    expect(limit.left).toBe(75_000)
+  })
+
+  test('a clock set back by an hour delays the next wake-up by 25 ms at most', () => {
+    const { time, limit } = openLimit(1_000_000)
+    limit.spend(limit.left)
+    time.setBack(3_600_000)
+    let wakes = 0
+    limit.whenMore(() => void (wakes += 1))
+    time.pass(25)
+    expect(wakes).toBe(1)
+  })
+
   test('who rested makes up for a quarter of a second, and no more', () => {
     const { time, limit } = openLimit(1_000_000)
     time.pass(60_000)
@@ -92,7 +113,7 @@ describe('a speed limit', () => {
     setRate(Number.POSITIVE_INFINITY)
     expect(limit.left).toBe(Number.POSITIVE_INFINITY)
     time.pass(30)
-    expect({ heard, planned: time.planned }).toEqual({ heard: 1, planned: 0 })
+    expect({ heard, timers: time.timers }).toEqual({ heard: 1, timers: 0 })
   })
 })
 
@@ -136,6 +157,34 @@ describe('an allowance with a speed limit', () => {
     expect(order).toEqual(['first', 'second'])
     for (const each of forget) each()
     time.pass(25)
-    expect({ order, planned: time.planned }).toEqual({ order: ['first', 'second'], planned: 0 })
+    expect({ order, timers: time.timers }).toEqual({ order: ['first', 'second'], timers: 0 })
+  })
+
+  test('a sender that begins to wait after the next step of 25 ms has begun is woken', () => {
+    const { time, one } = open(100_000)
+    one.take(100_000)
+    // The write between take() and onChange() was slow.
+    time.spend(25)
+    let wakes = 0
+    one.onChange(() => void (wakes += 1))
+    time.pass(25)
+    expect(wakes).toBe(1)
+  })
+
+  test('a sender that found nothing left when it was woken is woken again, though a step begins meanwhile', () => {
+    const { time, one } = open(100_000)
+    one.take(100_000)
+    const forgetFirst = one.onChange(() => {
+      forgetFirst()
+      one.take(100_000)
+    })
+    const lefts: number[] = []
+    one.onChange(() => {
+      lefts.push(one.left)
+      time.spend(25)
+    })
+    time.pass(25)
+    time.pass(25)
+    expect(lefts).toEqual([0, 5000])
   })
 })

@@ -39,10 +39,11 @@ export class SpeedLimit {
     if (this.bytesPerSecond() !== Number.POSITIVE_INFINITY) this.saved -= bytes
   }
 
-  /** Calls once, when there may be more. */
+  /** Calls `wake` once, at the next step: within 25 ms, also when the clock was set back. */
   whenMore(wake: () => void): void {
     this.waiting.add(wake)
-    this.cancel ??= this.after(Math.max(1, this.filledAt + stepMs - this.clock()), () => this.wakeAll())
+    const dueInMs = this.filledAt + stepMs - this.clock()
+    this.cancel ??= this.after(Math.min(stepMs, Math.max(1, dueInMs)), () => this.wakeAll())
   }
 
   private fill(rate: number): void {
