@@ -67,15 +67,15 @@ describe('a speed limit', () => {
     )
   })
 
-  test('a changed rate counts from the next step of 25 ms, and keeps at most 250 ms of the new rate', () => {
+  test('a lowered rate keeps at most 250 ms of the new rate at once; a raised one counts from the next step', () => {
     const { time, limit, setRate } = openLimit(1_000_000)
     time.pass(60_000)
     expect(limit.left).toBe(250_000)
     setRate(100_000)
-    time.pass(25)
     expect(limit.left).toBe(25_000)
     limit.spend(25_000)
     setRate(3_000_000)
+    expect(limit.left).toBe(0)
     time.pass(25)
     expect(limit.left).toBe(75_000)
   })

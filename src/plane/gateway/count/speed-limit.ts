@@ -50,8 +50,8 @@ export class SpeedLimit {
     const passedMs = this.clock() - this.filledAt
     // A clock that was set back begins again from where it is.
     if (passedMs < 0) this.filledAt = this.clock()
-    const steps = Math.floor(passedMs / stepMs)
-    if (steps <= 0) return
+    const steps = Math.max(0, Math.floor(passedMs / stepMs))
+    // Also without a new step: a rate that was lowered lets no more pass than is saved at the new rate.
     const most = (rate * mostSavedMs) / 1000
     this.saved = Math.min(most, this.saved + (rate * steps * stepMs) / 1000)
     this.filledAt += steps * stepMs
