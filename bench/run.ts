@@ -23,6 +23,7 @@ import { purchaseThousand } from './purchase-thousand.ts'
 import { type Outcome, toTable, writePages } from './report.ts'
 import { shops } from './shops.ts'
 import { soak } from './soak.ts'
+import { speedLimit } from './speed-limit.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
 import { vpnNode } from './vpn-node.ts'
@@ -41,6 +42,7 @@ const benches: readonly Bench[] = [
   consoleBench,
   gateway,
   hop,
+  speedLimit,
   soak,
   vpnNode,
 ]
