@@ -3,7 +3,7 @@ import { type Server, serveSocket, type ToNodes } from '../../api/serve.ts'
 import type { Log } from '../../kernel/log.ts'
 import { type Config, joinFolder, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { isAnswered, taken } from './taken.ts'
+import { isListening, taken } from './taken.ts'
 
 /** What every system has room for in a socket's address. */
 const mostPathBytes = 103
@@ -21,7 +21,7 @@ export async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
-  if (await isAnswered(path)) {
+  if (await isListening(path)) {
     if (config.localNodes.length > 0) throw taken(config)
     log.warn('socket taken', { path, explanation: 'another shop of this data folder serves the nodes of this machine' })
     return undefined

@@ -1,12 +1,16 @@
 import { type Config, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 
-const answerWithinMs = 1_000
-
-/** Whether a shop answers at a socket. */
-export const isAnswered = (path: string): Promise<boolean> =>
-  fetch('http://localhost/node/v1/', { unix: path, signal: AbortSignal.timeout(answerWithinMs) }).then(
-    () => true,
+/**
+ * Whether a process listens at a socket. A connection that is accepted is enough: a shop that is too busy to answer a
+ * request still owns the socket. A socket that a killed shop left behind refuses the connection.
+ */
+export const isListening = (path: string): Promise<boolean> =>
+  Bun.connect({ unix: path, socket: { data() {} } }).then(
+    (connection) => {
+      connection.end()
+      return true
+    },
     () => false,
   )
 
@@ -15,5 +19,5 @@ export const taken = (config: Config): BadSetting =>
 
 /** Refuses a data folder that another Turnpike is open on, before a gateway is started as if it were that one's. */
 export async function assertNotTaken(config: Config): Promise<void> {
-  if (await isAnswered(shopSocket(config.folder))) throw taken(config)
+  if (await isListening(shopSocket(config.folder))) throw taken(config)
 }
