@@ -1,0 +1,14 @@
+/**
+ * `turnpike up` with a supervisor that pauses for a tenth of the usual time between two starts of a part. Its clock
+ * runs ten times slower as well, so that it never gives up a part because the machine is slow. `supervise.test.ts`
+ * checks the usual pauses.
+ */
+import { readGiven } from '../../src/cli/command.ts'
+import { commonOptions } from '../../src/main/process.ts'
+import { createUpCommand } from '../../src/main/up.ts'
+import { realTiming, type Timing } from '../../src/plane/agent/surroundings.ts'
+
+const quick: Timing = { now: () => realTiming.now() / 10, pause: (ms, end) => realTiming.pause(ms / 10, end) }
+const { command, given } = readGiven([createUpCommand(quick)], ['up'], commonOptions)
+const { exit } = await command.run(given)
+process.exit(exit ?? 0)
