@@ -11,7 +11,7 @@ import { takeHopKey } from '../../plane/agent/hop-key.ts'
 import type { Meter } from '../../plane/agent/meter.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
 import { createSnapshot, type Snapshot } from '../../plane/agent/snapshot.ts'
-import { realTiming } from '../../plane/agent/surroundings.ts'
+import { realTiming, type Timing } from '../../plane/agent/surroundings.ts'
 import { createTrials } from '../../plane/agent/trials.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
@@ -54,17 +54,18 @@ export type Gateway = RunningNode & { readonly port: number }
 /**
  * Runs a gateway: joins the shop, learns what is to be carried, carries it, and tells what it has carried. Undefined
  * when told to stop before that. With `takesOver` it listens on the sockets of the process that runs now, which then
- * carries what it has to its end.
+ * carries what it has to its end. Tests hand in a `trialTiming` with shorter pauses between two rounds of trials.
  */
 export async function openGateway(
   config: Config,
   log: Log,
   end: AbortSignal,
   takesOver = false,
+  trialTiming = realTiming,
 ): Promise<Gateway | undefined> {
   const before = takesOver ? await meetPredecessor(config, log) : undefined
   try {
-    return await openBeside(config, log, end, before)
+    return await openBeside(config, log, end, before, trialTiming)
   } finally {
     before?.close()
   }
@@ -75,6 +76,7 @@ async function openBeside(
   log: Log,
   end: AbortSignal,
   before: Predecessor | undefined,
+  trialTiming: Timing,
 ): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
   // Before it joins: a certificate that cannot be served must not cost the key, which is good once.
@@ -84,7 +86,7 @@ async function openBeside(
     await tls?.stop()
     return undefined
   }
-  const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log)
+  const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log, trialTiming)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
     engine.shutOut(true)
@@ -261,7 +263,7 @@ function createRules(config: Config) {
 }
 
 /** The engine, and what it hears the shop and tells it with. They call one another, never before all are made. */
-function assemble(agent: Agent, config: Config, log: Log) {
+function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const rules = createRules(config)
   const snapshot = createSnapshot()
   const saved = openSavedState({ ...surroundingsOf(log), folder: agent.folder })
@@ -290,7 +292,7 @@ function assemble(agent: Agent, config: Config, log: Log) {
     onExit: noteExit(log, words, snapshot),
     onFault: (fault) => log.error('fault', { fault }),
   })
-  const trials = openTrials(agent, rules, log)
+  const trials = openTrials(agent, rules, log, trialTiming)
   const room = Number.isFinite(limits.ports) ? { most_ports: limits.ports } : {}
   const says = () => ({ hop_key: key.publicKey, exit_words: words.take(), ...room })
   const { sync, meter } = agent.attach(
@@ -330,10 +332,11 @@ const askShop =
     return answer.outcome === 'unasked' && !isOvertaken ? 'unasked' : 'asked'
   }
 
-function openTrials(agent: Agent, rules: ReturnType<typeof createRules>, log: Log) {
+function openTrials(agent: Agent, rules: ReturnType<typeof createRules>, log: Log, timing: Timing) {
   const tryAddress = createTryAddress(process.platform)
   return createTrials({
     ...surroundingsOf(log),
+    timing,
     node: agent.node,
     link: agent.link,
     callShop: agent.link.callFrom,

@@ -1,0 +1,15 @@
+/**
+ * `turnpike gateway` with a tenth of the usual pauses between two rounds of trials of its addresses. `trials.test.ts`
+ * checks the usual pauses.
+ */
+import { readGiven } from '../../src/cli/command.ts'
+import { nodeCommand } from '../../src/main/node/command.ts'
+import { openGateway } from '../../src/main/node/gateway.ts'
+import { commonOptions } from '../../src/main/process.ts'
+import { realTiming, type Timing } from '../../src/plane/agent/surroundings.ts'
+
+const quick: Timing = { now: realTiming.now, pause: (ms, end) => realTiming.pause(ms / 10, end) }
+const quickCommand = nodeCommand('gateway', '', (config, log, end) => openGateway(config, log, end, false, quick))
+const { command, given } = readGiven([quickCommand], ['gateway'], commonOptions)
+const { exit } = await command.run(given)
+process.exit(exit ?? 0)
