@@ -5,14 +5,21 @@ import { join } from 'node:path'
 import { hearingLog } from '../../../test/harness/hand-timing.ts'
 import { openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
+import { patienceMs } from '../../../test/harness/until.ts'
 import { makeBoot } from './boot-id.ts'
 import { type IdentityDeps, IdentityError, takeIdentity } from './identity.ts'
 import { createShopLink } from './shop-link.ts'
-import { realTiming } from './surroundings.ts'
+import { realTiming, type Timing } from './surroundings.ts'
 
 const key = `tpj_${'k'.repeat(20)}`
 const newKey = `tpj_${'n'.repeat(20)}`
 const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
+
+/** Time that passes in pauses only, and at once. */
+function skippingTime(): Timing {
+  let nowMs = 0
+  return { now: () => nowMs, pause: async (ms) => void (nowMs += ms) }
+}
 
 async function whyNot(taking: Promise<unknown>): Promise<string> {
   try {
@@ -30,11 +37,15 @@ describe('who a node is', () => {
   let pauses = 0
   const { said, log } = hearingLog()
 
+  /** Links that wait for an answer of the shop for so long. */
+  const linkWithin = (ms: number) => (secret: string) =>
+    createShopLink({ url: shop.url, secret, limitsMs: { join: ms, state: ms } })
+
   const take = (more: Partial<IdentityDeps> = {}) =>
     takeIdentity({
       folder: join(folder, 'node'),
       version: '1.0.0',
-      linkWith: (secret) => createShopLink({ url: shop.url, secret, limitsMs: { join: 200, state: 200 } }),
+      linkWith: linkWithin(patienceMs),
       randomBytes,
       // Twenty times as fast as in earnest.
       timing: {
@@ -46,7 +57,7 @@ describe('who a node is', () => {
       },
       chance: () => 0,
       log,
-      waitMs: 10_000,
+      waitMs: 20 * patienceMs,
       ...more,
     })
   const file = (name: string) => join(folder, 'node', name)
@@ -78,7 +89,7 @@ describe('who a node is', () => {
 
   test('is mended by asking again when the answer was lost, also by the next process', async () => {
     shop.faults = ['lost', 'silent', { status: 503 }]
-    const identity = await take({ key })
+    const identity = await take({ key, linkWith: linkWithin(200) })
     expect(identity.secret).toBe(shop.secret)
     rmSync(file('node.json'))
     writeFileSync(file('joining-secret'), `${shop.secret}\n`)
@@ -99,20 +110,32 @@ describe('who a node is', () => {
     const keyFile = join(folder, 'gateway.key')
     writeFileSync(keyFile, `${key}\n`)
     shop.stop()
-    let nowMs = 0
-    const timing = { now: () => nowMs, pause: async (ms: number) => void (nowMs += ms) }
+    const timing = skippingTime()
     expect(await whyNot(take({ keyFile, timing, waitMs: 20_000 }))).toMatch(/POST \/node\/v1\/join/)
     expect(said).toEqual([])
     await whyNot(take({ keyFile, timing, waitMs: 60_000 }))
     expect(JSON.stringify(said)).toContain('not joined yet')
   })
 
+  test('names the file that it looks for a key in after 20 s without one, and not before', async () => {
+    const keyFile = join(folder, 'gateway.key')
+    const timing = skippingTime()
+    await whyNot(take({ keyFile, timing, waitMs: 20_000 }))
+    expect(said).toEqual([])
+    await whyNot(take({ keyFile, timing, waitMs: 20_200 }))
+    expect(said).toEqual([
+      { level: 'warn', event: 'no join key', fields: { explanation: expect.any(String), looked_in: keyFile } },
+    ])
+  })
+
   test('gives up with a word to the operator when no key comes, or it is not good', async () => {
     expect(await whyNot(take())).toContain('this node has not joined the shop')
-    expect(await whyNot(take({ keyFile: join(folder, 'gateway.key'), waitMs: 400 }))).toMatch(/no join key came/)
+    expect(await whyNot(take({ keyFile: join(folder, 'gateway.key'), timing: skippingTime(), waitMs: 400 }))).toMatch(
+      /no join key came/,
+    )
     expect(await whyNot(take({ key: newKey }))).toMatch(/answered 401 unauthorized; `turnpike node key`/)
     shop.stop()
-    expect(await whyNot(take({ key, waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)
+    expect(await whyNot(take({ key, timing: skippingTime(), waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)
     const secret = readFileSync(file('joining-secret'), 'utf8').trim()
     expect(JSON.stringify(said)).not.toContain(secret)
   })
@@ -121,7 +144,9 @@ describe('who a node is', () => {
     const first = await take({ key })
     shop.secret = 'another'
     expect(await take()).toEqual(first)
-    expect(await whyNot(take({ key, waitMs: 400 }))).toContain('this node has not joined the shop')
+    expect(await whyNot(take({ key, timing: skippingTime(), waitMs: 400 }))).toContain(
+      'this node has not joined the shop',
+    )
     expect(existsSync(file('node.json'))).toBe(true)
     const keyFile = join(folder, 'gateway.key')
     writeFileSync(keyFile, key)
