@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { SQL } from 'bun'
+import { patienceMs } from './until.ts'
 
 export type Postgres = {
   readonly url: string
@@ -30,7 +31,7 @@ type Dropping = { readonly prefix: readonly string[]; readonly ownerUid: number 
 
 const nobodyUid = 65_534
 const mostAttempts = 5
-const startWithinMs = 60_000
+const startWithinMs = patienceMs
 const pollMs = 20
 
 const projectRoot = resolve(import.meta.dir, '../..')

@@ -29,7 +29,7 @@ const surroundings = (): Record<string, string> => {
 export async function runTurnpike(
   args: readonly string[],
   env: Record<string, string> = {},
-  withinMs = 60_000,
+  withinMs = patienceMs,
 ): Promise<Ended> {
   const child = Bun.spawn([...runtimeCommand, ...args], {
     env: { ...surroundings(), ...env },

@@ -1,5 +1,6 @@
 import { dlopen, ptr } from 'bun:ffi'
 import type { Socket } from 'bun'
+import { patienceMs } from './until.ts'
 
 const { symbols: libc } = dlopen('libc.so.6', {
   getsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'ptr'], returns: 'i32' },
@@ -14,7 +15,6 @@ const soReceiveBuffer = 8
 
 /** What is kept of what came, to be looked into: heads and handshakes. The rest is only counted. */
 const mostKept = 64 * 1024
-const patienceMs = 60_000
 /**
  * Longer than Linux puts off to acknowledge what is not read (200 ms): by then the other side knows of all that has
  * come.

@@ -47,7 +47,7 @@ describe('a service user, over code that it may not write', () => {
     const reading = (async () => {
       for await (const chunk of up.stdout) out += Buffer.from(chunk).toString()
     })()
-    await until(() => out.includes('Turnpike is open') || up.exitCode !== null, 60_000)
+    await until(() => out.includes('Turnpike is open') || up.exitCode !== null)
     expect(out).toContain('Turnpike is open')
     const listed = start(['customer', 'list', '--json'], '/', settings)
     expect([JSON.parse(await listed.stdout.text()), await listed.exited]).toEqual([[expect.anything()], 0])
