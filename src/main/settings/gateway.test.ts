@@ -20,6 +20,7 @@ describe('as shipped', () => {
       betweenRequestsMs: 30_000,
       connectMs: 10_000,
       idleMs: 600_000,
+      refusalDelayMs: 250,
       connections: 20_000,
       ports: Number.POSITIVE_INFINITY,
       customer: { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 },

@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import { type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
+import { refusalDelayMs } from '../../plane/gateway/decide/admission.ts'
 import { roomWithin } from '../../plane/gateway/decide/capacity.ts'
 import { shippedLimits } from '../../plane/gateway/decide/limits.ts'
 import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/decide/policy.ts'
@@ -166,6 +167,7 @@ export const engineLimitsOf = (
   betweenRequestsMs: 30_000,
   connectMs: config.gatewayConnectSeconds * 1000,
   idleMs: config.gatewayIdleSeconds * 1000,
+  refusalDelayMs,
   ...roomWithin(config.gatewayConnections, files, (config.gatewayTlsPort ?? 0) > 0),
   customer: {
     tunnels: config.gatewayTunnels,

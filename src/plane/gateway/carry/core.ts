@@ -79,6 +79,8 @@ export function createCore(deps: EngineDeps & Movement) {
     moment,
     mainPort: () => mainPort,
     noteSource: metering.noteSource,
+    now: () => performance.now(),
+    refusalDelayMs: limits.refusalDelayMs,
   })
   const passages = createPassages({
     snapshot,

@@ -14,6 +14,8 @@ export type Patience = { readonly handshakeMs: number; readonly betweenRequestsM
 export type EngineLimits = Patience & {
   readonly connectMs: number
   readonly idleMs: number
+  /** How long a refusal of a name or password takes, at the least. */
+  readonly refusalDelayMs: number
   readonly connections: number
   /** Ports that stand for customers. */
   readonly ports: number

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
+import { HandTiming } from '../../../../test/harness/hand-timing.ts'
 import type { Found } from '../../../wire/node/state.ts'
 import { createSnapshot } from '../../agent/snapshot.ts'
-import { createAdmission } from './admission.ts'
+import { createAdmission, refusalDelayMs } from './admission.ts'
 
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const none: Found = { proxy: null, subuser: null }
@@ -42,10 +43,12 @@ function open() {
     mainPort: () => 1,
     noteSource() {},
     after(ms, act) {
-      notes.push(`waited ${ms > 200 && ms <= 250 ? 'as always' : ms}`)
+      notes.push(`waited ${ms} ms`)
       act()
       return () => {}
     },
+    now: () => 0,
+    refusalDelayMs,
   })
   return {
     notes,
@@ -57,6 +60,42 @@ function open() {
       return 'refusal' in verdict ? verdict.refusal : 'let in'
     },
   }
+}
+
+/** Time moves only by hand; the shop takes so long for the name that it knows, and so long for others. */
+function openTimed(lookup: { readonly known: number; readonly unknown: number; readonly canAsk?: boolean }) {
+  const timing = new HandTiming()
+  const snapshot = createSnapshot()
+  if (known.proxy) snapshot.apply({ proxies: [known.proxy], subusers: [], exits: [] })
+  const admission = createAdmission({
+    snapshot,
+    async ask(question) {
+      const isKnown = 'username' in question && question.username === 'known'
+      await timing.pause(isKnown ? lookup.known : lookup.unknown)
+      return lookup.canAsk === false ? 'unasked' : 'asked'
+    },
+    moment: () => ({ nowMs: timing.now(), lastContactAt: timing.now() }),
+    sha256,
+    mainPort: () => 1,
+    noteSource() {},
+    after(ms, act) {
+      void timing.pause(ms).then(act)
+      return () => {}
+    },
+    now: timing.now,
+    refusalDelayMs,
+  })
+  /** After how many milliseconds of the hand clock the refusal came. */
+  async function timeOf(username: string, password: string): Promise<number> {
+    const startedAt = timing.now()
+    const took: number[] = []
+    const credentials = { username, password }
+    const judged = Promise.resolve(admission.admit({ credentials, protocol: 'http', source: '192.0.2.9', port: 1 }))
+    void judged.then(() => took.push(timing.now() - startedAt))
+    for (let passedMs = 0; passedMs < 5000 && took.length === 0; passedMs += 1) await timing.advance(1)
+    return took[0] ?? Number.NaN
+  }
+  return { timeOf }
 }
 
 const step = fc.oneof(
@@ -85,6 +124,23 @@ describe('admission', () => {
     )
   })
 
+  test.each([
+    ['that answers at once', { known: 0, unknown: 0 }, 250],
+    ['that takes 40 ms for a known name and 10 ms for an unknown one', { known: 40, unknown: 10 }, 250],
+    ['that takes 320 ms for a known name and 270 ms for an unknown one', { known: 320, unknown: 270 }, 500],
+    ['that takes 499 ms for a known name and 251 ms for an unknown one', { known: 499, unknown: 251 }, 500],
+    ['that cannot be asked', { known: 30, unknown: 0, canAsk: false }, 250],
+  ] as const)(
+    'with a shop %s, a wrong password and an unknown name are refused after the same time',
+    async (_, lookup, ms) => {
+      const gate = openTimed(lookup)
+      expect([await gate.timeOf('known', 'wrong'), await gate.timeOf('nobody', 'wrong')]).toEqual([ms, ms])
+      // The same guess a second time: one that the shop has answered is not looked up again.
+      const again = 'canAsk' in lookup ? ms : 250
+      expect([await gate.timeOf('known', 'wrong'), await gate.timeOf('nobody', 'wrong')]).toEqual([again, again])
+    },
+  )
+
   test('who shows the right password is let in at once, however often a wrong one was tried', async () => {
     const gate = open()
     for (let count = 0; count < 50; count += 1) await gate.guess('known', 'wrong')
@@ -111,6 +167,6 @@ describe('admission', () => {
     gate.setBudget(false)
     expect(await gate.guess('known', 'wrong')).toBe('shop_unreachable')
     expect(await gate.guess('nobody', 'wrong')).toBe('shop_unreachable')
-    expect(gate.notes.filter((note) => note === 'waited as always')).toHaveLength(2)
+    expect(gate.notes.filter((note) => note === 'waited 250 ms')).toHaveLength(2)
   })
 })

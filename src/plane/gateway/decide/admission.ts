@@ -1,5 +1,5 @@
 import { type Soon, soon } from '../../../kernel/soon.ts'
-import type { After } from '../../../kernel/time.ts'
+import type { After, Clock } from '../../../kernel/time.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
 import {
@@ -31,10 +31,10 @@ export type Ask = (
 ) => Promise<'asked' | 'unasked'>
 
 /**
- * Every no to a name or password comes this long after the question, or a whole number of times this long where it took
- * longer to find out: how long that was depends on whether there is such a name.
+ * Refusal delay. Every refusal of a name or password comes this long after the question, or a multiple of it where the
+ * lookup took longer: the time of a lookup depends on whether there is such a name.
  */
-const noAfterMs = 250
+export const refusalDelayMs = 250
 /** A guess that was wrong is wrong for this long, without the shop being asked again. */
 const wrongForMs = 2000
 const mostWrong = 10_000
@@ -55,6 +55,10 @@ export function createAdmission(deps: {
   mainPort: () => number
   noteSource: (subuser: string, address: string) => void
   after: After
+  /** Steady time, for the refusal delay. */
+  now: Clock
+  /** `refusalDelayMs` as shipped. */
+  refusalDelayMs: number
 }) {
   const { snapshot } = deps
   const proven: Proven = new WeakMap()
@@ -85,10 +89,10 @@ export function createAdmission(deps: {
   }
 
   async function askAndJudge(visitor: Visitor): Promise<Verdict> {
-    const startedAt = performance.now()
+    const startedAt = deps.now()
     const verdict = await judgeAfresh(visitor)
     if ('refusal' in verdict && saidToGuessers.includes(verdict.refusal)) {
-      const leftMs = noAfterMs - ((performance.now() - startedAt) % noAfterMs)
+      const leftMs = deps.refusalDelayMs - ((deps.now() - startedAt) % deps.refusalDelayMs)
       await new Promise<void>((resolve) => deps.after(leftMs, resolve))
     }
     return verdict

@@ -1,4 +1,5 @@
 import { drainMicrotasks } from 'bun:jsc'
+import type { Clock } from '../../../../kernel/time.ts'
 import { type Descriptors, mostDescriptors } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
 import { EINTR, EPOLLET, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from './numbers.ts'
@@ -24,10 +25,10 @@ const mostWaitMs = 1000
  */
 export class Reactor {
   /** The moment of this turn, steady and as the machine's clock has it: asking for each would cost more than a read. */
-  nowMs = performance.now()
+  nowMs: number
   wallMs = Date.now()
   /** By the clock itself: what is started late in a long turn would be early, and a no must not be. */
-  readonly timers = new Timers(() => performance.now())
+  readonly timers: Timers
   /** How many events there have been. */
   seen = 0
   private readonly poll: number
@@ -40,7 +41,10 @@ export class Reactor {
     readonly kernel: Kernel,
     readonly descriptors: Descriptors,
     private readonly onFault: (fault: unknown) => void,
+    private readonly clock: Clock = () => performance.now(),
   ) {
+    this.nowMs = clock()
+    this.timers = new Timers(clock)
     this.poll = kernel.openPoll()
     if (this.poll < 0) throw new Error(`epoll_create1 failed with ${-this.poll}`)
     descriptors.own(this.poll)
@@ -83,7 +87,7 @@ export class Reactor {
    * before it.
    */
   turn(hear: () => boolean): void {
-    this.nowMs = performance.now()
+    this.nowMs = this.clock()
     const mostMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(mostWaitMs)
     const count = this.kernel.poll(this.poll, mostMs)
     this.look()
@@ -98,7 +102,7 @@ export class Reactor {
   }
 
   private look(): void {
-    this.nowMs = performance.now()
+    this.nowMs = this.clock()
     this.wallMs = Date.now()
   }
 
