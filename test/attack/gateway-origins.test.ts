@@ -4,6 +4,7 @@ import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
 import { socksTo } from '../harness/socks-client.ts'
+import { startStopwatch } from '../harness/stopwatch.ts'
 
 let stand: Stand
 let origin: RecordingOrigin
@@ -345,10 +346,11 @@ describe('a reset', () => {
   ]
   test.each(stages)('%s leaves nothing behind', async (_, sent) => {
     origin.play({ onRequest: () => {} })
-    for (const waitMs of [0, 1, 10]) {
+    // At once, after the gateway has taken the connection, and after it has done all that it can do with those bytes.
+    for (const strangers of [0, 1, 3]) {
       const client = await RawClient.open(stand.port)
       client.send(sent())
-      if (waitMs > 0) await Bun.sleep(waitMs)
+      await letItWork(stand.port, strangers)
       client.reset()
     }
     await until(() => stand.engine.standing.open === 0 && stand.engine.standing.passages === 0)
@@ -374,20 +376,20 @@ describe('a reset', () => {
   })
 })
 
-test('an origin that speaks first is heard soon: it does not wait for the customer to have spoken', async () => {
+test('the first bytes of an origin that speaks first arrive within 150 ms, without a delayed acknowledgement', async () => {
   const speaker = Bun.listen({
     hostname: '127.0.0.1',
     port: 0,
     socket: { open: (socket) => void socket.end('welcome'), data() {} },
   })
   const tookMs: number[] = []
-  // Left to itself the system takes 200 ms each time; of a machine that is held up, the best of a few counts.
+  // A delayed acknowledgement takes 200 ms each time; a pause of this process does not come five times in a row.
   while (tookMs.length < 5 && !tookMs.some((ms) => ms < 150)) {
     const client = await RawClient.open(stand.port)
-    const startedMs = performance.now()
+    const stopwatch = startStopwatch()
     client.send(`CONNECT 127.0.0.1:${speaker.port} HTTP/1.1\r\n${loginLine('anna')}\r\n`)
     await client.hear((text) => text.endsWith('welcome'))
-    tookMs.push(performance.now() - startedMs)
+    tookMs.push(stopwatch.elapsedMs())
     client.reset()
   }
   speaker.stop(true)

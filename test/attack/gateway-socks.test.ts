@@ -11,11 +11,16 @@ let origin: RecordingOrigin
 let listedPort: number
 let unlistedPort: number
 let strict: Stand
+/** No time limit ends a handshake here. How long a refusal takes is tested with a hand clock, `admission.test.ts`. */
+const limits = { handshakeMs: 3_600_000, betweenRequestsMs: 3_600_000, refusalDelayMs: 10 }
 beforeAll(() => {
   listedPort = freePort()
   unlistedPort = freePort()
   const open = (port: number, source: string): Stand =>
-    openEngine({ subuser: { whitelist: [source], ports: [{ port, login: 'pavel-pool-residential' }] } })
+    openEngine({
+      limits,
+      subuser: { whitelist: [source], ports: [{ port, login: 'pavel-pool-residential' }] },
+    })
   stand = open(listedPort, '127.0.0.1')
   strict = open(unlistedPort, '10.0.0.0/8')
   origin = startRecordingOrigin()
@@ -209,7 +214,7 @@ describe('a connection over SOCKS5', () => {
     client.reset()
   })
 
-  test('a client that half-closes within its handshake is let go at once', async () => {
+  test('a client that half-closes within its handshake is let go long before the time limit of an hour', async () => {
     for (const sent of [
       '\x05',
       hello,
@@ -220,9 +225,7 @@ describe('a connection over SOCKS5', () => {
       const client = await RawClient.open(stand.port)
       client.send(sent)
       client.finish()
-      const startedMs = performance.now()
       expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
-      expect(performance.now() - startedMs).toBeLessThan(1500)
       client.reset()
     }
   })
