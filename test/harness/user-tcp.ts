@@ -18,6 +18,8 @@ export type UserTcp = {
    * first is meant unless said.
    */
   connect(port: number, options?: { machine?: number; mss?: number; window?: number }): Promise<UserConnection>
+  /** Takes all packets that the system has sent by now. */
+  takeAll(): void
   close(): void
 }
 
@@ -235,6 +237,7 @@ export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apar
       connections.set(nextPort, connection)
       return connection.open()
     },
+    takeAll: readAll,
     close() {
       isClosed = true
       network.calls.close(device)
