@@ -2,6 +2,7 @@ import type { Fleet } from '../domains/fleet/index.ts'
 import { type Exit, type ExitWord, standingOf } from '../domains/premium/exits/rules.ts'
 import type { Premium } from '../domains/premium/index.ts'
 import { readId } from '../kernel/ids.ts'
+import { ageAt } from '../kernel/stall-monitor.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, mistyped, table } from './command.ts'
 import { compareCommand } from './exit-compare.ts'
@@ -74,7 +75,7 @@ export function exitCommands(open: Opened<Deps>): readonly Command[] {
           const words = Map.groupBy(await premium.exits.words(exits.map((exit) => exit.id)), (word) => word.exit)
           const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
           const nameOf = (node: string): string => names.get(node) ?? node
-          const stateOf = (exit: Exit) => standingOf(exit, words.get(exit.id) ?? [], now())
+          const stateOf = (exit: Exit) => standingOf(exit, words.get(exit.id) ?? [], ageAt(now()))
           return {
             json: exits.map((exit) => ({
               exit: exit.id,

@@ -3,6 +3,7 @@ import { isLink, isLive, isLocationName, isNodeName, type Node, type NodeKind } 
 import { isServing } from '../domains/stock/ranges/rules.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { readCountry } from '../kernel/country.ts'
+import { ageAt } from '../kernel/stall-monitor.ts'
 import { readIso, toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, type Outcome, table } from './command.ts'
 import type { Opened } from './typed.ts'
@@ -268,7 +269,7 @@ const toMegabytes = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)
 
 /** A gateway is there by the rule that sales go by, as `stock ranges` has it; a VPN node as its customers are told. */
 const isThere = (node: Node, nowMs: number): boolean =>
-  node.kind === 'gateway' ? isServing(node, nowMs) : isLive(node, nowMs)
+  node.kind === 'gateway' ? isServing(node, ageAt(nowMs)) : isLive(node, ageAt(nowMs))
 
 const stateOf = (node: Node, nowMs: number): string =>
   node.state === 'closed' ? 'closed' : isThere(node, nowMs) ? 'online' : 'offline'

@@ -4,6 +4,7 @@ import type { Fleet } from '../domains/fleet/index.ts'
 import { lookAtRanges, type RangeSight, reasonsOf, type Stock } from '../domains/stock/index.ts'
 import { countOf, isServing } from '../domains/stock/ranges/rules.ts'
 import { type Prefix, readPrefix } from '../kernel/address.ts'
+import { ageAt } from '../kernel/stall-monitor.ts'
 import { toIso } from '../kernel/time.ts'
 import { type Command, type Given, mistyped, table } from './command.ts'
 import type { Opened } from './typed.ts'
@@ -51,7 +52,7 @@ export function rangeCommands(open: Opened<Deps>): readonly Command[] {
       options: [],
       run: (given) =>
         open(given, async (deps) => {
-          const shown = await lookAtRanges(deps, deps.now())
+          const shown = await lookAtRanges(deps, ageAt(deps.now()))
           return {
             json: shown.map(toJson),
             lines: table(
@@ -137,7 +138,7 @@ async function showNode({ stock, fleet, now }: Deps, name: string) {
     seen_as: trial.seenAs,
     since: toIso(trial.changedAt),
   }))
-  const isThere = isServing(node, now())
+  const isThere = isServing(node, ageAt(now()))
   const absence = node.health?.isStopping ? 'stopped' : 'not heard of'
   const state = node.state === 'closed' ? 'closed' : isThere ? 'there' : absence
   return {

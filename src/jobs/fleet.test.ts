@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
+import { HandProcess } from '../../test/harness/hand-process.ts'
 import { hearingLog } from '../../test/harness/hand-timing.ts'
 import type { Node } from '../domains/fleet/rules.ts'
+import { noStalls } from '../kernel/stall-monitor.ts'
 import { fleetChores } from './fleet.ts'
 
 const node = (of: Partial<Node>): Node => ({ id: 'nod_1', kind: 'gateway', name: 'gw1', state: 'open', ...of }) as Node
@@ -13,7 +15,7 @@ test('nodes that go and come are told of, each once, and one that never joined i
   ]
   const { said, log } = hearingLog()
   const fleet = { nodes: async (kind: string) => (kind === 'gateway' ? nodes : []) }
-  const [chore] = fleetChores({ fleet, clock: () => nowMs }, log)
+  const [chore] = fleetChores({ fleet, clock: () => nowMs, stalls: noStalls }, log)
   const look = async () => {
     said.length = 0
     await chore?.work()
@@ -29,4 +31,20 @@ test('nodes that go and come are told of, each once, and one that never joined i
   expect(await look()).toEqual([['info', 'node came', 'gw1']])
   nodes = [node({ joinedAt: 1, lastSeenAt: nowMs, state: 'closed' })]
   expect(await look()).toEqual([['warn', 'node gone', 'gw1']])
+})
+
+test('a shop that was stalled for 30 s warns of no silent node until it has run for 15 s without a report', async () => {
+  const shop = new HandProcess()
+  const silent = node({ joinedAt: 1, lastSeenAt: shop.clock.nowMs })
+  const { said, log } = hearingLog()
+  const fleet = { nodes: async (kind: string) => (kind === 'gateway' ? [silent] : []) }
+  const [chore] = fleetChores({ fleet, ...shop.surroundings }, log)
+  shop.stall(30_000)
+  await chore?.work()
+  shop.run(14_000)
+  await chore?.work()
+  expect(said.map((each) => each.event)).toEqual(['node came'])
+  shop.run(2000)
+  await chore?.work()
+  expect(said.map((each) => each.event)).toEqual(['node came', 'node gone'])
 })

@@ -1,5 +1,6 @@
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { NodeKind } from '../domains/fleet/rules.ts'
+import { runningSince, type Stalls } from '../kernel/stall-monitor.ts'
 import type { Clock } from '../kernel/time.ts'
 import type { Chore, Transacting } from './chores.ts'
 
@@ -23,10 +24,17 @@ const nameOf: Readonly<Record<NodeKind, string>> = { gateway: 'local-gateway', v
  * heard of lately has joined and needs none. An old secret stays good until a join with the new key replaces it.
  */
 export async function admitLocalNodes(
-  deps: { readonly db: Transacting; readonly fleet: Fleet; readonly clock: Clock; readonly keys: JoinKeys },
+  deps: {
+    readonly db: Transacting
+    readonly fleet: Fleet
+    readonly clock: Clock
+    readonly stalls: Stalls
+    readonly keys: JoinKeys
+  },
   kinds: readonly NodeKind[],
 ): Promise<readonly Chore[]> {
   const { db, fleet, keys } = deps
+  const since = runningSince(deps)
 
   async function admit(kind: NodeKind, isStart: boolean): Promise<void> {
     const name = nameOf[kind]
@@ -35,7 +43,7 @@ export async function admitLocalNodes(
     // An operator has shut it out; it is not for this process to let it in again.
     if (node.state === 'closed') return
     const nowMs = deps.clock()
-    const isHeard = node.joinedAt !== null && node.lastSeenAt !== null && nowMs - node.lastSeenAt < silentMs
+    const isHeard = node.joinedAt !== null && node.lastSeenAt !== null && since(node.lastSeenAt) < silentMs
     if (isHeard) return
     const isGood = node.key !== null && node.key.usedAt === null && node.key.expiresAt - nowMs > renewKeyMs
     if (!isStart && isGood && keys.has(kind)) return

@@ -1,3 +1,4 @@
+import { noStalls } from '../../src/kernel/stall-monitor.ts'
 import type { Surroundings } from '../../src/main/shop/services.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
 
@@ -16,7 +17,8 @@ export class HandClock {
   }
 }
 
-export const surroundingsWith = (clock: Pick<HandClock, 'read'>): Surroundings => ({
+export const surroundingsWith = (clock: Pick<HandClock, 'read'>): Required<Surroundings> => ({
   ...realSurroundings,
   clock: clock.read,
+  stalls: noStalls,
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { lookEveryMs, outageAfterMs } from '../../src/domains/dedicated/outages/rules.ts'
-import { realSurroundings } from '../../src/main/shop/services.ts'
+import { surroundingsWith } from '../harness/clock.ts'
 import { engines, enginesOf } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
@@ -12,7 +12,7 @@ import { findingsOf } from '../harness/wired.ts'
 async function openShop(engine: (typeof engines)[number]) {
   let aheadMs = 0
   const clock = (): number => Date.now() + aheadMs
-  const shop = await startService(engine, {}, { ...realSurroundings, clock }, false)
+  const shop = await startService(engine, {}, surroundingsWith({ read: clock }), false)
   const look = () => shop.services.outageWatch.look()
   return {
     shop,

@@ -2,6 +2,7 @@ import type { Database } from '../../db/transaction.ts'
 import { formatPrefix, type Prefix } from '../../kernel/address.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
+import { runningSince, type Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
 import { NoGateway, type Stock, type StockOperator } from '../stock/index.ts'
@@ -63,6 +64,7 @@ export function createRangeOperator(
   deps: MoneyDeps & {
     readonly db: Database
     readonly clock: Clock
+    readonly stalls: Stalls
     readonly stock: Pick<Stock, 'availableBeside' | 'ranges'>
     readonly fleet: Pick<Fleet, 'nodes'>
     readonly stockOperator: Pick<StockOperator, 'placesWithin' | 'blocksWithin' | 'holdersOf' | 'close'>
@@ -71,6 +73,7 @@ export function createRangeOperator(
   },
 ) {
   const { db, clock, stockOperator } = deps
+  const since = runningSince(deps)
   const money = createProxyMoney(deps)
 
   /** Everybody who holds a place of a range now. */
@@ -184,7 +187,7 @@ export function createRangeOperator(
     async move(prefix: Prefix, homes: readonly string[], isDry: boolean) {
       const { proxies, customers } = await survey(prefix)
       const away = (await deps.fleet.nodes('gateway'))
-        .filter((node) => homes.includes(node.id) && !isServing(node, clock()))
+        .filter((node) => homes.includes(node.id) && !isServing(node, since))
         .map((node) => node.name)
       const ranges = isDry ? 0 : await deps.stock.ranges.assign(prefix, homes)
       return { proxies, customers, away, ranges }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
+import { noStalls } from '../../kernel/stall-monitor.ts'
 import { createPorts } from './index.ts'
 import type { Node } from './rules.ts'
 
@@ -12,7 +13,7 @@ describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
   const clock = new HandClock()
   let gateways: Node[] = []
   const fleet = { nodes: async () => gateways }
-  const ports = createPorts({ clock: clock.read, fleet, range: { first: 30_000, last: 30_009 } })
+  const ports = createPorts({ clock: clock.read, stalls: noStalls, fleet, range: { first: 30_000, last: 30_009 } })
   const take = (count: number, room = { all: 10, perCustomer: 10 }) =>
     opened.db.transact((tx) => ports.take(tx, count, 0, room))
   const free = (...freed: number[]) => opened.db.transact(async (tx) => ports.free(tx, freed))

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import type { NodeId } from '../../kernel/ids.ts'
+import { ageAt } from '../../kernel/stall-monitor.ts'
 import { chooseNode, isLink, isLive, locationsOf, type Node } from './rules.ts'
 
 const nowMs = 1_000_000_000
@@ -31,10 +32,10 @@ const subjects = Array.from({ length: 4000 }, (_, index) => `dev_${index}`)
 
 describe('nodes', () => {
   test('a node is live for 90 seconds after it was heard of, and never when it is closed', () => {
-    expect(isLive(node('a', { lastSeenAt: nowMs - 90_000 }), nowMs)).toBe(true)
-    expect(isLive(node('a', { lastSeenAt: nowMs - 90_001 }), nowMs)).toBe(false)
-    expect(isLive(node('a', { lastSeenAt: null }), nowMs)).toBe(false)
-    expect(isLive(node('a', { state: 'closed' }), nowMs)).toBe(false)
+    expect(isLive(node('a', { lastSeenAt: nowMs - 90_000 }), ageAt(nowMs))).toBe(true)
+    expect(isLive(node('a', { lastSeenAt: nowMs - 90_001 }), ageAt(nowMs))).toBe(false)
+    expect(isLive(node('a', { lastSeenAt: null }), ageAt(nowMs))).toBe(false)
+    expect(isLive(node('a', { state: 'closed' }), ageAt(nowMs))).toBe(false)
   })
 
   test('a link carries from one megabit to a million in a second, whole ones', () => {
@@ -45,7 +46,7 @@ describe('nodes', () => {
   test('subjects spread over nodes, none of which gets half as much or twice as much as its share', () => {
     const counts = new Map<string, number>()
     for (const subject of subjects) {
-      const id = chooseNode(fleet, subject, nowMs)?.id ?? ''
+      const id = chooseNode(fleet, subject, ageAt(nowMs))?.id ?? ''
       counts.set(id, (counts.get(id) ?? 0) + 1)
     }
     const share = subjects.length / fleet.length
@@ -58,10 +59,10 @@ describe('nodes', () => {
   test('when a node goes only its own subjects move, and the order in which nodes are listed changes nothing', () => {
     fc.assert(
       fc.property(fc.nat(fleet.length - 1), fc.constantFrom(...subjects), (gone, subject) => {
-        const before = chooseNode(fleet, subject, nowMs)
+        const before = chooseNode(fleet, subject, ageAt(nowMs))
         const left = fleet.filter((_, index) => index !== gone)
-        expect(chooseNode(fleet.toReversed(), subject, nowMs)).toBe(before as Node)
-        if (before !== fleet[gone]) expect(chooseNode(left, subject, nowMs)).toBe(before as Node)
+        expect(chooseNode(fleet.toReversed(), subject, ageAt(nowMs))).toBe(before as Node)
+        if (before !== fleet[gone]) expect(chooseNode(left, subject, ageAt(nowMs))).toBe(before as Node)
       }),
     )
   })
@@ -70,9 +71,9 @@ describe('nodes', () => {
     const quiet = fleet.map((each) => ({ ...each, lastSeenAt: 0 }))
     const awake = node('nod_awake')
     for (const subject of subjects.slice(0, 100)) {
-      expect(chooseNode([...quiet, awake], subject, nowMs)).toBe(awake)
-      expect(chooseNode(quiet, subject, nowMs)).toBeDefined()
-      expect(chooseNode([node('nod_closed', { state: 'closed' })], subject, nowMs)).toBeUndefined()
+      expect(chooseNode([...quiet, awake], subject, ageAt(nowMs))).toBe(awake)
+      expect(chooseNode(quiet, subject, ageAt(nowMs))).toBeDefined()
+      expect(chooseNode([node('nod_closed', { state: 'closed' })], subject, ageAt(nowMs))).toBeUndefined()
     }
   })
 

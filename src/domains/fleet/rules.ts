@@ -1,5 +1,6 @@
 import { randomBase32 } from '../../kernel/base32.ts'
 import type { NodeId } from '../../kernel/ids.ts'
+import type { RunningSince } from '../../kernel/stall-monitor.ts'
 
 export type NodeKind = 'gateway' | 'vpn'
 
@@ -57,21 +58,21 @@ export type Location = {
   readonly nodes: readonly Node[]
 }
 
-/** A node that was not heard of for this long is not counted on. */
+/** A node is offline after this much silence. Silence excludes time in which the shop's own process did not run. */
 const liveWithinMs = 90_000
 
-export const isLive = (node: Node, nowMs: number): boolean =>
-  node.state === 'open' && node.lastSeenAt !== null && nowMs - node.lastSeenAt <= liveWithinMs
+export const isLive = (node: Node, since: RunningSince): boolean =>
+  node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= liveWithinMs
 
-/** What a node says of itself is a fact for this long: on one that is silent for longer nothing new is sold. */
+/** After this much silence nothing new is sold on a node. */
 const servingWithinMs = 30_000
 
 /** Whether something new may be sold on a node: it is open, not being drained, and was heard of a moment ago. */
-export const isServing = (node: Node, nowMs: number): boolean =>
+export const isServing = (node: Node, since: RunningSince): boolean =>
   node.state === 'open' &&
   node.drainedAt === null &&
   node.lastSeenAt !== null &&
-  nowMs - node.lastSeenAt <= servingWithinMs
+  since(node.lastSeenAt) <= servingWithinMs
 
 /** One customer holds so many ports for things of a kind, and a quarter at most of what a gateway has room for. */
 const mostPorts = 1000
@@ -120,9 +121,9 @@ export function locationsOf(nodes: readonly Node[]): Location[] {
  * spread evenly, and when a node goes only its own subjects move. A live node is preferred to any that is not, and of
  * these one that is not being drained.
  */
-export function chooseNode(nodes: readonly Node[], subject: string, nowMs: number): Node | undefined {
+export function chooseNode(nodes: readonly Node[], subject: string, since: RunningSince): Node | undefined {
   const open = nodes.filter((node) => node.state === 'open')
-  const live = open.filter((node) => isLive(node, nowMs))
+  const live = open.filter((node) => isLive(node, since))
   const staying = live.filter((node) => node.drainedAt === null)
   let best: { node: Node; drawn: number } | undefined
   for (const node of staying.length > 0 ? staying : live.length > 0 ? live : open) {

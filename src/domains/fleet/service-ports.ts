@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/transaction.ts'
+import { runningSince, type Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { portsUsedUp, tooManyPorts } from './errors.ts'
 import { isLive, mostPortsOfCustomer } from './rules.ts'
@@ -19,17 +20,19 @@ export type PortRoom = { readonly all: number; readonly perCustomer: number }
  */
 export function createPorts(deps: {
   clock: Clock
+  stalls: Stalls
   fleet: Pick<Fleet, 'nodes'>
   range: { readonly first: number; readonly last: number }
 }) {
   const { first, last } = deps.range
+  const since = runningSince(deps)
   return {
     /**
      * What the smallest gateway has room for, since all of them listen on every port. It is asked for before a
      * transaction begins.
      */
     async room(): Promise<PortRoom> {
-      const live = (await deps.fleet.nodes('gateway')).filter((node) => isLive(node, deps.clock()))
+      const live = (await deps.fleet.nodes('gateway')).filter((node) => isLive(node, since))
       const smallest = Math.min(...live.map((node) => node.health?.mostPorts ?? Number.POSITIVE_INFINITY))
       return { all: Math.min(last - first + 1, smallest), perCustomer: mostPortsOfCustomer(smallest) }
     },

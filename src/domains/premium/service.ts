@@ -3,6 +3,7 @@ import type { Bytes } from '../../kernel/bytes.ts'
 import type { OrderId, RandomBytes, SubuserId } from '../../kernel/ids.ts'
 import { kopecks } from '../../kernel/money.ts'
 import { pagesOf } from '../../kernel/pages.ts'
+import { type Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
@@ -43,6 +44,7 @@ export type Premium = ReturnType<typeof createPremium>
 export function createPremium(deps: {
   db: Database
   clock: Clock
+  stalls: Stalls
   random: RandomBytes
   sha256: (text: string) => Uint8Array
   vault: Vault

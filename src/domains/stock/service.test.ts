@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { surroundingsWith } from '../../../test/harness/clock.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { failureOf, refusalOf } from '../../../test/harness/failure.ts'
 import {
@@ -217,7 +218,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     const { createCounter } = await import('../../db/counter.ts')
     const stock = createStock({
       db: floor.db,
-      clock: floor.clock.read,
+      ...surroundingsWith(floor.clock),
       random: stuck,
       fleet: floor.services.fleet,
       placeIds: createCounter(floor.db, 'place'),

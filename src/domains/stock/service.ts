@@ -1,6 +1,7 @@
 import { ConstraintViolation, type Counter, type Database, type Reader, type Tx } from '../../db/transaction.ts'
 import { type Address, contains, formatAddress, formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
+import type { Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
 import type { Node } from '../fleet/rules.ts'
@@ -32,6 +33,7 @@ export type Readiness = {
 export function createStock(deps: {
   db: Database
   clock: Clock
+  stalls: Stalls
   random: RandomBytes
   fleet: Pick<Fleet, 'nodes' | 'findByName'>
   placeIds: Counter

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
+import { type Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
 import { createAccounts } from './accounts/service.ts'
@@ -13,6 +14,7 @@ export type Traffic = ReturnType<typeof createTraffic>
 export function createTraffic(deps: {
   db: Database
   clock: Clock
+  stalls: Stalls
   sha256: Sha256
   terms: LeaseTerms
   fleet: Pick<Fleet, 'findLink'>

@@ -4,8 +4,18 @@ import { readPrefix } from '../../kernel/address.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import { kopecks } from '../../kernel/money.ts'
 import { toIso } from '../../kernel/time.ts'
+import type { Node } from '../fleet/rules.ts'
 import { ipv4Text, ipv6Of, rangeOf } from './addresses.ts'
-import { isDeviceName, limitOfTerms, makeUuid, readUuid, refundOf, spanAfter, trafficLimitAfter } from './rules.ts'
+import {
+  isDeviceName,
+  limitOfTerms,
+  makeUuid,
+  nodeOf,
+  readUuid,
+  refundOf,
+  spanAfter,
+  trafficLimitAfter,
+} from './rules.ts'
 
 const dayMs = 86_400_000
 /** A century, from 2000 with its leap day to 2100 without one. */
@@ -165,4 +175,13 @@ describe('names and numbers', () => {
     )
     for (const name of ['телефон', "Anna's phone", 'iPad (2)', 'a']) expect(isDeviceName(name)).toBe(true)
   })
+})
+
+test('a device leaves the node that it was moved to after 300 s of silence in which the shop ran', () => {
+  const node = (id: string): Node => ({ id, state: 'open', drainedAt: null, lastSeenAt: 0 }) as Node
+  const moved = { id: 'dev_1', node: 'nod_moved' } as Parameters<typeof nodeOf>[0]
+  const other = { ...node('nod_other'), lastSeenAt: 1 }
+  const nodeAfter = (runningMs: number) =>
+    nodeOf(moved, [node('nod_moved'), other], (at) => (at === 0 ? runningMs : 0))?.id as string | undefined
+  expect([0, 300_000, 300_001].map(nodeAfter)).toEqual(['nod_moved', 'nod_moved', 'nod_other'])
 })

@@ -1,6 +1,7 @@
 import { type Bytes, bytes, bytesInGigabyte } from '../../kernel/bytes.ts'
 import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
+import type { RunningSince } from '../../kernel/stall-monitor.ts'
 import { addMonths } from '../../kernel/terms.ts'
 import { chooseNode, type Node } from '../fleet/rules.ts'
 import { tooFarAhead } from './errors.ts'
@@ -72,21 +73,21 @@ export type Peer = {
   readonly changedAt: number
 }
 
-/** A device that was moved stays with its node until that node was not heard of for this long. */
+/** A device that was moved stays with its node until that node was silent for this long. */
 const movedOnAfterMs = 5 * 60_000
 
 /**
  * The node of a device among those of its location: the one that it was moved to, unless that is closed, being drained
  * or silent for too long; else the one that is drawn for it, of those that are live.
  */
-export function nodeOf(peer: Pick<Peer, 'id' | 'node'>, nodes: readonly Node[], nowMs: number): Node | undefined {
+export function nodeOf(peer: Pick<Peer, 'id' | 'node'>, nodes: readonly Node[], since: RunningSince): Node | undefined {
   const own = nodes.find((node) => node.id === peer.node)
   const isThere =
     own?.state === 'open' &&
     own.drainedAt === null &&
     own.lastSeenAt !== null &&
-    nowMs - own.lastSeenAt <= movedOnAfterMs
-  return isThere ? own : chooseNode(nodes, peer.id, nowMs)
+    since(own.lastSeenAt) <= movedOnAfterMs
+  return isThere ? own : chooseNode(nodes, peer.id, since)
 }
 
 /** How the words begin with which the unused part of a term is given back. */

@@ -2,6 +2,7 @@ import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { bytes } from '../../kernel/bytes.ts'
 import { type CustomerId, makeId, type OrderId, type PeerId, type RandomBytes } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
+import { runningSince, type Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { makeKeyPair, type PublicKeyOf, readPublicKey } from '../../kernel/wireguard.ts'
@@ -81,6 +82,7 @@ export type Bought = {
 export type VpnDeps = {
   readonly db: Database
   readonly clock: Clock
+  readonly stalls: Stalls
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
   readonly vault: Vault
@@ -102,13 +104,24 @@ export type Subscriptions = ReturnType<typeof createSubscriptions>
 export function createSubscriptions(
   deps: Pick<
     VpnDeps,
-    'db' | 'clock' | 'random' | 'sha256' | 'vault' | 'publicKeyOf' | 'customers' | 'pricing' | 'fleet' | 'arranged'
+    | 'db'
+    | 'clock'
+    | 'stalls'
+    | 'random'
+    | 'sha256'
+    | 'vault'
+    | 'publicKeyOf'
+    | 'customers'
+    | 'pricing'
+    | 'fleet'
+    | 'arranged'
   >,
 ) {
   const { db, clock, random, vault, arranged } = deps
+  const since = runningSince(deps)
 
   const nodes = (): Promise<Node[]> => deps.fleet.nodes('vpn')
-  const isUp = (all: readonly Node[]): boolean => all.some((node) => isLive(node, clock()))
+  const isUp = (all: readonly Node[]): boolean => all.some((node) => isLive(node, since))
 
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) !== 'sandbox'
 
@@ -178,7 +191,7 @@ export function createSubscriptions(
    */
   function assertOffered({ nodes: all, inProduction }: Offering, location: string | undefined): void {
     const there = nodesAt(all, location)
-    if (there.length === 0 || (inProduction && !there.some((node) => isServing(node, clock())))) throw noLiveNode()
+    if (there.length === 0 || (inProduction && !there.some((node) => isServing(node, since)))) throw noLiveNode()
   }
 
   return {
@@ -292,7 +305,7 @@ export function createSubscriptions(
     configure(kept: peers.KeptPeer, all: readonly Node[], location: string | undefined): Configuration {
       const own = location ?? kept.peer.location ?? undefined
       const known = location !== undefined || locationsOf(all).some((place) => place.name === own)
-      const node = nodeOf(kept.peer, nodesAt(all, known ? own : undefined), clock())
+      const node = nodeOf(kept.peer, nodesAt(all, known ? own : undefined), since)
       if (!node || node.publicKey === null) throw noLiveNode()
       const text = configText(
         kept.peer,

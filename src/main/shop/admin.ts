@@ -18,7 +18,7 @@ import type { Services, Surroundings } from './services.ts'
 /** The operators' API, on the same use cases as the operator's tool. */
 export function createAdmin(
   services: Services,
-  around: Surroundings,
+  around: Required<Surroundings>,
   publicUrl: () => string,
   log: Log,
 ): Api<AdminCaller> {

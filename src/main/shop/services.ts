@@ -72,6 +72,7 @@ import { createTraffic, createTrafficVerifier } from '../../domains/traffic/inde
 import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
 import type { RandomBytes } from '../../kernel/ids.ts'
+import { noStalls, type Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { type Config, shopUrl } from '../settings/config.ts'
@@ -84,13 +85,11 @@ export type Surroundings = {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
+  /** The shop measures its own unless a test hands in others; a tool has none. */
+  readonly stalls?: Stalls
 }
 
-export const realSurroundings: Surroundings = {
-  clock: Date.now,
-  random: randomBytes,
-  sha256,
-}
+export const realSurroundings: Surroundings = { clock: Date.now, random: randomBytes, sha256 }
 
 /** What an operator has settled that domains need to know. */
 export type Arrangements = {
@@ -140,7 +139,8 @@ export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
 /** All domains, wired to one database. */
 export type Services = ReturnType<typeof createServices>
 
-export function createServices(plainDb: Database, around: Surroundings, arranged: Arrangements) {
+export function createServices(plainDb: Database, surroundings: Surroundings, arranged: Arrangements) {
+  const around = { stalls: noStalls, ...surroundings }
   const acting = createActing({ db: plainDb, ...around, along: createAlong<Acting>() })
   const { db } = acting
   const ledger = createLedger({ db, ...around })

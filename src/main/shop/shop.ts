@@ -45,6 +45,7 @@ import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import type { Log } from '../../kernel/log.ts'
 import { Refusal } from '../../kernel/refusal.ts'
+import { StallMonitor, type Stalls } from '../../kernel/stall-monitor.ts'
 import { scheduleBackups } from '../backup/schedule.ts'
 import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
@@ -91,7 +92,9 @@ async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
 }
 
 /** Opens the shop: database, schema, sandbox, HTTP, chores. */
-export async function openShop(config: Config, log: Log, around: Surroundings = realSurroundings): Promise<Shop> {
+export async function openShop(config: Config, log: Log, surroundings: Surroundings = realSurroundings): Promise<Shop> {
+  const stallMonitor = startStallMonitor()
+  const around = { stalls: stallMonitor.stalls, ...surroundings }
   await assertNamed(config.host, 'TURNPIKE_HOST (--host)')
   const tls = openTls(config, 'shop', log)
   assertNotLost(config)
@@ -166,9 +169,18 @@ export async function openShop(config: Config, log: Log, around: Surroundings = 
       await mail?.close()
       await services.customers.noteUses()
       await db.close()
+      stallMonitor.stop()
       log.info('shop closed')
     },
   }
+}
+
+/** Measures for how long this process does not run: reports of nodes that it did not read then are no silence. */
+function startStallMonitor(): { readonly stalls: Stalls; stop(): void } {
+  const stalls = new StallMonitor(() => performance.now())
+  const timer = setInterval(() => stalls.tick(), stalls.everyMs)
+  timer.unref()
+  return { stalls, stop: () => clearInterval(timer) }
 }
 
 /** What a database was opened as first it stays: sandbox money and tokens never become real ones. */
@@ -219,7 +231,7 @@ const actingAs =
 function openApi(
   config: Config,
   services: Services,
-  around: Surroundings,
+  around: Required<Surroundings>,
   { log, tally, tls }: { readonly log: Log; readonly tally: ShopTally; readonly tls: Tls | undefined },
   life: number,
 ) {

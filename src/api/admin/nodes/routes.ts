@@ -5,6 +5,7 @@ import { countOf, isServing } from '../../../domains/stock/ranges/rules.ts'
 import type { Traffic } from '../../../domains/traffic/index.ts'
 import { readCountry } from '../../../kernel/country.ts'
 import { Refusal } from '../../../kernel/refusal.ts'
+import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
@@ -19,6 +20,7 @@ export type AdminNodesDeps = {
   readonly forgetUsage: ReturnType<typeof createForgetting>
   readonly shopUrl: () => string
   readonly clock: Clock
+  readonly stalls: Stalls
 }
 
 /** The command that runs a node of each kind. */
@@ -26,16 +28,17 @@ const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'v
 
 export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Bound<AdminCaller>[] {
   const { fleet } = deps
+  const since = runningSince(deps)
   const refusedOf = async (): Promise<(node: Node) => bigint> => {
     const refused = new Map((await deps.traffic.counts.refusals()).map((each) => [each.node, each.bytes]))
     return (node) => refused.get(node.id) ?? 0n
   }
-  const show = async (node: Node) => shapes.toNode(node, (await refusedOf())(node), deps.clock())
+  const show = async (node: Node) => shapes.toNode(node, (await refusedOf())(node), since)
   return [
     bind(shapes.listNodes, async () => {
       const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
       const refused = await refusedOf()
-      return { items: nodes.map((node) => shapes.toNode(node, refused(node), deps.clock())) }
+      return { items: nodes.map((node) => shapes.toNode(node, refused(node), since)) }
     }),
     bind(shapes.showNode, async ({ params }) => {
       const node = await fleet.findByName(params.name)
@@ -48,18 +51,18 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): read
     bind(shapes.openNode, async ({ params }) => show(await fleet.open(params.name))),
     bind(shapes.drainNode, async ({ params, body }) => show(await fleet.drain(params.name, !body.undo))),
     bind(shapes.forgetUsage, async ({ params, body }) => {
-      const since = body.since === undefined ? 0 : (readIso(body.since) ?? 0)
-      const { things, bytes } = await deps.forgetUsage(params.name, since, body.dry_run)
+      const sinceAt = body.since === undefined ? 0 : (readIso(body.since) ?? 0)
+      const { things, bytes } = await deps.forgetUsage(params.name, sinceAt, body.dry_run)
       return { name: params.name, dry_run: body.dry_run, things, bytes: Number(bytes) }
     }),
     ...joiningOperations(bind, deps),
   ]
 }
 
-async function triedBy({ stock, clock }: AdminNodesDeps, node: Node) {
-  const { ranges, trials } = await stock.ranges.overview()
+async function triedBy(deps: AdminNodesDeps, node: Node) {
+  const { ranges, trials } = await deps.stock.ranges.overview()
   return {
-    serves: isServing(node, clock()),
+    serves: isServing(node, runningSince(deps)),
     ranges: trials
       .filter((each) => each.node === node.id)
       .map((trial) => ({

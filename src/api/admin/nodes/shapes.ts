@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../domains/fleet/rules.ts'
+import type { RunningSince } from '../../../kernel/stall-monitor.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { bodyInteger, exampleAt, flag, moment, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
@@ -54,7 +55,7 @@ const nodeExample = {
   drained_at: null,
 }
 
-export const toNode = (of: Node, refused: bigint, nowMs: number): z.input<typeof node> => ({
+export const toNode = (of: Node, refused: bigint, since: RunningSince): z.input<typeof node> => ({
   node_id: of.id,
   name: of.name,
   kind: of.kind,
@@ -63,7 +64,7 @@ export const toNode = (of: Node, refused: bigint, nowMs: number): z.input<typeof
   city: of.city,
   endpoint: of.endpoint,
   public_key: of.publicKey,
-  state: of.state === 'closed' ? 'closed' : isLive(of, nowMs) ? 'online' : 'offline',
+  state: of.state === 'closed' ? 'closed' : isLive(of, since) ? 'online' : 'offline',
   version: of.version,
   joined_at: isoOrNull(of.joinedAt),
   last_seen_at: isoOrNull(of.lastSeenAt),

@@ -8,6 +8,7 @@ import type { StockOperator } from '../../../domains/stock/index.ts'
 import type { Vpn } from '../../../domains/vpn/index.ts'
 import { kopecks, toRoubles, total, zero } from '../../../kernel/money.ts'
 import { remember } from '../../../kernel/remember.ts'
+import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import { type Clock, toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../bind.ts'
 import type { z } from '../../operation.ts'
@@ -23,6 +24,7 @@ export type AdminOverviewDeps = {
   readonly stockOperator: StockOperator
   readonly fleet: Fleet
   readonly clock: Clock
+  readonly stalls: Stalls
 }
 
 type Overview = z.input<typeof getOverview.answer>
@@ -49,7 +51,7 @@ async function makeOverview(deps: AdminOverviewDeps, days: number): Promise<Over
   const [revenue, stock, nodes, proxies, vpn, customers] = await Promise.all([
     revenueOf(deps, from, today),
     stockOf(deps),
-    nodesOf(deps, nowMs),
+    nodesOf(deps),
     deps.proxyOperator.countActive(),
     deps.vpn.countActive(),
     deps.customers.countAll(),
@@ -93,10 +95,12 @@ async function stockOf(deps: AdminOverviewDeps): Promise<Overview['stock']> {
   return [...kinds.values()]
 }
 
-async function nodesOf({ fleet }: AdminOverviewDeps, nowMs: number): Promise<Overview['nodes']> {
+async function nodesOf(deps: AdminOverviewDeps): Promise<Overview['nodes']> {
+  const { fleet } = deps
+  const since = runningSince(deps)
   const counts = { online: 0, offline: 0, closed: 0 }
   for (const node of [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]) {
-    counts[node.state === 'closed' ? 'closed' : isLive(node, nowMs) ? 'online' : 'offline'] += 1
+    counts[node.state === 'closed' ? 'closed' : isLive(node, since) ? 'online' : 'offline'] += 1
   }
   return counts
 }

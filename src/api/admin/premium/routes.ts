@@ -5,6 +5,7 @@ import type { Traffic } from '../../../domains/traffic/index.ts'
 import { type ExitId, readId } from '../../../kernel/ids.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, soughtFor } from '../../fields.ts'
@@ -17,6 +18,7 @@ export type AdminPremiumDeps = {
   readonly traffic: Traffic
   readonly fleet: Fleet
   readonly clock: Clock
+  readonly stalls: Stalls
 }
 
 const mostListed = 10_000
@@ -80,7 +82,7 @@ const toOffers = ({ countries, parts }: Offers) => ({
   parts: [...parts],
 })
 
-const listing = (bind: BindAdmin, { premium, fleet, clock }: AdminPremiumDeps): Bound<AdminCaller> =>
+const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminPremiumDeps): Bound<AdminCaller> =>
   bind(shapes.listExits, async ({ query }) => {
     const after = positionOf(query.cursor, (text) => readId('exit', text)) ?? ''
     const found = await premium.exits.list(query.pool, after, soughtFor(query.limit))
@@ -103,7 +105,7 @@ const listing = (bind: BindAdmin, { premium, fleet, clock }: AdminPremiumDeps): 
         offers: exit.offers === null ? null : toOffers(exit.offers),
         node: exit.node === null ? null : nameOf(exit.node),
         drained_at: isoOrNull(exit.drainedAt),
-        status: standingOf(exit, words.get(exit.id) ?? [], clock()),
+        status: standingOf(exit, words.get(exit.id) ?? [], runningSince(deps)),
         said: (words.get(exit.id) ?? []).map((word) => ({
           node: nameOf(word.node),
           up: word.isUp,

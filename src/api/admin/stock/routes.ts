@@ -9,6 +9,7 @@ import { type Address, formatAddress, type Prefix, readAddress, readPrefix } fro
 import { readCountry } from '../../../kernel/country.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { malformed, Refusal } from '../../../kernel/refusal.ts'
+import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import { type Clock, readIsoSpan, toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../fields.ts'
@@ -25,6 +26,7 @@ export type AdminStockDeps = {
   readonly premium: Premium
   readonly fleet: Fleet
   readonly clock: Clock
+  readonly stalls: Stalls
   readonly findHolders: (action: Acting['action'], asked: AddressQuestion) => Promise<Holders>
 }
 
@@ -80,7 +82,7 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
       })),
     })),
     bind(shapes.listRanges, async () => ({
-      items: (await lookAtRanges(deps, deps.clock())).map((each) => ({
+      items: (await lookAtRanges(deps, runningSince(deps))).map((each) => ({
         range: each.range.prefix,
         nodes: [...each.homes],
         block: each.isBlock,

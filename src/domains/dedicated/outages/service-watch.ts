@@ -41,7 +41,7 @@ export function createOutageWatch(
   async function findInterrupted(): Promise<number> {
     let interrupted = 0
     for (let page = 0; page < mostPages; page += 1) {
-      const { leases, next } = await stock.served.unserved(unservedAt, atOnce, clock() - outageAfterMs)
+      const { leases, next } = await stock.served.unserved(unservedAt, atOnce, outageAfterMs)
       interrupted += await interruptFresh(leases)
       unservedAt = next ?? firstUnserved
       if (next === null) break

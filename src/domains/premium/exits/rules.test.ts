@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ExitId } from '../../../kernel/ids.ts'
-import { narrow, type Placed, place } from './rules.ts'
+import { type ExitWord, narrow, type Placed, place, standingOf } from './rules.ts'
 
 const exitIn = (city: string): Placed =>
   place({
@@ -33,4 +33,10 @@ test.each([
   )
   expect('problem' in outcome ? outcome.problem.field : '').toBe('cities')
   expect('problem' in outcome ? outcome.problem.allowed?.length : 0).toBe(listed as number)
+})
+
+test('an exit serves for 30 s after a gateway said that it is up, without time in which the shop did not run', () => {
+  const word: ExitWord = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', saidAt: 0 }
+  const after = (runningMs: number) => standingOf({ drainedAt: null }, [word], () => runningMs)
+  expect([0, 30_000, 30_001].map(after)).toEqual(['serving', 'serving', 'down'])
 })

@@ -2,6 +2,7 @@ import type { ExitId } from '../../../kernel/ids.ts'
 import { toSlug } from '../../../kernel/login.ts'
 import { takenBy } from '../../../kernel/login-template.ts'
 import type { FieldProblem } from '../../../kernel/refusal.ts'
+import { type RunningSince } from '../../../kernel/stall-monitor.ts'
 
 /** Where traffic of a pool leaves: from an address of ours, or through somebody's proxy. Credentials are kept apart. */
 export type Exit = {
@@ -54,16 +55,20 @@ export type ExitWord = {
   readonly saidAt: number
 }
 
-/** A word is a fact for this long. */
+/** What a gateway said of an exit holds for this long, without time in which the shop's own process did not run. */
 export const wordLastsMs = 30_000
 
 export type ExitStanding = 'serving' | 'down' | 'untried' | 'drained'
 
 /** How an exit is, by what gateways last said of it. */
-export function standingOf(exit: Pick<Exit, 'drainedAt'>, words: readonly ExitWord[], nowMs: number): ExitStanding {
+export function standingOf(
+  exit: Pick<Exit, 'drainedAt'>,
+  words: readonly ExitWord[],
+  since: RunningSince,
+): ExitStanding {
   if (exit.drainedAt !== null) return 'drained'
   if (words.length === 0) return 'untried'
-  return words.some((word) => word.isUp && nowMs - word.saidAt <= wordLastsMs) ? 'serving' : 'down'
+  return words.some((word) => word.isUp && since(word.saidAt) <= wordLastsMs) ? 'serving' : 'down'
 }
 
 /** What is asked of an exit's place. Each list names alternatives; all lists must fit at once. Slugs, as in a login. */

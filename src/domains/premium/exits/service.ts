@@ -3,6 +3,7 @@ import { readAddress } from '../../../kernel/address.ts'
 import { type ExitId, makeId, type RandomBytes } from '../../../kernel/ids.ts'
 import { zero } from '../../../kernel/money.ts'
 import { remember } from '../../../kernel/remember.ts'
+import { runningBefore, type Stalls } from '../../../kernel/stall-monitor.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import type { Customers } from '../../customers/index.ts'
@@ -36,6 +37,7 @@ export type Exits = ReturnType<typeof createExits>
 export function createExits(deps: {
   db: Database
   clock: Clock
+  stalls: Stalls
   random: RandomBytes
   vault: Vault
   pricing: Pricing
@@ -49,7 +51,7 @@ export function createExits(deps: {
 
   async function readServing(): Promise<Map<string, Placed[]>> {
     const byPool = new Map<string, Placed[]>()
-    for (const exit of await store.listServing(db, clock() - wordLastsMs, await isProduction())) {
+    for (const exit of await store.listServing(db, runningBefore(deps, wordLastsMs), await isProduction())) {
       const known = byPool.get(exit.pool)
       if (known) known.push(place(exit))
       else byPool.set(exit.pool, [place(exit)])
@@ -134,7 +136,9 @@ export function createExits(deps: {
     /** Every pool that is sold or has exits: what it costs at least, and how many exits serve. */
     async overview() {
       const { pools } = (await deps.pricing.current()).premium
-      const counts = new Map((await store.countByPool(db, clock() - wordLastsMs)).map((each) => [each.pool, each]))
+      const counts = new Map(
+        (await store.countByPool(db, runningBefore(deps, wordLastsMs))).map((each) => [each.pool, each]),
+      )
       return [...new Set([...pools.keys(), ...counts.keys()])].map((pool) => ({
         pool,
         isSold: pools.has(pool),

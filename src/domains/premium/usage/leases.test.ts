@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { engines } from '../../../../test/harness/database.ts'
+import { HandProcess } from '../../../../test/harness/hand-process.ts'
 import { leaseBytes, leaseLastsMs, openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
 import { isLong } from '../../../../test/harness/scale.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 import { Refusal } from '../../../kernel/refusal.ts'
+import { createServices } from '../../../main/shop/services.ts'
 import type { NodeReport } from '../index.ts'
 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
@@ -296,6 +298,23 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await report(late)
     await report(late)
     expect(await shop.account(subuser)).toMatchObject({ balance: 96_000_000n, used: 4_000_000n, owed: 0n })
+  })
+
+  test('a shop that was stalled for 10 minutes takes no lease back before it has run for the rest of 10 minutes', async () => {
+    const { subuser } = await newSubuser(1)
+    await report(lease(`stalled-${engine}`, subuser, 1))
+    const process = new HandProcess(shop.clock)
+    const stalled = createServices(shop.services.db, process.surroundings, shop.services.arranged)
+    process.run(60_000)
+    process.stall(leaseLastsMs)
+    await stalled.traffic.leases.lapse()
+    expect(await shop.account(subuser)).toMatchObject({ aside: leaseBytes })
+    process.run(leaseLastsMs - 61_000)
+    await stalled.traffic.leases.lapse()
+    expect(await shop.account(subuser)).toMatchObject({ aside: leaseBytes })
+    process.run(1000)
+    await stalled.traffic.leases.lapse()
+    expect(await shop.account(subuser)).toMatchObject({ aside: 0n })
   })
 
   test('what a lapsed lease carried after the traffic was gone is owed, and paid by what others give back', async () => {

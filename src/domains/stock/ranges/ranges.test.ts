@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { surroundingsWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
+import { HandProcess } from '../../../../test/harness/hand-process.ts'
 import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
@@ -21,11 +22,13 @@ import { mostWrittenOut } from '../rules.ts'
 import {
   awayWithinMs,
   covers,
+  firstUnserved,
   isNormal,
   type Run,
   servingWithinMs,
   split,
   toPrefixes,
+  type UnservedPosition,
   within,
   without,
 } from './rules.ts'
@@ -110,6 +113,43 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await available()).toBe(0)
     await hear(node)
     expect(await buy()).toHaveLength(1)
+  })
+
+  test('a shop that was stalled for 60 s sells at once on a gateway that reported before, and not after 10 s of silence', async () => {
+    await add('203.0.113.0/30')
+    const node = await addGateway('gate-1')
+    await tell(node, '203.0.113.0/30', [0, 4])
+    const shop = new HandProcess(floor.clock)
+    const stalled = createServices(floor.db, shop.surroundings, floor.services.arranged)
+    const buyThere = () => buyProxies(stalled, customer, { code: 'AT', ipv: 4, period: 7 })
+    const countUnserved = async (by: Services): Promise<number> => {
+      let count = 0
+      for (let at: UnservedPosition | null = firstUnserved; at !== null; ) {
+        const page: Awaited<ReturnType<Services['stock']['served']['unserved']>> = await by.stock.served.unserved(
+          at,
+          10,
+          30_000,
+        )
+        count += page.leases.length
+        at = page.next
+      }
+      return count
+    }
+    shop.run(2000)
+    shop.stall(60_000)
+    expect((await buyThere()).proxies).toHaveLength(1)
+    shop.run(7000)
+    expect((await buyThere()).proxies).toHaveLength(1)
+    shop.run(2000)
+    expect(await refusalOf(buyThere())).toMatchObject({ code: 'unavailable', details: { charged: false } })
+    shop.run(18_000)
+    // Another shop on this database was not stalled, and judges the same row by its own running time.
+    expect([await countUnserved(stalled), await countUnserved(services)]).toEqual([0, 2])
+    shop.run(2000)
+    expect(await countUnserved(stalled)).toBe(2)
+    await hear(node)
+    shop.run(1000)
+    expect((await buyThere()).proxies).toHaveLength(1)
   })
 
   test('what only a node has that has gone a moment ago is to be had later, and gone for longer it is not there', async () => {

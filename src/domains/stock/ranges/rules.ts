@@ -1,4 +1,5 @@
 import { type Address, addressFromNumber, addressToNumber, contains, type Prefix } from '../../../kernel/address.ts'
+import type { RunningSince } from '../../../kernel/stall-monitor.ts'
 import type { Node } from '../../fleet/rules.ts'
 import { sizeOf } from '../rules.ts'
 
@@ -40,24 +41,26 @@ export type Trial = {
   readonly changedAt: number
 }
 
-/** A node that was not heard of for this long sells nothing more. Nodes say something every two seconds. */
+/**
+ * Nothing is sold on a gateway after this much silence; gateways report every 2 s. Silence excludes time in which the
+ * shop's own process did not run.
+ */
 export const servingWithinMs = 10_000
 
-export const isServing = (node: Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>, nowMs: number): boolean =>
+type Reporting = Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>
+
+export const isServing = (node: Reporting, since: RunningSince): boolean =>
   node.kind === 'gateway' &&
   node.state === 'open' &&
   node.health?.isStopping !== true &&
   node.lastSeenAt !== null &&
-  nowMs - node.lastSeenAt <= servingWithinMs
+  since(node.lastSeenAt) <= servingWithinMs
 
 /** A gateway that is silent for less than this is likely to come back, and what it carries with it. */
 export const awayWithinMs = 10 * 60_000
 
-export const isAway = (node: Parameters<typeof isServing>[0], nowMs: number): boolean =>
-  node.state === 'open' &&
-  node.lastSeenAt !== null &&
-  nowMs - node.lastSeenAt <= awayWithinMs &&
-  !isServing(node, nowMs)
+export const isAway = (node: Reporting, since: RunningSince): boolean =>
+  node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= awayWithinMs && !isServing(node, since)
 
 /** Where a walk over what nobody serves stands: which carrier's places, none's first, and after which of them. */
 export type UnservedPosition = { readonly carrier: string; readonly place: number }

@@ -1,3 +1,4 @@
+import type { RunningSince } from '../../../kernel/stall-monitor.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Node } from '../../fleet/rules.ts'
 import { isServing, type Range, servingWithinMs, type Trial } from './rules.ts'
@@ -20,14 +21,14 @@ export async function lookAtRanges(
     stock,
     fleet,
   }: { readonly stock: { readonly ranges: Pick<Ranges, 'overview'> }; readonly fleet: Pick<Fleet, 'nodes'> },
-  nowMs: number,
+  since: RunningSince,
 ): Promise<RangeSight[]> {
   const { ranges, trials, standings, blocks } = await stock.ranges.overview()
   const nodes = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node]))
   const nameOf = (id: string): string => nodes.get(id)?.name ?? id
   const isThere = (id: string | null): boolean => {
     const node = id === null ? undefined : nodes.get(id)
-    return node !== undefined && isServing(node, nowMs)
+    return node !== undefined && isServing(node, since)
   }
   const carriers = new Map(blocks.map((block) => [block.prefix, block.carrier]))
   const standingOf = Map.groupBy(standings, (each) => each.range)

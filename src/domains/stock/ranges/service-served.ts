@@ -1,4 +1,5 @@
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
+import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { isServing, type UnservedPosition } from './rules.ts'
@@ -11,28 +12,30 @@ type Unserved = {
 }
 
 /** Which of what is sold is served now, by whom, and since when it is not. */
-export function createServed(deps: { db: Database; clock: Clock; fleet: Pick<Fleet, 'nodes'> }) {
-  const { db, clock } = deps
+export function createServed(deps: { db: Database; clock: Clock; stalls: Stalls; fleet: Pick<Fleet, 'nodes'> }) {
+  const { db } = deps
+  const since = runningSince(deps)
 
   async function live(): Promise<string[]> {
-    const nowMs = clock()
-    return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, nowMs)).map((node) => node.id)
+    return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, since)).map((node) => node.id)
   }
 
-  /** Gateways that do not serve and were last heard of by a moment, with when that was, in the order of their ids. */
-  async function silent(byAt: number): Promise<{ id: string; heardAt: number }[]> {
-    const nowMs = clock()
+  /** Gateways that do not serve and were silent for this long, with when each was last heard of, ordered by id. */
+  async function silent(forMs: number): Promise<{ id: string; heardAt: number }[]> {
     return (await deps.fleet.nodes('gateway'))
-      .filter((node) => !isServing(node, nowMs))
+      .filter((node) => !isServing(node, since))
       .map((node) => ({ id: node.id as string, heardAt: node.lastSeenAt ?? node.createdAt }))
-      .filter((node) => node.heardAt <= byAt)
+      .filter((node) => since(node.heardAt) >= forMs)
       .toSorted((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   return {
-    /** A page of what is sold and was last served at a moment or before: whose it is, and when that was. */
-    async unserved(at: UnservedPosition, limit: number, byAt: number): Promise<Unserved> {
-      const carriers = [{ id: '', heardAt: 0 }, ...(await silent(byAt))].filter((each) => each.id >= at.carrier)
+    /**
+     * A page of what is sold and was not served for this long: whose it is, and when it was last served. Time in which
+     * this process did not run is left out: whichever gateway served it then could not say so.
+     */
+    async unserved(at: UnservedPosition, limit: number, forMs: number): Promise<Unserved> {
+      const carriers = [{ id: '', heardAt: 0 }, ...(await silent(forMs))].filter((each) => each.id >= at.carrier)
       const [carrier, following] = carriers
       if (!carrier) return { leases: [], next: null }
       const after = carrier.id === at.carrier ? at.place : 0
@@ -45,7 +48,7 @@ export function createServed(deps: { db: Database; clock: Clock; fleet: Pick<Fle
       const leases = page.flatMap(({ proxy, lostAt }) => {
         // One that lost it to another which lost it too has not served it since.
         const servedAt = carrier.id === '' ? lostAt : Math.max(carrier.heardAt, lostAt ?? 0)
-        return servedAt !== null && servedAt <= byAt ? [{ proxy, servedAt }] : []
+        return servedAt !== null && since(servedAt) >= forMs ? [{ proxy, servedAt }] : []
       })
       return { leases, next: next ?? null }
     },

@@ -8,6 +8,7 @@ import {
   readAddress,
   readPrefix,
 } from '../../../kernel/address.ts'
+import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Endpoint, Node } from '../../fleet/rules.ts'
@@ -49,21 +50,21 @@ export type Ranges = ReturnType<typeof createRanges>
 export function createRanges(deps: {
   db: Database
   clock: Clock
+  stalls: Stalls
   fleet: Pick<Fleet, 'nodes' | 'findByName'>
   rangeIds: Counter
 }) {
   const { db, clock } = deps
+  const since = runningSince(deps)
 
   /** The nodes that serve now, as they were at most half a second ago. */
   async function serving(): Promise<Node[]> {
-    const nowMs = clock()
-    return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, nowMs))
+    return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, since))
   }
 
   /** Those that have served a while ago, and are likely to again. */
   async function away(): Promise<string[]> {
-    const nowMs = clock()
-    return (await deps.fleet.nodes('gateway')).filter((node) => isAway(node, nowMs)).map((node) => node.id)
+    return (await deps.fleet.nodes('gateway')).filter((node) => isAway(node, since)).map((node) => node.id)
   }
 
   const live = async (): Promise<string[]> => (await serving()).map((node) => node.id)

@@ -1,6 +1,7 @@
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { Sha256 } from '../../../kernel/chain.ts'
 import type { SubuserId } from '../../../kernel/ids.ts'
+import { runningBefore, type Stalls } from '../../../kernel/stall-monitor.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import {
   type AccountKey,
@@ -27,7 +28,14 @@ const lapseAtOnce = 200
 type Boot = { readonly node: string; readonly boot: string }
 
 /** Byte leases: what nodes may carry before they must ask again. */
-export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256; counts: Counts; terms: LeaseTerms }) {
+export function createLeases(deps: {
+  db: Database
+  clock: Clock
+  stalls: Stalls
+  sha256: Sha256
+  counts: Counts
+  terms: LeaseTerms
+}) {
   const { db, clock, terms } = deps
   const { apply } = createMovements(deps)
 
@@ -54,7 +62,7 @@ export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256;
    */
   async function takeBack(tx: Tx, { node, boot }: Boot): Promise<number> {
     await store.lockNode(tx, node, boot, clock())
-    if (!(await store.isSilent(tx, node, boot, clock() - terms.leaseLastsMs))) return 0
+    if (!(await store.isSilent(tx, node, boot, runningBefore(deps, terms.leaseLastsMs)))) return 0
     const closed = (await store.standingOf(tx, node, boot)) === 'closed'
     const subjects = await store.openSubjects(tx, node, boot, lapseAtOnce)
     if (subjects.length === 0) return 0
@@ -87,7 +95,7 @@ export function createLeases(deps: { db: Database; clock: Clock; sha256: Sha256;
      * how many.
      */
     async lapse(): Promise<number> {
-      const silent = await store.silentBoots(db, clock() - terms.leaseLastsMs, bootsAtOnce)
+      const silent = await store.silentBoots(db, runningBefore(deps, terms.leaseLastsMs), bootsAtOnce)
       for (const boot of silent) {
         while ((await db.transact((tx) => takeBack(tx, boot))) > 0);
       }

@@ -1,0 +1,116 @@
+import type { Clock } from './time.ts'
+
+/** How long this process did not run, of a time that ends now. */
+export type Stalls = {
+  /** Milliseconds within the last `withinMs` in which the event loop did not run. Never more than `withinMs`. */
+  stalledMs(withinMs: number): number
+  /** For how long, counted back from now, this process must be looked at to have run for `runningMs`. */
+  spanMs(runningMs: number): number
+}
+
+/** For a process that does not listen to nodes, and for tests whose clock is moved by hand. */
+export const noStalls: Stalls = { stalledMs: () => 0, spanMs: (runningMs) => runningMs }
+
+/** Milliseconds since an instant of the wall clock in which this process ran. */
+export type RunningSince = (at: number) => number
+
+/**
+ * Age of an instant without the time in which this process was stalled. A node whose reports lie unread in a socket
+ * buffer was not silent, so its silence is measured with this and not with the wall clock.
+ */
+export const runningSince =
+  (deps: { readonly clock: Clock; readonly stalls: Stalls }): RunningSince =>
+  (at) => {
+    const ageMs = deps.clock() - at
+    return ageMs - deps.stalls.stalledMs(ageMs)
+  }
+
+/**
+ * The instant after which what was noted is younger than a limit, for SQL that compares ages. It is earlier than
+ * `clock() - limitMs` by the time in which this process was stalled.
+ */
+export const runningBefore = (deps: { readonly clock: Clock; readonly stalls: Stalls }, limitMs: number): number =>
+  Math.floor(deps.clock() - deps.stalls.spanMs(limitMs))
+
+/** Wall-clock age, for a tool that does not read the nodes' reports itself and so has no stalls to leave out. */
+export const ageAt =
+  (nowMs: number): RunningSince =>
+  (at) =>
+    nowMs - at
+
+/** A tick that is late by less is the timer's usual inaccuracy. */
+const minStallMs = 25
+/** Older stalls are dropped. Every age that is judged is shorter, so this also caps what an age can be reduced by. */
+const keptMs = 15 * 60_000
+
+type Stall = { readonly endedAt: number; readonly ms: number }
+
+/**
+ * Event-loop delay, recorded over a sliding window. A timer calls `tick` every `everyMs`; a tick that comes later was
+ * held up by a stopped or starved process, or by work that blocked the loop. Times are of a monotonic clock, which
+ * advances while the process is stopped.
+ *
+ * A stall shorter than `everyMs` can be missed in part, and none is measured longer than it was. Ticks are at least
+ * `everyMs` apart when a stall is recorded, so at most `keptMs / everyMs` stalls are kept.
+ */
+export class StallMonitor implements Stalls {
+  private readonly stalls: Stall[] = []
+  private tickedAt: number
+
+  constructor(
+    private readonly monotonicMs: () => number,
+    readonly everyMs = 250,
+  ) {
+    this.tickedAt = monotonicMs()
+  }
+
+  /** How many stalls are kept. */
+  get size(): number {
+    return this.stalls.length
+  }
+
+  tick(): void {
+    const nowMs = this.monotonicMs()
+    const stall = this.findCurrent(nowMs)
+    if (stall) this.stalls.push(stall)
+    const expired = this.stalls.findIndex((each) => nowMs - each.endedAt < keptMs)
+    this.stalls.splice(0, expired === -1 ? this.stalls.length : expired)
+    this.tickedAt = nowMs
+  }
+
+  stalledMs(withinMs: number): number {
+    const nowMs = this.monotonicMs()
+    const fromMs = nowMs - withinMs
+    // The tick that would record a stall may come after the first request that is read behind it.
+    let stalledMs = overlapMs(this.findCurrent(nowMs), fromMs)
+    for (let index = this.stalls.length - 1; index >= 0; index -= 1) {
+      const stalled = overlapMs(this.stalls[index], fromMs)
+      if (stalled === 0) break
+      stalledMs += stalled
+    }
+    return stalledMs
+  }
+
+  spanMs(runningMs: number): number {
+    const nowMs = this.monotonicMs()
+    const current = this.findCurrent(nowMs)
+    let [atMs, leftMs] = [nowMs, runningMs]
+    for (const stall of [...this.stalls, ...(current ? [current] : [])].toReversed()) {
+      const ranMs = atMs - stall.endedAt
+      if (leftMs < ranMs) break
+      leftMs -= ranMs
+      atMs = stall.endedAt - stall.ms
+    }
+    return nowMs - atMs + leftMs
+  }
+
+  /** The stall that ends now, if the next tick is late. */
+  private findCurrent(nowMs: number): Stall | undefined {
+    const ms = nowMs - this.tickedAt - this.everyMs
+    return ms < minStallMs ? undefined : { endedAt: nowMs, ms }
+  }
+}
+
+/** How much of a stall lies after an instant. */
+const overlapMs = (stall: Stall | undefined, fromMs: number): number =>
+  stall ? Math.max(0, Math.min(stall.ms, stall.endedAt - fromMs)) : 0

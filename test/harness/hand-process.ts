@@ -1,0 +1,27 @@
+import { StallMonitor } from '../../src/kernel/stall-monitor.ts'
+import type { Surroundings } from '../../src/main/shop/services.ts'
+import { HandClock, surroundingsWith } from './clock.ts'
+
+/** A shop's process on a clock that a test moves: time passes while the process runs, or while it is stalled. */
+export class HandProcess {
+  private readonly monitor: StallMonitor
+  readonly surroundings: Required<Surroundings>
+
+  constructor(readonly clock = new HandClock()) {
+    this.monitor = new StallMonitor(clock.read)
+    this.surroundings = { ...surroundingsWith(clock), stalls: this.monitor }
+  }
+
+  /** Time passes, and every tick of the stall monitor is on time. */
+  run(ms: number): void {
+    for (let leftMs = ms; leftMs > 0; leftMs -= this.monitor.everyMs) {
+      this.clock.advance(Math.min(leftMs, this.monitor.everyMs))
+      this.monitor.tick()
+    }
+  }
+
+  /** Time passes while the process does not run: the next tick is late by this. */
+  stall(ms: number): void {
+    this.clock.advance(this.monitor.everyMs + ms)
+  }
+}
