@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { refusalOf } from '../../test/harness/failure.ts'
 import { Refusal } from '../kernel/refusal.ts'
-import { readBody } from './body.ts'
+import { readBody, readBytes } from './body.ts'
 
 const usualBytes = 64 * 1024
 
@@ -70,4 +71,51 @@ test('only JSON in UTF-8 is read', async () => {
   for (const type of ['', 'text/plain', 'application/jsonp', 'application/json; charset=latin1']) {
     expect(await codeOf(announced('{}', type))).toBe('unsupported_media_type')
   }
+})
+
+const tickMs = 5
+const ticks = 10
+
+/** A request whose body comes when a test sends it. */
+function openRequest(headers: Record<string, string> = {}) {
+  let send: (text: string) => void = () => {}
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      send = (text) => {
+        controller.enqueue(new TextEncoder().encode(text))
+        controller.close()
+      }
+    },
+  })
+  return { request: new Request('http://shop/', { method: 'POST', body, headers }), send: (text: string) => send(text) }
+}
+
+/** The event loop does not turn for this long, as in a process that was stopped. */
+function stall(ms: number): void {
+  const startedAt = performance.now()
+  while (performance.now() - startedAt < ms);
+}
+
+describe.each([
+  ['chunked', {}],
+  ['announced', { 'Content-Length': '5' }],
+] as const)('a late body that is %s', (_name, headers) => {
+  test('a body that does not arrive within 10 ticks is refused, and says 10 seconds', async () => {
+    const { request } = openRequest(headers)
+    expect(await refusalOf(readBytes(request, 100, tickMs))).toMatchObject({
+      code: 'invalid_request',
+      details: [{ field: 'body', problem: 'did not arrive within 10 seconds' }],
+    })
+  })
+
+  test('a body that lies unread while the process is stalled for 20 ticks is read and not refused', async () => {
+    const { request, send } = openRequest(headers)
+    const read = readBytes(request, 100, tickMs)
+    setTimeout(() => {
+      stall(2 * ticks * tickMs)
+      // The body is read after the timers that are due, as a socket may be.
+      setTimeout(() => send('hello'), 0)
+    }, 0)
+    expect(new TextDecoder().decode(await read)).toBe('hello')
+  })
 })
