@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import { until } from '../../../test/harness/until.ts'
+import { HandTimers } from '../../../test/harness/hand-timers.ts'
+import { settle } from '../../../test/harness/hand-timing.ts'
 import { createWatch } from './watch.ts'
 
 const never = new AbortController().signal
 
-/** A watch on a mark that the test sets, and how long a wait of it took. */
+/** A watch on a mark that the test sets, on time that the test moves. */
 function open(options: { readonly holdBackMs?: number } = {}) {
   const place = { mark: 'a', nowMs: 1_000_000, looks: 0, fails: false }
+  const timing = new HandTimers()
   const watch = createWatch({
     mark: async (since) => {
       place.looks += 1
@@ -14,113 +16,128 @@ function open(options: { readonly holdBackMs?: number } = {}) {
       return `${since} ${place.mark}`
     },
     clock: () => place.nowMs,
+    timing,
     ...options,
   })
-  /** How long a wait took. `onBegun` is called once it waits. */
-  const waitMs = async (limitMs: number, onBegun = () => {}): Promise<number> => {
+  /** Begins a wait, and tells after how long it ended. */
+  const beginWaiting = async (limitMs = 5000): Promise<{ tookMs(): number | undefined }> => {
     await watch.ready()
-    const told = watch.told()
-    const startedAt = performance.now()
-    const waiting = watch.wait(told, limitMs, never)
-    onBegun()
-    await waiting
-    return performance.now() - startedAt
+    const startedAt = timing.now()
+    let tookMs: number | undefined
+    void watch.wait(watch.told(), limitMs, never).then(() => {
+      tookMs = timing.now() - startedAt
+    })
+    await settle()
+    return { tookMs: () => tookMs }
   }
-  /** A wait of five seconds that has begun. */
-  const beginWaiting = async (): Promise<{ readonly tookMs: Promise<number> }> => {
-    const { promise: begun, resolve } = Promise.withResolvers<void>()
-    const tookMs = waitMs(5000, resolve)
-    await begun
-    return { tookMs }
-  }
-  return { place, watch, waitMs, beginWaiting }
+  return { place, timing, watch, beginWaiting }
 }
 
 describe('the look-out for changes', () => {
-  test('whoever waits hears of a change elsewhere within a second, and of none when there is none', async () => {
-    const { place, watch, waitMs, beginWaiting } = open()
-    expect(await waitMs(500)).toBeGreaterThan(490)
+  test('a node that waits is answered within 200 ms of a change elsewhere', async () => {
+    const { place, timing, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
     place.mark = 'b'
-    expect(await tookMs).toBeLessThan(1000)
-    watch.stop()
+    await timing.advance(199)
+    expect(tookMs()).toBeUndefined()
+    await timing.advance(1)
+    expect(tookMs()).toBe(200)
   })
 
-  test('a word from within is heard at once', async () => {
-    const { watch, beginWaiting } = open()
+  test('a wait of 500 ms without a change ends after 500 ms', async () => {
+    const { timing, beginWaiting } = open()
+    const { tookMs } = await beginWaiting(500)
+    await timing.advance(499)
+    expect(tookMs()).toBeUndefined()
+    await timing.advance(1)
+    expect(tookMs()).toBe(500)
+  })
+
+  test('a change made by this process ends a wait without a look at the database', async () => {
+    const { place, timing, watch, beginWaiting } = open()
+    await watch.ready()
+    // The first telling rests for 5 ms like any other.
+    await timing.advance(5)
     const { tookMs } = await beginWaiting()
     watch.poke()
-    expect(await tookMs).toBeLessThan(400)
-    watch.stop()
+    await settle()
+    expect([tookMs(), place.looks]).toEqual([0, 1])
   })
 
-  test('unless it is to be kept back for a moment: then it is heard after that, and once', async () => {
-    const { watch, beginWaiting } = open({ holdBackMs: 100 })
+  test('a change that is held back for 100 ms is told once, after 100 ms', async () => {
+    const { timing, watch, beginWaiting } = open({ holdBackMs: 100 })
     const { tookMs } = await beginWaiting()
     const before = watch.told()
     watch.poke()
     watch.poke()
-    expect(await tookMs).toBeWithin(95, 4000)
-    expect(watch.told()).toBe(before + 1)
-    watch.stop()
+    await timing.advance(99)
+    expect(tookMs()).toBeUndefined()
+    await timing.advance(1)
+    expect([tookMs(), watch.told()]).toEqual([100, before + 1])
   })
 
   test('what changes between reading and waiting ends the wait before it begins', async () => {
-    const { watch } = open()
+    const { timing, watch } = open()
     await watch.ready()
+    await timing.advance(5)
     const told = watch.told()
     watch.poke()
-    const startedAt = performance.now()
     await watch.wait(told, 5000, never)
-    expect(performance.now() - startedAt).toBeLessThan(400)
-    watch.stop()
+    expect(timing.now()).toBe(5)
   })
 
-  test('a hundred who wait share one look', async () => {
-    const { place, watch, waitMs } = open()
-    await Promise.all(Array.from({ length: 100 }, () => waitMs(650)))
-    expect(place.looks).toBeLessThan(8)
-    watch.stop()
+  test('100 nodes that wait for 650 ms share one look every 200 ms', async () => {
+    const { place, timing, beginWaiting } = open()
+    const waits = await Promise.all(Array.from({ length: 100 }, () => beginWaiting(650)))
+    await timing.advance(650)
+    expect(waits.every((wait) => wait.tookMs() === 650)).toBeTrue()
+    expect(place.looks).toBe(4)
   })
 
-  test('a flood of words does not keep the shop busy with telling', async () => {
-    const { watch } = open()
+  test('a change every millisecond is told 7 times in 500 ms when answering takes 20 ms each time', async () => {
+    const { timing, watch } = open()
     await watch.ready()
     const before = watch.told()
-    const endsAt = performance.now() + 500
-    while (performance.now() < endsAt) {
+    let answered = before
+    for (let ms = 0; ms < 500; ms += 1) {
+      await timing.advance(1)
       watch.poke()
+      if (watch.told() === answered) continue
+      answered = watch.told()
       watch.spent(20)
-      await new Promise(setImmediate)
     }
-    expect(watch.told() - before).toBeLessThan(12)
-    expect(watch.told() - before).toBeGreaterThan(0)
-    watch.stop()
+    // One telling after 5 ms, then a rest of four times what answering took.
+    expect(watch.told() - before).toBe(7)
   })
 
-  test('trouble with the database is not waited out in silence', async () => {
-    const { place, watch, waitMs, beginWaiting } = open()
+  test('a database that fails ends a wait within 200 ms, and the next node that waits is told of the failure', async () => {
+    const { place, timing, watch, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
     place.fails = true
-    expect(await tookMs).toBeLessThan(1000)
-    expect(await waitMs(10).catch((error: unknown) => String(error))).toContain('no database')
-    watch.stop()
+    await timing.advance(200)
+    expect(tookMs()).toBe(200)
+    expect(await watch.ready().catch((error: unknown) => String(error))).toContain('no database')
   })
 
-  test('the look-out goes on between two waits, and what changes there is told', async () => {
-    const { place, watch } = open()
+  test('the look-out continues for 30 s between two waits, and then stops until the next one', async () => {
+    const { place, timing, watch } = open()
     await watch.ready()
     const told = watch.told()
-    await until(() => place.looks >= 3)
+    await timing.advance(29_000)
     place.mark = 'b'
-    await until(() => watch.told() > told)
-    watch.stop()
+    await timing.advance(200)
+    expect(watch.told()).toBe(told + 1)
+    await timing.advance(2000)
+    const { looks } = place
+    await timing.advance(60_000)
+    expect(place.looks).toBe(looks)
   })
 
-  test('stopping lets everybody go', async () => {
-    const { watch, beginWaiting } = open()
+  test('stopping ends every wait at once', async () => {
+    const { timing, watch, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
     watch.stop()
-    expect(await tookMs).toBeLessThan(1000)
+    await settle()
+    expect([tookMs(), timing.now()]).toEqual([0, 0])
   })
 })

@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/time.ts'
+import type { After, Clock } from '../../kernel/time.ts'
 import { overlapMs } from './cursor.ts'
 
 const lookEveryMs = 200
@@ -9,6 +9,17 @@ const restFor = 4
 const leastRestMs = 5
 const mostRestMs = 400
 
+/** Monotonic time, and timers on it. */
+type Timing = { readonly now: () => number; readonly after: After }
+
+const realTiming: Timing = {
+  now: () => performance.now(),
+  after(ms, act) {
+    const timer = setTimeout(act, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
 /**
  * Tells whoever waits that something may have changed. One look-out serves all who wait in this process: a cheap look
  * at the database a few times a second, for what other processes changed, and a word from within this process at once.
@@ -18,11 +29,14 @@ export function createWatch(deps: {
   readonly clock: Clock
   /** How long a word from within this process is kept back. It is told at once unless said. */
   readonly holdBackMs?: number
+  /** Real unless a test hands in its own. */
+  readonly timing?: Timing
 }) {
+  const { now, after } = deps.timing ?? realTiming
   let base: { sinceAt: number; mark: string } | undefined
   let looking: Promise<void> | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let due: ReturnType<typeof setTimeout> | undefined
+  let cancelLook: (() => void) | undefined
+  let cancelTelling: (() => void) | undefined
   let usedAt = 0
   let toldAt = 0
   let spentMs = 0
@@ -31,25 +45,25 @@ export function createWatch(deps: {
   const waiting = new Set<() => void>()
 
   function tellNow(): void {
-    clearTimeout(due)
-    due = undefined
-    toldAt = performance.now()
+    cancelTelling?.()
+    cancelTelling = undefined
+    toldAt = now()
     spentMs = 0
     told += 1
     for (const wake of waiting) wake()
   }
 
   function tell(holdBackMs = 0): void {
-    if (due !== undefined || stopped) return
+    if (cancelTelling !== undefined || stopped) return
     const restMs = Math.min(mostRestMs, Math.max(leastRestMs, restFor * spentMs))
-    const leftMs = Math.max(holdBackMs, toldAt + restMs - performance.now())
+    const leftMs = Math.max(holdBackMs, toldAt + restMs - now())
     if (leftMs <= 0) tellNow()
-    else due = setTimeout(tellLater, leftMs)
+    else cancelTelling = after(leftMs, tellLater)
   }
 
   /** The rest may have grown while somebody was answered meanwhile. */
   function tellLater(): void {
-    due = undefined
+    cancelTelling = undefined
     tell()
   }
 
@@ -75,15 +89,15 @@ export function createWatch(deps: {
   function lookOnce(): Promise<void> {
     looking ??= look().finally(() => {
       looking = undefined
-      timer ??= setTimeout(goOn, lookEveryMs)
+      cancelLook ??= after(lookEveryMs, goOn)
     })
     return looking
   }
 
   function goOn(): void {
-    timer = undefined
+    cancelLook = undefined
     if (stopped) return
-    if (waiting.size === 0 && performance.now() - usedAt > lingerMs) base = undefined
+    if (waiting.size === 0 && now() - usedAt > lingerMs) base = undefined
     else lookOnce().catch(() => {})
   }
 
@@ -93,7 +107,7 @@ export function createWatch(deps: {
 
     /** Makes sure that whatever changes from now on will be told. */
     async ready(): Promise<void> {
-      usedAt = performance.now()
+      usedAt = now()
       if (base === undefined && !stopped) await lookOnce()
     },
 
@@ -102,12 +116,12 @@ export function createWatch(deps: {
       if (told > heard || ms <= 0 || stopped || signal.aborted) return
       await new Promise<void>((resolve) => {
         const wake = () => {
-          clearTimeout(limit)
+          cancelLimit()
           signal.removeEventListener('abort', wake)
           waiting.delete(wake)
           resolve()
         }
-        const limit = setTimeout(wake, ms)
+        const cancelLimit = after(ms, wake)
         signal.addEventListener('abort', wake)
         waiting.add(wake)
       })
@@ -124,7 +138,7 @@ export function createWatch(deps: {
     },
 
     stop(): void {
-      clearTimeout(timer)
+      cancelLook?.()
       tellNow()
       stopped = true
     },
