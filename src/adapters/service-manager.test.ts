@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openServiceManager } from '../../test/harness/service-manager.ts'
+import { startStopwatch } from '../../test/harness/stopwatch.ts'
 import { tellServiceManager } from './service-manager.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-notify-'))
@@ -25,13 +26,13 @@ test('where there is none, or nobody hears, nothing happens', () => {
   expect(tellServiceManager(`/${'x'.repeat(200)}`, 'READY=1')).toBeFalse()
 })
 
-test('one that does not listen holds nobody up for more than a moment', () => {
+test('a service manager that does not listen holds the service up for less than 5 s', () => {
   const name = `@turnpike-test-deaf-${process.pid}`
   const manager = openServiceManager(name)
-  const startedMs = performance.now()
+  const stopwatch = startStopwatch()
   let said = 0
   while (said < 1000 && tellServiceManager(name, 'READY=1')) said += 1
   expect(said).toBeLessThan(1000)
-  expect(performance.now() - startedMs).toBeLessThan(5000)
+  expect(stopwatch.elapsedMs()).toBeLessThan(5000)
   manager.close()
 })

@@ -7,20 +7,20 @@ export function openDatabase(address: string, connections?: number): Database {
   return /^postgres(ql)?:\/\//.test(address) ? openPostgres(address, connections) : openSqlite(address)
 }
 
-/** Whoever asks whether it is there does not want to wait for as long as a sale may. */
-const answersWithinMs = 3_000
+/** Readiness is judged sooner than a sale is given up. */
+export const answersWithinMs = 3_000
 
 /** Whether the database answers at all now; one that hangs does not. */
-export const isReachable = (reader: Reader): Promise<boolean> =>
-  soonEnough(reader.first('SELECT 1 AS one')).then(
+export const isReachable = (reader: Reader, withinMs = answersWithinMs): Promise<boolean> =>
+  soonEnough(reader.first('SELECT 1 AS one'), withinMs).then(
     () => true,
     () => false,
   )
 
 /** What was read, if the database tells it now; a failure if it takes longer than whoever only looks will wait. */
-export async function soonEnough<Result>(reading: Promise<Result>): Promise<Result> {
+export async function soonEnough<Result>(reading: Promise<Result>, withinMs = answersWithinMs): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('the database does not answer now')), answersWithinMs)
+  const timer = setTimeout(() => reject(new Error('the database does not answer now')), withinMs)
   try {
     return await Promise.race([reading, promise])
   } finally {

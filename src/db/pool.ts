@@ -1,6 +1,6 @@
 import { type ReservedSQL, SQL } from 'bun'
 import { toBound } from './portable.ts'
-import { type Listener, Silence } from './silence.ts'
+import type { Listener, Silence } from './silence.ts'
 import type { Value } from './transaction.ts'
 import { unavailable } from './unavailable.ts'
 
@@ -54,7 +54,6 @@ export type Line = {
  * stays silent is thrown away, so that nobody reads an answer that was meant for another.
  */
 export class Pool {
-  readonly #silence = new Silence()
   readonly #lines = new Set<Line>()
   /** Those in nobody's hands. The one that came back last is the first to go out again: it is the warmest. */
   readonly #free: Line[] = []
@@ -71,6 +70,7 @@ export class Pool {
     private readonly url: string,
     private readonly size: number,
     readonly limits: Limits,
+    private readonly silence: Silence,
   ) {}
 
   async read(sql: string, values: readonly Value[] = []): Promise<unknown> {
@@ -122,7 +122,7 @@ export class Pool {
     this.#isClosed = true
     for (const waits of this.#waiting) waits(Promise.reject(closed()))
     for (const line of this.#lines) line.close()
-    this.#silence.stop()
+    this.silence.stop()
   }
 
   #next(): Promise<Line> {
@@ -148,7 +148,7 @@ export class Pool {
 
   #wait(): Promise<Line> {
     const { promise, resolve, reject } = Promise.withResolvers<Line>()
-    const listener = this.#silence.listen(this.limits.poolWaitMs, () => {
+    const listener = this.silence.listen(this.limits.poolWaitMs, () => {
       this.#waiting.delete(waits)
       reject(late(new Error('no connection was free in time')))
     })
@@ -173,7 +173,7 @@ export class Pool {
     let sql: SQL | undefined
     try {
       sql = new SQL({ ...optionsOf(this.url, this.limits), onclose })
-      const connection = await reserveOn(sql, this.limits.poolWaitMs)
+      const connection = await this.#reserveOn(sql)
       if (this.#isClosed) throw closed()
       if (closedBy) throw closedBy
       line = this.#lineOn(sql, connection)
@@ -189,6 +189,19 @@ export class Pool {
     }
   }
 
+  async #reserveOn(sql: SQL): Promise<ReservedSQL> {
+    const end = new AbortController()
+    const listener = this.silence.listen(this.limits.poolWaitMs, () => end.abort())
+    listener.asked()
+    try {
+      return await sql.reserve({ signal: end.signal })
+    } catch (error) {
+      throw error instanceof DOMException ? late(error) : error
+    } finally {
+      listener.heard()
+    }
+  }
+
   #lineOn(sql: SQL, connection: ReservedSQL): Line {
     const close = (): void => {
       this.#lose(line)
@@ -196,7 +209,7 @@ export class Pool {
       void sql.close({ timeout: 0 })
     }
     const listenFor = (silentMs: number): Listener =>
-      this.#silence.listen(silentMs, () => {
+      this.silence.listen(silentMs, () => {
         line.wasSilent = true
         // Those that nobody asks anything now are likely to lead to the same silence.
         this.renew(line)
@@ -245,14 +258,6 @@ export const isOutdated = (error: unknown): boolean => textIn(error, 'routine') 
 function textIn(error: unknown, name: 'code' | 'errno' | 'routine'): string {
   const value = error instanceof Error ? (error as Error & Partial<Record<typeof name, unknown>>)[name] : undefined
   return typeof value === 'string' ? value : ''
-}
-
-async function reserveOn(sql: SQL, withinMs: number): Promise<ReservedSQL> {
-  try {
-    return await sql.reserve({ signal: AbortSignal.timeout(withinMs) })
-  } catch (error) {
-    throw error instanceof DOMException ? late(error) : error
-  }
 }
 
 const optionsOf = (url: string, { statementMs, lockWaitMs }: Limits) => ({

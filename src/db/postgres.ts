@@ -1,7 +1,7 @@
 import { Bundle } from './bundle.ts'
 import { isCut, isOutdated, type Limits, type Line, late, Pool, shippedLimits, stateOf } from './pool.ts'
 import { toBound } from './portable.ts'
-import type { Listener } from './silence.ts'
+import { type Listener, Silence } from './silence.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
 
 /** Few connections do more than many: past the server's cores they only wait for one another. */
@@ -14,8 +14,13 @@ const mostAttempts = 6
 const unhurriedMs = 30 * 60_000
 const unhurriedSilentMs = unhurriedMs + 60_000
 
-export function openPostgres(url: string, size: number = poolSize, limits: Limits = shippedLimits): Database {
-  const pool = new Pool(url, size, limits)
+export function openPostgres(
+  url: string,
+  size: number = poolSize,
+  limits: Limits = shippedLimits,
+  silence = new Silence(),
+): Database {
+  const pool = new Pool(url, size, limits, silence)
   const begin = <Result>(work: Work<Result>) => transact(pool, work, limits.silentMs)
   const beginUnhurried = <Result>(work: Work<Result>) => transact(pool, unhurried(work), unhurriedSilentMs)
   return {

@@ -1,6 +1,15 @@
 /** How often it is looked who has heard nothing. */
 const lookEveryMs = 250
 
+/** Acts again and again, and returns what ends it. A test acts by hand. */
+type Every = (ms: number, act: () => void) => () => void
+
+const realEvery: Every = (ms, act) => {
+  const timer = setInterval(act, ms)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
 /** Somebody who waits for a server, again and again. */
 export type Listener = {
   /** Something was asked: from now on an answer is waited for, if none was yet. */
@@ -15,12 +24,11 @@ export type Listener = {
  */
 export class Silence {
   readonly #waiting = new Set<{ sinceLook: number; readonly mostLooks: number; readonly end: () => void }>()
-  readonly #timer: ReturnType<typeof setInterval>
+  readonly #stop: () => void
   #look = 0
 
-  constructor() {
-    this.#timer = setInterval(() => this.#lookRound(), lookEveryMs)
-    this.#timer.unref()
+  constructor(every: Every = realEvery) {
+    this.#stop = every(lookEveryMs, () => this.#lookRound())
   }
 
   /** `end` is called once in each silence, and then not before something was heard and asked again. */
@@ -43,7 +51,7 @@ export class Silence {
   }
 
   stop(): void {
-    clearInterval(this.#timer)
+    this.#stop()
   }
 
   #lookRound(): void {
