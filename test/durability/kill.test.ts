@@ -4,31 +4,21 @@ import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
 import { engines, openTestDatabase } from '../harness/database.ts'
-import { scaled } from '../harness/scale.ts'
+import { isLong } from '../harness/scale.ts'
 import { addCustomer, findingsOf, wire } from '../harness/wired.ts'
+import { killWhen } from './kill-when.ts'
 
 const program = fileURLToPath(import.meta.resolve('./load.ts'))
-const kills = scaled(50)
+/** Orders acknowledged before a kill: the first purchases are under way, or many are done. Random in a long run. */
+const soldBefore = [0, 20]
+const kills = isLong ? 50 : soldBefore.length
 
-/** When a load is killed: so long after it has sold so many. */
-type Moment = { readonly sold: number; readonly laterMs: number }
-
-/** Lets the load run, kills it without warning, and returns the orders that it had acknowledged. */
-async function loadAndKill(address: string, customers: readonly CustomerId[], moment: Moment): Promise<string[]> {
+/** Lets the load run, kills it after `sold` acknowledged orders, and returns the orders that it acknowledged. */
+async function loadAndKill(address: string, customers: readonly CustomerId[], sold: number): Promise<string[]> {
   const child = Bun.spawn([process.execPath, program, address, ...customers], { stdout: 'pipe', stderr: 'inherit' })
-  const lines: string[] = []
-  let rest = ''
-  let killer: ReturnType<typeof setTimeout> | undefined
-  const decoder = new TextDecoder()
-  for await (const chunk of child.stdout) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = parts.pop() ?? ''
-    lines.push(...parts)
-    if (lines.length > moment.sold) killer ??= setTimeout(() => child.kill('SIGKILL'), moment.laterMs)
-  }
-  await child.exited
-  expect(child.signalCode).toBe('SIGKILL')
-  return lines.filter((line) => line !== 'begun')
+  const [begun, ...orders] = await killWhen(child, (lines) => lines.length > sold)
+  expect(begun).toBe('begun')
+  return orders
 }
 
 /** Orders and charges, matched both ways: what is half there shows. */
@@ -48,14 +38,14 @@ async function countHalves(db: Database): Promise<{ unpaid: bigint; undelivered:
 }
 
 describe.each([...engines])('a shop on %s that is killed under load', (engine) => {
-  test(`${kills} times over has lost no purchase it acknowledged and holds none by half`, async () => {
+  test(`a shop killed by SIGKILL ${kills} times has every purchase that it acknowledged, and none by half`, async () => {
     const { db: first, place } = await openTestDatabase(engine)
     const customers = [await addCustomer(wire(first), 10n ** 12n), await addCustomer(wire(first), 10n ** 12n)]
     await first.close()
     const acknowledged = new Set<string>()
     for (let kill = 0; kill < kills; kill += 1) {
-      const moment = { sold: kill % 2 === 0 ? 0 : 20, laterMs: Math.floor(Math.random() * 400) }
-      const fresh = await loadAndKill(place.address, customers, moment)
+      const sold = soldBefore[kill] ?? Math.floor(Math.random() * 200)
+      const fresh = await loadAndKill(place.address, customers, sold)
       for (const order of fresh) acknowledged.add(order)
       const db = openDatabase(place.address)
       const kept = new Set((await db.all<{ id: string }>('SELECT id FROM orders')).map((row) => row.id))

@@ -2,7 +2,8 @@
  * Does all that a shop does about payments, without pause, until it is killed: begins them, some with a purchase, takes
  * notifications, asks for payments, buys what was paid for, and gives money back. Run as a process of its own:
  * `payments-worker.ts ADDRESS PROVIDER METHOD AHEAD CUSTOMER…`, its clock being so many milliseconds ahead;
- * notifications come as lines of JSON.
+ * notifications come as lines of JSON. Prints `ready`, and then a line for each payment that was `begun`, each
+ * notification that was taken (`notified`) and each look that `bought` something.
  */
 import { writeSync } from 'node:fs'
 import { openDatabase } from '../../src/db/open.ts'
@@ -34,7 +35,7 @@ async function beginForEver(customer: CustomerId): Promise<never> {
     const key = `${process.pid}-${count}`
     const begun = services.payments.begin({ customer, token: null }, key, wish, 'http://shop.test')
     // Past this line its customer knows of it: the text is in the pipe, whatever happens to this process.
-    await begun.then(({ payment }) => writeSync(1, `${payment.id}\n`), passOverRefusal)
+    await begun.then(({ payment }) => writeSync(1, `begun ${payment.id}\n`), passOverRefusal)
     await Bun.sleep(5)
   }
 }
@@ -44,14 +45,14 @@ async function takeForEver(): Promise<void> {
     const { headers, body } = JSON.parse(line) as { headers: Record<string, string>; body: string }
     const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
     const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
-    await services.paymentWatch.notify(provider, notification).catch(passOverRefusal)
+    await services.paymentWatch.notify(provider, notification).then(() => writeSync(1, 'notified\n'), passOverRefusal)
   }
 }
 
 async function askForEver(): Promise<never> {
   for (;;) {
     await services.paymentWatch.lookAgain(20)
-    await services.purchases.carryOutAll(20)
+    if ((await services.purchases.carryOutAll(20)) > 0) writeSync(1, 'bought\n')
     await Bun.sleep(10)
   }
 }
@@ -72,7 +73,7 @@ async function giveBackForEver(): Promise<never> {
   }
 }
 
-writeSync(1, 'begun\n')
+writeSync(1, 'ready\n')
 await Promise.all([
   ...customers.map((each) => beginForEver(each as CustomerId)),
   takeForEver(),
