@@ -40,12 +40,21 @@ async function beginForEver(customer: CustomerId): Promise<never> {
   }
 }
 
+async function take(line: string): Promise<void> {
+  const { headers, body } = JSON.parse(line) as { headers: Record<string, string>; body: string }
+  const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
+  const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
+  const taken = services.paymentWatch.notify(provider, notification)
+  await taken.then(() => writeSync(1, 'notified\n'), passOverRefusal)
+}
+
 async function takeForEver(): Promise<void> {
-  for await (const line of console) {
-    const { headers, body } = JSON.parse(line) as { headers: Record<string, string>; body: string }
-    const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
-    const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
-    await services.paymentWatch.notify(provider, notification).then(() => writeSync(1, 'notified\n'), passOverRefusal)
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of Bun.stdin.stream()) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) await take(line)
   }
 }
 
