@@ -1,23 +1,27 @@
-import { describe, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findClosed, isUnfinished } from '../../src/db/closed.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { CustomerId } from '../../src/kernel/ids.ts'
+import { draftMark } from '../../src/main/backup/backup.ts'
 import { type Engine, engines, makePlace, openTestDatabase, type Place } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
-import { runTurnpike } from '../harness/turnpike.ts'
+import { endStarted, runCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { until } from '../harness/until.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
 const program = fileURLToPath(import.meta.resolve('./load.ts'))
 const rounds = isLong ? 50 : 1
 
+afterAll(endStarted)
+
 /** A shop that sells without pause, and what it has acknowledged so far. */
 function startLoad(address: string, customers: readonly CustomerId[]) {
   const child = Bun.spawn([process.execPath, program, address, ...customers], { stdout: 'pipe', stderr: 'inherit' })
   const acknowledged: string[] = []
-  const { promise: selling, resolve } = Promise.withResolvers<void>()
   async function collect(): Promise<void> {
     const decoder = new TextDecoder()
     let rest = ''
@@ -25,12 +29,10 @@ function startLoad(address: string, customers: readonly CustomerId[]) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
       rest = lines.pop() ?? ''
       acknowledged.push(...lines.filter((line) => line !== 'begun'))
-      if (acknowledged.length > 0) resolve()
     }
   }
   const collected = collect()
   return {
-    selling,
     acknowledged,
     async kill() {
       child.kill('SIGKILL')
@@ -46,13 +48,36 @@ const envOf = (engine: Engine, place: Place): Record<string, string> => ({
   ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
 })
 
-/** A command that is killed at some moment every other time, and is then asked for again. */
+/** Starts a command and sends SIGKILL once `isUnderWay`, unless the command has ended by then. */
+async function startAndKill(
+  command: readonly string[],
+  env: Record<string, string>,
+  isUnderWay: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const running = startTurnpike(command, env)
+  let isOver = false
+  const ended = running.exited.then(() => (isOver = true))
+  expect(await untilTrue(async () => isOver || (await isUnderWay()))).toBeTrue()
+  running.kill('SIGKILL')
+  await ended
+}
+
+/** Runs a command to its end. An earlier attempt may have ended before its SIGKILL came. */
 async function insist(command: readonly string[], env: Record<string, string>): Promise<void> {
-  if (Math.random() < 0.5) await runTurnpike(command, env, 200 + Math.floor(Math.random() * 1200))
-  const { exit, err, out } = await runTurnpike(command, env)
-  // The kill may have come too late for the first one.
+  const { exit, err, out } = await runCommand(command, env)
   const isDone = exit === 0 || /not empty|already/.test(err)
   if (!isDone) throw new Error(`${command[0]} ended with ${exit}: ${err}${out}`)
+}
+
+/** True once a restore has begun to fill the place. */
+async function isBeingFilled(engine: Engine, place: Place): Promise<boolean> {
+  if (engine === 'sqlite') return existsSync(`${place.address}.unfinished`)
+  const db = openDatabase(place.address)
+  try {
+    return isUnfinished(await findClosed(db))
+  } finally {
+    await db.close()
+  }
 }
 
 async function ordersIn(place: Place): Promise<Set<string>> {
@@ -68,7 +93,7 @@ async function ordersIn(place: Place): Promise<Set<string>> {
 }
 
 describe.each([...engines])('a backup of a shop on %s that sells', (engine) => {
-  test(`${rounds} times over, with kills of all who take part, keeps every purchase acknowledged before it`, async () => {
+  test(`${rounds} backups and restores, each with a SIGKILL of the shop and of one command, keep every purchase acknowledged before`, async () => {
     const { db, place } = await openTestDatabase(engine)
     const services = wire(db)
     const customers = [await addCustomer(services, 10n ** 12n), await addCustomer(services, 10n ** 12n)]
@@ -77,17 +102,27 @@ describe.each([...engines])('a backup of a shop on %s that sells', (engine) => {
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-backups-'))
     const everAcknowledged: string[] = []
     for (let round = 0; round < rounds; round += 1) {
+      const turn = round + engines.indexOf(engine)
       const load = startLoad(place.address, customers)
-      await load.selling
-      await Bun.sleep(Math.random() * 200)
+      await until(() => load.acknowledged.length > turn % 10)
       const before = [...everAcknowledged, ...load.acknowledged]
       const backup = join(folder, String(round))
-      const killing = Bun.sleep(Math.random() * 1500).then(() => load.kill())
+      const hasBegun = () => readdirSync(folder).some((name) => name.startsWith(`${round}${draftMark}`))
+      if (turn % 2 === 0) {
+        await startAndKill(['backup', backup], envOf(engine, place), hasBegun)
+        for (const left of readdirSync(folder))
+          if (left.includes(draftMark)) rmSync(join(folder, left), { recursive: true })
+      }
+      // The shop dies while its backup is written.
+      const killing = untilTrue(() => hasBegun() || existsSync(backup)).then(() => load.kill())
       await insist(['backup', backup], envOf(engine, place))
       await killing
       everAcknowledged.push(...load.acknowledged)
-      const onto = engines[round % 2] ?? engine
+      const onto = engines[turn % 2] ?? engine
       const target = await makePlace(onto)
+      if (turn % 2 === 1) {
+        await startAndKill(['restore', backup], envOf(onto, target), () => isBeingFilled(onto, target))
+      }
       await insist(['restore', backup], envOf(onto, target))
       const kept = await ordersIn(target)
       expect(before.filter((order) => !kept.has(order))).toEqual([])
@@ -95,7 +130,7 @@ describe.each([...engines])('a backup of a shop on %s that sells', (engine) => {
       rmSync(backup, { recursive: true, force: true })
     }
     expect(everAcknowledged.length).toBeGreaterThan(rounds)
-    for (const left of readdirSync(folder)) expect(left).toContain('.partial-')
+    expect(readdirSync(folder)).toEqual([])
     rmSync(folder, { recursive: true, force: true })
     await place.remove()
   })
