@@ -1,7 +1,8 @@
 /**
  * A node's agent with a carrier that carries without pause, until it is killed or told to end. Run as a process of its
- * own: `carry.ts URL FOLDER KEY SUBUSER…`. Prints `will BOOT SUBUSER TOTAL` before bytes are counted and `noted BOOT
- * SUBUSER TOTAL` once they are in the journal, so that whoever killed it knows what there was to lose.
+ * own: `carry.ts LINK URL FOLDER KEY SUBUSER…`. A `rough` LINK loses and repeats reports, a `smooth` one does not.
+ * Prints `will BOOT SUBUSER TOTAL` before bytes are counted, `noted BOOT SUBUSER TOTAL` once they are in the journal and
+ * `reported BOOT` once the shop has taken a report: the test knows what there was to lose.
  */
 import { writeSync } from 'node:fs'
 import { makeBoot } from '../../src/plane/agent/boot-id.ts'
@@ -16,12 +17,23 @@ import type { ReportBody } from '../../src/wire/node/report.ts'
 import { quietLog } from '../harness/hand-timing.ts'
 import { ModelCarrier } from '../harness/model-carrier.ts'
 
-const [url = '', folder = '', key = '', ...subusers] = process.argv.slice(2)
+const [quality = '', url = '', folder = '', key = '', ...subusers] = process.argv.slice(2)
 const pool = 'residential'
 const chunkBytes = 64 * 1024
 const noteBytes = 1024 * 1024
 const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
 const shared = { folder, timing: realTiming, chance: Math.random, log: quietLog, version: '0.0.0' }
+
+/** Prints each report that was answered. */
+function told(link: Pick<ShopLink, 'report'>): Pick<ShopLink, 'report'> {
+  return {
+    async report(body: ReportBody, end?: AbortSignal) {
+      const answer = await link.report(body, end)
+      writeSync(1, `reported ${body.boot}\n`)
+      return answer
+    },
+  }
+}
 
 /** Loses requests and answers, and says things twice, as often as it does well. */
 function rough(link: ShopLink): Pick<ShopLink, 'report'> {
@@ -41,7 +53,7 @@ const linkWith = (secret: string) => createShopLink({ url, secret })
 const identity = await takeIdentity({ ...shared, linkWith, key, randomBytes: random })
 const boot = makeBoot({ folder, clock: Date.now, randomBytes: random })
 const node = identity.node
-const link = rough(linkWith(identity.secret))
+const link = told(quality === 'rough' ? rough(linkWith(identity.secret)) : linkWith(identity.secret))
 const journal = openJournal({ ...shared, node, boot })
 const carrier = new ModelCarrier()
 const meter = createMeter({

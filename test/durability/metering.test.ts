@@ -7,13 +7,13 @@ import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import { subjectOf } from '../../src/domains/traffic/accounts/rules.ts'
 import type { SubuserId } from '../../src/kernel/ids.ts'
 import { enginesOf } from '../harness/database.ts'
-import { scaled } from '../harness/scale.ts'
+import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { patienceMs } from '../harness/until.ts'
 import { findingsOf } from '../harness/vpn.ts'
 import { quietly } from '../harness/wired.ts'
 
 const program = fileURLToPath(import.meta.resolve('./carry.ts'))
-const kills = scaled(50)
 const pool = 'residential'
 const subuserCount = 3
 
@@ -23,39 +23,56 @@ const subuserCount = 3
  */
 type Said = { will: number; noted: number }
 
+/** How often each word was printed when the agent is ended. */
+type Moment = Readonly<Record<'will' | 'noted' | 'reported', number>>
+/** The moments to kill at: bytes counted and not in the journal; in the journal and not reported; reported. */
+const moments: readonly Moment[] = [
+  { will: 10, noted: 0, reported: 0 },
+  { will: 0, noted: 2 * subuserCount, reported: 0 },
+  { will: 0, noted: 3 * subuserCount, reported: 2 },
+]
+
+const kills = isLong ? 50 : moments.length
+
 class Agents {
   readonly said = new Map<string, Said>()
 
   constructor(readonly args: readonly string[]) {}
 
-  /** Lets the agent run, then ends it without warning, or asks it to end. */
-  async run(ms: number, end: 'kill' | 'ask'): Promise<void> {
-    const child = Bun.spawn([process.execPath, program, ...this.args], {
+  /** Lets the agent run over a link of this quality; sends the signal once it has printed the words so many times. */
+  async run(quality: 'rough' | 'smooth', moment: Moment, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const child = Bun.spawn([process.execPath, program, quality, ...this.args], {
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'inherit',
-      timeout: 60_000,
-      killSignal: 'SIGKILL',
+      timeout: 4 * patienceMs,
+      killSignal: 'SIGABRT',
     })
-    let ending: ReturnType<typeof setTimeout> | undefined
-    const finish = () => child.kill(end === 'kill' ? 'SIGKILL' : 'SIGTERM')
+    const missing: Record<string, number> = { ...moment }
     const decoder = new TextDecoder()
     let rest = ''
+    let isSent = false
     for await (const chunk of child.stdout) {
-      ending ??= setTimeout(finish, ms)
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
       rest = lines.pop() ?? ''
-      for (const line of lines) this.hear(line)
+      for (const line of lines) {
+        const word = this.hear(line)
+        missing[word] = (missing[word] ?? 0) - 1
+      }
+      if (isSent || Object.values(missing).some((count) => count > 0)) continue
+      isSent = true
+      child.kill(signal)
     }
     await child.exited
-    expect(child.signalCode).toBe(end === 'kill' ? 'SIGKILL' : null)
+    expect(child.signalCode).toBe(signal === 'SIGKILL' ? 'SIGKILL' : null)
   }
 
-  private hear(line: string): void {
-    const [what, boot, subuser, total] = line.split(' ')
+  private hear(line: string): string {
+    const [what = '', boot, subuser, total] = line.split(' ')
     const key = `${boot} ${subuser}`
     const known = this.said.get(key) ?? { will: 0, noted: 0 }
     if (what === 'will' || what === 'noted') this.said.set(key, { ...known, [what]: Number(total) })
+    return what
   }
 }
 
@@ -98,7 +115,7 @@ describe.each([...enginesOf('postgres')])('an agent that is killed while it carr
     return row ?? { used: -1n, aside: -1n }
   }
 
-  test(`${kills} times over is billed for what it wrote down and never for more than it carried`, async () => {
+  test(`an agent killed by SIGKILL ${kills} times is billed for every byte in its journal and for no byte that it did not carry`, async () => {
     const { db, fleet, traffic } = service.services
     const subusers = await makeSubusers()
     // The shop's clock stands still while the agents carry, so the link is one that does it all in no time.
@@ -107,14 +124,17 @@ describe.each([...enginesOf('postgres')])('an agent that is killed while it carr
     const key = (await fleet.issueKey('gw')).text
     const agents = new Agents([service.url, folder, key, ...subusers])
     for (let kill = 0; kill < kills; kill += 1) {
-      await agents.run(Math.random() * 1_500, 'kill')
+      await agents.run('rough', moments[kill % moments.length] as Moment, 'SIGKILL')
       for (const [run, total] of await countsOfBoots()) {
         expect(total).toBeLessThanOrEqual(agents.said.get(run)?.will ?? 0)
       }
     }
     const journals = () => readdirSync(folder).filter((name) => name.startsWith('journal-'))
-    // A stop that has no time for its last report leaves it to the next start.
-    for (let run = 0; run === 0 || (run < 4 && journals().length > 0); run += 1) await agents.run(500, 'ask')
+    // A stop that has no time for its last report leaves it to the next start: it has five seconds.
+    const reported: Moment = { will: 0, noted: subuserCount, reported: 2 }
+    for (let run = 0; run === 0 || (run < 10 && journals().length > 0); run += 1) {
+      await agents.run('smooth', reported, 'SIGTERM')
+    }
     const counts = await countsOfBoots()
     for (const [run, { will, noted }] of agents.said) {
       expect(counts.get(run) ?? 0).toBeGreaterThanOrEqual(noted)
