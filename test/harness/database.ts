@@ -1,3 +1,4 @@
+import { afterAll } from 'bun:test'
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { readMigrations } from '../../src/main/shop/database.ts'
+import { emptyDatabase, readSchemaDigest } from './emptied-database.ts'
 import { createDatabase, postgresUrl } from './postgres.ts'
 import { isLong } from './scale.ts'
 
@@ -76,20 +78,43 @@ const patience = { poolWaitMs: 60_000, lockWaitMs: 60_000, statementMs: 70_000, 
 export const openPatiently = ({ address }: Place, connections?: number): Database =>
   address.startsWith('postgres') ? openPostgres(address, connections, patience) : openDatabase(address)
 
-/** A migrated database, for tests of one domain. */
+/** A closed PostgreSQL database without rows, to be opened again: creating one takes 0.3 s, emptying one 0.05 s. */
+type Emptied = { readonly place: Place; readonly digest: string }
+const idle: Emptied[] = []
+if (process.env['NODE_ENV'] === 'test') afterAll(() => Promise.all(idle.splice(0).map(({ place }) => place.remove())))
+
+/** The same database with a new folder. */
+async function reuse({ place }: Emptied): Promise<Place> {
+  const own = await makePlace('sqlite')
+  return {
+    address: place.address,
+    folder: own.folder,
+    async remove() {
+      await place.remove()
+      await own.remove()
+    },
+  }
+}
+
+/** A migrated database without rows, for tests of one domain. */
 export async function openTestDatabase(
   engine: Engine,
   connections = fewConnections,
 ): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
-  const place = await makePreparedPlace(engine, 'migrated')
+  const emptied = engine === 'postgres' ? idle.pop() : undefined
+  const place = emptied ? await reuse(emptied) : await makePreparedPlace(engine, 'migrated')
   const db = openPatiently(place, connections)
   await migrate(db, readMigrations())
+  const digest = engine === 'postgres' ? (emptied?.digest ?? (await readSchemaDigest(db))) : undefined
   return {
     db,
     place,
     async close() {
       await db.close()
-      await place.remove()
+      const isEmptied = digest !== undefined && (await emptyDatabase(place.address, digest))
+      if (!isEmptied) return place.remove()
+      idle.push({ place, digest })
+      rmSync(place.folder, { recursive: true, force: true })
     },
   }
 }

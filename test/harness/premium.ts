@@ -6,7 +6,7 @@ import { kopecks } from '../../src/kernel/money.ts'
 import { createServices, type Services } from '../../src/main/shop/services.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import { type Engine, openTestDatabase } from './database.ts'
-import { quietly } from './wired.ts'
+import { findingsOf, quietly } from './wired.ts'
 
 export const pool = 'residential'
 /**
@@ -67,8 +67,7 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
       return row ?? { balance: 0n, aside: 0n, owed: 0n, used: 0n }
     },
     async findings() {
-      const audits = await Promise.all(services.verifiers.map((each) => each.verify()))
-      return audits.flatMap((audit) => audit.findings.map((each) => `${each.where}: ${each.problem}`))
+      return (await findingsOf(services)).map((each) => `${each.where}: ${each.problem}`)
     },
     close: () => database.close(),
   }

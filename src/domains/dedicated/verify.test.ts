@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Engine, engines, makePlace, type Place } from '../../../test/harness/database.ts'
 import { addStock, buyProxies, openFloor, prolongProxies, shippedWith } from '../../../test/harness/proxies.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
-import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { addCustomer, allFindingsOf, wire } from '../../../test/harness/wired.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Finding } from '../../kernel/finding.ts'
@@ -239,7 +239,7 @@ async function makeHistory(engine: Engine): Promise<{ place: Place; remove(): Pr
   await services.dedicated.replace(one, proxy?.id ?? 0)
   clock.advanceDays(1)
   await buyProxies(services, two, { code: 'AT', ipv: 4, count: 3 })
-  expect(await findingsOf(services)).toEqual([])
+  expect(await allFindingsOf(services)).toEqual([])
   await dropGuards(floor.db)
   expect(await besidesGuards(services)).toEqual([])
   await floor.db.close()
@@ -248,7 +248,7 @@ async function makeHistory(engine: Engine): Promise<{ place: Place; remove(): Pr
 
 /** What is wrong besides the guards that are gone, each of which is named. */
 async function besidesGuards(services: Services): Promise<Finding[]> {
-  const { false: others = [], true: guards = [] } = Object.groupBy(await findingsOf(services), (each) =>
+  const { false: others = [], true: guards = [] } = Object.groupBy(await allFindingsOf(services), (each) =>
     each.promise === 'schema' ? 'true' : 'false',
   )
   expect(guards).toHaveLength(5)
@@ -280,7 +280,7 @@ describe.each([...engines])('verify on %s', (engine) => {
         await corruption.spoil(tx)
         // verify reads what this transaction sees: the same statements, on its own connection.
         const inside: Database = { ...db, ...tx, snapshot: (work) => work(tx), transact: (work) => work(tx) }
-        found = await findingsOf(wire(inside))
+        found = await allFindingsOf(wire(inside))
         throw new Undone()
       })
       .catch((error: unknown) => {

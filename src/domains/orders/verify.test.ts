@@ -4,7 +4,7 @@ import { engines, makePlace, openTestDatabase, type Place } from '../../../test/
 import { failureOf } from '../../../test/harness/failure.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
 import { runCommand } from '../../../test/harness/turnpike.ts'
-import { addCustomer, buy, credit, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { addCustomer, allFindingsOf, buy, credit, wire } from '../../../test/harness/wired.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
@@ -334,7 +334,7 @@ describe.each([...engines])('verify on %s', (engine) => {
 
   test('a healthy shop has nothing wrong, and the tool says how much it looked at and ends with 0', async () => {
     await onCopy(async (db, place) => {
-      expect(await findingsOf(wire(db))).toEqual([])
+      expect(await allFindingsOf(wire(db))).toEqual([])
       const words = await verifyAs(place)
       expect(words).toMatchObject({ exit: 0, err: '' })
       expect(words.out).toMatch(/^All promises hold: 2 accounts, 12 postings, 6 orders, 3 checkpoints/)
@@ -370,7 +370,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     await onCopy(async (db) => {
       await dropGuards(db)
       await db.transact((tx) => by(tx, cast))
-      const findings = await findingsOf(wire(db))
+      const findings = await allFindingsOf(wire(db))
       expect(findings.map((each) => `${each.promise}: ${each.where}: ${each.problem}`).join('\n')).toContain(finds)
     })
   })
@@ -386,7 +386,7 @@ describe.each([...engines])('verify on %s', (engine) => {
       ]) {
         expect(await failureOf(db.transact((tx) => tx.run(statement)))).toMatchObject({ name: 'ConstraintViolation' })
       }
-      expect(await findingsOf(wire(db))).toEqual([])
+      expect(await allFindingsOf(wire(db))).toEqual([])
     })
   })
 })

@@ -1,0 +1,24 @@
+import { expect, test } from 'bun:test'
+import { openTestDatabase } from './database.ts'
+import { addCustomer, allFindingsOf, wire } from './wired.ts'
+
+test('a closed PostgreSQL test database is opened again without the rows of the test before', async () => {
+  const first = await openTestDatabase('postgres')
+  await addCustomer(wire(first.db), 100n)
+  await first.close()
+  const second = await openTestDatabase('postgres')
+  expect(second.place.address).toBe(first.place.address)
+  expect(second.place.folder).not.toBe(first.place.folder)
+  expect(await second.db.all('SELECT id FROM customers')).toEqual([])
+  expect(await allFindingsOf(wire(second.db))).toEqual([])
+  await second.close()
+})
+
+test('a PostgreSQL test database whose schema a test changed is not opened again', async () => {
+  const changed = await openTestDatabase('postgres')
+  await changed.db.transact((tx) => tx.run('DROP INDEX vpn_peers_key'))
+  await changed.close()
+  const next = await openTestDatabase('postgres')
+  expect(next.place.address).not.toBe(changed.place.address)
+  await next.close()
+})
