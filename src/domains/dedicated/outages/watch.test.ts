@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { engines, enginesOf } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
 import { prolongProxies } from '../../../../test/harness/proxies.ts'
-import { isLong, scaled } from '../../../../test/harness/scale.ts'
+import { isLong } from '../../../../test/harness/scale.ts'
 import { openTown, type Town, tickMs } from '../../../../test/harness/town.ts'
 import { findingsOf } from '../../../../test/harness/wired.ts'
 import { covers } from '../../stock/ranges/rules.ts'
@@ -38,7 +38,7 @@ describe.each([...enginesOf('postgres')])('outages of nodes on %s', (engine) => 
       status: 'active',
       proxy: { interruptedAt: diedAt, interruptedBy: 'outage', expiresAt: bought.proxy.expiresAt },
     })
-    await town.ticks(100)
+    await town.ticks(20)
     town.node('gate-1').isAlive = true
     await town.ticks(1)
     const { proxy } = await town.show(id)
@@ -250,6 +250,9 @@ const pairs = [...engines].flatMap((engine) => (['extend', 'refund'] as const).m
 /** Either engine and either way of making good; all four pairs in a long run. */
 const tried = pairs.filter(({ engine, time }) => isLong || (engine === 'sqlite') === (time === 'extend'))
 
+/** How many random histories are played on one town. */
+const historiesOn = isLong ? { sqlite: 200, postgres: 40 } : { sqlite: 8, postgres: 3 }
+
 describe.each(tried)('random outages of nodes on $engine, made good by $time', ({ engine, time }) => {
   test('give no more than was lost, and no less than the stated tolerance leaves of it', async () => {
     const town = await openTown(engine, prefix, ['gate-1', 'gate-2'])
@@ -258,7 +261,7 @@ describe.each(tried)('random outages of nodes on $engine, made good by $time', (
       await town.ticks(8)
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), (steps) => play(town, steps, time)),
-        { numRuns: scaled(engine === 'sqlite' ? 200 : 40), endOnFailure: true },
+        { numRuns: historiesOn[engine], endOnFailure: true },
       )
       expect(await findingsOf(town.services)).toEqual([])
     } finally {
