@@ -1,8 +1,8 @@
 /**
  * A node's agent with a carrier that carries without pause, until it is killed or told to end. Run as a process of its
  * own: `carry.ts LINK URL FOLDER KEY SUBUSER…`. A `rough` LINK loses and repeats reports, a `smooth` one does not.
- * Prints `will BOOT SUBUSER TOTAL` before bytes are counted, `noted BOOT SUBUSER TOTAL` once they are in the journal and
- * `reported BOOT` once the shop has taken a report: the test knows what there was to lose.
+ * Prints `will BOOT SUBUSER TOTAL` before bytes are counted, `noted BOOT SUBUSER TOTAL` once they are in the journal
+ * and `reported BOOT` once the shop has taken a report: the test knows what there was to lose.
  */
 import { writeSync } from 'node:fs'
 import { makeBoot } from '../../src/plane/agent/boot-id.ts'

@@ -5,7 +5,10 @@ import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
 import { Refusal } from '../../src/kernel/refusal.ts'
 import { createServices, realSurroundings } from '../../src/main/shop/services.ts'
 
-/** A shop that does nothing but trade in bytes until it is killed. Prints each order once it has been answered, and `carried` each time carried bytes were booked. */
+/**
+ * A shop that trades in bytes until it is killed. Prints each order once it has been answered, and `carried` each time
+ * carried bytes were booked.
+ */
 const [address = '', customer = '', from = '', to = '', run = ''] = process.argv.slice(2)
 const { premium } = createServices(openDatabase(address), realSurroundings, {
   vault: createVault(new Uint8Array(32).fill(7)),
