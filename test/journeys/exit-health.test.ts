@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
+import type { ExitWord } from '../../src/plane/gateway/decide/exit-health.ts'
 import type { NodeExit } from '../../src/wire/node/state.ts'
 import { someExit } from '../harness/desired.ts'
 import { openEngine, passwordOf, type Stand, until } from '../harness/engine.ts'
@@ -68,7 +69,10 @@ describe('exits that die', () => {
   const words: string[] = []
   function open(exits: readonly NodeExit[]): Stand {
     words.length = 0
-    return begin(openEngine({ exits, onExit: (word) => void words.push(`${word.id} ${word.isUp ? 'up' : 'down'}`) }))
+    // Sooner than shipped: the pauses are tested with a hand clock, in `decide/exit-health.test.ts`.
+    const limits = { exitRetryMs: 50 }
+    const onExit = (word: ExitWord): void => void words.push(`${word.id} ${word.isUp ? 'up' : 'down'}`)
+    return begin(openEngine({ exits, limits, onExit }))
   }
   const as = (parts = '') => ({ username: `pavel-pool-residential${parts}`, password: passwordOf('pavel') })
 

@@ -21,6 +21,7 @@ describe('as shipped', () => {
       connectMs: 10_000,
       idleMs: 600_000,
       refusalDelayMs: 250,
+      exitRetryMs: 1000,
       connections: 20_000,
       ports: Number.POSITIVE_INFINITY,
       customer: { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 },

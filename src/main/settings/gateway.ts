@@ -3,6 +3,7 @@ import { type Prefix, readPrefix } from '../../kernel/address.ts'
 import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { refusalDelayMs } from '../../plane/gateway/decide/admission.ts'
 import { roomWithin } from '../../plane/gateway/decide/capacity.ts'
+import { exitRetryMs } from '../../plane/gateway/decide/exit-health.ts'
 import { shippedLimits } from '../../plane/gateway/decide/limits.ts'
 import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/decide/policy.ts'
 import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
@@ -168,6 +169,7 @@ export const engineLimitsOf = (
   connectMs: config.gatewayConnectSeconds * 1000,
   idleMs: config.gatewayIdleSeconds * 1000,
   refusalDelayMs,
+  exitRetryMs,
   ...roomWithin(config.gatewayConnections, files, (config.gatewayTlsPort ?? 0) > 0),
   customer: {
     tunnels: config.gatewayTunnels,

@@ -65,7 +65,7 @@ export function createCore(deps: EngineDeps & Movement) {
     namesPerSecond: limits.customer.namesPerSecond,
     ...(deps.lookup && { lookup: deps.lookup }),
   })
-  const health = createExitHealth({ clock, onWord: deps.onExit })
+  const health = createExitHealth({ clock, onWord: deps.onExit, retryMs: limits.exitRetryMs })
   const self = deps.hop.node
   const hops = {
     self,

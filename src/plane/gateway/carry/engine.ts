@@ -16,6 +16,8 @@ export type EngineLimits = Patience & {
   readonly idleMs: number
   /** How long a refusal of a name or password takes, at the least. */
   readonly refusalDelayMs: number
+  /** After how long an exit that is down is tried again, the first time. */
+  readonly exitRetryMs: number
   readonly connections: number
   /** Ports that stand for customers. */
   readonly ports: number

@@ -27,7 +27,8 @@ const mostTriesPerSecond = 50
 const suspectEveryMs = 2000
 /** So many in a row, and it is down whatever a try says. */
 const mostFailures = 3
-const firstPauseMs = 1000
+/** The pause before an exit that is down is tried again; it doubles with each failure. */
+export const exitRetryMs = 1000
 /** A supplier is not asked more often than once a minute while it is down. */
 const mostPauseMs = 60_000
 /** What is down of our own is missed at every gateway, and costs nobody anything to try. */
@@ -41,8 +42,8 @@ export type ExitHealth = ReturnType<typeof createExitHealth>
  * somebody, now and then while it is well, and after pauses that grow while it is down. An exit that was not tried yet
  * is believed.
  */
-export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) => void }) {
-  const { clock } = deps
+export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) => void; retryMs?: number }) {
+  const { clock, retryMs = exitRetryMs } = deps
   const standings = new Map<string, Standing>()
   let generation = 0
   let tries = 0
@@ -51,7 +52,7 @@ export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) 
   const restMs = (): number => Math.max(wellEveryMs, turnMs())
   const pauseMs = ({ exit, failures }: Standing): number => {
     const most = exit.kind === 'local' ? Math.max(ownPauseMs, turnMs()) : mostPauseMs
-    return Math.min(most, firstPauseMs * 2 ** Math.min(failures - 1, 10))
+    return Math.min(most, retryMs * 2 ** Math.min(failures - 1, 10))
   }
 
   function set(standing: Standing, isUp: boolean, reason: string): void {
