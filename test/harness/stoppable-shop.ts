@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../../src/main/settings/config.ts'
 import type { Services } from '../../src/main/shop/services.ts'
 import { openShop, type Shop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
-import { type Engine, makePlace } from './database.ts'
+import { type Engine, makePreparedPlace } from './database.ts'
 import { freePort } from './gateway.ts'
 
 /** A shop on the real clock that goes away and comes back, on the same data and the same port. */
@@ -19,7 +19,7 @@ export type StoppableShop = Caller & {
 }
 
 export async function openStoppableShop(engine: Engine, env: Record<string, string> = {}): Promise<StoppableShop> {
-  const place = await makePlace(engine)
+  const place = await makePreparedPlace(engine, 'migrated')
   let config = readConfig({
     TURNPIKE_PORT: String(freePort()),
     TURNPIKE_DATA: place.folder,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { clientAddress, curl } from '../harness/clients.ts'
 import { enginesOf } from '../harness/database.ts'
 import { openRoad, type Road, somePorts, startOrigin } from '../harness/gateway.ts'
+import { startStopwatch } from '../harness/stopwatch.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
@@ -165,7 +166,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     for (const { from } of origin.seen.splice(0)) expect(from).toStartWith('127.100.3.')
   })
 
-  test('a whitelisted address gets through a port of its own without a login, the moment generate has answered', async () => {
+  test('a whitelisted address gets through a port of its own without a login, within 2 s of the answer of generate', async () => {
     const { token } = await newCustomer('residential')
     await road.post('/premium/whitelist/add', { ip: clientAddress }, { token })
     for (const [protocol, scheme] of [
@@ -174,12 +175,12 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     ] as const) {
       const wish = { pool_type: 'residential', country_code: 'GB', format_id: 3, protocol, quantity: 1 }
       const { data } = await road.post(generate, wish, { token })
-      const answeredMs = performance.now()
+      const stopwatch = startStopwatch(engine)
       const line = `${scheme}://${data.proxies[0]}`
       const isThrough = async () => (await curl('-x', line, origin.url)).status === 200
       expect(await untilTrue(isThrough)).toBeTrue()
-      // The gateway was woken: by itself it asks every ten seconds. On a machine that does nothing else it is 50 ms.
-      expect(performance.now() - answeredMs).toBeLessThan(2000)
+      // The gateway was woken: by itself it asks every ten seconds.
+      expect(stopwatch.elapsedMs()).toBeLessThan(2000)
       const exits = [await isThrough(), await isThrough(), await isThrough()]
       expect(exits).toEqual([true, true, true])
       const seen = origin.seen.splice(0)
@@ -228,12 +229,13 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     expect(await hosts()).toEqual([])
   })
 
-  test('a password that was reset ends the tunnels of the old one and opens the new', async () => {
+  test('a reset of the password closes open tunnels within 2 s, and the new one is let in', async () => {
     const customer = await newCustomer('residential')
     const tunnel = await openTunnel('socks', at(), as(customer), echo.spot)
+    const stopwatch = startStopwatch(engine)
     const { password } = (await road.post('/premium/password/reset', {}, { token: customer.token })).data
-    const resetAt = Date.now()
-    expect((await tunnel.closedAt) - resetAt).toBeLessThan(2000)
+    await tunnel.closedAt
+    expect(stopwatch.elapsedMs()).toBeLessThan(2000)
     expect(await attempt('socks', at(), as(customer), echo.spot)).toMatchObject({ status: 254 })
     expect(await attempt('socks', at(), as({ ...customer, password }), echo.spot)).toMatchObject({ status: 0 })
   })

