@@ -4,6 +4,7 @@ import { freePort } from '../harness/gateway.ts'
 import { type Postgres, startPostgres } from '../harness/postgres.ts'
 import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { startStopwatch } from '../harness/stopwatch.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
@@ -35,10 +36,10 @@ test('while the database hangs it is said within seconds; afterwards each key ha
   const keys = Array.from({ length: 6 }, (_, number) => `hung-${number}`)
   expect((await buy('before')).status).toBe(200)
   server.hang()
-  const hungAt = performance.now()
+  const stopwatch = startStopwatch('postgres')
   const bought = Promise.all(keys.map(buy))
   const [ready, told] = await Promise.all([readiness(), fetch(figures).then((answer) => answer.text())])
-  expect(performance.now() - hungAt).toBeLessThan(6_000)
+  expect(stopwatch.elapsedMs()).toBeLessThan(6_000)
   expect(ready).toEqual([503, { ok: false, reason: 'The database does not answer.' }])
   expect(told).toContain('turnpike_database_up 0')
   expect(told).toContain('process_resident_memory_bytes')
@@ -46,7 +47,7 @@ test('while the database hangs it is said within seconds; afterwards each key ha
   // In a short run it goes on while purchases still wait, in a long one after all of them were refused.
   if (isLong) {
     for (const { status, error } of await bought) expect([status, error.code]).toEqual([503, 'unavailable'])
-    expect(performance.now() - hungAt).toBeLessThan(26_000)
+    expect(stopwatch.elapsedMs()).toBeLessThan(26_000)
   }
   server.goOn()
   expect(await untilTrue(async () => (await readiness())[0] === 200)).toBeTrue()

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
 import { countOf, joinNode, TestNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { startStopwatch } from '../harness/stopwatch.ts'
 import { findingsOf, openBeside } from '../harness/vpn.ts'
 
 const overlapMs = 30_000
@@ -74,16 +75,14 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(await node.catchUp()).toEqual([0])
   })
 
-  test('a purchase reaches a node that waits at once', async () => {
+  test('a purchase reaches a node that waits within 500 ms', async () => {
     const node = await quietGateway()
-    const startedAt = performance.now()
     const waiting = node.page(20)
     await service.untilPending(1)
     const [proxy] = await buy(1)
-    const boughtAt = performance.now()
+    const stopwatch = startStopwatch(engine)
     const page = await waiting
-    expect(performance.now() - boughtAt).toBeLessThan(500)
-    expect(performance.now() - startedAt).toBeLessThan(5000)
+    expect(stopwatch.elapsedMs()).toBeLessThan(500)
     expect(page.proxies.map((each) => each.id)).toEqual([proxy?.id ?? 0])
   })
 
@@ -96,9 +95,9 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
       const waiting = node.page(20)
       await service.untilPending(1)
       await beside.services.premium.whitelist.add(customer, undefined, '198.18.0.9', undefined)
-      const startedAt = performance.now()
+      const stopwatch = startStopwatch(engine)
       const page = await waiting
-      expect(performance.now() - startedAt).toBeLessThan(1000)
+      expect(stopwatch.elapsedMs()).toBeLessThan(1000)
       expect(page.subusers.map((each) => each.whitelist)).toEqual([['198.18.0.9']])
       expect(countOf(page)).toBe(1)
     } finally {
@@ -125,7 +124,7 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     }
   })
 
-  test('a commit that becomes visible late is heard all the same', async () => {
+  test('a commit that becomes visible 5 s late reaches a node that waits within 1 s', async () => {
     const node = await quietGateway()
     const [late] = await buy(1)
     service.clock.advance(overlapMs * 3)
@@ -133,26 +132,18 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     const [shown] = await buy(1)
     await node.catchUp()
     expect(node.held.proxies.has(shown?.id ?? 0)).toBe(true)
-    const tookMs: number[] = []
-    // Each is heard, and within the second unless others have the machine just then.
-    while (tookMs.length < 5 && !tookMs.some((each) => each < 1000)) {
-      const portType = tookMs.length % 2 === 0 ? 'socks' : 'http'
-      const waiting = node.page(20)
-      await service.untilPending(1)
-      await service.services.db.transact((tx) =>
-        tx.run('UPDATE proxies SET changed_at = $2, port_type = $3 WHERE id = $1', [
-          late?.id ?? 0,
-          service.clock.nowMs - 5000 + tookMs.length,
-          portType,
-        ]),
-      )
-      const startedAt = performance.now()
-      const page = await waiting
-      tookMs.push(performance.now() - startedAt)
-      expect(page.proxies.map((each) => [each.id, each.port_type])).toEqual([[late?.id ?? 0, portType]])
-      node.hear(page)
-    }
-    expect(Math.min(...tookMs)).toBeLessThan(1000)
+    const waiting = node.page(20)
+    await service.untilPending(1)
+    await service.services.db.transact((tx) =>
+      tx.run(`UPDATE proxies SET changed_at = $2, port_type = 'socks' WHERE id = $1`, [
+        late?.id ?? 0,
+        service.clock.nowMs - 5000,
+      ]),
+    )
+    const stopwatch = startStopwatch(engine)
+    const page = await waiting
+    expect(stopwatch.elapsedMs()).toBeLessThan(1000)
+    expect(page.proxies.map((each) => [each.id, each.port_type])).toEqual([[late?.id ?? 0, 'socks']])
   })
 
   test('two changes of one moment are both heard', async () => {
@@ -267,11 +258,11 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
       const waiting = Promise.all([gateway.page(20), vpn.page(20)])
       await service.untilPending(2)
       await service.services.setBlocked(customer, blocked)
-      const startedAt = performance.now()
+      const stopwatch = startStopwatch(engine)
       for (const [index, page] of (await waiting).entries()) (index === 0 ? gateway : vpn).hear(page)
       // The block may fall between the reading of two tables; what is missing comes with the next page, at once.
       if (!Bun.deepEquals(states(), [...expected])) gateway.hear(await gateway.page(20))
-      expect(performance.now() - startedAt).toBeLessThan(1000)
+      expect(stopwatch.elapsedMs()).toBeLessThan(1000)
       expect(states()).toEqual([...expected])
     }
   })
