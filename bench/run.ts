@@ -26,6 +26,7 @@ import { soak } from './soak.ts'
 import { speedLimit } from './speed-limit.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
+import { vpnDevices } from './vpn-devices.ts'
 import { vpnNode } from './vpn-node.ts'
 
 /** Every bench, in the order they run. A new one is a file of its own and a line here. */
@@ -45,6 +46,7 @@ const benches: readonly Bench[] = [
   speedLimit,
   soak,
   vpnNode,
+  vpnDevices,
 ]
 
 const { values, positionals } = parseArgs({

@@ -1,0 +1,66 @@
+import { type Service, startService } from '../test/harness/service.ts'
+import { buyQuietly, inParallel } from '../test/harness/vpn.ts'
+import type { Bench } from './context.ts'
+import { median } from './measure.ts'
+import { ratioRow, timeRow } from './report.ts'
+import { type Engine, engineName, engines } from './stage.ts'
+
+/** Five devices each: 10,000 devices in all. */
+const subscriptions = 2000
+const perSubscription = 5
+const perRound = 10
+const atOnce = 8
+
+/** Adding a device must not look at all others: it takes as long with 10,000 devices as with the first ones. */
+export const vpnDevices: Bench = {
+  name: 'vpn-devices',
+  about: 'One more VPN device, in a shop with few devices and in one with 10,000, without HTTP',
+  async run({ stage, rounds, say }) {
+    const rows = []
+    for (const engine of engines) {
+      const [few, many] = [await open(engine), await open(engine)]
+      stage.atEnd(async () => {
+        await few.stop()
+        await many.stop()
+      })
+      say(`vpn-devices: ${subscriptions * perSubscription} devices on ${engineName[engine]}`)
+      await inParallel(subscriptions, atOnce, async () => void (await addDevices(many)))
+      const times = { few: [] as number[], many: [] as number[] }
+      for (let round = 0; round < rounds; round += 1) {
+        times.few.push(await measure(few))
+        times.many.push(await measure(many))
+      }
+      rows.push(
+        timeRow(`${engineName[engine]}, one of the first`, times.few),
+        timeRow(`${engineName[engine]}, after 10,000`, times.many),
+        ratioRow(
+          `${engineName[engine]}, after 10,000 to one of the first`,
+          times.many.map((ms, round) => ms / (times.few[round] ?? Number.NaN)),
+          { most: 2 },
+        ),
+      )
+    }
+    return rows
+  },
+}
+
+const open = (engine: Engine): Promise<Service> => startService(engine)
+
+/** A new customer's devices, and how long each after the first took to add. */
+async function addDevices(shop: Service): Promise<number[]> {
+  const { customer } = await shop.newCustomer(1000n)
+  const { view } = await buyQuietly(shop, customer)
+  const times: number[] = []
+  for (let device = 2; device <= perSubscription; device += 1) {
+    const startedAt = performance.now()
+    await shop.services.vpn.addDevice(customer, { uuid: view.subscription.uuid })
+    times.push(performance.now() - startedAt)
+  }
+  return times
+}
+
+async function measure(shop: Service): Promise<number> {
+  const times: number[] = []
+  for (let count = 0; count < perRound; count += 1) times.push(...(await addDevices(shop)))
+  return median(times)
+}
