@@ -3,18 +3,33 @@ import { realSurroundings } from '../../src/main/shop/services.ts'
 import { openByteOrigin } from '../harness/byte-origin.ts'
 import { freePort } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
-import { scaled } from '../harness/scale.ts'
+import { isLong } from '../harness/scale.ts'
 import { startService } from '../harness/service.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
 import { untilTrue } from '../harness/turnpike.ts'
+import { until } from '../harness/until.ts'
 import { findingsOf } from '../harness/wired.ts'
-import { type Load, loads, startLoad } from './gateway-load.ts'
+import { type Load, loads, startLoad, Watch } from './gateway-load.ts'
 
-const kills = scaled(50)
 const mebibyte = 1024 * 1024
+/** A gateway is killed once each load has carried so much: at its first bytes, or with much behind it. */
+type Moment = Readonly<Record<Load, number>>
+const moments: readonly Moment[] = [
+  { down: 1, steady: 1, hardly: 1, up: 1, requests: 1 },
+  { down: 8 * mebibyte, steady: 200_000, hardly: 50_000, up: 8 * mebibyte, requests: mebibyte },
+]
+const kills = isLong ? 50 : moments.length
+
+/** One of the moments, or in a long run one at random between them. */
+function momentOf(kill: number): Moment {
+  const [soon, late] = moments as [Moment, Moment]
+  if (!isLong) return moments[kill] ?? late
+  const part = Math.random()
+  return { ...late, ...Object.fromEntries(loads.map((load) => [load, soon[load] + part * late[load]])) }
+}
 
 describe('a gateway that is killed under load', () => {
-  test(`${kills} times over bills nobody too much, and loses of each tunnel at most 1 MiB or one second`, async () => {
+  test(`a gateway killed by SIGKILL ${kills} times bills no byte too many, and loses at most 1 MiB or one second of each tunnel`, async () => {
     const port = freePort()
     const service = await startService('sqlite', { TURNPIKE_GATEWAY_PORT: String(port) }, realSurroundings)
     const gateway = await makeGatewayProcess(service, port)
@@ -22,12 +37,17 @@ describe('a gateway that is killed under load', () => {
     const users = await addUsers({ ...service, port }, loads.length, 10)
     const billed = new Map<User, number>()
     try {
+      await gateway.start()
       for (let kill = 0; kill < kills; kill += 1) {
-        await gateway.start()
-        const running = await Promise.all(users.map((user, index) => startLoad(loads[index] ?? 'down', user, origin)))
-        await Bun.sleep(300 + Math.random() * 900)
+        const watch = new Watch()
+        const moment = momentOf(kill)
+        const running = await Promise.all(
+          users.map((user, index) => startLoad(loads[index] ?? 'down', user, origin, watch)),
+        )
+        await until(() => running.every((each, index) => each.bytes() >= moment[loads[index] ?? 'down']))
         await gateway.kill()
         const carried = await Promise.all(running.map((each) => each.over))
+        watch.stop()
         await gateway.start()
         expect(await untilTrue(() => !gateway.hasJournals())).toBeTrue()
         for (const [index, user] of users.entries()) {
@@ -40,8 +60,8 @@ describe('a gateway that is killed under load', () => {
           const lost = Math.max(0, least - added - Math.max(mebibyte, second))
           expect({ kill, load, lost, least, added, second }).toEqual({ kill, load, lost: 0, least, added, second })
         }
-        await gateway.stop()
       }
+      await gateway.stop()
       expect(await findingsOf(service.services)).toEqual([])
     } finally {
       await gateway.kill()

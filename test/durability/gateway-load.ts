@@ -1,4 +1,5 @@
 import type { ByteOrigin } from '../harness/byte-origin.ts'
+import { startStopwatch } from '../harness/stopwatch.ts'
 import { basic, lineOf, openTunnel, type Pass } from '../harness/transfers.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
@@ -10,22 +11,82 @@ export const loads = ['down', 'steady', 'hardly', 'up', 'requests'] as const
 export type Load = (typeof loads)[number]
 
 /**
- * What a client has really sent and got, between two bounds that differ only in what it sent, and the most within a
- * second.
+ * What a client has sent and got, between two bounds that differ only in what it sent, and the most within a second of
+ * the watch.
  */
 export type Carried = { readonly most: number; readonly least: number; readonly second: number }
+export type Running = {
+  /** Bytes sent and got so far. */
+  bytes(): number
+  /** Settles when the gateway is gone and all that was on its way has come. */
+  readonly over: Promise<Carried>
+}
 
 const endless = 2_000_000_000
-const sampleMs = 25
+const sampleMs = 50
 /** After how many samples a sip is taken: a few megabytes a second, or a few hundred kilobytes. */
 const sipEvery = { steady: 1, hardly: 10 }
+const sipBytes = 20_000
 let made = 0
 
-/** Begins, and resolves once bytes flow; `over` when the gateway is gone and all that was on its way has come. */
-export async function startLoad(load: Load, pass: Pass, origin: ByteOrigin): Promise<{ over: Promise<Carried> }> {
+type Flow = {
+  readonly bytes: () => number
+  readonly onTick: (tick: number) => void
+  readonly seen: { readonly atMs: number; readonly bytes: number }[]
+  most: number
+}
+
+/**
+ * Samples all loads and finds the most that each carried within one second of a stopwatch, which stands still while the
+ * gateway is runnable and another process has its core: a gateway that gets no core writes nothing down.
+ */
+export class Watch {
+  private readonly stopwatch = startStopwatch()
+  private readonly flows = new Set<Flow>()
+  private readonly timer: Timer
+  private ticks = 0
+
+  constructor() {
+    this.timer = setInterval(() => this.tick(), sampleMs)
+  }
+
+  /** Returns how to end, which gives the most within a second. */
+  add(bytes: () => number, onTick: (tick: number) => void): () => number {
+    const flow: Flow = { bytes, onTick, seen: [{ atMs: this.stopwatch.elapsedMs(), bytes: 0 }], most: 0 }
+    this.flows.add(flow)
+    return () => {
+      sample(flow, this.stopwatch.elapsedMs())
+      this.flows.delete(flow)
+      return flow.most
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.timer)
+  }
+
+  private tick(): void {
+    this.ticks += 1
+    const atMs = this.stopwatch.elapsedMs()
+    for (const flow of this.flows) {
+      flow.onTick(this.ticks)
+      sample(flow, atMs)
+    }
+  }
+}
+
+function sample(flow: Flow, atMs: number): void {
+  const bytes = flow.bytes()
+  flow.seen.push({ atMs, bytes })
+  while ((flow.seen[0]?.atMs ?? 0) < atMs - 1000) flow.seen.shift()
+  flow.most = Math.max(flow.most, bytes - (flow.seen[0]?.bytes ?? 0))
+}
+
+/** Begins, and resolves once bytes flow. */
+export async function startLoad(load: Load, pass: Pass, origin: ByteOrigin, watch: Watch): Promise<Running> {
   made += 1
   const id = `load-${made}`
-  if (load === 'requests') return startRequests(pass, origin, id)
+  if (load === 'requests') return startRequests(pass, origin, id, watch)
   const line = lineOf(id, 100)
   origin.expect({ id, up: load === 'up' ? endless : line.length, down: endless, afterwards: 'stay' })
   const { client, handshake } = await openTunnel(pass, 'connect', { host: '127.0.0.1', port: origin.port })
@@ -36,9 +97,13 @@ export async function startLoad(load: Load, pass: Pass, origin: ByteOrigin): Pro
   }
   await client.send(line)
   const sent = { bytes: line.length }
+  const bytes = () => Math.max(client.got, client.total) + sent.bytes
   const sending = load === 'up' ? pour(client, sent) : undefined
-  const second = watch(client, sent, isSipping ? sipEvery[load] : undefined)
+  const second = watch.add(bytes, (tick) => {
+    if (isSipping && tick % sipEvery[load] === 0) client.sip(sipBytes)
+  })
   return {
+    bytes,
     over: (async () => {
       await client.until(() => client.hasEnded)
       await sending
@@ -58,33 +123,12 @@ async function pour(client: WireClient, sent: { bytes: number }): Promise<void> 
   }
 }
 
-/**
- * Looks at what comes and goes, and lets the client sip if it does. Returns how to ask for the most within a second.
- */
-function watch(client: WireClient, sent: { bytes: number }, every: number | undefined): () => number {
-  const seen: { atMs: number; bytes: number }[] = []
-  let most = 0
-  let samples = 0
-  const timer = setInterval(() => {
-    if (client.isClosed) return clearInterval(timer)
-    const now = { atMs: performance.now(), bytes: client.got + sent.bytes }
-    seen.push(now)
-    while ((seen[0]?.atMs ?? 0) < now.atMs - 1000) seen.shift()
-    most = Math.max(most, now.bytes - (seen[0]?.bytes ?? 0))
-    samples += 1
-    if (every !== undefined && samples % every === 0) client.sip(10_000)
-  }, sampleMs)
-  return () => {
-    clearInterval(timer)
-    return most
-  }
-}
-
 /** Requests on one connection, one after the other, until it breaks. The one that was cut counts as far as it came. */
-async function startRequests(pass: Pass, origin: ByteOrigin, id: string): Promise<{ over: Promise<Carried> }> {
+async function startRequests(pass: Pass, origin: ByteOrigin, id: string, watch: Watch): Promise<Running> {
   const client = await WireClient.connect(pass.port)
   const sent = { bytes: 0, answered: 0 }
-  const second = watch(client, sent, undefined)
+  const bytes = () => Math.max(client.got, client.total) + sent.bytes
+  const second = watch.add(bytes, () => {})
   const begun = Promise.withResolvers<void>()
   const over = (async () => {
     for (let index = 0; !client.isClosed && !client.hasEnded; index += 1) {
@@ -103,5 +147,5 @@ async function startRequests(pass: Pass, origin: ByteOrigin, id: string): Promis
     return { most: sent.bytes + client.total, least: sent.answered + client.total, second: second() }
   })()
   await begun.promise
-  return { over }
+  return { bytes, over }
 }
