@@ -8,6 +8,7 @@ import { gatewayEngine } from './engine.ts'
 import type { Service } from './service.ts'
 import { untilTrue } from './turnpike.ts'
 
+const mostAttempts = 3
 const program = join(import.meta.dir, '../../src/main/turnpike.ts')
 
 /** A gateway as an operator runs one: a process of its own that can be killed and started again. */
@@ -83,8 +84,21 @@ export async function makeGatewayProcess(
     Bun.spawn([process.execPath, program, 'gateway', ...flags], {
       env: { ...settings, ...more },
       stdin: 'ignore',
-      stderr: 'inherit',
+      stderr: 'pipe',
     })
+
+  /** Passes on what a process complains of, and returns how to ask for all of it. */
+  function listenTo({ stderr }: ReturnType<typeof spawn>): () => Promise<string> {
+    let said = ''
+    const decoder = new TextDecoder()
+    const all = (async () => {
+      for await (const chunk of stderr) {
+        said += decoder.decode(chunk, { stream: true })
+        process.stderr.write(chunk)
+      }
+    })()
+    return () => all.then(() => said)
+  }
 
   async function serving(): Promise<number | undefined> {
     const found = await findPredecessor(join(folder, 'gateway'), realTiming)
@@ -103,17 +117,28 @@ export async function makeGatewayProcess(
     folder,
     env: settings,
     async start() {
-      child = spawn([])
+      const begun = spawn([])
+      listenTo(begun)
+      child = begun
       if (!(await untilTrue(isOpen))) throw new Error('the gateway did not open')
     },
     async takeOver(engine = gatewayEngine) {
       const before = child
       if (!before) throw new Error('nobody to take over from')
-      const heir = spawn(['--take-over'], { TURNPIKE_GATEWAY_ENGINE: engine })
-      leaving.add(before)
-      child = heir
-      if (!(await untilTrue(() => isServedBy(heir.pid)))) throw new Error('nobody has taken over')
-      return { pid: heir.pid, ended: before.exited.finally(() => leaving.delete(before)) }
+      for (let attempt = 1; ; attempt += 1) {
+        const heir = spawn(['--take-over'], { TURNPIKE_GATEWAY_ENGINE: engine })
+        const complaints = listenTo(heir)
+        leaving.add(before)
+        child = heir
+        const isOver = async () => heir.exitCode !== null || (await isServedBy(heir.pid))
+        if (!(await untilTrue(isOver))) throw new Error('nobody has taken over')
+        if (heir.exitCode === null) return { pid: heir.pid, ended: before.exited.finally(() => leaving.delete(before)) }
+        leaving.delete(before)
+        child = before
+        // A new process that gets no core for five seconds does not reach the shop, and an operator starts another.
+        const isStarved = (await complaints()).includes('cannot reach the shop')
+        if (!isStarved || attempt === mostAttempts) throw new Error(`the new process ended with ${heir.exitCode}`)
+      }
     },
     serving,
     get pid() {

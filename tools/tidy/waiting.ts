@@ -9,7 +9,8 @@ const waits = /\bBun\s*\.\s*sleep\b|\bnew\s+Promise\b[^;\n]*=>\s*setTimeout\s*\(
 const mayWait: readonly string[] = [
   'src/db/migrate.test.ts',
   'test/attack/gateway-origins.test.ts',
-  'test/durability/',
+  'test/durability/carry.ts',
+  'test/durability/payments-worker.ts',
   'test/harness/apt.ts',
   'test/harness/peer-proxies.ts',
   'test/harness/raw.ts',
@@ -19,7 +20,6 @@ const mayWait: readonly string[] = [
   'test/harness/postgres.ts',
   'test/harness/turnpike.ts',
   'test/harness/vpn-tunnel.ts',
-  'test/journeys/dedicated-kill.test.ts',
   'test/newcomer/',
   'test/storm/',
 ]

@@ -1,7 +1,7 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Log } from '../../kernel/log.ts'
 import { Refusal } from '../../kernel/refusal.ts'
-import { realTiming } from '../../plane/agent/surroundings.ts'
+import { realTiming, type Timing } from '../../plane/agent/surroundings.ts'
 import type { Engine } from '../../plane/gateway/carry/engine.ts'
 import { findPredecessor, type Predecessor } from '../../plane/gateway/handover/take-over.ts'
 import type { Config } from '../settings/config.ts'
@@ -61,9 +61,10 @@ export async function meetPredecessor(config: Config, log: Log): Promise<Predece
 export async function isHeard(
   sync: { readonly ready: Promise<void>; readonly lastContactAt: number | undefined },
   end: AbortSignal,
+  timing: Pick<Timing, 'pause'> = realTiming,
 ): Promise<boolean> {
   const ready = sync.ready.then(() => true)
-  const within = (ms: number) => Promise.race([ready, realTiming.pause(ms, end).then(() => false)])
+  const within = (ms: number) => Promise.race([ready, timing.pause(ms, end).then(() => false)])
   return (await within(answerWithinMs)) || (sync.lastContactAt !== undefined && (await within(wholeWithinMs)))
 }
 

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'bun:test'
+import { HandTiming } from '../../../test/harness/hand-timing.ts'
+import { isHeard } from './handover.ts'
+
+/** A link to a shop that answers when the test says so. */
+function openSync() {
+  const { promise: ready, resolve } = Promise.withResolvers<void>()
+  const sync = { ready, lastContactAt: undefined as number | undefined, finish: resolve }
+  return sync
+}
+
+/** What isHeard has settled with so far. */
+function watch(sync: ReturnType<typeof openSync>, timing: HandTiming, end = new AbortController().signal) {
+  const seen: { outcome: boolean | undefined } = { outcome: undefined }
+  void isHeard(sync, end, timing).then((outcome) => (seen.outcome = outcome))
+  return seen
+}
+
+describe('a gateway process that is to take over', () => {
+  test('gives up after 5 s when the shop has said nothing', async () => {
+    const timing = new HandTiming()
+    const seen = watch(openSync(), timing)
+    await timing.advance(4_999)
+    expect(seen.outcome).toBeUndefined()
+    await timing.advance(1)
+    expect(seen.outcome).toBe(false)
+  })
+
+  test('waits up to 45 s for the rest when the shop has answered within 5 s', async () => {
+    const timing = new HandTiming()
+    const sync = openSync()
+    const seen = watch(sync, timing)
+    sync.lastContactAt = 1
+    await timing.advance(44_999)
+    expect(seen.outcome).toBeUndefined()
+    await timing.advance(1)
+    expect(seen.outcome).toBe(false)
+  })
+
+  test('takes over once it has heard the shop to the end', async () => {
+    const timing = new HandTiming()
+    const [early, late] = [openSync(), openSync()]
+    const seen = [watch(early, timing), watch(late, timing)]
+    early.finish()
+    late.lastContactAt = 1
+    await timing.advance(20_000)
+    late.finish()
+    await timing.advance(0)
+    expect(seen.map((each) => each.outcome)).toEqual([true, true])
+  })
+})
