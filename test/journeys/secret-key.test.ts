@@ -10,12 +10,33 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { createLog } from '../../src/adapters/log.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { BadSetting } from '../../src/main/settings/reading.ts'
+import { openShop, type Shop } from '../../src/main/shop/shop.ts'
 import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
 import { freePort } from '../harness/gateway.ts'
-import { endStarted, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
+import { isLong } from '../harness/scale.ts'
+import { type Ended, endStarted, type Running, runCommand, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
 
 const another = 'ab'.repeat(32)
+
+/** A shop in this process. */
+const openInside = (env: Record<string, string>): Promise<Shop> =>
+  openShop(
+    readConfig(env),
+    createLog('error', 'shop', () => {}),
+  )
+
+/** How a shop that must not open ends: as a process in a long run. */
+async function refusedShop(env: Record<string, string>): Promise<Ended> {
+  if (isLong) return runTurnpike(['shop'], env)
+  const failure = await failureOf(openInside(env))
+  expect(failure).toBeInstanceOf(BadSetting)
+  return { exit: 2, out: '', err: failure.message }
+}
 
 describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
   let place: Place
@@ -28,7 +49,9 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
     await endStarted()
     await place.remove()
   })
+  // A shop in production mode opens without stocking a sandbox, which takes half a second.
   const settings = (env: Record<string, string> = {}) => ({
+    TURNPIKE_SANDBOX: 'off',
     TURNPIKE_DATA: place.folder,
     TURNPIKE_PORT: '0',
     TURNPIKE_GATEWAY_PORT: String(freePort()),
@@ -36,56 +59,57 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
     ...env,
   })
   async function openOnce(env: Record<string, string> = {}): Promise<void> {
+    if (!isLong) return (await openInside(settings(env))).stop()
     const shop = startTurnpike(['shop'], settings(env))
     await shop.until(/open at/)
     shop.kill('SIGTERM')
     expect(await shop.exited).toBe(0)
   }
-  async function expectRefused(
-    text: string,
-    env: Record<string, string> = {},
-    commands: readonly string[][] = [['shop']],
-  ): Promise<void> {
-    for (const command of commands) {
-      const ended = await runTurnpike(command, settings(env))
-      expect([ended.exit, ended.out]).toEqual([2, ''])
-      expect(ended.err).toContain(text)
-      expect(ended.err).not.toContain(another)
-    }
+  function expectToldOf({ exit, out, err }: Ended, text: string): void {
+    expect([exit, out]).toEqual([2, ''])
+    expect(err).toContain(text)
+    expect(err).not.toContain(another)
+  }
+  async function expectRefused(text: string, env: Record<string, string> = {}): Promise<void> {
+    expectToldOf(await refusedShop(settings(env)), text)
   }
 
-  test('that is missing, or another one, keeps the shop shut, and no new one is made', async () => {
+  test('a production shop that has sold nothing yet and whose key is missing or another one does not open, and makes no new key', async () => {
     await openOnce()
     renameSync(key, `${key}.away`)
-    await expectRefused('There is no', {}, [['shop'], ['customer', 'list']])
+    expectToldOf(await runTurnpike(['shop'], settings()), 'There is no')
+    expectToldOf(await runCommand(['customer', 'list'], settings()), 'There is no')
     expect(existsSync(key)).toBe(false)
     writeFileSync(key, `${another}\n`)
     await expectRefused('is not the one')
     await expectRefused('is not the one', { TURNPIKE_SECRET_KEY: another })
     renameSync(`${key}.away`, key)
     await openOnce()
-    expect((await runTurnpike(['verify'], settings())).exit).toBe(0)
+    expect((await runCommand(['verify'], settings())).exit).toBe(0)
   })
 
-  test('without its database opens no new shop in its place', async () => {
+  test('a key without its database opens no new shop in its place', async () => {
     await openOnce()
     const elsewhere = join(place.folder, 'away')
     mkdirSync(elsewhere)
-    const lost = { TURNPIKE_DATA: elsewhere, TURNPIKE_PORT: '0', TURNPIKE_GATEWAY_PORT: String(freePort()) }
+    const lost = {
+      TURNPIKE_SANDBOX: 'off',
+      TURNPIKE_DATA: elsewhere,
+      TURNPIKE_PORT: '0',
+      TURNPIKE_GATEWAY_PORT: String(freePort()),
+    }
     copyFileSync(key, join(elsewhere, 'secret.key'))
-    const ended = await runTurnpike(['shop'], lost)
-    expect([ended.exit, ended.out]).toEqual([2, ''])
-    expect(ended.err).toContain('is the key of a shop')
+    expectToldOf(await refusedShop(lost), 'is the key of a shop')
     expect(readdirSync(elsewhere)).toEqual(['secret.key'])
   })
 
-  test('of a production shop that has sold nothing yet is its key too', async () => {
-    await openOnce({ TURNPIKE_SANDBOX: 'off' })
+  test('a sandbox does not open without its key', async () => {
+    await openOnce({ TURNPIKE_SANDBOX: 'on' })
     renameSync(key, `${key}.away`)
-    await expectRefused('There is no', { TURNPIKE_SANDBOX: 'off' })
+    await expectRefused('There is no', { TURNPIKE_SANDBOX: 'on' })
   })
 
-  test('of a shop from before keys were noted is noted by the next start, which makes none either', async () => {
+  test('the next start notes the key of a shop from before keys were noted, and makes no key', async () => {
     await openOnce()
     const db = openDatabase(place.address)
     await db.transact((tx) => tx.run('UPDATE shop SET key_fingerprint = NULL'))
@@ -100,34 +124,39 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
 })
 
 describe('two shops that open one database at once', () => {
-  test('with keys of their own: one opens, the other is refused and leaves no key behind', async () => {
+  /** Opens as a process in a long run. */
+  async function tryOpening(env: Record<string, string>): Promise<Shop | Running | undefined> {
+    if (!isLong) return openInside(env).catch(() => undefined)
+    const shop = startTurnpike(['shop'], env)
+    const opened = shop.until(/open at/).then(() => shop)
+    return opened.catch(() => undefined)
+  }
+
+  test('of two shops with keys of their own one opens; the other is refused and leaves no key behind', async () => {
     const place = await makePreparedPlace('postgres', 'migrated')
     const folders = ['one', 'two'].map((name) => join(place.folder, name))
-    const started = folders.map((folder) =>
-      startTurnpike(['shop'], { TURNPIKE_DATA: folder, TURNPIKE_PORT: '0', TURNPIKE_DATABASE_URL: place.address }),
-    )
-    const outcomes = await Promise.all(
-      started.map((shop) =>
-        Promise.race([
-          shop.until(/open at/).then(
-            () => 'open',
-            () => 'refused',
-          ),
-          shop.exited.then(() => 'refused'),
-        ]),
+    const opened = await Promise.all(
+      folders.map((folder) =>
+        tryOpening({
+          TURNPIKE_SANDBOX: 'off',
+          TURNPIKE_DATA: folder,
+          TURNPIKE_PORT: '0',
+          TURNPIKE_DATABASE_URL: place.address,
+        }),
       ),
     )
-    expect(outcomes.toSorted()).toEqual(['open', 'refused'])
+    expect(opened.filter((shop) => shop !== undefined)).toHaveLength(1)
     const keys = folders.map((folder) => existsSync(join(folder, 'secret.key')))
-    expect(keys).toEqual(outcomes.map((outcome) => outcome === 'open'))
+    expect(keys).toEqual(opened.map((shop) => shop !== undefined))
+    for (const shop of opened) if (shop && 'stop' in shop) await shop.stop()
     await endStarted()
     await place.remove()
   })
 })
 
 describe('the data folder', () => {
-  test('has files for their owner alone, whatever it and they were before', async () => {
-    const place = await makePreparedPlace('sqlite', 'migrated')
+  test('up gives all files of the data folder mode 0600, whatever modes they had before', async () => {
+    const place = await makePreparedPlace('sqlite', 'stocked')
     const env = { TURNPIKE_DATA: place.folder, TURNPIKE_PORT: '0', TURNPIKE_GATEWAY_PORT: String(freePort()) }
     const files = () =>
       readdirSync(place.folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
