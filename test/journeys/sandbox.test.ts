@@ -1,42 +1,82 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { createCaller } from '../harness/caller.ts'
-import { makePlace, type Place } from '../harness/database.ts'
+import { makePlace, type Place, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { endStarted, type Running, startTurnpike } from '../harness/turnpike.ts'
 
+/** Starts a shop, or all of `up`, on a folder. */
+async function open(
+  folder: string,
+  env: Record<string, string> = {},
+  role: 'shop' | 'up' = 'shop',
+): Promise<{ shop: Running; url: string }> {
+  const shop = startTurnpike([role], {
+    TURNPIKE_DATA: folder,
+    // A gateway has to know where the shop is.
+    TURNPIKE_PORT: role === 'up' ? String(freePort()) : '0',
+    TURNPIKE_LOG: 'debug',
+    ...env,
+  })
+  const [, url = ''] = await shop.until(/open at (http:\/\/\S+)\n(?:.*\n)+?.*API .*\n/)
+  return { shop, url }
+}
+
+async function close(shop: Running): Promise<void> {
+  shop.kill('SIGTERM')
+  expect(await shop.exited).toBe(0)
+}
+
+/** Opens the console with both links that a start prints; each link works once, and none of it is in the log. */
+async function useLinks({ shop, url }: { shop: Running; url: string }): Promise<void> {
+  const [, operator = ''] = await shop.until(/as its operator {2}\S+\/operator#enter=(tpl_\w+)/)
+  const customer = /as its customer {2}\S+\/#enter=(tpl_\w+)/.exec(shop.out())?.[1] ?? ''
+  const page = await createBrowserSession(url)
+  const opened = [
+    await page.post('/auth/v1/customer/sign-in/link', { link: customer }),
+    await page.post('/auth/v1/operator/sign-in/link', { link: operator }),
+  ]
+  expect(opened.map((each) => [each.status, each.data.name])).toEqual([
+    [200, 'sandbox'],
+    [200, 'sandbox'],
+  ])
+  expect((await page.get('/api/v1/balance')).data.balance_rub).toBe(100_000)
+  expect((await page.get('/admin/v1/operators')).data.items).toHaveLength(1)
+  expect((await page.post('/auth/v1/customer/sign-in/link', { link: customer })).status).toBe(404)
+  await close(shop)
+  expect([shop.err().includes(customer), shop.err().includes(operator)]).toEqual([false, false])
+}
+
+const fixed = [`it's-"fixed"-$HOME`, 'another-one-12345'] as const
+
+/** The token that scripts have fixed opens the shop, and the exported line gives a shell exactly that token. */
+async function useFixed(folder: string, token: string): Promise<void> {
+  const { shop, url } = await open(folder, { TURNPIKE_SANDBOX_TOKEN: token })
+  const caller = await createCaller(url, token)
+  expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
+  const exported = /^ {2}(export TOKEN=.*)$/m.exec(shop.out())?.[1]
+  if (exported) {
+    const pasted = Bun.spawn(['sh', '-c', `${exported}\nprintf %s "$TOKEN"`], { stdout: 'pipe' })
+    expect(await pasted.stdout.text()).toBe(token)
+  }
+  await close(shop)
+  expect(shop.err()).not.toContain(token)
+}
+
+let place: Place
+beforeAll(async () => {
+  place = await makePlace('sqlite')
+})
+afterAll(async () => {
+  await endStarted()
+  await place.remove()
+})
+
 describe('the sandbox', () => {
-  let place: Place
-  beforeEach(async () => {
-    place = await makePlace('sqlite')
-  })
-  afterEach(async () => {
-    await endStarted()
-    await place.remove()
-  })
-
-  async function open(
-    env: Record<string, string> = {},
-    role: 'shop' | 'up' = 'shop',
-  ): Promise<{ shop: Running; url: string }> {
-    const shop = startTurnpike([role], {
-      TURNPIKE_DATA: `${place.folder}/fresh`,
-      // A gateway has to know where the shop is.
-      TURNPIKE_PORT: role === 'up' ? String(freePort()) : '0',
-      TURNPIKE_LOG: 'debug',
-      ...env,
-    })
-    const [, url = ''] = await shop.until(/open at (http:\/\/\S+)\n(?:.*\n)+?.*API .*\n/)
-    return { shop, url }
-  }
-  async function close(shop: Running): Promise<void> {
-    shop.kill('SIGTERM')
-    expect(await shop.exited).toBe(0)
-  }
-
   test('an empty folder opens with a token and commands that work when pasted, and none of it is in the log', async () => {
-    const { shop } = await open({ TURNPIKE_GATEWAY_PORT: String(freePort()) }, 'up')
+    const folder = `${place.folder}/empty`
+    const { shop } = await open(folder, { TURNPIKE_GATEWAY_PORT: String(freePort()) }, 'up')
     await shop.until(/Try:\n\n(?: {2}.*\n)+/)
     const banner = shop.out()
     const [shown = ''] = /tp_test_\w+/.exec(banner) ?? []
@@ -57,69 +97,46 @@ describe('the sandbox', () => {
     expect(shop.err()).toContain('"path":"/api/v1/balance"')
     expect(shop.err()).not.toContain(shown.slice(8))
     expect(shop.err()).not.toContain('Bearer tp_')
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
   })
 
-  test('every start prints a link for its customer and one for its operator, which open the console once each', async () => {
-    for (const start of ['first', 'second']) {
-      const { shop, url } = await open()
-      const [, operator = ''] = await shop.until(/as its operator {2}\S+\/operator#enter=(tpl_\w+)/)
-      const customer = /as its customer {2}\S+\/#enter=(tpl_\w+)/.exec(shop.out())?.[1] ?? ''
-      const page = await createBrowserSession(url)
-      const opened = [
-        await page.post('/auth/v1/customer/sign-in/link', { link: customer }),
-        await page.post('/auth/v1/operator/sign-in/link', { link: operator }),
-      ]
-      expect(opened.map((each) => [each.status, each.data.name])).toEqual([
-        [200, 'sandbox'],
-        [200, 'sandbox'],
-      ])
-      expect((await page.get('/api/v1/balance')).data.balance_rub).toBe(100_000)
-      expect((await page.get('/admin/v1/operators')).data.items).toHaveLength(1)
-      expect((await page.post('/auth/v1/customer/sign-in/link', { link: customer })).status).toBe(404)
-      await close(shop)
-      expect([start, shop.err().includes(customer), shop.err().includes(operator)]).toEqual([start, false, false])
-    }
+  test('scripts may fix the token, whatever characters it has, on the first start', async () => {
+    await useFixed(prepareFolder(`${place.folder}/fixed`, 'stocked'), fixed[0])
   })
 
-  test('it opens once: the next start keeps what is there and shows no token', async () => {
-    const first = await open()
-    const token = (await first.shop.until(/tp_test_\w+/))[0]
-    await close(first.shop)
-    const { shop, url } = await open()
-    const caller = await createCaller(url, token)
-    expect((await caller.get('/transactions')).data.transactions).toHaveLength(1)
-    await close(shop)
-    expect(shop.out()).not.toContain('tp_test_')
-    expect(statSync(`${place.folder}/fresh`).mode & 0o777).toBe(0o700)
-  })
-
-  test('scripts may fix its token, whatever characters it has, on the first start or on a later one', async () => {
-    for (const token of [`it's-"fixed"-$HOME`, 'another-one-12345']) {
-      const { shop, url } = await open({ TURNPIKE_SANDBOX_TOKEN: token })
-      const caller = await createCaller(url, token)
-      expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
-      const exported = /^ {2}(export TOKEN=.*)$/m.exec(shop.out())?.[1]
-      if (exported) {
-        const pasted = Bun.spawn(['sh', '-c', `${exported}\nprintf %s "$TOKEN"`], { stdout: 'pipe' })
-        expect(await pasted.stdout.text()).toBe(token)
-      }
-      await close(shop)
-      expect(shop.err()).not.toContain(token)
-    }
-  })
-
-  test('told not to be one, an empty folder opens empty', async () => {
-    const { shop, url } = await open({ TURNPIKE_SANDBOX: 'off' })
+  test('a folder with TURNPIKE_SANDBOX=off opens an empty shop', async () => {
+    const folder = prepareFolder(`${place.folder}/off`, 'migrated')
+    const { shop, url } = await open(folder, { TURNPIKE_SANDBOX: 'off' })
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     await close(shop)
     expect(shop.out()).not.toContain('sandbox')
     expect(shop.err()).not.toContain('still a sandbox')
   })
+})
 
-  test('told not to be one once it is one, it says that it stays one', async () => {
-    await close((await open()).shop)
-    const { shop } = await open({ TURNPIKE_SANDBOX: 'off' })
-    await close(shop)
-    expect(shop.err()).toMatch(/"event":"still a sandbox".*TURNPIKE_SANDBOX/)
+describe('a sandbox that is started 3 times', () => {
+  let folder: string
+  let token: string
+  beforeAll(() => {
+    folder = prepareFolder(`${place.folder}/fresh`, 'stocked')
+  })
+
+  test('prints at its first start a token and links for its customer and its operator', async () => {
+    const first = await open(folder)
+    token = (await first.shop.until(/tp_test_\w+/))[0]
+    await useLinks(first)
+  })
+
+  test('keeps its data, prints new links and no token at the next start, and stays a sandbox when told not to be one', async () => {
+    const second = await open(folder, { TURNPIKE_SANDBOX: 'off' })
+    const caller = await createCaller(second.url, token)
+    expect((await caller.get('/transactions')).data.transactions).toHaveLength(1)
+    await useLinks(second)
+    expect(second.shop.out()).not.toContain('tp_test_')
+    expect(second.shop.err()).toMatch(/"event":"still a sandbox".*TURNPIKE_SANDBOX/)
+  })
+
+  test('accepts a fixed token at a later start', async () => {
+    await useFixed(folder, fixed[1])
   })
 })
