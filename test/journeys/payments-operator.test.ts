@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { kopecks } from '../../src/kernel/money.ts'
-import { realSurroundings } from '../../src/main/shop/services.ts'
+import { surroundingsWith } from '../harness/clock.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
-import { until } from '../harness/until.ts'
 import { introduce } from '../providers/shop.ts'
 
-/** Yesterday and today. */
-function daysAround(): string[] {
-  const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
-  return ['--from', day(-1), '--to', day(1)]
-}
+/** The date so many days from now. */
+const dayIn = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+
+/** From yesterday to tomorrow. */
+const daysAround = (): string[] => ['--from', dayIn(-1), '--to', dayIn(1)]
 
 describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %s', (engine) => {
   let shop: Service
+  let aheadMs = 0
   let env: Record<string, string>
   beforeAll(async () => {
     // The tool's clock is the real one.
-    shop = await startService(engine, {}, realSurroundings)
+    shop = await startService(engine, {}, surroundingsWith({ read: () => Date.now() + aheadMs }))
     env = {
       TURNPIKE_DATA: shop.place.folder,
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: shop.place.address }),
@@ -140,17 +140,16 @@ describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %
     expect(silent.json.error.message).toContain('crypto_pay does not answer')
   })
 
-  test('codes and who brought whom are made, listed and ended', async () => {
-    const made = await ask('code', 'add', 'spring', '--percent', '10', '--uses', '5', '--until', '2027-01-31')
+  test('code add, list and end, and referral set, add and list work from the tool', async () => {
+    const made = await ask('code', 'add', 'spring', '--percent', '10', '--uses', '5', '--until', dayIn(60))
     expect(made.json).toEqual({ code: 'SPRING' })
     expect((await ask('code', 'add', 'Spring', '--amount', '5')).json.error.code).toBe('conflict')
     expect((await ask('code', 'list')).json).toMatchObject([{ code: 'SPRING', percent: 10, uses: 5, used: 0 }])
     expect((await ask('code', 'end', 'SPRING')).json.ended).toBeTrue()
     expect((await ask('code', 'end', 'SPRING')).exit).toBe(1)
     const anna = await shop.newCustomer()
-    // Whoever brings was there before, by a millisecond at least.
-    const madeAt = Date.now()
-    await until(() => Date.now() > madeAt)
+    // A referrer must be older than the customer who was referred.
+    aheadMs += 1
     const boris = await shop.newCustomer()
     expect((await ask('referral', 'set', '5', '--top-ups', '3')).exit).toBe(0)
     expect((await ask('referral', 'add', boris.customer, '--by', anna.customer)).exit).toBe(0)
