@@ -32,7 +32,7 @@ describe.each([...enginesOf('sqlite')])('heavy requests of one customer, on %s',
     expect(bought.status).toBe(200)
     // Every export waits inside the shop until the test lets it end.
     const { dedicated } = service.services
-    const { listAll } = dedicated
+    const listAll = dedicated.listAll.bind(dedicated)
     const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>()
     let [inside, mostInside, answered] = [0, 0, 0]
     dedicated.listAll = async (...given) => {

@@ -14,7 +14,7 @@ export type Load = (typeof loads)[number]
  * What a client has sent and got, between two bounds that differ only in what it sent, and the most within a second of
  * the watch.
  */
-export type Carried = { readonly most: number; readonly least: number; readonly second: number }
+type Carried = { readonly most: number; readonly least: number; readonly second: number }
 export type Running = {
   /** Bytes sent and got so far. */
   bytes(): number

@@ -20,13 +20,15 @@ function open(options: { readonly holdBackMs?: number } = {}) {
     ...options,
   })
   /** Begins a wait, and tells after how long it ended. */
-  const beginWaiting = async (limitMs = 5000): Promise<{ tookMs(): number | undefined }> => {
+  const beginWaiting = async (limitMs = 5000): Promise<{ readonly tookMs: () => number | undefined }> => {
     await watch.ready()
     const startedAt = timing.now()
     let tookMs: number | undefined
-    void watch.wait(watch.told(), limitMs, never).then(() => {
+    const wait = async (): Promise<void> => {
+      await watch.wait(watch.told(), limitMs, never)
       tookMs = timing.now() - startedAt
-    })
+    }
+    void wait()
     await settle()
     return { tookMs: () => tookMs }
   }
