@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'bun:test'
-import { openByteOrigin } from '../harness/byte-origin.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { enginesOf } from '../harness/database.ts'
 import { openRoad, type Road } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
@@ -30,20 +30,29 @@ async function pull(
   )
 }
 
-describe.each([...enginesOf('postgres')])('traffic that runs out, on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('traffic that runs out, on %s', (engine) => {
   const gb = isLong && engine === 'sqlite' ? 1 : 0.1
+  let road: Road
+  let origin: ByteOrigin
+  beforeAll(async () => {
+    road = await openRoad(engine)
+    origin = openByteOrigin()
+    origin.expect({ id: 'pull', up: 100, down: endless, afterwards: 'end' })
+  })
+  afterAll(async () => {
+    await road.stopGateway()
+    expect(await findingsOf(road.services)).toEqual([])
+    origin.stop()
+    await road.stop()
+  })
 
   test(`with ${gb} GB left and ${tunnels} tunnels pulling at once not a byte above it is carried, and more is carried at once when it is bought`, async () => {
-    const road = await openRoad(engine)
-    const origin = openByteOrigin()
-    origin.expect({ id: 'pull', up: 100, down: endless, afterwards: 'end' })
     const [user] = await addUsers(road, 1, gb)
-    if (!user) throw new Error('nobody there')
+    if (!user) throw new Error('there is no user')
     const bought = gb * 1_000_000_000
     const pulling = await pull(road, user, tunnels, origin.port)
     await Promise.all(pulling.map(({ client }) => client.untilEnd()))
     const carried = pulling.reduce((sum, { client, handshake }) => sum + client.total - handshake + 100, 0)
-    expect(carried).toBeLessThanOrEqual(bought + leaseBytes)
     expect(carried).toBe(bought)
     expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === carried)).toBeTrue()
 
@@ -57,32 +66,25 @@ describe.each([...enginesOf('postgres')])('traffic that runs out, on %s', (engin
     await buyFor(road, user.subuser, 0.1)
     const [again] = await pull(road, user, 1, origin.port)
     await again?.client.until(() => again.client.total > 1_000_000)
-    expect(await again?.client.reset()).toBeGreaterThan(1_000_000)
-    await road.stopGateway()
-    expect(await findingsOf(road.services)).toEqual([])
-    origin.stop()
-    await road.stop()
+    expect(again?.client.total).toBeGreaterThan(1_000_000)
+    await again?.client.reset()
   })
 
-  test('downloads that stand still leave the rest of the traffic to everybody else', async () => {
-    const road = await openRoad(engine)
-    const origin = openByteOrigin()
-    origin.expect({ id: 'pull', up: 100, down: endless, afterwards: 'end' })
+  test('50 downloads that stand still leave the rest of the traffic to the others', async () => {
     const [user] = await addUsers(road, 1, 1)
-    if (!user) throw new Error('nobody there')
-    const still: WireClient[] = []
-    for (let index = 0; index < tunnels; index += 1) {
-      const { client } = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port })
-      client.readOnly(0)
-      await client.send(lineOf('pull', 100))
-      still.push(client)
-    }
+    if (!user) throw new Error('there is no user')
+    const still = await Promise.all(
+      Array.from({ length: tunnels }, async () => {
+        const { client } = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port })
+        client.readOnly(0)
+        await client.send(lineOf('pull', 100))
+        return client
+      }),
+    )
     const [moving] = await pull(road, user, 1, origin.port)
     await moving?.client.until(() => moving.client.total > 3 * leaseBytes)
     expect(moving?.client.total).toBeGreaterThan(3 * leaseBytes)
     expect(still.filter((client) => client.isClosed || client.hasEnded)).toEqual([])
     await Promise.all((moving ? [...still, moving.client] : still).map((client) => client.reset()))
-    await road.stop()
-    origin.stop()
   })
 })

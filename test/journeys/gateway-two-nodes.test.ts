@@ -3,6 +3,7 @@ import { openByteOrigin } from '../harness/byte-origin.ts'
 import { enginesOf } from '../harness/database.ts'
 import { freePort, openRoad } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
+import { isLong } from '../harness/scale.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
 import { drawFrom, lineOf, openTunnel, passRequests, passTunnel } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -10,7 +11,8 @@ import { findingsOf } from '../harness/wired.ts'
 
 const leaseBytes = 8_388_608
 const tunnelsEach = 10
-const transfersEach = 40
+const lanes = isLong ? 16 : 12
+const transfersEach = isLong ? 10 : 5
 
 describe.each([...enginesOf('postgres')])('two gateways of one shop on %s', (engine) => {
   test('bill one sub-user for the sum of what they carry, and together carry no more than he has', async () => {
@@ -19,9 +21,10 @@ describe.each([...enginesOf('postgres')])('two gateways of one shop on %s', (eng
     const origin = openByteOrigin()
     try {
       await second.start()
-      const [user] = await addUsers(road, 1, 0.2)
-      if (!user) throw new Error('nobody there')
-      const bought = 200_000_000
+      const gb = isLong ? 0.2 : 0.1
+      const [user] = await addUsers(road, 1, gb)
+      if (!user) throw new Error('there is no user')
+      const bought = gb * 1_000_000_000
       const passes = [user, { ...user, port: second.port }]
       let real = 0
       const lane = async (index: number): Promise<void> => {
@@ -35,7 +38,7 @@ describe.each([...enginesOf('postgres')])('two gateways of one shop on %s', (eng
           real += sent + received
         }
       }
-      await Promise.all([0, 1, 2, 3].map(lane))
+      await Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)))
       expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === real)).toBeTrue()
 
       origin.expect({ id: 'pull', up: 100, down: 2_000_000_000, afterwards: 'end' })
