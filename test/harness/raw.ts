@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
+import { patienceMs } from './until.ts'
 
 /** One answer as it came over the wire. */
 export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string }
 
-const patienceMs = 4_000
-
 /**
- * Sends bytes over a socket as they are and reads until the server closes or has said nothing for a while. The pieces
- * are sent one after another; a number among them is a pause in milliseconds.
+ * Sends bytes over a socket as they are and reads until the server closes, has answered one request whole, or has said
+ * nothing for `waitMs`, which only a test that expects no answer shortens. The pieces are sent one after another; a
+ * number among them is a pause in milliseconds.
  */
 export async function sendRaw(
   port: number,
