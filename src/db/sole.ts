@@ -15,9 +15,14 @@ export type Sole = {
 /**
  * Does some work on a database while nobody else uses it: a shop that runs on it is refused, and one that is started
  * meanwhile waits. What is closed stays closed once the work has ended well, and is open as before if it has not.
+ * PostgreSQL may take `goneWithinMs` to notice that a stopped shop has disconnected.
  */
-export function alone<Result>(address: string, work: (sole: Sole) => Promise<Result>): Promise<Result> {
-  return /^postgres(ql)?:/.test(address) ? aloneInPostgres(address, work) : aloneInFile(address, work)
+export function alone<Result>(
+  address: string,
+  work: (sole: Sole) => Promise<Result>,
+  goneWithinMs = 5_000,
+): Promise<Result> {
+  return /^postgres(ql)?:/.test(address) ? aloneInPostgres(address, work, goneWithinMs) : aloneInFile(address, work)
 }
 
 async function aloneInFile<Result>(path: string, work: (sole: Sole) => Promise<Result>): Promise<Result> {
@@ -44,13 +49,17 @@ async function aloneInFile<Result>(path: string, work: (sole: Sole) => Promise<R
 /** The lock that whoever migrates takes, so that no shop opens meanwhile; `migrate.ts` has the number. */
 const lockOpening = 'SELECT pg_advisory_xact_lock(7204201)'
 
-async function aloneInPostgres<Result>(url: string, work: (sole: Sole) => Promise<Result>): Promise<Result> {
+async function aloneInPostgres<Result>(
+  url: string,
+  work: (sole: Sole) => Promise<Result>,
+  goneWithinMs: number,
+): Promise<Result> {
   // With one connection of its own, every other one of a Turnpike is somebody else's.
   const db = openPostgres(url, 1)
   try {
     return await db.transact(async (tx) => {
       await tx.all(lockOpening)
-      await assertAlone(tx)
+      await assertAlone(tx, goneWithinMs)
       await assertOpen({ engine: 'postgres', ...tx })
       return await work({ engine: 'postgres', reader: tx, close: (because, nowMs) => close(tx, because, nowMs) })
     }, 'unhurried')
@@ -65,8 +74,6 @@ async function assertOpen(db: Parameters<typeof findClosed>[0]): Promise<void> {
   if (closed) throw new Refusal('conflict', 'conflict', `This shop is closed. ${closed.because}`)
 }
 
-/** The server takes a moment to notice that a shop which was just stopped is gone. */
-const goneWithinMs = 5_000
 const lookEveryMs = 100
 
 async function countOthers(tx: Tx): Promise<number> {
@@ -80,7 +87,7 @@ async function countOthers(tx: Tx): Promise<number> {
 }
 
 /** Nobody that is connected as a Turnpike, and nobody who could write what is read here. */
-async function assertAlone(tx: Tx): Promise<void> {
+async function assertAlone(tx: Tx, goneWithinMs: number): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
     const others = await countOthers(tx)
     if (others === 0) break

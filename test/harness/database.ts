@@ -44,8 +44,11 @@ export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copy
   }
 }
 
-/** What a test begins with: the schema alone, a sandbox's stock besides, or that and a gateway which carries it all. */
-export type Beginning = 'migrated' | 'stocked' | 'carried'
+/**
+ * What a test begins with: the schema alone; a sandbox's stock besides; that and a gateway which carries it all; or the
+ * schema and a shop in which everything has happened.
+ */
+export type Beginning = 'migrated' | 'stocked' | 'carried' | 'filled'
 export type Prepared = Readonly<Record<Engine, Readonly<Record<Beginning, string>>>>
 
 /** Where the test command has databases to copy: making one takes a second or more each time. */
@@ -100,12 +103,14 @@ async function reuse({ place }: Emptied): Promise<Place> {
 export async function openTestDatabase(
   engine: Engine,
   connections = fewConnections,
+  beginning: Beginning = 'migrated',
 ): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
-  const emptied = engine === 'postgres' ? idle.pop() : undefined
-  const place = emptied ? await reuse(emptied) : await makePreparedPlace(engine, 'migrated')
+  const isReusable = engine === 'postgres' && beginning === 'migrated'
+  const emptied = isReusable ? idle.pop() : undefined
+  const place = emptied ? await reuse(emptied) : await makePreparedPlace(engine, beginning)
   const db = openPatiently(place, connections)
   await migrate(db, readMigrations())
-  const digest = engine === 'postgres' ? (emptied?.digest ?? (await readSchemaDigest(db))) : undefined
+  const digest = isReusable ? (emptied?.digest ?? (await readSchemaDigest(db))) : undefined
   return {
     db,
     place,

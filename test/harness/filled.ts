@@ -12,6 +12,7 @@ import { createServices, type Services } from '../../src/main/shop/services.ts'
 import { introduce } from '../providers/shop.ts'
 import { standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
+import { type Engine, fewConnections, openTestDatabase } from './database.ts'
 import { reportOf } from './told.ts'
 
 const pool = 'residential'
@@ -30,6 +31,17 @@ export function wireFilled(db: Database, clock: HandClock): Services {
 
 type Shop = { readonly services: Services; readonly clock: HandClock }
 type Buyer = { readonly customer: CustomerId; readonly by: Payer }
+
+/** A filled shop of one's own: a copy where the test command has one, and the clock as it was when it was filled. */
+export async function openFilledShop(engine: Engine) {
+  const opened = await openTestDatabase(engine, fewConnections, 'filled')
+  const last = await opened.db.first<{ at: bigint | null }>('SELECT MAX(made_at) AS at FROM checkpoints')
+  const isFilled = last !== undefined && last.at !== null
+  const clock = isFilled ? new HandClock(Number(last.at)) : new HandClock()
+  const services = wireFilled(opened.db, clock)
+  if (!isFilled) await fillShop({ services, clock })
+  return { ...opened, services, clock }
+}
 
 /**
  * A shop in which everything has happened that a row can tell of: each product bought, renewed, replaced, refunded,

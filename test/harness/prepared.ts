@@ -3,33 +3,48 @@ import { join } from 'node:path'
 import { createVault } from '../../src/adapters/vault.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/transaction.ts'
 import { stockSandbox } from '../../src/jobs/sandbox/stock.ts'
 import { readMigrations } from '../../src/main/shop/database.ts'
 import { createServices, type Services } from '../../src/main/shop/services.ts'
 import { carryAll } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import type { Beginning, Prepared } from './database.ts'
+import { fillShop, wireFilled } from './filled.ts'
 import { createDatabase } from './postgres.ts'
 
 const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
 
-const steps: Readonly<Record<Beginning, (services: Services) => Promise<void>>> = {
-  migrated: async ({ db }) => void (await migrate(db, readMigrations())),
-  stocked: ({ stock }) => stockSandbox(stock),
-  carried: carryAll,
+type Step = (db: Database) => Promise<unknown>
+
+const migrated: Step = (db) => migrate(db, readMigrations())
+const stocked: Step = (db) => stockSandbox(wired(db).stock)
+const carried: Step = (db) => carryAll(wired(db))
+const filled: Step = (db) => {
+  const clock = new HandClock()
+  return fillShop({ services: wireFilled(db, clock), clock })
 }
 
-/** Makes the databases that tests copy theirs from. Each begins as a copy of the one before it. */
+/** How each prepared database is made: one step on a copy of another, or on an empty database. */
+const steps: Readonly<Record<Beginning, { readonly copyOf?: Beginning; readonly step: Step }>> = {
+  migrated: { step: migrated },
+  stocked: { copyOf: 'migrated', step: stocked },
+  carried: { copyOf: 'stocked', step: carried },
+  filled: { copyOf: 'migrated', step: filled },
+}
+
+const wired = (db: Database): Services => createServices(db, surroundingsWith(new HandClock()), arranged)
+
+/** Makes the databases that tests copy theirs from. */
 export async function prepareDatabases(serverUrl: string, folder: string): Promise<Prepared> {
   const make = async (
     create: (beginning: Beginning, copyOf: string | undefined) => Promise<string>,
   ): Promise<Record<Beginning, string>> => {
-    const made: Record<Beginning, string> = { migrated: '', stocked: '', carried: '' }
-    let last: string | undefined
+    const made: Record<Beginning, string> = { migrated: '', stocked: '', carried: '', filled: '' }
     for (const beginning of Object.keys(steps) as Beginning[]) {
-      last = await create(beginning, last)
-      await takeStep(last, beginning)
-      made[beginning] = last
+      const { copyOf, step } = steps[beginning]
+      made[beginning] = await create(beginning, copyOf && made[copyOf])
+      await takeStep(made[beginning], step)
     }
     return made
   }
@@ -44,11 +59,10 @@ export async function prepareDatabases(serverUrl: string, folder: string): Promi
   return { sqlite, postgres }
 }
 
-async function takeStep(address: string, step: Beginning): Promise<void> {
+async function takeStep(address: string, step: Step): Promise<void> {
   const db = openDatabase(address)
   try {
-    const services = createServices(db, surroundingsWith(new HandClock()), arranged)
-    await steps[step](services)
+    await step(db)
   } finally {
     await db.close()
   }

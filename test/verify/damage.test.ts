@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { auditOf, type Finding } from '../../src/kernel/finding.ts'
-import { HandClock } from '../harness/clock.ts'
-import { enginesOf, makePlace, openTestDatabase } from '../harness/database.ts'
-import { fillShop, wireFilled } from '../harness/filled.ts'
+import type { HandClock } from '../harness/clock.ts'
+import { enginesOf, makePlace } from '../harness/database.ts'
+import { openFilledShop, wireFilled } from '../harness/filled.ts'
 import { scaled } from '../harness/scale.ts'
 import { openHands } from './edits.ts'
 
@@ -21,9 +21,7 @@ async function findingsOf(db: Database, clock: HandClock): Promise<Finding[]> {
 
 describe.each([...enginesOf('postgres')])('damage on %s', (engine) => {
   test('one row that cannot be read does not hide the others', async () => {
-    const opened = await openTestDatabase(engine)
-    const clock = new HandClock()
-    await fillShop({ services: wireFilled(opened.db, clock), clock })
+    const opened = await openFilledShop(engine)
     const hands = await openHands(engine, opened.place.address)
     const customers = await opened.db.all<{ id: string }>('SELECT id FROM customers ORDER BY id')
     const [anna, boris] = [customers[0]?.id ?? '', customers[1]?.id ?? '']
@@ -38,7 +36,7 @@ describe.each([...enginesOf('postgres')])('damage on %s', (engine) => {
     await hands.run(`UPDATE postings SET amount = amount + 1 WHERE customer_id = '${boris}' AND seq = 1`)
     await hands.run(`UPDATE vpn_terms SET price = price + 1 WHERE seq = 1`)
     await hands.run('UPDATE traffic_lots SET expires_at = expires_at - 1')
-    const wheres = new Set((await findingsOf(opened.db, clock)).map((each) => each.where))
+    const wheres = new Set((await findingsOf(opened.db, opened.clock)).map((each) => each.where))
     expect(wheres).toContain(`order ${first}`)
     expect(wheres).toContain(`posting 1 of ${boris}`)
     expect([...wheres].some((where) => where.includes('accounts') || where.includes(anna))).toBe(true)
@@ -52,16 +50,14 @@ describe.each([...enginesOf('postgres')])('damage on %s', (engine) => {
   })
 
   test('sums past 64 bits are a finding like any other', async () => {
-    const opened = await openTestDatabase(engine)
-    const clock = new HandClock()
-    await fillShop({ services: wireFilled(opened.db, clock), clock })
+    const opened = await openFilledShop(engine)
     const hands = await openHands(engine, opened.place.address)
     await hands.run('UPDATE usage_counts SET received = 9223372036854775807, sent = 9223372036854775807')
     await hands.run('UPDATE usage_counts SET believed_received = 9223372036854775807, believed_sent = received')
     await hands.run('UPDATE traffic_lots SET rest = 9223372036854775807, size = 9223372036854775807')
     await hands.run('UPDATE traffic_hours SET received = 9223372036854775807')
     await hands.run('UPDATE usage_leases SET granted = 9223372036854775807')
-    const findings = await findingsOf(opened.db, clock)
+    const findings = await findingsOf(opened.db, opened.clock)
     const promises = new Set(findings.map((each) => each.promise))
     for (const promise of ['lots', 'lease', 'hours', 'vpn', 'traffic order']) expect(promises).toContain(promise)
     expect(findings.filter((each) => /could not be read to its end/.test(each.problem))).toEqual([])
@@ -73,11 +69,9 @@ describe.each([...enginesOf('postgres')])('damage on %s', (engine) => {
 describe('a SQLite file', () => {
   /** A filled shop's file, all of it in the one file. */
   async function makeFile(): Promise<{ path: string; clock: HandClock; remove: () => Promise<void> }> {
-    const opened = await openTestDatabase('sqlite')
-    const clock = new HandClock()
-    await fillShop({ services: wireFilled(opened.db, clock), clock })
-    await opened.db.close()
-    return { path: opened.place.address, clock, remove: () => opened.place.remove() }
+    const { db, place, clock } = await openFilledShop('sqlite')
+    await db.close()
+    return { path: place.address, clock, remove: () => place.remove() }
   }
 
   function isNamed(path: string): boolean {
@@ -126,10 +120,9 @@ describe('a SQLite file', () => {
   })
 
   test('whose log was cut off lacks a checkpoint that was kept elsewhere', async () => {
-    const opened = await openTestDatabase('sqlite')
-    const clock = new HandClock()
-    const services = wireFilled(opened.db, clock)
-    await fillShop({ services, clock })
+    const opened = await openFilledShop('sqlite')
+    const { services, clock } = opened
+    await services.db.transact((tx) => tx.run(`UPDATE rate_buckets SET back_at = 3`))
     const log = `${opened.place.address}-wal`
     const length = statSync(log).size
     clock.advance(300_000)

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Database } from '../../src/db/transaction.ts'
 import { auditOf } from '../../src/kernel/finding.ts'
-import { HandClock } from '../harness/clock.ts'
-import { type Engine, engines, openTestDatabase } from '../harness/database.ts'
-import { fillShop, wireFilled } from '../harness/filled.ts'
+import type { Services } from '../../src/main/shop/services.ts'
+import { type Engine, engines } from '../harness/database.ts'
+import { openFilledShop } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
 import { type Edit, editsOf, type Hands, openHands } from './edits.ts'
 import { type Unseen, unseen } from './unseen.ts'
@@ -41,8 +40,7 @@ const inTurn = [
   'integrity',
 ]
 
-async function* findings(db: Database, clock: HandClock): AsyncGenerator<string> {
-  const { verifiers } = wireFilled(db, clock)
+async function* findings({ verifiers }: Services): AsyncGenerator<string> {
   for (const name of inTurn) {
     const verifier = verifiers.find((each) => each.name === name)
     if (!verifier) throw new Error(`verify has no part called ${name}`)
@@ -53,12 +51,10 @@ async function* findings(db: Database, clock: HandClock): AsyncGenerator<string>
 type Tally = { found: number; all: number }
 
 describe.each([...engines])('a single edit on %s', (engine) => {
-  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let opened: Awaited<ReturnType<typeof openFilledShop>>
   let hands: Hands
-  const clock = new HandClock()
   beforeAll(async () => {
-    opened = await openTestDatabase(engine)
-    await fillShop({ services: wireFilled(opened.db, clock), clock })
+    opened = await openFilledShop(engine)
   })
   afterAll(async () => {
     await hands?.close()
@@ -67,9 +63,9 @@ describe.each([...engines])('a single edit on %s', (engine) => {
 
   /** What was found of each edit that the database let through. */
   async function tryAll(): Promise<{ readonly edit: Edit; readonly isFound: boolean }[]> {
-    const known = new Set(await Array.fromAsync(findings(opened.db, clock)))
+    const known = new Set(await Array.fromAsync(findings(opened.services)))
     const isFound = async (): Promise<boolean> => {
-      for await (const each of findings(opened.db, clock)) if (!known.has(each)) return true
+      for await (const each of findings(opened.services)) if (!known.has(each)) return true
       return false
     }
     const outcomes: { edit: Edit; isFound: boolean }[] = []
@@ -83,8 +79,7 @@ describe.each([...engines])('a single edit on %s', (engine) => {
   }
 
   test('of any column of any table is found, or a list says why it cannot be', async () => {
-    const { verifiers } = wireFilled(opened.db, clock)
-    const audits = await Promise.all(verifiers.map((each) => auditOf(each)))
+    const audits = await Promise.all(opened.services.verifiers.map((each) => auditOf(each)))
     expect(audits.flatMap((audit) => audit.findings)).toEqual([])
     hands = await openHands(engine, opened.place.address)
     expect(hands.tables.filter((table) => table.rows.length === 0).map((table) => table.name)).toEqual([])

@@ -34,7 +34,13 @@ function readPlace(to: string): { readonly address: string; readonly folder: str
 export async function move(
   config: Config,
   to: string,
-  work: { readonly clock: Clock; readonly onProgress: OnProgress; readonly verify: Verify },
+  work: {
+    readonly clock: Clock
+    readonly onProgress: OnProgress
+    readonly verify: Verify
+    /** How long to wait for connections of a stopped shop to go. */
+    readonly goneWithinMs?: number
+  },
 ): Promise<{ held: Record<string, Held>; isRight: boolean; to: string }> {
   const from = databaseAddress(config)
   const place = readPlace(to)
@@ -43,19 +49,23 @@ export async function move(
   const key = findSecretKey(config)
   if (!key) throw refused(`There is no ${secretKeyFile(config.folder)}; set TURNPIKE_SECRET_KEY.`)
   assertKeyFits(place.folder, key)
-  const moved = await alone(from, async (sole) => {
-    const target = await openTarget(place.address, work.clock())
-    try {
-      const held = await fillTarget(target, sole, work.onProgress)
-      const isRight = await looksRight(config, target, key, work.verify)
-      if (!isRight) return { held, isRight, target }
-      await sole.close(`It was moved to ${place.folder ?? nameOf(to)} at ${toIso(work.clock())}.`, work.clock())
-      return { held, isRight, target }
-    } catch (error) {
-      await target.leave()
-      throw error
-    }
-  })
+  const moved = await alone(
+    from,
+    async (sole) => {
+      const target = await openTarget(place.address, work.clock())
+      try {
+        const held = await fillTarget(target, sole, work.onProgress)
+        const isRight = await looksRight(config, target, key, work.verify)
+        if (!isRight) return { held, isRight, target }
+        await sole.close(`It was moved to ${place.folder ?? nameOf(to)} at ${toIso(work.clock())}.`, work.clock())
+        return { held, isRight, target }
+      } catch (error) {
+        await target.leave()
+        throw error
+      }
+    },
+    work.goneWithinMs,
+  )
   const { target, ...told } = moved
   try {
     if (moved.isRight) {
