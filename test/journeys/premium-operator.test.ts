@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Service, startService } from '../harness/service.ts'
-
-const program = join(import.meta.dir, '..', '..', 'src', 'main', 'turnpike.ts')
+import { runCommand } from '../harness/turnpike.ts'
 
 describe('the operator of premium proxies', () => {
   let service: Service
@@ -13,16 +12,11 @@ describe('the operator of premium proxies', () => {
 
   /** Runs the operator's tool beside the shop, on the same data folder. */
   async function turnpike(...words: string[]) {
-    const child = Bun.spawn([process.execPath, program, ...words, '--json'], {
-      env: { ...process.env, TURNPIKE_DATA: service.place.folder },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
-    const [out, err, exit] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+    const { exit, out, err } = await runCommand([...words, '--json'], { TURNPIKE_DATA: service.place.folder })
     return { exit, json: JSON.parse(out), text: out + err }
   }
 
-  test('an exit that is added is offered within a second, drained it is not, and its password stays unseen', async () => {
+  test('an added exit is offered after 1 s of the shop’s clock, a drained one is not, and its password is never shown', async () => {
     const secret = join(service.place.folder, 'upstream')
     await Bun.write(secret, 'upstream-password\n')
     const way = ['--upstream', 'socks5://proxy.example:1080', '--username', 'shop', '--password-file', secret]
