@@ -1,16 +1,23 @@
 import { expect } from 'bun:test'
 import type axe from 'axe-core'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  errors,
+  type Locator,
+  type Page,
+} from 'playwright-core'
 import { patienceMs } from '../harness/until.ts'
 
-/** Somebody in a browser of his own, and all that his pages have asked for and complained of. */
+/** A browser profile with one page, and a record of the page's requests, console errors and exceptions. */
 export type Visitor = {
   readonly page: Page
   readonly context: BrowserContext
   readonly requests: readonly string[]
-  /** What the browser notes of answers that a test has asked for, such as a refusal, is no complaint. */
+  /** Ignores console messages of this pattern: the browser logs every refused request that a test provokes. */
   allow(pattern: RegExp): void
-  /** Nothing was complained of, nobody else was asked for anything, and the policy had nothing to forbid. */
+  /** Fails on console errors, exceptions, requests to other hosts and Content-Security-Policy violations. */
   expectQuiet(): Promise<void>
 }
 
@@ -25,8 +32,8 @@ export async function openVisitor(
     permissions: ['clipboard-read', 'clipboard-write'],
     ...options,
   })
+  context.setDefaultTimeout(patienceMs)
   const page = await context.newPage()
-  page.setDefaultTimeout(patienceMs)
   const requests: string[] = []
   const complaints: string[] = []
   const allowed: RegExp[] = []
@@ -46,21 +53,40 @@ export async function openVisitor(
   }
 }
 
+const firstWaitMs = 400
+
+/**
+ * Waits until an element is visible. Playwright polls every 50 ms when its timeout is 400 ms, but every 500 ms when its
+ * timeout is patienceMs, and a page load takes about 400 ms. Timeouts double up to patienceMs, so that a slow machine
+ * only polls less often.
+ */
+export async function shown(locator: Locator): Promise<void> {
+  for (let waitMs = firstWaitMs; waitMs < patienceMs; waitMs *= 2) {
+    try {
+      return await locator.waitFor({ timeout: waitMs })
+    } catch (error) {
+      if (!(error instanceof errors.TimeoutError)) throw error
+    }
+  }
+  await locator.waitFor({ timeout: patienceMs })
+}
+
 /** The checker of accessibility, as small as it is to be had: every page that is looked at has to read it. */
 const checker = Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir))
 
 /** Rules that are never serious are not asked: what they find would be left out here. */
-const findSerious = `(async () => {
+const findSerious = (within: string) => `(async () => {
   const isLesser = ({ impact }) => impact === 'minor' || impact === 'moderate'
   const rules = Object.fromEntries(axe._audit.rules.filter(isLesser).map(({ id }) => [id, { enabled: false }]))
-  const { violations } = await axe.run(document, { resultTypes: ['violations'], rules })
+  const { violations } = await axe.run(${within}, { resultTypes: ['violations'], rules })
   return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
 })()`
 
-/** What a checker of accessibility finds that is serious or worse, in words. */
-export async function findBarriers(page: Page): Promise<string[]> {
+/** Serious and critical accessibility violations that axe finds in a page, or in the elements of one selector. */
+export async function findBarriers(page: Page, selector?: string): Promise<string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await checker.text())
-  const found = (await page.evaluate(findSerious)) as axe.AxeResults['violations']
+  const within = selector === undefined ? 'document' : JSON.stringify(selector)
+  const found = (await page.evaluate(findSerious(within))) as axe.AxeResults['violations']
   return found.map(
     (each) => `${each.id}: ${each.nodes.map((node) => `${node.target.join(' ')} ${node.failureSummary}`).join(' | ')}`,
   )

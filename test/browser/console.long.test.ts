@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Download, Page } from 'playwright-core'
 import { customerLink } from '../harness/console-links.ts'
+import { openConsoleRoad } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
-import { openRoad, type Road } from '../harness/gateway.ts'
+import type { Road } from '../harness/gateway.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { openVisitor, type Visitor } from './visitor.ts'
 
@@ -12,7 +13,7 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
   let visitor: Visitor
   let page: Page
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([openRoad(engine), openChromium()])
+    ;[shop, browser] = await Promise.all([openConsoleRoad(engine), openChromium()])
   }, readyWithinMs)
   afterAll(async () => {
     await browser.close()

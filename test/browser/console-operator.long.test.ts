@@ -150,7 +150,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await page.getByRole('table', { name: 'Exits' }).waitFor()
     await open('/verify')
     await press('Verify now')
-    await page.getByText('Every promise holds').waitFor({ timeout: 60_000 })
+    await page.getByText('Every promise holds').waitFor()
   })
 
   test('what was sold is looked at, replaced, moved and ended; exits are added and compared with their supplier', async () => {
@@ -311,7 +311,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await open('/verify')
     await press('Сверить сейчас')
     const found = page.getByRole('row', { name: new RegExp(`счёт ${customer}`) })
-    await found.getByText('баланс 15,01, а по проводкам 15,00').waitFor({ timeout: 60_000 })
+    await found.getByText('баланс 15,01, а по проводкам 15,00').waitFor()
     expect(await found.innerText()).not.toMatch(/[a-z]{3,} [a-z]{2,}/)
     await shift(-1)
   })

@@ -143,6 +143,7 @@ test('whoever opens the API in a browser is sent to its description', async () =
 
 test('on a phone the pages fit', async () => {
   const context = await browser.newContext({ viewport: { width: 360, height: 740 }, isMobile: true })
+  context.setDefaultTimeout(patienceMs)
   const page = await context.newPage()
   for (const path of ['/docs/login-grammar', '/docs/errors', '/docs/events']) {
     await page.goto(shop.url + path)

@@ -1,41 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { decodeQR } from 'qr/decode.js'
 import { kopecks } from '../../src/kernel/money.ts'
 import { curl } from '../harness/clients.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
+import { openConsoleRoad } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
-import { openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import { type Road, startOrigin } from '../harness/gateway.ts'
 import { urlOf } from '../harness/library-clients.ts'
 import { isLong } from '../harness/scale.ts'
 import { findingsOf } from '../harness/wired.ts'
 import type { Bill } from '../providers/other-side.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
+import { expectCountdown, readCode } from './paying.ts'
 import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
 type Provider = 'yookassa' | 'crypto_pay' | 'platega'
-
-/** Draws the code of a page on white, as a phone sees it, and tells how bright each pixel is, in a letter. */
-const pixelsOfCode = `(async () => {
-  const drawn = document.querySelector('img.qr')
-  await drawn.decode()
-  const canvas = document.createElement('canvas')
-  canvas.width = canvas.height = 300
-  const context = canvas.getContext('2d')
-  context.fillStyle = 'white'
-  context.fillRect(0, 0, 300, 300)
-  context.drawImage(drawn, 20, 20, 260, 260)
-  const { data } = context.getImageData(0, 0, 300, 300)
-  return Array.from({ length: 300 * 300 }, (_, pixel) => String.fromCharCode(data[pixel * 4])).join('')
-})()`
-
-async function readCode(page: Page): Promise<string> {
-  await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
-  const brightness = Buffer.from(await page.evaluate<string>(pixelsOfCode), 'latin1')
-  const data = Uint8Array.from([...brightness].flatMap((each) => [each, each, each, 255]))
-  return decodeQR({ width: 300, height: 300, data })
-}
 
 describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engine) => {
   let shop: Road
@@ -45,7 +25,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
   const visitors: Visitor[] = []
   let operator: Visitor | undefined
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([openRoad(engine), openChromium()])
+    ;[shop, browser] = await Promise.all([openConsoleRoad(engine), openChromium()])
     origin = startOrigin()
     const { providers } = shop.services
     for (const provider of ['yookassa', 'crypto_pay', 'platega'] as const) {
@@ -158,10 +138,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     await begin(page, 1000, 'sandbox')
     const { pay_url } = await newestOf(token)
     expect(await readCode(page)).toBe(pay_url)
-    const left = page.getByText(/Time left: \d+:\d\d/).locator('span')
-    const before = await left.innerText()
-    expect(before).toMatch(/^(59|60):\d\d$/)
-    await left.filter({ hasText: before }).waitFor({ state: 'detached' })
+    await expectCountdown(page, (await newestOf(token)).expires_at)
     expect(await findBarriers(page)).toEqual([])
     await goAndPress(page, 'Pay')
     await page.getByText('₽1,000 has come to your balance.').waitFor()

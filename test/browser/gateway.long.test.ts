@@ -3,6 +3,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { expectNoTrace } from '../harness/clients.ts'
 import { openRoad, type Road, somePorts } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
+import { patienceMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
 const page = `<!doctype html><title>waiting</title><link rel="stylesheet" href="/style.css">
@@ -59,11 +60,12 @@ afterAll(async () => {
  */
 async function visit(proxy: BrowserContextOptions['proxy']): Promise<Set<string>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, ...(proxy && { proxy }) })
+  context.setDefaultTimeout(patienceMs)
   const sources = new Set<string>()
   for (const site of [plain, secure]) {
     const tab = await context.newPage()
     await tab.goto(site.url)
-    await tab.waitForFunction("document.title === '/a:100000 /b:0 /c:0'", undefined, { timeout: 10_000 })
+    await tab.waitForFunction("document.title === '/a:100000 /b:0 /c:0'", undefined, { timeout: patienceMs })
     expect(await tab.evaluate('getComputedStyle(document.body).color')).toBe('rgb(1, 2, 3)')
     expect(await tab.evaluate('[...document.images].map((image) => image.naturalWidth)')).toEqual([7, 9])
     const seen = site.seen.splice(0)

@@ -1,0 +1,379 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Secret, TOTP } from 'otpauth'
+import type { Browser, Download, Page } from 'playwright-core'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import { createBrowserSession } from '../harness/browser-session.ts'
+import { HandClock, surroundingsWith } from '../harness/clock.ts'
+import { customerLink } from '../harness/console-links.ts'
+import { enginesOf } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
+import { openChromium, readyWithinMs } from './chromium.ts'
+import { findBarriers, fitsWidth, openVisitor, shown, type Visitor } from './visitor.ts'
+
+const password = 'correct horse battery'
+const email = 'customer@example.com'
+const dayMs = 86_400_000
+/** A code of the second factor is valid for one step and accepted once. */
+const stepMs = 30_000
+
+/** One customer in one page, from the sign-up to the deletion of the account. Tests run in order. */
+describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
+  let smtp: SmtpServer
+  let shop: Service
+  let clock: HandClock
+  let browser: Browser
+  let visitor: Visitor
+  let page: Page
+  let customer: CustomerId
+  /** A token of the customer, for reads beside the page. */
+  let token: string
+  beforeAll(async () => {
+    const started = await startSmtp()
+    if (!started) throw new Error('there is no aiosmtpd: install python3-aiosmtpd')
+    smtp = started
+    clock = new HandClock(Date.now())
+    const settings = {
+      TURNPIKE_REGISTRATION: 'on',
+      TURNPIKE_SMTP_URL: smtp.url,
+      TURNPIKE_MAIL_FROM: 'shop@example.com',
+    }
+    ;[shop, browser] = await Promise.all([startService(engine, settings, surroundingsWith(clock)), openChromium()])
+    visitor = await openVisitor(browser, shop.url)
+    visitor.allow(/status of 40[0-49]/)
+    page = visitor.page
+  }, readyWithinMs)
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.stop()
+    await smtp?.stop()
+  })
+
+  const open = (path: string) => page.goto(`${shop.url}/#${path}`)
+  const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
+  const heading = (name: string) => shown(page.getByRole('heading', { name, exact: true }))
+  const refused = (text: string) => page.getByRole('alert').filter({ hasText: text }).waitFor()
+  const type = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
+  const panel = (name: string) => page.locator('section', { has: page.getByRole('heading', { name, exact: true }) })
+  const dialog = () => page.getByRole('dialog')
+  const saved = async (work: Promise<unknown>, download: Promise<Download>): Promise<string> => {
+    await work
+    return Bun.file(await (await download).path()).text()
+  }
+  const balance = async (): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
+  const proxies = async () => (await shop.get('/dedicated/list', { token })).data.proxies
+  /** Presses a copy button and returns the clipboard. */
+  const copied = async (within = page.locator('#content')): Promise<unknown> => {
+    await within.getByRole('button', { name: 'Copy', exact: true }).first().click()
+    await within.getByRole('button', { name: 'Copied', exact: true }).first().waitFor()
+    return page.evaluate('navigator.clipboard.readText()')
+  }
+  async function linkOf(letters: number): Promise<string> {
+    const letter = (await smtp.until(letters)).at(-1) ?? ''
+    const link = /http\S+\/#\w+=tpl_\w+/.exec(textOf(letter))?.[0]
+    if (link === undefined) throw new Error(`no link in ${letter}`)
+    return link
+  }
+  async function signIn(secret: string): Promise<void> {
+    await type('Login', email)
+    await type('Password', secret)
+    await press('Sign in')
+  }
+
+  test('a customer signs up with the link of a letter, and the address bar does not keep the link', async () => {
+    await page.goto(shop.url)
+    await heading('Sign in')
+    await press('Sign up')
+    await type('E-mail', email)
+    await type('Password', 'short')
+    await press('Sign up')
+    await refused('password: must be 10 to 200 characters')
+    await type('Password', password)
+    await press('Sign up')
+    await page.getByText('A letter with a link is on its way.').waitFor()
+    await page.goto(await linkOf(1))
+    await heading('Finish signing up')
+    expect(page.url()).not.toContain('tpl_')
+    await type('Password', password)
+    await press('Finish')
+    await heading('Overview')
+  })
+
+  test('a forgotten password is replaced with the link of a letter, and the old password is refused', async () => {
+    await press('Sign out')
+    await press('Forgotten password')
+    await type('E-mail', email)
+    await press('Send the link')
+    await page.getByText('a letter with a link is on its way').waitFor()
+    await page.goto(await linkOf(2))
+    await heading('New password')
+    await type('New password', `${password} 2`)
+    await press('Set the password')
+    await page.getByText('The new password holds. Sign in with it.').waitFor()
+    await press('Sign in')
+    await signIn(password)
+    await refused('Login, password or code is wrong.')
+    await signIn(`${password} 2`)
+    await heading('Overview')
+  })
+
+  test('in Russian at a width of 360 pixels, a purchase without money is refused in Russian', async () => {
+    await press('Русский')
+    await page.setViewportSize({ width: 360, height: 740 })
+    await open('/vpn')
+    await press(/^Купить за/)
+    const told = await page.getByRole('alert').innerText()
+    expect(told).toMatch(/Это стоит 299,00 ₽, а на балансе 0,00 ₽\. Пополните его и повторите\. Деньги не списаны\./)
+    expect([await findBarriers(page), await fitsWidth(page)]).toEqual([[], true])
+    await open('/premium/access')
+    await page.getByLabel('Адрес', { exact: true }).fill('not an address')
+    await press('Добавить')
+    await refused('Адрес: должно быть адресом')
+    await page.setViewportSize({ width: 1280, height: 720 })
+    await press('English')
+  })
+
+  test('a double click buys two dedicated proxies once, at the price on the button, and the page copies them', async () => {
+    const { customers, db, ledger } = shop.services
+    const found = (await customers.list('', 500)).find((each) => each.name === 'registered')
+    if (!found) throw new Error('the customer has not signed up')
+    customer = found.id
+    token = (await customers.issueToken(customer, { name: 'test' })).text
+    await db.transact((tx) => ledger.credit(tx, customer, kopecks(5_000_000n), 'operator', 'test'))
+    await page.reload()
+    await open('/')
+    await page.getByRole('link', { name: 'Choose proxies' }).click()
+    await page.getByRole('radio', { name: /Netherlands/ }).check({ force: true })
+    await page.getByLabel('How many').fill('2')
+    const { data } = await shop.get('/dedicated/quote?country_code=NL&period=30&count=2&ipv=4')
+    await page.getByRole('button', { name: `Buy for ₽${data.price_rub}` }).dblclick()
+    await heading('They are yours and work already')
+    const shownLines = (await page.locator('pre').innerText()).trim()
+    expect(shownLines.split('\n')).toHaveLength(2)
+    expect(String(await copied()).trim()).toBe(shownLines)
+    expect((await shop.get('/orders', { token })).data.orders).toHaveLength(1)
+    expect(await balance()).toBe(50_000 - data.price_rub)
+  })
+
+  test('proxies are found, prolonged by 14 days, exported, commented and replaced', async () => {
+    const [first, second] = await proxies()
+    await open('/dedicated')
+    await page.getByLabel('Search').fill(first.ip)
+    await page.getByText('1 proxy', { exact: true }).waitFor()
+    await page.getByLabel('Search').fill('')
+    await page.getByLabel(`Select ${first.ip}:${first.port}`).check()
+    await press('Prolong')
+    await dialog().getByText('14 days').click()
+    await dialog().getByRole('button', { name: 'Prolong' }).click()
+    await dialog().waitFor({ state: 'detached' })
+    const days = (one: { expires_at: string }) => Math.round((Date.parse(one.expires_at) - clock.nowMs) / dayMs)
+    expect((await proxies()).map(days).toSorted()).toEqual([30, 44])
+    await press('Export all')
+    await dialog().getByLabel('Format').selectOption('2')
+    const line = `${second.username}:${second.password}@${second.ip}:${second.port}`
+    await dialog().locator('pre', { hasText: line }).waitFor()
+    const file = await saved(dialog().getByRole('button', { name: 'Download' }).click(), page.waitForEvent('download'))
+    expect(file).toContain(line)
+    await page.keyboard.press('Escape')
+
+    await open(`/dedicated/${first.id}`)
+    await press('Comment')
+    await dialog().getByLabel('Comment').fill('price watch')
+    await dialog().getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('price watch').first().waitFor()
+    await press('Replace the address')
+    await dialog().getByRole('button', { name: 'Replace the address' }).click()
+    await dialog().waitFor({ state: 'detached' })
+    const replaced = (await proxies()).find((each: { id: number }) => each.id === first.id)
+    expect([replaced.exit_ip === first.exit_ip, replaced.comment]).toEqual([false, 'price watch'])
+  })
+
+  test('traffic is bought once although the answer to the purchase is lost, and its list is generated', async () => {
+    const before = await balance()
+    await open('/premium')
+    await page.getByLabel('Gigabytes').fill('0.5')
+    visitor.allow(/net::ERR_FAILED/)
+    // The request reaches the shop; its answer does not reach the page.
+    await page.route('**/premium/traffic/buy', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await press('Buy for ₽160')
+    await page.getByText('The shop did not answer').waitFor()
+    await page.unroute('**/premium/traffic/buy')
+    await press('Try again')
+    await page.getByText('Added 0.5 GB').waitFor()
+    expect(await balance()).toBe(before - 160)
+    await page.getByText('0 GB of 0.5 GB used').waitFor()
+    await page.getByRole('link', { name: 'Generator' }).click()
+    await page.getByLabel('How many lines').fill('3')
+    await page.getByLabel('Country').selectOption('US')
+    await page.getByRole('region', { name: 'Preview' }).getByText('-country-us-').waitFor()
+    const file = await saved(press('Download'), page.waitForEvent('download'))
+    expect(file.trim().split('\n')).toHaveLength(3)
+    await page.getByRole('link', { name: 'Access' }).click()
+    await press('Add my address (127.0.0.1)')
+    await page.getByRole('button', { name: 'Remove 127.0.0.1' }).waitFor()
+    expect((await shop.get('/premium/whitelist', { token })).data.ips).toMatchObject([{ ip: '127.0.0.1' }])
+  })
+
+  test('a sub-user is limited to 0.5 GB a day, gets 0.2 GB, and returns the traffic when deleted', async () => {
+    await open('/premium/subusers')
+    await press('Add a sub-user')
+    await dialog().getByLabel('Name').fill('reseller')
+    await dialog().getByLabel('Gigabytes a day at most').fill('0.5')
+    await dialog().locator('button[type=submit]').click()
+    const [login = ''] = (await dialog().locator('pre').innerText()).trim().split(':')
+    await page.keyboard.press('Escape')
+    await page.getByText('500 MB a day').waitFor()
+    await page.getByRole('link', { name: 'reseller' }).click()
+    await page.getByText(login, { exact: true }).waitFor()
+    await press('Move traffic')
+    await dialog().getByLabel('Gigabytes').fill('0.2')
+    await dialog().locator('button[type=submit]').dblclick()
+    await dialog().waitFor({ state: 'detached' })
+    await page.getByRole('table', { name: 'Traffic' }).getByText('0.2 GB').waitFor()
+    const { subusers } = (await shop.get('/premium/subusers', { token })).data
+    const limits = { name: 'reseller', day_limit_bytes: 500_000_000 }
+    expect(subusers.find((each: { login: string }) => each.login === login)).toMatchObject(limits)
+    await press('Delete')
+    await dialog().locator('button[type=submit]').click()
+    await heading('Premium proxies')
+    const left = (await shop.get('/premium/traffic/balance?pool_type=residential', { token })).data
+    expect(left.traffic_gb).toBe(0.5)
+  })
+
+  test('a VPN subscription is bought, set up by QR code and file, gets a second device, and is ended for a refund', async () => {
+    const before = await balance()
+    await open('/vpn')
+    await page.getByLabel('Name of the first device').fill('Anna phone')
+    await press('Buy for ₽299')
+    await press('Set up Anna phone')
+    const code = dialog().getByRole('img', { name: 'QR code of the configuration' })
+    await code.waitFor()
+    expect((await code.boundingBox())?.width).toBeGreaterThan(200)
+    const file = await saved(
+      dialog().getByRole('button', { name: 'Download the file' }).click(),
+      page.waitForEvent('download'),
+    )
+    expect(file).toContain('[Interface]')
+    await page.keyboard.press('Escape')
+    await press('Add a device')
+    await dialog().getByLabel('Name of the device').fill('Laptop')
+    await dialog().getByRole('button', { name: 'Add a device' }).click()
+    await dialog().getByText('[Peer]').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByText('2 of 5').waitFor()
+    await press('End the subscription')
+    await dialog().getByRole('button', { name: 'End the subscription' }).click()
+    await page.getByText('No subscription yet').waitFor()
+    expect(await balance()).toBeGreaterThan(before - 299)
+  })
+
+  test('orders, movements of money and events show the purchases, and the movements download as CSV', async () => {
+    const { orders } = (await shop.get('/orders', { token })).data
+    await open('/orders')
+    await page.getByRole('link', { name: new RegExp(orders[0].order_id.slice(-8)) }).click()
+    await page.getByText('How the price came about').waitFor()
+    await open('/orders/ord_nothing')
+    await heading('There is no such order')
+    await open('/money')
+    const csv = await saved(press('Download CSV'), page.waitForEvent('download'))
+    expect(csv).toStartWith('id,created_at,kind,amount_rub,balance_after_rub,order_id,note\r\n')
+    expect(csv).toContain(`,charge,-160,`)
+    const [proxy] = (await proxies()).filter((each: { comment: string }) => each.comment === 'price watch')
+    await open('/events')
+    const events = page.getByRole('table', { name: 'Events' }).locator('tbody tr')
+    await events
+      .filter({ hasText: `Proxy ${proxy.id}, ` })
+      .first()
+      .waitFor()
+  })
+
+  test('a read-only API token is made, works for reads, is refused for purchases, and is refused once revoked', async () => {
+    await open('/api')
+    await press('New token')
+    await dialog().getByLabel('Name').fill('watcher')
+    await dialog().getByLabel('Trade').uncheck()
+    await dialog().getByRole('button', { name: 'New token' }).click()
+    const made = (await page.getByRole('region', { name: 'Your new token' }).innerText()).trim()
+    expect(await page.getByRole('region', { name: 'Read the balance' }).innerText()).toContain(`Bearer ${made}`)
+    expect((await shop.get('/balance', { token: made })).status).toBe(200)
+    const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    expect((await shop.post('/dedicated/buy', wish, { token: made })).status).toBe(403)
+
+    await press('Sign out')
+    await heading('Sign in')
+    await press('With an API token')
+    await page.getByLabel('API token').fill(made)
+    await page.keyboard.press('Enter')
+    await heading('API')
+    await open('/dedicated/buy')
+    await press(/^Buy for ₽1/)
+    await refused('This token lacks the scope "trade".')
+    await refused('No money was charged.')
+    await press('Sign out')
+    await heading('Sign in')
+    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    await signIn(`${password} 2`)
+    await open('/api')
+    await press('Revoke watcher')
+    await page.getByText('Revoked').waitFor()
+    expect((await shop.get('/balance', { token: made })).status).toBe(401)
+  })
+
+  test('a second factor is switched on, each code is accepted once, and the page ends the other sessions', async () => {
+    const other = await createBrowserSession(shop.url)
+    const link = (await customerLink(shop, token)).split('#enter=')[1]
+    expect((await other.post('/auth/v1/customer/sign-in/link', { link })).status).toBe(200)
+    await open('/account')
+    const factor = panel('Second factor')
+    await factor.getByLabel('Current password').fill(`${password} 2`)
+    await factor.getByRole('button', { name: 'Set up' }).click()
+    await factor.getByRole('img', { name: 'QR code for the authenticator' }).waitFor()
+    const secret = await factor.locator('.copyable .mono').innerText()
+    const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs })
+    const used = code()
+    await factor.getByLabel('Code').fill(used)
+    await factor.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByText('Signing in takes a code from your authenticator.').waitFor()
+    await press('Sign out')
+    await signIn(`${password} 2`)
+    await type('Code of the second factor', used)
+    await press('Sign in')
+    await refused('Login, password or code is wrong.')
+    clock.advance(stepMs)
+    await type('Code of the second factor', code())
+    await press('Sign in')
+    await heading('Account')
+    const rows = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr')
+    await rows.nth(1).waitFor()
+    await press('End all others')
+    await rows.nth(1).waitFor({ state: 'detached' })
+    expect(await rows.innerText()).toContain('This one')
+    expect((await other.get('/auth/v1/customer/session')).status).toBe(401)
+  })
+
+  test('the account is deleted only with the password and after the balance is given up', async () => {
+    await open('/account')
+    const leaving = panel('Delete the account')
+    const remove = leaving.getByRole('button', { name: 'Delete the account' })
+    await leaving.getByLabel('Current password').fill(`${password} 2`)
+    expect(await remove.isDisabled()).toBe(true)
+    await leaving.getByLabel('I want all of it to end now').check()
+    await remove.click()
+    await refused('RUB on the balance.')
+    await leaving.getByLabel('I give up the balance of').check()
+    await leaving.getByLabel('Current password').fill(password)
+    await remove.click()
+    await leaving.getByText('is wrong').waitFor()
+    await leaving.getByLabel('Current password').fill(`${password} 2`)
+    await remove.click()
+    await heading('Sign in')
+    await signIn(`${password} 2`)
+    await refused('Login, password or code is wrong.')
+  })
+
+  test('the pages logged no console error and sent no request to another host', () => visitor.expectQuiet())
+})

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { operatorLink } from '../harness/console-links.ts'
+import { enginesOf } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { openChromium, readyWithinMs } from './chromium.ts'
+import { findBarriers, openVisitor, shown, type Visitor } from './visitor.ts'
+
+/** One owner in one page, with one customer; at the end an operator who may only read. Tests run in order. */
+describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
+  let shop: Service
+  let browser: Browser
+  let visitor: Visitor
+  let page: Page
+  let token: string
+  let customer: string
+  beforeAll(async () => {
+    ;[shop, browser] = await Promise.all([startService(engine), openChromium()])
+    ;({ token, customer } = await shop.newCustomer(5_000n))
+    visitor = await openVisitor(browser, shop.url)
+    visitor.allow(/status of 40[0139]/)
+    page = visitor.page
+    await page.goto(await operatorLink(shop, 'olga', 'owner'))
+    await shown(page.getByRole('heading', { name: 'Overview' }))
+  }, readyWithinMs)
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.stop()
+  })
+
+  const open = (path: string) => page.goto(`${shop.url}/operator#${path}`)
+  const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
+  const dialog = () => page.getByRole('dialog')
+  const send = () => dialog().locator('button[type=submit]').click()
+  const submit = async () => {
+    await send()
+    await dialog().waitFor({ state: 'detached' })
+  }
+  const balance = async (): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
+
+  test('a customer is found, credited ₽250.50 once by a double click, blocked and unblocked', async () => {
+    await open('/customers')
+    await page.getByLabel('Search').fill(customer)
+    await page.locator(`a[href$="${customer}"]`).click()
+    await press('Credit')
+    await dialog().getByLabel('Amount').fill('250.5')
+    await dialog().getByLabel('Note').fill('invoice 7')
+    await dialog().locator('button[type=submit]').dblclick()
+    await dialog().waitFor({ state: 'detached' })
+    await page.getByText('₽5,250.50').first().waitFor()
+    expect(await balance()).toBe(5_250.5)
+    await press('Block')
+    await submit()
+    await page.getByText('Blocked').first().waitFor()
+    await press('Unblock')
+    await submit()
+    await page.getByText('Active').first().waitFor()
+  })
+
+  test('the operator sees the customer’s pages, and a purchase there is refused', async () => {
+    await press('View as customer')
+    await send()
+    const opening = visitor.context.waitForEvent('page')
+    await dialog().getByRole('link', { name: 'Open the pages' }).click()
+    const viewed = await opening
+    await shown(viewed.getByText('You look at this customer’s pages as an operator'))
+    await viewed.goto(`${shop.url}/#/vpn`)
+    await viewed.getByRole('button', { name: /^Buy for/ }).click()
+    await viewed.getByRole('alert').waitFor()
+    expect((await shop.get('/orders', { token })).data.orders).toEqual([])
+    await viewed.close()
+    await page.keyboard.press('Escape')
+  })
+
+  test('an order is refunded by ₽10, its proxy gets another address and is ended', async () => {
+    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const { data } = await shop.post('/dedicated/buy', wish, { token })
+    const [proxy] = data.proxies
+    await open(`/orders/${data.order_id}`)
+    await press('Refund')
+    await dialog().getByLabel('Amount').fill('10')
+    await submit()
+    await page.getByRole('table', { name: 'Movements of money' }).getByText('Refund').waitFor()
+    expect(await balance()).toBe(5_250.5 - data.price_rub + 10)
+    await page.getByRole('table', { name: 'What was delivered' }).getByRole('link').first().click()
+    await page.getByRole('heading', { name: `Proxy ${proxy.id}` }).waitFor()
+    await press('Replace the address')
+    await dialog().getByLabel('Note').fill('abuse report')
+    await submit()
+    await page.getByRole('table', { name: 'Addresses that it has had' }).locator('tr').nth(2).waitFor()
+    await press('End it')
+    await submit()
+    await page.getByText('Gone').waitFor()
+
+    await open('/abuse')
+    await page.getByLabel('Address').fill(proxy.exit_ip)
+    await page.getByLabel('At, or from').fill('2026-01-14T00:00')
+    await page.getByLabel('To, for a stretch').fill('2026-01-17T00:00')
+    await page.getByLabel('Why').fill('report 17')
+    await press('Ask')
+    await page.getByRole('link', { name: customer }).waitFor()
+  })
+
+  test('a VPN subscription is moved to another node, and a range of addresses is quarantined', async () => {
+    const { uuid } = (await shop.post('/vpn/buy', { period: 1, auto_renew: true }, { token })).data
+    await open(`/vpn/${uuid}`)
+    await press('Move to a node')
+    await send()
+    await dialog().getByText('Moved. Devices: 1').waitFor()
+    await page.keyboard.press('Escape')
+    await open('/stock')
+    await page.getByLabel('Range, such as').fill('127.10.0.0/24')
+    await press('Ask')
+    await page.getByText('Proxies sold of it').waitFor()
+    await press('Quarantine')
+    await send()
+    await dialog().getByText('Places').waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  test('an exit is added to the network, beside the nodes', async () => {
+    await open('/network')
+    await page.getByRole('table', { name: 'Nodes' }).getByText('standing-carrier').waitFor()
+    await press('Add an exit')
+    await dialog().getByLabel('Supplier’s proxy').fill('socks5://127.0.0.1:9')
+    await dialog().getByLabel('Login there').fill('us')
+    await dialog().getByLabel('Password there').fill('theirs')
+    await dialog().getByLabel('Country, two letters').fill('FI')
+    await send()
+    await dialog().getByText('Done: 127.0.0.1').waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  test('the price of a VPN month changes from ₽299 to ₽301 after the page shows whom it concerns', async () => {
+    await open('/prices')
+    const editor = page.getByLabel('Price list, JSON')
+    await editor.fill((await editor.inputValue()).replace('"1": 299', '"1": 301'))
+    await press('Show what changes')
+    const changed = await page.getByRole('table', { name: 'What it would change' }).innerText()
+    expect(changed).toMatch(/vpn\.months\.1\s+299\s+301/)
+    const concerned = await page.getByRole('table', { name: 'For whom' }).innerText()
+    expect(concerned.split(/\s+/).slice(-6)).toEqual(['VPN', '1', '1', '1', '₽299.00', '₽301.00'])
+    await press('Put it in force')
+    await page.getByText('What it would change').waitFor({ state: 'detached' })
+    expect((await shop.get('/vpn/quote?period=1')).data.price_rub).toBe(301)
+  })
+
+  test('a bonus code of 10 % is made, and a payment provider is set up without showing its secret', async () => {
+    await open('/payments/codes')
+    await press('Make a code')
+    await dialog().getByLabel('Code').fill('spring')
+    await dialog().getByLabel('How much').fill('10')
+    await dialog().getByLabel('Uses in all').fill('5')
+    await dialog().locator('button[type=submit]').dblclick()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await page.getByRole('row', { name: /SPRING/ }).innerText()).toMatch(/10 %\s+0 of 5/)
+    await open('/payments/providers')
+    const yookassa = page.locator('section', { has: page.getByRole('heading', { name: 'YooKassa' }) })
+    await yookassa.getByRole('button', { name: 'Set up' }).click()
+    await dialog().getByLabel('shop_id').fill('100500')
+    await dialog().getByLabel('url').fill('http://127.0.0.1:9')
+    await dialog().getByLabel('Secret').fill('live_verysecret')
+    await submit()
+    await yookassa.getByText('Offered').waitFor()
+    await yookassa.getByText('sealed, and shown nowhere').waitFor()
+    expect(await page.content()).not.toContain('verysecret')
+  })
+
+  test('a report of the day shows a top-up of ₽500 and downloads as CSV', async () => {
+    const { data } = await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })
+    await fetch(data.pay_url, { method: 'POST', redirect: 'manual' })
+    await open('/reports')
+    const today = new Date(shop.clock.nowMs).toISOString().slice(0, 10)
+    await page.getByLabel('From').fill(today)
+    await page.getByLabel('To', { exact: true }).fill(today)
+    const methods = page.getByRole('table', { name: 'Top-ups by method' })
+    await methods.getByRole('row', { name: /Sandbox/ }).waitFor()
+    expect(await methods.innerText()).toContain('₽500.00')
+    const saving = page.waitForEvent('download')
+    await press('CSV: Top-ups by method')
+    expect(await Bun.file(await (await saving).path()).text()).toContain(`${today},sandbox,1,500,0,0,0`)
+  })
+
+  test('the audit log has the operator’s name and reasons, and verify names a wrong balance in Russian', async () => {
+    await open('/audit')
+    const log = page.getByRole('table')
+    await log.getByText('invoice 7').first().waitFor()
+    await log.getByText('report 17').first().waitFor()
+    const text = await log.innerText()
+    expect([text.includes('olga'), text.includes('verysecret')]).toEqual([true, false])
+    await press('Русский')
+    await page.getByText('Пополнен баланс').first().waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    const shift = (kopecks: number) =>
+      shop.services.db.transact((tx) =>
+        tx.run('UPDATE accounts SET balance = balance + $2 WHERE customer_id = $1', [customer, kopecks]),
+      )
+    await shift(1)
+    await open('/verify')
+    await press('Сверить сейчас')
+    const found = page.getByRole('row', { name: new RegExp(`счёт ${customer}`) })
+    await found.getByText(/баланс [\d,\s]+, а по проводкам [\d,\s]+/).waitFor()
+    expect(await found.innerText()).not.toMatch(/[a-z]{3,} [a-z]{2,}/)
+    await shift(-1)
+    await press('Сверить сейчас')
+    await found.waitFor({ state: 'detached' })
+    await press('English')
+    await page.getByText('Every promise holds').waitFor()
+  })
+
+  test('an operator who may only read sees no buttons, and a customer’s token opens no operator’s page', async () => {
+    await press('Sign out')
+    await page.getByRole('heading', { name: 'Sign in as operator' }).waitFor()
+    await press('With an API token')
+    await page.getByLabel('API token').fill(token)
+    const answer = page.waitForResponse(/\/admin\/v1\//)
+    await page.keyboard.press('Enter')
+    expect((await answer).status()).toBe(401)
+    await page.getByRole('heading', { name: 'Sign in as operator' }).waitFor()
+    const entering = page.waitForResponse(/sign-in\/link$/)
+    await page.goto(await operatorLink(shop, 'rita', 'reader'))
+    expect((await entering).status()).toBe(200)
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await open(`/customers/${customer}`)
+    await page.getByText('Movements of money').waitFor()
+    for (const name of ['Credit', 'Debit', 'Block']) {
+      expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0)
+    }
+    await open('/operators')
+    await page.getByText('The shop said no').waitFor()
+  })
+
+  test('the pages logged no console error and sent no request to another host', () => visitor.expectQuiet())
+})

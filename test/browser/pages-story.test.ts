@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { docsPaths } from '../../src/api/docs.ts'
+import { customerLink, operatorLink } from '../harness/console-links.ts'
+import { startLivedIn } from '../harness/console-shop.ts'
+import { enginesOf } from '../harness/database.ts'
+import type { Service } from '../harness/service.ts'
+import { openChromium, readyWithinMs } from './chromium.ts'
+import { findBarriers, fitsWidth, openVisitor, shown, type Visitor } from './visitor.ts'
+
+/** Every page with its heading, and of pages with tabs the path of the tab. */
+type Pages = readonly (readonly [path: string, heading: string, tab?: string])[]
+
+const ofCustomers: Pages = [
+  ['/', 'Обзор'],
+  ['/dedicated', 'Выделенные прокси'],
+  ['/dedicated/buy', 'Купить выделенные прокси'],
+  ['/dedicated/1', '127.10.0.0:10800'],
+  ['/premium', 'Премиум-прокси', '/premium'],
+  ['/premium/generate', 'Премиум-прокси', '/premium/generate'],
+  ['/premium/access', 'Премиум-прокси', '/premium/access'],
+  ['/premium/usage', 'Премиум-прокси', '/premium/usage'],
+  ['/premium/subusers', 'Премиум-прокси', '/premium/subusers'],
+  ['/vpn', 'VPN'],
+  ['/orders', 'Заказы'],
+  ['/money', 'Деньги'],
+  ['/events', 'События'],
+  ['/api', 'API'],
+  ['/account', 'Учётная запись'],
+  ['/nowhere', 'Такой страницы нет'],
+]
+const ofOperators: Pages = [
+  ['/', 'Overview'],
+  ['/customers', 'Customers'],
+  ['/payments', 'Payments', '/payments'],
+  ['/payments/codes', 'Payments', '/payments/codes'],
+  ['/payments/providers', 'Payments', '/payments/providers'],
+  ['/reports', 'Reports'],
+  ['/proxies/1', 'Proxy 1'],
+  ['/abuse', 'Who had an address'],
+  ['/stock', 'Stock'],
+  ['/prices', 'Prices'],
+  ['/network', 'Network'],
+  ['/verify', 'Verify'],
+  ['/audit', 'Audit log'],
+  ['/operators', 'Operators'],
+  ['/account', 'Account'],
+]
+const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true } as const
+const maxFirstLoadBytes = 250_000
+
+/** The pages of the console and of the API's description, on one shop. Tests run in order. */
+describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
+  let shop: Service
+  let browser: Browser
+  let customer: Visitor
+  let operator: Visitor
+  beforeAll(async () => {
+    ;[shop, browser] = await Promise.all([startLivedIn(engine), openChromium()])
+    customer = await openVisitor(browser, shop.url, { ...phone, colorScheme: 'dark', locale: 'ru-RU' })
+    operator = await openVisitor(browser, shop.url, { colorScheme: 'light' })
+  }, readyWithinMs)
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.stop()
+  })
+
+  /** The size of each file of a first load, as it came over the wire. */
+  async function load({ page }: Visitor, link: string): Promise<Map<string, number>> {
+    const files = new Map<string, number>()
+    const sizes: Promise<void>[] = []
+    page.on('requestfinished', (request) => {
+      if (!/\/console\/|\/(?:operator)?(?:#|$)/.test(request.url())) return
+      const add = (bytes: number) => void files.set(request.url(), bytes)
+      sizes.push(request.sizes().then((size) => add(size.responseBodySize + size.responseHeadersSize)))
+    })
+    await page.goto(link)
+    await shown(page.locator('#content h1'))
+    await page.waitForLoadState('networkidle')
+    await Promise.all(sizes)
+    return files
+  }
+
+  test('the first load of each part is below 250 kB and leaves out the other part’s files', async () => {
+    const ofCustomer = await load(customer, await customerLink(shop, shop.token))
+    const ofOperator = await load(operator, await operatorLink(shop, 'looker', 'owner'))
+    for (const files of [ofCustomer, ofOperator]) {
+      const sum = [...files.values()].reduce((all, each) => all + each, 0)
+      expect(sum).toBeGreaterThan(100_000)
+      expect(sum).toBeLessThan(maxFirstLoadBytes)
+    }
+    const own = (files: Map<string, number>, others: Map<string, number>) =>
+      [...files.keys()].filter((url) => url.includes('/console/') && !others.has(url)).length
+    expect(own(ofCustomer, ofOperator)).toBeGreaterThan(0)
+    expect(own(ofOperator, ofCustomer)).toBeGreaterThan(0)
+  })
+
+  /** Opens every page by its hash. The frame around the content is the same on all, and is checked once. */
+  async function look({ page }: Visitor, base: string, pages: Pages): Promise<object[]> {
+    const found: object[] = []
+    for (const [path, heading, tab] of pages) {
+      await page.goto(`${shop.url}${base}#${path}`)
+      await shown(page.locator('#content h1', { hasText: heading }))
+      if (tab !== undefined) await page.locator(`.tabs a[aria-current="page"][href="#${tab}"]`).waitFor()
+      await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
+      const barriers = await findBarriers(page, path === '/' ? undefined : '#content')
+      const fits = await fitsWidth(page)
+      if (barriers.length > 0 || !fits) found.push({ path, barriers, fits })
+    }
+    return found
+  }
+
+  test('all 16 customer pages, in Russian, dark, on a phone, are accessible, fit 360 pixels and log no error', async () => {
+    expect(await look(customer, '/', ofCustomers)).toEqual([])
+    await customer.expectQuiet()
+  })
+
+  test('all 15 operator pages, light, on a desktop, are accessible, fit the window and log no error', async () => {
+    expect(await look(operator, '/operator', ofOperators)).toEqual([])
+    await operator.expectQuiet()
+  })
+
+  test('a reload keeps the chosen language and colour scheme, and a purchase needs only the keyboard', async () => {
+    const { page } = customer
+    expect(await page.locator('html').getAttribute('lang')).toBe('ru')
+    expect(await page.locator('html').getAttribute('data-mantine-color-scheme')).toBe('dark')
+    await page.setViewportSize({ width: 1280, height: 720 })
+    await page.getByRole('button', { name: 'English' }).click()
+    await page.getByRole('button', { name: 'Switch to light' }).click()
+    await page.goto(`${shop.url}/#/dedicated/buy`)
+    await page.reload()
+    await shown(page.getByRole('heading', { name: 'Buy dedicated proxies' }))
+    expect(await page.locator('html').getAttribute('lang')).toBe('en')
+    expect(await page.locator('html').getAttribute('data-mantine-color-scheme')).toBe('light')
+    await page.getByRole('radio', { name: /IPv4 shared/ }).waitFor()
+    await page.locator('body').press('Tab')
+    await page.getByRole('link', { name: 'Skip to the content' }).press('Enter')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate('document.activeElement.type')).toBe('radio')
+    await page.keyboard.press('ArrowRight')
+    expect(await page.getByRole('radio', { name: /IPv4 shared/ }).isChecked()).toBe(true)
+    await page.getByRole('button', { name: /^Buy for ₽5/ }).press('Enter')
+    await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
+    await customer.expectQuiet()
+  })
+
+  describe('the API description', () => {
+    let docs: Visitor
+    let page: Page
+    beforeAll(async () => {
+      docs = await openVisitor(browser, shop.url)
+      docs.allow(/status of 401/)
+      page = docs.page
+      await page.goto(`${shop.url}/docs#getOrder`)
+      await shown(sectionOf('getOrder'))
+    })
+    // `css:light` skips the search for shadow roots in each element of this long page, which has none.
+    const sectionOf = (id: string): Locator => page.locator(`css:light=section[aria-labelledby="${id}"]`)
+    const curlOf = (id: string): Locator => sectionOf(id).locator('pre.curl')
+    async function send(id: string): Promise<{ status: string; text: string }> {
+      const section = sectionOf(id)
+      await section.getByRole('button', { name: 'Send' }).click()
+      return {
+        status: await section.locator('.outcome .status').innerText(),
+        text: await section.locator('.outcome pre').innerText(),
+      }
+    }
+
+    test('the page opens at the linked operation, and a wrong token gets 401', async () => {
+      expect(
+        await page.evaluate(`(() => {
+          const { top } = document.getElementById('getOrder').getBoundingClientRect()
+          return top >= 0 && top <= innerHeight
+        })()`),
+      ).toBe(true)
+      await page.getByLabel('API token', { exact: true }).fill('tp_live_nobody')
+      const { status, text } = await send('getBalance')
+      expect(status).toStartWith('401')
+      expect(JSON.parse(text)).toMatchObject({ ok: false, error: { code: 'invalid_token' } })
+    })
+
+    test('Send shows the balance, stores nothing, and Copy takes the curl command without the token', async () => {
+      await page.getByLabel('API token', { exact: true }).fill(shop.token)
+      const { status, text } = await send('getBalance')
+      expect(status).toStartWith('200')
+      expect(JSON.parse(text).data).toEqual((await shop.get('/balance')).data)
+      const command = `curl '${shop.url}/api/v1/balance' \\\n  -H "Authorization: Bearer $TOKEN"`
+      expect(await curlOf('getBalance').innerText()).toBe(command)
+      await sectionOf('getBalance').getByRole('button', { name: 'Copy' }).click()
+      await sectionOf('getBalance').getByRole('button', { name: 'Copied' }).waitFor()
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command)
+      expect(await page.evaluate('localStorage.length + sessionStorage.length + document.cookie.length')).toBe(0)
+      expect(await page.content()).not.toContain(shop.token)
+    })
+
+    test('a purchase carries a key of 32 digits, and its ids are filled into other operations', async () => {
+      const key = await sectionOf('buyDedicated').getByLabel('Idempotency-Key').inputValue()
+      expect(key).toMatch(/^[0-9a-f]{32}$/)
+      expect(await curlOf('buyDedicated').innerText()).toContain(`Idempotency-Key: ${key}`)
+      const { text } = await send('buyDedicated')
+      const { data } = JSON.parse(text) as { data: { order_id: string; proxies: { id: number }[] } }
+      expect(await sectionOf('getOrder').getByLabel('order_id').inputValue()).toBe(data.order_id)
+      const body = await sectionOf('prolongDedicated').getByLabel('Body').inputValue()
+      expect(JSON.parse(body)).toEqual({ ids: [data.proxies[0]?.id], period: 30 })
+      await docs.expectQuiet()
+    })
+
+    test('the page of errors fits a phone, and no docs page may run foreign or inline code', async () => {
+      await page.setViewportSize({ width: 360, height: 740 })
+      await page.locator('.links a[href="/docs/errors"]').click()
+      await page.waitForURL(`${shop.url}/docs/errors`)
+      expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Refusals')
+      expect(await page.locator('main').innerText()).toContain('idempotency_key_reused')
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+      for (const path of docsPaths) {
+        const response = await fetch(shop.url + path)
+        const policy = response.headers.get('content-security-policy') ?? ''
+        expect([path, response.status]).toEqual([path, 200])
+        expect(policy).toStartWith("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';")
+        expect(policy).not.toContain('unsafe')
+      }
+      await docs.expectQuiet()
+    })
+  })
+
+  test('the secret page of a VPN subscription shows a square QR code and its devices on a phone', async () => {
+    const { data } = await shop.get('/vpn/info')
+    const { page, allow, expectQuiet } = await openVisitor(browser, shop.url, { viewport: { width: 390, height: 844 } })
+    allow(/favicon/)
+    await page.goto(data.subscription_url)
+    const [first, second] = data.devices as readonly { name: string }[]
+    expect(await page.getByRole('heading').innerText()).toBe(first?.name ?? '')
+    const qr = await page.getByRole('img', { name: 'QR code of the configuration' }).boundingBox()
+    expect(qr?.width).toBeGreaterThan(250)
+    expect(Math.abs((qr?.width ?? 0) - (qr?.height ?? 0))).toBeLessThan(40)
+    // The style is applied, so its hash in the Content-Security-Policy is right.
+    expect(await page.evaluate('getComputedStyle(document.querySelector("ul")).listStyleType')).toBe('none')
+    expect(await fitsWidth(page)).toBe(true)
+    await page.getByRole('link', { name: second?.name ?? '' }).click()
+    expect(await page.getByRole('heading').innerText()).toBe(second?.name ?? '')
+    await expectQuiet()
+  })
+})
