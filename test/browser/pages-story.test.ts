@@ -225,8 +225,9 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
 
   test('the secret page of a VPN subscription shows a square QR code and its devices on a phone', async () => {
     const { data } = await shop.get('/vpn/info')
-    const { page, allow, expectQuiet } = await openVisitor(browser, shop.url, { viewport: { width: 390, height: 844 } })
-    allow(/favicon/)
+    const visitor = await openVisitor(browser, shop.url, { viewport: { width: 390, height: 844 } })
+    const { page } = visitor
+    visitor.allow(/favicon/)
     await page.goto(data.subscription_url)
     const [first, second] = data.devices as readonly { name: string }[]
     expect(await page.getByRole('heading').innerText()).toBe(first?.name ?? '')
@@ -238,6 +239,6 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
     expect(await fitsWidth(page)).toBe(true)
     await page.getByRole('link', { name: second?.name ?? '' }).click()
     expect(await page.getByRole('heading').innerText()).toBe(second?.name ?? '')
-    await expectQuiet()
+    await visitor.expectQuiet()
   })
 })

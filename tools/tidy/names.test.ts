@@ -15,6 +15,8 @@ describe('names and sizes', () => {
 
   test('a file has no role in its suffix', () => {
     expect(broken('src/api/orders.service.ts')).toEqual(['role-suffix'])
+    expect(broken('test/browser/docs.long.test.ts')).toEqual([])
+    expect(broken('test/browser/docs.short.test.ts')).toEqual(['role-suffix'])
     expect(broken('src/api/orders.test.ts')).toEqual([])
   })
 

@@ -29,8 +29,8 @@ function checkPath(path: string): Violation[] {
   if (![stem, ...folders].every((part) => /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(part))) {
     found.push(violation('kebab-case', 'files and folders of code are named in kebab-case'))
   }
-  if (suffixes.length > 1 && !(suffixes.length === 2 && (suffixes[0] === 'test' || suffixes[0] === 'd'))) {
-    found.push(violation('role-suffix', 'the folder is the role; .test is the only suffix'))
+  if (suffixes.length > 1 && !/^(?:(?:long\.)?test|d)\.[a-z]+$/.test(suffixes.join('.'))) {
+    found.push(violation('role-suffix', 'the folder is the role; .test and .long.test are the only suffixes'))
   }
   return found
 }
