@@ -135,18 +135,21 @@ export async function startWireguardGo(net: Net, namespace: string, device: stri
     env: { ...process.env, LOG_LEVEL: 'error' },
     stdin: 'ignore',
     stdout: 'ignore',
-    stderr: 'ignore',
+    stderr: 'pipe',
   })
   net.atEnd(async () => {
     child.kill('SIGTERM')
     await child.exited
   })
-  await until(`wireguard-go for ${device}`, () =>
-    net.inside(namespace, ['wg', 'show', device, 'listen-port']).then(
+  await until(`wireguard-go for ${device}`, async () => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      throw new Error(`wireguard-go for ${device} has ended: ${await child.stderr.text()}`)
+    }
+    return net.inside(namespace, ['wg', 'show', device, 'listen-port']).then(
       () => true,
       () => false,
-    ),
-  )
+    )
+  })
 }
 
 /** Asks again and again until it is so. */

@@ -58,19 +58,20 @@ describe('a thousand devices', () => {
     expect(await setCalls()).toEqual({ calls: 0, named: [] })
   })
 
-  test('are looked at no oftener for all that was said of them', async () => {
+  test('are looked at after pauses of 900 ms, however much was said of them', async () => {
     for (const peer of peers.slice(0, 20)) await scene.node.ask('apply', { peers: [peer] })
     await scene.node.ask('calls')
     const beganMs = performance.now()
     let looks = 0
     await until(
-      'four looks',
+      'three looks',
       async () => {
         looks += (await scene.node.ask<string[][]>('calls')).filter(([, , , what]) => what === 'dump').length
-        return looks >= 4
+        return looks >= 3
       },
       toolsWithinMs,
     )
-    expect(performance.now() - beganMs).toBeGreaterThan(2000)
+    // Two pauses lie between; a busy machine only makes them longer.
+    expect(performance.now() - beganMs).toBeGreaterThan(1500)
   })
 })
