@@ -11,7 +11,7 @@ import { wire } from '../harness/wired.ts'
 const dayMs = 86_400_000
 const quiet = { info: () => {}, error: () => {} }
 
-describe.each([...enginesOf('postgres')])('a shop on %s that backs itself up', (engine) => {
+describe.each([...enginesOf('sqlite')])('a shop on %s that backs itself up', (engine) => {
   test('writes whole backups by itself, keeps as many as it is told, and clears away what was killed', async () => {
     const opened = await openTestDatabase(engine)
     const { db, place } = opened
