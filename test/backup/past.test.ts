@@ -17,7 +17,7 @@ import { openTunnel } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-const leaseBytes = 300_000
+const leaseBytes = 100_000
 
 // What a gateway does does not depend on the shop's database: one of them is enough for every day.
 describe.each(isLong ? engines : (['sqlite'] as const))(
