@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { expectNoTrace } from '../harness/clients.ts'
-import { openRoad, type Road, somePorts } from '../harness/gateway.ts'
+import { openConsoleRoad } from '../harness/console-shop.ts'
+import { type Road, somePorts } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { patienceMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -43,7 +44,7 @@ let secure: ReturnType<typeof startSite>
 let browser: Browser
 beforeAll(async () => {
   ;[road, browser] = await Promise.all([
-    openRoad('sqlite', { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } }),
+    openConsoleRoad('sqlite', { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } }),
     openChromium(),
   ])
   ;[plain, secure] = [startSite(), startSite(selfSigned)]

@@ -46,6 +46,8 @@ const ofOperators: Pages = [
   ['/operators', 'Operators'],
   ['/account', 'Account'],
 ]
+/** Pages with buttons, notices, badges, tables, forms and code. */
+const colourful = ['/dedicated/buy', '/money', '/vpn', '/customers', '/payments/providers']
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true } as const
 const maxFirstLoadBytes = 250_000
 
@@ -95,7 +97,10 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
     expect(own(ofOperator, ofCustomer)).toBeGreaterThan(0)
   })
 
-  /** Opens every page by its hash. The frame around the content is the same on all, and is checked once. */
+  /**
+   * Opens every page by its hash. The frame around the content is the same on all, and is checked on the first. The
+   * colours come from one theme, and their contrast is checked on the pages that use most of them.
+   */
   async function look({ page }: Visitor, base: string, pages: Pages): Promise<object[]> {
     const found: object[] = []
     for (const [path, heading, tab] of pages) {
@@ -103,7 +108,8 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       await shown(page.locator('#content h1', { hasText: heading }))
       if (tab !== undefined) await page.locator(`.tabs a[aria-current="page"][href="#${tab}"]`).waitFor()
       await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
-      const barriers = await findBarriers(page, path === '/' ? undefined : '#content')
+      const scope = path === '/' ? {} : { selector: '#content' }
+      const barriers = await findBarriers(page, { ...scope, contrast: colourful.includes(path) })
       const fits = await fitsWidth(page)
       if (barriers.length > 0 || !fits) found.push({ path, barriers, fits })
     }

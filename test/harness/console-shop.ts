@@ -17,8 +17,8 @@ const alwaysLive = 8_000_000_000_000_000
  * A shop with a gateway that counts as live however long this process waits for a processor. The shop keeps the latest
  * time of a node's reports, so the gateway's own reports do not replace this one.
  */
-export async function openConsoleRoad(engine: Engine): Promise<Road> {
-  const road = await openRoad(engine)
+export async function openConsoleRoad(engine: Engine, env?: Parameters<typeof openRoad>[1]): Promise<Road> {
+  const road = await openRoad(engine, env)
   await road.services.db.transact((tx) => tx.run('UPDATE nodes SET last_seen_at = $1', [alwaysLive]))
   return road
 }
