@@ -104,9 +104,8 @@ describe('the sandbox', () => {
     await useFixed(prepareFolder(`${place.folder}/fixed`, 'stocked'), fixed[0])
   })
 
-  test('a folder with TURNPIKE_SANDBOX=off opens an empty shop', async () => {
-    const folder = prepareFolder(`${place.folder}/off`, 'migrated')
-    const { shop, url } = await open(folder, { TURNPIKE_SANDBOX: 'off' })
+  test('an empty folder with TURNPIKE_SANDBOX=off opens an empty shop', async () => {
+    const { shop, url } = await open(`${place.folder}/off`, { TURNPIKE_SANDBOX: 'off' })
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     await close(shop)
     expect(shop.out()).not.toContain('sandbox')
