@@ -35,6 +35,7 @@ describe('who a node is', () => {
   let shop: StandInShop
   let folder = ''
   let pauses = 0
+  let pausedMs = 0
   const { said, log } = hearingLog()
 
   /** Links that wait for an answer of the shop for so long. */
@@ -47,11 +48,12 @@ describe('who a node is', () => {
       version: '1.0.0',
       linkWith: linkWithin(patienceMs),
       randomBytes,
-      // Twenty times as fast as in earnest.
+      // Time is what the pauses add up to, whatever else takes long; they are twenty times as short.
       timing: {
-        now: () => realTiming.now() * 20,
+        now: () => pausedMs,
         pause: (ms, end) => {
           pauses += 1
+          pausedMs += ms
           return realTiming.pause(ms / 20, end)
         },
       },

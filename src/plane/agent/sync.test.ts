@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { HandTiming, quietLog } from '../../../test/harness/hand-timing.ts'
 import { emptyPage, openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
+import { patienceMs } from '../../../test/harness/until.ts'
 import type { StatePage } from '../../wire/node/state.ts'
 import { createShopLink, LinkError } from './shop-link.ts'
 import { realTiming } from './surroundings.ts'
@@ -200,8 +201,17 @@ describe('keeping up over real sockets', () => {
     }
     const heard: string[] = []
     const end = new AbortController()
+    const linkWithin = (state: number) => createShopLink({ url: shop.url, secret: 'tpn_x', limitsMs: { state } })
+    const [patient, quick] = [linkWithin(patienceMs), linkWithin(200)]
+    let asked = 0
     const sync = createSync({
-      link: createShopLink({ url: shop.url, secret: 'tpn_x', limitsMs: { state: 200 } }),
+      link: {
+        // The fourth question is the one that is met with silence.
+        state(...question) {
+          asked += 1
+          return (asked === 4 ? quick : patient).state(...question)
+        },
+      },
       timing: { ...realTiming, pause: (ms, until) => realTiming.pause(ms / 50, until) },
       chance: () => 0,
       log: quietLog,

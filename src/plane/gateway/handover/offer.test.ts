@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { refusalOf } from '../../../../test/harness/failure.ts'
+import { HandTiming } from '../../../../test/harness/hand-timing.ts'
 import { untilTrue } from '../../../../test/harness/turnpike.ts'
 import { realTiming } from '../../agent/surroundings.ts'
 import { openOffer } from './offer.ts'
@@ -26,7 +27,10 @@ describe('a gateway that is being taken over from', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  function offering(withinMs: number): void {
+  /** Time passes when the test says so. */
+  const timing = new HandTiming()
+
+  function offering(): void {
     const { port, fd } = door as unknown as { port: number; fd: number }
     offer = openOffer({
       folder,
@@ -39,7 +43,11 @@ describe('a gateway that is being taken over from', () => {
       onFault: (fault) => {
         throw fault
       },
-      withinMs,
+      after(ms, act) {
+        const end = new AbortController()
+        void timing.pause(ms, end.signal).then(() => end.signal.aborted || act())
+        return () => end.abort()
+      },
     })
   }
   async function meet(): Promise<Predecessor> {
@@ -48,13 +56,16 @@ describe('a gateway that is being taken over from', () => {
     return found
   }
 
-  test('gives one up that stalls with the listeners, goes on, and lets the next one take over', async () => {
+  test('gives one up that stalls for 30 s with the listeners, goes on, and lets the next one take over', async () => {
     if (process.platform !== 'linux') return
-    offering(300)
+    offering()
     const [stalled, next] = [await meet(), await meet()]
     expect((await stalled.listeners()).size).toBe(1)
     expect((await refusalOf(next.listeners())).message).toBe('Another process takes over already.')
-    expect(await untilTrue(() => givenUp === 1)).toBeTrue()
+    await timing.advance(29_999)
+    expect(givenUp).toBe(0)
+    await timing.advance(1)
+    expect(givenUp).toBe(1)
     expect((await refusalOf(stalled.leave())).kind).toBe('unavailable')
     expect(leaves).toBe(0)
     expect(await untilTrue(async () => (await next.listeners().catch(() => new Map())).size === 1)).toBeTrue()
@@ -63,12 +74,14 @@ describe('a gateway that is being taken over from', () => {
     for (const each of [stalled, next]) each.close()
   })
 
-  test('has patience with one that takes its time, and none is given up that has taken over', async () => {
+  test('waits 30 s for one that takes its time, and gives none up that has taken over', async () => {
     if (process.platform !== 'linux') return
-    offering(60_000)
+    offering()
     const heir = await meet()
     expect((await heir.listeners()).size).toBe(1)
+    await timing.advance(29_999)
     await heir.leave()
+    await timing.advance(30_000)
     offer?.close()
     expect([leaves, givenUp]).toEqual([1, 0])
     heir.close()

@@ -1,7 +1,9 @@
 import type { Socket } from 'bun'
+import type { After } from '../../../kernel/time.ts'
 import { parseJson } from '../../agent/json.ts'
 import { openRunning } from '../../agent/running.ts'
 import { createPassing, mostAtOnce, type Passing } from '../carry/linux/descriptor-passing.ts'
+import { after } from '../carry/portable/bun-sockets.ts'
 import { type Answer, questionSchema, type Who } from './words.ts'
 
 /** No question is longer. */
@@ -25,22 +27,24 @@ export function openOffer(deps: {
   /** One that had the listeners has not taken over in time; this one goes on. */
   readonly onGivenUp: () => void
   readonly onFault: (fault: unknown) => void
-  readonly withinMs?: number
+  /** Waits for so long; by a timer unless given. */
+  readonly after?: After
 }) {
+  const wait = deps.after ?? after
   let passing: Passing | undefined
   /** Whoever has its listeners already. */
   let taker: Socket<Asking> | undefined
-  let givingUp: ReturnType<typeof setTimeout> | undefined
+  let stopWaiting: (() => void) | undefined
 
   function setTaker(socket: Socket<Asking> | undefined): void {
     if (taker === socket) return
     taker = socket
-    clearTimeout(givingUp)
+    stopWaiting?.()
     if (!socket) return
-    givingUp = setTimeout(() => {
+    stopWaiting = wait(takenWithinMs, () => {
       deps.onGivenUp()
       socket.terminate()
-    }, deps.withinMs ?? takenWithinMs)
+    })
   }
 
   async function answer(socket: Socket<Asking>, line: string): Promise<void> {
@@ -52,7 +56,7 @@ export function openOffer(deps: {
     if (obstacle !== undefined) return say(socket, { no: obstacle })
     setTaker(socket)
     if (question.ask === 'listeners') return share(socket, question.from)
-    clearTimeout(givingUp)
+    stopWaiting?.()
     await deps.leave()
     say(socket, { left: true })
   }
@@ -100,7 +104,7 @@ export function openOffer(deps: {
   return {
     /** It runs no more, as far as others can tell. */
     close(): void {
-      clearTimeout(givingUp)
+      stopWaiting?.()
       running.close()
     },
   }
