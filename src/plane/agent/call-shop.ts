@@ -6,14 +6,19 @@ import { seenSchema } from '../../wire/node/tried.ts'
 import { parseJson } from './json.ts'
 import type { CallShop } from './leaving.ts'
 
-const limitMs = 3_000
+const shippedLimitMs = 3_000
 const mostBytes = 16 * 1024
 
 const answerSchema = z.object({ data: seenSchema })
 
 /** Asks the shop whom it sees, over a connection that leaves from one address, and shows the node's secret. */
-export function createCallShop(deps: { readonly base: URL; readonly secret: string }): CallShop {
-  const { base, secret } = deps
+export function createCallShop(deps: {
+  readonly base: URL
+  readonly secret: string
+  /** How long a call may take; three seconds unless given. */
+  readonly limitMs?: number
+}): CallShop {
+  const { base, secret, limitMs = shippedLimitMs } = deps
   const host = base.hostname.replace(/^\[|\]$/g, '')
   const isSecure = base.protocol === 'https:'
   const port = base.port === '' ? (isSecure ? 443 : 80) : Number(base.port)

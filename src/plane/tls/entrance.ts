@@ -1,4 +1,5 @@
 import type { Log } from '../../kernel/log.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { Bridge, innerHandlers } from './bridge.ts'
 import type { Certificate } from './certificate.ts'
 import { type Front, openFront } from './front.ts'
@@ -18,7 +19,7 @@ export function openEntrance(deps: {
   readonly port: number
   readonly certificate: () => Certificate | undefined
   readonly most: number
-  readonly handshakeMs?: number
+  readonly now?: Clock
   /** Where the server is; it may open later than the entrance. */
   readonly inner: () => number
   readonly log: Log

@@ -2,6 +2,7 @@ import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
 import { readAddress } from '../../kernel/address.ts'
 import { createBuckets } from '../../kernel/buckets.ts'
 import { type InLine, Line } from '../../kernel/line.ts'
+import type { Clock } from '../../kernel/time.ts'
 import type { Certificate } from './certificate.ts'
 import { TlsSocket } from './tls-socket.ts'
 
@@ -69,15 +70,16 @@ export function openFront(deps: {
   readonly certificate: () => Certificate | undefined
   /** How many may be open at once. */
   readonly most: number
-  /** How long a handshake may take; ten seconds unless said. */
-  readonly handshakeMs?: number
+  /** Steady time, for handshakes and their pace. */
+  readonly now?: Clock
   /** Somebody who has made the handshake. Whoever takes it sets the owner. */
   readonly onTls: (tls: TlsSocket) => void
   readonly onFault: (fault: unknown) => void
 }): Front {
+  const now = deps.now ?? (() => performance.now())
   const shaking = new Line<Shaking>()
   const perNetwork = new Map<string, number>()
-  const paces = [createBuckets(ofNetwork, () => performance.now()), createBuckets(ofAll, () => performance.now())]
+  const paces = [createBuckets(ofNetwork, now), createBuckets(ofAll, now)]
   const all = new Set<Shaking>()
   const openOf = new Map<string, number>()
   /** No network has all the room there is. */
@@ -96,7 +98,7 @@ export function openFront(deps: {
   /** Whoever means it is done within a round trip or two. False when all have come just now. */
   function spareOldest(): boolean {
     const { first } = shaking
-    if (!first || performance.now() - first.cameAt < graceMs) return false
+    if (!first || now() - first.cameAt < graceMs) return false
     fail(first)
     first.socket.terminate()
     return true
@@ -170,7 +172,7 @@ export function openFront(deps: {
       raw.terminate()
       return
     }
-    const one = new Shaking(raw, source, network, performance.now())
+    const one = new Shaking(raw, source, network, now())
     raw.data = one
     all.add(one)
     openOf.set(one.network, (openOf.get(one.network) ?? 0) + 1)
@@ -201,7 +203,7 @@ export function openFront(deps: {
   })
 
   const timer = setInterval(() => {
-    const lateAt = performance.now() - (deps.handshakeMs ?? handshakeMs)
+    const lateAt = now() - handshakeMs
     for (let { first } = shaking; first && first.cameAt <= lateAt; { first } = shaking) {
       fail(first)
       first.socket.terminate()

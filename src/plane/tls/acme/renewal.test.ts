@@ -71,6 +71,7 @@ describe('an authority', () => {
       },
       challenges: { put: more.put ?? challenges.put, remove: challenges.remove },
       clock: () => nowMs,
+      pollMs: 20,
       log: { error: note, warn: note, info: note, debug: note },
       onRenewed() {},
     })

@@ -58,6 +58,8 @@ export function keepRenewed(deps: {
   readonly challenges: Challenges
   readonly clock: Clock
   readonly log: Log
+  /** How often an authority that works is asked whether it is done; twice a second unless given. */
+  readonly pollMs?: number
   /** There is a new one in the files. */
   readonly onRenewed: () => void
 }): Renewal {
@@ -98,7 +100,7 @@ export function keepRenewed(deps: {
   async function renew(): Promise<void> {
     // Written before it is asked: a process that dies while it asks does not ask at once again.
     restrain({ failures: restraint.failures + 1, nextAt: clock() + pauseAfter(restraint.failures + 1, undefined) })
-    const made = await orderCertificate(deps.authority, await account(), names, deps.challenges)
+    const made = await orderCertificate(deps.authority, await account(), names, deps.challenges, deps.pollMs)
     writeOwnFile(files.key, made.key)
     writeOwnFile(files.cert, made.cert)
     restrain({ failures: 0, nextAt: 0 })
