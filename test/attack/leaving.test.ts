@@ -12,7 +12,10 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
   beforeAll(async () => {
     shop = await startService(engine, { TURNPIKE_REGISTRATION: 'on' })
   })
-  afterAll(() => shop.stop())
+  afterAll(async () => {
+    expect(await findingsOf(shop.services)).toEqual([])
+    await shop.stop()
+  })
 
   const erase = (customer: Parameters<Service['services']['erasing']['erase']>[0]) =>
     shop.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
@@ -33,7 +36,6 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     await shop.services.erasing.resume()
     const left = await shop.services.db.all(`SELECT prefix FROM whitelist_entries WHERE comment = 'late'`)
     expect(left).toEqual([])
-    expect(await findingsOf(shop.services)).toEqual([])
   })
 
   test('pays nothing in any more', async () => {
@@ -65,7 +67,6 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     const taken = `u${String(first.id).slice(4)}`
     expect((await shop.post('/premium/subusers', { login: taken }, { token })).status).toBe(200)
     expect(await erase(customer)).toMatchObject({ customer })
-    expect(await findingsOf(shop.services)).toEqual([])
   })
 
   test('with many things of his leaves piece by piece: others go on meanwhile, and he is gone at once', async () => {
@@ -83,6 +84,15 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
       )
       return Number(row?.n ?? 0n)
     }
+    /**
+     * In how many transactions the rows were changed. PostgreSQL knows. SQLite has one writer at a time, in this process:
+     * what others see between two writes is every piece.
+     */
+    const pieces = async (seen: ReadonlySet<number>): Promise<number> => {
+      if (engine === 'sqlite') return seen.size
+      const sql = 'SELECT COUNT(DISTINCT xmin::text) AS n FROM subusers WHERE customer_id = $1'
+      return Number((await db.first<{ n: bigint }>(sql, [customer]))?.n ?? 0n)
+    }
     const other = await shop.newCustomer()
     const progress = { isOver: false }
     const erasing = erase(customer).finally(() => {
@@ -98,8 +108,7 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     }
     await erasing
     expect(await count()).toBe(0)
-    expect(seen.size).toBeGreaterThan(3)
-    expect(await findingsOf(shop.services)).toEqual([])
+    expect(await pieces(seen)).toBeGreaterThan(3)
   })
 
   test('is finished by the chore where something came in between, and every promise holds until then', async () => {
@@ -120,7 +129,6 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     await shop.services.erasing.resume()
     const left = await db.all(`SELECT id FROM subusers WHERE login LIKE 'half!_%' ESCAPE '!'`)
     expect(left).toEqual([])
-    expect(await findingsOf(shop.services)).toEqual([])
   })
 
   test('pays his debt first', async () => {
