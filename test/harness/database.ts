@@ -123,3 +123,20 @@ export async function openTestDatabase(
     },
   }
 }
+
+/**
+ * Deletes the rows that a test has made, on PostgreSQL and past all guards: what the migrations made stays. It takes a
+ * quarter of the time of another database.
+ */
+export async function emptyPostgres(db: Database): Promise<void> {
+  await db.transact(async (tx) => {
+    await tx.run('SET LOCAL session_replication_role = replica')
+    const tables = await tx.all<{ name: string }>(
+      `SELECT quote_ident(tablename) AS name FROM pg_tables
+       WHERE schemaname = current_schema() AND tablename NOT IN ('migrations', 'row_history')`,
+    )
+    for (const { name } of tables) await tx.send(`DELETE FROM ${name}`)
+    await tx.run(`DELETE FROM row_history WHERE of_table <> 'migrations'`)
+    await tx.run(`UPDATE row_history SET checkpoint = NULL`)
+  })
+}

@@ -1,5 +1,5 @@
 import { createVault } from '../../src/adapters/vault.ts'
-import type { Database } from '../../src/db/transaction.ts'
+import type { Database, Tx } from '../../src/db/transaction.ts'
 import type { Payer } from '../../src/domains/ledger/index.ts'
 import type { Answer, PurchaseRequest, Receipt } from '../../src/domains/orders/index.ts'
 import type { Finding } from '../../src/kernel/finding.ts'
@@ -87,3 +87,25 @@ export const findingsOf = (services: Services): Promise<Finding[]> =>
 
 /** Everything that `verify` finds wrong, for tests that damage the database itself. */
 export const allFindingsOf = (services: Services): Promise<Finding[]> => findingsBy(services.verifiers)
+
+class Undone extends Error {}
+
+/**
+ * What `verify` finds after a change, which is rolled back: verify reads within the transaction that made the change,
+ * so that one database serves many changes. The caller has verified the database before, so that the expected schema is
+ * cached.
+ */
+export async function findingsAfter(db: Database, change: (tx: Tx) => Promise<unknown>): Promise<Finding[]> {
+  let found: Finding[] = []
+  await db
+    .transact(async (tx) => {
+      await change(tx)
+      const inside: Database = { ...db, ...tx, snapshot: (work) => work(tx), transact: (work) => work(tx) }
+      found = await allFindingsOf(wire(inside))
+      throw new Undone()
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Undone)) throw error
+    })
+  return found
+}

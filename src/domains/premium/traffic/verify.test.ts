@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../../../../test/harness/database.ts'
 import { failureOf } from '../../../../test/harness/failure.ts'
 import { leaseBytes, openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
 import { sampledOn } from '../../../../test/harness/scale.ts'
+import { findingsAfter } from '../../../../test/harness/wired.ts'
 import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
 import type { SubuserId } from '../../../kernel/ids.ts'
 
@@ -115,7 +116,7 @@ const corruptions: readonly {
 describe.each([...engines])('verify on %s', (engine) => {
   let shop: PremiumShop
   let subuser: SubuserId
-  beforeEach(async () => {
+  beforeAll(async () => {
     shop = await openPremiumShop(engine)
     const customer = await shop.newCustomer()
     subuser = (await shop.services.premium.subusers.load(customer, undefined)).id
@@ -132,7 +133,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     await report(2, leaseBytes / 2n)
     await shop.move(customer, 'all', undefined, other.id)
   })
-  afterEach(() => shop.close())
+  afterAll(() => shop.close())
 
   async function liftGuards(tx: Tx): Promise<void> {
     if (engine === 'postgres') {
@@ -156,10 +157,15 @@ describe.each([...engines])('verify on %s', (engine) => {
   })
 
   test.each(sampledOn(engine, corruptions))('$name is found', async ({ plant, finding }) => {
-    const { db } = shop.services
-    await db.transact(liftGuards)
-    await db.transact(async (tx) => void (await plant(tx, subuser)))
-    expect((await shop.findings()).join('\n')).toMatch(finding)
+    const found = await findingsAfter(shop.services.db, async (tx) => {
+      await liftGuards(tx)
+      await plant(tx, subuser)
+    })
+    expect(found.map((each) => `${each.where}: ${each.problem}`).join('\n')).toMatch(finding)
+  })
+
+  test('verify finds nothing once every change is rolled back', async () => {
+    expect(await shop.findings()).toEqual([])
   })
 
   test('the database itself refuses to change, forget or overdraw bytes', async () => {
