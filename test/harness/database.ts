@@ -135,7 +135,7 @@ export async function emptyPostgres(db: Database): Promise<void> {
       `SELECT quote_ident(tablename) AS name FROM pg_tables
        WHERE schemaname = current_schema() AND tablename NOT IN ('migrations', 'row_history')`,
     )
-    for (const { name } of tables) await tx.send(`DELETE FROM ${name}`)
+    for (const { name } of tables) await tx.run(`DELETE FROM ${name}`)
     await tx.run(`DELETE FROM row_history WHERE of_table <> 'migrations'`)
     await tx.run(`UPDATE row_history SET checkpoint = NULL`)
   })
