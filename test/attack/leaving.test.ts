@@ -85,8 +85,8 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
       return Number(row?.n ?? 0n)
     }
     /**
-     * In how many transactions the rows were changed. PostgreSQL knows. SQLite has one writer at a time, in this process:
-     * what others see between two writes is every piece.
+     * In how many transactions the rows were changed. PostgreSQL knows. SQLite has one writer at a time, in this
+     * process: what others see between two writes is every piece.
      */
     const pieces = async (seen: ReadonlySet<number>): Promise<number> => {
       if (engine === 'sqlite') return seen.size
