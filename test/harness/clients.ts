@@ -32,7 +32,7 @@ export type Curled = {
 }
 
 export async function curl(...args: readonly string[]): Promise<Curled> {
-  const common = ['-q', '-sS', '-k', '--max-time', '10', '--interface', clientAddress, '-D', '-']
+  const common = ['-q', '-sS', '-k', '--max-time', '60', '--interface', clientAddress, '-D', '-']
   const { exit, out } = await run('curl', ...common, '-w', '\n%{http_code} %{http_connect}', ...args)
   const at = out.lastIndexOf('\n')
   const [status = '', connect = ''] = out.slice(at + 1).split(' ')

@@ -93,7 +93,7 @@ describe('bought proxies, with the programs that customers use', () => {
     if (!hasProgram('wget')) return
     const login = [`--proxy-user=${http.username}`, `--proxy-password=${http.password}`]
     const at = `http://${http.ip}:${http.port}`
-    const common = ['wget', '-q', '-O', '-', '-t', '1', '-T', '10', '--no-check-certificate', ...login]
+    const common = ['wget', '-q', '-O', '-', '-t', '1', '-T', '60', '--no-check-certificate', ...login]
     const proxied = ['-e', 'use_proxy=on', '-e', `http_proxy=${at}`, '-e', `https_proxy=${at}`]
     expect(await run(...common, ...proxied, `${plain.url}/`)).toMatchObject({ exit: 0 })
     expect(visits(plain, http.exit_ip)).toBe(1)

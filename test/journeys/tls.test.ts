@@ -45,7 +45,7 @@ describe('a shop with a certificate from files', () => {
   afterAll(() => files.remove())
 
   const ask = (path: string, ...more: readonly string[]) =>
-    run('curl', '-qsS', '--max-time', '10', '--cacert', files.cert, ...more, `https://127.0.0.1:${port}${path}`)
+    run('curl', '-qsS', '--max-time', '60', '--cacert', files.cert, ...more, `https://127.0.0.1:${port}${path}`)
 
   test('serves the API and the console over TLS 1.2 and 1.3, and nobody without TLS', async () => {
     const bearer = ['-H', `Authorization: Bearer ${token}`]
@@ -160,7 +160,7 @@ describe('everything with a certificate by ACME, from pebble', () => {
 
   const ask = (path: string, ...more: readonly string[]) => {
     const where = ['--cacert', root, '--resolve', `shop.test:${port}:127.0.0.1`]
-    return run('curl', '-qsS', '--max-time', '10', ...where, ...more, `https://shop.test:${port}${path}`)
+    return run('curl', '-qsS', '--max-time', '60', ...where, ...more, `https://shop.test:${port}${path}`)
   }
 
   test('says that it is open once it has its certificate, and until then nothing that frightens', async () => {
