@@ -1,7 +1,10 @@
 import type { Passwords } from '../domains/signin/ports.ts'
 
+/** Cost of argon2id: memory in KiB, and passes over it. */
+export type PasswordCost = { readonly memoryCost: number; readonly timeCost: number }
+
 /** OWASP's second choice for argon2id: 19 MiB, two passes. A password takes some 20 ms of one core. */
-const cost = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
+const shippedCost: PasswordCost = { memoryCost: 19_456, timeCost: 2 }
 const atOnceShipped = 2
 const waitingShipped = 64
 
@@ -9,7 +12,11 @@ const waitingShipped = 64
  * Passwords under argon2id. So many are worked on at once and so many wait; whoever comes after that is sent away, so
  * that nobody can fill the memory or keep the machine busy by trying passwords.
  */
-export function createPasswords(most = { atOnce: atOnceShipped, waiting: waitingShipped }): Passwords {
+export function createPasswords(
+  most = { atOnce: atOnceShipped, waiting: waitingShipped },
+  chosenCost = shippedCost,
+): Passwords {
+  const cost = { algorithm: 'argon2id', ...chosenCost } as const
   let running = 0
   const waiting: (() => void)[] = []
   // Nobody's password: made when it is first wanted, so that a start costs nothing.

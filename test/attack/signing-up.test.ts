@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
-import { engines } from '../harness/database.ts'
+import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -8,7 +8,7 @@ import { findingsOf } from '../harness/wired.ts'
 const strangers = 'a stranger has chosen it'
 const owners = 'its owner has chosen it'
 
-describe.each([...engines])("whoever signs up with another's address, on %s,", (engine) => {
+describe.each([...enginesOf('postgres')])("whoever signs up with another's address, on %s,", (engine) => {
   let smtp: SmtpServer
   let shop: Service
   beforeAll(async () => {

@@ -21,4 +21,6 @@ export const surroundingsWith = (clock: Pick<HandClock, 'read'>): Required<Surro
   ...realSurroundings,
   clock: clock.read,
   stalls: noStalls,
+  // `passwords.test.ts` checks the shipped cost, which is 20 ms of a core for each password.
+  passwordCost: { memoryCost: 8, timeCost: 1 },
 })

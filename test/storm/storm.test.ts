@@ -17,7 +17,7 @@ const quiet: readonly AttackName[] = [
   'noise at the gateway',
 ]
 
-const brief = { minutes: 0.1, customers: 2, attackers: quiet.slice(0, 4), climates: ['both'] } as const
+const brief = { minutes: 0.05, customers: 2, attackers: quiet.slice(0, 4), climates: ['both'] } as const
 const full = { minutes: 1.2, customers: 4, attackers: [...quiet, 'quota overrun', 'revoked lines'] } as const
 const tried: readonly Engine[] = isLong ? ['sqlite', 'postgres'] : ['sqlite']
 

@@ -9,7 +9,7 @@ import { type Unseen, unseen } from './unseen.ts'
 
 /** All edits to three rows of each table in a long run; otherwise some of those to one, fewer on PostgreSQL. */
 const rowsEach = isLong ? 3 : 1
-const oneIn: Readonly<Record<Engine, number>> = isLong ? { sqlite: 1, postgres: 1 } : { sqlite: 5, postgres: 50 }
+const oneIn: Readonly<Record<Engine, number>> = isLong ? { sqlite: 1, postgres: 1 } : { sqlite: 10, postgres: 100 }
 
 const nameOf = (edit: Edit): string => `${edit.table}.${edit.column || '*'} ${edit.kind}`
 

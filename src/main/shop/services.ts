@@ -1,7 +1,7 @@
 import { createAlong } from '../../adapters/along.ts'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { codes as secondFactors } from '../../adapters/codes.ts'
-import { createPasswords } from '../../adapters/passwords.ts'
+import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
 import { randomBytes } from '../../adapters/random.ts'
 import { sha256 } from '../../adapters/sha256.ts'
@@ -87,6 +87,8 @@ export type Surroundings = {
   readonly sha256: (text: string) => Uint8Array
   /** The shop measures its own unless a test hands in others; a tool has none. */
   readonly stalls?: Stalls
+  /** As shipped, unless a test that stores no real password hands in a lower one. */
+  readonly passwordCost?: PasswordCost
 }
 
 export const realSurroundings: Surroundings = { clock: Date.now, random: randomBytes, sha256 }
@@ -303,7 +305,10 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
   const forgetUsage = createForgetting({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators({ db, ...around })
-  const passwords = createPasswordWork({ passwords: createPasswords(), clock: around.clock })
+  const passwords = createPasswordWork({
+    passwords: createPasswords(undefined, around.passwordCost),
+    clock: around.clock,
+  })
   const buckets = shareBuckets(db, around.clock)
   const signInDeps = {
     db,

@@ -231,7 +231,7 @@ const actingAs =
 function openApi(
   config: Config,
   services: Services,
-  around: Required<Surroundings>,
+  around: Surroundings & { readonly stalls: Stalls },
   { log, tally, tls }: { readonly log: Log; readonly tally: ShopTally; readonly tls: Tls | undefined },
   life: number,
 ) {
