@@ -12,7 +12,7 @@ test('a password is known again, another one and nobody’s are not, and what is
 })
 
 test('so many are worked on at once, so many wait, and whoever comes after that is sent away', async () => {
-  const passwords = createPasswords({ atOnce: 1, waiting: 2 })
+  const passwords = createPasswords(undefined, { atOnce: 1, waiting: 2 })
   const kept = await passwords.hash('correct horse battery')
   const tried = await Promise.all(Array.from({ length: 5 }, () => passwords.isRight('correct horse battery', kept)))
   expect(tried).toEqual([true, true, true, undefined, undefined])

@@ -13,8 +13,8 @@ const waitingShipped = 64
  * that nobody can fill the memory or keep the machine busy by trying passwords.
  */
 export function createPasswords(
-  most = { atOnce: atOnceShipped, waiting: waitingShipped },
   chosenCost = shippedCost,
+  most = { atOnce: atOnceShipped, waiting: waitingShipped },
 ): Passwords {
   const cost = { algorithm: 'argon2id', ...chosenCost } as const
   let running = 0

@@ -12,13 +12,14 @@ import { adminReportOperations } from '../../api/admin/reports/routes.ts'
 import { adminStockOperations } from '../../api/admin/stock/routes.ts'
 import type { Api } from '../../api/http.ts'
 import type { Log } from '../../kernel/log.ts'
+import type { Stalls } from '../../kernel/stall-monitor.ts'
 import { createActions } from './actions.ts'
 import type { Services, Surroundings } from './services.ts'
 
 /** The operators' API, on the same use cases as the operator's tool. */
 export function createAdmin(
   services: Services,
-  around: Required<Surroundings>,
+  around: Surroundings & { readonly stalls: Stalls },
   publicUrl: () => string,
   log: Log,
 ): Api<AdminCaller> {

@@ -305,10 +305,7 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
   const forgetUsage = createForgetting({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators({ db, ...around })
-  const passwords = createPasswordWork({
-    passwords: createPasswords(undefined, around.passwordCost),
-    clock: around.clock,
-  })
+  const passwords = createPasswordWork({ passwords: createPasswords(around.passwordCost), clock: around.clock })
   const buckets = shareBuckets(db, around.clock)
   const signInDeps = {
     db,
