@@ -3,9 +3,9 @@ import type { Engine } from './database.ts'
 /** True when the whole counts are wanted: `npm run test:long`. */
 export const isLong = process.env['TURNPIKE_TEST_LONG'] === '1'
 
-/** The full count in a long run; otherwise about a tenth of it, so that every change can afford it. */
+/** The full count in `npm run test:long`, a twentieth of it in `npm test`. */
 export function scaled(full: number): number {
-  return isLong ? full : Math.max(1, Math.round(full / 10))
+  return isLong ? full : Math.max(1, Math.round(full / 20))
 }
 
 /**
