@@ -33,6 +33,12 @@ const loopback: Place = { system: 0x7f000001, first: 0x7f420002, network: '127.6
 const places = { apart, loopback } as const
 
 const windowScale = 10
+/**
+ * The system's initial congestion window, 1.4 MB. With its default of 10 segments, and with the window it falls back to
+ * after a timeout on a busy machine, it would stop sending to a client that acknowledges nothing before the test's
+ * amount has come.
+ */
+const initialSegments = 1000
 const packetBytes = 2048
 const mostPacketsAtOnce = 4096
 
@@ -198,6 +204,10 @@ export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apar
   const device = network.openTun('usertcp')
   if (at === 'apart') network.ip('address', 'add', place.network, 'dev', 'usertcp')
   network.ip('link', 'set', 'usertcp', 'up', 'mtu', '1500', 'txqueuelen', '10000')
+  if (at === 'apart') {
+    const route = ['route', 'change', '10.66.0.0/24', 'dev', 'usertcp', 'src', '10.66.0.1']
+    network.ip(...route, 'initcwnd', String(initialSegments))
+  }
   if (at === 'loopback') {
     // Linux takes loopback addresses from no other device unless it is told to.
     writeFileSync('/proc/sys/net/ipv4/conf/usertcp/route_localnet', '1')
