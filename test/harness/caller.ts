@@ -9,15 +9,15 @@ type CallOptions = {
   readonly headers?: Record<string, string>
 }
 
-/** Calls the API over HTTP as a customer does. Every answer is checked against the served description first. */
+/** Calls the API over HTTP as a customer does. Every answer is checked against the description first. */
 export type Caller = {
   call(method: 'GET' | 'POST', path: string, options?: CallOptions): Promise<Answer>
   get(path: string, options?: CallOptions): Promise<Answer>
   post(path: string, body: unknown, options?: CallOptions): Promise<Answer>
 }
 
-export async function createCaller(url: string, token: string): Promise<Caller> {
-  const checker = await createAnswerChecker(url)
+export async function createCaller(url: string, token: string, hasOwnOperations = false): Promise<Caller> {
+  const checker = await createAnswerChecker(url, '/api/v1', hasOwnOperations)
 
   async function call(method: 'GET' | 'POST', path: string, options: CallOptions = {}): Promise<Answer> {
     const headers: Record<string, string> = { ...options.headers }

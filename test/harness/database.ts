@@ -1,7 +1,7 @@
 import { afterAll } from 'bun:test'
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
@@ -53,6 +53,9 @@ export type Prepared = Readonly<Record<Engine, Readonly<Record<Beginning, string
 
 /** Where the test command has databases to copy: making one takes a second or more each time. */
 const prepared = JSON.parse(process.env['TURNPIKE_TEST_PREPARED'] || 'null') as Prepared | null
+
+/** What the test command prepared for all test files; undefined in a test file that runs alone. */
+export const preparedFolder = prepared === null ? undefined : dirname(prepared.sqlite.migrated)
 
 /** A place that begins so, where that saves time; whoever opens it makes what is missing in any case. */
 export async function makePreparedPlace(engine: Engine, beginning: Beginning): Promise<Place> {
@@ -126,21 +129,4 @@ export async function openTestDatabase(
       rmSync(place.folder, { recursive: true, force: true })
     },
   }
-}
-
-/**
- * Deletes the rows that a test has made, on PostgreSQL and past all guards: what the migrations made stays. It takes a
- * quarter of the time of another database.
- */
-export async function emptyPostgres(db: Database): Promise<void> {
-  await db.transact(async (tx) => {
-    await tx.run('SET LOCAL session_replication_role = replica')
-    const tables = await tx.all<{ name: string }>(
-      `SELECT quote_ident(tablename) AS name FROM pg_tables
-       WHERE schemaname = current_schema() AND tablename NOT IN ('migrations', 'row_history')`,
-    )
-    for (const { name } of tables) await tx.run(`DELETE FROM ${name}`)
-    await tx.run(`DELETE FROM row_history WHERE of_table <> 'migrations'`)
-    await tx.run(`UPDATE row_history SET checkpoint = NULL`)
-  })
 }

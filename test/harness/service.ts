@@ -34,9 +34,10 @@ export async function startService(
   around?: Surroundings,
   carried = true,
 ): Promise<Service> {
-  // Where time goes by itself, what was made before would be of another time.
-  const isSandbox = around === undefined && env['TURNPIKE_SANDBOX'] !== 'off'
-  const place = await makePreparedPlace(engine, !isSandbox ? 'migrated' : carried ? 'carried' : 'stocked')
+  const isSandbox = env['TURNPIKE_SANDBOX'] !== 'off'
+  // Where time goes by itself, a carrier seen at the time of the preparation would count as away.
+  const beginning = carried && around === undefined ? 'carried' : 'stocked'
+  const place = await makePreparedPlace(engine, isSandbox ? beginning : 'migrated')
   const clock = new HandClock()
   const log: string[] = []
   const config = readConfig({

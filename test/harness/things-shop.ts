@@ -120,7 +120,7 @@ export async function openThingsShop(
     clock,
     customer,
     token: text,
-    ...(await createCaller(url, text)),
+    ...(await createCaller(url, text, true)),
     refuseNew: (yes) => {
       stopping = yes
     },

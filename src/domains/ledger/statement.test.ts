@@ -1,6 +1,6 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { play, squeezed } from '../../../test/harness/bank-statement.ts'
-import { emptyPostgres, engines, openTestDatabase } from '../../../test/harness/database.ts'
+import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 
 /** Each is a guarantee and the statement that shows it. What stands behind an arrow is what must happen. */
 const statements: readonly [guarantee: string, script: string][] = [
@@ -265,26 +265,13 @@ const statements: readonly [guarantee: string, script: string][] = [
   ],
 ]
 
-/** A statement that drops triggers needs a database of its own; the others follow one another in one. */
-const dropsTriggers = (script: string): boolean => script.includes('unguard')
-
 describe.each([...engines])('the ledger’s statements on %s', (engine) => {
-  let opened: Awaited<ReturnType<typeof openTestDatabase>> | undefined
-  afterAll(() => opened?.close())
-
   test.each([...statements])('%s', async (_guarantee, script) => {
-    opened ??= await openTestDatabase(engine)
-    const { db } = opened
-    let isReusable = false
+    const opened = await openTestDatabase(engine)
     try {
-      expect(await play(db, script)).toBe(squeezed(script))
-      isReusable = engine === 'postgres' && !dropsTriggers(script)
+      expect(await play(opened.db, script)).toBe(squeezed(script))
     } finally {
-      if (isReusable) await emptyPostgres(db)
-      else {
-        await opened.close()
-        opened = undefined
-      }
+      await opened.close()
     }
   })
 })
