@@ -10,6 +10,14 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+/** A process that listens at the path and answers nothing. */
+async function startListener(path: string) {
+  const script = `Bun.listen({ unix: ${JSON.stringify(path)}, socket: { data() {} } }); console.log('open')`
+  const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
+  await child.stdout.getReader().read()
+  return child
+}
+
 test('a socket whose process accepts connections but never answers a request counts as listening', async () => {
   const path = join(folder, 'busy.sock')
   const busy = Bun.listen({ unix: path, socket: { data() {} } })
@@ -17,17 +25,22 @@ test('a socket whose process accepts connections but never answers a request cou
   busy.stop(true)
 })
 
+test('a socket whose process is stopped, and whose queue of connections is full, counts as listening', async () => {
+  const path = join(folder, 'full.sock')
+  const stopped = await startListener(path)
+  stopped.kill('SIGSTOP')
+  const connect = () => Bun.connect({ unix: path, socket: { data() {} } })
+  const outcomes = await Promise.allSettled(Array.from({ length: 2000 }, connect))
+  expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true)
+  expect(await isListening(path)).toBe(true)
+  stopped.kill('SIGKILL')
+  await stopped.exited
+  expect(await isListening(path)).toBe(false)
+})
+
 test('a socket file that a killed process left behind, another file and a missing file do not count as listening', async () => {
   const left = join(folder, 'left.sock')
-  const killed = Bun.spawn(
-    [
-      process.execPath,
-      '-e',
-      `Bun.listen({ unix: ${JSON.stringify(left)}, socket: { data() {} } }); console.log('open')`,
-    ],
-    { stdout: 'pipe' },
-  )
-  await killed.stdout.getReader().read()
+  const killed = await startListener(left)
   killed.kill('SIGKILL')
   await killed.exited
   writeFileSync(join(folder, 'file'), '')

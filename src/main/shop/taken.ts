@@ -1,9 +1,10 @@
+import { isBound } from '../../plane/agent/running.ts'
 import { type Config, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 
 /**
  * Whether a process listens at a socket. A connection that is accepted is enough: a shop that is too busy to answer a
- * request still owns the socket. A socket that a killed shop left behind refuses the connection.
+ * request, or to accept more connections, still owns the socket. A killed shop leaves only the file behind.
  */
 export const isListening = (path: string): Promise<boolean> =>
   Bun.connect({ unix: path, socket: { data() {} } }).then(
@@ -11,7 +12,7 @@ export const isListening = (path: string): Promise<boolean> =>
       connection.end()
       return true
     },
-    () => false,
+    () => isBound(path),
   )
 
 export const taken = (config: Config): BadSetting =>

@@ -34,20 +34,22 @@ export async function isRunning(folder: string, boot: string): Promise<boolean> 
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
-    // Whom more speak to than it has come round to is said to refuse, as one that was killed does.
-    if (code !== 'ECONNREFUSED' || isBound(boot)) return true
-    // What was killed leaves its socket behind.
+    if (code !== 'ECONNREFUSED' || isBound(`-${boot}.sock`)) return true
+    // A killed process leaves its socket file behind.
     rmSync(path, { force: true })
     return false
   }
 }
 
-/** Whether a process on this machine has the socket of a boot; the system knows it by the name that it opened with. */
-function isBound(boot: string): boolean {
+/**
+ * Whether a process has a Unix socket open that it bound under a path with this end. Bun reports ECONNREFUSED both for
+ * a full queue of connections and for a socket file whose process was killed; this tells one from the other.
+ */
+export function isBound(pathEnd: string): boolean {
   try {
-    return readFileSync('/proc/net/unix', 'utf8').includes(`-${boot}.sock\n`)
+    return readFileSync('/proc/net/unix', 'utf8').includes(`${pathEnd}\n`)
   } catch {
-    // Only Linux tells, and only there does a gateway ask who else runs.
+    // Systems other than Linux have no such list; gateways that hand over, and `up`, are for Linux.
     return false
   }
 }
