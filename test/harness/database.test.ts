@@ -4,7 +4,9 @@ import { addCustomer, allFindingsOf, wire } from './wired.ts'
 
 test('a closed PostgreSQL test database is opened again without the rows of the test before', async () => {
   const first = await openTestDatabase('postgres')
-  await addCustomer(wire(first.db), 100n)
+  const services = wire(first.db)
+  await addCustomer(services, 100n)
+  await services.ledgerAudit.makeCheckpoint()
   await first.close()
   const second = await openTestDatabase('postgres')
   expect(second.place.address).toBe(first.place.address)

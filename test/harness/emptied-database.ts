@@ -34,6 +34,8 @@ async function deleteRows(db: Database): Promise<void> {
     await tx.run('SET LOCAL session_replication_role = replica')
     for (const { name } of tables) await tx.run(`DELETE FROM ${name}`)
     await tx.run(`DELETE FROM row_history WHERE of_table <> 'migrations'`)
+    // The checkpoints that covered the remaining versions are deleted.
+    await tx.run('UPDATE row_history SET checkpoint = NULL')
   })
 }
 
