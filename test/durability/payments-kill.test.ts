@@ -16,14 +16,17 @@ setDefaultTimeout(isLong ? 3_600_000 : 300_000)
 
 const program = fileURLToPath(import.meta.resolve('./payments-worker.ts'))
 const providers = ['yookassa', 'crypto_pay', 'platega'] as const
-/** A worker is killed once it has printed so many lines of each kind. */
+/**
+ * A worker is killed once it has printed so many lines of each kind. A refused payment counts as begun: customers with
+ * too many open payments are refused, and no more of theirs may ever begin.
+ */
 type Moment = Readonly<Record<'ready' | 'begun' | 'notified' | 'bought', number>>
 /** One with the first payments under way; one with payments begun, credited and spent. */
 const moments: readonly Moment[] = [
   { ready: 1, begun: 0, notified: 0, bought: 0 },
   { ready: 1, begun: 6, notified: 2, bought: 1 },
 ]
-/** In a long run a worker is killed after up to so many payments: the shop soon refuses more of two customers. */
+/** In a long run a worker is killed after up to so many payments. */
 const mostBegun = 25
 /** 200 in all in a long run. */
 const kills = isLong ? 34 : moments.length
@@ -61,8 +64,13 @@ const isTakenBack = (bill: Bill): boolean =>
 /** Lets a worker run while payers pay, kills it at the moment; returns the payments that it acknowledged. */
 async function runAndKill(args: readonly string[], side: OtherSide, moment: Moment): Promise<string[]> {
   const child = Bun.spawn([process.execPath, program, ...args], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+  const countOf = (lines: readonly string[], word: string): number =>
+    lines.filter((line) => line.startsWith(word)).length
   const isDue = (lines: readonly string[]) =>
-    Object.entries(moment).every(([word, least]) => lines.filter((line) => line.startsWith(word)).length >= least)
+    countOf(lines, 'ready') >= moment.ready &&
+    countOf(lines, 'begun') + countOf(lines, 'refused') >= moment.begun &&
+    countOf(lines, 'notified') >= moment.notified &&
+    countOf(lines, 'bought') >= moment.bought
   const lines = await killWhen(child, isDue, async (isKilled) => {
     const told: string[] = []
     actOutside(side, (id) => told.push(`${JSON.stringify(side.tell(id))}\n`))

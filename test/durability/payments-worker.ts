@@ -2,8 +2,8 @@
  * Does all that a shop does about payments, without pause, until it is killed: begins them, some with a purchase, takes
  * notifications, asks for payments, buys what was paid for, and gives money back. Run as a process of its own:
  * `payments-worker.ts ADDRESS PROVIDER METHOD AHEAD CUSTOMER…`, its clock being so many milliseconds ahead;
- * notifications come as lines of JSON. Prints `ready`, and then a line for each payment that was `begun`, each
- * notification that was taken (`notified`) and each look that `bought` something.
+ * notifications come as lines of JSON. Prints `ready`, and then a line for each payment that was `begun` or `refused`,
+ * each notification that was taken (`notified`) and each look that `bought` something.
  */
 import { writeSync } from 'node:fs'
 import { openDatabase } from '../../src/db/open.ts'
@@ -35,7 +35,13 @@ async function beginForEver(customer: CustomerId): Promise<never> {
     const key = `${process.pid}-${count}`
     const begun = services.payments.begin({ customer, token: null }, key, wish, 'http://shop.test')
     // Past this line its customer knows of it: the text is in the pipe, whatever happens to this process.
-    await begun.then(({ payment }) => writeSync(1, `begun ${payment.id}\n`), passOverRefusal)
+    await begun.then(
+      ({ payment }) => writeSync(1, `begun ${payment.id}\n`),
+      (error: unknown) => {
+        passOverRefusal(error)
+        writeSync(1, 'refused\n')
+      },
+    )
     await Bun.sleep(5)
   }
 }

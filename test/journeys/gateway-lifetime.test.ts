@@ -73,7 +73,7 @@ describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => 
     const proxy = await buy('http')
     await endIn(road, proxy, -1000)
     expect(await untilTrue(async () => (await tryIt('http', proxy)).code === 'expired')).toBeTrue()
-    await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })
+    expect((await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })).status).toBe(200)
     expect(await tryIt('http', proxy)).toMatchObject({ status: 200 })
   })
 

@@ -13,7 +13,8 @@ import { findingsOf } from '../harness/wired.ts'
 /** How many pieces a slow download gets while the shop is away, ten a second: a minute in a long run. */
 const pieces = isLong ? 600 : 20
 const pieceBytes = 5000
-const leaseBytes = 500_000
+/** More than the pieces of one download. */
+const leaseBytes = isLong ? 5_000_000 : 500_000
 
 describe.each([...enginesOf('sqlite')])('a gateway whose shop on %s is gone', (engine) => {
   test(`carries on within its leases for ${pieces} pieces of each slow download, and nothing is lost or doubled`, async () => {
