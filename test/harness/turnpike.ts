@@ -124,10 +124,10 @@ export function startTurnpike(
 }
 
 /** Waits for something to become so; it is asked again every few milliseconds. */
-export async function untilTrue(ask: () => boolean | Promise<boolean>): Promise<boolean> {
-  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += 25) {
+export async function untilTrue(ask: () => boolean | Promise<boolean>, everyMs = 25): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += everyMs) {
     if (await ask()) return true
-    await Bun.sleep(25)
+    await Bun.sleep(everyMs)
   }
   return false
 }
