@@ -10,8 +10,11 @@ import {
   formatAddress,
   formatPrefix,
   hostAndPort,
+  isWithinSorted,
+  type Prefix,
   readAddress,
   readPrefix,
+  withoutNested,
 } from './address.ts'
 
 const v4 = fc.uint8Array({ minLength: 4, maxLength: 4 }).map((bytes): Address => ({ version: 4, bytes }))
@@ -257,5 +260,26 @@ describe('prefixes', () => {
   test('an IPv4 address is the same bytes however it is spelled in IPv6', () => {
     expect(bytesOf('::ffff:203.0.113.7')).toEqual([203, 0, 113, 7])
     expect(bytesOf('::ffff:cb00:7107')).toEqual([203, 0, 113, 7])
+  })
+
+  test('the binary search over sorted blocks finds what comparing with every block finds', () => {
+    const someBlock = fc
+      .tuple(fc.constantFrom(4 as const, 6 as const), fc.nat(255), fc.nat(32))
+      .map(([version, high, length]): Prefix => {
+        const bits = version === 4 ? 32n : 128n
+        const drop = bits - BigInt(length)
+        const value = (((BigInt(high) << (bits - 8n)) + BigInt(high)) >> drop) << drop
+        return { base: addressFromNumber(version, value), length }
+      })
+    fc.assert(
+      fc.property(fc.array(someBlock, { maxLength: 30 }), someBlock, (blocks, { base }) => {
+        const sorted = withoutNested(blocks)
+        expect(isWithinSorted(sorted, base)).toBe(blocks.some((each) => contains(each, base)))
+        for (const [at, each] of sorted.entries()) {
+          expect(sorted.some((other, index) => index !== at && contains(other, each.base))).toBe(false)
+        }
+      }),
+      { numRuns: 1000 },
+    )
   })
 })

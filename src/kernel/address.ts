@@ -75,6 +75,38 @@ export function contains(prefix: Prefix, address: Address): boolean {
   return bits === 0 || ((prefix.base.bytes[whole] ?? 0) ^ (address.bytes[whole] ?? 0)) >> (8 - bits) === 0
 }
 
+function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  if (a.length !== b.length) return a.length - b.length
+  for (let index = 0; index < a.length; index += 1) {
+    const difference = (a[index] ?? 0) - (b[index] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** The same addresses in sorted blocks, none of which lies within another. */
+export function withoutNested(prefixes: readonly Prefix[]): Prefix[] {
+  const kept: Prefix[] = []
+  for (const each of prefixes.toSorted((a, b) => compareBytes(a.base.bytes, b.base.bytes) || a.length - b.length)) {
+    const last = kept.at(-1)
+    if (!last || !contains(last, each.base)) kept.push(each)
+  }
+  return kept
+}
+
+/** Whether an address lies in one of these blocks, which withoutNested has sorted: a binary search. */
+export function isWithinSorted(prefixes: readonly Prefix[], address: Address): boolean {
+  let [low, high] = [0, prefixes.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const base = prefixes[middle]?.base.bytes
+    if (base && compareBytes(base, address.bytes) <= 0) low = middle + 1
+    else high = middle
+  }
+  const candidate = prefixes[low - 1]
+  return candidate !== undefined && contains(candidate, address)
+}
+
 /** The address as a number, so that ranges can be compared and counted. */
 export function addressToNumber(address: Address): bigint {
   let value = 0n

@@ -82,7 +82,7 @@ async function download(client: UserConnection, bytes: number, ackPolicy: AckPol
 }
 
 function openStand(idleMs: number): void {
-  const policy = { ownAddresses: [] }
+  const policy = { ownAddresses: [], allowLocalDelivery: true }
   stand = openEngine({ hostname: machine.address, mode: 'production', policy, limits: { idleMs } })
 }
 

@@ -36,7 +36,13 @@ function open(options: StandOptions = {}): void {
   const place = { hostname: machine.address, leaveFrom: machine.address }
   // No client is closed for being silent.
   const limits = { handshakeMs: hourMs, betweenRequestsMs: hourMs, ...options.limits }
-  stand = openEngine({ ...place, mode: 'production', policy: { ownAddresses: [] }, ...options, limits })
+  stand = openEngine({
+    ...place,
+    mode: 'production',
+    policy: { ownAddresses: [], allowLocalDelivery: true },
+    ...options,
+    limits,
+  })
 }
 
 const connectTo = (to: string, login: string): string =>

@@ -12,20 +12,19 @@ import type { Meter } from '../../plane/agent/meter.ts'
 import { openSavedState, readSavedState } from '../../plane/agent/saved-state.ts'
 import { createSnapshot, type Snapshot } from '../../plane/agent/snapshot.ts'
 import { realTiming, type Timing } from '../../plane/agent/surroundings.ts'
+import type { PagePlace } from '../../plane/agent/sync.ts'
 import { createTrials } from '../../plane/agent/trials.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
-import { noLimit, type Speeds } from '../../plane/gateway/count/speed-limit.ts'
 import { openOffer } from '../../plane/gateway/handover/offer.ts'
 import type { Predecessor } from '../../plane/gateway/handover/take-over.ts'
 import { type Front, openFront } from '../../plane/tls/front.ts'
-import type { StatePage } from '../../wire/node/state.ts'
 import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { tellSystemd } from '../process.ts'
 import type { Config } from '../settings/config.ts'
-import { engineLimitsOf, gatewaySettings, policyOf } from '../settings/gateway.ts'
+import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
 import { openTls, type Tls } from '../tls.ts'
 import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
@@ -35,6 +34,7 @@ import { chooseEngine } from './engine.ts'
 import { describeGateway, isHeard, meetPredecessor, notHeard, untilEmpty } from './handover.ts'
 import { createPressureLog } from './pressure.ts'
 import { reloadCommand } from './reload.ts'
+import { createRules, type Rules } from './rules.ts'
 
 /** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
 const drainMs = 4000
@@ -229,38 +229,8 @@ const ownSix: Address = { version: 6, bytes: Uint8Array.from({ length: 16 }, (_,
 
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
 
-/** Bytes in a megabit. */
-const megabit = 125_000
-const speedOf = (megabits: number | null | undefined): number =>
-  megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
-
-/** What customers may reach, as the shop's mode and the machine's own addresses have it, and how fast. */
-function createRules(config: Config) {
-  let mode: StatePage['mode'] = 'production'
-  let policy = policyOf(config, mode)
-  let speeds: Speeds = noLimit
-  let heardAt = 0
-  return {
-    /** Whether anything was ever heard, and when that was by the shop's clock, if it was in an earlier run. */
-    isKnown: () => heardAt > 0,
-    heardAt: () => heardAt,
-    mode: () => mode,
-    policy: () => policy,
-    speeds: () => speeds,
-    lookAround: () => {
-      policy = policyOf(config, mode)
-    },
-    hear(page: StatePage): void {
-      heardAt = page.now
-      const proxy = speedOf(page.speed_mbit?.proxies)
-      const subuser = speedOf(page.speed_mbit?.subusers)
-      if (proxy !== speeds.proxy || subuser !== speeds.subuser) speeds = { proxy, subuser }
-      if (page.mode === mode) return
-      mode = page.mode
-      policy = policyOf(config, mode)
-    },
-  }
-}
+/** A page of the run before is a change: what it does not name may be on another one. */
+const savedPlace: PagePlace = { isWhole: false, isFirst: false, isLast: true }
 
 /** The engine, and what it hears the shop and tells it with. They call one another, never before all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
@@ -298,21 +268,22 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const { sync, meter } = agent.attach(
     engine.carrier,
     (page, place) => {
-      rules.hear(page)
       engine.shutOut(false)
       saved.note(page, place)
       trials.hear(page, place)
       if (place.isFirst) snapshot.beginWhole()
-      engine.changed(snapshot.apply(page), notePort(log))
-      if (place.isWhole && place.isLast) engine.changed(snapshot.endWhole(), notePort(log))
+      const changes = [snapshot.apply(page)]
+      if (place.isWhole && place.isLast) changes.push(snapshot.endWhole())
+      rules.hear(page, place, snapshot)
+      for (const change of changes) engine.changed(change, notePort(log))
       words.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
     },
     says,
   )
   // What the run before has heard holds until the shop is heard again. It tells nothing of the time.
   for (const page of readSavedState(agent.folder, log)) {
-    rules.hear(page)
     snapshot.apply(page)
+    rules.hear(page, savedPlace, snapshot)
   }
   return { engine, meter, sync, rules, saved, trials, words }
 }
@@ -332,7 +303,7 @@ const askShop =
     return answer.outcome === 'unasked' && !isOvertaken ? 'unasked' : 'asked'
   }
 
-function openTrials(agent: Agent, rules: ReturnType<typeof createRules>, log: Log, timing: Timing) {
+function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {
   const tryAddress = createTryAddress(process.platform)
   return createTrials({
     ...surroundingsOf(log),

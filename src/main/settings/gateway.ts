@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os'
-import { type Prefix, readPrefix } from '../../kernel/address.ts'
+import { type Prefix, readPrefix, withoutNested } from '../../kernel/address.ts'
 import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { refusalDelayMs } from '../../plane/gateway/decide/admission.ts'
 import { roomWithin } from '../../plane/gateway/decide/capacity.ts'
@@ -178,16 +178,23 @@ export const engineLimitsOf = (
   },
 })
 
-/** What customers may reach through this machine. Only a sandbox's shop lets them reach the machine itself. */
-export const policyOf = (config: GatewayConfig, mode: 'sandbox' | 'production'): Policy => ({
+/**
+ * What customers may reach through this machine: nothing of what the shop has listed as its own. Only a sandbox's shop
+ * lets them reach the machine itself.
+ */
+export const policyOf = (
+  config: GatewayConfig,
+  mode: 'sandbox' | 'production',
+  listed: readonly Prefix[] = [],
+): Policy => ({
   allowLoopback: mode === 'sandbox',
-  ownAddresses: ownAddresses(),
+  ownAddresses: withoutNested([...interfaceAddresses(), ...listed]),
   denyPrefixes: config.gatewayDenyPrefixes,
   denyNames: new Set(config.gatewayDenyNames),
   ports: { allow: config.gatewayPorts, deny: shippedPorts.deny },
 })
 
-function ownAddresses(): Prefix[] {
+function interfaceAddresses(): Prefix[] {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   return all.flatMap(({ address }) => readPrefix(address.split('%', 1)[0] ?? '') ?? [])
 }

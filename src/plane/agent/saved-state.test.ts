@@ -112,6 +112,19 @@ describe('the state on the disk of a node', () => {
     expect(statSync(path()).mode & 0o777).toBe(0o600)
   })
 
+  test('written anew, it still has the ranges and gateways that were heard of once', () => {
+    const saved = openSavedState({ folder, timing: realTiming, log: quiet, mostAdded: 1000 })
+    const range = { id: 7, prefix: '45.12.7.0/24', homes: [], gone: false }
+    const gateway = { id: 'nod_1', name: 'one', host: '45.12.0.1', port: 10_800, key: 'k', state: 'open' as const }
+    saved.note({ ...page(1, 1), ranges: [range], gateways: [gateway] }, whole)
+    for (let now = 2; now < 50; now += 1) saved.note(page(now, 1), change)
+    saved.close()
+    const pages = readSavedState(folder, quiet)
+    expect(pages.length).toBeLessThan(20)
+    expect(pages.flatMap((each) => each.ranges)).toEqual([range])
+    expect(pages.flatMap((each) => each.gateways)).toEqual([gateway])
+  })
+
   test('without one there is nothing to serve from', () => {
     expect(readSavedState(folder, quiet)).toEqual([])
   })

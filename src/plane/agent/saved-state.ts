@@ -127,6 +127,14 @@ function foldPages(pages: readonly StatePage[]): StatePage[] {
   if (!last) return []
   const newest = <Of extends { id: number | string }>(things: readonly Of[], isGone: (each: Of) => boolean): Of[] =>
     [...new Map(things.map((each) => [each.id, each])).values()].filter((each) => !isGone(each))
+  const ranges = newest(
+    pages.flatMap((page) => page.ranges),
+    (each) => each.gone,
+  )
+  const gateways = newest(
+    pages.flatMap((page) => page.gateways),
+    (each) => each.state === 'gone',
+  )
   const proxies = newest(
     pages.flatMap((page) => page.proxies),
     (each) => each.state === 'gone',
@@ -143,10 +151,19 @@ function foldPages(pages: readonly StatePage[]): StatePage[] {
     pages.flatMap((page) => page.peers),
     () => false,
   )
-  const most = Math.max(1, ...[proxies, subusers, exits, peers].map((each) => each.length))
+  const all = [ranges, gateways, proxies, subusers, exits, peers]
+  const most = Math.max(1, ...all.map((each) => each.length))
   return Array.from({ length: Math.ceil(most / thingsEach) }, (_, index) => {
     const part = <Of>(things: readonly Of[]): Of[] => things.slice(index * thingsEach, (index + 1) * thingsEach)
-    return { ...last, proxies: part(proxies), subusers: part(subusers), exits: part(exits), peers: part(peers) }
+    return {
+      ...last,
+      ranges: part(ranges),
+      gateways: part(gateways),
+      proxies: part(proxies),
+      subusers: part(subusers),
+      exits: part(exits),
+      peers: part(peers),
+    }
   })
 }
 

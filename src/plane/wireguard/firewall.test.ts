@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { addressFromNumber, contains, readPrefix } from '../../kernel/address.ts'
+import { addressFromNumber, contains, readPrefix, withoutNested } from '../../kernel/address.ts'
 import { classify, specialPrefixes } from '../../kernel/reserved.ts'
 import { readTunnelAddress } from './desired.ts'
-import { toRuleset, withoutNested } from './firewall.ts'
+import { toRuleset } from './firewall.ts'
 
 const networks = ['10.66.0.1/16', 'fd74:7572:6e70::1/64'].flatMap((text) => readTunnelAddress(text) ?? [])
 

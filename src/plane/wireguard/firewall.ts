@@ -1,4 +1,4 @@
-import { contains, formatPrefix, type Prefix } from '../../kernel/address.ts'
+import { formatPrefix, type Prefix, withoutNested } from '../../kernel/address.ts'
 import { mailPorts } from '../../kernel/mail-ports.ts'
 import { specialPrefixes } from '../../kernel/reserved.ts'
 import type { Changes } from './changes.ts'
@@ -85,19 +85,8 @@ export async function raiseFirewall(plan: FirewallPlan, changes: Changes, run: R
 
 const prefixesOf = (networks: readonly TunnelAddress[]): Prefix[] => networks.map((each) => each.network)
 
+/** A set of intervals takes no block within another. */
 function toSet(name: string, type: string, prefixes: readonly Prefix[]): string {
   const elements = prefixes.length === 0 ? '' : ` elements = { ${prefixes.map(formatPrefix).join(', ')} }`
   return `  set ${name} { type ${type}; flags interval;${elements} }`
 }
-
-/** A set of intervals takes no block within another. */
-export const withoutNested = (prefixes: readonly Prefix[]): Prefix[] =>
-  prefixes.filter(
-    (inner, index) =>
-      !prefixes.some(
-        (outer, at) =>
-          at !== index &&
-          contains(outer, inner.base) &&
-          (outer.length < inner.length || (outer.length === inner.length && at < index)),
-      ),
-  )

@@ -3,9 +3,11 @@ import { readAddress } from '../../../kernel/address.ts'
 import { nothingShown, type Transmission } from '../count/shown.ts'
 import type { Watch } from '../count/tally.ts'
 import type { Target } from '../protocol/authority.ts'
+import type { IsDeliveredHere } from '../reach/dial.ts'
 import { createKernel } from './linux/kernel.ts'
 import { openLibc as openCalls } from './linux/libc.ts'
 import { EADDRNOTAVAIL } from './linux/numbers.ts'
+import { openRouteLookup } from './linux/routes.ts'
 import { type Processor, readTcpInfo, tcpInfoBytes } from './linux/structures.ts'
 
 /** What the system can tell of sockets, and be told about them, beyond what Bun's have. */
@@ -16,6 +18,8 @@ export type Sockets = {
    * being made cannot be given up.
    */
   readonly connect?: (there: Target, from: string | undefined) => number
+  /** Asks the system's routing tables. Absent where only Bun can connect. */
+  readonly openRoutes?: () => IsDeliveredHere
   /** Undefined where the system cannot tell: then what was written counts as delivered. */
   watch(descriptor: number): Watch | undefined
   /** Of all that was written, what the peer's machine has acknowledged; undefined where the system cannot tell. */
@@ -70,6 +74,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
 
   return {
     connect: createConnect(),
+    openRoutes: () => openRouteLookup(openCalls()).isDeliveredHere,
     acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
     narrow: (descriptor) => set(descriptor, solSocket, soReceiveBuffer, narrowBytes),
     // Linux before 5.17 does not know it, and the buffer stays small.

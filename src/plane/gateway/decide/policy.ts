@@ -1,4 +1,4 @@
-import { type Address, contains, type Prefix, unmap } from '../../../kernel/address.ts'
+import { type Address, contains, isWithinSorted, type Prefix, unmap } from '../../../kernel/address.ts'
 import { mailPorts } from '../../../kernel/mail-ports.ts'
 import { classify } from '../../../kernel/reserved.ts'
 
@@ -13,7 +13,12 @@ export type Ports = {
 export type Policy = {
   /** For the sandbox alone, which serves nobody but this machine. */
   readonly allowLoopback: boolean
-  /** The addresses of our own machines, public ones too: nobody reaches the operator's side from within. */
+  /** For tests whose origin is on the gateway's machine: what the system delivers to the machine itself is reached. */
+  readonly allowLocalDelivery?: boolean
+  /**
+   * Addresses of this machine's interfaces, and the ranges and exits that the shop lists, as withoutNested sorts them.
+   * What else the system delivers to this machine, the system is asked.
+   */
   readonly ownAddresses: readonly Prefix[]
   readonly denyPrefixes: readonly Prefix[]
   /** Names in lower case without a trailing dot; each stands for its subdomains too. */
@@ -32,7 +37,7 @@ export function mayReach(address: Address, port: number, policy: Policy): Denial
   if (place === 'loopback' && policy.allowLoopback)
     return isWithin(policy.denyPrefixes, plain) ? 'destination_denied' : undefined
   if (place !== 'public') return 'destination_not_public'
-  if (isWithin(policy.ownAddresses, plain)) return 'destination_is_ours'
+  if (isWithinSorted(policy.ownAddresses, plain)) return 'destination_is_ours'
   return isWithin(policy.denyPrefixes, plain) ? 'destination_denied' : undefined
 }
 

@@ -16,11 +16,16 @@ import type { createUpstreams } from './upstreams.ts'
  * with it.
  */
 export type Dialler<Origin> = {
+  /** Absent where the system cannot be asked. */
+  readonly isDeliveredHere?: IsDeliveredHere | undefined
   /** One connection to a literal address, from an address of this machine if one is named. */
   connect(there: Target, from: string | undefined, mostMs: number): Promise<Connected<Origin>>
   /** Holds a proxy's handshake. Tells what the destination has said already; an origin that failed is closed. */
   converse(origin: Origin, talk: UpstreamTalk, mostMs: number): Promise<Conversed>
 }
+
+/** Whether the system delivers a TCP connection to an address and port, from another, to this machine itself. */
+export type IsDeliveredHere = (there: Address, port: number, from: Address | undefined) => boolean
 
 export type Connected<Origin> = { readonly origin: Origin } | { readonly refusal: RefusalCode }
 export type Conversed = { readonly early: Uint8Array } | ExitRefusal
@@ -56,7 +61,7 @@ export function createDial<Origin>(deps: {
   upstreams: Pick<ReturnType<typeof createUpstreams<Origin>>, 'isLocal' | 'goVia'>
   health: Pick<ExitHealth, 'worked' | 'failed' | 'doubted'>
 }): Dial<Origin> {
-  const findDestinations = createDestinations(deps)
+  const findDestinations = createDestinations({ ...deps, isDeliveredHere: deps.dialler.isDeliveredHere })
   const { dialler, health, upstreams } = deps
 
   /** Leaves from an address of this machine. */

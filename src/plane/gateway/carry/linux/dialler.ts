@@ -2,7 +2,7 @@ import type { Address } from '../../../../kernel/address.ts'
 import { recallAddress } from '../../../../kernel/known-addresses.ts'
 import { nowhere, type Place, Roster } from '../../../../kernel/roster.ts'
 import type { RefusalCode } from '../../decide/refusals.ts'
-import type { Connected, Dialler } from '../../reach/dial.ts'
+import type { Connected, Dialler, IsDeliveredHere } from '../../reach/dial.ts'
 import { createConverse } from '../converse.ts'
 import { patient, Side, type SideAround } from '../side.ts'
 import { Channel } from './channel.ts'
@@ -20,7 +20,7 @@ type Tell = (connected: Connected<Side>) => void
 type Attempts = { readonly open: Roster<'placeAmongOpen', Attempt>; made: Side[] }
 
 /** Dials with the system's calls. */
-export function createDialler(reactor: Reactor, around: SideAround): Dialler<Side> {
+export function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: IsDeliveredHere): Dialler<Side> {
   const { timers } = reactor
   /** Nearly all are made at once, so nobody has a timer of his own. */
   const attempts: Attempts = { open: new Roster('placeAmongOpen'), made: [] }
@@ -44,6 +44,7 @@ export function createDialler(reactor: Reactor, around: SideAround): Dialler<Sid
   }
 
   return {
+    isDeliveredHere,
     converse: createConverse(timers.after),
 
     connect(there, from, mostMs): Promise<Connected<Side>> {

@@ -1,5 +1,6 @@
 import { createKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
+import { openRouteLookup } from './routes.ts'
 import type { Processor } from './structures.ts'
 
 const processors: readonly string[] = ['x64', 'arm64'] satisfies Processor[]
@@ -16,7 +17,9 @@ export function findLack(platform: string, processor: string): string | undefine
 }
 
 function tryCalls(processor: Processor): string | undefined {
-  const kernel = createKernel(openLibc(), processor)
+  const libc = openLibc()
+  const kernel = createKernel(libc, processor)
+  kernel.close(openRouteLookup(libc).descriptor)
   const [poll, bell] = [kernel.openPoll(), kernel.openBell()]
   const pipe = kernel.openPipe(0)
   const opened = typeof pipe === 'number' ? [poll, bell] : [poll, bell, pipe.readEnd, pipe.writeEnd]

@@ -17,6 +17,7 @@ import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messag
 import { createMovement } from './movement.ts'
 import { PipePool } from './pipes.ts'
 import { Reactor } from './reactor.ts'
+import { openRouteLookup } from './routes.ts'
 import { viewMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
 import { TlsChannel } from './tls-channel.ts'
@@ -70,8 +71,11 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const memory = viewMemory(terms.memory)
   const onFault = (fault: unknown): void => post({ type: 'fault', fault: toPlain(fault) })
   const processor = process.arch as Processor
-  const kernel = createKernel(makeDirect(openLibc(), processor), processor)
+  const libc = makeDirect(openLibc(), processor)
+  const kernel = createKernel(libc, processor)
   const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
+  const routes = openRouteLookup(libc)
+  descriptors.own(routes.descriptor)
   const reactor = new Reactor(kernel, descriptors, onFault)
   const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict, terms.limits.connections)
   const held = createHeldGauge()
@@ -96,7 +100,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     noteNow: () => reports.hurry(),
   }
   const core = createCore({
-    ...createMovement(reactor, pipes, around, clock),
+    ...createMovement(reactor, pipes, around, clock, routes.isDeliveredHere),
     snapshot,
     agent,
     ask: (question, source) => asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),

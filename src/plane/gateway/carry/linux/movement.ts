@@ -1,5 +1,6 @@
 import type { Transmission } from '../../count/shown.ts'
 import type { Watch } from '../../count/tally.ts'
+import type { IsDeliveredHere } from '../../reach/dial.ts'
 import type { Movement } from '../core.ts'
 import { patient, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
@@ -13,7 +14,13 @@ import { Tunnel, type TunnelDeps } from './tunnel.ts'
 const mostAhead = 256 * 1024
 
 /** How bytes move here: dialled and watched with the system's calls, carried by the kernel where it pays. */
-export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAround, clock: () => number): Movement {
+export function createMovement(
+  reactor: Reactor,
+  pipes: PipePool,
+  around: SideAround,
+  clock: () => number,
+  isDeliveredHere: IsDeliveredHere,
+): Movement {
   const { after } = reactor.timers
   const tunnelDeps: TunnelDeps = {
     calls: reactor.kernel,
@@ -25,7 +32,7 @@ export function createMovement(reactor: Reactor, pipes: PipePool, around: SideAr
   return {
     after,
     sockets: createSockets(reactor),
-    dialler: createDialler(reactor, around),
+    dialler: createDialler(reactor, around, isDeliveredHere),
     tunnel(client, passage, fromClient, fromOrigin) {
       const [near, far] = [client.transport, passage.origin.transport]
       if (!(near instanceof Channel) || !(far instanceof Channel)) throw new Error('a side of another engine')

@@ -3,7 +3,9 @@
 export const AF_UNIX = 1
 export const AF_INET = 2
 export const AF_INET6 = 10
+export const AF_NETLINK = 16
 export const SOCK_STREAM = 1
+export const SOCK_RAW = 3
 /** SOCK_NONBLOCK and SOCK_CLOEXEC; the same bits mean the same to accept4, pipe2 and eventfd. */
 export const NONBLOCK_CLOEXEC = 0x80800
 export const CLOEXEC = 0x80000
@@ -21,6 +23,19 @@ export const TCP_QUICKACK = 12
 export const TCP_NOTSENT_LOWAT = 25
 export const IPPROTO_IPV6 = 41
 export const IPV6_V6ONLY = 26
+
+export const NETLINK_ROUTE = 0
+export const NLMSG_ERROR = 2
+export const NLM_F_REQUEST = 1
+export const RTM_NEWROUTE = 24
+export const RTM_GETROUTE = 26
+export const RTA_DST = 1
+export const RTA_SRC = 2
+export const RTA_IP_PROTO = 27
+export const RTA_DPORT = 29
+export const RTN_LOCAL = 2
+export const RTN_BROADCAST = 3
+export const RTN_ANYCAST = 4
 
 export const SHUT_WR = 1
 export const SHUT_RDWR = 2
@@ -51,10 +66,14 @@ export const EINVAL = 22
 export const EAFNOSUPPORT = 97
 export const EADDRINUSE = 98
 export const EADDRNOTAVAIL = 99
+export const ENETUNREACH = 101
+export const EHOSTUNREACH = 113
 export const ETIMEDOUT = 110
 export const ECONNREFUSED = 111
 export const EINPROGRESS = 115
 export const ENOMEM = 12
+export const EACCES = 13
+export const ENODEV = 19
 export const ENFILE = 23
 export const EMFILE = 24
 export const ENOBUFS = 105

@@ -16,6 +16,7 @@ export function createDialler(around: SideAround, sockets: Sockets): Dialler<Sid
   const { connect: begin } = sockets
   const connect = begin ? connectBy(begin) : connectWithBun()
   return {
+    isDeliveredHere: sockets.openRoutes?.(),
     connect: (there, from, mostMs) => connect(new Side(patient, around), there, from, mostMs),
     converse: createConverse(around.after),
   }

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { readPrefix } from '../../src/kernel/address.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { policyOf } from '../../src/main/settings/gateway.ts'
+import { run } from '../harness/apt.ts'
+import { loginLine, openEngine, proxyOf, type Stand } from '../harness/engine.ts'
+import { findGround } from '../harness/ground.ts'
+import { type Inside, startInside } from '../harness/inside.ts'
+import { batch } from '../harness/netns.ts'
+import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
+import { RawClient } from '../harness/raw-client.ts'
+
+const { test, isPossible } = await findGround('tests of a machine with blocks of addresses on it')
+
+const elsewhere = `tpt${process.pid}-elsewhere`
+const originPort = 8080
+
+/** Blocks that are on the machine by a route alone: no interface has an address of them. */
+const ownBlocks = ['45.12.7.0/24', '2a0c:bbbb::/64'] as const
+const customers = { viktor: '45.12.7.9', vera: '2a0c:bbbb::9' } as const
+
+const names: Readonly<Record<string, readonly string[]>> = {
+  'own.example': ['45.12.7.10', '2a0c:bbbb::10'],
+  'mixed.example': ['45.12.7.10', '45.12.0.2'],
+}
+
+async function lookup(name: string, version: 4 | 6) {
+  const known = names[name] ?? []
+  return known.filter((text) => text.includes(':') === (version === 6)).map((address) => ({ address, ttl: 60 }))
+}
+
+let network: OwnNetwork
+let origin: Inside
+let stand: Stand
+let sandbox: Stand
+/** What only the machine itself is meant to reach. */
+let internal: Bun.Server<undefined>
+
+/** A machine between its own loopback and an origin elsewhere; a policy rule leads to local routes of another table. */
+async function lay(): Promise<void> {
+  network = enterOwnNetwork()
+  await batch([`netns add ${elsewhere}`, `link add w0 type veth peer name w0 netns ${elsewhere}`])
+  for (const line of [
+    'link set dev w0 up',
+    'address add 45.12.0.1/24 dev w0',
+    'address add 2a0c:aaaa::1/64 dev w0 nodad',
+    ...ownBlocks.map((block) => `route add local ${block} dev lo`),
+    'route add local 45.12.8.0/24 dev lo table 77',
+    `rule add from ${customers.viktor} lookup 77`,
+    '-6 route add local 2a0c:cccc::/64 dev lo table 77',
+    `-6 rule add from ${customers.vera} lookup 77`,
+  ]) {
+    network.ip(...line.split(' '))
+  }
+  // A socket is bound to an IPv6 address that is there by a route alone only where the system allows it.
+  Bun.spawnSync(['sysctl', '-qw', 'net.ipv6.ip_nonlocal_bind=1'])
+  await batch(
+    [
+      'link set dev lo up',
+      'link set dev w0 up',
+      'address add 45.12.0.2/24 dev w0',
+      'address add 2a0c:aaaa::2/64 dev w0 nodad',
+      'route add 45.12.7.0/24 via 45.12.0.1',
+      'route add 2a0c:bbbb::/64 via 2a0c:aaaa::1',
+    ],
+    elsewhere,
+  )
+}
+
+/** Asks for a page through a proxy: the status, and the name of the refusal or the page. */
+async function ask(port: number, who: string, authority: string): Promise<string> {
+  const client = await RawClient.open(port)
+  client.send(
+    `GET http://${authority}/who HTTP/1.1\r\nHost: ${authority}\r\n${loginLine(who)}Connection: close\r\n\r\n`,
+  )
+  await client.hearEnd()
+  const error = /X-Turnpike-Error: (\S+)/i.exec(client.text)?.[1]
+  return `${client.text.slice(9, 12)} ${error ?? client.text.split('\r\n\r\n')[1]}`
+}
+
+describe('a gateway whose sold blocks are on its machine by local routes', () => {
+  beforeAll(async () => {
+    if (!isPossible) return
+    await lay()
+    origin = startInside(elsewhere)
+    await origin.ask('serve', { ports: [originPort] })
+    internal = Bun.serve({ hostname: '::', port: 0, fetch: () => new Response('internal') })
+    stand = openEngine({ mode: 'production', lookup })
+    const proxies = Object.entries(customers).map(([name, leave_from], at) => proxyOf(20 + at, name, { leave_from }))
+    stand.change({ proxies })
+    sandbox = openEngine({ lookup })
+  })
+
+  afterAll(async () => {
+    if (!isPossible) return
+    await stand.stop()
+    await sandbox.stop()
+    await internal.stop(true)
+    await origin.end()
+    network.leave()
+    await run(['ip', 'netns', 'delete', elsewhere])
+  })
+
+  test.each([
+    ['another address of its block', 'viktor', '45.12.7.10'],
+    ['its own address', 'viktor', '45.12.7.9'],
+    ['another address of its IPv6 block', 'vera', '[2a0c:bbbb::10]'],
+    ['an address of an interface', 'viktor', '45.12.0.1'],
+    ['an IPv6 address of an interface', 'vera', '[2a0c:aaaa::1]'],
+    ['a name that stands for its block', 'viktor', 'own.example'],
+    ['a name that stands for its IPv6 block', 'vera', 'own.example'],
+    ['an address that a policy rule finds in another routing table', 'viktor', '45.12.8.1'],
+    ['an IPv6 address that a policy rule finds in another routing table', 'vera', '[2a0c:cccc::1]'],
+  ])('a customer is refused %s', async (_, who, host) => {
+    expect(await ask(stand.port, who, `${host}:${internal.port}`)).toStartWith('403 destination_is_ours')
+  })
+
+  test('a customer is refused a local route that was added a moment ago', async () => {
+    network.ip('route', 'add', 'local', '45.12.9.1/32', 'dev', 'lo')
+    expect(await ask(stand.port, 'viktor', `45.12.9.1:${internal.port}`)).toStartWith('403 destination_is_ours')
+  })
+
+  test('a customer leaves from an address of a local route and is seen with it', async () => {
+    expect(await ask(stand.port, 'viktor', `45.12.0.2:${originPort}`)).toBe('200 45.12.7.9')
+    expect(await ask(stand.port, 'vera', `[2a0c:aaaa::2]:${originPort}`)).toBe('200 2a0c:bbbb::9')
+  })
+
+  test('a name with an own address and a foreign one leads to the foreign one', async () => {
+    expect(await ask(stand.port, 'viktor', `mixed.example:${originPort}`)).toBe('200 45.12.7.9')
+  })
+
+  test('a customer is refused an address elsewhere that the shop lists', async () => {
+    const listed = ['45.12.0.2', '2a0c:aaaa::/64'].flatMap((text) => readPrefix(text) ?? [])
+    const policy = policyOf(readConfig({}), 'production', listed)
+    const careful = openEngine({ mode: 'production', lookup, policy, leaveFrom: customers.viktor })
+    careful.change({ proxies: [proxyOf(21, 'vera', { leave_from: customers.vera })] })
+    try {
+      expect(await ask(careful.port, 'anna', `45.12.0.2:${originPort}`)).toStartWith('403 destination_is_ours')
+      expect(await ask(careful.port, 'anna', `mixed.example:${originPort}`)).toStartWith('403 destination_is_ours')
+      expect(await ask(careful.port, 'vera', `[2a0c:aaaa::2]:${originPort}`)).toStartWith('403 destination_is_ours')
+    } finally {
+      await careful.stop()
+    }
+  })
+
+  test('a sandbox reaches loopback and no address of a local route', async () => {
+    expect(await ask(sandbox.port, 'anna', `127.0.0.1:${internal.port}`)).toBe('200 internal')
+    expect(await ask(sandbox.port, 'anna', `45.12.7.10:${internal.port}`)).toStartWith('403 destination_is_ours')
+  })
+})
