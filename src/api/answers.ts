@@ -96,6 +96,25 @@ export const sessionNeeded = (): Refusal =>
     charged: false,
   })
 
+/**
+ * Refuses a request whose connection has closed: the client left, or sent its next request before this answer, on which
+ * Bun closes the connection. The client does not see the refusal; the log does.
+ */
+export function assertConnected(request: Request): void {
+  if (!request.signal.aborted) return
+  throw new Refusal('conflict', 'conflict', 'The connection closed before the answer. Nothing was changed.', {
+    charged: false,
+  })
+}
+
+/** Refuses a request that came in one segment with the next: Bun closes the connection one event-loop turn later. */
+export async function assertNotPipelined(request: Request): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  setImmediate(resolve)
+  await promise
+  assertConnected(request)
+}
+
 export const stopping = (): Refusal =>
   new Refusal('unavailable', 'unavailable', 'The shop is shutting down. Nothing was changed; try again in a moment.', {
     charged: false,

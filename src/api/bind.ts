@@ -11,6 +11,8 @@ export type Call<Op extends Operation, By = Caller> = {
   readonly query: z.output<Op['query']>
   readonly body: z.output<Op['body']>
   readonly warnings: readonly Warning[]
+  /** Throws when the client's connection has closed, so that a transaction which would go unanswered is undone. */
+  readonly assertConnected: () => void
 }
 
 /** An operation with what it does, down to the body of its answer. */
@@ -99,7 +101,11 @@ export function bindPurchase<Op extends Operation, Bought>(
   return {
     operation,
     run: (call) => {
-      const toBody = (bought: Bought): string => toSuccess(operation, toShape(bought), call.warnings)
+      const toBody = (bought: Bought): string => {
+        // The last step before the commit.
+        call.assertConnected()
+        return toSuccess(operation, toShape(bought), call.warnings)
+      }
       return run({ by: call.caller, key: call.key, toBody }, call)
     },
   }

@@ -11,6 +11,8 @@ import type { Clock } from '../kernel/time.ts'
 import { createTurns, type Turns } from '../kernel/turns.ts'
 import {
   apiHeaders,
+  assertConnected,
+  assertNotPipelined,
   bearerOf,
   internalError,
   named,
@@ -313,6 +315,7 @@ async function answer<By>(
   try {
     // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
     const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
+    if (operation.method === 'POST') await assertNotPipelined(request)
     const called = await work({ operation, run }, { caller, key, request, params, sent })
     visit.isSale = isSale(operation) && !called.replayed
     const issued = called.issued ?? secretIn(called.cookie ?? '')
@@ -348,6 +351,7 @@ function work<By>(
     query: readFields(operation.query, query, 'query'),
     body: readFields(operation.body, fields),
     warnings,
+    assertConnected: () => assertConnected(request),
   })
 }
 
