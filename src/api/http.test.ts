@@ -3,6 +3,7 @@ import { engines } from '../../test/harness/database.ts'
 import { sendRaw } from '../../test/harness/raw.ts'
 import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.ts'
 import { addCustomer } from '../../test/harness/wired.ts'
+import { type Address, readAddress } from '../kernel/address.ts'
 import { kopecks } from '../kernel/money.ts'
 import type { RefusalKind } from '../kernel/refusal.ts'
 import { bind } from './bind.ts'
@@ -102,6 +103,33 @@ describe.each([...engines])('HTTP on %s', (engine) => {
       expect(Number(get.length)).toBeGreaterThan(0)
       expect([path, head]).toEqual([path, { ...get, body: '' }])
     }
+  })
+
+  test('an address counts as authenticated after a request with a right token, and not after others', async () => {
+    const admitted: (Address | undefined)[] = []
+    const http = createHttp({
+      customers: shop.services.customers,
+      bound: [bind(getBalance, async () => getBalance.example)],
+      version: '0.0.0',
+      publicUrl: () => shop.url,
+      readsPerMinute: 0,
+      chargesPerMinute: 0,
+      clock: shop.clock.read,
+      requestId: () => 'x',
+      findHindrance: async () => undefined,
+      isStopping: () => false,
+      onAdmitted: (from) => void admitted.push(from),
+      note: () => {},
+    })
+    const from = readAddress('192.0.2.1')
+    const ask = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
+      (await http(new Request(`${shop.url}${path}`, { headers }), from)).status
+    expect(await ask('/healthz')).toBe(200)
+    expect(await ask('/api/v1/balance')).toBe(401)
+    expect(await ask('/api/v1/balance', { Authorization: 'Bearer nothing' })).toBe(401)
+    expect(admitted).toEqual([])
+    expect(await ask('/api/v1/balance', { Authorization: `Bearer ${shop.token}` })).toBe(200)
+    expect(admitted).toEqual([from])
   })
 
   test('a fault of ours promises nothing about when it will be over', async () => {

@@ -152,6 +152,8 @@ export type HttpDeps = {
   /** What all shops on one database count requests in; each its own unless said. */
   readonly buckets?: ShareBuckets
   readonly isStopping: () => boolean
+  /** A request from this address was authenticated. */
+  readonly onAdmitted?: (from: Address) => void
   readonly note: (note: RequestNote) => void
 }
 
@@ -165,6 +167,7 @@ type Visit = {
   customer?: CustomerId | undefined
   standing?: RateStanding | undefined
   isSale: boolean
+  isAdmitted: boolean
 }
 
 /** The customers' API as one function from request to answer. `from` is where the request came from. */
@@ -234,7 +237,7 @@ export function createHttp(deps: HttpDeps) {
     const startedAt = performance.now()
     const request = named(sent)
     const url = URL.parse(request.url)
-    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', isSale: false }
+    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', isSale: false, isAdmitted: false }
     let response: Response
     let fault: unknown
     let code: string | undefined
@@ -254,6 +257,7 @@ export function createHttp(deps: HttpDeps) {
     if (request.method === 'HEAD') response = await withoutBody(response)
     response.headers.set('X-Request-Id', visit.id)
     if (visit.standing) setStanding(response.headers, visit.standing)
+    if (visit.isAdmitted && from) deps.onAdmitted?.(from)
     deps.note({
       id: visit.id,
       method: request.method,
@@ -305,6 +309,7 @@ async function answer<By>(
       : limits.strangers.letIn(shown, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
   visit.customer = admitted.customer
+  visit.isAdmitted = operation.access !== 'public'
   visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
   if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
   const key = operation.charges ? keyOf(request) : undefined

@@ -31,6 +31,8 @@ export type NodeHttpDeps = ReportDeps & {
   readonly state: Pick<NodeState, 'read'>
   readonly requestId: () => string
   readonly isStopping: () => boolean
+  /** A request from this address was authenticated. */
+  readonly onAdmitted?: (from: Address) => void
   readonly note: (note: RequestNote) => void
 }
 
@@ -69,6 +71,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   async function authenticate(visit: Visit): Promise<Node> {
     const check = () => deps.fleet.authenticate(bearerOf(visit.request))
     visit.node = await strangers.letIn(findToken(visit.request), visit, check, (node) => node.id)
+    if (visit.from) deps.onAdmitted?.(visit.from)
     return visit.node
   }
 

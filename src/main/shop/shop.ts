@@ -43,6 +43,7 @@ import { openSandbox } from '../../jobs/sandbox/open.ts'
 import { signInChores } from '../../jobs/signin.ts'
 import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
+import type { Address } from '../../kernel/address.ts'
 import type { Log } from '../../kernel/log.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { StallMonitor, type Stalls } from '../../kernel/stall-monitor.ts'
@@ -243,6 +244,7 @@ function openApi(
   const common = {
     requestId: () => around.random(12).toHex(),
     isStopping: () => isStopping,
+    onAdmitted: (from: Address): void => entrance?.welcome(from),
     note(note: RequestNote): void {
       tally.request(note)
       written(note)

@@ -47,6 +47,6 @@ export function openEntrance(deps: {
     })
   }
 
-  const front = openFront({ ...deps, onTls: join, onFault })
+  const front = openFront({ ...deps, isMakingRoom: true, onTls: join, onFault })
   return Object.assign(front, { sourceOf: (port: number) => sources.get(port) })
 }

@@ -1,9 +1,10 @@
 import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
-import { readAddress } from '../../kernel/address.ts'
+import type { Address } from '../../kernel/address.ts'
 import { createBuckets } from '../../kernel/buckets.ts'
 import { type InLine, Line } from '../../kernel/line.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Certificate } from './certificate.ts'
+import { type Prefixes, prefixesOf, Seat, Seats } from './seats.ts'
 import { TlsSocket } from './tls-socket.ts'
 
 /** How long a handshake may take, however often a byte of it comes. */
@@ -11,13 +12,16 @@ const handshakeMs = 10_000
 const lookEveryMs = 250
 /** When there is no room, who has been at it for longer than this makes room for others. */
 const graceMs = 2000
-/** How many may be at their handshake: of one network, and in all. */
+/** How many may be at their handshake: of one address or IPv6 /64, and in all. An IPv6 /48 has twice as many. */
 const mostOfNetwork = 128
 const mostShaking = 2048
 const leastShaking = 32
 /** A handshake costs a quarter of a millisecond: so many a second are begun, of one network and in all. */
 const ofNetwork = { perSecond: 400, burst: 800 }
+const ofIpv6Site = { perSecond: 800, burst: 1600 }
 const ofAll = { perSecond: 1500, burst: 3000 }
+/** Up to this pace an address may use all of the common pace; beyond it, only what is above half of its burst. */
+const fairShare = { perSecond: 20, burst: 100 }
 /**
  * TLS 1.2 with forward secrecy and AES-GCM alone; what TLS 1.3 has besides. What a record adds is the same for all of
  * these, which counting builds on.
@@ -35,14 +39,38 @@ class Shaking implements InLine<Shaking> {
   behind: Shaking | undefined
   tls: TlsSocket | undefined
   isGone = false
+  readonly seat: Seat
 
   constructor(
     /** What can be told to end: first the socket as it was accepted, then its secured twin. */
     public socket: Socket<unknown>,
     readonly source: string,
-    readonly network: string,
+    readonly prefixes: Prefixes,
     readonly cameAt: number,
-  ) {}
+    onSpared: (one: Shaking) => void,
+  ) {
+    this.seat = new Seat(prefixes, () => onSpared(this))
+  }
+}
+
+/** How many each prefix has: an address or IPv6 /64, and an IPv6 /48. */
+class Counts {
+  private readonly counts = new Map<string, number>()
+
+  of = (prefix: string): number => this.counts.get(prefix) ?? 0
+
+  add({ household, network }: Prefixes, change: 1 | -1): void {
+    for (const prefix of new Set([household, network])) {
+      const count = this.of(prefix) + change
+      if (count > 0) this.counts.set(prefix, count)
+      else this.counts.delete(prefix)
+    }
+  }
+
+  /** Whether an address or /64 has as many as it may have, or a /48 twice as many. */
+  isFull({ household, network }: Prefixes, max: number): boolean {
+    return this.of(household) >= max || (network !== household && this.of(network) >= 2 * max)
+  }
 }
 
 export type Front = {
@@ -53,6 +81,10 @@ export type Front = {
   /** How often a handshake failed or took too long, and newcomers for whom there was no room, since the beginning. */
   readonly failed: number
   readonly turnedAway: number
+  /** Connections that were closed to make room for others. */
+  readonly spared: number
+  /** A request from this address was authenticated: places are kept for it for an hour. */
+  welcome(address: Address): void
   /** Takes nobody new. */
   close(): void
   /** Ends whoever is left. */
@@ -70,6 +102,8 @@ export function openFront(deps: {
   readonly certificate: () => Certificate | undefined
   /** How many may be open at once. */
   readonly most: number
+  /** Closes connections for newcomers when all places are taken. A gateway's engine does so itself. */
+  readonly isMakingRoom?: boolean
   /** Steady time, for handshakes and their pace. */
   readonly now?: Clock
   /** Somebody who has made the handshake. Whoever takes it sets the owner. */
@@ -78,29 +112,57 @@ export function openFront(deps: {
 }): Front {
   const now = deps.now ?? (() => performance.now())
   const shaking = new Line<Shaking>()
-  const perNetwork = new Map<string, number>()
-  const paces = [createBuckets(ofNetwork, now), createBuckets(ofAll, now)]
+  const shakingOf = new Counts()
+  const paceOfHousehold = createBuckets(ofNetwork, now)
+  const paceOfSite = createBuckets(ofIpv6Site, now)
+  const paceOfFair = createBuckets(fairShare, now)
+  const paceOfAll = createBuckets(ofAll, now)
   const all = new Set<Shaking>()
-  const openOf = new Map<string, number>()
+  const openOf = new Counts()
+  const seats = new Seats(deps.most, now)
   /** No network has all the room there is. */
   const roomOfNetwork = Math.max(leastShaking, Math.floor(deps.most / 4))
   const roomToShake = Math.min(mostShaking, Math.max(leastShaking, Math.floor(deps.most / 4)))
   let failed = 0
   let turnedAway = 0
+  let spared = 0
 
-  function mayCome(network: string): boolean {
-    if (all.size >= deps.most || (openOf.get(network) ?? 0) >= roomOfNetwork) return false
-    if ((perNetwork.get(network) ?? 0) >= mostOfNetwork) return false
-    if (paces[0]?.take(network) !== true || paces[1]?.take('') !== true) return false
-    return shaking.size < roomToShake || spareOldest()
+  function mayCome(prefixes: Prefixes): boolean {
+    if (openOf.isFull(prefixes, roomOfNetwork) || shakingOf.isFull(prefixes, mostOfNetwork)) return false
+    if (all.size >= deps.most && !deps.isMakingRoom) return false
+    if (!mayBegin(prefixes)) return false
+    if (shaking.size >= roomToShake && !spareHandshake(prefixes)) return false
+    if (all.size >= deps.most) seats.makeRoom()
+    return true
   }
 
-  /** Whoever means it is done within a round trip or two. False when all have come just now. */
-  function spareOldest(): boolean {
+  /** Paces handshakes. A few busy addresses cannot use up the common pace: below half it is for the others. */
+  function mayBegin(prefixes: Prefixes): boolean {
+    const { household, network } = prefixes
+    if (!paceOfHousehold.take(household)) return false
+    if (network !== household && !paceOfSite.take(network)) return false
+    if (seats.isKnown(prefixes)) return true
+    const isFair = paceOfFair.take(network)
+    return (isFair || paceOfAll.level('') > ofAll.burst / 2) && paceOfAll.take('')
+  }
+
+  /**
+   * Ends the oldest handshake of the network that has most of them, if the newcomer's has fewer; otherwise the oldest
+   * of all, if it had time for several round trips. False when there is none to end.
+   */
+  function spareHandshake(newcomer: Prefixes): boolean {
+    let found: Shaking | undefined
+    let most = shakingOf.of(newcomer.network) + 1
+    for (let one = shaking.first; one; one = one.behind) {
+      if (shakingOf.of(one.prefixes.network) <= most) continue
+      found = one
+      most = shakingOf.of(one.prefixes.network)
+    }
     const { first } = shaking
-    if (!first || now() - first.cameAt < graceMs) return false
-    fail(first)
-    first.socket.terminate()
+    if (!found && first && now() - first.cameAt >= graceMs) found = first
+    if (!found) return false
+    fail(found)
+    found.socket.terminate()
     return true
   }
 
@@ -108,9 +170,7 @@ export function openFront(deps: {
     if (one.isGone) return
     one.isGone = true
     shaking.leave(one)
-    const left = (perNetwork.get(one.network) ?? 1) - 1
-    if (left > 0) perNetwork.set(one.network, left)
-    else perNetwork.delete(one.network)
+    shakingOf.add(one.prefixes, -1)
   }
 
   /** It ends before its handshake is made, if it is not made yet. */
@@ -140,8 +200,14 @@ export function openFront(deps: {
       one.tls = tls
       guard(one, () => deps.onTls(tls))
     },
-    data: (_, bytes) => guard(one, () => one.tls?.owner?.onSocketData(bytes)),
-    drain: () => guard(one, () => one.tls?.owner?.onSocketDrain()),
+    data(_, bytes) {
+      if (all.has(one)) seats.touch(one.seat)
+      guard(one, () => one.tls?.owner?.onSocketData(bytes))
+    },
+    drain() {
+      if (all.has(one)) seats.touch(one.seat)
+      guard(one, () => one.tls?.owner?.onSocketDrain())
+    },
     end(socket) {
       if (!one.tls) socket.terminate()
       else guard(one, () => one.tls?.owner?.onSocketEnd())
@@ -153,9 +219,8 @@ export function openFront(deps: {
 
   function gone(one: Shaking): void {
     if (!all.delete(one)) return
-    const open = (openOf.get(one.network) ?? 1) - 1
-    if (open > 0) openOf.set(one.network, open)
-    else openOf.delete(one.network)
+    openOf.add(one.prefixes, -1)
+    seats.remove(one.seat)
     fail(one)
     const { tls } = one
     if (!tls) return
@@ -163,21 +228,29 @@ export function openFront(deps: {
     guard(one, () => tls.owner?.onSocketClose())
   }
 
+  /** Closes a connection in favour of another. Its place is free at once, whenever the system tells of the close. */
+  function spare(one: Shaking): void {
+    spared += 1
+    one.socket.terminate()
+    gone(one)
+  }
+
   function begin(raw: Socket<Shaking>): void {
     const source = raw.remoteAddress
-    const network = networkOf(source)
+    const prefixes = prefixesOf(source)
     const certificate = deps.certificate()
-    if (!certificate || !mayCome(network)) {
+    if (!certificate || !mayCome(prefixes)) {
       turnedAway += 1
       raw.terminate()
       return
     }
-    const one = new Shaking(raw, source, network, now())
+    const one = new Shaking(raw, source, prefixes, now(), spare)
     raw.data = one
     all.add(one)
-    openOf.set(one.network, (openOf.get(one.network) ?? 0) + 1)
+    openOf.add(prefixes, 1)
+    seats.add(one.seat)
     shaking.join(one)
-    perNetwork.set(network, (perNetwork.get(network) ?? 0) + 1)
+    shakingOf.add(prefixes, 1)
     const { cert, key } = certificate
     // As a server, which Bun's types do not know.
     const options: object = { isServer: true, tls: { cert, key, ciphers, minVersion }, socket: handlersOf(one) }
@@ -225,6 +298,10 @@ export function openFront(deps: {
     get turnedAway() {
       return turnedAway
     },
+    get spared() {
+      return spared
+    },
+    welcome: (address) => seats.welcome(address),
     close: () => listener.stop(false),
     end() {
       clearInterval(timer)
@@ -235,9 +312,3 @@ export function openFront(deps: {
 
 /** TLS 1.2 by its number on the wire. */
 const minVersion = 0x0303
-
-/** Whoever has one IPv6 address has all of its /64 (RFC 4291, 2.5.4). */
-function networkOf(source: string): string {
-  const address = source.includes(':') ? readAddress(source) : undefined
-  return address?.version === 6 ? Buffer.from(address.bytes.subarray(0, 8)).toString('hex') : source
-}

@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { serve } from '../../src/api/serve.ts'
+import { readAddress } from '../../src/kernel/address.ts'
+import { readCertificate } from '../../src/plane/tls/certificate.ts'
+import { type Entrance, openEntrance } from '../../src/plane/tls/entrance.ts'
+import { selfSigned } from '../harness/self-signed.ts'
+import { until } from '../harness/until.ts'
+import { WireClient } from '../harness/wire-client.ts'
+
+const log = { error() {}, warn() {}, info() {}, debug() {} }
+const places = 160
+let entrance: Entrance
+let server: ReturnType<typeof serve>
+let clients: WireClient[]
+beforeEach(() => {
+  clients = []
+  const certificate = readCertificate(selfSigned.cert, selfSigned.key)
+  entrance = openEntrance({
+    hostname: '127.0.0.1',
+    port: 0,
+    certificate: () => certificate,
+    most: places,
+    now: () => 0,
+    inner: () => server.port,
+    log,
+  })
+  server = serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    behind: entrance.sourceOf,
+    trustedProxies: [],
+    toNodes: () => Promise.reject(new Error('no node calls here')),
+    onChange() {},
+    toCustomers: () => Promise.resolve(Response.json({ ok: true })),
+  })
+})
+afterEach(async () => {
+  for (const each of clients) each.close()
+  entrance.close()
+  await server.stop(0)
+  entrance.end()
+})
+
+async function connect(from: string, isTls: boolean): Promise<WireClient> {
+  const client = await WireClient.connect(entrance.port, '127.0.0.1', from, isTls)
+  clients.push(client)
+  return client
+}
+
+/** Whether a client gets an answer over TLS, on a connection that it then keeps open. */
+async function isServed(client: WireClient): Promise<boolean> {
+  await client.send(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n')).catch(() => {})
+  await client.until(() => client.isClosed || client.hasEnded || client.kept.includes('}'))
+  return client.kept.includes('}')
+}
+
+const isVisitorServed = (from: string): Promise<boolean> => connect(from, true).then(isServed, () => false)
+
+test('visitors are served while four addresses keep all TLS connections open and idle', async () => {
+  for (let count = 0; count < places; count += 1) {
+    expect(await isServed(await connect(`127.8.8.${1 + (count % 4)}`, true))).toBe(true)
+  }
+  await until(() => entrance.open === places)
+  for (let visitor = 1; visitor <= 40; visitor += 1) expect(await isVisitorServed(`127.9.9.${visitor}`)).toBe(true)
+  expect([entrance.open, entrance.spared]).toEqual([places, 40])
+  await until(() => clients.filter((each) => each.isClosed || each.hasEnded).length === 40)
+  // Only the crowd made room: no visitor was closed for another.
+  expect(clients.slice(places).some((each) => each.isClosed || each.hasEnded)).toBe(false)
+})
+
+test('an address that authenticated keeps its connections while a crowd comes and goes', async () => {
+  const customer = await connect('127.9.9.9', true)
+  expect(await isServed(customer)).toBe(true)
+  entrance.welcome(readAddress('127.9.9.9') ?? expect.unreachable())
+  for (let count = 0; count < places + 40; count += 1) await isVisitorServed(`127.8.${1 + (count % 100)}.1`)
+  await until(() => entrance.open === places)
+  expect(entrance.spared).toBe(41)
+  expect([customer.isClosed, customer.hasEnded]).toEqual([false, false])
+})
+
+test('visitors are served while six addresses connect without a handshake as fast as they may', async () => {
+  // The clock stands still, so nothing of the pace comes back.
+  for (let count = 0; count < 3600; count += 100) {
+    const crowd = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, at) => connect(`127.8.8.${1 + (at % 6)}`, false)),
+    )
+    expect(crowd).toHaveLength(100)
+  }
+  await until(() => entrance.turnedAway > 3000)
+  for (let visitor = 1; visitor <= 62; visitor += 1) expect(await isVisitorServed(`127.9.9.${visitor}`)).toBe(true)
+})
