@@ -126,6 +126,7 @@ class World {
     if (what < 38) return this.look(dice(20) * minuteMs)
     if (!this.side) return this.actByHand(what)
     if (what < 41) return this.giveBack()
+    if (what < 43) return this.cancelPaid()
     if (what < 58) {
       const bill = this.pick(bills.filter((each) => each.status === 'waiting'))
       if (bill) this.side.pay(bill.id)
@@ -154,6 +155,17 @@ class World {
     const amount = isPart ? kopecks(payment.amount / 3n + 1n) : 'all'
     const wish = { amount, intoDebt: true, note: 'back', key: `back ${payment.id} ${isPart}` } as const
     return this.survive(() => this.services.paymentOperator.refund(payment.id, wish))
+  }
+
+  /** The provider cancels a payment that was credited, and says so as often as it likes. */
+  async cancelPaid(): Promise<void> {
+    const paid = (await this.all()).filter((each) => each.credited > 0n && each.providerId !== null)
+    const bill = this.side?.bills.get(this.pick(paid)?.providerId ?? '')
+    if (!this.side || bill?.status !== 'paid') return
+    this.side.end(bill.id)
+    const post = this.side.tell(bill.id)
+    this.posts.push(post)
+    await this.deliver(post)
   }
 
   deliver({ headers, body }: Post): Promise<void> {
@@ -226,9 +238,11 @@ class World {
 /** What the books must say of a payment, by what really happened. */
 function expected(payment: Payment, side: OtherSide): { credited: bigint; debited: bigint } {
   const bills = [...side.bills.values()].filter((bill) => bill.mark === payment.id)
-  const paid = bills.find((bill) => bill.id === payment.providerId && bill.status === 'paid')
-  if (!paid) return { credited: 0n, debited: 0n }
-  const back = BigInt(paid.backHundredths)
+  const known = bills.find((bill) => bill.id === payment.providerId)
+  // Cancelled before the shop heard of the money, or after: either way nothing of it is left.
+  if (known?.status === 'over') return { credited: payment.credited, debited: payment.credited }
+  if (known?.status !== 'paid') return { credited: 0n, debited: 0n }
+  const back = BigInt(known.backHundredths)
   return { credited: payment.amount, debited: back < payment.amount ? back : payment.amount }
 }
 

@@ -55,6 +55,18 @@ describe('what follows from a provider’s word', () => {
     ['when it was over already', { ...pending, state: 'expired' }, { state: 'cancelled' }, {}],
     ['when another one of ours is over', pending, { state: 'cancelled', providerId: 'p-2' }, {}],
     ['when a paid one is called off', paid, { state: 'cancelled' }, { debitTo: 10_000n }],
+    [
+      'when a cancellation is repeated',
+      { ...paid, state: 'refunded', debited: paid.amount },
+      { state: 'cancelled' },
+      {},
+    ],
+    [
+      'when a cancellation follows a refund of a part',
+      { ...paid, debited: kopecks(1n) },
+      { state: 'expired' },
+      { debitTo: 10_000n },
+    ],
     ['when a part goes back', paid, { refunded: kopecks(1n) }, { debitTo: 1n }],
     ['when the same part is told again', { ...paid, debited: kopecks(1n) }, { refunded: kopecks(1n) }, {}],
     ['when less has gone back than was told', { ...paid, debited: kopecks(5n) }, { refunded: kopecks(1n) }, {}],

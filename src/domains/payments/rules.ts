@@ -181,7 +181,7 @@ export function decide(payment: Payment, said: Said, shop: { readonly isProducti
   if (said.state === 'pending') return nothing
   if (said.state !== 'paid') {
     if (!isOurs) return nothing
-    if (isCredited) return { ...nothing, debitTo: payment.amount }
+    if (isCredited) return { ...nothing, debitTo: furtherBack(payment, payment.amount) }
     return isOpen(payment.state) ? { ...nothing, close: said.state } : nothing
   }
   const mismatch = findMismatch(payment, said, shop)
@@ -190,10 +190,13 @@ export function decide(payment: Payment, said: Said, shop: { readonly isProducti
   return {
     notices: said.refunded > said.amount ? ['excess'] : [],
     credit: !isCredited,
-    debitTo: back > payment.debited ? back : null,
+    debitTo: furtherBack(payment, back),
     close: null,
   }
 }
+
+/** The total to debit up to; null if that much was debited before. */
+const furtherBack = (payment: Payment, back: Kopecks): Kopecks | null => (back > payment.debited ? back : null)
 
 function findMismatch(
   payment: Payment,
