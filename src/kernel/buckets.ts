@@ -12,8 +12,8 @@ export const secondsUntilOne = ({ perSecond }: BucketRate, level: number): numbe
   Math.max(1, Math.ceil((1 - level) / perSecond))
 
 export type Buckets = {
-  /** Takes one from this name's bucket. False when there is less than one in it. */
-  readonly take: (name: string) => boolean
+  /** Takes one from this name's bucket. False, and nothing taken, if fewer than `reserve` would be left. */
+  readonly take: (name: string, reserve?: number) => boolean
   /** Puts one back: what was taken for something that turned out to count for nothing. */
   readonly give: (name: string) => void
   /** How much is in this name's bucket now. */
@@ -69,7 +69,7 @@ export function createBuckets(rate: BucketRate, clock: Clock, most = mostShipped
   }
 
   return {
-    take(name) {
+    take(name, reserve = 0) {
       const nowMs = clock()
       let bucket = buckets.get(name)
       if (!bucket) {
@@ -79,7 +79,7 @@ export function createBuckets(rate: BucketRate, clock: Clock, most = mostShipped
       }
       bucket.level = levelAt(bucket, nowMs)
       bucket.filledAt = nowMs
-      if (bucket.level < 1) return false
+      if (bucket.level < 1 + reserve) return false
       bucket.level -= 1
       return true
     },

@@ -1,29 +1,34 @@
-import { ProviderRefused, ProviderUnavailable } from '../../domains/payments/ports.ts'
+import { type CallPurpose, ProviderRefused, ProviderUnavailable } from '../../domains/payments/ports.ts'
 import { createBuckets } from '../../kernel/buckets.ts'
+import type { Clock } from '../../kernel/time.ts'
 
 /** How long a provider may take to answer, and how much it may say. */
 const answerWithinMs = 10_000
 const mostAnswerBytes = 4 * 1024 * 1024
 /** What is asked of one provider at most: providers shut out who asks too much. */
 const rate = { perSecond: 20, burst: 200 }
+/** How many of these calls a purpose leaves to the purposes after it. */
+const reserves: Readonly<Record<CallPurpose, number>> = { poll: 100, open: 40, notify: 0 }
 
 type Asked = {
+  readonly purpose: CallPurpose
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly json?: unknown
 }
 
-export type Call = (url: string, asked?: Asked) => Promise<{ readonly status: number; readonly json: unknown }>
+export type Call = (url: string, asked: Asked) => Promise<{ readonly status: number; readonly json: unknown }>
 
 /**
  * Calls one provider over HTTPS. A 4xx is a no that stands (`ProviderRefused`), but for 404, which the caller judges.
  * No answer, a 5xx, a 429 or an answer that is not JSON leave open what has happened (`ProviderUnavailable`). What is
  * thrown names the provider and the status, and nothing that was sent or answered.
  */
-export function createCall(provider: string): Call {
-  const buckets = createBuckets(rate, Date.now)
-  return async (url, { method = 'GET', headers = {}, json } = {}) => {
-    if (!buckets.take(provider)) throw new ProviderUnavailable(`${provider} is asked too much at the moment`)
+export function createCall(provider: string, clock: Clock = Date.now): Call {
+  const buckets = createBuckets(rate, clock)
+  return async (url, { purpose, method = 'GET', headers = {}, json }) => {
+    if (!buckets.take(provider, reserves[purpose]))
+      throw new ProviderUnavailable(`${provider} is asked too much at the moment`)
     const { status, text } = await exchange(provider, url, {
       method,
       headers: {

@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import {
+  type CallPurpose,
   type Opened,
   type PaymentProvider,
   type ProviderKind,
@@ -67,16 +68,17 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
   const signingKey = createHash('sha256').update(secret).digest()
 
   /** A no is told in the answer as well as by its status. */
-  async function ask(method: string, json: Fields): Promise<unknown> {
+  async function ask(method: string, json: Fields, purpose: CallPurpose): Promise<unknown> {
     const headers = { 'Crypto-Pay-API-Token': secret }
-    const answer = fieldsOf((await call(`${base}/api/${method}`, { method: 'POST', headers, json })).json)
+    const answer = fieldsOf((await call(`${base}/api/${method}`, { purpose, method: 'POST', headers, json })).json)
     if (answer['ok'] !== true) throw new ProviderRefused(`${provider} refused ${method}`)
     return answer['result']
   }
 
-  async function* invoices(query: Fields, pages: number): AsyncGenerator<Fields> {
+  async function* invoices(query: Fields, pages: number, purpose: CallPurpose = 'poll'): AsyncGenerator<Fields> {
     for (let page = 0; page < pages; page += 1) {
-      const { items } = fieldsOf(await ask('getInvoices', { ...query, offset: page * pageSize, count: pageSize }))
+      const part = { ...query, offset: page * pageSize, count: pageSize }
+      const { items } = fieldsOf(await ask('getInvoices', part, purpose))
       const found = Array.isArray(items) ? items.map(fieldsOf) : []
       yield* found
       if (found.length < pageSize) return
@@ -87,19 +89,18 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     opensOnce: false,
 
     async open(wish: ToOpen): Promise<Opened> {
-      const made = fieldsOf(
-        await ask('createInvoice', {
-          currency_type: 'fiat',
-          fiat: 'RUB',
-          amount: toRoubleText(wish.amount),
-          ...(settings['assets'] && { accepted_assets: settings['assets'].replaceAll(';', ',') }),
-          description: wish.description,
-          payload: wish.payment,
-          expires_in: payableMs / 1000,
-          paid_btn_name: 'callback',
-          paid_btn_url: wish.returnUrl,
-        }),
-      )
+      const invoice = {
+        currency_type: 'fiat',
+        fiat: 'RUB',
+        amount: toRoubleText(wish.amount),
+        ...(settings['assets'] && { accepted_assets: settings['assets'].replaceAll(';', ',') }),
+        description: wish.description,
+        payload: wish.payment,
+        expires_in: payableMs / 1000,
+        paid_btn_name: 'callback',
+        paid_btn_url: wish.returnUrl,
+      }
+      const made = fieldsOf(await ask('createInvoice', invoice, 'open'))
       const payUrl = needed(provider, readPlace(made['bot_invoice_url']), 'a place to pay')
       return {
         providerId: String(needed(provider, idOf(made), 'an id')),
@@ -116,8 +117,8 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
       return undefined
     },
 
-    async find(providerId) {
-      for await (const each of invoices({ invoice_ids: providerId }, 1)) {
+    async find(providerId, purpose) {
+      for await (const each of invoices({ invoice_ids: providerId }, 1, purpose)) {
         if (String(idOf(each)) === providerId) return toSeen(each, isTest)
       }
       return undefined

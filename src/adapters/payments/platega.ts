@@ -1,4 +1,5 @@
 import {
+  type CallPurpose,
   type Opened,
   type PaymentProvider,
   type ProviderKind,
@@ -68,8 +69,9 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
   const merchant = settings['merchant_id'] ?? ''
   const call = createCall(provider)
   const headers = { 'X-MerchantId': merchant, 'X-Secret': secret }
-  const get = (path: string) => call(`${base}${path}`, { headers })
-  const post = (path: string, json: Fields) => call(`${base}${path}`, { method: 'POST', headers, json })
+  const get = (path: string, purpose: CallPurpose) => call(`${base}${path}`, { purpose, headers })
+  const post = (path: string, json: Fields) =>
+    call(`${base}${path}`, { purpose: 'open', method: 'POST', headers, json })
   const pathOf = (providerId: string) => `/transaction/${encodeURIComponent(providerId)}`
 
   return {
@@ -97,8 +99,8 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
 
     findOpened: async () => undefined,
 
-    async find(providerId) {
-      const { status, json } = await get(pathOf(providerId))
+    async find(providerId, purpose = 'poll') {
+      const { status, json } = await get(pathOf(providerId), purpose)
       return status === 404 ? undefined : toSeen(providerId, fieldsOf(json))
     },
 
@@ -116,7 +118,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     /** It cancels whole payments only, and may want a person of its own to agree; what came of it is asked for. */
     async refund({ providerId, isWhole }) {
       if (!isWhole) throw new ProviderRefused(`${provider} gives back whole payments only`)
-      const { supported } = fieldsOf((await get(`${pathOf(providerId)}/cancel-supported`)).json)
+      const { supported } = fieldsOf((await get(`${pathOf(providerId)}/cancel-supported`, 'open')).json)
       if (supported !== true) throw new ProviderRefused(`${provider} does not give this payment back`)
       const { accepted } = fieldsOf((await post(`${pathOf(providerId)}/cancel`, {})).json)
       if (accepted !== true) throw new ProviderRefused(`${provider} did not accept to give this payment back`)

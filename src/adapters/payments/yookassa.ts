@@ -1,4 +1,4 @@
-import type { Opened, PaymentProvider, ProviderKind, Seen, ToOpen } from '../../domains/payments/ports.ts'
+import type { CallPurpose, Opened, PaymentProvider, ProviderKind, Seen, ToOpen } from '../../domains/payments/ports.ts'
 import { contains, type Prefix, readPrefix } from '../../kernel/address.ts'
 import { type Kopecks, kopecks, toRoubleText, zero } from '../../kernel/money.ts'
 import { toIso } from '../../kernel/time.ts'
@@ -79,9 +79,11 @@ function connect(settings: Readonly<Record<string, string>>, secret: string, cal
     const prefix = readPrefix(part)
     return prefix ? [prefix] : []
   })
-  const get = (path: string) => call(`${base}${path}`, { headers: { Authorization: authorization } })
+  const get = (path: string, purpose: CallPurpose) =>
+    call(`${base}${path}`, { purpose, headers: { Authorization: authorization } })
   const post = (path: string, key: string, json: unknown) =>
     call(`${base}${path}`, {
+      purpose: 'open',
       method: 'POST',
       headers: { Authorization: authorization, 'Idempotence-Key': key },
       json,
@@ -91,7 +93,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string, cal
     let cursor: string | null = null
     for (let page = 0; page < mostPages; page += 1) {
       const search = new URLSearchParams({ ...query, limit: '100', ...(cursor !== null && { cursor }) })
-      const { items, next_cursor: next } = fieldsOf((await get(`/payments?${search.toString()}`)).json)
+      const { items, next_cursor: next } = fieldsOf((await get(`/payments?${search.toString()}`, 'poll')).json)
       yield* (Array.isArray(items) ? items : []).map(fieldsOf)
       cursor = textOf(next)
       if (cursor === null) return
@@ -118,8 +120,8 @@ function connect(settings: Readonly<Record<string, string>>, secret: string, cal
       return undefined
     },
 
-    async find(providerId) {
-      const { status, json } = await get(`/payments/${encodeURIComponent(providerId)}`)
+    async find(providerId, purpose = 'poll') {
+      const { status, json } = await get(`/payments/${encodeURIComponent(providerId)}`, purpose)
       return status === 404 ? undefined : toSeen(fieldsOf(json))
     },
 

@@ -26,6 +26,12 @@ export const tooManyOpen = (most: number): Refusal =>
     charged: false,
   })
 
+export const tooManyRefused = (most: number, retryAfterSeconds: number): Refusal =>
+  tooMany(
+    `The payment provider refused ${most} of your payments within an hour. Wait, or pay by another method.`,
+    retryAfterSeconds,
+  )
+
 export const noSuchPayment = (): Refusal => new Refusal('missing', 'not_found', 'There is no such payment.')
 
 export const paymentKeyReused = (payment: string): Refusal =>

@@ -53,6 +53,12 @@ export type Notification = {
 /** Which payment a notification is about. The reference is ours, and absent where the provider does not send it. */
 export type Hint = { readonly providerId: string; readonly reference: string | null }
 
+/**
+ * Why a provider is called. Calls are limited, and a share of them is kept back: polls and lists leave calls to
+ * opening and refunding payments, and these leave calls to the confirmation of notifications.
+ */
+export type CallPurpose = 'poll' | 'open' | 'notify'
+
 /** One provider with its settings and its secret, as an adapter speaks to it. */
 export type PaymentProvider = {
   /** Whether asking twice to open the same payment opens one. Where it does not, `findOpened` is asked first. */
@@ -61,8 +67,8 @@ export type PaymentProvider = {
   open(wish: ToOpen): Promise<Opened>
   /** The payment that an `open` has made whose answer never came, if the provider can look for it. */
   findOpened(payment: PaymentId, createdAt: number): Promise<Seen | undefined>
-  /** The payment as it is now; undefined if the provider has none of that id. */
-  find(providerId: string): Promise<Seen | undefined>
+  /** The payment as it is now; undefined if the provider has none of that id. A poll unless said. */
+  find(providerId: string, purpose?: CallPurpose): Promise<Seen | undefined>
   /** Who calls is checked first, and refused without a word about why. */
   readNotification(of: Notification): Hint
   /** Gives money back to the payer. `key` is the same for the same refund. */

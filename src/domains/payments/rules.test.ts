@@ -134,6 +134,8 @@ describe('the steps of a payment', () => {
     const day = 86_400_000
     expect(nextAskAt({ ...pending, state: 'expired' }, 3 * day)).toBe(4 * day)
     expect(nextAskAt({ ...pending, state: 'expired' }, 9 * day)).toBeNull()
+    const over: Payment = { ...pending, state: 'cancelled' }
+    expect([nextAskAt(over, 1), nextAskAt(over, day), nextAskAt(over, 8 * day)]).toEqual([day + 1, 8 * day, null])
     expect(nextAskAt(paid, 1000)).toBe(day + 1000)
     expect(nextAskAt(paid, 50 * day)).toBeNull()
     expect(nextAskAt({ ...paid, state: 'refunded' }, 1000)).toBeNull()

@@ -223,8 +223,8 @@ const dayMs = 24 * hourMs
 
 /**
  * When a provider is asked again of itself, for whatever it forgets to tell: soon and then less and less while a
- * payment is open, for a week after it was closed, for money that comes late, and three times after it was paid, for
- * money that went back.
+ * payment is open, for a week after it expired, for money that comes late, twice after the provider cancelled it, and
+ * three times after it was paid, for money that went back.
  */
 export function nextAskAt(payment: Pick<Payment, 'state' | 'createdAt' | 'expiresAt'>, nowMs: number): number | null {
   const age = nowMs - payment.createdAt
@@ -233,9 +233,11 @@ export function nextAskAt(payment: Pick<Payment, 'state' | 'createdAt' | 'expire
     return nowMs < payment.expiresAt ? Math.min(soon, payment.expiresAt) : soon
   }
   if (payment.state === 'refunded') return null
-  if (payment.state === 'paid') {
+  const isOver = payment.state === 'cancelled'
+  if (isOver || payment.state === 'paid') {
     if (age < dayMs) return nowMs + dayMs
-    return age < 8 * dayMs ? nowMs + 7 * dayMs : age < 40 * dayMs ? nowMs + 30 * dayMs : null
+    if (age < 8 * dayMs) return nowMs + 7 * dayMs
+    return isOver || age >= 40 * dayMs ? null : nowMs + 30 * dayMs
   }
   const over = nowMs - payment.expiresAt
   if (over < hourMs) return nowMs + 10 * minuteMs

@@ -54,7 +54,7 @@ export function createHealth(clock: Clock) {
         opensOnce: connection.opensOnce,
         open: (wish) => asked(name, () => connection.open(wish)),
         findOpened: (payment, createdAt) => asked(name, () => connection.findOpened(payment, createdAt)),
-        find: (providerId) => asked(name, () => connection.find(providerId)),
+        find: (providerId, purpose) => asked(name, () => connection.find(providerId, purpose)),
         readNotification: (notification) => connection.readNotification(notification),
         ...(refund && { refund: (wish) => asked(name, () => refund(wish)) }),
         ...(list && { list: (fromAt, toAt) => listed(name, list(fromAt, toAt)) }),

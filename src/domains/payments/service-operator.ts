@@ -102,7 +102,7 @@ export function createPaymentOperator(deps: {
   /** The payment after what its provider says of it now. */
   async function settleAsSeen(connection: PaymentProvider, id: PaymentId, providerId: string, note: string) {
     const { changes: stepsBefore } = await loadKnown(id)
-    const seen = await connection.find(providerId)
+    const seen = await connection.find(providerId, 'open')
     const of = { isProduction: await isProduction(), isAsked: true, note, stepsBefore }
     return db.transact(async (tx) => {
       const locked = await lockKnown(tx, id)

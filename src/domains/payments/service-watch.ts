@@ -5,6 +5,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import { noSuchPayment, noSuchProvider, notTheProvider, unreadableNotification } from './errors.ts'
 import {
+  type CallPurpose,
   type Hint,
   type Notification,
   NotTheProvider,
@@ -78,8 +79,12 @@ export function createPaymentWatch(deps: {
   }
 
   /** Asks for one payment, and writes down what was answered. */
-  async function ask(payment: Payment, connection: PaymentProvider | undefined): Promise<void> {
-    const seen = connection && (await lookFor(payment, connection))
+  async function ask(
+    payment: Payment,
+    connection: PaymentProvider | undefined,
+    purpose: CallPurpose = 'poll',
+  ): Promise<void> {
+    const seen = connection && (await lookFor(payment, connection, purpose))
     const isAsked = connection !== undefined
     const of = { isProduction: await isProduction(), isAsked, note: 'asked for', stepsBefore: payment.changes }
     const settled = await db.transact(async (tx) => {
@@ -91,10 +96,10 @@ export function createPaymentWatch(deps: {
     await spend(settled)
   }
 
-  const lookFor = (payment: Payment, connection: PaymentProvider): Promise<Seen | undefined> =>
+  const lookFor = (payment: Payment, connection: PaymentProvider, purpose: CallPurpose): Promise<Seen | undefined> =>
     payment.providerId === null
       ? connection.findOpened(payment.id, payment.createdAt)
-      : connection.find(payment.providerId)
+      : connection.find(payment.providerId, purpose)
 
   return {
     /** Somebody calls in a provider's name. It is checked, the provider is asked, and only that counts. */
@@ -105,10 +110,10 @@ export function createPaymentWatch(deps: {
       const stepsBefore = (await findMeant(db, name, hint))?.changes ?? 0
       let seen: Seen | undefined
       try {
-        seen = await connection.find(hint.providerId)
+        seen = await connection.find(hint.providerId, 'notify')
         const meant = await findMeant(db, name, { ...hint, reference: seen?.reference ?? hint.reference })
         // Once this one counts, nobody asks for the one that the payer was shown: that is asked for first.
-        if (meant && seen && isOrphanPaid(meant, seen)) await ask(meant, connection)
+        if (meant && seen && isOrphanPaid(meant, seen)) await ask(meant, connection, 'notify')
       } catch (error) {
         if (!(error instanceof ProviderUnavailable) && !(error instanceof ProviderRefused)) throw error
         await db.transact(async (tx) => {

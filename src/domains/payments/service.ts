@@ -16,6 +16,7 @@ import {
   providerSilent,
   tooLittleForThat,
   tooManyOpen,
+  tooManyRefused,
   unknownMethod,
   wrongAmount,
 } from './errors.ts'
@@ -27,6 +28,8 @@ import type { Purchases, PurchaseWish } from './service-purchases.ts'
 import * as store from './store.ts'
 
 const mostOpen = 20
+/** How many payments of one customer one provider may refuse within an hour before no more are opened there. */
+const mostRefused = { count: 5, withinMs: 3_600_000 }
 /** How often a provider is asked to open one payment before its customer is told to try again. */
 const mostTries = 2
 
@@ -139,6 +142,7 @@ export function createPayments(deps: PaymentsDeps) {
       const method = methodFor(methods, wish)
       if (method.wantsEmail && wish.email === undefined) throw emailWanted()
       if ((await store.countOpen(tx, by.customer)) >= mostOpen) throw tooManyOpen(mostOpen)
+      await assertFewRefused(tx, by.customer, method.provider)
       const none = { code: null, bonus: zero }
       const promised =
         wish.code === undefined ? none : await deps.codes.promise(tx, by.customer, wish.code, wish.amount)
@@ -159,6 +163,14 @@ export function createPayments(deps: PaymentsDeps) {
       })
       return { payment, isRepeat: false }
     })
+  }
+
+  /** A refused payment costs a call to the provider, which all customers share. */
+  async function assertFewRefused(tx: Tx, customer: CustomerId, provider: string): Promise<void> {
+    const { count, withinMs } = mostRefused
+    const refusedAt = await store.findRefusedAt(tx, { customer, provider, back: count })
+    const waitMs = refusedAt === undefined ? 0 : refusedAt + withinMs - clock()
+    if (waitMs > 0) throw tooManyRefused(count, Math.ceil(waitMs / 1000))
   }
 
   /** Has the provider open it. Where an earlier try may have come through, that is looked for first. */
@@ -186,6 +198,10 @@ export function createPayments(deps: PaymentsDeps) {
           expiresAt: payment.expiresAt,
         })
       } catch (error) {
+        if (error instanceof ProviderRefused) {
+          await noteRefused(payment.id, { mayBeOpen: tried > 0 || place.isRepeat })
+          throw Object.assign(providerRefused(), { cause: error })
+        }
         if (!(error instanceof ProviderUnavailable) || tried + 1 >= mostTries) throw error
       }
     }
@@ -209,13 +225,16 @@ export function createPayments(deps: PaymentsDeps) {
     return payment
   }
 
-  /** What the provider does not want is over, and its key is free for another try. */
-  const noteRefused = (id: PaymentId): Promise<Payment> =>
+  /**
+   * What the provider does not want is over, and its key is free for another try. It is asked for again only if an
+   * earlier try got no answer and may have opened it.
+   */
+  const noteRefused = (id: PaymentId, { mayBeOpen }: { readonly mayBeOpen: boolean }): Promise<Payment> =>
     db.transact(async (tx) => {
       const payment = await lockKnown(tx, id)
       if (payment.state !== 'new') return payment
       const steps = [{ kind: 'cancelled' as const, note: 'the provider did not accept it' }]
-      return books.putOff(tx, books.write(tx, payment, steps, { key: null }), true)
+      return books.putOff(tx, books.write(tx, payment, steps, { key: null }), mayBeOpen)
     })
 
   async function open(begun: Begun, wish: TopUp, shopUrl: string): Promise<Payment> {
@@ -228,10 +247,6 @@ export function createPayments(deps: PaymentsDeps) {
     try {
       return await noteOpened(payment.id, await openAt(connection, payment, wish, { shopUrl, isRepeat }), true)
     } catch (error) {
-      if (error instanceof ProviderRefused) {
-        await noteRefused(payment.id)
-        throw Object.assign(providerRefused(), { cause: error })
-      }
       if (error instanceof ProviderUnavailable) throw Object.assign(providerSilent(), { cause: error })
       throw error
     }

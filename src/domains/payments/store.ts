@@ -242,6 +242,20 @@ export async function countOpen(tx: Tx, customer: CustomerId): Promise<number> {
   return Number(row?.n ?? 0n)
 }
 
+/** When the payment was begun that is so many refusals back; a payment without an id at the provider was refused. */
+export async function findRefusedAt(
+  reader: Reader,
+  { customer, provider, back }: { readonly customer: CustomerId; readonly provider: string; readonly back: number },
+): Promise<number | undefined> {
+  const row = await reader.first<{ created_at: bigint }>(
+    `SELECT created_at FROM payments
+     WHERE customer_id = $1 AND provider = $2 AND state = 'cancelled' AND provider_id IS NULL
+     ORDER BY id DESC LIMIT 1 OFFSET $3`,
+    [customer, provider, back - 1],
+  )
+  return row && Number(row.created_at)
+}
+
 /** A text that every payment's id is below. */
 const pastLastId = 'pbz'
 

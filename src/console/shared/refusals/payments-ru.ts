@@ -14,6 +14,10 @@ export const paymentMessages: readonly Said[] = [
     '{} does not give its list out. Look whether its secret is still right.',
     '{} не отдаёт свой список. Проверьте, верен ли ещё его секрет.',
   ],
+  [
+    'The payment provider refused {} of your payments within an hour. Wait, or pay by another method.',
+    'Платёжный сервис за час отклонил ваших платежей: {}. Подождите или выберите другой способ.',
+  ],
   ['The payment provider did not accept this.', 'Платёжный сервис этого не принял.'],
   [
     'The payment provider did not accept this. Try another method or amount.',
