@@ -26,7 +26,7 @@ export function paymentChores(
       name: 'buy what was paid for',
       everyMs: 10_000,
       async work() {
-        await purchases.carryOutAll(atOnce)
+        while ((await purchases.carryOutAll(atOnce)) === atOnce) await Bun.sleep(50)
       },
     },
   ]

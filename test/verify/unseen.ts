@@ -201,6 +201,11 @@ export const unseen: readonly Unseen[] = [
     because:
       'when a provider is asked next; a payment that is not asked for is told of, and reconciling names the rest',
   },
+  ...['buy_at', 'buy_tries'].map((column) => ({
+    table: 'payments',
+    column,
+    because: 'when a purchase that was paid for is tried next; it is bought once under its key, or lapses after 3 days',
+  })),
   ...['name', 'back_at', ''].map((column) => ({
     table: 'rate_buckets',
     column,

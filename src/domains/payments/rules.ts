@@ -258,6 +258,11 @@ export function purchaseAfter(payment: Payment, kinds: readonly ChangeKind[], no
   return isOver || isLate ? { ...purchase, state: 'lapsed' } : purchase
 }
 
+const [firstRetryMs, longestRetryMs] = [15_000, 30 * minuteMs]
+
+/** Exponential backoff: how long a purchase waits after it was tried once more than so many times. */
+export const retryMs = (tries: number): number => Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(tries, 20))
+
 /** Whether it is still tried to buy what was paid for at that moment. */
 export const isStillTried = (paidAt: number, nowMs: number): boolean => nowMs < paidAt + triedMs
 

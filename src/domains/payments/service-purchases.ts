@@ -10,6 +10,7 @@ import type { Plain } from '../orders/rules.ts'
 import { notForSale } from './errors.ts'
 import { type AwaitedPurchase, isStillTried, type Payment } from './rules.ts'
 import * as store from './store.ts'
+import { takeToBuy } from './store-purchases.ts'
 
 /** A product that a payment can buy: what it costs now, and how it is bought at the price of a price list. */
 export type Buyer = {
@@ -96,9 +97,12 @@ export function createPurchases(deps: {
 
     carryOut,
 
-    /** What was paid for and not bought yet. Returns how many were tried. */
+    /**
+     * Tries what was paid for, is not bought yet and is due, in turn between customers. Returns how many were tried;
+     * call again while it is as many as asked for.
+     */
     async carryOutAll(most: number): Promise<number> {
-      const waiting = await store.listToBuy(db, most)
+      const waiting = await db.transact((tx) => takeToBuy(tx, deps.clock(), most))
       const faults: unknown[] = []
       // One that fails must not keep the others from being bought.
       for (const payment of waiting) await carryOut(payment).catch((fault: unknown) => faults.push(fault))

@@ -4,7 +4,7 @@ import type { CustomerId, OrderId, PaymentId, TokenId } from '../../kernel/ids.t
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { AwaitedPurchase, ChangeKind, Payment, PaymentChange, PaymentState } from './rules.ts'
 
-type PaymentRow = {
+export type PaymentRow = {
   id: string
   customer_id: string
   token_id: string | null
@@ -49,7 +49,7 @@ const toPurchase = (row: PaymentRow): AwaitedPurchase | null =>
         problem: row.purchase_problem,
       }
 
-const toPayment = (row: PaymentRow): Payment => ({
+export const toPayment = (row: PaymentRow): Payment => ({
   id: row.id as PaymentId,
   customer: row.customer_id as CustomerId,
   token: row.token_id as TokenId | null,
@@ -328,15 +328,6 @@ export function putOff(tx: Tx, id: PaymentId, askAt: number | null): void {
 /** Every payment once, in the order of their ids, a page at a time. */
 export async function paymentsAfter(reader: Reader, after: string, limit: number): Promise<Payment[]> {
   const rows = await reader.all<PaymentRow>('SELECT * FROM payments WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
-  return rows.map(toPayment)
-}
-
-/** Payments that are paid, and whose purchase waits, oldest first. */
-export async function listToBuy(reader: Reader, limit: number): Promise<Payment[]> {
-  const rows = await reader.all<PaymentRow>(
-    `SELECT * FROM payments WHERE purchase_state = 'waiting' AND state IN ('paid', 'refunded') ORDER BY id LIMIT $1`,
-    [limit],
-  )
   return rows.map(toPayment)
 }
 
