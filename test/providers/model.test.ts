@@ -44,7 +44,7 @@ function mortal(db: Database, dice: Dice, life: { isMortal: boolean }): Database
 }
 
 /** What has happened in all, told after a long run. */
-const figures = { rounds: 0, events: 0, crashes: 0, delivered: 0, payments: 0, credited: 0, back: 0 }
+const figures = { rounds: 0, events: 0, crashes: 0, delivered: 0, payments: 0, credited: 0, back: 0, kept: 0 }
 
 type Ask = { readonly customer: CustomerId; readonly key: string; readonly amount: bigint }
 
@@ -127,6 +127,8 @@ class World {
     if (!this.side) return this.actByHand(what)
     if (what < 41) return this.giveBack()
     if (what < 43) return this.cancelPaid()
+    // One of two customers goes, and the money of the payments that expired before may come after that.
+    if (what === 43) return this.erase()
     if (what < 58) {
       const bill = this.pick(bills.filter((each) => each.status === 'waiting'))
       if (bill) this.side.pay(bill.id)
@@ -155,6 +157,11 @@ class World {
     const amount = isPart ? kopecks(payment.amount / 3n + 1n) : 'all'
     const wish = { amount, intoDebt: true, note: 'back', key: `back ${payment.id} ${isPart}` } as const
     return this.survive(() => this.services.paymentOperator.refund(payment.id, wish))
+  }
+
+  erase(): Promise<void> {
+    const [customer] = this.customers as [CustomerId]
+    return this.survive(() => this.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true }))
   }
 
   /** The provider cancels a payment that was credited, and says so as often as it likes. */
@@ -226,6 +233,7 @@ class World {
         if (bill.status === 'paid' && (isTold || !ids.has(bill.id))) await this.deliver(this.side.tell(bill.id))
       }
     }
+    await this.services.erasing.resume()
     for (const days of [0, 0, 0.1, 1, 1, 8, 31]) await this.look(days * dayMs + 15 * minuteMs)
     return this.all()
   }
@@ -236,7 +244,8 @@ class World {
 }
 
 /** What the books must say of a payment, by what really happened. */
-function expected(payment: Payment, side: OtherSide): { credited: bigint; debited: bigint } {
+function expected(payment: Payment, side: OtherSide, isKept: boolean): { credited: bigint; debited: bigint } {
+  if (isKept) return { credited: 0n, debited: 0n }
   const bills = [...side.bills.values()].filter((bill) => bill.mark === payment.id)
   const known = bills.find((bill) => bill.id === payment.providerId)
   // Cancelled before the shop heard of the money, or after: either way nothing of it is left.
@@ -263,10 +272,13 @@ async function play(engine: Engine, provider: string, seed: number): Promise<voi
     const noted = await world.services.paymentOperator.unmatched(true, 1000)
     for (const payment of payments) {
       const { customer, credited, debited } = payment
+      // Paid after its customer was erased: kept for the operator.
+      const isKept = noted.some((each) => each.payment === payment.id && each.reason === 'unknown')
+      if (isKept) figures.kept += 1
       if (world.side) {
         expect({ payment: payment.id, credited, debited }).toEqual({
           payment: payment.id,
-          ...(expected(payment, world.side) as { credited: typeof credited; debited: typeof debited }),
+          ...(expected(payment, world.side, isKept) as { credited: typeof credited; debited: typeof debited }),
         })
       }
       balances.set(customer, (balances.get(customer) ?? 0n) + credited - debited)

@@ -10,7 +10,7 @@ const en = {
     providers: 'Through whom customers pay, and whether their books agree with ours.',
   },
   reasons: {
-    unknown: 'paid at the provider, and no payment here is meant by it',
+    unknown: 'paid at the provider, and there is no such payment here, or its customer was erased',
     not_at_provider: 'the provider was asked, and has no such payment',
     amount: 'another amount was paid than was asked for',
     currency: 'it was paid in another currency',
@@ -57,7 +57,7 @@ const ru: typeof en = {
     providers: 'Через кого платят покупатели и сходятся ли их книги с нашими.',
   },
   reasons: {
-    unknown: 'оплачено у провайдера, а платежа здесь нет',
+    unknown: 'оплачено у провайдера, а платежа здесь нет или его покупатель удалён',
     not_at_provider: 'провайдера спросили, такого платежа у него нет',
     amount: 'оплачена другая сумма',
     currency: 'оплачено в другой валюте',

@@ -92,6 +92,14 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
 
     lock,
 
+    /** Whether the customer was erased. While the account is locked, no erasure begins. */
+    isErased: store.isErased,
+
+    async assertNotErased(tx: Tx, customer: CustomerId): Promise<void> {
+      await lock(tx, customer)
+      if (await store.isErased(tx, customer)) throw erasedCustomer()
+    },
+
     /** Charges an account that this transaction has locked. A price of nothing moves nothing. */
     async charge(
       tx: Tx,

@@ -40,7 +40,7 @@ const said: Said = {
   refunded: zero,
 }
 const nothing = { notices: [], credit: false, debitTo: null, close: null }
-const inProduction = { isProduction: true }
+const inProduction = { isProduction: true, isErased: false }
 
 describe('what follows from a provider’s word', () => {
   test.each<[string, Payment, Partial<Said>, object]>([
@@ -102,7 +102,16 @@ describe('what follows from a provider’s word', () => {
   })
 
   test('a test shop counts in a sandbox', () => {
-    expect(decide(pending, { ...said, isTest: true }, { isProduction: false }).credit).toBeTrue()
+    expect(decide(pending, { ...said, isTest: true }, { ...inProduction, isProduction: false }).credit).toBeTrue()
+  })
+})
+
+describe('for a customer who was erased', () => {
+  const erased = { ...inProduction, isErased: true }
+  test('money that comes late is a notice, and money that goes back is debited', () => {
+    const late = decide({ ...pending, state: 'expired' }, said, erased)
+    expect(late).toEqual({ ...nothing, notices: ['unknown'] } as never)
+    expect(decide(paid, { ...said, refunded: kopecks(5n) }, erased).debitTo as bigint).toBe(5n)
   })
 })
 

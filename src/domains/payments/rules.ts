@@ -82,7 +82,7 @@ export type PaymentChange = {
 export type NoticeReason = 'unknown' | 'not_at_provider' | 'amount' | 'currency' | 'test' | 'twice' | 'excess'
 
 export const reasonMeanings: Readonly<Record<NoticeReason, string>> = {
-  unknown: 'paid at the provider, and no payment here is meant by it',
+  unknown: 'paid at the provider, and there is no such payment here, or its customer was erased',
   not_at_provider: 'the provider was asked, and has no such payment',
   amount: 'another amount was paid than was asked for',
   currency: 'it was paid in another currency',
@@ -169,13 +169,20 @@ export type Decision = {
   readonly close: 'expired' | 'cancelled' | null
 }
 
+/** What is so whatever the provider says. */
+type Surroundings = {
+  readonly isProduction: boolean
+  /** The customer was erased: what was not credited before is credited to no one. */
+  readonly isErased: boolean
+}
+
 const nothing: Decision = { notices: [], credit: false, debitTo: null, close: null }
 
 /**
  * What the books have to say after what the provider says now. It depends on nothing but the two, so that any number of
  * repetitions in any order end the same.
  */
-export function decide(payment: Payment, said: Said, shop: { readonly isProduction: boolean }): Decision {
+export function decide(payment: Payment, said: Said, shop: Surroundings): Decision {
   const isOurs = payment.providerId === null || payment.providerId === said.providerId
   const isCredited = payment.credited > 0n
   if (said.state === 'pending') return nothing
@@ -198,14 +205,11 @@ export function decide(payment: Payment, said: Said, shop: { readonly isProducti
 /** The total to debit up to; null if that much was debited before. */
 const furtherBack = (payment: Payment, back: Kopecks): Kopecks | null => (back > payment.debited ? back : null)
 
-function findMismatch(
-  payment: Payment,
-  said: Said,
-  shop: { readonly isProduction: boolean },
-): NoticeReason | undefined {
+function findMismatch(payment: Payment, said: Said, shop: Surroundings): NoticeReason | undefined {
   if (said.isTest && shop.isProduction) return 'test'
   if (said.currency !== 'RUB') return 'currency'
   if (said.amount !== toPay(payment)) return 'amount'
+  if (shop.isErased && payment.credited === 0n) return 'unknown'
   const isOurs = payment.providerId === null || payment.providerId === said.providerId
   return payment.credited > 0n && !isOurs ? 'twice' : undefined
 }

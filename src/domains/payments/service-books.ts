@@ -60,7 +60,7 @@ export type Books = ReturnType<typeof createBooks>
 
 /** Turns what a provider says into what the ledger says. Each payment's steps and their money are one commit. */
 export function createBooks(deps: {
-  ledger: Pick<Ledger, 'credit' | 'takeBack'>
+  ledger: Pick<Ledger, 'lock' | 'isErased' | 'credit' | 'takeBack'>
   events: Pick<Events, 'note'>
   clock: Clock
   random: RandomBytes
@@ -111,6 +111,16 @@ export function createBooks(deps: {
     })
   }
 
+  /**
+   * Whether money has come for a customer who was erased. The account is locked first, so that an erasure waits or is
+   * seen.
+   */
+  async function isErased(tx: Tx, { customer, credited }: Payment, said: Word): Promise<boolean> {
+    if (said.state !== 'paid' || credited > 0n) return false
+    await ledger.lock(tx, customer)
+    return ledger.isErased(tx, customer)
+  }
+
   async function credit(tx: Tx, payment: Payment, note: string): Promise<readonly Step[]> {
     const { customer, amount, provider, id } = payment
     const posting = await ledger.credit(tx, customer, amount, provider, `top-up by ${payment.method}`, id)
@@ -137,7 +147,7 @@ export function createBooks(deps: {
      */
     async settle(tx: Tx, payment: Payment, said: Word, of: Settling): Promise<Payment> {
       if (isOutdated(payment, said, of)) return askNext(tx, payment, clock())
-      const decision = decide(payment, said, of)
+      const decision = decide(payment, said, { ...of, isErased: await isErased(tx, payment, said) })
       for (const reason of decision.notices) {
         await keep(tx, reason, { provider: payment.provider, payment: payment.id }, said)
       }

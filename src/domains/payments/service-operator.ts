@@ -149,6 +149,7 @@ export function createPaymentOperator(deps: {
       const of = { isProduction: await isProduction(), isAsked: false, note }
       const told = await deps.once(key, { mark_paid: id }, async (tx) => {
         const payment = await lockKnown(tx, id)
+        if (payment.credited === 0n) await deps.ledger.assertNotErased(tx, payment.customer)
         return toTold(await books.settle(tx, payment, paidWord(payment), of))
       })
       await deps.purchases.carryOut(await loadKnown(id))
