@@ -14,7 +14,10 @@ type Deps = {
   /** Where nodes reach the shop. */
   shopUrl: string
   addNode: (wish: NewNode) => Promise<Node>
-  traffic: { readonly counts: Pick<Traffic['counts'], 'refusals'> }
+  traffic: {
+    readonly counts: Pick<Traffic['counts'], 'refusals'>
+    readonly leases: Pick<Traffic['leases'], 'held'>
+  }
   forgetUsage: ReturnType<typeof createForgetting>
 }
 
@@ -46,9 +49,15 @@ function listCommand(open: Opened<Deps>): Command {
       open(given, async ({ fleet, traffic, now }) => {
         const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
         const refused = new Map((await traffic.counts.refusals()).map((each) => [each.node, each]))
+        const held = await traffic.leases.held()
         const refusedOf = (node: Node): bigint => refused.get(node.id)?.bytes ?? 0n
         return {
-          json: nodes.map((node) => ({ ...toJson(node, now()), refused_bytes: Number(refusedOf(node)) })),
+          json: nodes.map((node) => ({
+            ...toJson(node, now()),
+            refused_bytes: Number(refusedOf(node)),
+            held_bytes: Number(held.get(node.id)?.bytes ?? 0n),
+            accounts_at_limit: held.get(node.id)?.accountsAtLimit ?? 0,
+          })),
           lines: table(
             [
               'NAME',
@@ -60,6 +69,8 @@ function listCommand(open: Opened<Deps>): Command {
               'TUNNELS',
               'CARRIED',
               'NOT BELIEVED',
+              'HOLDS',
+              'AT LIMIT',
               'LAST SEEN',
               'NODE',
             ],
@@ -73,6 +84,8 @@ function listCommand(open: Opened<Deps>): Command {
               node.health ? String(node.health.tunnels) : '',
               node.health ? toMegabytes(node.health.carried) : '',
               refused.has(node.id) ? toMegabytes(Number(refusedOf(node))) : '',
+              held.has(node.id) ? toMegabytes(Number(held.get(node.id)?.bytes)) : '',
+              String(held.get(node.id)?.accountsAtLimit || ''),
               node.lastSeenAt === null ? 'never' : toIso(node.lastSeenAt),
               node.id,
             ]),

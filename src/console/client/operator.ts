@@ -175,6 +175,8 @@ export type Node = {
   tunnels: number | null
   carried_bytes: number | null
   refused_bytes: number
+  held_bytes: number
+  accounts_at_limit: number
   link_mbit: number
   drained_at: string | null
 }

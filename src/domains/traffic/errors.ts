@@ -18,5 +18,7 @@ export const trafficFull = (): Refusal =>
 export const tooManyCounts = (most: number): Refusal =>
   malformed([{ field: 'counts', problem: `must be at most ${most} at a time` }])
 
+export const repeatedWish = (): Refusal => malformed([{ field: 'wishes', problem: 'must name an account once' }])
+
 export const tooManyWishes = (most: number): Refusal =>
   malformed([{ field: 'wishes', problem: `must be at most ${most} at a time` }])

@@ -88,6 +88,15 @@ export function addShopGauges(
     },
   )
   metrics.gauge(
+    'turnpike_node_accounts_at_limit',
+    'Accounts of which a node holds as much traffic as one node may.',
+    async () => {
+      const held = await soonEnough(traffic.leases.held())
+      const atLimit = (id: string) => held.get(id)?.accountsAtLimit ?? 0
+      return (await nodes()).map((node) => ({ labels: { node: node.name }, value: atLimit(node.id) }))
+    },
+  )
+  metrics.gauge(
     'turnpike_checkpoint_timestamp_seconds',
     'When the newest checkpoint was made, since 1970.',
     async () => {

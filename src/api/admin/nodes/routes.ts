@@ -15,7 +15,10 @@ import * as shapes from './shapes.ts'
 export type AdminNodesDeps = {
   readonly fleet: Fleet
   readonly stock: Stock
-  readonly traffic: { readonly counts: Pick<Traffic['counts'], 'refusals'> }
+  readonly traffic: {
+    readonly counts: Pick<Traffic['counts'], 'refusals'>
+    readonly leases: Pick<Traffic['leases'], 'held'>
+  }
   readonly addNode: (wish: NewNode) => Promise<Node>
   readonly forgetUsage: ReturnType<typeof createForgetting>
   readonly shopUrl: () => string
@@ -29,16 +32,17 @@ const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'v
 export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Bound<AdminCaller>[] {
   const { fleet } = deps
   const since = runningSince(deps)
-  const refusedOf = async (): Promise<(node: Node) => bigint> => {
+  const readTraffic = async (): Promise<(node: Node) => shapes.NodeTraffic> => {
     const refused = new Map((await deps.traffic.counts.refusals()).map((each) => [each.node, each.bytes]))
-    return (node) => refused.get(node.id) ?? 0n
+    const held = await deps.traffic.leases.held()
+    return (node) => ({ refused: refused.get(node.id) ?? 0n, held: held.get(node.id) })
   }
-  const show = async (node: Node) => shapes.toNode(node, (await refusedOf())(node), since)
+  const show = async (node: Node) => shapes.toNode(node, (await readTraffic())(node), since)
   return [
     bind(shapes.listNodes, async () => {
       const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
-      const refused = await refusedOf()
-      return { items: nodes.map((node) => shapes.toNode(node, refused(node), since)) }
+      const trafficOf = await readTraffic()
+      return { items: nodes.map((node) => shapes.toNode(node, trafficOf(node), since)) }
     }),
     bind(shapes.showNode, async ({ params }) => {
       const node = await fleet.findByName(params.name)

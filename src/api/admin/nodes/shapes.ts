@@ -29,6 +29,8 @@ const node = z
     tunnels: whole('How many tunnels are open.', 3).nullable(),
     carried_bytes: whole('What it has carried since it started.', 1_000_000).nullable(),
     refused_bytes: whole('What it has claimed and was not believed.', 0),
+    held_bytes: whole('What it holds of the traffic of sub-users, on leases.', 8_388_608),
+    accounts_at_limit: whole('Of how many accounts it holds as much as one node may.', 0),
     link_mbit: whole('What its network carries at most.', 10_000),
     drained_at: moment('Since when nothing new comes to it.').nullable(),
   })
@@ -51,11 +53,18 @@ const nodeExample = {
   tunnels: 3,
   carried_bytes: 1_000_000,
   refused_bytes: 0,
+  held_bytes: 8_388_608,
+  accounts_at_limit: 0,
   link_mbit: 10_000,
   drained_at: null,
 }
 
-export const toNode = (of: Node, refused: bigint, since: RunningSince): z.input<typeof node> => ({
+export type NodeTraffic = {
+  readonly refused: bigint
+  readonly held: { readonly bytes: bigint; readonly accountsAtLimit: number } | undefined
+}
+
+export const toNode = (of: Node, { refused, held }: NodeTraffic, since: RunningSince): z.input<typeof node> => ({
   node_id: of.id,
   name: of.name,
   kind: of.kind,
@@ -72,6 +81,8 @@ export const toNode = (of: Node, refused: bigint, since: RunningSince): z.input<
   tunnels: of.health?.tunnels ?? null,
   carried_bytes: of.health?.carried ?? null,
   refused_bytes: Number(refused),
+  held_bytes: Number(held?.bytes ?? 0n),
+  accounts_at_limit: held?.accountsAtLimit ?? 0,
   link_mbit: of.linkMegabits,
   drained_at: isoOrNull(of.drainedAt),
 })

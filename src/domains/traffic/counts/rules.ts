@@ -52,6 +52,9 @@ export type Budget = { readonly rest: bigint; readonly at: number }
 /** A byte that is carried comes in over the link once and goes out once, so both directions together fill one link. */
 const carriedIn = (ms: number, linkMegabits: number): bigint => BigInt(ms) * BigInt(linkMegabits) * 125n
 
+/** No more bytes than this are on their way through a link to customers who have not acknowledged them. */
+export const inFlight = (linkMegabits: number): bigint => carriedIn(savedMs, linkMegabits)
+
 export const firstBudget = (linkMegabits: number, sinceMs: number): Budget => ({
   rest: carriedIn(firstMs, linkMegabits),
   at: sinceMs,

@@ -4,7 +4,18 @@ import type { Clock } from '../../../kernel/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { subjects } from '../accounts/rules.ts'
 import { tooManyCounts } from '../errors.ts'
-import { believe, type Count, firstBudget, largerOf, mostBytes, newIn, type Report, refill, settle } from './rules.ts'
+import {
+  believe,
+  type Count,
+  firstBudget,
+  inFlight,
+  largerOf,
+  mostBytes,
+  newIn,
+  type Report,
+  refill,
+  settle,
+} from './rules.ts'
 import * as store from './store.ts'
 
 const mostCounts = 1000
@@ -81,6 +92,10 @@ export function createCounts(deps: { db: Database; clock: Clock; fleet: Pick<Fle
         claimed > 0n ? [{ subject: count.subject, ...added, claimed }] : [],
       )
     },
+
+    /** How many bytes can be on their way through a node's link, over all its accounts. */
+    inFlight: async (reader: Reader, node: string): Promise<bigint> =>
+      inFlight((await deps.fleet.findLink(reader, node)).megabits),
 
     /** Notes what a node has claimed and was not billed for, for the operator's eyes. */
     refuse(tx: Tx, node: string, bytesRefused: bigint): void {

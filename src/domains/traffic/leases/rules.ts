@@ -81,7 +81,7 @@ export const newLine = (node: string, boot: string, subject: string): Line => ({
 const unsettled = (line: Line): bigint => line.counted - line.settled - line.late - line.quarantined
 
 /** What the node may still carry. */
-const remaining = (line: Line): bigint => line.aside - unsettled(line)
+export const remaining = (line: Line): bigint => line.aside - unsettled(line)
 
 /** The count that the node must not pass. A repeated wish is answered with the same number. */
 export const allowance = (line: Line): bigint => line.counted + remaining(line)
@@ -105,6 +105,26 @@ export type Effect = {
 export function leaseSize({ leaseBytes, mostLeaseBytes }: LeaseTerms, pace: bigint, available: bigint): bigint {
   return most(leaseBytes, least(least(pace, mostLeaseBytes), available / 8n))
 }
+
+/** An account of fewer leases than this may be held by one node as a whole. */
+const leastHeldLeases = 8n
+/** One node holds at most so many of the largest leases of an account, however much the account has. */
+const mostHeldLeases = 4n
+
+/**
+ * How many bytes of an account one node may hold, over all its boots: half of what the account has, at least eight
+ * leases and at most four of the largest ones. An honest node holds one lease and what is on its way to the customer. A
+ * hostile one that only asks leaves the rest to the other nodes.
+ */
+export function holdLimit(
+  { leaseBytes, mostLeaseBytes }: LeaseTerms,
+  { balance, aside }: { readonly balance: bigint; readonly aside: bigint },
+): bigint {
+  return most(leastHeldLeases * leaseBytes, least(mostHeldLeases * mostLeaseBytes, (balance + aside) / 2n))
+}
+
+/** No account needs a look at its limit of which a node holds less than this. */
+export const leastHoldLimit = ({ leaseBytes }: LeaseTerms): bigint => leastHeldLeases * leaseBytes
 
 const nothing: Effect = { settle: 0n, late: 0n, grant: 0n, giveBack: 0n }
 
@@ -193,5 +213,5 @@ export function lapse(line: Line, closed: boolean, leaseBytes: bigint): { line: 
   }
 }
 
-const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-const most = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+export const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+export const most = (a: bigint, b: bigint): bigint => (a > b ? a : b)

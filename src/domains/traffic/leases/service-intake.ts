@@ -3,7 +3,7 @@ import { bytes } from '../../../kernel/bytes.ts'
 import { type AccountKey, type ByteAccount, readSubject, subjectOf } from '../accounts/rules.ts'
 import { lockKnownAccount } from '../accounts/store.ts'
 import type { Counts } from '../counts/service.ts'
-import { tooManyWishes } from '../errors.ts'
+import { repeatedWish, tooManyWishes } from '../errors.ts'
 import {
   allowance,
   type Carried,
@@ -11,11 +11,15 @@ import {
   type Effect,
   giveBack,
   grant,
+  holdLimit,
   type LeaseReport,
   type LeaseTerms,
   type Line,
   leaseSize,
+  least,
+  most,
   newLine,
+  remaining,
   type Wish,
 } from './rules.ts'
 import * as store from './store.ts'
@@ -41,11 +45,15 @@ export type Intake = Awaited<ReturnType<typeof openIntake>>
  */
 export async function openIntake(tx: Tx, report: LeaseReport, parts: IntakeParts) {
   if (report.wishes.length > mostWishes) throw tooManyWishes(mostWishes)
+  const wished = new Set(report.wishes.map(subjectOf))
+  // A second request of the same report would be granted a second lease.
+  if (wished.size < report.wishes.length) throw repeatedWish()
   const { added, replaced } = await takeCounts(tx, report, parts)
   const wishes = report.wishes.toSorted((a, b) => a.turn - b.turn)
-  const wished = new Set(wishes.map(subjectOf))
   const lines = await lockLines(tx, report, [...added.map((each) => each.subject), ...wished])
+  const elsewhere = await store.heldByOtherBoots(tx, report.node, report.boot, [...wished])
   const accounts = new Map<string, ByteAccount>()
+  let inFlight = await findInFlight(tx, report, parts)
 
   /** The accounts that this report can touch, locked in sorted order before the first is moved. */
   async function lockAccounts(): Promise<void> {
@@ -107,12 +115,19 @@ export async function openIntake(tx: Tx, report: LeaseReport, parts: IntakeParts
       return carried
     },
 
-    /** Fills a line up to one lease, as far as the account and the `ceiling` go; null is no ceiling. */
+    /**
+     * Fills a line up to one lease, as far as the account, the `ceiling` and what one node may hold go; null is no
+     * ceiling. What the node says is on its way counts as far as its line holds it and its link carries it.
+     */
     grant: (wish: Wish, ceiling: bigint | null): Promise<void> =>
-      grantOrReturn(wish, (line, { balance }) => {
-        const most = replaced ? 0n : ceiling
-        const free = most === null || most > balance ? balance : most
-        return grant(line, wish.turn, leaseSize(parts.terms, wish.pace ?? 0n, free), free, wish.moving)
+      grantOrReturn(wish, (line, account) => {
+        const { balance } = account
+        const free = replaced ? 0n : least(ceiling ?? balance, balance)
+        const held = remaining(line) + (elsewhere.get(line.subject) ?? 0n)
+        const room = most(holdLimit(parts.terms, account) - held, 0n)
+        const moving = least(least(wish.moving ?? 0n, remaining(line)), inFlight)
+        inFlight -= moving
+        return grant(line, wish.turn, leaseSize(parts.terms, wish.pace ?? 0n, free), least(free, room), moving)
       }),
 
     giveBack: (wish: Wish): Promise<void> => grantOrReturn(wish, (line) => giveBack(line, wish.turn)),
@@ -126,6 +141,11 @@ export async function openIntake(tx: Tx, report: LeaseReport, parts: IntakeParts
       })
     },
   }
+}
+
+/** What can be on its way through the node's link; not looked up for a report that says that nothing is. */
+async function findInFlight(tx: Tx, { node, wishes }: LeaseReport, { counts }: IntakeParts): Promise<bigint> {
+  return wishes.some((wish) => (wish.moving ?? 0n) > 0n) ? counts.inFlight(tx, node) : 0n
 }
 
 /** Notes the report's counts, and which boot of the node holds its leases now. */

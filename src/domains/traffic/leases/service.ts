@@ -17,13 +17,18 @@ import {
 import { createMovements } from '../accounts/service-movements.ts'
 import { billedBy, listAccounts, lockKnownAccount, sumRestored } from '../accounts/store.ts'
 import type { Counts } from '../counts/service.ts'
-import { type Effect, type LeaseReport, type LeaseTerms, type Line, lapse } from './rules.ts'
+import { type Effect, holdLimit, type LeaseReport, type LeaseTerms, type Line, lapse, leastHoldLimit } from './rules.ts'
 import { type Intake, openIntake } from './service-intake.ts'
 import * as store from './store.ts'
 
 /** How many silent boots are looked at in one go, and how many lines of one are taken back in one transaction. */
 const bootsAtOnce = 100
 const lapseAtOnce = 200
+/** How many large holdings are compared with their limits. */
+const mostCompared = 1000
+
+/** What a node holds, and of how many accounts as much as one node may hold. */
+export type Held = { readonly bytes: bigint; accountsAtLimit: number }
 
 type Boot = { readonly node: string; readonly boot: string }
 
@@ -156,6 +161,21 @@ export function createLeases(deps: {
         restored += due
       }
       return restored
+    },
+
+    /** What each node holds in all, and of how many accounts it holds as much as one node may. */
+    async held(): Promise<Map<string, Held>> {
+      const held = new Map(
+        (await store.sumHeld(db)).map((each) => [each.node, { bytes: each.held, accountsAtLimit: 0 }]),
+      )
+      const large = await store.largestHeld(db, leastHoldLimit(terms), mostCompared)
+      const subusers = large.flatMap(({ subject }) => readSubject(subject)?.subuser ?? [])
+      const accounts = new Map((await listAccounts(db, [...new Set(subusers)])).map((each) => [subjectOf(each), each]))
+      for (const each of large) {
+        const [account, node] = [accounts.get(each.subject), held.get(each.node)]
+        if (account && node && each.held >= holdLimit(terms, account)) node.accountsAtLimit += 1
+      }
+      return held
     },
 
     /** Claims that no lease covers, latest first. */

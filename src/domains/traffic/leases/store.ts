@@ -193,6 +193,42 @@ export async function sumOpen(
   return new Map(rows.map((row) => [row.subject, { unsettled: row.unsettled, aside: row.aside }]))
 }
 
+/** What other boots of a node hold of these subjects; those of which they hold nothing are left out. */
+export async function heldByOtherBoots(
+  tx: Tx,
+  node: string,
+  boot: string,
+  subjects: readonly string[],
+): Promise<Map<string, bigint>> {
+  if (subjects.length === 0) return new Map()
+  const rows = await tx.all<{ subject: string; held: bigint }>(
+    `SELECT subject, CAST(SUM(aside) AS BIGINT) AS held FROM usage_leases
+     WHERE aside > 0 AND node = $1 AND boot <> $2 AND subject IN (${list(subjects.length, 2)}) GROUP BY subject`,
+    [node, boot, ...subjects],
+  )
+  return new Map(rows.map((row) => [row.subject, row.held]))
+}
+
+/** What each node holds in all. */
+export async function sumHeld(reader: Reader): Promise<{ node: string; held: bigint }[]> {
+  return reader.all(
+    'SELECT node, CAST(SUM(aside) AS BIGINT) AS held FROM usage_leases WHERE aside > 0 GROUP BY node ORDER BY node',
+  )
+}
+
+/** Of which subjects a node holds so much or more, most first. */
+export async function largestHeld(
+  reader: Reader,
+  atLeast: bigint,
+  limit: number,
+): Promise<{ node: string; subject: string; held: bigint }[]> {
+  return reader.all(
+    `SELECT node, subject, CAST(SUM(aside) AS BIGINT) AS held FROM usage_leases WHERE aside > 0
+     GROUP BY node, subject HAVING SUM(aside) >= $1 ORDER BY held DESC, node, subject LIMIT $2`,
+    [atLeast, limit],
+  )
+}
+
 export type Quarantined = { node: string; boot: string; subject: string; bytes: bigint; at: number }
 
 /** Claims that no lease covers, latest first. */

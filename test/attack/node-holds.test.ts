@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { trafficChores } from '../../src/jobs/traffic.ts'
+import { engines } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
+import { reportOf } from '../harness/node.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/vpn.ts'
+
+const pool = 'residential'
+const most = Number.MAX_SAFE_INTEGER
+/** What one node may hold of an account of more than 2 GiB: four times the largest lease. */
+const limit = 1_073_741_824n
+
+/** A gateway that asks for leases and carries nothing, so that customers of other gateways run dry. */
+describe.each([...engines])('leases that a hostile gateway asks for, on %s', (engine) => {
+  let service: Service
+  let serial = 0
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(async () => {
+    expect(await findingsOf(service)).toEqual([])
+    await service.stop()
+  })
+
+  async function joinGateway(linkMegabits?: number) {
+    const { fleet, db, premium } = service.services
+    serial += 1
+    const name = `gateway-${serial}`
+    const node = await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'local' }))
+    if (linkMegabits !== undefined) await fleet.setLink(name, linkMegabits)
+    await fleet.join((await fleet.issueKey(name)).text, `tpn_${String(serial).padStart(64, '0')}`, 'test')
+    return {
+      id: node.id,
+      report: (body: Parameters<typeof reportOf>[0]) => premium.nodes.report(node.id, reportOf(body)),
+    }
+  }
+
+  async function newSubuser(gigabytes: number) {
+    const { token } = await service.newCustomer(10_000_000n)
+    expect((await service.post('/premium/traffic/buy', { pool_type: pool, gb: gigabytes }, { token })).status).toBe(200)
+    const id = (await service.get('/premium/subusers', { token })).data.subusers[0].subuser_id as string
+    const wish = (turn: number, moving = most) => ({ id, pool, turn, want: 'lease' as const, moving, pace: most })
+    const account = async () => {
+      const { db, traffic } = service.services
+      const [found] = await traffic.accounts.list(db, [id as never])
+      return found ?? { balance: 0n, aside: 0n }
+    }
+    return { id, wish, account }
+  }
+
+  test('a report with two requests for one account is refused and leases nothing', async () => {
+    const owner = await newSubuser(100)
+    const gateway = await joinGateway()
+    const failure = await failureOf(gateway.report({ boot: 'boot-0001', wishes: [owner.wish(1), owner.wish(2)] }))
+    expect(failure).toMatchObject({ code: 'invalid_request' })
+    expect(await owner.account()).toMatchObject({ balance: 100_000_000_000n, aside: 0n })
+  })
+
+  test('1,000 reports over 20 boots leave one gateway at most 1 GiB of a 100 GB account', async () => {
+    const owner = await newSubuser(100)
+    const gateway = await joinGateway()
+    for (let turn = 1; turn <= 1000; turn += 1) {
+      const boot = `boot-${String(Math.floor(turn / 50)).padStart(4, '0')}`
+      await gateway.report({ boot, wishes: [owner.wish(turn)] })
+    }
+    expect((await owner.account()).aside).toBe(limit)
+    const honest = await joinGateway()
+    const answer = await honest.report({ boot: 'boot-0001', wishes: [{ ...owner.wish(1, 0), pace: 0 }] })
+    expect(answer?.allowances).toEqual([{ id: owner.id, pool, upto: 8_388_608 }])
+  })
+
+  test('a gateway holds at most half of an account of 1 GB', async () => {
+    const owner = await newSubuser(1)
+    const gateway = await joinGateway()
+    for (let turn = 1; turn <= 100; turn += 1) await gateway.report({ boot: 'boot-0001', wishes: [owner.wish(turn)] })
+    expect((await owner.account()).aside).toBe(500_000_000n)
+  })
+
+  test('bytes on their way count as far as the link of the gateway carries them in 10 s', async () => {
+    const owners = await Promise.all([newSubuser(1), newSubuser(1), newSubuser(1)])
+    // 8 Mbit/s are 10 MB in 10 s: one lease of 8 MiB that is on its way, and a fifth of the next.
+    const gateway = await joinGateway(8)
+    const ask = (turn: number) =>
+      gateway.report({ boot: 'boot-0001', wishes: owners.map((each) => ({ ...each.wish(turn), pace: 0 })) })
+    await ask(1)
+    await ask(2)
+    const held = await Promise.all(owners.map(async (each) => (await each.account()).aside))
+    expect(held.toSorted((a, b) => Number(a - b))).toEqual([8_388_608n, 8_388_608n + 1_611_392n, 2n * 8_388_608n])
+  })
+
+  test('the operator sees what a gateway holds and of how many accounts it holds the most, once a minute in the log', async () => {
+    const owner = await newSubuser(100)
+    const [hostile, honest] = [await joinGateway(), await joinGateway()]
+    for (let turn = 1; turn <= 200; turn += 1) await hostile.report({ boot: 'boot-0001', wishes: [owner.wish(turn)] })
+    await honest.report({ boot: 'boot-0001', wishes: [{ ...owner.wish(1, 0), pace: 0 }] })
+    const held = await service.services.traffic.leases.held()
+    expect(held.get(hostile.id)).toEqual({ bytes: limit, accountsAtLimit: 1 })
+    expect(held.get(honest.id)).toEqual({ bytes: 8_388_608n, accountsAtLimit: 0 })
+    const notes: [string, unknown][] = []
+    const note = (event: string, fields?: unknown) => void notes.push([event, fields])
+    const chores = trafficChores({ ...service.services, clock: service.clock.read }, { info: note, error: note })
+    for (const chore of chores) await chore.work()
+    const fields = { node: hostile.id, held_bytes: Number(limit), accounts_at_limit: 1 }
+    expect(notes).toContainEqual(['a node holds as much of accounts as one node may', fields])
+    expect(notes.filter(([, each]) => (each as { node: string }).node === honest.id)).toEqual([])
+  })
+})
