@@ -79,8 +79,8 @@ export type Operation<
   readonly isRead: boolean
   /** Whether it makes a token, which is in its answer as `token`. */
   readonly isIssuing: boolean
-  /** What a token must allow, where that is neither reading nor trading. */
-  readonly scope?: 'pay'
+  /** What a token or a session must allow, where the method does not say it. */
+  readonly scope?: 'pay' | 'trade'
 }
 
 /** What a token must allow for an operation. */

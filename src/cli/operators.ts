@@ -13,6 +13,7 @@ type Deps = {
   shopUrl: string
   addOperator: (name: string, role: Role) => Promise<Invited>
   inviteOperator: (name: string) => Promise<Invited>
+  setOperatorRole: (name: string, role: Role) => Promise<Operator>
   removeOperator: (name: string) => Promise<Operator>
 }
 
@@ -68,10 +69,10 @@ export function operatorCommands(open: Opened<Deps>): readonly Command[] {
       takes: [nameWord, { name: 'ROLE', meaning: roles.join(', ') }],
       options: [],
       run: (given) =>
-        open(given, async ({ operators }) => {
+        open(given, async ({ setOperatorRole }) => {
           const role = roles.find((each) => each === given.words[1])
           if (!role) throw mistyped(`ROLE is ${roles.join(', ')}.`)
-          const operator = await operators.setRole(given.words[0] ?? '', role)
+          const operator = await setOperatorRole(given.words[0] ?? '', role)
           return { json: toJson(operator), lines: [`${operator.name} is ${operator.role}.`] }
         }),
     },

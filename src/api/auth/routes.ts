@@ -77,7 +77,11 @@ async function letIn(
 }
 
 const onlyLooking = (): Refusal =>
-  new Refusal('forbidden', 'forbidden', 'An operator who looks at a customer’s pages changes nothing there.')
+  new Refusal(
+    'forbidden',
+    'forbidden',
+    'An operator who looks at a customer’s pages cannot change or export anything there.',
+  )
 
 /** The session of a request that was let in with one. */
 function sessionOf({ session }: Guest): Session {
@@ -129,7 +133,7 @@ function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest
       entered(await deps.signIn.byPassword(kind, body, caller.visitor)),
     ),
     bindCookie(shapes.byLink, async ({ caller, body }) =>
-      entered(await deps.signIn.byLink(kind, body.link, caller.visitor)),
+      entered(await deps.signIn.byLink(kind, body, caller.visitor)),
     ),
     bindCookie(shapes.signOut, async ({ caller }) => {
       const { owner, id } = sessionOf(caller)

@@ -313,7 +313,14 @@ export type Operations = {
     params: { customer_id: string }
     query: {}
     body: Readonly<Record<string, unknown>>
-    answer: { link: string; expires_at: string }
+    answer: { link: string | null; sent_to: string | null; expires_at: string }
+  }
+  /** POST /customers/{customer_id}/remove-factor */
+  removeCustomerFactor: {
+    params: { customer_id: string }
+    query: {}
+    body: Readonly<Record<string, unknown>>
+    answer: { removed: boolean }
   }
   /** GET /customers/{customer_id}/tokens */
   listCustomerTokens: { params: { customer_id: string }; query: {}; body: {}; answer: { items: readonly Token[] } }
@@ -1141,6 +1148,7 @@ export const operations = {
   eraseCustomer: ['POST', '/customers/{customer_id}/erase', 'owner'],
   viewCustomer: ['POST', '/customers/{customer_id}/view', 'support'],
   linkCustomer: ['POST', '/customers/{customer_id}/link', 'support'],
+  removeCustomerFactor: ['POST', '/customers/{customer_id}/remove-factor', 'owner'],
   listCustomerTokens: ['GET', '/customers/{customer_id}/tokens', 'reader'],
   createCustomerToken: ['POST', '/customers/{customer_id}/tokens', 'owner'],
   revokeCustomerToken: ['POST', '/tokens/{token_id}/revoke', 'support'],

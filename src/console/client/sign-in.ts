@@ -36,7 +36,7 @@ export type Operations = {
     answer: Who
   }
   /** POST /customer/sign-in/link */
-  signInByLinkCustomer: { params: {}; query: {}; body: { link: string }; answer: Who }
+  signInByLinkCustomer: { params: {}; query: {}; body: { link: string; code?: string | undefined }; answer: Who }
   /** POST /customer/sign-out */
   signOutCustomer: { params: {}; query: {}; body: Readonly<Record<string, unknown>>; answer: { done: boolean } }
   /** GET /customer/session */
@@ -78,7 +78,7 @@ export type Operations = {
     answer: Who
   }
   /** POST /operator/sign-in/link */
-  signInByLinkOperator: { params: {}; query: {}; body: { link: string }; answer: Who }
+  signInByLinkOperator: { params: {}; query: {}; body: { link: string; code?: string | undefined }; answer: Who }
   /** POST /operator/sign-out */
   signOutOperator: { params: {}; query: {}; body: Readonly<Record<string, unknown>>; answer: { done: boolean } }
   /** GET /operator/session */

@@ -48,6 +48,7 @@ export const actions: Readonly<Record<string, string>> = {
   refundPayment: 'Возвращён платёж',
   refundTraffic: 'Возврат за трафик',
   removeFactorOfOperator: 'Выключен второй фактор',
+  removeCustomerFactor: 'Снят второй фактор покупателя',
   removeOperator: 'Удалён оператор',
   replaceProxy: 'Заменён адрес прокси',
   resolveUnmatched: 'Разобрано извещение о платеже',

@@ -82,7 +82,16 @@ function Actions({ customer }: { readonly customer: Customer }) {
           label={words.link}
           about={words.linkAbout}
           run={() => api.call('linkCustomer', { params })}
-          show={({ link }) => <OnceShown text={link} />}
+          show={({ link, sent_to }) =>
+            link === null ? <Text>{words.linkSent(sent_to ?? '')}</Text> : <OnceShown text={link} />
+          }
+        />
+      )}
+      {may('removeCustomerFactor') && (
+        <Act
+          label={words.removeFactor}
+          about={words.removeFactorAbout}
+          run={() => api.call('removeCustomerFactor', { params })}
         />
       )}
       {may('noteCustomer') && (

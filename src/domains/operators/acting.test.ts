@@ -36,7 +36,9 @@ describe.each([...engines])('the audit log on %s', (engine) => {
   test('has what was done, and nothing that was refused, only looked at, or done by nobody', async () => {
     await act('make', () => services.customers.create('Anna'))
     await act('look', () => services.customers.list('', 10))
-    const refused = await failureOf(act('fail', () => services.operators.setRole('nobody', 'owner')))
+    const refused = await failureOf(
+      act('fail', () => services.db.transact((tx) => services.operators.setRole(tx, 'nobody', 'owner'))),
+    )
     expect(refused).toBeInstanceOf(Refusal)
     await services.customers.create('Boris')
     expect(await actions()).toEqual(['make'])
@@ -45,7 +47,7 @@ describe.each([...engines])('the audit log on %s', (engine) => {
   test('has an action of several transactions once, and also when its first one has failed', async () => {
     const before = (await actions()).length
     await act('twice', async () => {
-      await failureOf(services.operators.setRole('nobody', 'owner'))
+      await failureOf(services.db.transact((tx) => services.operators.setRole(tx, 'nobody', 'owner')))
       await services.customers.create('Clara')
       await services.customers.create('Dora')
     })

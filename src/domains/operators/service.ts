@@ -132,14 +132,11 @@ export function createOperators(deps: {
       if (!mayActAs(operator.role, needed)) throw roleTooLow(needed, operator.role)
     },
 
-    async setRole(name: string, role: Role): Promise<Operator> {
-      const changed = await db.transact(async (tx) => {
-        const operator = await take(tx, name, role === 'owner')
-        await store.setRole(tx, operator.id, role)
-        return { ...operator, role }
-      })
-      forget()
-      return changed
+    /** Gives an operator another role, in the caller's transaction: the operator's views end with it. */
+    async setRole(tx: Tx, name: string, role: Role): Promise<Operator> {
+      const operator = await take(tx, name, role === 'owner')
+      await store.setRole(tx, operator.id, role)
+      return { ...operator, role }
     },
 
     /** Takes an operator out, in the caller's transaction: his sessions end with it. His tokens are revoked. */

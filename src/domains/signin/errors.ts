@@ -26,6 +26,15 @@ export const invalidSession = (): Refusal =>
 export const invalidLink = (): Refusal =>
   new Refusal('missing', 'not_found', 'This link does not work: it was used, is too old, or never was one.')
 
+/** The caller may make a link only if the customer, and not the caller, gets it. */
+export const linkNeedsOwner = (): Refusal =>
+  new Refusal(
+    'forbidden',
+    'forbidden',
+    'This customer has a password or a token, and no e-mail address for the link. Ask an owner of the shop.',
+    { needed: 'owner', has: 'support' },
+  )
+
 export const noSuchSession = (): Refusal => new Refusal('missing', 'not_found', 'There is no such session.')
 
 export const badPassword = (problem: string): Refusal => malformed([{ field: 'password', problem }])

@@ -1,8 +1,13 @@
-type Occasion = 'confirm' | 'reset' | 'first' | 'known'
+type Occasion = 'enter' | 'confirm' | 'reset' | 'first' | 'known'
 
 type Words = { readonly subject: string; readonly ru: string; readonly en: string }
 
 const words: Readonly<Record<Occasion, Words>> = {
+  enter: {
+    subject: 'Ссылка для входа / A link to sign in',
+    ru: 'Чтобы войти, откройте ссылку. Она действует сутки и один раз. Если вы об этом не просили, ничего не делайте.',
+    en: 'To sign in, open the link. It works for a day, once. If you have not asked for it, do nothing.',
+  },
   confirm: {
     subject: 'Подтвердите адрес / Confirm your address',
     ru:

@@ -178,6 +178,15 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
       })
     },
 
+    /** Takes away the second factor of an owner who has lost it. Tells whether there was one. */
+    dropFactor: (owner: Owner): Promise<boolean> =>
+      db.transact(async (tx) => {
+        const kept = await store.lockIdentity(tx, owner.id)
+        if (!kept?.totp) return false
+        await save(tx, { ...kept, totp: null, totpSince: null, changedAt: clock() })
+        return true
+      }),
+
     /** Nobody signs in as this owner any more, in the caller's transaction. */
     async remove(tx: Tx, owner: Owner): Promise<void> {
       await store.removeIdentity(tx, owner.id)

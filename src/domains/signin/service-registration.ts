@@ -3,12 +3,14 @@ import { type SharedBuckets, secondsUntilOne } from '../../kernel/buckets.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
+import { whyClosed } from '../customers/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import {
   badEmail,
   balanceLeft,
   debtLeft,
   invalidLink,
+  linkNeedsOwner,
   loginTaken,
   noMail,
   registrationClosed,
@@ -51,6 +53,9 @@ type Registered = Pick<Admission, 'ref'> & { readonly opened: Opened | undefined
 
 /** `ref` is the code of who brought him, as it was given. */
 type RegistrationWish = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
+
+/** A link to sign in with: for the operator to hand on, or sent to the customer's e-mail address. */
+type Invitation = { readonly link: string | null; readonly sentTo: string | null; readonly expiresAt: number }
 
 /** Forgets who a customer was, if what goes with him is meant to. Handed in. */
 type Erasing = {
@@ -189,6 +194,27 @@ export function createRegistration(
           : letterOf('confirm', email, `${deps.siteUrl()}/#confirm=${link.text}`),
       )
       return { opened: undefined, ref }
+    },
+
+    /**
+     * Makes a link by which a customer signs in, once. An owner gets the link. Another operator gets it only for a
+     * customer without a password and without a token; else it goes to the customer's e-mail address, because whoever
+     * holds it can create tokens with every scope.
+     */
+    async invite(customer: CustomerId, isOwner: boolean): Promise<Invitation> {
+      const owner = { kind: 'customer', id: customer } as const
+      const isInUse = (await customers.listTokens(customer)).some((each) => !whyClosed(each, deps.clock()))
+      const { email, text, expiresAt } = await db.transact(async (tx) => {
+        const profile = await identities.profile(owner, tx)
+        const isHandedOut = isOwner || !(isInUse || profile.hasPassword)
+        if (!isHandedOut && (!mail || profile.email === null)) throw linkNeedsOwner()
+        const link = signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' })
+        return { email: isHandedOut ? null : profile.email, ...link }
+      })
+      const url = `${deps.siteUrl()}/#enter=${text}`
+      if (email === null) return { link: url, sentTo: null, expiresAt }
+      mail?.post(letterOf('enter', email, url))
+      return { link: null, sentTo: email, expiresAt }
     },
 
     /** What would become of a code. */

@@ -243,6 +243,13 @@ export function createSignIn(deps: SignInDeps) {
     return link
   }
 
+  /** Whose link it is, if its owner has a second factor. */
+  async function findFactored(text: string): Promise<string | undefined> {
+    const link = isLinkText(text) ? await store.findLink(db, sha256(text), clock()) : undefined
+    const identity = link?.owner ? await store.findIdentity(db, link.owner) : undefined
+    return identity?.totpSince === null ? undefined : identity?.owner.id
+  }
+
   async function useLink(tx: Tx, text: string, purpose: LinkPurpose): Promise<OneTimeLink> {
     const link = isLinkText(text) ? await store.useLink(tx, sha256(text), purpose, clock()) : undefined
     if (!link) throw invalidLink()
@@ -285,12 +292,22 @@ export function createSignIn(deps: SignInDeps) {
       return opened
     },
 
-    /** Opens a session by a link that was given to its owner; it works once. */
-    async byLink(kind: OwnerKind, text: string, visitor: Visitor): Promise<Opened> {
-      const tried = await attempt(undefined, visitor.household)
+    /**
+     * Opens a session by a link that was given to its owner, and by the second factor where there is one. The link
+     * works once; a missing or wrong code does not use it up. Wrong codes count against the owner, because a link can
+     * be tried many times.
+     */
+    async byLink(
+      kind: OwnerKind,
+      given: { readonly link: string; readonly code?: string | undefined },
+      visitor: Visitor,
+    ): Promise<Opened> {
+      const tried = await attempt(await findFactored(given.link), visitor.household)
       const opened = await db.transact(async (tx) => {
-        const link = await useLink(tx, text, 'enter')
+        const link = await useLink(tx, given.link, 'enter')
         if (link.kind !== kind || link.owner === null) throw invalidLink()
+        const identity = await store.findIdentity(tx, link.owner)
+        if (identity) await assertCode(tx, identity, given.code)
         return openOwn(tx, store.toOwner(kind, link.owner), visitor)
       })
       await tried.succeeded()
@@ -327,6 +344,9 @@ export function createSignIn(deps: SignInDeps) {
       if (!found) throw noSuchSession()
       known.forget()
     },
+
+    /** Ends every view that an operator has open, in the caller's transaction; `forget` follows its commit. */
+    endViews: (tx: Tx, operator: OperatorId): Promise<void> => store.endViews(tx, operator, clock()),
 
     /** Ends all of somebody's sessions but one, in the caller's transaction; `forget` follows its commit. */
     endAll: (tx: Tx, owner: Owner, except: SessionId | null): Promise<number> =>

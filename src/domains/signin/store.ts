@@ -242,6 +242,11 @@ export async function endSessions(tx: Tx, owner: string, except: SessionId | nul
   )
 }
 
+/** Every view of customers' pages that an operator has open. */
+export async function endViews(tx: Tx, operator: string, nowMs: number): Promise<void> {
+  await tx.run('UPDATE console_sessions SET ended_at = $2 WHERE opened_by = $1 AND ended_at IS NULL', [operator, nowMs])
+}
+
 export async function touchSession(tx: Tx, id: string, nowMs: number): Promise<void> {
   await tx.run('UPDATE console_sessions SET used_at = $2 WHERE id = $1 AND used_at < $2', [id, nowMs])
 }

@@ -40,10 +40,6 @@ export function createActions(services: Services) {
       return pricing.effectsOf(value, held.flat())
     },
 
-    /** A link by which a customer signs in, once. */
-    makeLink: (customer: CustomerId) =>
-      db.transact(async (tx) => signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' })),
-
     /** An operator, and the link that lets him in, made together. */
     addOperator: (name: string, role: Role) =>
       db.transact(async (tx) => {
@@ -54,6 +50,18 @@ export function createActions(services: Services) {
     inviteOperator: async (name: string) => {
       const operator = await operators.load(name)
       return db.transact(async (tx) => ({ operator, ...signIn.issueLink(tx, linkFor(operator)) }))
+    },
+
+    /** Gives an operator another role. Views of customers' pages end: they were opened with the former role. */
+    async setOperatorRole(name: string, role: Role): Promise<Operator> {
+      const changed = await db.transact(async (tx) => {
+        const operator = await operators.setRole(tx, name, role)
+        await signIn.endViews(tx, operator.id)
+        return operator
+      })
+      operators.forget()
+      signIn.forget()
+      return changed
     },
 
     /** Takes an operator out, with all that lets him in. */

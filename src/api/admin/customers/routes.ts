@@ -4,10 +4,11 @@ import type { Events } from '../../../domains/events/index.ts'
 import type { Adjustment, Ledger } from '../../../domains/ledger/index.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
 import type { Acting } from '../../../domains/operators/index.ts'
+import { mayActAs } from '../../../domains/operators/rules.ts'
 import type { Orders, Refunds, Stories } from '../../../domains/orders/index.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
 import type { Erasing, Exporting } from '../../../domains/privacy/index.ts'
-import type { Identities, SignIn } from '../../../domains/signin/index.ts'
+import type { Identities, Registration, SignIn } from '../../../domains/signin/index.ts'
 import { toGigabytes } from '../../../kernel/bytes.ts'
 import { type CustomerId, type OrderId, readId } from '../../../kernel/ids.ts'
 import { kopecks, toRoubles } from '../../../kernel/money.ts'
@@ -34,7 +35,7 @@ export type AdminCustomersDeps = {
   readonly premium: Premium
   readonly setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
   readonly adjust: (id: CustomerId, wish: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
-  readonly makeLink: (id: CustomerId) => Promise<{ text: string; expiresAt: number }>
+  readonly registration: Pick<Registration, 'invite'>
   readonly publicUrl: () => string
   readonly clock: Clock
   readonly act: Act
@@ -103,10 +104,14 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminCustomersDep
     }),
     ...privacyOperations(bind, deps),
     viewing(deps),
-    bind(shapes.linkCustomer, async ({ params }) => {
+    bind(shapes.linkCustomer, async ({ params, caller }) => {
       const { id } = await customers.load(readCustomer(params.customer_id))
-      const { text, expiresAt } = await deps.makeLink(id)
-      return { link: `${deps.publicUrl()}/#enter=${text}`, expires_at: toIso(expiresAt) }
+      const made = await deps.registration.invite(id, mayActAs(caller.operator.role, 'owner'))
+      return { link: made.link, sent_to: made.sentTo, expires_at: toIso(made.expiresAt) }
+    }),
+    bind(shapes.removeCustomerFactor, async ({ params }) => {
+      const { id } = await customers.load(readCustomer(params.customer_id))
+      return { removed: await identities.dropFactor({ kind: 'customer', id }) }
     }),
     ...tokenOperations(bind, deps),
     ...moneyOperations(bind, deps),

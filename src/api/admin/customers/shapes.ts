@@ -212,10 +212,30 @@ export const linkCustomer = operation({
   path: '/customers/{customer_id}/link',
   tag,
   summary: 'Make a link by which a customer signs in, once and within a day',
+  description:
+    'Below `owner`, the link of a customer who has a password or a token is sent to the customer’s e-mail address ' +
+    'and is not in the answer; without an address it is refused.',
   role: 'support',
   params: customerParam,
-  answer: z.object({ link: text('The whole link, shown this once.'), expires_at: moment('Until when it works.') }),
-  example: { link: 'https://shop.example/#enter=tpl_…', expires_at: toIso(exampleAt) },
+  answer: z.object({
+    link: text('The whole link, shown this once; null if it was sent.').nullable(),
+    sent_to: text('The e-mail address that it was sent to; null if it is shown.').nullable(),
+    expires_at: moment('Until when it works.'),
+  }),
+  example: { link: 'https://shop.example/#enter=tpl_…', sent_to: null, expires_at: toIso(exampleAt) },
+  codes: ['not_found'],
+})
+
+export const removeCustomerFactor = operation({
+  id: 'removeCustomerFactor',
+  method: 'POST',
+  path: '/customers/{customer_id}/remove-factor',
+  tag,
+  summary: 'Take away the second factor of a customer who has lost it',
+  role: 'owner',
+  params: customerParam,
+  answer: z.object({ removed: flag('Whether there was one.') }),
+  example: { removed: true },
   codes: ['not_found'],
 })
 

@@ -18,6 +18,7 @@ export type AdminOperatorsDeps = {
   readonly operators: Operators
   readonly addOperator: (name: string, role: Role) => Promise<Invited>
   readonly inviteOperator: (name: string) => Promise<Invited>
+  readonly setOperatorRole: (name: string, role: Role) => Promise<Operator>
   readonly removeOperator: (name: string) => Promise<Operator>
   readonly verifiers: readonly Verifier[]
   readonly ledgerAudit: LedgerAudit
@@ -39,7 +40,7 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminOperatorsDep
     bind(shapes.addOperator, async ({ body }) => toInvited(await deps.addOperator(body.name, body.role))),
     bind(shapes.linkOperator, async ({ params }) => toInvited(await deps.inviteOperator(params.operator))),
     bind(shapes.setOperatorRole, async ({ params, body }) =>
-      shapes.toOperator(await operators.setRole(params.operator, body.role)),
+      shapes.toOperator(await deps.setOperatorRole(params.operator, body.role)),
     ),
     bind(shapes.removeOperator, async ({ params }) => {
       const { name } = await deps.removeOperator(params.operator)

@@ -57,6 +57,8 @@ export const exportAccount = operation({
   summary: 'Everything that is kept about you, a page at a time, for your own records',
   description: 'Only for whoever has signed in: a token is for programs, which need not know who you are.',
   access: 'session',
+  // An operator's view of the customer's pages has the scope "read" alone: exporting is the customer's own.
+  scope: 'trade',
   query: z.object(exportQuery),
   answer: z.object({
     items: z.array(handedOut()).openapi({ description: 'One page, table after table. No password is in it.' }),

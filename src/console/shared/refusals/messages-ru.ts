@@ -32,8 +32,12 @@ export const messages: readonly Said[] = [
       'погашен, купить ничего нельзя. Пополните баланс и повторите.',
   ],
   [
-    'An operator who looks at a customer’s pages changes nothing there.',
-    'Оператор, который смотрит страницы покупателя, ничего там не меняет.',
+    'An operator who looks at a customer’s pages cannot change or export anything there.',
+    'Оператор, который смотрит страницы покупателя, не может там ничего изменить или выгрузить.',
+  ],
+  [
+    'This customer has a password or a token, and no e-mail address for the link. Ask an owner of the shop.',
+    'У этого покупателя есть пароль или токен и нет адреса почты для ссылки. Обратитесь к владельцу магазина.',
   ],
   [
     'Sign in for this: a token may not do it, whatever its scopes are.',

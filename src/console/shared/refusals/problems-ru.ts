@@ -11,6 +11,7 @@ export const problems: readonly Said[] = [
   ['must be a list', 'должно быть списком'],
   ['must be an object', 'должно быть объектом'],
   ['must be given once', 'должно быть указано один раз'],
+  ['must name an account once', 'должно называть каждый счёт один раз'],
   ['must be one of {}, as GET /payments/methods lists them', 'должно быть одним из: {}'],
   ['must be one of {}', 'должно быть одним из: {}'],
   ['must be a whole number from {} to {}', 'должно быть целым числом от {} до {}'],

@@ -45,10 +45,24 @@ export const Entry = ({ onSubmit, label, isReady, isPending = false, error, chil
   </Form>
 )
 
-/** Whether the password was right and a code is still missing. */
-function wantsCode(error: unknown): boolean {
+/** Whether the password or the link was right and a code is still missing. */
+export function wantsCode(error: unknown): boolean {
   if (!(error instanceof CallRefused) || typeof error.details !== 'object' || error.details === null) return false
   return 'code_required' in error.details && error.details.code_required === true
+}
+
+export function CodeInput({ typed }: { readonly typed: ReturnType<typeof useTyped> }) {
+  const words = useWords(signInWords)
+  return (
+    <TextInput
+      label={words.code}
+      description={words.codeAbout}
+      inputMode="numeric"
+      autoComplete="one-time-code"
+      autoFocus
+      {...typed.props}
+    />
+  )
 }
 
 export function PasswordForm({ onWay }: Going) {
@@ -76,16 +90,7 @@ export function PasswordForm({ onWay }: Going) {
       >
         <TextInput label={words.login} autoComplete="username" {...login.props} />
         <PasswordInput label={words.password} autoComplete="current-password" {...password.props} />
-        {isCodeWanted && (
-          <TextInput
-            label={words.code}
-            description={words.codeAbout}
-            inputMode="numeric"
-            autoComplete="one-time-code"
-            autoFocus
-            {...code.props}
-          />
-        )}
+        {isCodeWanted && <CodeInput typed={code} />}
       </Entry>
       <Ways
         onWay={onWay}

@@ -1,13 +1,13 @@
 import { Button, PasswordInput, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import { CallRefused } from '../../client/call.ts'
 import type { Link } from '../../client/link.ts'
 import { auth, enterAs, own } from '../../client/session.ts'
 import { useTyped } from '../form.tsx'
 import { useWords } from '../language.tsx'
 import { RefusalNotice } from '../refusal-notice.tsx'
-import { Entry, Ways } from './forms.tsx'
+import { CodeInput, Entry, Ways, wantsCode } from './forms.tsx'
 import { useOffers } from './offers.ts'
 import type { Way } from './page.tsx'
 import { signInWords } from './words.ts'
@@ -20,16 +20,35 @@ export function ByLink(props: LinkProps) {
   return <Form {...props} />
 }
 
-/** Signs in with the link: once, however often the page is drawn. */
+/** Signs in with the link, once however often the page is drawn, and asks for the second factor where there is one. */
 function Enter({ link, onWay, onFailed }: LinkProps) {
   const words = useWords(signInWords)
+  const code = useTyped()
+  const [isCodeWanted, setCodeWanted] = useState(false)
   const entry = useMutation({
-    mutationFn: () => auth.call(own('signInByLink'), { body: { link: link.secret } }),
+    mutationFn: () => {
+      return auth.call(own('signInByLink'), {
+        body: { link: link.secret, ...(code.text !== '' && { code: code.text }) },
+      })
+    },
     onSuccess: enterAs,
-    onError: onFailed,
+    onError: (error) => (wantsCode(error) ? setCodeWanted(true) : hasEnded(error) && onFailed()),
   })
   const { mutate } = entry
   useEffect(() => mutate(), [mutate])
+  if (isCodeWanted && !hasEnded(entry.error)) {
+    return (
+      <Entry
+        onSubmit={mutate}
+        label={words.enter}
+        isReady={code.text !== ''}
+        isPending={entry.isPending}
+        error={wantsCode(entry.error) ? null : entry.error}
+      >
+        <CodeInput typed={code} />
+      </Entry>
+    )
+  }
   if (entry.error === null) return <Text role="status">{words.entering}</Text>
   return <Failed error={entry.error} onWay={onWay} />
 }

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Secret, TOTP } from 'otpauth'
+import { type Role, roles } from '../../src/domains/operators/rules.ts'
+import type { CustomerId } from '../../src/kernel/ids.ts'
+import { createActions } from '../../src/main/shop/actions.ts'
+import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
+
+const password = 'correct horse battery'
+
+/** What an operator reaches by way of a customer's session, beyond what the role allows directly. */
+describe.each([...engines])('what a role reaches indirectly, on %s', (engine) => {
+  let smtp: SmtpServer
+  let service: Service
+  let serial = 0
+  beforeAll(async () => {
+    const started = await startSmtp()
+    if (!started) throw new Error('there is no aiosmtpd: install python3-aiosmtpd')
+    smtp = started
+    service = await startService(engine, {
+      TURNPIKE_REGISTRATION: 'on',
+      TURNPIKE_SMTP_URL: smtp.url,
+      TURNPIKE_MAIL_FROM: 'shop@example.com',
+    })
+  })
+  afterAll(async () => {
+    await service?.stop()
+    await smtp?.stop()
+  })
+
+  const browser = (): Promise<BrowserSession> => createBrowserSession(service.url)
+
+  /** An operator who has signed in. */
+  async function newOperator(role: Role): Promise<{ name: string; page: BrowserSession }> {
+    serial += 1
+    const name = `operator-${serial}`
+    const { text } = await createActions(service.services).addOperator(name, role)
+    const page = await browser()
+    expect((await page.post('/auth/v1/operator/sign-in/link', { link: text })).status).toBe(200)
+    return { name, page }
+  }
+
+  /** A customer who signs in with a password, and with a second factor where one is wanted. */
+  async function newCustomer({ email = null, hasFactor = false }: { email?: string | null; hasFactor?: boolean } = {}) {
+    serial += 1
+    const { db, identities, customers } = service.services
+    const { id } = await customers.create('with a password')
+    const login = email ?? `customer-${serial}`
+    const kept = await identities.hash(password, login, '')
+    await db.transact((tx) => identities.create(tx, { kind: 'customer', id }, { login, email, password: kept }))
+    const page = await browser()
+    await page.post('/auth/v1/customer/sign-in', { login, password })
+    if (!hasFactor) return { id, login, codeNow: () => '' }
+    const { secret } = (await page.post('/auth/v1/customer/factor', { current_password: password })).data
+    const codeNow = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: service.clock.nowMs })
+    expect((await page.post('/auth/v1/customer/factor/confirm', { code: codeNow() })).status).toBe(200)
+    service.clock.advance(60_000)
+    return { id, login, codeNow }
+  }
+
+  const newNameless = async (): Promise<CustomerId> => (await service.services.customers.create('nameless')).id
+  const secretOf = (link: string): string => link.split('#enter=')[1] ?? ''
+
+  /** Every way by which a role could reach what only an owner may, and how each ends. */
+  async function reach(role: Role) {
+    const { page } = await newOperator(role)
+    const taken = await newCustomer()
+    const withToken = await newNameless()
+    await service.services.customers.issueToken(withToken, { name: 'by an owner' })
+    const at = (id: string) => `/admin/v1/customers/${id}` as const
+    const link = (id: string) => page.post(`${at(id)}/link`)
+    const opened = await page.post(`${at(taken.id)}/view`)
+    return {
+      export: (await page.get(`${at(taken.id)}/export`)).status,
+      token: (await page.post(`${at(taken.id)}/tokens`, { name: 'mine' })).status,
+      linkOfNewcomer: (await link(await newNameless())).status,
+      linkOfPassword: (await link(taken.id)).status,
+      linkOfToken: (await link(withToken)).status,
+      removedFactor: (await page.post(`${at(taken.id)}/remove-factor`)).status,
+      view: opened.status,
+      balanceInView: (await page.get('/api/v1/balance')).status,
+      exportInView: (await page.get('/api/v1/export')).status,
+      tokenInView: (await page.post('/api/v1/tokens/create', { name: 'mine' })).status,
+      passwordInView: (await page.post('/auth/v1/customer/password', { login: 'mine', password })).status,
+      resetInView: (await page.post('/api/v1/premium/password/reset', {})).status,
+    }
+  }
+
+  const inView = {
+    view: 200,
+    balanceInView: 200,
+    exportInView: 403,
+    tokenInView: 403,
+    passwordInView: 403,
+    resetInView: 403,
+  }
+  const reached: Readonly<Record<Role, Awaited<ReturnType<typeof reach>>>> = {
+    owner: {
+      export: 200,
+      token: 200,
+      linkOfNewcomer: 200,
+      linkOfPassword: 200,
+      linkOfToken: 200,
+      removedFactor: 200,
+      ...inView,
+    },
+    support: {
+      export: 403,
+      token: 403,
+      linkOfNewcomer: 200,
+      linkOfPassword: 403,
+      linkOfToken: 403,
+      removedFactor: 403,
+      ...inView,
+    },
+    reader: {
+      export: 403,
+      token: 403,
+      linkOfNewcomer: 403,
+      linkOfPassword: 403,
+      linkOfToken: 403,
+      removedFactor: 403,
+      view: 403,
+      balanceInView: 401,
+      exportInView: 401,
+      tokenInView: 401,
+      passwordInView: 401,
+      resetInView: 401,
+    },
+  }
+
+  test.each([...roles])('%s reaches through links and views what the role allows, and nothing else', async (role) => {
+    expect(await reach(role)).toEqual(reached[role])
+  })
+
+  test('a link that support makes for a customer with a password goes to the mailbox and is not in the answer', async () => {
+    const email = `anna-${engine}@example.com`
+    const customer = await newCustomer({ email })
+    const { page } = await newOperator('support')
+    const before = smtp.letters().length
+    const made = await page.post(`/admin/v1/customers/${customer.id}/link`)
+    expect(made.data).toMatchObject({ link: null, sent_to: email })
+    const letter = textOf((await smtp.until(before + 1)).at(-1) ?? '')
+    const link = /#enter=(tpl_\w+)/.exec(letter)?.[1] ?? ''
+    expect(made.text).not.toContain(link)
+    expect((await (await browser()).post('/auth/v1/customer/sign-in/link', { link })).data.id).toBe(customer.id)
+  })
+
+  test('a link asks for the second factor, works once with the right code, and limits wrong codes to 20', async () => {
+    const customer = await newCustomer({ hasFactor: true })
+    const { page } = await newOperator('owner')
+    const link = secretOf((await page.post(`/admin/v1/customers/${customer.id}/link`)).data.link)
+    const visitor = await browser()
+    const enter = (code?: string) =>
+      visitor.post('/auth/v1/customer/sign-in/link', { link, ...(code !== undefined && { code }) })
+    const asked = await enter()
+    expect([asked.status, asked.error.details]).toEqual([401, { code_required: true }])
+    expect((await enter('000000')).status).toBe(401)
+    expect((await visitor.get('/api/v1/balance')).status).toBe(401)
+    expect((await enter(customer.codeNow())).data.id).toBe(customer.id)
+    service.clock.advance(60_000)
+    expect((await enter(customer.codeNow())).status).toBe(404)
+
+    const second = secretOf((await page.post(`/admin/v1/customers/${customer.id}/link`)).data.link)
+    const guesses: number[] = []
+    for (let guess = 0; guess < 25; guess += 1) {
+      guesses.push((await visitor.post('/auth/v1/customer/sign-in/link', { link: second, code: '000000' })).status)
+    }
+    expect(guesses.filter((status) => status === 401).length).toBeLessThanOrEqual(20)
+    expect(guesses.at(-1)).toBe(429)
+  })
+
+  test('an owner takes a lost second factor away, and the next link needs no code', async () => {
+    const customer = await newCustomer({ hasFactor: true })
+    const { page } = await newOperator('owner')
+    expect((await page.post(`/admin/v1/customers/${customer.id}/remove-factor`)).data).toEqual({ removed: true })
+    expect((await page.post(`/admin/v1/customers/${customer.id}/remove-factor`)).data).toEqual({ removed: false })
+    const link = secretOf((await page.post(`/admin/v1/customers/${customer.id}/link`)).data.link)
+    const entered = await (await browser()).post('/auth/v1/customer/sign-in/link', { link })
+    expect(entered.data).toMatchObject({ id: customer.id, has_factor: false })
+  })
+
+  test.each([
+    ['support', 'reader'],
+    ['owner', 'support'],
+    ['support', 'owner'],
+  ] as const)('a role change from %s to %s ends open views, and no later change revives them', async (from, to) => {
+    const customer = await newCustomer()
+    const { name, page } = await newOperator(from)
+    await page.post(`/admin/v1/customers/${customer.id}/view`)
+    expect((await page.get('/api/v1/balance')).status).toBe(200)
+    const { page: owner } = await newOperator('owner')
+    const setRole = (role: Role) => owner.post(`/admin/v1/operators/${name}/role`, { role })
+    expect((await setRole(to)).status).toBe(200)
+    expect((await page.get('/api/v1/balance')).status).toBe(401)
+    expect((await setRole(from)).status).toBe(200)
+    expect((await page.get('/api/v1/balance')).status).toBe(401)
+    expect((await page.get('/admin/v1/customers')).status).toBe(200)
+  })
+})
