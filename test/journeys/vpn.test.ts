@@ -218,24 +218,28 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
       })
     }
     const info = (await get('/vpn/info')).data
-    expect(info.uuid).toBe(two.uuid)
-    expect(info.items.map((each: { uuid: string }) => each.uuid)).toEqual([two.uuid, one.uuid])
+    expect(info.uuid).toBe(one.uuid)
+    expect(info.items.map((each: { uuid: string }) => each.uuid)).toEqual([one.uuid, two.uuid])
     expect((await get(`/vpn/info?uuid=${one.uuid.toUpperCase()}`)).data.items).toHaveLength(1)
   })
 
-  test('without a uuid a renewal is of the subscription that the overview shows first', async () => {
-    const { get, post, token } = await customer()
+  test('POST /vpn/renew without uuid renews the active subscription that ends first, which GET /vpn/info shows on top', async () => {
+    const { get, post } = await customer()
+    const top = async () => (await get('/vpn/info')).data.uuid
+    const renewed = async () => (await post('/vpn/renew', { period: 1 })).data.uuid
     expect((await post('/vpn/renew', { period: 1 })).status).toBe(404)
+    const long = (await post('/vpn/buy', { period: 3 })).data
+    expect(await renewed()).toBe(long.uuid)
     const short = (await post('/vpn/buy', { period: 1 })).data
-    expect((await post('/vpn/renew', { period: 1 })).data.uuid).toBe(short.uuid)
-    const long = (await post('/vpn/buy', { period: 12 })).data
-    expect((await post('/vpn/renew', { period: 1 })).data.uuid).toBe(long.uuid)
-    // A disabled one does not run, however late it ends.
-    await service.services.vpn.setDisabled(long.uuid, true)
-    expect((await get('/vpn/info')).data.uuid).toBe(short.uuid)
-    expect((await post('/vpn/renew', { period: 1 })).data.uuid).toBe(short.uuid)
-    await service.services.vpn.setDisabled(long.uuid, false)
-    expect((await service.get('/vpn/info', { token })).data.uuid).toBe(long.uuid)
+    expect([await top(), await renewed()]).toEqual([short.uuid, short.uuid])
+    // A disabled one is not active, however early it ends.
+    await service.services.vpn.setDisabled(short.uuid, true)
+    expect([await top(), await renewed()]).toEqual([long.uuid, long.uuid])
+    await service.services.vpn.setDisabled(short.uuid, false)
+    // The short one ends after 2 months, the long one after 5: three renewals later they end together.
+    expect([await renewed(), await renewed(), await renewed()]).toEqual([short.uuid, short.uuid, short.uuid])
+    await post('/vpn/renew', { uuid: short.uuid, period: 1 })
+    expect([await top(), await renewed()]).toEqual([long.uuid, long.uuid])
   })
 
   test('a subscription that has ended does not get in the way of the one that runs', async () => {

@@ -7,12 +7,14 @@ import { toIso } from '../../kernel/time.ts'
 import type { Node } from '../fleet/rules.ts'
 import { ipv4Text, ipv6Of, rangeOf } from './addresses.ts'
 import {
+  byImportance,
   isDeviceName,
   limitOfTerms,
   makeUuid,
   nodeOf,
   readUuid,
   refundOf,
+  type SubscriptionId,
   spanAfter,
   trafficLimitAfter,
 } from './rules.ts'
@@ -184,4 +186,15 @@ test('a device leaves the node that it was moved to after 300 s of silence in wh
   const nodeAfter = (runningMs: number) =>
     nodeOf(moved, [node('nod_moved'), other], (at) => (at === 0 ? runningMs : 0))?.id as string | undefined
   expect([0, 300_000, 300_001].map(nodeAfter)).toEqual(['nod_moved', 'nod_moved', 'nod_other'])
+})
+
+test('running subscriptions stand before ended ones: the first to end, then the last that ended', () => {
+  const of = (uuid: string, expiresAt: number, disabledAt: number | null = null) => ({
+    uuid: uuid as SubscriptionId,
+    expiresAt,
+    disabledAt,
+  })
+  const all = [of('a', 50), of('b', 300), of('c', 90), of('d', 200), of('e', 200), of('f', 150, 10)]
+  const order = all.toSorted((one, other) => byImportance(one, other, 100)).map((each) => String(each.uuid))
+  expect(order).toEqual(['d', 'e', 'b', 'f', 'c', 'a'])
 })

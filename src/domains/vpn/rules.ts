@@ -155,11 +155,15 @@ export const mayCarry = (
   subscription.expiresAt > nowMs &&
   !isTrafficUsedUp(subscription)
 
-/** Those that run come first, and of these the one that ends last; then the others, the one that ended last first. */
+/**
+ * Those that run come first, and of these the one that ends first, because it lapses first; then the others, the one
+ * that ended last first. Of two that end together the older one comes first.
+ */
 export function byImportance(a: Ranked, b: Ranked, nowMs: number): number {
-  return (
-    Number(isRunning(b, nowMs)) - Number(isRunning(a, nowMs)) || b.expiresAt - a.expiresAt || (a.uuid < b.uuid ? 1 : -1)
-  )
+  const [runsA, runsB] = [isRunning(a, nowMs), isRunning(b, nowMs)]
+  if (runsA !== runsB) return runsA ? -1 : 1
+  const earlier = a.expiresAt - b.expiresAt
+  return (runsA ? earlier : -earlier) || (a.uuid < b.uuid ? -1 : 1)
 }
 
 /** Neither ended nor disabled; it may have reached a limit. */

@@ -230,7 +230,7 @@ export function createVpn(deps: VpnDeps) {
     },
 
     /**
-     * All subscriptions of a customer, those that run first and of these the one that ends last; or the one that is
+     * All subscriptions of a customer, those that run first and of these the one that ends first; or the one that is
      * named.
      */
     async info(customer: CustomerId, uuid: SubscriptionId | undefined): Promise<{ views: View[]; up: boolean }> {

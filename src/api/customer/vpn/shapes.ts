@@ -214,7 +214,9 @@ export const renewVpn = operation({
   summary: 'Add months to a subscription',
   description: 'Months are added to what is left, or begin now when nothing is. Devices, keys and link stay the same.',
   body: forPeriod({
-    uuid: uuidField('Which subscription; the one that `GET /vpn/info` shows on top unless given.').optional(),
+    uuid: uuidField(
+      'Which subscription; unless given, the active one that ends first, which `GET /vpn/info` shows on top.',
+    ).optional(),
   }),
   ...sold,
   refusals: { not_found: noSuchSubscription, unavailable: noLiveNode },
@@ -227,7 +229,7 @@ export const getVpn = operation({
   tag,
   summary: 'Read VPN subscriptions',
   description:
-    'At the top stands, of those that run, the one that ends last, else the one that ended last. All of them are in ' +
+    'At the top stands, of those that run, the one that ends first, else the one that ended last. All of them are in ' +
     '`items`, in that order; what was deleted is not. Without any the status is NONE, and what would tell of one is ' +
     'null or empty.',
   query: z.object({ uuid: uuidField('One subscription only; all of yours unless given.').optional() }),
