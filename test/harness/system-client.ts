@@ -1,3 +1,4 @@
+import { ptr } from 'bun:ffi'
 import { readAddress } from '../../src/kernel/address.ts'
 import { createKernel } from '../../src/plane/gateway/carry/linux/kernel.ts'
 import { openLibc } from '../../src/plane/gateway/carry/linux/libc.ts'
@@ -7,13 +8,15 @@ import { patienceMs, until } from './until.ts'
 
 const loopback = readAddress('127.0.0.1')
 const ENOTCONN = 107
+const MSG_OOB = 1
 
 /**
  * A client on the system's own calls, which tell what Bun's sockets leave open: whether a connection was ended in order
  * or reset.
  */
 export class SystemClient {
-  private static readonly kernel = createKernel(openLibc(), process.arch as Processor)
+  private static readonly libc = openLibc()
+  private static readonly kernel = createKernel(SystemClient.libc, process.arch as Processor)
   heard = Buffer.alloc(0)
   /** How the other side ended it, if it did. */
   end: 'ended' | 'reset' | undefined
@@ -38,6 +41,12 @@ export class SystemClient {
       return rest.length === 0
     }, patienceMs)
     await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  /** Sends bytes of which the last one is urgent (MSG_OOB): a receiver reads up to it, and no further in one call. */
+  sendUrgent(bytes: Uint8Array): void {
+    const gone = SystemClient.libc.send(this.descriptor, Number(ptr(bytes)), bytes.length, MSG_OOB)
+    if (gone !== bytes.length) throw new Error('the system did not take urgent data')
   }
 
   finish(): void {

@@ -163,6 +163,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
       isReadable: false,
       hasHungUp: false,
       hasFailed: false,
+      hasUrgent: false,
       written: 0,
       isFinished: false,
       hold: (bytes) => void sideHeld.push(Buffer.from(bytes)),

@@ -1,6 +1,6 @@
 import type { Side, SideSocket } from '../side.ts'
 import { readBytes } from './kernel.ts'
-import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from './numbers.ts'
+import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
 import type { Tunnel, TunnelEnd } from './tunnel.ts'
 
@@ -12,6 +12,7 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
   isReadable = false
   hasHungUp = false
   hasFailed = false
+  hasUrgent = false
   /** Who carries the bytes instead of the side. */
   private tunnel: Tunnel | undefined
   /** Whoever waits for a connection to be made. */
@@ -63,6 +64,7 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
   private take(events: number): void {
     if (events & EPOLLRDHUP) this.hasHungUp = true
     if (events & EPOLLERR) this.hasFailed = true
+    if (events & EPOLLPRI) this.hasUrgent = true
     if (events & EPOLLOUT && this.isBlocked) {
       this.isBlocked = false
       this.side.onSocketDrain()
@@ -91,7 +93,7 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
       const { kernel } = this.reactor
       const got = kernel.receive(this.descriptor, readBytes)
       if (got > 0) {
-        if (got < readBytes && !this.hasHungUp && !this.hasFailed) this.isReadable = false
+        if (got < readBytes && !this.hasHungUp && !this.hasFailed && !this.hasUrgent) this.isReadable = false
         this.side.onSocketData(kernel.received.slice(0, got))
       } else if (got === 0) {
         this.hasEnded = true

@@ -48,6 +48,7 @@ export const MSG_CMSG_CLOEXEC = 0x40000000
 export const EPOLL_CTL_ADD = 1
 export const EPOLL_CTL_DEL = 2
 export const EPOLLIN = 0x1
+export const EPOLLPRI = 0x2
 export const EPOLLOUT = 0x4
 export const EPOLLERR = 0x8
 export const EPOLLHUP = 0x10

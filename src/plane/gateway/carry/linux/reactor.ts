@@ -2,7 +2,7 @@ import { drainMicrotasks } from 'bun:jsc'
 import type { Clock } from '../../../../kernel/time.ts'
 import { type Descriptors, mostDescriptors } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
-import { EINTR, EPOLLET, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from './numbers.ts'
+import { EINTR, EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 import { Timers } from './timers.ts'
 
 /** Whoever is told what happens to a descriptor. */
@@ -15,7 +15,7 @@ export type Pollable = {
 /** Somebody who has more to do than one turn allows. */
 export type TurnTaker = { takeTurn(): void; onFault?(): void }
 
-const bothWays = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
+const bothWays = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET
 const mostWaitMs = 1000
 
 /**

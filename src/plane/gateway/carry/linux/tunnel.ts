@@ -1,6 +1,6 @@
 import { type FlowEvent, type FlowState, flowSteps } from './flow-table.ts'
 import { type ByteCalls, type Pipe, readBytes } from './kernel.ts'
-import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from './numbers.ts'
+import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 import { type Pipes, pipeBytes } from './pipes.ts'
 
 /** One end of a tunnel: a socket, what is known of it, and how it is let go. */
@@ -11,6 +11,11 @@ export type TunnelEnd = {
   /** The peer has said all; what it said may not be read yet. */
   hasHungUp: boolean
   hasFailed: boolean
+  /**
+   * The peer has sent TCP urgent data. A read stops at the urgent mark, so that a short one does not mean an empty
+   * socket, and splice cannot pass the mark.
+   */
+  hasUrgent: boolean
   /** Bytes that the system has taken, since the beginning. */
   written: number
   /** Nothing more is written. */
@@ -126,6 +131,7 @@ export class Tunnel {
     const own = isClient ? this.up : this.down
     if (events & EPOLLRDHUP) end.hasHungUp = true
     if (events & EPOLLERR) end.hasFailed = true
+    if (events & EPOLLPRI) end.hasUrgent = true
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
       end.isReadable = true
       this.step(own, 'readable')
@@ -159,7 +165,7 @@ export class Tunnel {
       const { left } = this.fare.tally.allowance
       if (left <= 0) this.starve(flow)
       else if (flow.early) this.passEarly(flow, flow.early, left)
-      else if (flow.isSplicing) this.splice(flow, left)
+      else if (flow.isSplicing && !flow.from.hasUrgent) this.splice(flow, left)
       else this.copy(flow, left)
       if (this.isOver || flow.state !== 'open') return
     }
@@ -208,7 +214,7 @@ export class Tunnel {
       return
     }
     // Read to the end. An end of the stream that was told of before is not told of again, and came behind these bytes.
-    const isEmpty = got < wanted && !from.hasFailed
+    const isEmpty = got < wanted && !from.hasFailed && !from.hasUrgent
     const isLast = isEmpty && from.hasHungUp
     if (isEmpty) from.isReadable = false
     flow.isSplicing = got === readBytes

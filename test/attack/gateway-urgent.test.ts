@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { TCPSocketListener } from 'bun'
+import { loginLine, openEngine, type Stand } from '../harness/engine.ts'
+import { SystemClient } from '../harness/system-client.ts'
+
+let stand: Stand
+let origin: TCPSocketListener<{ left: number }>
+beforeAll(() => {
+  stand = openEngine()
+  // The first line says how many bytes follow; it answers when all of them have come.
+  origin = Bun.listen<{ left: number }>({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open: (socket) => void (socket.data = { left: -1 }),
+      data(socket, bytes) {
+        const { data } = socket
+        const end = data.left < 0 ? bytes.indexOf(10) + 1 : 0
+        if (data.left < 0) data.left = Number(bytes.subarray(0, end).toString())
+        data.left -= bytes.length - end
+        if (data.left === 0) socket.write('all there')
+      },
+    },
+  })
+})
+afterAll(async () => {
+  origin.stop(true)
+  await stand.stop()
+})
+
+async function tunnel(): Promise<SystemClient> {
+  const client = await SystemClient.open(stand.port)
+  const to = `127.0.0.1:${origin.port}`
+  await client.send(Buffer.from(`CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n${loginLine('anna')}\r\n`))
+  await client.listen(() => client.heard.includes('\r\n\r\n'))
+  expect(client.heard.toString()).toStartWith('HTTP/1.1 200')
+  return client
+}
+
+/** Sends as many bytes before the urgent one as behind it, and waits until the origin has all but the urgent one. */
+async function sendAround(bytes: number): Promise<void> {
+  const client = await tunnel()
+  const half = Buffer.alloc(bytes, 97)
+  await client.send(Buffer.from(`${2 * bytes}\n`))
+  const before = client.send(half)
+  if (bytes > 1000) await before
+  client.sendUrgent(Buffer.from('!'))
+  await client.send(half)
+  await client.listen(() => client.heard.includes('all there'))
+  expect(client.heard.toString()).toEndWith('all there')
+  client.reset()
+}
+
+describe('TCP urgent data', () => {
+  test('what comes behind an urgent byte passes in each of 40 tunnels', async () => {
+    for (let round = 0; round < 40; round += 1) await sendAround(10)
+  })
+
+  test('what comes behind an urgent byte passes in a tunnel that carries 2 MiB', async () => {
+    for (let round = 0; round < 5; round += 1) await sendAround(1024 * 1024)
+  })
+})
