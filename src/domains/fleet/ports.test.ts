@@ -55,4 +55,19 @@ describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
     // What was refused has changed nothing.
     expect(await take(2, { all: 10, perCustomer: 10 })).toHaveLength(2)
   })
+
+  test("a gateway that reports room for fewer than a tenth of what most have lowers nobody's limit", async () => {
+    const gateway = (mostPorts: number | null) =>
+      ({ kind: 'gateway', state: 'open', lastSeenAt: clock.nowMs, health: { mostPorts } }) as unknown as Node
+    const roomOf = (...said: (number | null)[]) => {
+      gateways = said.map(gateway)
+      return ports.room()
+    }
+    expect(await roomOf(0, 9, 8)).toEqual({ all: 8, perCustomer: 2 })
+    expect(await roomOf(0, null)).toEqual({ all: 10, perCustomer: 1000 })
+    expect(await roomOf(1, null)).toEqual({ all: 1, perCustomer: 2 })
+    // Where it is the only one, its word is all there is.
+    expect(await roomOf(0)).toEqual({ all: 0, perCustomer: 2 })
+    expect(await roomOf()).toEqual({ all: 10, perCustomer: 1000 })
+  })
 })

@@ -80,6 +80,19 @@ const leastPorts = 2
 export const mostPortsOfCustomer = (room: number): number =>
   Math.min(mostPorts, Math.max(leastPorts, Math.floor(room / 4)))
 
+/** A gateway counts unless it reports room for less than this part of what the gateway in the middle reports. */
+const leastPartOfRoom = 10
+
+/**
+ * How many ports all gateways have room for, of what each reports; null is any number. It is the smallest number, but
+ * for outliers: one gateway's report must not end whitelisting for the customers of all others.
+ */
+export function commonPortRoom(range: number, reported: readonly (number | null)[]): number {
+  const rooms = reported.map((each) => each ?? Number.POSITIVE_INFINITY).toSorted((a, b) => a - b)
+  const middle = Math.min(range, rooms[Math.floor(rooms.length / 2)] ?? range)
+  return Math.min(...rooms.filter((each) => each * leastPartOfRoom >= middle))
+}
+
 /** Small letters, digits and dashes: it travels in addresses and file names. */
 export const isLocationName = (text: string): boolean => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(text) && text.length <= 32
 

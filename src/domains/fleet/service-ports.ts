@@ -2,7 +2,7 @@ import type { Tx } from '../../db/transaction.ts'
 import { runningSince, type Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { portsUsedUp, tooManyPorts } from './errors.ts'
-import { isLive, mostPortsOfCustomer } from './rules.ts'
+import { commonPortRoom, isLive, mostPortsOfCustomer } from './rules.ts'
 import type { Fleet } from './service.ts'
 import * as store from './store-ports.ts'
 
@@ -27,14 +27,15 @@ export function createPorts(deps: {
   const { first, last } = deps.range
   const since = runningSince(deps)
   return {
-    /**
-     * What the smallest gateway has room for, since all of them listen on every port. It is asked for before a
-     * transaction begins.
-     */
+    /** What the gateways have room for, since all of them listen on every port. Asked before a transaction begins. */
     async room(): Promise<PortRoom> {
       const live = (await deps.fleet.nodes('gateway')).filter((node) => isLive(node, since))
-      const smallest = Math.min(...live.map((node) => node.health?.mostPorts ?? Number.POSITIVE_INFINITY))
-      return { all: Math.min(last - first + 1, smallest), perCustomer: mostPortsOfCustomer(smallest) }
+      const range = last - first + 1
+      const common = commonPortRoom(
+        range,
+        live.map((node) => node.health?.mostPorts ?? null),
+      )
+      return { all: Math.min(range, common), perCustomer: mostPortsOfCustomer(common) }
     },
 
     /**
