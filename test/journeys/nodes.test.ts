@@ -177,6 +177,24 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(node.held.subusers.get(made.subuser_id)?.state).toBe('deleted')
   })
 
+  test("a supplier's password is sent only to the gateway that dials the supplier, and to all for an exit of all", async () => {
+    const [own, other] = [await joinNode(service), await joinNode(service)]
+    const { exits } = service.services.premium
+    const place = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
+    const supplier = { ...place, pool: 'residential', kind: 'http' as const, host: 'gate.example', port: 3128 }
+    const credentials = (password: string) => ({ username: 'account', password })
+    const bound = await exits.addOne({ ...supplier, credentials: credentials('bound.secret'), node: own.id })
+    const shared = await exits.addOne({ ...supplier, credentials: credentials('shared.secret') })
+    await own.catchUp()
+    await other.catchUp()
+    expect(own.held.exits.get(bound.id)?.credentials).toEqual(credentials('bound.secret'))
+    expect(other.held.exits.get(bound.id)).toMatchObject({ node: own.id, credentials: null })
+    expect(other.texts.join('\n')).not.toContain('bound.secret')
+    for (const node of [own, other]) {
+      expect(node.held.exits.get(shared.id)?.credentials).toEqual(credentials('shared.secret'))
+    }
+  })
+
   test('an exit is told with its place in slugs and how to log in there, and when it is drained', async () => {
     const { premium } = service.services
     const node = await quietGateway()

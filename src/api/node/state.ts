@@ -1,10 +1,10 @@
 import type { Customers } from '../../domains/customers/index.ts'
-import type { NodeSide } from '../../domains/fleet/index.ts'
+import type { NodeSide, ToldTable } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
 import type { Pricing } from '../../domains/pricing/index.ts'
 import type { NodeId } from '../../kernel/ids.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { type StatePage, statePageSchema } from '../../wire/node/state.ts'
+import { type StatePage, type StatePart, type StateParts, statePageSchema } from '../../wire/node/state.ts'
 import { createFeed, type Page } from './feed.ts'
 import { tablesOf } from './tables.ts'
 import { createWatch } from './watch.ts'
@@ -38,13 +38,17 @@ export function createNodeState(deps: {
   function openReading(kind: NodeKind) {
     const { tables, mark } = tablesOf(kind, deps.nodeSides)
     return {
-      names: tables.map((table) => table.name),
+      tables,
       feed: createFeed({ tables, clock, life: deps.life ?? 0 }),
       watch: createWatch({ mark, clock, ...(kind === 'gateway' && { holdBackMs }) }),
     }
   }
 
-  async function toState(page: Page, names: readonly string[]): Promise<StatePage> {
+  /** Each thing as this very node may know it. */
+  const tailor = (table: ToldTable, given: readonly unknown[], node: NodeId): readonly unknown[] =>
+    table.forNode ? given.map((shape) => table.forNode?.(shape as StateParts[StatePart], node)) : given
+
+  async function toState(page: Page, tables: readonly ToldTable[], node: NodeId): Promise<StatePage> {
     const mode = await deps.customers.mode()
     const catalogue = await deps.pricing.find()
     return statePageSchema.parse({
@@ -62,7 +66,7 @@ export function createNodeState(deps: {
       subusers: [],
       exits: [],
       peers: [],
-      ...Object.fromEntries(names.map((name, index) => [name, page.given[index] ?? []])),
+      ...Object.fromEntries(tables.map((table, index) => [table.name, tailor(table, page.given[index] ?? [], node)])),
     })
   }
 
@@ -92,7 +96,7 @@ export function createNodeState(deps: {
       signal: AbortSignal,
       stillMay: () => Promise<void>,
     ): Promise<StatePage> {
-      const { names, feed, watch } = readings[node.kind]
+      const { tables, feed, watch } = readings[node.kind]
       const untilAt = performance.now() + asked.waitMs
       const place = hold(node.id, signal)
       try {
@@ -104,7 +108,8 @@ export function createNodeState(deps: {
           watch.spent(performance.now() - startedAt)
           if (hasWaited) await stillMay()
           const leftMs = untilAt - performance.now()
-          if (page.count > 0 || page.more || leftMs <= 0 || place.signal.aborted) return await toState(page, names)
+          if (page.count > 0 || page.more || leftMs <= 0 || place.signal.aborted)
+            return await toState(page, tables, node.id)
           await watch.wait(told, leftMs, place.signal)
         }
       } finally {

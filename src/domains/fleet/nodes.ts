@@ -29,6 +29,8 @@ export type ToldTable<Part extends StatePart = StatePart> = {
    * from before what it has heard.
    */
   readonly read: (after: Position, limit: number, thereOnly: boolean) => Promise<readonly Told<StateParts[Part]>[]>
+  /** What one node is told of a thing, where that is less than what others are told. */
+  forNode?(shape: StateParts[Part], node: string): StateParts[Part]
 }
 
 /** For how many customers' things bytes were given back, and how many. */

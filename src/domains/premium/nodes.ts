@@ -122,6 +122,7 @@ export function createPremiumNodes(deps: {
       {
         name: 'exits',
         read: async (after, limit, thereOnly) => (await deps.exits.changed(after, limit, thereOnly)).map(tellExit),
+        forNode: withoutOthersPassword,
       },
       {
         name: 'subusers',
@@ -187,6 +188,13 @@ const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeE
     drained: of.drainedAt !== null,
   },
 })
+
+/**
+ * A supplier's password goes only to gateways that dial the supplier: all of them where the exit belongs to none, else
+ * the one that it belongs to. The others reach it over a hop, and need no credentials for that.
+ */
+const withoutOthersPassword = (exit: NodeExit, node: string): NodeExit =>
+  exit.node === null || exit.node === node ? exit : { ...exit, credentials: null }
 
 const toOffered = (countries: 'any' | readonly string[]): string[] =>
   countries === 'any' ? ['any'] : countries.map((code) => code.toLowerCase())

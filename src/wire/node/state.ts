@@ -45,7 +45,7 @@ export type NodeSubuser = z.infer<typeof nodeSubuserSchema>
 
 /**
  * Where traffic of a pool leaves. Places are slugs, as in a login; an upstream's credentials are plain, because the
- * node logs in with them.
+ * node logs in with them. A node that reaches the exit over a hop gets none.
  */
 const nodeExitSchema = z.object({
   id: z.string(),
