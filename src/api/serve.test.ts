@@ -92,6 +92,14 @@ describe('where a request comes from', () => {
   })
 })
 
+test('a shop that does not serve TLS itself sends no Strict-Transport-Security', async () => {
+  const service = await startService('sqlite')
+  for (const path of ['/', '/healthz', '/api/v1/balance']) {
+    expect((await fetch(service.url + path)).headers.get('strict-transport-security')).toBeNull()
+  }
+  await service.stop()
+})
+
 test('what was sold is counted and logged once: not an answer that is repeated, a top-up that is begun, or what is free', async () => {
   const metricsPort = freePort()
   const service = await startService('sqlite', { TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}` })

@@ -72,10 +72,17 @@ export function serve(deps: {
       if (deps.behind && from === undefined) return stranger()
       const address = from === undefined ? undefined : readAddress(from)
       tellOfProxy(request, address)
-      return answer(request, sourceOf(request, address, deps.trustedProxies))
+      const answered = answer(request, sourceOf(request, address, deps.trustedProxies))
+      return deps.behind ? answered.then(withStrictTransport) : answered
     },
   })
   return { port: server.port ?? deps.port, ...stopping(server) }
+}
+
+/** Tells browsers to use this host over TLS alone for a year (RFC 6797). */
+function withStrictTransport(response: Response): Response {
+  response.headers.set('Strict-Transport-Security', 'max-age=31536000')
+  return response
 }
 
 const stranger = (): Response => new Response(null, { status: 403, headers: { Connection: 'close' } })

@@ -62,6 +62,11 @@ describe('an entrance over TLS', () => {
     expect((await fetch(`http://127.0.0.1:${server.port}/`)).status).toBe(403)
   })
 
+  test('every answer carries Strict-Transport-Security for one year', async () => {
+    const answer = await ask('/')
+    expect(answer.headers.get('strict-transport-security')).toBe('max-age=31536000')
+  })
+
   test('carries large bodies both ways, and many at once', async () => {
     const sent = 5_000_000
     const all = Array.from({ length: 8 }, async () => {
