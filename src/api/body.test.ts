@@ -119,3 +119,48 @@ describe.each([
     expect(new TextDecoder().decode(await read)).toBe('hello')
   })
 })
+
+describe('a compressed request body', () => {
+  const packed = (bytes: Uint8Array, encoding = 'gzip') =>
+    new Request('http://shop/', {
+      method: 'POST',
+      body: bytes,
+      headers: {
+        'Content-Type': 'application/json',
+        'Content-Encoding': encoding,
+        'Content-Length': String(bytes.length),
+      },
+    })
+  const gzip = (text: string) => Bun.gzipSync(Buffer.from(text))
+
+  test('with gzip is read, up to 64 KiB of decompressed bytes', async () => {
+    for (const encoding of ['gzip', 'x-gzip', 'GZIP']) {
+      expect(await readBody(packed(gzip('{"count":1}'), encoding))).toEqual({ count: 1 })
+    }
+    expect(await codeOf(packed(gzip(objectOf(usualBytes))))).toBe('taken')
+    expect(await codeOf(packed(gzip(objectOf(usualBytes + 1))))).toBe('payload_too_large')
+    // 20 MB in 20 KB: no more than the limit of it is decompressed.
+    expect(await codeOf(packed(gzip(objectOf(20_000_000))))).toBe('payload_too_large')
+  })
+
+  test('that is no gzip, or cut short, is refused by that reason', async () => {
+    for (const bytes of [Buffer.from('{"count":1}'), gzip('{"count":1}').subarray(0, -4)]) {
+      const refusal = await refusalOf(readBody(packed(bytes)))
+      expect([refusal.code, refusal.details]).toEqual([
+        'invalid_request',
+        [{ field: 'body', problem: 'is not whole gzip, as Content-Encoding says' }],
+      ])
+    }
+  })
+
+  test('with another encoding is refused by that reason, and identity is none', async () => {
+    for (const encoding of ['br', 'deflate', 'gzip, gzip']) {
+      const refusal = await refusalOf(readBody(packed(Buffer.from('{}'), encoding)))
+      expect([refusal.code, refusal.message]).toEqual([
+        'unsupported_media_type',
+        'Send the body as it is or with Content-Encoding: gzip.',
+      ])
+    }
+    expect(await readBody(packed(Buffer.from('{"count":1}'), 'identity'))).toEqual({ count: 1 })
+  })
+})

@@ -26,8 +26,8 @@ export async function readBytes(
 
 /** The body as JSON. An empty body is an empty object, so operations without required fields accept it. */
 export async function readBody(request: Request, mostBytes = usualLimitBytes): Promise<{ [name: string]: Json }> {
-  const bytes = await readBytes(request, mostBytes)
-  if (bytes.length === 0) return {}
+  const sent = await readBytes(request, mostBytes)
+  if (sent.length === 0) return {}
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
     throw new Refusal(
@@ -36,11 +36,26 @@ export async function readBody(request: Request, mostBytes = usualLimitBytes): P
       'Send the body as JSON with Content-Type: application/json.',
     )
   }
-  const value = readJson(decode(bytes))
+  const value = readJson(decode(await unpack(sent, request.headers.get('content-encoding'), mostBytes)))
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw malformed([{ field: 'body', problem: 'must be a JSON object' }])
   }
   return value
+}
+
+/** The body without its Content-Encoding. At most `mostBytes` are decompressed, whatever the compressed body says. */
+async function unpack(sent: Uint8Array, encoding: string | null, mostBytes: number): Promise<Uint8Array> {
+  if (encoding === null || /^identity$/i.test(encoding)) return sent
+  if (!/^(x-)?gzip$/i.test(encoding)) {
+    throw new Refusal('unsupported', 'unsupported_media_type', 'Send the body as it is or with Content-Encoding: gzip.')
+  }
+  try {
+    const unpacked = new Blob([sent]).stream().pipeThrough(new DecompressionStream('gzip'))
+    return await collectChunks(unpacked, new Promise<never>(() => {}), mostBytes)
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    throw malformed([{ field: 'body', problem: 'is not whole gzip, as Content-Encoding says' }])
+  }
 }
 
 /**

@@ -42,7 +42,7 @@ const faults: Record<string, Record<string, readonly unknown[]>> = {
     country_code: [missing, null, 7, [], {}, ...badCountry],
     period: [3651, ...badBodyWhole],
     count: [1001, ...badBodyWhole],
-    ipv: [5, '4', ...badBodyWhole],
+    ipv: [5, '5', '04', ' 4', ...badBodyWhole],
   },
   '/dedicated/prolong/quote': { ids: [missing, ...badQueryIds], period: [missing, '0', '3651', ...badQueryWhole] },
   '/dedicated/prolong': { ids: badIds, period: [3651, ...badBodyWhole] },

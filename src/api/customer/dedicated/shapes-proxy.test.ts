@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { scaled } from '../../../../test/harness/scale.ts'
 import * as sale from './shapes.ts'
 import * as owned from './shapes-owned.ts'
-import { bodyIds, country, proxy, proxyExample, queryIds, toProxy } from './shapes-proxy.ts'
+import { bodyIds, country, proxy, proxyExample, queryIds, toProxy, wishFields } from './shapes-proxy.ts'
 
 const runs = { numRuns: scaled(1000) }
 const ids = fc.uniqueArray(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { minLength: 1, maxLength: 50 })
@@ -84,4 +84,15 @@ test('every example in the description is an answer that its operation could giv
   expect(described.length).toBe(12)
   for (const each of described) expect(each.answer.safeParse(each.example).success).toBeTrue()
   expect(proxy.safeParse(proxyExample).success).toBeTrue()
+})
+
+test('ipv in a body is one of 3, 4 and 6, as a number or the same digit in a string', () => {
+  const ipv = wishFields.ipv
+  for (const kind of [3, 4, 6] as const) {
+    expect(ipv.parse(kind)).toBe(kind)
+    expect(ipv.parse(String(kind))).toBe(kind)
+  }
+  for (const other of [5, '5', '04', ' 4', '4.0', '', null, undefined, true, [4]]) {
+    expect(ipv.safeParse(other).success).toBe(false)
+  }
 })

@@ -30,7 +30,9 @@ export const country = () =>
     })
 
 const bodyIpv = () =>
-  z.literal([3, 4, 6]).openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
+  z
+    .preprocess((sent) => kinds.find((each) => String(each) === sent) ?? sent, z.literal([3, 4, 6]))
+    .openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
 export const queryIpv = () =>
   z
     .string()

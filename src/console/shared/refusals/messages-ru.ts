@@ -371,6 +371,14 @@ export const messages: readonly Said[] = [
   ],
   ['A request body is at most {} KiB.', 'Запрос может быть не больше {} КиБ.'],
   ['Send the body as JSON with Content-Type: application/json.', 'Тело запроса должно быть в JSON.'],
+  [
+    'Send the body as it is or with Content-Encoding: gzip.',
+    'Тело запроса должно быть без сжатия или с Content-Encoding: gzip.',
+  ],
+  [
+    'The connection closed before the answer. Nothing was changed.',
+    'Соединение закрылось до ответа. Ничего не изменилось.',
+  ],
   ['Use {} here.', 'Здесь нужен метод {}.'],
   [
     'A name is 1 to 64 letters, digits, dots, dashes and underscores, and not "tool".',

@@ -146,6 +146,7 @@ export const problems: readonly Said[] = [
   ],
   ['is not a notification of this provider', 'это не уведомление этого сервиса'],
   ['is not UTF-8', 'не в UTF-8'],
+  ['is not whole gzip, as Content-Encoding says', 'не цельный gzip, хотя так указано в Content-Encoding'],
   ['ended before all of it had come', 'оборвалось на полпути'],
   ['did not arrive within {} seconds', 'не пришло за {} секунд'],
   ['was not given to this node; begin again without one', 'выдано не этому узлу'],
