@@ -1,5 +1,6 @@
 import { Refusal } from '../kernel/refusal.ts'
 import { plainHeaders } from './answers.ts'
+import { isAccepted } from './shared-answer.ts'
 
 /** A page of the web console, or a file that it names. They were built when Turnpike was installed. */
 export type ConsoleRoute = { readonly path: string; readonly answer: (request: Request) => Promise<Response> }
@@ -26,13 +27,6 @@ const forms = [
   ['br', 'br'],
   ['gz', 'gzip'],
 ] as const
-
-/** Whether an encoding is among the accepted ones, and not with the weight of nothing (RFC 9110, 12.5.3). */
-const isAccepted = (accepted: string, coding: string): boolean =>
-  accepted.split(',').some((each) => {
-    const [name, weight = ''] = each.split(';')
-    return name?.trim() === coding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight)
-  })
 
 const notBuilt = 'The console has not been built: run npm run console. The API is at /docs.\n'
 

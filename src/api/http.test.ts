@@ -105,6 +105,29 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     }
   })
 
+  test('openapi.json is compressed where the client accepts gzip, and answers 304 to its ETag', async () => {
+    const ask = async (headers: Record<string, string>) => {
+      const answer = await fetch(`${shop.url}/api/v1/openapi.json`, { headers, decompress: false })
+      return { answer, bytes: new Uint8Array(await answer.arrayBuffer()) }
+    }
+    const plain = await ask({ 'Accept-Encoding': 'identity' })
+    const packed = await ask({ 'Accept-Encoding': 'br;q=1, gzip' })
+    expect([plain, packed].map(({ answer }) => answer.headers.get('content-encoding'))).toEqual([null, 'gzip'])
+    expect(Bun.gunzipSync(packed.bytes)).toEqual(plain.bytes)
+    expect((await ask({ 'Accept-Encoding': 'gzip;q=0' })).bytes).toEqual(plain.bytes)
+    for (const { answer } of [plain, packed]) {
+      expect(answer.headers.get('vary')).toBe('Accept-Encoding')
+      expect(answer.headers.get('cache-control')).toBe('no-cache')
+    }
+    const etag = plain.answer.headers.get('etag') ?? ''
+    expect(packed.answer.headers.get('etag')).toBe(etag)
+    for (const known of [etag, `"other", ${etag}`, '*', etag.replace('W/', '')]) {
+      const { answer, bytes } = await ask({ 'If-None-Match': known })
+      expect([answer.status, answer.headers.get('etag'), bytes.length]).toEqual([304, etag, 0])
+    }
+    expect((await ask({ 'If-None-Match': '"other"' })).answer.status).toBe(200)
+  })
+
   test('an address counts as authenticated after a request with a right token, and not after others', async () => {
     const admitted: (Address | undefined)[] = []
     const http = createHttp({

@@ -35,6 +35,7 @@ import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { findShown, secretIn } from './session.ts'
+import { createSharedAnswer } from './shared-answer.ts'
 import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
@@ -196,8 +197,8 @@ export function createHttp(deps: HttpDeps) {
       if (path === api.base + operation.path) exact.set(`${operation.method} ${path}`, run)
       app.on(operation.method, path, ({ req, env }) => run(req.raw, req.param() as Params, env.visit))
     }
-    const description = describeOnce(api, deps)
-    app.get(`${api.base}/openapi.json`, () => new Response(description(), { headers: apiHeaders }))
+    const description = createSharedAnswer(describeOnce(api, deps))
+    app.get(`${api.base}/openapi.json`, ({ req }) => description(req.raw))
   }
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
   app.get('/readyz', async () => {
