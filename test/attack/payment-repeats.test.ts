@@ -68,6 +68,51 @@ describe.each([...engines])('on %s', (engine) => {
     expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)
   })
 
+  test('a second, larger refund of money that no payment explains is reported after the first was resolved', async () => {
+    const { paymentOperator } = shop.services
+    const { customer, token } = await shop.newCustomer()
+    const { data } = await shop.post('/payments', { amount_rub: 300, method: 'card' }, { token })
+    const bill = [...card.side.bills.values()].find((each) => each.mark === data.payment_id)
+    if (!bill) throw new Error('the provider has no such payment')
+    Object.assign(bill, { hundredths: 20_000 })
+    card.side.pay(bill.id)
+    expect(await notify(bill.id)).toBe(200)
+    const noticed = async () =>
+      (await paymentOperator.unmatched(false, 500)).filter((each) => each.providerId === bill.id)
+    /** The one notice that waits, after it was resolved. */
+    async function resolve(credit?: typeof customer) {
+      const [notice, ...more] = await noticed()
+      if (!notice || more.length > 0) throw new Error('not one notice waits')
+      await paymentOperator.resolve(notice.id, { customer: credit, note: 'dealt with' })
+      return { reason: notice.reason, amount: notice.amount as bigint | null }
+    }
+    expect(await resolve(customer)).toEqual({ reason: 'amount', amount: 20_000n })
+    for (const [more, total] of [
+      [5000, 5000n],
+      [15_000, 20_000n],
+    ] as const) {
+      card.side.giveBack(bill.id, more)
+      expect([await notify(bill.id), await notify(bill.id)]).toEqual([200, 200])
+      expect(await resolve()).toEqual({ reason: 'excess', amount: total })
+      expect([await notify(bill.id), await noticed()]).toEqual([200, []])
+    }
+    expect(await balanceOf(token)).toBe(200)
+  })
+
+  test('a larger refund that comes before the operator resolved the first raises the amount of its notice', async () => {
+    const { bill } = await pay()
+    for (const [more, total] of [
+      [30_100, 30_100n],
+      [200, 30_300n],
+    ] as const) {
+      card.side.giveBack(bill.id, more)
+      expect(await notify(bill.id)).toBe(200)
+      const noticed = await shop.services.paymentOperator.unmatched(false, 500)
+      const own = noticed.filter((each) => each.providerId === bill.id)
+      expect(own.map((each) => [each.reason, each.amount as bigint])).toEqual([['excess', total]])
+    }
+  })
+
   test('verify finds nothing wrong after repeated cancellations', async () => {
     expect(await findingsOf(shop.services)).toEqual([])
   })

@@ -129,6 +129,7 @@ class World {
     if (what < 43) return this.cancelPaid()
     // One of two customers goes, and the money of the payments that expired before may come after that.
     if (what === 43) return this.erase()
+    if (what < 46) return this.resolve()
     if (what < 58) {
       const bill = this.pick(bills.filter((each) => each.status === 'waiting'))
       if (bill) this.side.pay(bill.id)
@@ -162,6 +163,13 @@ class World {
   erase(): Promise<void> {
     const [customer] = this.customers as [CustomerId]
     return this.survive(() => this.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true }))
+  }
+
+  /** The operator deals with one of the notices, which moves nothing. */
+  async resolve(): Promise<void> {
+    const notice = this.pick(await this.services.paymentOperator.unmatched(false, 500))
+    const wish = { customer: undefined, note: 'dealt with' }
+    if (notice) await this.survive(() => this.services.paymentOperator.resolve(notice.id, wish))
   }
 
   /** The provider cancels a payment that was credited, and says so as often as it likes. */
@@ -288,6 +296,11 @@ async function play(engine: Engine, provider: string, seed: number): Promise<voi
       const isCredited = payments.some((each) => each.providerId === bill.id && each.credited > 0n)
       const isNoted = noted.some((each) => each.providerId === bill.id)
       if (bill.status === 'paid') expect([bill.id, isCredited || isNoted]).toEqual([bill.id, true])
+      // Of money that no payment is known by, the operator is told all that went back, however many parts it had.
+      const isUnknown = !payments.some((each) => each.providerId === bill.id)
+      if (bill.status !== 'paid' || !isUnknown || bill.backHundredths === 0) continue
+      const back = noted.find((each) => each.providerId === bill.id && each.reason === 'excess')
+      expect([bill.id, Number(back?.amount)]).toEqual([bill.id, bill.backHundredths])
     }
     for (const [customer, sum] of balances) {
       const { balance } = await world.services.ledger.balance(customer)

@@ -94,7 +94,7 @@ export function createBooks(deps: {
     tx: Tx,
     reason: NoticeReason,
     of: { readonly provider: string; readonly payment: PaymentId | null },
-    said: Pick<Said, 'providerId'> & Partial<Pick<Said, 'amount' | 'currency'>>,
+    said: Pick<Said, 'providerId'> & Partial<Pick<Said, 'amount' | 'currency' | 'refunded'>>,
   ): Promise<void> {
     if ((await notices.countUnresolved(tx)) >= mostUnresolved) throw tooManyNotices()
     const nowMs = clock()
@@ -103,7 +103,8 @@ export function createBooks(deps: {
       ...of,
       providerId: said.providerId,
       reason,
-      amount: said.amount ?? null,
+      // Of what has gone back, the total; of anything else, what was paid.
+      amount: (reason === 'excess' ? said.refunded : said.amount) ?? null,
       currency: said.currency ?? null,
       at: nowMs,
       resolvedAt: null,

@@ -30,12 +30,17 @@ const toNotice = (row: NoticeRow): Notice => ({
   resolution: row.resolution,
 })
 
-/** Kept once for each thing that is wrong with one payment at a provider, however often it is said. */
+/**
+ * Kept once for each thing that is wrong with one payment at a provider, however often it is said. If more has gone
+ * back than an `excess` notice says, it names the new total and waits again, resolved or not.
+ */
 export function insertNotice(tx: Tx, notice: Notice): void {
   tx.send(
     `INSERT INTO payment_notices
        (id, provider, provider_id, reason, payment_id, amount, currency, at, resolved_at, resolution)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (provider, provider_id, reason) DO NOTHING`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (provider, provider_id, reason) DO UPDATE
+       SET amount = excluded.amount, at = excluded.at, resolved_at = NULL, resolution = NULL
+       WHERE payment_notices.reason = 'excess' AND excluded.amount > payment_notices.amount`,
     [
       notice.id,
       notice.provider,
