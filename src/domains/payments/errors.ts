@@ -195,5 +195,21 @@ export const tooLittleForThat = (least: Kopecks): Refusal =>
     },
   ])
 
+export const tooManyHeld = (most: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `${most} of your open payments hold a price already. Pay one of them, or top up first and buy then.`,
+    { charged: false },
+  )
+
+export const tooMuchHeld = (most: Kopecks): Refusal =>
+  new Refusal(
+    'conflict',
+    'conflict',
+    `Your open payments may hold prices of ${toRoubleText(most)} RUB in all. Top up first and buy then.`,
+    { charged: false },
+  )
+
 export const notForSale = (products: readonly string[]): Refusal =>
   malformed([{ field: 'then.product', problem: `must be one of ${products.join(', ')}`, allowed: products }])

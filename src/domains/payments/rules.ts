@@ -250,6 +250,8 @@ export function nextAskAt(payment: Pick<Payment, 'state' | 'createdAt' | 'expire
 
 /** How late a payment may be heard of and still count as in time: a provider's own word may take a while. */
 const graceMs = 15 * minuteMs
+/** How long the price of a purchase is held at most, whatever the time to pay is. */
+export const heldMs = 3 * dayMs
 /** How long a purchase that was paid for in time is tried: less than its key is kept. */
 const triedMs = 3 * dayMs
 
@@ -258,7 +260,8 @@ export function purchaseAfter(payment: Payment, kinds: readonly ChangeKind[], no
   const { purchase } = payment
   if (purchase?.state !== 'waiting') return purchase
   const isOver = kinds.includes('expired') || kinds.includes('cancelled')
-  const isLate = kinds.includes('credited') && nowMs > payment.expiresAt + graceMs
+  const heldUntil = Math.min(payment.expiresAt, payment.createdAt + heldMs)
+  const isLate = kinds.includes('credited') && nowMs > heldUntil + graceMs
   return isOver || isLate ? { ...purchase, state: 'lapsed' } : purchase
 }
 

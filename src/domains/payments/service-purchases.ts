@@ -1,16 +1,19 @@
-import type { Database } from '../../db/transaction.ts'
-import type { OrderId, PaymentId } from '../../kernel/ids.ts'
-import type { Kopecks } from '../../kernel/money.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { CustomerId, OrderId, PaymentId } from '../../kernel/ids.ts'
+import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { namedWithin, Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Payer } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
-import { notForSale } from './errors.ts'
-import { type AwaitedPurchase, isStillTried, type Payment } from './rules.ts'
+import { notForSale, tooManyHeld, tooMuchHeld } from './errors.ts'
+import { type AwaitedPurchase, heldMs, isStillTried, type Payment } from './rules.ts'
 import * as store from './store.ts'
-import { takeToBuy } from './store-purchases.ts'
+import { sumHeld, takeToBuy } from './store-purchases.ts'
+
+/** A held price is a free option: how many one customer has, and of what sum, which is what one card payment takes. */
+const mostHeld = { count: 3, sum: kopecks(35_000_000n) }
 
 /** A product that a payment can buy: what it costs now, and how it is bought at the price of a price list. */
 export type Buyer = {
@@ -93,6 +96,14 @@ export function createPurchases(deps: {
         if ((await deps.pricing.current()).version !== catalogue) continue
         return { product, wish: JSON.stringify(wish), price, catalogue, state: 'waiting', order: null, problem: null }
       }
+    },
+
+    /** The customer's account is locked, so two payments that begin at once are counted one after the other. */
+    async assertMayHold(tx: Tx, customer: CustomerId, purchase: AwaitedPurchase | null): Promise<void> {
+      if (!purchase) return
+      const { count, sum } = await sumHeld(tx, customer, deps.clock() - heldMs)
+      if (count >= mostHeld.count) throw tooManyHeld(mostHeld.count)
+      if (sum + purchase.price > mostHeld.sum) throw tooMuchHeld(mostHeld.sum)
     },
 
     carryOut,

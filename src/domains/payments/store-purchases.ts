@@ -1,4 +1,6 @@
 import type { Tx } from '../../db/transaction.ts'
+import type { CustomerId } from '../../kernel/ids.ts'
+import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { type Payment, retryMs } from './rules.ts'
 import { type PaymentRow, toPayment } from './store.ts'
 
@@ -26,4 +28,18 @@ export async function takeToBuy(tx: Tx, nowMs: number, limit: number): Promise<P
     ])
   }
   return rows.map(toPayment)
+}
+
+/** The prices that open payments of a customer hold, begun since then. The account is locked, so none comes between. */
+export async function sumHeld(
+  tx: Tx,
+  customer: CustomerId,
+  sinceMs: number,
+): Promise<{ readonly count: number; readonly sum: Kopecks }> {
+  const row = await tx.first<{ n: bigint; held: bigint }>(
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(purchase_price), 0) AS BIGINT) AS held FROM payments
+     WHERE customer_id = $1 AND state IN ('new', 'pending') AND purchase_state = 'waiting' AND created_at >= $2`,
+    [customer, sinceMs],
+  )
+  return { count: Number(row?.n ?? 0n), sum: kopecks(row?.held ?? 0n) }
 }

@@ -193,7 +193,8 @@ export const createPayment = operation({
         description:
           'What to buy as soon as it is paid: `product`, and the fields of its purchase: `dedicated` as in ' +
           '`POST /dedicated/buy`, `traffic` as in `POST /premium/traffic/buy`, `vpn` as in `POST /vpn/buy`. ' +
-          'It happens once, at the price of now if the money comes in time. The token needs the scope `trade` too.',
+          'It happens once, at the price of now if the money comes in time, and within 3 days at most. ' +
+          'The token needs the scope `trade` too.',
       }),
   }),
   exampleBody: { amount_rub: 500, method: 'sandbox' },

@@ -18,6 +18,14 @@ export const paymentMessages: readonly Said[] = [
     'The payment provider refused {} of your payments within an hour. Wait, or pay by another method.',
     'Платёжный сервис за час отклонил ваших платежей: {}. Подождите или выберите другой способ.',
   ],
+  [
+    '{} of your open payments hold a price already. Pay one of them, or top up first and buy then.',
+    'Цену уже держат ваших открытых платежей: {}. Оплатите один из них или сначала пополните баланс, потом купите.',
+  ],
+  [
+    'Your open payments may hold prices of {} RUB in all. Top up first and buy then.',
+    'Открытые платежи держат цены не больше чем на {} ₽. Сначала пополните баланс, потом купите.',
+  ],
   ['The payment provider did not accept this.', 'Платёжный сервис этого не принял.'],
   [
     'The payment provider did not accept this. Try another method or amount.',
