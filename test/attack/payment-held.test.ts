@@ -44,6 +44,13 @@ describe.each([...engines])('a price that is held until a payment comes, on %s:'
     expect([(await begin(token, vpn)).status, (await begin(token, vpn)).status]).toEqual([200, 409])
   })
 
+  test('payments that must be made within a day are not counted', async () => {
+    const { token } = await shop.newCustomer()
+    const card = { amount_rub: 5000, method: 'sandbox', then: vpn }
+    for (let count = 0; count < 5; count += 1) expect((await shop.post('/payments', card, { token })).status).toBe(200)
+    expect((await begin(token, vpn)).status).toBe(200)
+  })
+
   test('one customer holds prices of 350,000 RUB at most, and another customer is not affected', async () => {
     const [anna, boris] = [await shop.newCustomer(), await shop.newCustomer()]
     const { data } = await begin(anna.token, { product: 'traffic', pool_type: 'residential', gb: 500 }, 900_000)

@@ -1,5 +1,5 @@
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { CustomerId, OrderId, PaymentId } from '../../kernel/ids.ts'
+import type { OrderId, PaymentId } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { namedWithin, Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
@@ -12,7 +12,11 @@ import { type AwaitedPurchase, heldMs, isStillTried, type Payment } from './rule
 import * as store from './store.ts'
 import { sumHeld, takeToBuy } from './store-purchases.ts'
 
-/** A held price is a free option: how many one customer has, and of what sum, which is what one card payment takes. */
+/**
+ * A price held for days is a free option: how many one customer has, and of what sum, which is what one card payment
+ * takes. Payments that must be made within a day hold no more than a shop with several buyers needs, and are not counted.
+ */
+const shortMs = 86_400_000
 const mostHeld = { count: 3, sum: kopecks(35_000_000n) }
 
 /** A product that a payment can buy: what it costs now, and how it is bought at the price of a price list. */
@@ -98,10 +102,13 @@ export function createPurchases(deps: {
       }
     },
 
-    /** The customer's account is locked, so two payments that begin at once are counted one after the other. */
-    async assertMayHold(tx: Tx, customer: CustomerId, purchase: AwaitedPurchase | null): Promise<void> {
-      if (!purchase) return
-      const { count, sum } = await sumHeld(tx, customer, deps.clock() - heldMs)
+    /**
+     * Refuses a payment that would hold a price for long when the customer's others hold as many or as much as one may.
+     * The customer's account is locked, so two payments that begin at once are counted one after the other.
+     */
+    async assertMayHold(tx: Tx, { customer, purchase, createdAt, expiresAt }: Payment): Promise<void> {
+      if (!purchase || expiresAt - createdAt <= shortMs) return
+      const { count, sum } = await sumHeld(tx, { customer, sinceMs: deps.clock() - heldMs, longerThanMs: shortMs })
       if (count >= mostHeld.count) throw tooManyHeld(mostHeld.count)
       if (sum + purchase.price > mostHeld.sum) throw tooMuchHeld(mostHeld.sum)
     },

@@ -148,8 +148,8 @@ export function createPayments(deps: PaymentsDeps) {
         wish.code === undefined ? none : await deps.codes.promise(tx, by.customer, wish.code, wish.amount)
       const also = { request, ...promised, purchase: purchase() }
       assertCoversPurchase(account.balance, wish.amount, also)
-      await deps.purchases.assertMayHold(tx, by.customer, also.purchase)
       const payment = makePayment(by, key, wish, method, also)
+      await deps.purchases.assertMayHold(tx, payment)
       store.insertPayment(tx, payment)
       store.insertChange(tx, {
         payment: payment.id,

@@ -30,16 +30,19 @@ export async function takeToBuy(tx: Tx, nowMs: number, limit: number): Promise<P
   return rows.map(toPayment)
 }
 
-/** The prices that open payments of a customer hold, begun since then. The account is locked, so none comes between. */
+/**
+ * The prices that open payments of a customer hold, begun since then and with longer to pay than that. The account is
+ * locked, so none comes between.
+ */
 export async function sumHeld(
   tx: Tx,
-  customer: CustomerId,
-  sinceMs: number,
+  of: { readonly customer: CustomerId; readonly sinceMs: number; readonly longerThanMs: number },
 ): Promise<{ readonly count: number; readonly sum: Kopecks }> {
   const row = await tx.first<{ n: bigint; held: bigint }>(
     `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(purchase_price), 0) AS BIGINT) AS held FROM payments
-     WHERE customer_id = $1 AND state IN ('new', 'pending') AND purchase_state = 'waiting' AND created_at >= $2`,
-    [customer, sinceMs],
+     WHERE customer_id = $1 AND state IN ('new', 'pending') AND purchase_state = 'waiting' AND created_at >= $2
+       AND expires_at - created_at > $3`,
+    [of.customer, of.sinceMs, of.longerThanMs],
   )
   return { count: Number(row?.n ?? 0n), sum: kopecks(row?.held ?? 0n) }
 }
