@@ -260,10 +260,8 @@ const examplesOf = (operation: Operation, codes: readonly Code[], words: ApiWord
 /** What a refusal looks like where nothing more is said of it. */
 const usual: Partial<Record<Code, RefusalExample>> = {
   invalid_token: {
-    message:
-      'Send a valid API token as "Authorization: Bearer <token>". ' +
-      'This one is missing, malformed, unknown, expired or revoked.',
-    details: null,
+    message: 'Send an API token as "Authorization: Bearer <token>". This request has none.',
+    details: { token: 'missing', charged: false },
   },
   insufficient_funds: {
     message: 'This costs 171.00 RUB and the balance is 42.50 RUB. Top up and try again.',

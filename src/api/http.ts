@@ -282,7 +282,8 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
   findShown: (request) => findShown(request, 'customer', deps.publicUrl()),
   async letIn(request, from, operation, purpose) {
     const scope = scopeOf(operation)
-    const bearer = bearerOf(request)
+    // A header that is no bearer token is malformed as a whole, also where its text happens to be a token.
+    const bearer = bearerOf(request) ?? (request.headers.has('authorization') ? '' : undefined)
     const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
     const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope, purpose))
     if (operation.access === 'session' && by.token !== null) throw sessionNeeded()

@@ -80,7 +80,7 @@ export type Operation<
   /** Whether it makes a token, which is in its answer as `token`. */
   readonly isIssuing: boolean
   /** What a token or a session must allow, where the method does not say it. */
-  readonly scope?: 'pay' | 'trade'
+  readonly scope?: 'read' | 'pay' | 'trade'
 }
 
 /** What a token must allow for an operation. */

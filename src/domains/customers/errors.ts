@@ -1,15 +1,19 @@
 import { Refusal } from '../../kernel/refusal.ts'
 
+const problems = {
+  missing: 'Send an API token as "Authorization: Bearer <token>". This request has none.',
+  malformed:
+    'Send an API token as "Authorization: Bearer <token>". What was sent is not one: compare it with the original.',
+  unknown: 'This API token is not known here. Check that it is for this shop, or create another one.',
+  ended: 'This API token has expired or was revoked. Create another one.',
+}
+
 /**
- * One answer for a token that is missing, malformed, unknown, expired or revoked: a stranger learns nothing from it.
+ * What is wrong with a token. `ended` is said only of a token that once existed, which is found by its digest: whoever
+ * knows its whole text learns nothing that helps to guess another one.
  */
-export const invalidToken = (): Refusal =>
-  new Refusal(
-    'unauthenticated',
-    'invalid_token',
-    'Send a valid API token as "Authorization: Bearer <token>". ' +
-      'This one is missing, malformed, unknown, expired or revoked.',
-  )
+export const invalidToken = (token: keyof typeof problems): Refusal =>
+  new Refusal('unauthenticated', 'invalid_token', problems[token], { token, charged: false })
 
 export const customerBlocked = (): Refusal =>
   new Refusal('forbidden', 'forbidden', 'This customer is blocked. Ask the operator.', { charged: false })

@@ -154,13 +154,14 @@ export function createCustomers(deps: {
       needed: Scope,
       purpose?: 'sale',
     ): Promise<Caller> {
-      if (text === undefined || !(isTokenText(text) || text === sandboxText)) throw invalidToken()
+      if (text === undefined) throw invalidToken('missing')
+      if (!(isTokenText(text) || text === sandboxText)) throw invalidToken('malformed')
       const earlier = purpose === 'sale' ? await tokens.get(text, rememberForSaleMs) : undefined
       // Whoever was shut out then may have been let in again: a refusal is never an old one.
       const known = earlier && isOpen(earlier) ? earlier : await tokens.get(text)
-      if (!known) throw invalidToken()
+      if (!known) throw invalidToken('unknown')
       const { token } = known
-      if (whyClosed(token, clock())) throw invalidToken()
+      if (whyClosed(token, clock())) throw invalidToken('ended')
       if (known.blocked) throw customerBlocked()
       if (!mayComeFrom(token, from)) throw wrongAddress()
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
@@ -206,11 +207,11 @@ export function createCustomers(deps: {
      */
     async findObjection(tx: Tx, { customer, token }: Payer, shutCount: number): Promise<Refusal | undefined> {
       if (token?.seen?.shutCount === shutCount) {
-        return whyClosed({ expiresAt: token.seen.expiresAt, revokedAt: null }, clock()) && invalidToken()
+        return whyClosed({ expiresAt: token.seen.expiresAt, revokedAt: null }, clock()) && invalidToken('ended')
       }
       const found = await store.findStanding(tx, customer, token?.id ?? null)
       if (!found) return noSuchCustomer()
-      if (token && (found.owner !== customer || whyClosed(found.term, clock()))) return invalidToken()
+      if (token && (found.owner !== customer || whyClosed(found.term, clock()))) return invalidToken('ended')
       return found.blocked ? customerBlocked() : undefined
     },
 

@@ -17,6 +17,8 @@ export const requestInProgress = (): Refusal =>
     'conflict',
     'request_in_progress',
     'A request with this Idempotency-Key is still running. Repeat it in a moment to get its answer.',
+    null,
+    1,
   )
 
 export const noSuchOrder = (): Refusal => new Refusal('missing', 'not_found', 'There is no such order.')

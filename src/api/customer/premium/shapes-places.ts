@@ -37,6 +37,7 @@ export const listCountries = operation({
   method: 'POST',
   path: '/premium/locations/countries',
   tag,
+  scope: 'read',
   summary: 'List the countries of a pool',
   body: z.object({ pool_type: poolType() }),
   answer: z.object({
@@ -54,6 +55,7 @@ export const listStates = operation({
   method: 'POST',
   path: '/premium/locations/states',
   tag,
+  scope: 'read',
   summary: 'List the states of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries }),
   answer: z.object({
@@ -73,6 +75,7 @@ export const listCities = operation({
   method: 'POST',
   path: '/premium/locations/cities',
   tag,
+  scope: 'read',
   summary: 'List the cities of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states }),
   answer: z.object({
@@ -92,6 +95,7 @@ export const listZipcodes = operation({
   method: 'POST',
   path: '/premium/locations/zipcodes',
   tag,
+  scope: 'read',
   summary: 'List the zip codes of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states, cities }),
   answer: z.object({
@@ -111,6 +115,7 @@ export const listAsns = operation({
   method: 'POST',
   path: '/premium/locations/asns',
   tag,
+  scope: 'read',
   summary: 'List the networks of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states, cities, zipcodes }),
   answer: z.object({

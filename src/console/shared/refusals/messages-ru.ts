@@ -1,5 +1,6 @@
 import { leavingMessages } from './leaving-ru.ts'
 import { paymentMessages } from './payments-ru.ts'
+import { tokenMessages } from './tokens-ru.ts'
 import type { Said } from './translate.ts'
 
 /** What the shop says when it refuses, and the same in Russian. `{}` stands for whatever varies. */
@@ -400,4 +401,5 @@ export const messages: readonly Said[] = [
   ['Fewer are free than were asked for.', 'Столько свободных нет.'],
   ...leavingMessages,
   ...paymentMessages,
+  ...tokenMessages,
 ]

@@ -1,0 +1,21 @@
+import type { Said } from './translate.ts'
+
+/** What is wrong with a token, and the same in Russian. */
+export const tokenMessages: readonly Said[] = [
+  [
+    'Send an API token as "Authorization: Bearer <token>". This request has none.',
+    'Пришлите токен API в заголовке «Authorization: Bearer <токен>». В этом запросе его нет.',
+  ],
+  [
+    'Send an API token as "Authorization: Bearer <token>". What was sent is not one: compare it with the original.',
+    'Пришлите токен API в заголовке «Authorization: Bearer <токен>». Присланное — не токен: сравните его с оригиналом.',
+  ],
+  [
+    'This API token is not known here. Check that it is for this shop, or create another one.',
+    'Такого токена API здесь нет. Проверьте, что он от этого магазина, или создайте другой.',
+  ],
+  [
+    'This API token has expired or was revoked. Create another one.',
+    'Срок этого токена API истёк, или токен отозван. Создайте другой.',
+  ],
+]
