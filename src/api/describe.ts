@@ -158,6 +158,7 @@ function pathOf(operation: Operation, words: ApiWords): Route {
     summary: operation.summary,
     ...securityOf(operation, words),
     ...(words.hasRoles && { 'x-role': operation.role }),
+    ...(operation.isDestructive && { 'x-destructive': true }),
     ...(operation.description && { description: operation.description }),
     request: {
       params: operation.params,

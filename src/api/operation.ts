@@ -77,6 +77,8 @@ export type Operation<
   readonly role: 'owner' | 'support' | 'reader'
   /** Whether it only looks: what does not leaves an entry in the audit log when an operator does it. */
   readonly isRead: boolean
+  /** Whether it takes something away for good: the docs page offers it no real id, and asks before it sends. */
+  readonly isDestructive: boolean
   /** Whether it makes a token, which is in its answer as `token`. */
   readonly isIssuing: boolean
   /** What a token or a session must allow, where the method does not say it. */
@@ -119,6 +121,7 @@ export function operation<
     access: 'token',
     role: 'owner',
     isRead: shape.method === 'GET',
+    isDestructive: false,
     isIssuing: false,
     ...shape,
   }

@@ -4,6 +4,20 @@ import { type Service, startService } from '../harness/service.ts'
 import { patienceMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
+/** Operations that take something away for good. */
+const destructive = [
+  'replaceProxy',
+  'resetPasswords',
+  'disallowSource',
+  'deleteSubuser',
+  'removeFromWhitelist',
+  'resetPassword',
+  'removeVpnDevice',
+  'resetVpnLink',
+  'deleteVpn',
+  'revokeToken',
+]
+
 let browser: Browser
 let shop: Service
 
@@ -47,10 +61,12 @@ test('every operation can be sent as the page offers it, one after the other, wi
     const listed = page.locator('css:light=section[aria-labelledby]')
     const ids = await listed.evaluateAll((all) => all.map((each) => each.getAttribute('aria-labelledby') ?? ''))
     expect(ids.length).toBeGreaterThan(40)
+    page.on('dialog', (dialog) => void dialog.accept())
     for (const id of ids) {
       const { status, text } = await send(sectionOf(page, id))
-      // What is for people who have signed in: a token that could make others would know no cap.
-      const expected = /Tokens?$|^exportAccount$/.test(id) ? /^403/ : /^200/
+      // What is for people who have signed in: a token that could make others would know no cap. What destroys
+      // something names a thing that does not exist.
+      const expected = /Tokens?$|^exportAccount$/.test(id) ? /^403/ : destructive.includes(id) ? /^(200|404)/ : /^200/
       expect([id, status, text]).toEqual([
         id,
         expect.stringMatching(expected),
@@ -96,13 +112,42 @@ describe('one page, used by one person', () => {
     const { text } = await send(sectionOf(page, 'buyVpn'))
     const { uuid } = (JSON.parse(text) as { data: { uuid: string } }).data
     expect(await sectionOf(page, 'getVpnConfig').getByLabel('uuid').inputValue()).toBe(uuid)
-    for (const id of ['addVpnDevice', 'setVpnAutoRenew', 'resetVpnLink', 'deleteVpn']) {
+    for (const id of ['addVpnDevice', 'setVpnAutoRenew']) {
       const body = await sectionOf(page, id).getByLabel('Body').inputValue()
       expect([id, JSON.parse(body).uuid]).toEqual([id, uuid])
+    }
+    for (const id of destructive) {
+      expect([id, await sectionOf(page, id).getByLabel('Body').inputValue()]).toEqual([
+        id,
+        expect.not.stringContaining(uuid),
+      ])
     }
     const warned = await page.locator('section', { hasText: 'it may charge your balance' }).all()
     const ids = await Promise.all(warned.map((each) => each.getAttribute('aria-labelledby')))
     expect(ids).toEqual(['buyDedicated', 'prolongDedicated', 'buyTraffic', 'buyVpn', 'renewVpn'])
+  })
+
+  test('POST /vpn/delete asks before it is sent, and sends nothing when the answer is no', async () => {
+    const uuid = (await shop.post('/vpn/buy', { period: 1 })).data.uuid as string
+    await page.getByLabel('API token', { exact: true }).fill(shop.token)
+    const section = sectionOf(page, 'deleteVpn')
+    await section.getByLabel('Body').fill(JSON.stringify({ uuid }))
+    const asked: string[] = []
+    const sent: string[] = []
+    page.on('request', (request) => sent.push(request.url()))
+    const answerWith = (accept: boolean) =>
+      page.once('dialog', (dialog) => {
+        asked.push(dialog.message())
+        void (accept ? dialog.accept() : dialog.dismiss())
+      })
+    answerWith(false)
+    await section.getByRole('button', { name: 'Send' }).click()
+    expect([asked.length, sent]).toEqual([1, []])
+    expect((await shop.get(`/vpn/info?uuid=${uuid}`)).data.status).toBe('ACTIVE')
+    answerWith(true)
+    expect((await send(section)).status).toMatch(/^200/)
+    expect(asked[1]).toContain('/vpn/delete')
+    expect((await shop.get(`/vpn/info?uuid=${uuid}`)).status).toBe(404)
   })
 })
 

@@ -35,6 +35,7 @@ export function tryPanel(operation, success) {
   form.addEventListener('input', write)
   form.addEventListener('submit', (event) => {
     event.preventDefault()
+    if (operation.isDestructive && !confirm(warningOf(operation))) return
     void send(operation, form, outcome, example)
   })
   follow(() => {
@@ -68,7 +69,12 @@ const isKey = (parameter) => parameter.in === 'header' && parameter.name.toLower
 const notes = (operation) => [
   operation.needsToken && el('span', { class: 'token-wanted' }, 'Put your token at the top first. '),
   operation.mayCharge && 'A real request: it may charge your balance.',
+  operation.isDestructive &&
+    'It takes something away for good: fill in what it is for. You are asked before it is sent.',
 ]
+
+const warningOf = (operation) =>
+  `${operation.method.toUpperCase()} ${operation.path} takes something away for good. Send it?`
 
 /**
  * What is required begins with its example; what is optional only hints at it, so that a first try asks for no odd
@@ -83,6 +89,7 @@ function parameterInput(operation, parameter) {
   // Which subscription may be left out while there is one; who has bought another through this page need not choose.
   const isOffered = parameter.required || parameter.name === 'uuid'
   const offered = () => {
+    if (operation.isDestructive) return String(sample ?? '')
     const real = parameter.required ? withReal(parameter.name, idOf(sample)) : realOnly(parameter.name, example)
     return String(real ?? '')
   }
@@ -128,7 +135,8 @@ function newKeyButton(input) {
 function bodyInput(operation) {
   const id = `docs-${operation.id}-body`
   const example = givenExample(operation.body) ?? sampleOf(operation.body.schema)
-  const start = () => JSON.stringify(withReal('', example), null, 2)
+  // What cannot be taken back keeps the id of its example, which nothing has.
+  const start = () => JSON.stringify(operation.isDestructive ? example : withReal('', example), null, 2)
   const rows = String(Math.min(start().split('\n').length + 1, 16))
   const input = el('textarea', { id, name: 'body', rows, spellcheck: 'false', autocapitalize: 'off' }, start())
   return { row: el('div', { class: 'input body' }, el('label', { for: id }, 'Body'), input), input, start }

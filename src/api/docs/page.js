@@ -38,6 +38,7 @@ function listOperations(description) {
     server,
     // What has no price cannot be refused for want of money.
     mayCharge: operation.responses?.['402'] !== undefined,
+    isDestructive: operation['x-destructive'] === true,
     needsToken: (operation.security ?? description.security ?? []).length > 0,
   }))
 }

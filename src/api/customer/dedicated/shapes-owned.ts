@@ -157,6 +157,7 @@ export const replaceProxy = operation({
   id: 'replaceProxy',
   method: 'POST',
   path: '/dedicated/replace',
+  isDestructive: true,
   tag,
   summary: 'Swap a bad address for another of the same kind',
   description: 'Once a day for each proxy. Id, credentials and term stay.',

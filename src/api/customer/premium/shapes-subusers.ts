@@ -191,6 +191,7 @@ export const deleteSubuser = operation({
   id: 'deleteSubuser',
   method: 'POST',
   path: '/premium/subusers/delete',
+  isDestructive: true,
   tag,
   summary: 'Delete a sub-user and take its traffic back',
   description:

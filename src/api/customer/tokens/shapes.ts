@@ -123,6 +123,7 @@ export const revokeOwnToken = operation({
   id: 'revokeToken',
   method: 'POST',
   path: '/tokens/revoke',
+  isDestructive: true,
   tag,
   summary: 'Stop one of your API tokens, for good',
   access: 'session',

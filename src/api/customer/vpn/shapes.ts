@@ -244,6 +244,7 @@ export const deleteVpn = operation({
   id: 'deleteVpn',
   method: 'POST',
   path: '/vpn/delete',
+  isDestructive: true,
   tag,
   summary: 'End a subscription at once',
   description:
