@@ -97,6 +97,8 @@ export function bindPurchase<Op extends Operation, Bought>(
   operation: Op,
   toShape: (bought: Bought) => z.input<Op['answer']>,
   run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answer>,
+  /** What the customer should know of what was bought. */
+  warningsOf: (bought: Bought) => readonly Warning[] = () => [],
 ): Bound {
   return {
     operation,
@@ -104,7 +106,7 @@ export function bindPurchase<Op extends Operation, Bought>(
       const toBody = (bought: Bought): string => {
         // The last step before the commit.
         call.assertConnected()
-        return toSuccess(operation, toShape(bought), call.warnings)
+        return toSuccess(operation, toShape(bought), [...call.warnings, ...warningsOf(bought)])
       }
       return run({ by: call.caller, key: call.key, toBody }, call)
     },

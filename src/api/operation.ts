@@ -171,10 +171,9 @@ export const successSchema = (answer: z.ZodType) =>
   z.object({
     ok: z.literal(true).openapi({ description: 'Whether it succeeded.' }),
     data: answer,
-    warnings: z
-      .array(warningSchema)
-      .optional()
-      .openapi({ description: 'What was sent and not known here; absent when there is nothing of the kind.' }),
+    warnings: z.array(warningSchema).optional().openapi({
+      description: 'What was sent and not known here, or what keeps the thing bought from working; absent if nothing.',
+    }),
   })
 
 export type { z }

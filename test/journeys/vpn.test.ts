@@ -43,6 +43,7 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
       period: 12,
       price_rub: 2690,
       price_per_month_rub: 224.17,
+      available: false,
     })
     expect((await service.get('/vpn/quote?period_months=3')).data.price_rub).toBe(799)
     const refused = await service.get('/vpn/quote?period=2')
@@ -198,6 +199,18 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     const [one, two] = [(await post('/vpn/buy', { period: 1 })).data, (await post('/vpn/buy', { period: 1 })).data]
     expect((await get(`/vpn/config?uuid=${one.uuid}&device=${two.device}`)).status).toBe(404)
     expect((await post('/vpn/devices/remove', { uuid: one.uuid, device: two.device })).status).toBe(404)
+  })
+
+  test('a sandbox without a node quotes available: false, and sells with a warning that says how to start one', async () => {
+    const { get, post } = await customer()
+    expect((await get('/vpn/quote?period=1')).data.available).toBe(false)
+    expect((await get('/vpn/quote')).data.available).toBe(false)
+    const carried = 'turnpike up --local-nodes vpn'
+    for (const bought of [await post('/vpn/buy', { period: 1 }), await post('/vpn/renew', { period: 1 })]) {
+      expect(bought.data.node).toBe('offline')
+      const { warnings } = JSON.parse(bought.text)
+      expect(warnings).toEqual([{ field: 'node', problem: expect.stringContaining(carried) }])
+    }
   })
 
   test('with several subscriptions the uuid must be said, and the refusal lists them', async () => {
@@ -547,9 +560,13 @@ describe.each([...enginesOf('sqlite')])('vpn in production on %s', (engine) => {
     const refused = await service.post('/vpn/buy', { period: 1 }, { token })
     expect(refused.status).toBe(503)
     expect(refused.error).toMatchObject({ code: 'unavailable', details: { charged: false } })
+    expect((await service.get('/vpn/quote?period=1', { token })).data.available).toBe(false)
     await nodeIsSeen(service, node.id)
+    service.clock.advance(1000)
+    expect((await service.get('/vpn/quote?period=1', { token })).data.available).toBe(true)
     const bought = await service.post('/vpn/buy', { period: 1 }, { token })
     expect(bought.data).toMatchObject({ status: 'ACTIVE', node: 'online' })
+    expect(bought.text).not.toContain('"warnings"')
     service.clock.advance(91_000)
     expect((await service.post('/vpn/renew', { period: 1 }, { token })).error.code).toBe('unavailable')
     expect((await service.post('/vpn/devices', {}, { token })).error.code).toBe('unavailable')

@@ -668,8 +668,8 @@ export type Operations = {
     query: { period?: number | undefined; period_months?: number | undefined }
     body: {}
     answer:
-      | { period: number; price_rub: number; price_per_month_rub: number }
-      | { prices: readonly { period: number; price_rub: number; price_per_month_rub: number }[] }
+      | { period: number; price_rub: number; price_per_month_rub: number; available: boolean }
+      | { prices: readonly { period: number; price_rub: number; price_per_month_rub: number }[]; available: boolean }
   }
   /** GET /vpn/locations */
   listVpnLocations: {

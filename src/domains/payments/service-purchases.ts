@@ -14,7 +14,7 @@ import { sumHeld, takeToBuy } from './store-purchases.ts'
 
 /**
  * A price held for days is a free option: how many one customer has, and of what sum, which is what one card payment
- * takes. Payments that must be made within a day hold no more than a shop with several buyers needs, and are not counted.
+ * takes. Payments that must be made within a day are not counted: one account may sell to many buyers.
  */
 const shortMs = 86_400_000
 const mostHeld = { count: 3, sum: kopecks(35_000_000n) }

@@ -206,6 +206,9 @@ export function createSubscriptions(
     offering,
     assertOffered,
 
+    /** Whether a node that something can be sold on is up. */
+    isCarried: async (): Promise<boolean> => (await nodes()).some((node) => isServing(node, since)),
+
     /** The subscription that is renewed when none is named: the one that is shown first. */
     async loadTop(reader: Reader, customer: CustomerId): Promise<SubscriptionId> {
       const [top] = (await listOf(reader, customer)).toSorted((a, b) => byImportance(a, b, clock()))

@@ -171,6 +171,7 @@ export function createVpn(deps: VpnDeps) {
     ...createRenewal(deps, subscriptions, extend),
 
     locations: subscriptions.locations,
+    isCarried: subscriptions.isCarried,
 
     /** Which devices had an address inside the tunnel between two moments, both included. */
     holdersOf: (address: Address, from: number, to: number) =>

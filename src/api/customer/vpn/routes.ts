@@ -6,6 +6,7 @@ import {
   deleteVpn,
   getVpn,
   loadPeriod,
+  notCarried,
   periodOf,
   quoteVpn,
   renewVpn,
@@ -29,26 +30,34 @@ type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: 
 
 export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound[] {
   const shown = (bought: Bought) => toBought(bought, publicUrl())
+  const warningsOf = ({ view }: Bought) => (view.node === 'offline' ? [notCarried] : [])
   return [
     bind(quoteVpn, async ({ query }) => {
       const months = periodOf(query)
-      return toQuote(await vpn.quote(months), months !== undefined)
+      return toQuote(await vpn.quote(months), months !== undefined, await vpn.isCarried())
     }),
 
     bind(listVpnLocations, async () => toLocations(await vpn.locations())),
 
-    bindPurchase(buyVpn, shown, (request, { body }) =>
-      vpn.buy(request, {
-        months: loadPeriod(body),
-        name: body.name,
-        publicKey: body.public_key,
-        location: body.location,
-        autoRenew: body.auto_renew,
-      }),
+    bindPurchase(
+      buyVpn,
+      shown,
+      (request, { body }) =>
+        vpn.buy(request, {
+          months: loadPeriod(body),
+          name: body.name,
+          publicKey: body.public_key,
+          location: body.location,
+          autoRenew: body.auto_renew,
+        }),
+      warningsOf,
     ),
 
-    bindPurchase(renewVpn, shown, (request, { body }) =>
-      vpn.renew(request, { uuid: body.uuid, months: loadPeriod(body) }),
+    bindPurchase(
+      renewVpn,
+      shown,
+      (request, { body }) => vpn.renew(request, { uuid: body.uuid, months: loadPeriod(body) }),
+      warningsOf,
     ),
 
     bind(getVpn, async ({ caller, query }) => {

@@ -8,6 +8,7 @@ import {
   bodyInteger,
   exampleAt,
   exampleOrder,
+  flag,
   orderId,
   queryInteger,
   roubles,
@@ -89,23 +90,27 @@ const price = z.object({
 
 const notSold: RefusalExample = { message: 'VPN is not for sale here.', details: { charged: false } }
 
+const available = flag('Whether a VPN node is up that carries a new subscription.')
+
 export const quoteVpn = operation({
   id: 'quoteVpn',
   method: 'GET',
   path: '/vpn/quote',
   tag,
   summary: 'Price a VPN subscription',
-  description: 'Without `period` every term that is sold is priced, in `prices`.',
+  description:
+    'Without `period` every term that is sold is priced, in `prices`. `available` is false while no VPN node is up: ' +
+    'a purchase is refused then (503), or in a sandbox goes through with a warning.',
   query: z
     .object({ period: queryInteger(months).optional(), period_months: queryInteger(sameMonths).optional() })
     .refine(agrees, disagreement),
   answer: z.union([
-    price.openapi({ title: 'One term' }),
+    price.extend({ available }).openapi({ title: 'One term' }),
     z
-      .object({ prices: z.array(price).openapi({ description: 'Each term that is sold.' }) })
+      .object({ prices: z.array(price).openapi({ description: 'Each term that is sold.' }), available })
       .openapi({ title: 'All terms' }),
   ]),
-  example: { period: 1, price_rub: 299, price_per_month_rub: 299 },
+  example: { period: 1, price_rub: 299, price_per_month_rub: 299, available: true },
   see,
   codes: ['not_found'],
   refusals: { not_found: notSold },
@@ -117,9 +122,9 @@ const toPrice = (of: { months: number; total: Kopecks; perMonth: Kopecks }) => (
   price_per_month_rub: toRoubles(of.perMonth),
 })
 
-export function toQuote(offers: readonly Parameters<typeof toPrice>[0][], one: boolean) {
+export function toQuote(offers: readonly Parameters<typeof toPrice>[0][], one: boolean, isCarried: boolean) {
   const prices = offers.map(toPrice)
-  return one && prices[0] ? prices[0] : { prices }
+  return { ...(one && prices[0] ? prices[0] : { prices }), available: isCarried }
 }
 
 const bought = z.object({
@@ -166,6 +171,14 @@ export const toBought = (of: BoughtShown, publicUrl: string) => ({
   node: of.view.node,
 })
 
+/** Only a sandbox sells without a node that is up. */
+export const notCarried = {
+  field: 'node',
+  problem:
+    'No VPN node is up, so the configuration does not connect yet. On a Linux machine with root and WireGuard, ' +
+    '"turnpike up --local-nodes vpn" starts one.',
+}
+
 const noLiveNode: RefusalExample = {
   message: 'No VPN node is up at the moment. Nothing was charged; try again later.',
   details: { charged: false },
@@ -195,6 +208,9 @@ export const buyVpn = operation({
   path: '/vpn/buy',
   tag,
   summary: 'Buy a VPN subscription with its first device',
+  description:
+    'While no VPN node is up, nothing is sold and nothing is charged (503). A sandbox sells all the same: `node` is ' +
+    '`offline`, the configuration does not connect, and `warnings` says how to start a node.',
   body: forPeriod({
     ...newDevice,
     auto_renew: z

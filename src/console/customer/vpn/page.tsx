@@ -1,4 +1,4 @@
-import { Button, NativeSelect, TextInput } from '@mantine/core'
+import { Button, NativeSelect, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useFormat } from '../../shared/format.ts'
 import { useWords } from '../../shared/language.tsx'
@@ -50,6 +50,7 @@ function Buying() {
   return (
     <Panel title={words.buy} className="stack">
       <Reading of={prices}>{(all) => <TermChoice prices={all} value={period} onChange={setPeriod} />}</Reading>
+      {!prices.isCarried && <Text role="status">{words.noNode}</Text>}
       <div className="line fields">
         <TextInput
           label={words.deviceName}

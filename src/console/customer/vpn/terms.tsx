@@ -9,7 +9,12 @@ type Prices = Extract<Answer<'quoteVpn'>, { prices: unknown }>['prices']
 /** What a subscription costs, for each term that is sold. */
 export function usePrices() {
   const { data, error, refetch } = useRead('quoteVpn')
-  return { data: data && 'prices' in data ? data.prices : undefined, error, refetch }
+  return {
+    data: data && 'prices' in data ? data.prices : undefined,
+    isCarried: data?.available ?? true,
+    error,
+    refetch,
+  }
 }
 
 export function TermChoice({

@@ -10,6 +10,9 @@ const en = {
   renew: 'Renew',
   renewAbout: 'Months are added to what is left; devices and keys stay the same.',
   months: (count: number, format: Format) => format.plural(count, 'month', 'months'),
+  noNode:
+    'No VPN node is up now. A shop in production refuses the purchase and charges nothing. ' +
+    'In a sandbox the VPN is sold and does not connect until a node runs.',
   perMonth: (price: string) => `${price} a month`,
   term: 'Term',
   deviceName: 'Name of the first device',
@@ -59,6 +62,9 @@ const ru: typeof en = {
   renew: 'Продлить',
   renewAbout: 'Месяцы прибавляются к оставшимся; устройства и ключи не меняются.',
   months: (count, format) => format.plural(count, 'месяц', 'месяца', 'месяцев'),
+  noNode:
+    'Сейчас не работает ни один узел VPN. Рабочий магазин откажет и ничего не спишет. ' +
+    'В песочнице VPN продаётся, но не подключится, пока узел не запущен.',
   perMonth: (price) => `${price} в месяц`,
   term: 'Срок',
   deviceName: 'Имя первого устройства',

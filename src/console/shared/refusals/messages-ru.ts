@@ -7,11 +7,6 @@ import type { Said } from './translate.ts'
 export const messages: readonly Said[] = [
   ['Sign in: there is no session, or it has ended.', 'Войдите: сеанса нет, или он закончился.'],
   [
-    'Send a valid API token as "Authorization: Bearer <token>". This one is missing, malformed, unknown, ' +
-      'expired or revoked.',
-    'Нужен действующий токен API. Этот неизвестен, истёк или отозван.',
-  ],
-  [
     `Send a valid operator's token as "Authorization: Bearer tpo_…", or sign in. This one is missing, ` +
       `malformed, unknown, expired or revoked.`,
     'Нужен действующий токен оператора, или войдите. Этот неизвестен, истёк или отозван.',
