@@ -116,6 +116,8 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     // An earlier test has drained an exit and put it back; the gateway may not know yet that it is back.
     const isBack = async () => (await attempt('http', at(), as(customer, parts('first')), echo.spot)).status === 200
     expect(await untilTrue(isBack)).toBeTrue()
+    // The destination has noticed those attempts once it has noticed a tunnel after them.
+    await exitsOf(customer, parts('first'), 1)
     for (const speech of speeches) expect(await exitsOf(customer, parts(speech), 1)).toEqual(['127.100.0.2'])
     const id = await exitIdOf('127.100.0.2')
     await road.services.premium.exits.drain(id, true)
