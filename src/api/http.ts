@@ -29,6 +29,7 @@ import {
 import type { Answered, Bound } from './bind.ts'
 import { readBody } from './body.ts'
 import type { ConsoleRoute } from './console.ts'
+import { withCors } from './cors.ts'
 import { type ApiWords, customerWords, describeOnce } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
@@ -144,6 +145,8 @@ export type HttpDeps = {
   readonly publicUrl: () => string
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
+  /** Pages of which origins may call the customers' API; none unless said. */
+  readonly corsOrigins?: readonly string[]
   readonly clock: Clock
   readonly requestId: () => string
   /** Why nothing can be sold now; undefined if it can. */
@@ -234,7 +237,7 @@ export function createHttp(deps: HttpDeps) {
     throw error
   })
 
-  return async (sent: Request, from: Address | undefined): Promise<Response> => {
+  return withCors(deps.corsOrigins ?? [], base, async (sent, from) => {
     const startedAt = performance.now()
     const request = named(sent)
     const url = URL.parse(request.url)
@@ -271,7 +274,7 @@ export function createHttp(deps: HttpDeps) {
       fault,
     })
     return response
-  }
+  })
 }
 
 /** What customers call: with a token, or from a browser that has signed in. */

@@ -11,17 +11,81 @@ const locked = async (service: Service, ...sources: string[]) => {
   return (await service.services.customers.issueToken(customer, { name: 'locked', allowedFrom })).text
 }
 
+/** The origin whose pages may call the API. */
+const listedOrigin = 'https://app.example'
+
 describe('where a request comes from', () => {
   let plain: Service
   let behind: Service
   beforeAll(async () => {
     plain = await startService('sqlite')
-    behind = await startService('sqlite', { TURNPIKE_TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8' })
+    behind = await startService('sqlite', {
+      TURNPIKE_TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8',
+      TURNPIKE_CORS_ORIGINS: listedOrigin,
+    })
   })
   afterAll(async () => {
     await plain.stop()
     await behind.stop()
   })
+
+  const corsOf = ({ headers }: Response) =>
+    [...headers].filter(([name]) => name.startsWith('access-control-')).map(([name]) => name)
+  const preflight = { 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'authorization' }
+  const askFrom = (service: Service, origin: string, path: string, method = 'GET') =>
+    fetch(service.url + path, {
+      method,
+      headers: {
+        Origin: origin,
+        ...(method === 'OPTIONS' ? preflight : { Authorization: `Bearer ${service.token}` }),
+      },
+    })
+
+  test('a page of a listed origin reads answers and refusals of the customer API, and its preflight passes', async () => {
+    for (const [path, status] of [
+      ['/api/v1/balance', 200],
+      ['/api/v1/nothing', 404],
+      ['/api/v1/openapi.json', 200],
+    ] as const) {
+      const answer = await askFrom(behind, listedOrigin, path)
+      expect([path, answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([
+        path,
+        status,
+        listedOrigin,
+      ])
+      expect(answer.headers.get('access-control-expose-headers')).toContain('Idempotent-Replayed')
+      expect(answer.headers.get('vary')).toContain('Origin')
+    }
+    const asked = await askFrom(behind, listedOrigin, '/api/v1/dedicated/buy', 'OPTIONS')
+    expect([asked.status, await asked.text()]).toEqual([204, ''])
+    expect(asked.headers.get('access-control-allow-origin')).toBe(listedOrigin)
+    expect(asked.headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST')
+    const allowed = (asked.headers.get('access-control-allow-headers') ?? '').toLowerCase().split(', ')
+    expect(allowed).toContain('authorization')
+    expect(allowed).toContain('idempotency-key')
+    expect(allowed).not.toContain('x-turnpike-console')
+    expect(asked.headers.has('access-control-allow-credentials')).toBe(false)
+  })
+
+  test('another origin, another API and a shop without TURNPIKE_CORS_ORIGINS get no CORS header', async () => {
+    for (const origin of [`${listedOrigin}.evil.example`, 'http://app.example', `${listedOrigin}:8443`, 'null']) {
+      for (const method of ['GET', 'OPTIONS']) {
+        const answer = await askFrom(behind, origin, '/api/v1/balance', method)
+        expect([origin, answer.status, corsOf(answer)]).toEqual([origin, method === 'GET' ? 200 : 405, []])
+        expect(answer.headers.get('vary')).toContain('Origin')
+      }
+    }
+    for (const path of ['/', '/operator', '/auth/v1/openapi.json', '/admin/v1/overview', '/node/v1/state', '/readyz']) {
+      for (const method of ['GET', 'OPTIONS']) {
+        expect([path, corsOf(await askFrom(behind, listedOrigin, path, method))]).toEqual([path, []])
+      }
+    }
+    const traversed = '/api/v1/%2e%2e/%2e%2e/admin/v1/overview'
+    expect(corsOf(await askFrom(behind, listedOrigin, traversed))).toEqual([])
+    const plainly = await askFrom(plain, listedOrigin, '/api/v1/balance')
+    expect([plainly.status, corsOf(plainly), plainly.headers.get('vary')]).toEqual([200, [], null])
+  })
+
   const statusFrom = async (service: Service, token: string, forwarded: string | undefined) =>
     (
       await service.get('/balance', {

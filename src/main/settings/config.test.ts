@@ -49,6 +49,14 @@ describe('settings', () => {
     for (const each of all) expect(each.env).toMatch(/^TURNPIKE_[A-Z_]+$/)
   })
 
+  test('TURNPIKE_CORS_ORIGINS is empty as shipped, and takes origins separated by commas', () => {
+    expect(readConfig({}).corsOrigins).toEqual([])
+    expect(readConfig({ TURNPIKE_CORS_ORIGINS: 'https://app.example, http://localhost:3000' }).corsOrigins).toEqual([
+      'https://app.example',
+      'http://localhost:3000',
+    ])
+  })
+
   test('nodes of this machine are named by their kinds, each once', () => {
     expect(readConfig({}).localNodes).toEqual([])
     expect(readConfig({ TURNPIKE_LOCAL_NODES: 'gateway' }).localNodes).toEqual(['gateway'])
@@ -87,6 +95,15 @@ describe('settings', () => {
     ['TURNPIKE_CUSTOMER_TOKENS', '0'],
     ['TURNPIKE_TRUSTED_PROXIES', '10.0.0.1/8'],
     ['TURNPIKE_TRUSTED_PROXIES', 'localhost'],
+    ['TURNPIKE_CORS_ORIGINS', '*'],
+    ['TURNPIKE_CORS_ORIGINS', 'null'],
+    ['TURNPIKE_CORS_ORIGINS', 'app.example'],
+    ['TURNPIKE_CORS_ORIGINS', 'https://app.example/'],
+    ['TURNPIKE_CORS_ORIGINS', 'https://app.example:443'],
+    ['TURNPIKE_CORS_ORIGINS', 'https://*.example'],
+    ['TURNPIKE_CORS_ORIGINS', 'https://App.example'],
+    ['TURNPIKE_CORS_ORIGINS', 'file:///x'],
+    ['TURNPIKE_CORS_ORIGINS', `https://app.example,https://u:${secret}@app.example`],
     ['TURNPIKE_LOCAL_NODES', 'router'],
     ['TURNPIKE_LOCAL_NODES', 'gateway;vpn'],
     ['TURNPIKE_LOG', 'loud'],

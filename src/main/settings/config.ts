@@ -4,6 +4,7 @@ import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
 import { type BackupConfig, backupSettings, readBackupConfig } from './backup.ts'
 import { type ConsoleConfig, consoleSettings, readConsoleConfig } from './console.ts'
+import { type CorsConfig, corsSettings, readCorsConfig } from './cors.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
 import { type MetricsConfig, metricsSettings, readMetricsConfig } from './metrics.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
@@ -43,6 +44,7 @@ export type Config = {
   MetricsConfig &
   GatewayConfig &
   TlsConfig &
+  CorsConfig &
   ConsoleConfig
 
 /** All settings, in the order in which help lists them. */
@@ -191,6 +193,7 @@ export const settings = {
     fallback: '',
     meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
   },
+  ...corsSettings,
   drainSeconds: {
     env: 'TURNPIKE_DRAIN_SECONDS',
     flag: 'drain-seconds',
@@ -228,10 +231,6 @@ export function readConfig(
     bad,
   }
   const { whole, host } = reading
-  const sandboxToken = read('sandboxToken')
-  if (sandboxToken !== '' && !/^[\x21-\x7e]{8,200}$/.test(sandboxToken)) {
-    throw bad('sandboxToken', 'must be 8 to 200 visible characters')
-  }
   const databaseUrl = read('databaseUrl')
   if (databaseUrl !== '' && !isPostgresUrl(databaseUrl)) throw bad('databaseUrl', 'must be a postgres:// address')
   const sandbox = read('sandbox')
@@ -247,7 +246,7 @@ export function readConfig(
     databaseUrl: givenOf(databaseUrl),
     databaseConnections: whole('databaseConnections', 2, 200),
     sandbox: sandbox === 'on',
-    sandboxToken: givenOf(sandboxToken),
+    sandboxToken: readSandboxToken(read('sandboxToken')),
     secretKey: givenOf(secretKey),
     checkpointFile: read('checkpointFile') === '' ? undefined : resolve(read('checkpointFile')),
     checkpointUrl: readUrl('checkpointUrl', read('checkpointUrl')),
@@ -271,6 +270,7 @@ export function readConfig(
     ...readGatewayConfig(reading),
     ...readVpnConfig(reading),
     ...readTlsConfig(reading),
+    ...readCorsConfig(reading),
     ...readConsoleConfig(reading),
   }
   return { ...config, publicUrl: readPublicUrl(config) }
@@ -319,6 +319,12 @@ function readWhole(name: SettingName, text: string, min: number, max: number): n
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= min && value <= max)) throw bad(name, `must be a whole number from ${min} to ${max}`)
   return value
+}
+
+function readSandboxToken(text: string): string | undefined {
+  if (text !== '' && !/^[\x21-\x7e]{8,200}$/.test(text))
+    throw bad('sandboxToken', 'must be 8 to 200 visible characters')
+  return givenOf(text)
 }
 
 function readUrl(name: SettingName, text: string): string | undefined {

@@ -287,6 +287,7 @@ function openApi(
     publicUrl,
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
+    corsOrigins: config.corsOrigins,
     async findHindrance() {
       if (isDraining) return 'The shop is stopping.'
       return (await isReachable(services.db)) ? undefined : 'The database does not answer.'

@@ -1,0 +1,28 @@
+import { partsOf, type Reading, type Setting } from './reading.ts'
+
+/** Which pages of other origins may call the customers' API from a browser. */
+export type CorsConfig = { readonly corsOrigins: readonly string[] }
+
+export const corsSettings = {
+  corsOrigins: {
+    env: 'TURNPIKE_CORS_ORIGINS',
+    flag: 'cors-origins',
+    value: 'ORIGINS',
+    fallback: '',
+    meaning: 'origins whose pages may call the customer API with a token, like https://app.example, with commas; none',
+  },
+} as const satisfies Record<keyof CorsConfig, Setting>
+
+/** An origin is taken only as a browser sends it: what is compared exactly must be written exactly. */
+export function readCorsConfig({ text, bad }: Reading<keyof typeof corsSettings>): CorsConfig {
+  const corsOrigins = partsOf(text('corsOrigins'))
+  const wrong = corsOrigins.findIndex((each) => !/^https?:[^*]+$/.test(each) || URL.parse(each)?.origin !== each)
+  if (wrong >= 0) {
+    throw bad(
+      'corsOrigins',
+      `has no origin in place ${wrong + 1}: give each as a browser sends it, like https://app.example or ` +
+        'http://localhost:3000, in lower case, without a path, a default port or *',
+    )
+  }
+  return { corsOrigins }
+}
