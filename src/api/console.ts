@@ -1,6 +1,6 @@
 import { Refusal } from '../kernel/refusal.ts'
 import { plainHeaders } from './answers.ts'
-import { isAccepted } from './shared-answer.ts'
+import { isAccepted } from './respond.ts'
 
 /** A page of the web console, or a file that it names. They were built when Turnpike was installed. */
 export type ConsoleRoute = { readonly path: string; readonly answer: (request: Request) => Promise<Response> }

@@ -5,11 +5,11 @@ import { plainHeaders } from './answers.ts'
 export type Answering = (request: Request, from: Address | undefined) => Promise<Response>
 
 /** Request headers that a page of another origin may send. The console's own header is not one of them. */
-const allowedHeaders = 'Authorization, Content-Type, Content-Encoding, Idempotency-Key, Accept-Language'
+const allowedHeaders = 'Authorization, Content-Type, Content-Encoding, Idempotency-Key, If-None-Match, Accept-Language'
 
 /** Answer headers that a page of another origin may read, beyond those that CORS lets it read anyway. */
 const exposedHeaders =
-  'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, Allow'
+  'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, ETag, Allow'
 
 /** How long a browser remembers the answer to a preflight. */
 const maxAgeSeconds = 600

@@ -60,7 +60,7 @@ describe.each([...bases])('the description of %s', (base) => {
       if (Object.keys(body?.schema.properties ?? {}).length > 0)
         check(['paths', path, method, 'requestBody', ...json], body?.schema, body?.example)
       for (const [status, { content }] of Object.entries(operation.responses)) {
-        const { schema, example, examples = {} } = content['application/json'] ?? { schema: {} }
+        const { schema, example, examples = {} } = content?.['application/json'] ?? { schema: {} }
         const given = [...(example ? [example] : []), ...Object.values(examples).map((each) => each.value)]
         for (const each of given) check(['paths', path, method, 'responses', status, ...json], schema, each)
       }

@@ -199,6 +199,11 @@ const headers = {
     schema: { type: 'string' as const, enum: ['true'] },
     description: 'There when this is the first answer to the key, given again.',
   },
+  ETag: {
+    schema: { type: 'string' as const },
+    description: 'Names this answer. Sent back in `If-None-Match`, it gets 304 as long as the answer is the same.',
+    required: true,
+  },
   'WWW-Authenticate': {
     schema: { type: 'string' as const, enum: ['Bearer'] },
     description: 'How to show who is calling.',
@@ -239,6 +244,7 @@ function responsesOf(operation: Operation, words: ApiWords): Record<string, unkn
       description: 'Done.',
       headers: {
         ...headersOf(200),
+        ...(operation.method === 'GET' && refer('ETag')),
         ...(operation.charges && refer('Idempotent-Replayed')),
       },
       content: {
@@ -246,6 +252,12 @@ function responsesOf(operation: Operation, words: ApiWords): Record<string, unkn
         ...Object.fromEntries(operation.files.map((type) => [type, { schema: { type: 'string' } }])),
       },
     },
+    ...(operation.method === 'GET' && {
+      304: {
+        description: 'The answer is still the one whose `ETag` was sent in `If-None-Match`.',
+        headers: { ...headersOf(304), ...refer('ETag') },
+      },
+    }),
     ...Object.fromEntries(refusals),
   }
 }

@@ -5,7 +5,7 @@ import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.
 import { addCustomer } from '../../test/harness/wired.ts'
 import { type Address, readAddress } from '../kernel/address.ts'
 import { kopecks } from '../kernel/money.ts'
-import type { RefusalKind } from '../kernel/refusal.ts'
+import { malformed, type RefusalKind } from '../kernel/refusal.ts'
 import { bind } from './bind.ts'
 import { getBalance } from './customer/account/shapes.ts'
 import { createHttp } from './http.ts'
@@ -43,18 +43,18 @@ describe.each([...engines])('HTTP on %s', (engine) => {
   })
   afterAll(() => shop.stop())
 
-  test('every answer, good or bad, forbids sniffing, framing, caching and being told where one came from', async () => {
-    for (const [path, token] of [
-      ['/balance', shop.token],
-      ['/balance', null],
-      ['/nothing', shop.token],
-      ['/things/buy', shop.token],
+  test('every answer, good or bad, forbids sniffing, framing, unchecked caching and referrers', async () => {
+    for (const [path, token, caching] of [
+      ['/balance', shop.token, 'private, no-cache'],
+      ['/balance', null, 'no-store'],
+      ['/nothing', shop.token, 'no-store'],
+      ['/things/buy', shop.token, 'no-store'],
     ] as const) {
       const { headers } = await shop.get(path, { token })
       expect(headers.get('x-content-type-options')).toBe('nosniff')
       expect(headers.get('x-frame-options')).toBe('DENY')
       expect(headers.get('referrer-policy')).toBe('no-referrer')
-      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.get('cache-control')).toBe(caching)
       expect(headers.get('content-security-policy')).toContain("default-src 'none'")
       expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
     }
@@ -209,6 +209,87 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect(second.error).toMatchObject({ code: 'forbidden', details: { cap_rub: 18, spent_rub: 18, charged: false } })
     await shop.services.orders.refund(first.data.order_id, kopecks(900n), 'half')
     expect([(await buy(1)).status, (await buy(1)).status]).toEqual([200, 403])
+  })
+
+  /** What a client gets that decompresses nothing by itself. */
+  const fetchRaw = async (path: string, init: { headers: Record<string, string>; method?: string; body?: string }) => {
+    const headers = { Authorization: `Bearer ${shop.token}`, ...init.headers }
+    const answer = await fetch(`${shop.url}/api/v1${path}`, { ...init, headers, decompress: false })
+    return { answer, bytes: new Uint8Array(await answer.arrayBuffer()) }
+  }
+  const encodingOf = ({ answer }: { answer: Response }) => [
+    answer.headers.get('content-encoding'),
+    answer.headers.get('vary'),
+  ]
+
+  test('a JSON answer above 1 KiB is compressed where the client accepts gzip, a smaller one is not', async () => {
+    for (let count = 0; count < 10; count += 1) await shop.post('/things/buy', { count: 1 })
+    const [plain, packed] = [
+      await fetchRaw('/transactions', { headers: { 'Accept-Encoding': 'identity' } }),
+      await fetchRaw('/transactions', { headers: { 'Accept-Encoding': 'deflate, gzip;q=0.5' } }),
+    ]
+    expect([plain, packed].map(encodingOf)).toEqual([
+      [null, 'Accept-Encoding'],
+      ['gzip', 'Accept-Encoding'],
+    ])
+    expect(plain.bytes.length).toBeGreaterThan(1024)
+    expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 2)
+    expect(Bun.gunzipSync(packed.bytes)).toEqual(plain.bytes)
+    const posted = (unknown: number) =>
+      fetchRaw('/things/buy', {
+        method: 'POST',
+        headers: { 'Accept-Encoding': 'gzip', 'Content-Type': 'application/json' },
+        body: JSON.stringify({
+          count: 1,
+          ...Object.fromEntries(Array.from({ length: unknown }, (_, at) => [`f${at}`, 1])),
+        }),
+      })
+    expect(encodingOf(await posted(0))).toEqual([null, null])
+    const long = await posted(20)
+    expect(encodingOf(long)).toEqual(['gzip', 'Accept-Encoding'])
+    expect(JSON.parse(new TextDecoder().decode(Bun.gunzipSync(long.bytes)))).toMatchObject({ ok: true })
+  })
+
+  test('a refusal above 1 KiB is compressed as well', async () => {
+    const problems = Array.from({ length: 50 }, () => ({ field: 'ids', problem: 'is wrong' }))
+    const http = createHttp({
+      customers: { authenticate: () => Promise.reject(malformed(problems)) },
+      bound: [bind(getBalance, async () => getBalance.example)],
+      version: '0.0.0',
+      publicUrl: () => shop.url,
+      readsPerMinute: 0,
+      chargesPerMinute: 0,
+      clock: shop.clock.read,
+      requestId: () => 'x',
+      findHindrance: async () => undefined,
+      isStopping: () => false,
+      note: () => {},
+    })
+    const headers = { 'Accept-Encoding': 'gzip' }
+    const answer = await http(new Request(`${shop.url}/api/v1/balance`, { headers }), undefined)
+    expect([answer.status, ...encodingOf({ answer })]).toEqual([400, 'gzip', 'Accept-Encoding'])
+    const text = new TextDecoder().decode(Bun.gunzipSync(await answer.arrayBuffer()))
+    expect(JSON.parse(text)).toMatchObject({ ok: false, error: { code: 'invalid_request' } })
+  })
+
+  test('GET answers 304 to its ETag until the answer changes, and POST has no ETag', async () => {
+    const first = await fetchRaw('/balance', { headers: {} })
+    const etag = first.answer.headers.get('etag') ?? ''
+    expect(etag).toStartWith('W/"')
+    const { answer, bytes } = await fetchRaw('/balance', { headers: { 'If-None-Match': etag } })
+    expect([answer.status, bytes.length, answer.headers.get('etag')]).toEqual([304, 0, etag])
+    expect(answer.headers.get('cache-control')).toBe('private, no-cache')
+    expect(answer.headers.get('x-request-id')).toBeTruthy()
+    const bought = await shop.post('/things/buy', { count: 1 }, { headers: { 'If-None-Match': '*' } })
+    expect([bought.status, bought.headers.get('etag'), bought.headers.get('cache-control')]).toEqual([
+      200,
+      null,
+      'no-store',
+    ])
+    const changed = await fetchRaw('/balance', { headers: { 'If-None-Match': etag } })
+    expect([changed.answer.status, changed.bytes.length > 0]).toEqual([200, true])
+    const stranger = await fetchRaw('/balance', { headers: { 'If-None-Match': '*', Authorization: 'Bearer x' } })
+    expect([stranger.answer.status, stranger.answer.headers.get('etag')]).toEqual([401, null])
   })
 
   test('whoever asks by HTTP/1.0 need not name a host', async () => {

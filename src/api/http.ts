@@ -10,7 +10,6 @@ import { malformed, Refusal } from '../kernel/refusal.ts'
 import type { Clock } from '../kernel/time.ts'
 import { createTurns, type Turns } from '../kernel/turns.ts'
 import {
-  apiHeaders,
   assertConnected,
   assertNotPipelined,
   bearerOf,
@@ -35,6 +34,7 @@ import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
+import { compressRefusal, toResponse } from './respond.ts'
 import { findShown, secretIn } from './session.ts'
 import { createSharedAnswer } from './shared-answer.ts'
 import { createStrangers, type Strangers } from './strangers.ts'
@@ -256,7 +256,7 @@ export function createHttp(deps: HttpDeps) {
       fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
-      response = toRefusal(refusal)
+      response = await compressRefusal(request.headers, toRefusal(refusal))
     }
     if (request.method === 'HEAD') response = await withoutBody(response)
     response.headers.set('X-Request-Id', visit.id)
@@ -330,7 +330,7 @@ async function answer<By>(
     visit.isSale = isSale(operation) && !called.replayed
     const issued = called.issued ?? secretIn(called.cookie ?? '')
     if (issued !== undefined) limits.strangers.expect(issued, called.owner ?? customer ?? admitted.name)
-    return toResponse(called)
+    return await toResponse(request, operation, called)
   } catch (error) {
     // Whoever has been shut out is told that, and not what else was wrong; unless nobody can be asked now.
     const isAnswer = error instanceof Refusal && error.kind !== 'unavailable'
@@ -363,14 +363,6 @@ function work<By>(
     warnings,
     assertConnected: () => assertConnected(request),
   })
-}
-
-function toResponse(answered: Answered): Response {
-  const response = new Response(answered.body, { headers: apiHeaders })
-  if (answered.mediaType) response.headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
-  if (answered.cookie !== undefined) response.headers.set('Set-Cookie', answered.cookie)
-  if (answered.replayed) response.headers.set('Idempotent-Replayed', 'true')
-  return response
 }
 
 async function answerPlain(

@@ -79,6 +79,8 @@ export type Operation<
   readonly isRead: boolean
   /** Whether it takes something away for good: the docs page offers it no real id, and asks before it sends. */
   readonly isDestructive: boolean
+  /** Whether its answer holds what opens something, such as a password or a secret link: no cache may store it. */
+  readonly isSecret: boolean
   /** Whether it makes a token, which is in its answer as `token`. */
   readonly isIssuing: boolean
   /** What a token or a session must allow, where the method does not say it. */
@@ -122,6 +124,7 @@ export function operation<
     role: 'owner',
     isRead: shape.method === 'GET',
     isDestructive: false,
+    isSecret: false,
     isIssuing: false,
     ...shape,
   }

@@ -86,6 +86,29 @@ describe('where a request comes from', () => {
     expect([plainly.status, corsOf(plainly), plainly.headers.get('vary')]).toEqual([200, [], null])
   })
 
+  test('what holds a password and what a session reads is not stored, and has an ETag all the same', async () => {
+    const { signIn, operators, db } = plain.services
+    const { customer, token } = await plain.newCustomer()
+    const operator = await db.transact((tx) => operators.add(tx, 'looker', 'reader'))
+    const visitor = { source: null, household: '', agent: null, shown: [] }
+    const { secret } = await signIn.openView(operator.id, customer, visitor)
+    const byToken = { Authorization: `Bearer ${token}` }
+    for (const [path, headers, caching] of [
+      ['/balance', byToken, 'private, no-cache'],
+      ['/balance', { Cookie: `turnpike_customer=${secret}`, 'X-Turnpike-Console': '1' }, 'no-store'],
+      ...['/dedicated/list', '/dedicated/export', '/premium/password', '/vpn/info'].map(
+        (each) => [each, byToken, 'no-store'] as const,
+      ),
+    ] as const) {
+      const ask = (known: string) =>
+        fetch(`${plain.url}/api/v1${path}`, { headers: { ...headers, 'If-None-Match': known } })
+      const first = await ask('"other"')
+      expect([path, first.status, first.headers.get('cache-control')]).toEqual([path, 200, caching])
+      const again = await ask(first.headers.get('etag') ?? '')
+      expect([path, again.status, again.headers.get('cache-control')]).toEqual([path, 304, caching])
+    }
+  })
+
   const statusFrom = async (service: Service, token: string, forwarded: string | undefined) =>
     (
       await service.get('/balance', {

@@ -84,7 +84,7 @@ function operationSection(operation) {
 const part = (title, content) => content && [el('h3', {}, title), content]
 
 function refusals(operation) {
-  const failures = Object.entries(operation.responses ?? {}).filter(([status]) => !status.startsWith('2'))
+  const failures = Object.entries(operation.responses ?? {}).filter(([status]) => status >= '400')
   const rows = failures.flatMap(([status, response]) =>
     codesOf(resolve(response)).map(([code, meaning]) =>
       el('tr', {}, el('td', {}, status), el('td', {}, code && literal(code)), el('td', {}, prose(meaning))),

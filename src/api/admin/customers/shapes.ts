@@ -140,6 +140,7 @@ export const exportCustomer = operation({
   id: 'exportCustomer',
   method: 'GET',
   path: '/customers/{customer_id}/export',
+  isSecret: true,
   tag,
   summary: 'Everything that is kept about a customer, a page at a time; that it was asked for is in the audit log',
   role: 'owner',

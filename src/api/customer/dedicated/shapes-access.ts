@@ -81,6 +81,7 @@ export const exportDedicated = operation({
   id: 'exportDedicated',
   method: 'GET',
   path: '/dedicated/export',
+  isSecret: true,
   tag,
   summary: 'Your proxies as a file',
   description:

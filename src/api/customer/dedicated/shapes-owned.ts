@@ -65,6 +65,7 @@ export const listDedicated = operation({
   id: 'listDedicated',
   method: 'GET',
   path: '/dedicated/list',
+  isSecret: true,
   tag,
   summary: 'List your proxies, newest first',
   query: z.object({

@@ -366,6 +366,7 @@ export const getPassword = operation({
   id: 'getPassword',
   method: 'GET',
   path: '/premium/password',
+  isSecret: true,
   tag,
   summary: 'Read the login and password',
   query: z.object({ subuser_id: subuserId() }),

@@ -91,6 +91,7 @@ export const getVpnConfig = operation({
   id: 'getVpnConfig',
   method: 'GET',
   path: '/vpn/config',
+  isSecret: true,
   tag,
   summary: 'Read a configuration as text or as a QR code',
   description:

@@ -242,6 +242,7 @@ export const getVpn = operation({
   id: 'getVpn',
   method: 'GET',
   path: '/vpn/info',
+  isSecret: true,
   tag,
   summary: 'Read VPN subscriptions',
   description:

@@ -1,0 +1,68 @@
+import { apiHeaders } from './answers.ts'
+import type { Answered } from './bind.ts'
+import type { Operation } from './operation.ts'
+
+/** A shorter body is sent as it is: compressing it saves no packet. */
+const minCompressedBytes = 1024
+
+/** An answer before it is fitted to what its client accepts. */
+type Written = { readonly status: number; readonly headers: Headers; readonly body: string }
+
+/** Whether an encoding is among the accepted ones, and not with the weight of nothing (RFC 9110, 12.5.3). */
+export const isAccepted = (accepted: string, coding: string): boolean =>
+  accepted.split(',').some((each) => {
+    const [name, weight = ''] = each.split(';')
+    return name?.trim() === coding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight)
+  })
+
+/** The entity tag of a body. It is sent as a weak one, because it names the plain and the compressed form. */
+export const tagOf = (body: string | Uint8Array): string => `"${Bun.hash(body).toString(36)}"`
+
+/** Whether the client has the answer with this tag already (RFC 9110, 13.1.2). */
+export function isKnown(asked: Headers, tag: string): boolean {
+  const known = asked.get('if-none-match')
+  if (known === null) return false
+  const tags = known.split(',').map((each) => each.trim().replace(/^W\//, ''))
+  return tags.includes(tag) || tags.includes('*')
+}
+
+/** An answer with gzip, where it has 1 KiB or more and the client accepts that. No other request waits for the work. */
+async function compressed(asked: Headers, { status, headers, body }: Written): Promise<Response> {
+  if (Buffer.byteLength(body) < minCompressedBytes) return new Response(body, { status, headers })
+  headers.append('Vary', 'Accept-Encoding')
+  if (!isAccepted(asked.get('accept-encoding') ?? '', 'gzip')) return new Response(body, { status, headers })
+  headers.set('Content-Encoding', 'gzip')
+  const packed = new Blob([body]).stream().pipeThrough(new CompressionStream('gzip'))
+  return new Response(await new Response(packed).bytes(), { status, headers })
+}
+
+/** A refusal that names many fields or ids may be long. */
+export const compressRefusal = async (asked: Headers, refusal: Response): Promise<Response> =>
+  compressed(asked, { status: refusal.status, headers: refusal.headers, body: await refusal.text() })
+
+/**
+ * The answer of an operation. What is read has an ETag, and is answered with 304 to a client that has it. A client with
+ * a token may keep it and ask whether it changed. What holds a secret, and what a browser's session reads, is never
+ * stored.
+ */
+export async function toResponse(
+  { headers: asked }: Request,
+  operation: Pick<Operation, 'method' | 'isSecret'>,
+  answered: Answered,
+): Promise<Response> {
+  const { body } = answered
+  const headers = new Headers(apiHeaders)
+  if (answered.mediaType) headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
+  if (answered.cookie !== undefined) headers.set('Set-Cookie', answered.cookie)
+  if (answered.replayed) headers.set('Idempotent-Replayed', 'true')
+  if (operation.method === 'GET') {
+    const tag = tagOf(body)
+    headers.set('ETag', `W/${tag}`)
+    if (!operation.isSecret && asked.has('authorization')) headers.set('Cache-Control', 'private, no-cache')
+    if (isKnown(asked, tag)) {
+      headers.delete('Content-Type')
+      return new Response(null, { status: 304, headers })
+    }
+  }
+  return compressed(asked, { status: 200, headers, body })
+}
