@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { serve } from '../../src/api/serve.ts'
 import { readAddress } from '../../src/kernel/address.ts'
+import { createMetrics } from '../../src/kernel/metrics.ts'
+import { addFrontMetrics } from '../../src/main/metrics/front.ts'
 import { readCertificate } from '../../src/plane/tls/certificate.ts'
 import { type Entrance, openEntrance } from '../../src/plane/tls/entrance.ts'
 import { selfSigned } from '../harness/self-signed.ts'
@@ -56,13 +58,20 @@ async function isServed(client: WireClient): Promise<boolean> {
 
 const isVisitorServed = (from: string): Promise<boolean> => connect(from, true).then(isServed, () => false)
 
+async function figures(): Promise<string> {
+  const metrics = createMetrics()
+  addFrontMetrics(metrics, 'shop', entrance)
+  return metrics.write()
+}
+
 test('visitors are served while four addresses keep all TLS connections open and idle', async () => {
   for (let count = 0; count < places; count += 1) {
     expect(await isServed(await connect(`127.8.8.${1 + (count % 4)}`, true))).toBe(true)
   }
   await until(() => entrance.open === places)
   for (let visitor = 1; visitor <= 40; visitor += 1) expect(await isVisitorServed(`127.9.9.${visitor}`)).toBe(true)
-  expect([entrance.open, entrance.spared]).toEqual([places, 40])
+  expect([entrance.open, entrance.spared]).toEqual([places, { handshake: 0, open: 40 }])
+  expect(await figures()).toContain('turnpike_shop_tls_spared_total{state="open"} 40')
   await until(() => clients.filter((each) => each.isClosed || each.hasEnded).length === 40)
   // Only the crowd made room: no visitor was closed for another.
   expect(clients.slice(places).some((each) => each.isClosed || each.hasEnded)).toBe(false)
@@ -74,7 +83,7 @@ test('an address that authenticated keeps its connections while a crowd comes an
   entrance.welcome(readAddress('127.9.9.9') ?? expect.unreachable())
   for (let count = 0; count < places + 40; count += 1) await isVisitorServed(`127.8.${1 + (count % 100)}.1`)
   await until(() => entrance.open === places)
-  expect(entrance.spared).toBe(41)
+  expect(entrance.spared).toEqual({ handshake: 0, open: 41 })
   expect([customer.isClosed, customer.hasEnded]).toEqual([false, false])
 })
 
@@ -88,4 +97,5 @@ test('visitors are served while six addresses connect without a handshake as fas
   }
   await until(() => entrance.turnedAway > 3000)
   for (let visitor = 1; visitor <= 62; visitor += 1) expect(await isVisitorServed(`127.9.9.${visitor}`)).toBe(true)
+  expect(await figures()).toMatch(/turnpike_shop_tls_spared_total\{state="handshake"\} [1-9]/)
 })

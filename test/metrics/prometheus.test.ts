@@ -120,6 +120,10 @@ scrape_configs: [{ job_name: turnpike, static_configs: [{ targets: ${targets} }]
       expect({ question, ...(await ask(question)) }).toMatchObject({ status: 'success' })
   })
 
+  test('finds the connections over TLS that the shop closed to make room', async () => {
+    expect(await figures(metricsPort)).toContain('turnpike_shop_tls_spared_total{state="handshake"} 0')
+  })
+
   test('reads what promtool calls good, of which no customer is a part', async () => {
     for (const at of [metricsPort, metricsPort + 1]) {
       const text = await figures(at)

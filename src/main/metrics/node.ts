@@ -1,7 +1,6 @@
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Carrier } from '../../plane/agent/carrier.ts'
 import type { Engine } from '../../plane/gateway/carry/engine.ts'
-import type { Front } from '../../plane/tls/front.ts'
 
 /** How a node stands with its shop. */
 export type Standing = {
@@ -67,17 +66,5 @@ export function addGatewayMetrics(
       { labels: { state: 'up' }, value: up },
       { labels: { state: 'down' }, value: down },
     ]
-  })
-}
-
-/** Of the port for proxies over TLS. */
-export function addFrontMetrics(metrics: Metrics, front: Front): void {
-  metrics.gauge('turnpike_gateway_tls_connections', 'Connections over TLS, by what they are at.', () => [
-    { labels: { state: 'handshake' }, value: front.shaking },
-    { labels: { state: 'open' }, value: front.open - front.shaking },
-  ])
-  metrics.total('turnpike_gateway_tls_failed_total', 'Handshakes that failed or took too long.', () => front.failed)
-  metrics.total('turnpike_gateway_tls_turned_away_total', 'Newcomers over TLS for whom there was no room.', () => {
-    return front.turnedAway
   })
 }

@@ -19,7 +19,8 @@ import { createTryAddress } from '../../plane/gateway/carry/try-address.ts'
 import { openOffer } from '../../plane/gateway/handover/offer.ts'
 import type { Predecessor } from '../../plane/gateway/handover/take-over.ts'
 import { type Front, openFront } from '../../plane/tls/front.ts'
-import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
+import { addFrontMetrics } from '../metrics/front.ts'
+import { addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { tellSystemd } from '../process.ts'
@@ -118,7 +119,7 @@ async function openBeside(
   if (before) await takePlace(before, engine, meter)
   // Not handed over: the one before has let go of it by now.
   const front = tls && listenTls(engine, tls, config, log)
-  if (front) addFrontMetrics(metrics, front)
+  if (front) addFrontMetrics(metrics, 'gateway', front)
   const figures = serveMetrics(config, 'gateway', metrics, log)
   const looking = setInterval(rules.lookAround, lookAroundMs)
   const pressing = setInterval(

@@ -48,6 +48,7 @@ import type { Log } from '../../kernel/log.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { StallMonitor, type Stalls } from '../../kernel/stall-monitor.ts'
 import { scheduleBackups } from '../backup/schedule.ts'
+import { addFrontMetrics } from '../metrics/front.ts'
 import { createProcessMetrics } from '../metrics/process.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
@@ -125,6 +126,7 @@ export async function openShop(config: Config, log: Log, surroundings: Surroundi
   tls?.addMetrics(metrics)
   const api = openApi(config, services, around, { log, tally, tls }, await lifeOf(db))
   addShopGauges(metrics, services, api.pending)
+  if (api.entrance) addFrontMetrics(metrics, 'shop', api.entrance)
   site = config.publicUrl ?? api.url
   const local = await openLocalSocket(config, api.toNodes, log)
   const backups = scheduleBackups(config, around.clock, log)
@@ -306,6 +308,7 @@ function openApi(
   url = listenUrl(config, entrance?.port ?? server.port)
   return {
     url,
+    entrance,
     toNodes,
     pending: server.pending,
     /** Whoever shares out requests is told first, and has time to send them elsewhere. */

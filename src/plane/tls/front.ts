@@ -1,17 +1,15 @@
 import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
 import type { Address } from '../../kernel/address.ts'
 import { createBuckets } from '../../kernel/buckets.ts'
-import { type InLine, Line } from '../../kernel/line.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Certificate } from './certificate.ts'
+import { Handshake, Handshakes } from './handshakes.ts'
 import { type Prefixes, prefixesOf, Seat, Seats } from './seats.ts'
 import { TlsSocket } from './tls-socket.ts'
 
 /** How long a handshake may take, however often a byte of it comes. */
 const handshakeMs = 10_000
 const lookEveryMs = 250
-/** When there is no room, who has been at it for longer than this makes room for others. */
-const graceMs = 2000
 /** How many may be at their handshake: of one address or IPv6 /64, and in all. An IPv6 /48 has twice as many. */
 const mostOfNetwork = 128
 const mostShaking = 2048
@@ -33,23 +31,24 @@ const ciphers = [
   'ECDHE-RSA-AES256-GCM-SHA384',
 ].join(':')
 
-/** One that is at its handshake. */
-class Shaking implements InLine<Shaking> {
-  before: Shaking | undefined
-  behind: Shaking | undefined
+/** One connection, from when it was accepted. */
+class Connection {
   tls: TlsSocket | undefined
-  isGone = false
+  isShaking = true
   readonly seat: Seat
+  readonly handshake: Handshake
 
   constructor(
     /** What can be told to end: first the socket as it was accepted, then its secured twin. */
     public socket: Socket<unknown>,
     readonly source: string,
     readonly prefixes: Prefixes,
-    readonly cameAt: number,
-    onSpared: (one: Shaking) => void,
+    cameAt: number,
+    on: { readonly spared: (one: Connection) => void; readonly late: (one: Connection) => void },
   ) {
-    this.seat = new Seat(prefixes, () => onSpared(this))
+    const close = () => on.spared(this)
+    this.seat = new Seat(prefixes, close)
+    this.handshake = new Handshake(new Seat(prefixes, close), cameAt, () => on.late(this))
   }
 }
 
@@ -81,8 +80,8 @@ export type Front = {
   /** How often a handshake failed or took too long, and newcomers for whom there was no room, since the beginning. */
   readonly failed: number
   readonly turnedAway: number
-  /** Connections that were closed to make room for others. */
-  readonly spared: number
+  /** Connections that were closed to make room for others: at their handshake, and after it. */
+  readonly spared: { readonly handshake: number; readonly open: number }
   /** A request from this address was authenticated: places are kept for it for an hour. */
   welcome(address: Address): void
   /** Takes nobody new. */
@@ -111,13 +110,13 @@ export function openFront(deps: {
   readonly onFault: (fault: unknown) => void
 }): Front {
   const now = deps.now ?? (() => performance.now())
-  const shaking = new Line<Shaking>()
+  const handshakes = new Handshakes()
   const shakingOf = new Counts()
   const paceOfHousehold = createBuckets(ofNetwork, now)
   const paceOfSite = createBuckets(ofIpv6Site, now)
   const paceOfFair = createBuckets(fairShare, now)
   const paceOfAll = createBuckets(ofAll, now)
-  const all = new Set<Shaking>()
+  const all = new Set<Connection>()
   const openOf = new Counts()
   const seats = new Seats(deps.most, now)
   /** No network has all the room there is. */
@@ -125,13 +124,13 @@ export function openFront(deps: {
   const roomToShake = Math.min(mostShaking, Math.max(leastShaking, Math.floor(deps.most / 4)))
   let failed = 0
   let turnedAway = 0
-  let spared = 0
+  const spared = { handshake: 0, open: 0 }
 
   function mayCome(prefixes: Prefixes): boolean {
     if (openOf.isFull(prefixes, roomOfNetwork) || shakingOf.isFull(prefixes, mostOfNetwork)) return false
     if (all.size >= deps.most && !deps.isMakingRoom) return false
     if (!mayBegin(prefixes)) return false
-    if (shaking.size >= roomToShake && !spareHandshake(prefixes)) return false
+    if (handshakes.size >= roomToShake && !makeRoomToShake(prefixes)) return false
     if (all.size >= deps.most) seats.makeRoom()
     return true
   }
@@ -146,40 +145,32 @@ export function openFront(deps: {
     return (isFair || paceOfAll.level('') > ofAll.burst / 2) && paceOfAll.take('')
   }
 
-  /**
-   * Ends the oldest handshake of the network that has most of them, if the newcomer's has fewer; otherwise the oldest
-   * of all, if it had time for several round trips. False when there is none to end.
-   */
-  function spareHandshake(newcomer: Prefixes): boolean {
-    let found: Shaking | undefined
-    let most = shakingOf.of(newcomer.network) + 1
-    for (let one = shaking.first; one; one = one.behind) {
-      if (shakingOf.of(one.prefixes.network) <= most) continue
-      found = one
-      most = shakingOf.of(one.prefixes.network)
-    }
-    const { first } = shaking
-    if (!found && first && now() - first.cameAt >= graceMs) found = first
-    if (!found) return false
-    fail(found)
-    found.socket.terminate()
-    return true
+  /** Ends one handshake in favour of a newcomer. False when there is none to end. */
+  function makeRoomToShake(newcomer: Prefixes): boolean {
+    const seat = handshakes.findSpare(newcomer, now())
+    seat?.close()
+    return seat !== undefined
   }
 
-  function leave(one: Shaking): void {
-    if (one.isGone) return
-    one.isGone = true
-    shaking.leave(one)
+  function leave(one: Connection): void {
+    if (!one.isShaking) return
+    one.isShaking = false
+    handshakes.remove(one.handshake)
     shakingOf.add(one.prefixes, -1)
   }
 
   /** It ends before its handshake is made, if it is not made yet. */
-  function fail(one: Shaking): void {
-    if (!one.isGone) failed += 1
+  function fail(one: Connection): void {
+    if (one.isShaking) failed += 1
     leave(one)
   }
 
-  const guard = (one: Shaking, act: () => void): void => {
+  function expire(one: Connection): void {
+    fail(one)
+    one.socket.terminate()
+  }
+
+  const guard = (one: Connection, act: () => void): void => {
     try {
       act()
     } catch (fault) {
@@ -188,13 +179,9 @@ export function openFront(deps: {
     }
   }
 
-  const handlersOf = (one: Shaking): SocketHandler => ({
+  const handlersOf = (one: Connection): SocketHandler => ({
     handshake(socket, isDone) {
-      if (!isDone) {
-        fail(one)
-        socket.terminate()
-        return
-      }
+      if (!isDone) return expire(one)
       leave(one)
       const tls = new TlsSocket(socket, one.source)
       one.tls = tls
@@ -217,7 +204,7 @@ export function openFront(deps: {
     error() {},
   })
 
-  function gone(one: Shaking): void {
+  function gone(one: Connection): void {
     if (!all.delete(one)) return
     openOf.add(one.prefixes, -1)
     seats.remove(one.seat)
@@ -229,13 +216,14 @@ export function openFront(deps: {
   }
 
   /** Closes a connection in favour of another. Its place is free at once, whenever the system tells of the close. */
-  function spare(one: Shaking): void {
-    spared += 1
+  function spare(one: Connection): void {
+    spared[one.isShaking ? 'handshake' : 'open'] += 1
+    leave(one)
     one.socket.terminate()
     gone(one)
   }
 
-  function begin(raw: Socket<Shaking>): void {
+  function begin(raw: Socket<Connection>): void {
     const source = raw.remoteAddress
     const prefixes = prefixesOf(source)
     const certificate = deps.certificate()
@@ -244,12 +232,12 @@ export function openFront(deps: {
       raw.terminate()
       return
     }
-    const one = new Shaking(raw, source, prefixes, now(), spare)
+    const one = new Connection(raw, source, prefixes, now(), { spared: spare, late: expire })
     raw.data = one
     all.add(one)
     openOf.add(prefixes, 1)
     seats.add(one.seat)
-    shaking.join(one)
+    handshakes.add(one.handshake)
     shakingOf.add(prefixes, 1)
     const { cert, key } = certificate
     // As a server, which Bun's types do not know.
@@ -260,7 +248,7 @@ export function openFront(deps: {
     })
   }
 
-  const listener: TCPSocketListener<Shaking> = Bun.listen<Shaking>({
+  const listener: TCPSocketListener<Connection> = Bun.listen<Connection>({
     hostname: deps.hostname,
     port: deps.port,
     allowHalfOpen: true,
@@ -277,10 +265,7 @@ export function openFront(deps: {
 
   const timer = setInterval(() => {
     const lateAt = now() - handshakeMs
-    for (let { first } = shaking; first && first.cameAt <= lateAt; { first } = shaking) {
-      fail(first)
-      first.socket.terminate()
-    }
+    for (let { oldest } = handshakes; oldest && oldest.beganAt <= lateAt; { oldest } = handshakes) oldest.expire()
   }, lookEveryMs)
   timer.unref()
 
@@ -290,7 +275,7 @@ export function openFront(deps: {
       return all.size
     },
     get shaking() {
-      return shaking.size
+      return handshakes.size
     },
     get failed() {
       return failed

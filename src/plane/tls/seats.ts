@@ -35,16 +35,25 @@ export class Seat implements InLine<Seat> {
   ) {}
 }
 
-/** Connections by network, each network's least recently used first. Finds the network with most in constant time. */
-class Ranking {
+/** The connections of one network, least recently used first. */
+class NetworkSeats extends Line<Seat> implements InLine<NetworkSeats> {
+  before: NetworkSeats | undefined
+  behind: NetworkSeats | undefined
+}
+
+/**
+ * Connections by network, each network's least recently used first. Each operation takes constant time, but for
+ * `ofNetwork`.
+ */
+export class Ranking {
   size = 0
-  private readonly networks = new Map<string, Line<Seat>>()
-  /** Networks by how many connections they have, each set least recently used first. */
-  private readonly ranks: (Set<Line<Seat>> | undefined)[] = []
+  private readonly networks = new Map<string, NetworkSeats>()
+  /** Networks by how many connections they have, each line least recently used first. */
+  private readonly ranks: Line<NetworkSeats>[] = [new Line()]
 
   add(seat: Seat): void {
     const { network } = seat.prefixes
-    const line = this.networks.get(network) ?? new Line<Seat>()
+    const line = this.networks.get(network) ?? new NetworkSeats()
     this.networks.set(network, line)
     line.join(seat)
     this.rank(line, line.size - 1)
@@ -70,8 +79,12 @@ class Ranking {
 
   /** The least recently used connection of the network that has most. */
   findSpare(): Seat | undefined {
-    for (const line of this.ranks.at(-1) ?? []) return line.first
-    return undefined
+    return this.ranks.at(-1)?.first?.first
+  }
+
+  /** How many connections a network has. */
+  countOf(network: string): number {
+    return this.networks.get(network)?.size ?? 0
   }
 
   ofNetwork(network: string): readonly Seat[] {
@@ -80,13 +93,15 @@ class Ranking {
     return seats
   }
 
-  private rank(line: Line<Seat>, sizeBefore: number): void {
-    this.ranks[sizeBefore]?.delete(line)
+  /** Moves a network to the rank of its size, which differs by 1 at most from the one before. */
+  private rank(line: NetworkSeats, sizeBefore: number): void {
+    this.ranks[sizeBefore]?.leave(line)
     if (line.size > 0) {
-      const rank = this.ranks[line.size] ?? new Set()
-      this.ranks[line.size] = rank.add(line)
+      const rank = this.ranks[line.size] ?? new Line()
+      this.ranks[line.size] = rank
+      rank.join(line)
     }
-    while (this.ranks.length > 0 && !this.ranks.at(-1)?.size) this.ranks.pop()
+    if (this.ranks.length > 1 && this.ranks.at(-1)?.size === 0) this.ranks.pop()
   }
 }
 
