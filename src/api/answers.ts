@@ -107,8 +107,12 @@ export function assertConnected(request: Request): void {
   })
 }
 
-/** Refuses a request that came in one segment with the next: Bun closes the connection one event-loop turn later. */
-export async function assertNotPipelined(request: Request): Promise<void> {
+/**
+ * Refuses a request that came in one segment with the next: Bun closes the connection one event-loop turn later. What
+ * the client sends from now on is held back, where `hold` can do so.
+ */
+export async function assertNotPipelined(request: Request, hold: (() => void) | undefined): Promise<void> {
+  hold?.()
   const { promise, resolve } = Promise.withResolvers<void>()
   setImmediate(resolve)
   await promise

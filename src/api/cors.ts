@@ -1,8 +1,8 @@
 import type { Address } from '../kernel/address.ts'
 import { plainHeaders } from './answers.ts'
 
-/** From a request, and where it came from, to its answer. */
-export type Answering = (request: Request, from: Address | undefined) => Promise<Response>
+/** From a request, and where it came from, to its answer. `hold` keeps the next request on its connection waiting. */
+export type Answering = (request: Request, from: Address | undefined, hold?: () => void) => Promise<Response>
 
 /** Request headers that a page of another origin may send. The console's own header is not one of them. */
 const allowedHeaders = 'Authorization, Content-Type, Content-Encoding, Idempotency-Key, If-None-Match, Accept-Language'
@@ -23,12 +23,12 @@ export function withCors(origins: readonly string[], base: string, answer: Answe
   if (origins.length === 0) return answer
   const allowed = new Set(origins)
 
-  return async (request, from) => {
-    if (!URL.parse(request.url)?.pathname.startsWith(`${base}/`)) return answer(request, from)
+  return async (request, from, hold) => {
+    if (!URL.parse(request.url)?.pathname.startsWith(`${base}/`)) return answer(request, from, hold)
     const origin = request.headers.get('origin') ?? ''
     const isAllowed = allowed.has(origin)
     const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
-    const response = isAllowed && isPreflight ? toPreflight() : await answer(request, from)
+    const response = isAllowed && isPreflight ? toPreflight() : await answer(request, from, hold)
     // A shared cache must not hand the answer for one origin to another, nor the one without an origin.
     response.headers.append('Vary', 'Origin')
     if (isAllowed) {

@@ -167,6 +167,8 @@ const base = '/api/v1'
 type Visit = {
   readonly id: string
   readonly from: Address | undefined
+  /** Keeps the next request on this connection waiting, where the shop serves TLS itself. */
+  readonly hold: (() => void) | undefined
   path: string
   customer?: CustomerId | undefined
   standing?: RateStanding | undefined
@@ -174,7 +176,10 @@ type Visit = {
   isAdmitted: boolean
 }
 
-/** The customers' API as one function from request to answer. `from` is where the request came from. */
+/**
+ * The customers' API as one function from request to answer. `from` is where the request came from, `hold` keeps the
+ * next request on its connection waiting.
+ */
 export function createHttp(deps: HttpDeps) {
   const limits = {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
@@ -237,11 +242,12 @@ export function createHttp(deps: HttpDeps) {
     throw error
   })
 
-  return withCors(deps.corsOrigins ?? [], base, async (sent, from) => {
+  return withCors(deps.corsOrigins ?? [], base, async (sent, from, hold) => {
     const startedAt = performance.now()
     const request = named(sent)
     const url = URL.parse(request.url)
-    const visit: Visit = { id: deps.requestId(), from, path: url?.pathname ?? '', isSale: false, isAdmitted: false }
+    const path = url?.pathname ?? ''
+    const visit: Visit = { id: deps.requestId(), from, hold, path, isSale: false, isAdmitted: false }
     let response: Response
     let fault: unknown
     let code: string | undefined
@@ -325,7 +331,7 @@ async function answer<By>(
   try {
     // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
     const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
-    if (operation.method === 'POST') await assertNotPipelined(request)
+    if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
     const called = await work({ operation, run }, { caller, key, request, params, sent })
     visit.isSale = isSale(operation) && !called.replayed
     const issued = called.issued ?? secretIn(called.cookie ?? '')

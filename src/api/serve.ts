@@ -11,6 +11,9 @@ const idleSeconds = 30
 /** How often a server that stops looks whether its last request has ended. */
 const lookEveryMs = 10
 
+/** The client behind a connection of the TLS entrance. While held, what it sends next waits in the entrance. */
+type Client = { readonly source: string; hold(): void; release(): void }
+
 export type ToNodes = (request: Request, url: URL, from: Address | undefined) => Promise<Response>
 
 export type Server = {
@@ -33,20 +36,21 @@ export function serve(deps: {
    * Where an entrance over TLS stands before this server, which then listens for it alone: who is behind a connection
    * that comes from this port. A stranger on this machine is told nothing.
    */
-  readonly behind?: (port: number) => string | undefined
+  readonly behind?: (port: number) => Client | undefined
   readonly trustedProxies: readonly Prefix[]
-  readonly toCustomers: (request: Request, from: Address | undefined) => Promise<Response>
+  /** `hold` keeps the client's next request waiting until this one is answered; absent where that cannot be done. */
+  readonly toCustomers: (request: Request, from: Address | undefined, hold?: () => void) => Promise<Response>
   readonly toNodes: ToNodes
   /** Somebody in the neighbourhood says for whom he asks, and is not trusted; told once. Strangers say anything. */
   readonly onUntrusted?: (proxy: Address) => void
   /** A customer has changed something. The nodes are told before the answer is on its way to the customer. */
   readonly onChange: () => void
 }): Server {
-  async function answer(request: Request, from: Address | undefined): Promise<Response> {
+  async function answer(request: Request, from: Address | undefined, client?: Client): Promise<Response> {
     // Looked at closely only where it may be a node's.
     const asked = request.url.includes(nodeBase) ? URL.parse(request.url) : undefined
     if (asked?.pathname.startsWith(nodeBase)) return deps.toNodes(request, asked, from)
-    const response = await deps.toCustomers(request, from)
+    const response = await deps.toCustomers(request, from, client && (() => client.hold()))
     if (request.method === 'POST' && response.status === 200) deps.onChange()
     return response
   }
@@ -68,12 +72,15 @@ export function serve(deps: {
     development: false,
     fetch(request, self) {
       const peer = self.requestIP(request)
-      const from = deps.behind ? deps.behind(peer?.port ?? 0) : peer?.address
-      if (deps.behind && from === undefined) return stranger()
+      const client = deps.behind?.(peer?.port ?? 0)
+      if (deps.behind && !client) return stranger()
+      const from = client ? client.source : peer?.address
       const address = from === undefined ? undefined : readAddress(from)
       tellOfProxy(request, address)
-      const answered = answer(request, sourceOf(request, address, deps.trustedProxies))
-      return deps.behind ? answered.then(withStrictTransport) : answered
+      const answered = answer(request, sourceOf(request, address, deps.trustedProxies), client)
+      if (!client) return answered
+      // Bun writes the answer before the next turn of the event loop.
+      return answered.then(withStrictTransport).finally(() => void setImmediate(() => client.release()))
     },
   })
   return { port: server.port ?? deps.port, ...stopping(server) }

@@ -1,40 +1,65 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readCertificate } from '../../src/plane/tls/certificate.ts'
-import { type Entrance, openEntrance } from '../../src/plane/tls/entrance.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Shop } from '../../src/main/shop/shop.ts'
 import { engines } from '../harness/database.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
+import { openBeside } from '../harness/vpn.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
-const log = { error() {}, warn() {}, info() {}, debug() {} }
 const balance = 'GET /api/v1/balance HTTP/1.1\r\nHost: shop\r\n\r\n'
+
+/** Lets each commit of an order wait for whoever holds the lock 16. */
+const waitingCommits = [
+  `CREATE OR REPLACE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS
+   $$ BEGIN PERFORM pg_advisory_xact_lock_shared(16); RETURN NULL; END $$`,
+  'DROP TRIGGER IF EXISTS wait_for_test ON orders',
+  `CREATE CONSTRAINT TRIGGER wait_for_test AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED
+   FOR EACH ROW EXECUTE FUNCTION wait_for_test()`,
+]
 
 describe.each([...engines])('a request sent before the previous one was answered, on %s', (engine) => {
   let service: Service
-  let entrance: Entrance
+  /** On the same database, over TLS. */
+  let secure: Shop
   beforeAll(async () => {
     service = await startService(engine)
-    const certificate = readCertificate(selfSigned.cert, selfSigned.key)
-    const inner = () => Number(new URL(service.url).port)
-    entrance = openEntrance({ hostname: '127.0.0.1', port: 0, certificate: () => certificate, most: 200, inner, log })
+    const files = { cert: join(service.place.folder, 'tls.crt'), key: join(service.place.folder, 'tls.key') }
+    writeFileSync(files.cert, selfSigned.cert)
+    writeFileSync(files.key, selfSigned.key)
+    secure = await openBeside(service, {
+      TURNPIKE_METRICS_LISTEN: '',
+      TURNPIKE_LOG: 'debug',
+      TURNPIKE_TLS_CERT: files.cert,
+      TURNPIKE_TLS_KEY: files.key,
+    })
   })
   afterAll(async () => {
-    entrance.close()
+    await secure.stop()
     await service.stop()
-    entrance.end()
   })
 
-  const post = (path: string, body: unknown): string => {
+  const post = (path: string, body: unknown, key = ''): string => {
     const text = JSON.stringify(body)
     const lines = [`POST /api/v1${path} HTTP/1.1`, 'Host: shop', `Authorization: Bearer ${service.token}`]
+    if (key !== '') lines.push(`Idempotency-Key: ${key}`)
     const length = [`Content-Type: application/json`, `Content-Length: ${text.length}`]
     return [...lines, ...length, '', text].join('\r\n')
   }
-  const buy = () => post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
+  const buy = (key = '') => post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 }, key)
   const connect = (isTls: boolean): Promise<WireClient> =>
-    WireClient.connect(isTls ? entrance.port : Number(new URL(service.url).port), '127.0.0.1', undefined, isTls)
+    WireClient.connect(Number(new URL(isTls ? secure.url : service.url).port), '127.0.0.1', undefined, isTls)
   const balanceNow = async (): Promise<number> => (await service.get('/balance')).data.balance_rub
+  /** A request of another client over TLS, answered: what was sent before it has arrived. */
+  async function visit(): Promise<void> {
+    const other = await connect(true)
+    await other.send(Buffer.from('GET /healthz HTTP/1.1\r\nHost: shop\r\n\r\n'))
+    await other.until(() => other.kept.includes('"ok":true'))
+    other.close()
+  }
   /** The log gets a line when a request has ended, whether its client is still there or not. */
   const endedOf = (path: string): number =>
     service.log.filter((line) => line.includes(`"path":"/api/v1${path}"`)).length
@@ -48,7 +73,7 @@ describe.each([...engines])('a request sent before the previous one was answered
         const [before, ended] = [await balanceNow(), endedOf('/dedicated/buy')]
         const client = await connect(isTls)
         await client.send(Buffer.from(buy() + next))
-        await client.until(() => client.hasEnded || client.kept.includes('"balance_rub"'))
+        await client.until(() => client.hasEnded || client.kept.includes('HTTP/1.1 401'))
         await until(() => endedOf('/dedicated/buy') > ended)
         const isAnswered = client.kept.includes('"order_id"')
         expect([isAnswered, (await balanceNow()) < before]).toEqual([isAnswered, isAnswered])
@@ -69,7 +94,7 @@ describe.each([...engines])('a request sent before the previous one was answered
       client.close()
     })
 
-    test(`a purchase is undone when the next request arrives before its commit, ${name}`, async () => {
+    test(`a purchase is answered or undone when the next request arrives before its commit, ${name}`, async () => {
       const [before, ended] = [await balanceNow(), endedOf('/dedicated/buy')]
       const client = await connect(isTls)
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -82,14 +107,77 @@ describe.each([...engines])('a request sent before the previous one was answered
       })
       await held.promise
       await client.send(Buffer.from(buy()))
-      await service.untilPending(1)
+      await (isTls ? until(() => secure.pending() >= 1) : service.untilPending(1))
       await client.send(Buffer.from(balance))
-      await client.until(() => client.hasEnded)
+      await (isTls ? visit() : client.until(() => client.hasEnded))
       resolve()
       await holding
       await until(() => endedOf('/dedicated/buy') > ended)
-      expect([client.total, await balanceNow()]).toEqual([0, before])
+      await client.until(() => client.hasEnded || client.kept.includes('"ok":false'))
+      const isAnswered = client.kept.includes('"order_id"')
+      // Over plain HTTP it is always undone: Bun closes the connection when the next request arrives.
+      expect([isAnswered && !isTls, (await balanceNow()) < before]).toEqual([false, isAnswered])
       client.close()
     })
   }
+
+  const waitInCommits = () =>
+    service.services.db.transact(async (tx) => {
+      for (const statement of waitingCommits) await tx.run(statement)
+    })
+
+  /** Sends a purchase and, while its commit waits, another request; PostgreSQL alone lets a commit wait. */
+  async function duringCommit(client: WireClient, key: string, arrived: () => Promise<unknown>): Promise<void> {
+    const { db } = service.services
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    const holding = db.transact(async (tx) => {
+      await tx.all('SELECT pg_advisory_xact_lock(16)')
+      held.resolve()
+      await promise
+    })
+    await held.promise
+    await client.send(Buffer.from(buy(key)))
+    const isWaiting = `SELECT 1 AS one FROM pg_locks WHERE locktype = 'advisory' AND objid = 16 AND NOT granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+    expect(await untilTrue(async () => (await db.first(isWaiting)) !== undefined)).toBe(true)
+    await client.send(Buffer.from(balance))
+    await arrived()
+    resolve()
+    await holding
+  }
+
+  if (engine !== 'postgres') return
+
+  test('a request that arrives during the commit of a purchase waits for its answer over TLS', async () => {
+    await waitInCommits()
+    const client = await connect(true)
+    const before = await balanceNow()
+    await duringCommit(client, '', visit)
+    await client.until(() => client.hasEnded || client.kept.includes('"ok":false'))
+    const [bought, next] = client.kept.toString().split('HTTP/1.1 401')
+    expect([bought?.includes('"order_id"'), next?.includes('"ok":false')]).toEqual([true, true])
+    expect(await balanceNow()).toBeLessThan(before)
+    client.close()
+  })
+
+  test('a purchase closed during its commit over plain HTTP is answered to the same key', async () => {
+    await waitInCommits()
+    const client = await connect(false)
+    const [before, ended] = [await balanceNow(), endedOf('/dedicated/buy')]
+    await duringCommit(client, 'once', () => client.until(() => client.hasEnded))
+    await until(() => endedOf('/dedicated/buy') > ended)
+    expect(client.total).toBe(0)
+    const again = await connect(false)
+    await again.send(Buffer.from(buy('once')))
+    await again.until(() => again.hasEnded || again.kept.includes('}}'))
+    expect(again.kept.toString()).toMatch(/200 OK[^]*Idempotent-Replayed: true[^]*"order_id"/)
+    const after = await balanceNow()
+    expect(after).toBeLessThan(before)
+    await again.send(Buffer.from(buy('once')))
+    await until(() => endedOf('/dedicated/buy') > ended + 2)
+    expect(await balanceNow()).toBe(after)
+    again.close()
+    client.close()
+  })
 })

@@ -29,7 +29,7 @@ beforeEach(() => {
   server = serve({
     hostname: '127.0.0.1',
     port: 0,
-    behind: entrance.sourceOf,
+    behind: entrance.clientOf,
     trustedProxies: [],
     toNodes: () => Promise.reject(new Error('no node calls here')),
     onChange() {},

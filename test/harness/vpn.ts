@@ -24,17 +24,19 @@ export async function findingsOf(service: Pick<Service, 'services'>, parts?: rea
 }
 
 /** Another shop process's worth of a shop, on the same database, with the same clock and key. */
-export async function openBeside(service: Service): Promise<Shop> {
+export async function openBeside(service: Service, env: Record<string, string> = {}): Promise<Shop> {
   const config = readConfig({
     TURNPIKE_PORT: '0',
     TURNPIKE_DATA: service.place.folder,
+    TURNPIKE_LOG: 'error',
     TURNPIKE_RATE_READS: '0',
     TURNPIKE_RATE_CHARGES: '0',
     ...(service.engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
+    ...env,
   })
   return openShop(
     config,
-    createLog('error', 'shop', (line) => service.log.push(line)),
+    createLog(config.log, 'shop', (line) => service.log.push(line)),
     surroundingsWith(service.clock),
   )
 }

@@ -301,7 +301,7 @@ function openApi(
   })
   const { host: hostname, port, trustedProxies } = config
   const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
-  const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.sourceOf } : { hostname, port }
+  const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.clientOf } : { hostname, port }
   const server: Server = listening(hostname, port, 'shop', () =>
     serve({ ...at, trustedProxies, ...forwarding, toCustomers, toNodes, onChange: () => state.poke() }),
   )

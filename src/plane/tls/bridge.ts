@@ -22,6 +22,7 @@ export class Bridge implements TlsOwner {
   private isInnerClosed = false
   private hasOuterEnded = false
   private hasInnerEnded = false
+  private isHeld = false
   private forInner: readonly Uint8Array[] = []
   private forOuter: readonly Uint8Array[] = []
   private timers: readonly ReturnType<typeof setTimeout>[] = []
@@ -35,11 +36,27 @@ export class Bridge implements TlsOwner {
     outer.pause()
   }
 
+  /** The address that the client comes from. */
+  get source(): string {
+    return this.outer.source
+  }
+
+  /** Keeps from the plain one what the client sends next, its end too, until `release`. */
+  hold(): void {
+    this.isHeld = true
+  }
+
+  release(): void {
+    if (!this.isHeld) return
+    this.isHeld = false
+    if (!this.outer.isClosed && !this.isInnerClosed) this.onInnerDrain()
+  }
+
   // --- the client ---
 
   onSocketData(bytes: Uint8Array): void {
     if (this.isInnerClosed) return
-    this.forInner = push(this.inner, [...this.forInner, bytes])
+    this.forInner = push(this.isHeld ? undefined : this.inner, [...this.forInner, bytes])
     if (this.forInner.length > 0) this.outer.pause()
   }
 
@@ -54,7 +71,7 @@ export class Bridge implements TlsOwner {
   onSocketEnd(): void {
     this.hasOuterEnded = true
     if (this.isInnerClosed) this.outer.end()
-    else if (this.forInner.length === 0) this.inner?.shutdown()
+    else if (this.forInner.length === 0 && !this.isHeld) this.inner?.shutdown()
   }
 
   onSocketClose(): void {
@@ -80,6 +97,7 @@ export class Bridge implements TlsOwner {
   }
 
   onInnerDrain(): void {
+    if (this.isHeld) return
     this.forInner = push(this.inner, this.forInner)
     if (this.forInner.length > 0) return
     if (this.hasOuterEnded) this.inner?.shutdown()

@@ -6,8 +6,8 @@ import { type Front, openFront } from './front.ts'
 import type { TlsSocket } from './tls-socket.ts'
 
 export type Entrance = Front & {
-  /** Who is behind a plain connection that comes from this port of loopback; undefined for a stranger. */
-  readonly sourceOf: (port: number) => string | undefined
+  /** The client behind a plain connection that comes from this port of loopback; undefined for a stranger. */
+  readonly clientOf: (port: number) => Bridge | undefined
 }
 
 /**
@@ -24,7 +24,7 @@ export function openEntrance(deps: {
   readonly inner: () => number
   readonly log: Log
 }): Entrance {
-  const sources = new Map<number, string>()
+  const clients = new Map<number, Bridge>()
   const onFault = (fault: unknown): void => deps.log.error('fault', { fault })
 
   function join(tls: TlsSocket): void {
@@ -32,11 +32,11 @@ export function openEntrance(deps: {
     const handlers = {
       ...innerHandlers,
       open(socket: Parameters<NonNullable<typeof innerHandlers.open>>[0]) {
-        sources.set(socket.localPort, tls.source)
+        clients.set(socket.localPort, bridge)
         bridge.onInnerOpen(socket)
       },
       close(socket: Parameters<NonNullable<typeof innerHandlers.close>>[0]) {
-        sources.delete(socket.localPort)
+        clients.delete(socket.localPort)
         bridge.onInnerClose()
       },
     }
@@ -48,5 +48,5 @@ export function openEntrance(deps: {
   }
 
   const front = openFront({ ...deps, isMakingRoom: true, onTls: join, onFault })
-  return Object.assign(front, { sourceOf: (port: number) => sources.get(port) })
+  return Object.assign(front, { clientOf: (port: number) => clients.get(port) })
 }

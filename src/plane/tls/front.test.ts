@@ -32,7 +32,7 @@ describe('an entrance over TLS', () => {
     server = serve({
       hostname: '127.0.0.1',
       port: 0,
-      behind: entrance.sourceOf,
+      behind: entrance.clientOf,
       trustedProxies: [],
       toNodes: () => Promise.reject(new Error('nobody is a node')),
       onChange() {},
