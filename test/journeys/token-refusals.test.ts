@@ -48,12 +48,23 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     for (const { message } of messages) expect(message).not.toContain(revoked.text)
   })
 
-  test('a token with the scope read lists countries, states, cities, zip codes and networks', async () => {
+  test('a token with the scope read lists countries, places and prices', async () => {
     const { customer } = await service.newCustomer()
     const { text: token } = await service.services.customers.issueToken(customer, { name: 'looks', scopes: ['read'] })
     for (const place of ['countries', 'states', 'cities', 'zipcodes', 'asns']) {
       const listed = await service.post(`/premium/locations/${place}`, { pool_type: 'residential' }, { token })
       expect([place, listed.status]).toEqual([place, 200])
+    }
+    for (const path of [
+      '/dedicated/country?ipv=4',
+      '/dedicated/count?country_code=DE&ipv=4',
+      '/dedicated/quote?country_code=DE&period=30&count=1&ipv=4',
+      '/premium/traffic/quote?pool_type=residential&gb=1',
+      '/vpn/quote',
+      '/vpn/locations',
+      '/payments/methods',
+    ]) {
+      expect([path, (await service.get(path, { token })).status]).toEqual([path, 200])
     }
     expect((await service.post('/premium/password/reset', {}, { token })).status).toBe(403)
   })
