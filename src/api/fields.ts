@@ -148,3 +148,11 @@ export const toExport = (page: {
   items: page.items.map(({ table, row }) => ({ table, row: { ...row } })),
   next_cursor: page.next === undefined ? null : toCursor(page.next),
 })
+
+/** Of what is of no use without a password, a key or a secret link. */
+export const passwordsRefused = {
+  forbidden: {
+    message: 'Passwords, keys and secret links are shown only with the scope "passwords".',
+    details: { needed: 'passwords', charged: false },
+  },
+}

@@ -86,7 +86,11 @@ export function tokenCommands(open: Opened<Deps>): readonly Command[] {
       takes: [customerWord],
       options: [
         { flag: 'name', value: 'NAME', meaning: 'what it is for' },
-        { flag: 'scopes', value: 'LIST', meaning: 'of read, trade and pay, like read,trade; all three unless said' },
+        {
+          flag: 'scopes',
+          value: 'LIST',
+          meaning: 'of read, trade, pay and passwords, like read,trade; all unless said',
+        },
         { flag: 'expires', value: 'TIME', meaning: 'an ISO date or moment in UTC after which it stops' },
         { flag: 'from', value: 'PREFIXES', meaning: 'addresses it may be used from, separated by commas' },
         { flag: 'cap', value: 'ROUBLES', meaning: 'the most it may spend in all' },
@@ -183,7 +187,7 @@ function readScopes(text: string | undefined): readonly Scope[] {
   if (text === undefined) return allScopes
   const scopes = allScopes.filter((scope) => text.split(',').includes(scope))
   if (scopes.length === 0 || scopes.length !== text.split(',').length) {
-    throw mistyped('--scopes is one or more of read, trade and pay, like read,trade.')
+    throw mistyped('--scopes is one or more of read, trade, pay and passwords, like read,trade.')
   }
   return scopes
 }

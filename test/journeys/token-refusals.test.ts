@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toRefusal } from '../../src/api/answers.ts'
+import type { Scope } from '../../src/domains/customers/rules.ts'
 import { requestInProgress } from '../../src/domains/orders/errors.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -67,5 +68,93 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
       expect([path, (await service.get(path, { token })).status]).toEqual([path, 200])
     }
     expect((await service.post('/premium/password/reset', {}, { token })).status).toBe(403)
+  })
+
+  /** A customer who has bought a proxy and a VPN subscription with `trade` alone, and their secrets. */
+  async function buyEverything() {
+    const { customer } = await service.newCustomer(10_000n)
+    const issue = async (...scopes: Scope[]) =>
+      (await service.services.customers.issueToken(customer, { name: 'test', scopes })).text
+    const token = await issue('trade')
+    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    const [proxy] = (await service.post('/dedicated/buy', order, { token })).data.proxies
+    const vpn = (await service.post('/vpn/buy', { period: 1 }, { token })).data
+    const { data: reset } = await service.post('/premium/password/reset', {}, { token })
+    const key = /PrivateKey = (\S{44})/.exec(vpn.config)?.[1]
+    const secrets: string[] = [proxy.password, reset.password, vpn.subscription_url, key]
+    expect(secrets.map((each) => typeof each)).toEqual(['string', 'string', 'string', 'string'])
+    return { customer, issue, secrets, proxy }
+  }
+
+  const reads = [
+    '/dedicated/list',
+    '/dedicated/export?format=json',
+    '/dedicated/export?format=csv',
+    '/dedicated/export',
+    '/premium/password',
+    '/premium/subusers',
+    '/vpn/info',
+    '/vpn/config',
+    '/orders',
+    '/events',
+    '/transactions',
+  ]
+  /** Whatever these requests are answered, as one text, and their statuses. */
+  async function readAll(headers: Record<string, string>) {
+    const answers = await Promise.all(reads.map((path) => fetch(`${service.url}/api/v1${path}`, { headers })))
+    const texts = await Promise.all(answers.map((each) => each.text()))
+    return { text: texts.join('\n'), refused: reads.filter((_, at) => answers[at]?.status === 403) }
+  }
+  const refusedWithout = ['/dedicated/export', '/premium/password', '/vpn/config']
+
+  test('read shows no password, key or secret link of what was bought; passwords shows them', async () => {
+    const { issue, secrets, proxy } = await buyEverything()
+    const hidden = await readAll({ Authorization: `Bearer ${await issue('read')}` })
+    expect(hidden.refused).toEqual(refusedWithout)
+    for (const secret of secrets) expect(hidden.text).not.toContain(secret)
+    expect(hidden.text).toContain(proxy.username)
+    const shown = await readAll({ Authorization: `Bearer ${await issue('read', 'passwords')}` })
+    expect(shown.refused).toEqual([])
+    for (const secret of secrets) expect(shown.text).toContain(secret)
+    const alone = await readAll({ Authorization: `Bearer ${await issue('passwords')}` })
+    expect(alone.refused).toEqual(reads)
+  })
+
+  test('trade without passwords shows what a request makes, and no password that is there already', async () => {
+    const { issue, secrets, proxy } = await buyEverything()
+    const [trade, whole] = [await issue('trade'), await issue('trade', 'passwords')]
+    const change = (path: string, body: object, token: string) => service.post(path, body, { token })
+    const source = { ids: [proxy.id], ip: '198.51.100.4' }
+    const list = { pool_type: 'residential', quantity: 1 }
+    for (const [path, body] of [
+      ['/dedicated/whitelist/add', source],
+      ['/dedicated/whitelist/remove', source],
+      ['/vpn/auto-renew', { enabled: false }],
+      ['/premium/proxies/generate', { ...list, format: '{login}@{host}:{port}' }],
+    ] as const) {
+      const { status, text } = await change(path, body, trade)
+      expect([path, status]).toEqual([path, 200])
+      for (const secret of secrets) expect(text).not.toContain(secret)
+    }
+    const refused = await change('/premium/proxies/generate', list, trade)
+    expect([refused.status, refused.error.details]).toEqual([403, { needed: 'passwords', charged: false }])
+    expect((await change('/premium/proxies/generate', list, whole)).text).toContain(secrets[1] ?? '')
+    expect((await change('/dedicated/whitelist/add', source, whole)).data.proxies[0].password).toBe(proxy.password)
+    const reset = await change('/dedicated/password/reset', { ids: [proxy.id] }, trade)
+    expect(reset.data.proxies[0].password).toMatch(/^[0-9a-z]{20}$/)
+  })
+
+  test('an operator who looks at the pages of a customer, and an export of the customer, show no password', async () => {
+    const { customer, secrets, proxy } = await buyEverything()
+    const { signIn, operators, exporting, db } = service.services
+    const operator = await db.transact((tx) => operators.add(tx, `looker-${engine}`, 'owner'))
+    const visitor = { source: null, household: '', agent: null, shown: [] }
+    const { secret: session } = await signIn.openView(operator.id, customer, visitor)
+    const viewed = await readAll({ Cookie: `turnpike_customer=${session}`, 'X-Turnpike-Console': '1' })
+    expect(viewed.refused).toEqual(refusedWithout)
+    expect(viewed.text).toContain(proxy.username)
+    const exported = JSON.stringify(await exporting.page(customer, 'operator', undefined, 500))
+    expect(exported).toContain(proxy.username)
+    for (const secret of secrets) expect(viewed.text + exported).not.toContain(secret)
   })
 })

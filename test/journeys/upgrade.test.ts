@@ -65,6 +65,52 @@ describe.each([...engines])('a database of an earlier version on %s', (engine) =
   })
 })
 
+test.each([...engines])(
+  'tokens and sessions from before the scope passwords keep what they see, on %s',
+  async (engine) => {
+    const place = await makePlace(engine)
+    const db = openDatabase(place.address)
+    await migrate(
+      db,
+      readMigrations().filter((each) => each.name < '0201'),
+    )
+    const digest = (at: number) => (engine === 'sqlite' ? `x'0${at}'` : `'\\x0${at}'`)
+    const statements = [
+      `INSERT INTO customers (id, name, created_at) VALUES ('cus_1', 'a', 1)`,
+      ...['read', 'trade', 'pay', 'read trade pay', 'read'].map(
+        (scopes, at) =>
+          `INSERT INTO tokens (id, customer_id, digest, hint, name, scopes, allowed_from, created_at, revoked_at)
+         VALUES ('tok_${at}', 'cus_1', ${digest(at)}, 'h', 'n', '${scopes}', '', 1, ${at === 4 ? 2 : 'NULL'})`,
+      ),
+      ...['NULL', `'op_1'`].map(
+        (openedBy, at) =>
+          `INSERT INTO console_sessions (id, kind, owner_id, digest, scopes, opened_by, created_at, used_at, expires_at)
+         VALUES ('ses_${at}', 'customer', 'cus_1', ${digest(at)}, 'read', ${openedBy}, 1, 1, 9)`,
+      ),
+    ]
+    await db.transact(async (tx) => {
+      for (const sql of statements) await tx.run(sql)
+    })
+    await migrate(db, readMigrations())
+    const scopesIn = async (table: string) =>
+      (await db.all<{ scopes: string }>(`SELECT scopes FROM ${table} ORDER BY id`)).map((each) => each.scopes)
+    expect(await scopesIn('tokens')).toEqual([
+      'read passwords',
+      'trade passwords',
+      'pay',
+      'read trade pay passwords',
+      'read',
+    ])
+    expect(await scopesIn('console_sessions')).toEqual(['read passwords', 'read'])
+    const changes = await db.all<{ content: string }>(
+      `SELECT content FROM row_history WHERE of_table = 'tokens' AND row_key = 'tok_3' ORDER BY version DESC LIMIT 1`,
+    )
+    expect(String(changes[0]?.content)).toContain('read trade pay passwords')
+    await db.close()
+    await place.remove()
+  },
+)
+
 describe.each([...engines])('the books of a shop from before payments, on %s', (engine) => {
   test('stay what they were; from then on a provider may leave a debt, and nobody else', async () => {
     const place = await makePlace(engine)

@@ -23,5 +23,5 @@ export const createCustomerSessions =
     await deps.customers.assertOpen(session.owner.id)
     if (!session.scopes.includes(scope)) throw readOnly()
     await deps.signIn.touch(session)
-    return { customer: session.owner.id, token: null, session: session.id }
+    return { customer: session.owner.id, token: null, scopes: session.scopes, session: session.id }
   }

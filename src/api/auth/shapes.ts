@@ -27,7 +27,9 @@ const who = z
     id: text('The id of the customer or operator.', 'cus_01k73sf8000000000000000000'),
     name: text('How the operator calls him.', 'Anna'),
     role: z.enum(roles).nullable().openapi({ description: 'An operator’s role; null for a customer.' }),
-    scopes: z.array(z.string()).openapi({ description: 'What a customer’s session may do: `read`, `trade`.' }),
+    scopes: z
+      .array(z.string())
+      .openapi({ description: 'What a customer’s session may do: `read`, `trade`, `pay`, `passwords`.' }),
     login: text('What one signs in with; null before a password was set.', exampleLogin).nullable(),
     email: text('Where letters go; null without one.', exampleLogin).nullable(),
     has_password: flag('Whether there is a password.'),

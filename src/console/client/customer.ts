@@ -57,7 +57,7 @@ export type Proxy = {
   port: number
   port_type: 'http' | 'socks' | 'both'
   username: string
-  password: string
+  password: string | null
   exit_ip: string
   country_code: string
   ipv: number
@@ -109,7 +109,7 @@ export type VpnSubscription = {
   status: 'ACTIVE' | 'EXPIRED' | 'DISABLED' | 'LIMITED'
   limited_by: readonly ('traffic' | 'devices')[]
   expires_at: string
-  subscription_url: string
+  subscription_url: string | null
   device_limit: number
   devices: readonly VpnDevice[]
   traffic: { rx_bytes: number; tx_bytes: number; limit_bytes: number | null }
@@ -854,7 +854,7 @@ export type Operations = {
     query: {}
     body: {
       name?: string | undefined
-      scopes?: readonly ('read' | 'trade' | 'pay')[] | undefined
+      scopes?: readonly ('read' | 'trade' | 'pay' | 'passwords')[] | undefined
       cap_rub?: number | null | undefined
       from?: readonly string[] | undefined
       expires_at?: string | null | undefined

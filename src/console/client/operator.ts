@@ -330,7 +330,7 @@ export type Operations = {
     query: {}
     body: {
       name?: string | undefined
-      scopes?: readonly ('read' | 'trade' | 'pay')[] | undefined
+      scopes?: readonly ('read' | 'trade' | 'pay' | 'passwords')[] | undefined
       cap_rub?: number | null | undefined
       from?: readonly string[] | undefined
       expires_at?: string | null | undefined

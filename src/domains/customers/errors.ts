@@ -24,6 +24,12 @@ export const wrongAddress = (): Refusal =>
 export const wrongScope = (needed: string): Refusal =>
   new Refusal('forbidden', 'forbidden', `This token lacks the scope "${needed}".`, { needed, charged: false })
 
+export const passwordsHidden = (): Refusal =>
+  new Refusal('forbidden', 'forbidden', 'Passwords, keys and secret links are shown only with the scope "passwords".', {
+    needed: 'passwords',
+    charged: false,
+  })
+
 export const noSuchCustomer = (): Refusal => new Refusal('missing', 'not_found', 'There is no such customer.')
 export const noSuchToken = (): Refusal => new Refusal('missing', 'not_found', 'There is no such token.')
 

@@ -3,9 +3,9 @@ import type { CustomerId, TokenId } from '../../kernel/ids.ts'
 import type { Kopecks } from '../../kernel/money.ts'
 import { isText, makeText } from '../../kernel/token-text.ts'
 
-/** To look, to buy and change, and to begin a payment. */
-export type Scope = 'read' | 'trade' | 'pay'
-export const allScopes: readonly Scope[] = ['read', 'trade', 'pay']
+/** To look, to buy and change, to begin a payment, and to see passwords in what may be looked at. */
+export type Scope = 'read' | 'trade' | 'pay' | 'passwords'
+export const allScopes: readonly Scope[] = ['read', 'trade', 'pay', 'passwords']
 
 export type ShopMode = 'sandbox' | 'production'
 

@@ -48,7 +48,9 @@ export type Customers = ReturnType<typeof createCustomers>
 /** Who is calling, once a token or a session has let them in. What a session buys is charged through no token. */
 export type Caller = {
   readonly customer: CustomerId
-  readonly token: (NonNullable<Payer['token']> & { readonly scopes: readonly Scope[] }) | null
+  readonly token: NonNullable<Payer['token']> | null
+  /** What the token or the session may do. */
+  readonly scopes: readonly Scope[]
   readonly session?: SessionId
 }
 
@@ -167,7 +169,7 @@ export function createCustomers(deps: {
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
       uses.set(token.id, { at: clock(), from })
       const { id, customer, cap, scopes, expiresAt } = token
-      return { customer, token: { id, cap, scopes, seen: { expiresAt, shutCount: known.shutCount } } }
+      return { customer, token: { id, cap, seen: { expiresAt, shutCount: known.shutCount } }, scopes }
     },
 
     /** Refuses a customer who is blocked or not there, as known half a second ago at most. */

@@ -10,20 +10,29 @@ import type { proxy } from './shapes-proxy.ts'
 type Shown = z.input<typeof proxy>
 type Query = z.output<(typeof exportDedicated)['query']>
 
-/** A customer's proxies in the form that was asked for. */
-export function writeExport(
-  query: Query,
-  proxies: Shown[],
-): TextFile | { readonly data: { proxies: Shown[]; count: number } } {
+/** The form of a file: lines by a template, or one of the two formats that have none. */
+type Form = { readonly format: Query['format']; readonly template?: string }
+
+/** The form that was asked for, or a refusal. */
+export function readForm(query: Query): Form {
   const lone = query.format_id !== undefined && query.template !== undefined
   if (lone) throw malformed([{ field: 'template', problem: 'must not be sent with format_id' }])
   const stray = (['format_id', 'template'] as const).find((field) => query[field] !== undefined)
   if (query.format !== 'txt' && stray) throw malformed([{ field: stray, problem: 'must only be sent with format=txt' }])
-  if (query.format === 'json') return { data: { proxies, count: proxies.length } }
-  if (query.format === 'csv') return { text: toCsv(proxies), mediaType: 'text/csv' }
+  if (query.format !== 'txt') return { format: query.format }
   const template = query.template ?? templateOf[Number(query.format_id ?? '1') as 1 | 2 | 3 | 4]
   const problem = problemOfTemplate(template, 'template')
   if (problem) throw malformed([problem])
+  return { format: query.format, template }
+}
+
+/** A customer's proxies in that form. */
+export function writeExport(
+  { format, template = '' }: Form,
+  proxies: Shown[],
+): TextFile | { readonly data: { proxies: Shown[]; count: number } } {
+  if (format === 'json') return { data: { proxies, count: proxies.length } }
+  if (format === 'csv') return { text: toCsv(proxies), mediaType: 'text/csv' }
   return { text: toLines(template, proxies), mediaType: 'text/plain' }
 }
 
@@ -37,7 +46,7 @@ function toLines(template: string, proxies: readonly Shown[]): string {
       host: bracketed(each.ip),
       port: String(byPort ? each.whitelist_port : each.port),
       login: each.username,
-      password: each.password,
+      password: each.password ?? '',
       protocol: each.port_type === 'socks' ? 'socks5' : 'http',
     }),
   )

@@ -8,7 +8,8 @@ import { malformed } from '../../../kernel/refusal.ts'
 import { type Clock, readIso } from '../../../kernel/time.ts'
 import { type Bound, bind, bindFile, bindPurchase } from '../../bind.ts'
 import { positionOf, readNumber, soughtFor } from '../../fields.ts'
-import { writeExport } from './export.ts'
+import { assertSeesPasswords, seesPasswords } from '../passwords.ts'
+import { readForm, writeExport } from './export.ts'
 import * as sale from './shapes.ts'
 import * as access from './shapes-access.ts'
 import * as owned from './shapes-owned.ts'
@@ -33,18 +34,19 @@ export function dedicatedOperations(deps: {
   clock: Clock
 }): readonly Bound[] {
   const { dedicated, gateway } = deps
-  const shown = (proxy: OpenProxy, carried = nothing): ShownProxy => ({
+  const shown = (proxy: OpenProxy, isOpen: boolean, carried = nothing): ShownProxy => ({
     ...proxy,
+    password: isOpen ? proxy.password : null,
     status: statusAt(proxy, deps.clock()),
     carried,
   })
   /** With what each has carried. What was bought in this moment has carried nothing, and nobody is asked. */
-  async function shownWithTraffic(proxies: readonly OpenProxy[]): Promise<ShownProxy[]> {
+  async function shownWithTraffic(proxies: readonly OpenProxy[], isOpen: boolean): Promise<ShownProxy[]> {
     const carried = await dedicated.carried(proxies)
-    return proxies.map((proxy) => shown(proxy, carried.get(proxy.id)))
+    return proxies.map((proxy) => shown(proxy, isOpen, carried.get(proxy.id)))
   }
-  const toShown = async (proxies: Promise<readonly OpenProxy[]>) =>
-    (await shownWithTraffic(await proxies)).map((each) => toProxy(each, gateway))
+  const toShown = async (proxies: Promise<readonly OpenProxy[]>, isOpen: boolean) =>
+    (await shownWithTraffic(await proxies, isOpen)).map((each) => toProxy(each, gateway))
 
   return [
     bind(sale.quoteDedicated, async ({ query }) => {
@@ -90,7 +92,7 @@ export function dedicatedOperations(deps: {
         expiresBefore: readMoment(query.expires_before),
         comment: query.comment ?? '',
       })
-      return owned.toProxies(await shownWithTraffic(proxies), query.limit, gateway)
+      return owned.toProxies(await shownWithTraffic(proxies, seesPasswords(caller)), query.limit, gateway)
     }),
 
     bind(owned.listCountries, async ({ query }) => {
@@ -122,36 +124,38 @@ export function dedicatedOperations(deps: {
     bind(owned.checkProxy, async ({ caller, body }) => {
       const proxy = await dedicated.load(caller.customer, body.id)
       const portType = proxy.portType === 'both' ? 'http' : proxy.portType
-      const { ip: host, port } = toProxy(shown(proxy), gateway)
+      const { ip: host, port } = toProxy(shown(proxy, false), gateway)
       const outcome = await deps.probe({ ...proxy, portType, host, port })
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
     }),
 
     bind(owned.replaceProxy, async ({ caller, body }) =>
-      toProxy(shown(await dedicated.replace(caller.customer, body.id)), gateway),
+      toProxy(shown(await dedicated.replace(caller.customer, body.id), seesPasswords(caller)), gateway),
     ),
 
     bind(access.allowSource, async ({ caller, body }) => ({
       ip: body.ip,
-      proxies: await toShown(dedicated.allowSource(caller.customer, body.ids, body.ip)),
+      proxies: await toShown(dedicated.allowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
     })),
 
     bind(access.disallowSource, async ({ caller, body }) => ({
       ip: body.ip,
-      proxies: await toShown(dedicated.disallowSource(caller.customer, body.ids, body.ip)),
+      proxies: await toShown(dedicated.disallowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
     })),
 
     bind(access.resetPasswords, async ({ caller, body }) => ({
-      proxies: await toShown(dedicated.resetPasswords(caller.customer, body.ids)),
+      proxies: await toShown(dedicated.resetPasswords(caller.customer, body.ids), true),
     })),
 
-    bindFile(access.exportDedicated, async ({ caller, query }) =>
-      writeExport(query, await toShown(dedicated.listAll(caller.customer, query.ids))),
-    ),
+    bindFile(access.exportDedicated, async ({ caller, query }) => {
+      const form = readForm(query)
+      if (form.template?.includes('{password}')) assertSeesPasswords(caller)
+      return writeExport(form, await toShown(dedicated.listAll(caller.customer, query.ids), seesPasswords(caller)))
+    }),
   ]
 
   function toBought(bought: Bought) {
-    return sale.toBought({ ...bought, proxies: bought.proxies.map((proxy) => shown(proxy)) }, gateway)
+    return sale.toBought({ ...bought, proxies: bought.proxies.map((proxy) => shown(proxy, true)) }, gateway)
   }
 }
 

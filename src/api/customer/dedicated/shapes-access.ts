@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { text, whole } from '../../fields.ts'
+import { passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { bodyIds, exampleProxy, noSuchProxy, proxy, proxyExample, queryIds, see, tag } from './shapes-proxy.ts'
 
@@ -87,7 +87,8 @@ export const exportDedicated = operation({
   description:
     'All that are in use, newest first, or those of `ids`; at most 10000. `txt` has a line for each, in one of the ' +
     'four formats of `generate` or by a template; `csv` has a header; `json` is as `list` shows them. A line ' +
-    'without a login is for whitelisted addresses and has the `whitelist_port`.',
+    'without a login is for whitelisted addresses and has the `whitelist_port`. Without the scope `passwords`, ' +
+    'lines with a password are refused, and `csv` and `json` have none.',
   query: z.object({
     format: z.enum(['txt', 'csv', 'json']).default('txt').openapi({ description: 'What to write.' }),
     format_id: z
@@ -117,6 +118,7 @@ export const exportDedicated = operation({
   see,
   codes: ['not_found', 'conflict'],
   refusals: {
+    ...passwordsRefused,
     not_found: noSuchProxy,
     conflict: {
       message:

@@ -121,7 +121,10 @@ export const proxy = z
       .enum(['http', 'socks', 'both'])
       .openapi({ description: 'The protocol that it speaks: HTTP, SOCKS5, or both of them.' }),
     username: text('The user name to log in with.', 'tpxd7k2m'),
-    password: text('The password to log in with.', 'q7r2m9x4c8v1b6n3k5j0'),
+    password: text(
+      'The password to log in with. Null for a token without the scope `passwords`, but never in what it has bought.',
+      'q7r2m9x4c8v1b6n3k5j0',
+    ).nullable(),
     exit_ip: text('The address that sites see.', '203.0.113.7'),
     country_code: shownCountry(),
     ipv: shownIpv(),
@@ -172,7 +175,8 @@ export type ShownProxy = {
   readonly address: string
   readonly portType: PortType
   readonly username: string
-  readonly password: string
+  /** Null where the caller may not see it. */
+  readonly password: string | null
   readonly country: string
   readonly ipv: Ipv
   readonly expiresAt: number

@@ -5,6 +5,7 @@ import { type FieldProblem, malformed } from '../../../kernel/refusal.ts'
 import { type Bound, bind, bindPurchase } from '../../bind.ts'
 import { positionOf, soughtFor } from '../../fields.ts'
 import type { z } from '../../operation.ts'
+import { assertSeesPasswords } from '../passwords.ts'
 import { noSuchSubuser, readFormat, readPlaces, readSubuser } from './reading.ts'
 import { placeOperations } from './routes-places.ts'
 import {
@@ -130,6 +131,7 @@ function accessOperations({ subusers, whitelist, generate }: Premium): readonly 
   return [
     bind(generateProxies, async ({ caller, body }) => {
       const { wish, formatId } = readGenerate(body)
+      if (wish.template.includes('{password}')) assertSeesPasswords(caller)
       return toGenerated(await generate(caller.customer, wish), wish, formatId)
     }),
 
@@ -145,9 +147,10 @@ function accessOperations({ subusers, whitelist, generate }: Premium): readonly 
       toRemoved(await whitelist.remove(caller.customer, readSubuser(body.subuser_id), body.ip)),
     ),
 
-    bind(getPassword, async ({ caller, query }) =>
-      toCredential(await subusers.password(caller.customer, readSubuser(query.subuser_id))),
-    ),
+    bind(getPassword, async ({ caller, query }) => {
+      assertSeesPasswords(caller)
+      return toCredential(await subusers.password(caller.customer, readSubuser(query.subuser_id)))
+    }),
 
     bind(resetPassword, async ({ caller, body }) =>
       toCredential(await subusers.resetPassword(caller.customer, readSubuser(body.subuser_id))),

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { longestSessionMinutes } from '../../../kernel/login.ts'
 import { toIso } from '../../../kernel/time.ts'
-import { bodyInteger, exampleAt, flag, moment, text, whole } from '../../fields.ts'
+import { bodyInteger, exampleAt, flag, moment, passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
   noSuchSubuser,
@@ -87,7 +87,8 @@ export const generateProxies = operation({
     'for whitelisted addresses, 4 protocol://login:password@host:port; or `format`, a template of {protocol}, ' +
     '{login}, {password}, {host} and {port}. A line without a login gets a port of its own: the source address ' +
     'and the port tell who comes and what for. A template may be written without its braces, ' +
-    '`login:password@host:port`, and `format` may be the number that `format_id` takes.',
+    '`login:password@host:port`, and `format` may be the number that `format_id` takes. Lines with a password need ' +
+    'the scope `passwords` as well as `trade`.',
   body: z.object({
     pool_type: poolType(),
     ...placeFields,
@@ -369,8 +370,10 @@ export const getPassword = operation({
   isSecret: true,
   tag,
   summary: 'Read the login and password',
+  description: 'The token needs the scope `passwords` as well as `read`.',
   query: z.object({ subuser_id: subuserId() }),
   ...ofCredential,
+  refusals: { ...ofCredential.refusals, ...passwordsRefused },
 })
 
 export const resetPassword = operation({

@@ -83,7 +83,12 @@ export const tokenWish = z.object({
     .array(z.enum([...allScopes] as [string, ...string[]]))
     .min(1, 'must name at least one scope')
     .optional()
-    .openapi({ description: 'What it may do; all unless said.', example: ['read'] }),
+    .openapi({
+      description:
+        'What it may do; all unless said. `trade` buys and changes, `pay` begins payments, `passwords` shows ' +
+        'passwords, keys and secret links in what is read.',
+      example: ['read'],
+    }),
   cap_rub: z
     .number()
     .min(0)

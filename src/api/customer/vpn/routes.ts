@@ -1,6 +1,8 @@
+import type { Caller } from '../../../domains/customers/index.ts'
 import type { Bought, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { toRoubles } from '../../../kernel/money.ts'
 import { type Bound, bind, bindPurchase } from '../../bind.ts'
+import { assertSeesPasswords, seesPasswords } from '../passwords.ts'
 import {
   buyVpn,
   deleteVpn,
@@ -24,11 +26,16 @@ import {
   toLocations,
   toReset,
 } from './shapes-devices.ts'
-import { toDevice, toOverview, toSubscription } from './shapes-subscription.ts'
+import { toDevice, toLink, toOverview, toSubscription } from './shapes-subscription.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }
 
 export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound[] {
+  /** How a caller is shown the secret link of a subscription. */
+  const linkFor =
+    (caller: Caller) =>
+    (secret: string): string | null =>
+      seesPasswords(caller) ? toLink(publicUrl(), secret) : null
   const shown = (bought: Bought) => toBought(bought, publicUrl())
   const warningsOf = ({ view }: Bought) => (view.node === 'offline' ? [notCarried] : [])
   return [
@@ -62,7 +69,7 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
 
     bind(getVpn, async ({ caller, query }) => {
       const { views, up } = await vpn.info(caller.customer, query.uuid)
-      return toOverview(views, publicUrl(), up)
+      return toOverview(views, linkFor(caller), up)
     }),
 
     bind(addVpnDevice, async ({ caller, body }) =>
@@ -77,6 +84,7 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     ),
 
     bind(getVpnConfig, async ({ caller, query }) => {
+      assertSeesPasswords(caller)
       const { format } = query
       const { uuid, configuration } = await vpn.configuration(caller.customer, query)
       return {
@@ -94,7 +102,7 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
 
     bind(setVpnAutoRenew, async ({ caller, body }) => {
       const wish = { uuid: body.uuid, enabled: body.enabled, months: periodOf(body), token: caller.token?.id ?? null }
-      return toSubscription(await vpn.setAutoRenew(caller.customer, wish), publicUrl())
+      return toSubscription(await vpn.setAutoRenew(caller.customer, wish), linkFor(caller))
     }),
 
     bind(removeVpnDevice, async ({ caller, body }) => {

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { View } from '../../../domains/vpn/rules.ts'
-import { text, whole } from '../../fields.ts'
+import { passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
   configExample,
@@ -96,7 +96,8 @@ export const getVpnConfig = operation({
   summary: 'Read a configuration as text or as a QR code',
   description:
     '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a picture as text, ' +
-    '`png` a picture in base64. The oldest device, unless one is named.',
+    '`png` a picture in base64. The oldest device, unless one is named. It holds a private key, so the token needs ' +
+    'the scope `passwords` as well as `read`.',
   query: z.object({
     uuid: uuidField().optional(),
     device: deviceField().optional(),
@@ -123,7 +124,7 @@ export const getVpnConfig = operation({
   },
   see,
   codes: ['not_found'],
-  refusals: { not_found: noSuchDevice },
+  refusals: { ...passwordsRefused, not_found: noSuchDevice },
 })
 
 export const resetVpnLink = operation({

@@ -141,6 +141,10 @@ export const linkField = text(
   'A secret link that serves the configuration to a phone.',
   'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
 )
+/** The link of a subscription that is looked at. */
+const shownLink = linkField.nullable().openapi({
+  description: 'A secret link that serves the configuration to a phone. Null without the scope `passwords`.',
+})
 const statusMeaning =
   'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only ' +
   'another one is refused.'
@@ -174,7 +178,7 @@ export const subscription = z
     status,
     limited_by: limitedBy,
     expires_at: endsAt(),
-    subscription_url: linkField,
+    subscription_url: shownLink,
     device_limit: deviceLimit(),
     devices: devices(),
     traffic: trafficField,
@@ -193,7 +197,7 @@ export const overview = z.object({
   uuid: shownUuid().nullable(),
   limited_by: limitedBy,
   expires_at: endsAt().nullable(),
-  subscription_url: linkField.nullable(),
+  subscription_url: shownLink,
   device_limit: deviceLimit().nullable(),
   devices: devices(),
   traffic: trafficField,
@@ -239,12 +243,14 @@ export const configExample = [
 export const linkPath = '/vpn/s/'
 export const toLink = (publicUrl: string, secret: string): string => `${publicUrl}${linkPath}${secret}`
 
-export const toSubscription = (of: View, publicUrl: string) => ({
+type LinkOf = (secret: string) => string | null
+
+export const toSubscription = (of: View, linkOf: LinkOf) => ({
   uuid: of.subscription.uuid,
   status: of.status,
   limited_by: [...of.limits],
   expires_at: toIso(of.subscription.expiresAt),
-  subscription_url: toLink(publicUrl, of.secret),
+  subscription_url: linkOf(of.secret),
   device_limit: of.subscription.deviceLimit,
   devices: of.devices.map(toDevice),
   traffic: toTraffic(of.subscription),
@@ -267,8 +273,8 @@ const toAutoRenew = (of: View['subscription']) => ({
   problem: of.renewProblem,
 })
 
-export function toOverview(views: readonly View[], publicUrl: string, up: boolean) {
-  const items = views.map((view) => toSubscription(view, publicUrl))
+export function toOverview(views: readonly View[], linkOf: LinkOf, up: boolean) {
+  const items = views.map((view) => toSubscription(view, linkOf))
   const [first] = items
   if (first) return { ...first, items }
   return {

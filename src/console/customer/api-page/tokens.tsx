@@ -145,13 +145,19 @@ function CreateForm({ onMade }: Made) {
   const name = useTyped()
   const [isTrader, setTrader] = useState(true)
   const [isPayer, setPayer] = useState(false)
+  const [seesPasswords, setSeesPasswords] = useState(false)
   const [cap, setCap] = useState<number | string>('')
   const from = useTyped()
   const until = useTyped()
   const addresses = from.value.split(/[\s,]+/).filter((each) => each !== '')
   const body = {
     ...(name.text !== '' && { name: name.text }),
-    scopes: ['read', ...(isTrader ? (['trade'] as const) : []), ...(isPayer ? (['pay'] as const) : [])] as const,
+    scopes: [
+      'read',
+      ...(isTrader ? (['trade'] as const) : []),
+      ...(isPayer ? (['pay'] as const) : []),
+      ...(seesPasswords ? (['passwords'] as const) : []),
+    ] as const,
     ...(cap !== '' && { cap_rub: Number(cap) }),
     ...(addresses.length > 0 && { from: addresses }),
     ...(until.value !== '' && { expires_at: new Date(until.value).toISOString() }),
@@ -170,6 +176,12 @@ function CreateForm({ onMade }: Made) {
         description={words.payAbout}
         checked={isPayer}
         onChange={(event) => setPayer(event.currentTarget.checked)}
+      />
+      <Checkbox
+        label={words.passwords}
+        description={words.passwordsAbout}
+        checked={seesPasswords}
+        onChange={(event) => setSeesPasswords(event.currentTarget.checked)}
       />
       <NumberInput
         label={words.cap}

@@ -192,7 +192,7 @@ function Bought({ bought, onAgain }: { readonly bought: Answer<'buyDedicated'>; 
   const words = useWords(dedicatedWords)
   const format = useFormat()
   const { proxies } = bought
-  const lines = proxies.map(({ ip, port, username, password }) => `${ip}:${port}:${username}:${password}`)
+  const lines = proxies.map(({ ip, port, username, password }) => `${ip}:${port}:${username}:${password ?? ''}`)
   const [first] = proxies
   return (
     <Page

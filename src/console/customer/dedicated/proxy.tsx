@@ -52,7 +52,7 @@ function Shown({ proxy }: { readonly proxy: Proxy }) {
         <Settings proxy={proxy} />
       </div>
       <Panel title={words.use}>
-        <HowTo of={{ host, port, login, password, protocol }} />
+        {password === null ? <Text>{words.hidden}</Text> : <HowTo of={{ host, port, login, password, protocol }} />}
       </Panel>
       <Whitelist proxy={proxy} />
     </Page>
@@ -124,7 +124,7 @@ function Access({ proxy }: { readonly proxy: Proxy }) {
         of={[
           copyable(words.address, nameOf(proxy)),
           copyable(words.login, proxy.username),
-          copyable(words.password, proxy.password),
+          proxy.password === null ? [words.password, words.hidden] : copyable(words.password, proxy.password),
           copyable(words.exit, proxy.exit_ip),
           [words.country, format.country(proxy.country_code)],
           [words.kind, words.kinds[proxy.ipv]],

@@ -184,7 +184,18 @@ function Link({ of }: { readonly of: VpnSubscription }) {
   const reset = useChange('resetVpnLink')
   return (
     <div className="stack">
-      <Facts of={[[words.link, <Copyable key="link" text={of.subscription_url} label={words.link} />]]} />
+      <Facts
+        of={[
+          [
+            words.link,
+            of.subscription_url === null ? (
+              words.hidden
+            ) : (
+              <Copyable key="link" text={of.subscription_url} label={words.link} />
+            ),
+          ],
+        ]}
+      />
       <div className="line ends">
         <Text size="sm" c="dimmed">
           {words.linkAbout}

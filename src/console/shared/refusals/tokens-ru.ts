@@ -18,4 +18,8 @@ export const tokenMessages: readonly Said[] = [
     'This API token has expired or was revoked. Create another one.',
     'Срок этого токена API истёк, или токен отозван. Создайте другой.',
   ],
+  [
+    'Passwords, keys and secret links are shown only with the scope "passwords".',
+    'Пароли, ключи и секретные ссылки видны только с правом «passwords».',
+  ],
 ]
