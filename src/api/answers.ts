@@ -35,6 +35,10 @@ export function bearerOf(request: Request): string | undefined {
   return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
 }
 
+/** A token as it was sent. A header that holds no bearer token is malformed as a whole, also where its text is one. */
+export const sentTokenOf = (request: Request): string | undefined =>
+  bearerOf(request) ?? (request.headers.has('authorization') ? '' : undefined)
+
 /** What is shown as a token, be it one or not. */
 export const findToken = (request: Request): string | undefined =>
   bearerOf(request) ?? request.headers.get('authorization') ?? undefined

@@ -299,8 +299,14 @@ const usual: Partial<Record<Code, RefusalExample>> = {
   unavailable: stopping(),
 }
 
+const operatorTokenMissing: RefusalExample = {
+  message: 'Send an operator\'s token as "Authorization: Bearer tpo_…", or sign in. This request has neither.',
+  details: { token: 'missing', charged: false },
+}
+
 function exampleOf(operation: Operation, code: Code, words: ApiWords): RefusalExample {
   if (code === 'invalid_request') return malformedExample(operation)
+  if (code === 'invalid_token' && words.hasRoles) return operatorTokenMissing
   if (code === 'forbidden') return operation.refusals.forbidden ?? forbiddenExample(operation, words)
   return operation.refusals[code] ?? usual[code] ?? { message: meanings[code], details: null }
 }

@@ -12,12 +12,12 @@ import { createTurns, type Turns } from '../kernel/turns.ts'
 import {
   assertConnected,
   assertNotPipelined,
-  bearerOf,
   internalError,
   named,
   plainHeaders,
   type RequestNote,
   rateLimited,
+  sentTokenOf,
   sessionNeeded,
   setStanding,
   stopping,
@@ -291,10 +291,8 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
   findShown: (request) => findShown(request, 'customer', deps.publicUrl()),
   async letIn(request, from, operation, purpose) {
     const scope = scopeOf(operation)
-    // A header that is no bearer token is malformed as a whole, also where its text happens to be a token.
-    const bearer = bearerOf(request) ?? (request.headers.has('authorization') ? '' : undefined)
     const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
-    const by = inSession ?? (await deps.customers.authenticate(bearer, from, scope, purpose))
+    const by = inSession ?? (await deps.customers.authenticate(sentTokenOf(request), from, scope, purpose))
     if (operation.access === 'session' && by.token !== null) throw sessionNeeded()
     return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
   },

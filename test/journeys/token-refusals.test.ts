@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toRefusal } from '../../src/api/answers.ts'
 import type { Scope } from '../../src/domains/customers/rules.ts'
+import { makeOperatorToken } from '../../src/domains/operators/rules.ts'
 import { requestInProgress } from '../../src/domains/orders/errors.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -47,6 +48,34 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     ]
     expect(new Set(messages.map((each) => each.message)).size).toBe(4)
     for (const { message } of messages) expect(message).not.toContain(revoked.text)
+  })
+
+  test('401 of /admin/v1 tells the same four apart for operator tokens', async () => {
+    const { operators, db } = service.services
+    const names = ['stays', 'removed'].map((each) => `${each}-${engine}`) as [string, string]
+    await db.transact(async (tx) => {
+      for (const name of names) await operators.add(tx, name, 'reader')
+    })
+    const issue = (name: string, expiresAt: number | null = null) => operators.issueToken(name, { name, expiresAt })
+    const [open, revoked] = [await issue(names[0]), await issue(names[0])]
+    const [expired, removed] = [await issue(names[0], service.clock.nowMs + 1000), await issue(names[1])]
+    await operators.revokeToken(revoked.token.id)
+    await db.transact((tx) => operators.remove(tx, names[1]))
+    operators.forget()
+    service.clock.advance(1000)
+    const reasonOf = async (authorization?: string) => {
+      const headers = authorization === undefined ? {} : { Authorization: authorization }
+      const response = await fetch(`${service.url}/admin/v1/customers`, { headers })
+      const { error } = (await response.json()) as { error?: { message: string; details: { token: string } } }
+      return [response.status, error?.details.token]
+    }
+    expect(await reasonOf(`Bearer ${open.text}`)).toEqual([200, undefined])
+    expect(await reasonOf()).toEqual([401, 'missing'])
+    for (const malformed of ['Bearer', open.text, `Bearer ${open.text.slice(0, -1)}`, `Bearer ${service.token}`]) {
+      expect(await reasonOf(malformed)).toEqual([401, 'malformed'])
+    }
+    expect(await reasonOf(`Bearer ${makeOperatorToken(new Uint8Array(32))}`)).toEqual([401, 'unknown'])
+    for (const { text } of [revoked, expired, removed]) expect(await reasonOf(`Bearer ${text}`)).toEqual([401, 'ended'])
   })
 
   test('a token with the scope read lists countries, places and prices', async () => {

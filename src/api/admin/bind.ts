@@ -2,7 +2,7 @@ import type { Acting, Operators } from '../../domains/operators/index.ts'
 import { type Actor, type Operator, toRequestText } from '../../domains/operators/rules.ts'
 import type { SignIn, Visitor } from '../../domains/signin/index.ts'
 import { formatAddress } from '../../kernel/address.ts'
-import { bearerOf } from '../answers.ts'
+import { sentTokenOf } from '../answers.ts'
 import { type Bound, bind, type Call } from '../bind.ts'
 import { type Api } from '../http.ts'
 import type { Operation, z } from '../operation.ts'
@@ -64,7 +64,7 @@ export const adminApi = (deps: {
       : readSessionText(request, 'operator', deps.publicUrl())
     const operator =
       text === undefined
-        ? (await deps.operators.authenticate(bearerOf(request))).operator
+        ? (await deps.operators.authenticate(sentTokenOf(request))).operator
         : await deps.operators.loadPresent(await ownerOf(deps.signIn, text))
     deps.operators.assertRole(operator, operation.role)
     return { by: { operator, visitor: { ...visitor, source: from ? formatAddress(from) : null } }, name: operator.id }

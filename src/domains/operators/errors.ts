@@ -1,13 +1,15 @@
 import { Refusal } from '../../kernel/refusal.ts'
 
-/** One answer for everything that does not let an operator in. */
-export const invalidOperatorToken = (): Refusal =>
-  new Refusal(
-    'unauthenticated',
-    'invalid_token',
-    'Send a valid operator\'s token as "Authorization: Bearer tpo_…", or sign in. ' +
-      'This one is missing, malformed, unknown, expired or revoked.',
-  )
+const problems = {
+  missing: 'Send an operator\'s token as "Authorization: Bearer tpo_…", or sign in. This request has neither.',
+  malformed: 'Send an operator\'s token as "Authorization: Bearer tpo_…". What was sent is not one: check its text.',
+  unknown: "This operator's token is not known here. Check that it is for this shop, or create another one.",
+  ended: "This operator's token has expired or was revoked, or the operator was removed. Create another one.",
+}
+
+/** What is wrong with a token, as customers are told of theirs: `ended` is said only of one that once existed. */
+export const invalidOperatorToken = (token: keyof typeof problems): Refusal =>
+  new Refusal('unauthenticated', 'invalid_token', problems[token], { token, charged: false })
 
 export const roleTooLow = (needed: string, has: string): Refusal =>
   new Refusal('forbidden', 'forbidden', `This needs the role "${needed}", and yours is "${has}".`, { needed, has })

@@ -102,7 +102,7 @@ export function createOperators(deps: {
     /** The same, or the refusal of somebody who may not come in. */
     async loadPresent(id: OperatorId): Promise<Operator> {
       const found = await known.get(id)
-      if (found?.removedAt !== null) throw invalidOperatorToken()
+      if (found?.removedAt !== null) throw invalidOperatorToken('ended')
       return found
     },
 
@@ -120,10 +120,13 @@ export function createOperators(deps: {
 
     /** Lets an operator in by his token, or refuses. */
     async authenticate(text: string | undefined): Promise<{ operator: Operator; token: OperatorTokenId }> {
-      if (text === undefined || !isOperatorToken(text)) throw invalidOperatorToken()
+      if (text === undefined) throw invalidOperatorToken('missing')
+      if (!isOperatorToken(text)) throw invalidOperatorToken('malformed')
       const found = await tokens.get(text)
-      if (!found || found.token.revokedAt !== null || found.operator.removedAt !== null) throw invalidOperatorToken()
-      if (found.token.expiresAt !== null && found.token.expiresAt <= clock()) throw invalidOperatorToken()
+      if (!found) throw invalidOperatorToken('unknown')
+      const { token, operator } = found
+      const isOver = token.expiresAt !== null && token.expiresAt <= clock()
+      if (isOver || token.revokedAt !== null || operator.removedAt !== null) throw invalidOperatorToken('ended')
       return { operator: found.operator, token: found.token.id }
     },
 

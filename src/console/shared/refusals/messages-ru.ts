@@ -6,11 +6,6 @@ import type { Said } from './translate.ts'
 /** What the shop says when it refuses, and the same in Russian. `{}` stands for whatever varies. */
 export const messages: readonly Said[] = [
   ['Sign in: there is no session, or it has ended.', 'Войдите: сеанса нет, или он закончился.'],
-  [
-    `Send a valid operator's token as "Authorization: Bearer tpo_…", or sign in. This one is missing, ` +
-      `malformed, unknown, expired or revoked.`,
-    'Нужен действующий токен оператора, или войдите. Этот неизвестен, истёк или отозван.',
-  ],
   ['Login, password or code is wrong.', 'Логин, пароль или код неверны.'],
   ['Give the code that your second factor shows now.', 'Введите код, который сейчас показывает ваше приложение.'],
   [

@@ -19,6 +19,22 @@ export const tokenMessages: readonly Said[] = [
     'Срок этого токена API истёк, или токен отозван. Создайте другой.',
   ],
   [
+    'Send an operator\'s token as "Authorization: Bearer tpo_…", or sign in. This request has neither.',
+    'Пришлите токен оператора в заголовке «Authorization: Bearer tpo_…» или войдите: этот запрос ни с тем ни с другим.',
+  ],
+  [
+    'Send an operator\'s token as "Authorization: Bearer tpo_…". What was sent is not one: check its text.',
+    'Пришлите токен оператора в заголовке «Authorization: Bearer tpo_…». Присланное — не токен: проверьте текст.',
+  ],
+  [
+    "This operator's token is not known here. Check that it is for this shop, or create another one.",
+    'Такого токена оператора здесь нет. Проверьте, что он от этого магазина, или создайте другой.',
+  ],
+  [
+    "This operator's token has expired or was revoked, or the operator was removed. Create another one.",
+    'Срок этого токена оператора истёк, токен отозван, или оператор удалён. Создайте другой.',
+  ],
+  [
     'Passwords, keys and secret links are shown only with the scope "passwords".',
     'Пароли, ключи и секретные ссылки видны только с правом «passwords».',
   ],
