@@ -12,6 +12,7 @@ type Schema = {
   type?: string | string[]
   description?: string
   pattern?: string
+  examples?: unknown[]
   properties?: Record<string, Schema>
   required?: string[]
   items?: Schema
@@ -334,6 +335,50 @@ describe('the description of the API', () => {
     const there = (await (await fetch(`${behind.url}/api/v1/openapi.json`)).json()) as Described
     await behind.stop()
     expect(there.servers[0]?.url).toBe('https://shop.example/api/v1')
+  })
+
+  test('gives the countries, periods and pools of the price list as examples, and follows the price list', async () => {
+    const read = async () => {
+      const answer = await fetch(`${service.url}/api/v1/openapi.json`)
+      return { paths: ((await answer.json()) as Described).paths, tag: answer.headers.get('etag') }
+    }
+    const examplesIn = ({ paths }: Pick<Described, 'paths'>) => {
+      const ofQuery = (path: string, name: string) =>
+        paths[path]?.['get']?.parameters?.find((each) => each.name === name)?.schema.examples
+      const bodyOf = (path: string) => paths[path]?.['post']?.requestBody?.content['application/json']
+      return {
+        countries: ofQuery('/dedicated/quote', 'country_code'),
+        days: bodyOf('/dedicated/buy')?.schema.properties?.['period']?.examples,
+        prolonging: bodyOf('/dedicated/prolong')?.schema.properties?.['period']?.examples,
+        pools: ofQuery('/premium/traffic/quote', 'pool_type'),
+        months: bodyOf('/vpn/renew')?.schema.properties?.['period']?.examples,
+        order: bodyOf('/dedicated/buy')?.example,
+      }
+    }
+    expect(examplesIn(described)).toEqual({
+      countries: ['DE', 'FR', 'GB', 'NL', 'RU', 'US'],
+      days: [3, 7, 14, 30, 60, 90],
+      prolonging: [3, 7, 14, 30, 60, 90],
+      pools: ['datacenter', 'mobile', 'residential', 'residential_premium'],
+      months: [1, 3, 6, 12],
+      order: { country_code: 'DE', period: 30, count: 1, ipv: 4 },
+    })
+    const before = await read()
+    const { pricing, db } = service.services
+    const kinds = { 4: { periods: [5, 10], countries: { PL: { per_day: 1 } } } }
+    const dedicated = { prolong_periods: [10], kinds }
+    const premium = { pools: { mobile: { tiers: [{ from_gb: 0, per_gb: 100 }] } } }
+    await db.transact((tx) => pricing.apply(tx, { dedicated, premium, vpn: { months: { 2: 100 }, refund: 'none' } }))
+    const after = await read()
+    expect(examplesIn(after)).toEqual({
+      countries: ['PL'],
+      days: [5, 10],
+      prolonging: [10],
+      pools: ['mobile'],
+      months: [2],
+      order: { country_code: 'PL', period: 5, count: 1, ipv: 4 },
+    })
+    expect(after.tag).not.toBe(before.tag)
   })
 })
 

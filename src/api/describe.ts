@@ -11,6 +11,7 @@ import {
   statusOfCode,
   successSchema,
 } from './operation.ts'
+import { type Sold, withSold } from './sold.ts'
 import { readFields } from './validate.ts'
 
 /** What any operation may refuse with, whatever it does. */
@@ -347,15 +348,22 @@ function refusalOf(read: () => unknown): Refusal | undefined {
   }
 }
 
-/** Made when it is first asked for: a shop that starts has better things to do. */
-export function describeOnce(
+/**
+ * Made when it is first asked for, and again when the shop sells something else. While the database does not answer,
+ * the last one stays.
+ */
+export function createDescription(
   api: { readonly base: string; readonly operations: readonly Operation[]; readonly words: ApiWords },
-  shop: { readonly version: string; readonly publicUrl: () => string },
-): () => string {
-  let description: string | undefined
-  return () => {
-    const at = { version: shop.version, url: shop.publicUrl() + api.base }
-    description ??= JSON.stringify(describe(api.operations, at, api.words))
-    return description
+  shop: { readonly version: string; readonly publicUrl: () => string; readonly sold?: () => Promise<Sold | undefined> },
+): () => Promise<string> {
+  let plain: object | undefined
+  let made: { readonly text: string; readonly catalogue: number | undefined } | undefined
+
+  return async () => {
+    const sold = await shop.sold?.().catch(() => undefined)
+    if (made && (sold === undefined || sold.version === made.catalogue)) return made.text
+    plain ??= describe(api.operations, { version: shop.version, url: shop.publicUrl() + api.base }, api.words)
+    made = { text: JSON.stringify(sold ? withSold(plain, sold) : plain), catalogue: sold?.version }
+    return made.text
   }
 }

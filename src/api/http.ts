@@ -29,7 +29,7 @@ import type { Answered, Bound } from './bind.ts'
 import { readBody } from './body.ts'
 import type { ConsoleRoute } from './console.ts'
 import { withCors } from './cors.ts'
-import { type ApiWords, customerWords, describeOnce } from './describe.ts'
+import { type ApiWords, createDescription, customerWords } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
@@ -37,6 +37,7 @@ import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
 import { compressRefusal, toResponse } from './respond.ts'
 import { findShown, secretIn } from './session.ts'
 import { createSharedAnswer } from './shared-answer.ts'
+import type { Sold } from './sold.ts'
 import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
@@ -143,6 +144,8 @@ export type HttpDeps = {
   readonly version: string
   /** Where customers reach the shop, for the description. Known once it listens. */
   readonly publicUrl: () => string
+  /** What the shop sells now, for the description of the customers' API; it says nothing of that unless given. */
+  readonly sold?: () => Promise<Sold | undefined>
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   /** Pages of which origins may call the customers' API; none unless said. */
@@ -205,7 +208,8 @@ export function createHttp(deps: HttpDeps) {
       if (path === api.base + operation.path) exact.set(`${operation.method} ${path}`, run)
       app.on(operation.method, path, ({ req, env }) => run(req.raw, req.param() as Params, env.visit))
     }
-    const description = createSharedAnswer(describeOnce(api, deps))
+    const { version, publicUrl } = deps
+    const description = createSharedAnswer(createDescription(api, api.base === base ? deps : { version, publicUrl }))
     app.get(`${api.base}/openapi.json`, ({ req }) => description(req.raw))
   }
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))

@@ -1,12 +1,13 @@
 import { apiHeaders } from './answers.ts'
 import { isAccepted, isKnown, tagOf } from './respond.ts'
 
-/** A large JSON answer that is the same for every caller. It is made and compressed once, at the first request. */
-export function createSharedAnswer(make: () => string): (request: Request) => Response {
-  let made: { readonly plain: Buffer; readonly gzip: Uint8Array; readonly tag: string } | undefined
+/** A large JSON answer that is the same for every caller. It is compressed once, until its text is another one. */
+export function createSharedAnswer(read: () => Promise<string>): (request: Request) => Promise<Response> {
+  let made: ReturnType<typeof pack> | undefined
 
-  return ({ headers: asked }) => {
-    made ??= pack(make())
+  return async ({ headers: asked }) => {
+    const text = await read()
+    if (made?.text !== text) made = pack(text)
     const { plain, gzip, tag } = made
     const headers = { ...apiHeaders, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ETag: `W/${tag}` }
     if (isKnown(asked, tag)) return new Response(null, { status: 304, headers })
@@ -17,5 +18,5 @@ export function createSharedAnswer(make: () => string): (request: Request) => Re
 
 function pack(text: string) {
   const plain = Buffer.from(text)
-  return { plain, gzip: Bun.gzipSync(plain), tag: tagOf(plain) }
+  return { text, plain, gzip: Bun.gzipSync(plain), tag: tagOf(plain) }
 }

@@ -20,6 +20,7 @@ import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
 import { requestNotes, type Server, serve } from '../../api/serve.ts'
+import { soldIn } from '../../api/sold.ts'
 import { banner } from '../../cli/banner.ts'
 import { lifeOf } from '../../db/counter.ts'
 import { createLeaders } from '../../db/leader.ts'
@@ -287,6 +288,10 @@ function openApi(
     ],
     version: manifest.version,
     publicUrl,
+    sold: async () => {
+      const catalogue = await services.pricing.find()
+      return catalogue && soldIn(catalogue)
+    },
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     corsOrigins: config.corsOrigins,
