@@ -33,6 +33,8 @@ export function spawnTurnpike(args: readonly string[], env: Record<string, strin
       TURNPIKE_RATE_READS: '0',
       TURNPIKE_RATE_CHARGES: '0',
       TURNPIKE_LOG: 'error',
+      // A VPN node would change the network of this machine.
+      ...(args[0] === 'up' && { TURNPIKE_LOCAL_NODES: 'gateway' }),
       ...env,
     },
     stdin: 'ignore',

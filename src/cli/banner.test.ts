@@ -13,3 +13,8 @@ test('a shop is said to be open only when it has a certificate to serve with', (
 test('a token with a quote in it is pasted into a shell as it is', () => {
   expect(banner(url, `a'b`)).toContain(`export TOKEN='a'\\''b'`)
 })
+
+test('the first lines of a sandbox say how to start a VPN node, unless one is expected on this machine', () => {
+  expect(banner(url, 'token')).toContain('turnpike up --local-nodes vpn')
+  expect(banner(url, 'token', { hasVpnNode: true })).not.toContain('VPN')
+})

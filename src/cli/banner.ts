@@ -6,6 +6,8 @@ export function banner(
     readonly links?: { readonly customer: string; readonly operator: string } | undefined
     /** Whether its certificate is still to come. */
     readonly isAwaited?: boolean
+    /** Whether a VPN node of this machine is expected. */
+    readonly hasVpnNode?: boolean
   } = {},
 ): string {
   const { links } = more
@@ -37,8 +39,12 @@ export function banner(
     `  curl -H "Authorization: Bearer $TOKEN" ${quote}`,
     `  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\`,
     `    -d '{"country_code":"DE","period":30,"count":2,"ipv":4}' ${baseUrl}/api/v1/dedicated/buy`,
-    '',
-    'A VPN is carried by a node, which needs root, Linux and WireGuard: "turnpike up --local-nodes vpn" starts one.',
-    'Without a node a sandbox sells VPN subscriptions that do not connect, and says so in "warnings".',
+    ...(more.hasVpnNode ? [] : withoutVpnNode),
   ].join('\n')}\n`
 }
+
+const withoutVpnNode = [
+  '',
+  'A VPN is carried by a node, which needs root, Linux and WireGuard: "turnpike up --local-nodes vpn" starts one.',
+  'Without a node a sandbox sells VPN subscriptions that do not connect, and says so in "warnings".',
+]

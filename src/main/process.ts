@@ -51,7 +51,7 @@ export function tellOpened(opened: Opened): boolean {
 /** What a child has said. */
 export const readOpened = (said: unknown): Opened =>
   typeof said === 'object' && said !== null && 'banner' in said && typeof said.banner === 'string'
-    ? { banner: said.banner }
+    ? { banner: said.banner, isSandbox: 'isSandbox' in said && said.isSandbox === true }
     : {}
 
 /**

@@ -75,4 +75,18 @@ describe('looking after processes', () => {
     expect(await passing(timing, run())).toBe(2)
     expect(timing.now()).toBeLessThan(1000)
   })
+
+  test('a part that the others can do without ends nothing when it fails, and nothing waits for it to open', async () => {
+    let givenUp = 0
+    const { timing, shown, run, count } = looking((time) => [
+      partThat(time, 'shop', { forMs: forEver, opens: true, exit: 1 }),
+      { ...partThat(time, 'vpn-node', { forMs: 100, opens: false, exit: 2 }), onGivenUp: () => void (givenUp += 1) },
+    ])
+    const stop = new AbortController()
+    const ending = run(stop.signal)
+    await timing.advance(10_000)
+    expect([shown, givenUp, count('cannot run')]).toEqual([[0], 1, 1])
+    stop.abort()
+    expect(await passing(timing, ending, 1000)).toBe(0)
+  })
 })

@@ -2,11 +2,13 @@ import type { Log } from '../kernel/log.ts'
 import type { Timing } from '../plane/agent/surroundings.ts'
 
 /** What a part says of itself once it does what it is there for. The shop has something to show, this once. */
-export type Opened = { readonly banner?: string }
+export type Opened = { readonly banner?: string; readonly isSandbox?: boolean }
 
 /** One process that is looked after. It is run to its end; `onOpen` is called when it has opened. */
 export type Part = {
   readonly name: string
+  /** For a part that the others can do without: nothing waits for it to open, and only this is called when it fails. */
+  readonly onGivenUp?: () => void
   run(onOpen: (opened: Opened) => void, stop: AbortSignal): Promise<number>
 }
 
@@ -27,7 +29,7 @@ const othersLaterMs = 400
 type Deps = {
   readonly log: Log
   readonly timing: Timing
-  /** Called once, when every part has opened, with what they had to show. */
+  /** Called once, when every part that is needed has opened, with what they had to show. */
   readonly onAllOpen: (shown: readonly Opened[]) => void
 }
 
@@ -49,11 +51,17 @@ export async function supervise(parts: readonly Part[], deps: Deps, stop: AbortS
   function noteOpen(part: Part, said: Opened): void {
     if (opened.has(part.name)) return deps.log.info('open again', { part: part.name })
     opened.set(part.name, said)
-    if (opened.size === parts.length) deps.onAllOpen([...opened.values()])
+    if (part.onGivenUp) return
+    const needed = parts.filter((each) => !each.onGivenUp)
+    if (needed.every(({ name }) => opened.has(name))) deps.onAllOpen([...opened.values()])
   }
 
   async function keep(part: Part, end: AbortSignal): Promise<number> {
     const code = await keepAlive(part, deps, (said) => noteOpen(part, said), end)
+    if (part.onGivenUp) {
+      if (!end.aborted) part.onGivenUp()
+      return 0
+    }
     stopOthers.abort()
     return code
   }

@@ -25,6 +25,11 @@ const surroundings = (): Record<string, string> => {
   return { PATH: process.env['PATH'] ?? '', ...(compiling !== undefined && { BUN_JSC_useDFGJIT: compiling }) }
 }
 
+/** Without arguments it is a worker that is `up` itself. */
+const isUp = (args: readonly string[]): boolean => args.length === 0 || args[0] === 'up'
+/** Tests run several `up` at once, as root: none of them changes the network of the machine unless a test wants it. */
+export const withoutVpn = { TURNPIKE_LOCAL_NODES: 'gateway' } as const
+
 /** Runs one command as a real process to its end. */
 export async function runTurnpike(
   args: readonly string[],
@@ -32,7 +37,7 @@ export async function runTurnpike(
   withinMs = patienceMs,
 ): Promise<Ended> {
   const child = Bun.spawn([...runtimeCommand, ...args], {
-    env: { ...surroundings(), ...env },
+    env: { ...surroundings(), ...(isUp(args) && withoutVpn), ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -93,7 +98,7 @@ export function startTurnpike(
   by: readonly string[] = runtimeCommand,
 ): Running {
   const child = Bun.spawn([...by, ...args], {
-    env: { ...surroundings(), ...env },
+    env: { ...surroundings(), ...(isUp(args) && withoutVpn), ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',

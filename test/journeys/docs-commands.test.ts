@@ -9,7 +9,7 @@ import { freePort } from '../harness/gateway.ts'
 import { commandsOf, type DocCommand, fencesOf, inlineCodeOf } from '../harness/markdown.ts'
 import { openShell } from '../harness/pasting-shell.ts'
 import { isLong } from '../harness/scale.ts'
-import { runtimeCommand } from '../harness/turnpike.ts'
+import { runtimeCommand, withoutVpn } from '../harness/turnpike.ts'
 import { patienceMs, until } from '../harness/until.ts'
 
 const root = join(import.meta.dir, '../..')
@@ -45,6 +45,7 @@ function openReader(env: Record<string, string> = {}) {
     npm_config_update_notifier: 'false',
     TURNPIKE_PORT: port,
     TURNPIKE_GATEWAY_PORT: gatewayPort,
+    ...withoutVpn,
     ...env,
   })
   const fields = new Map<string, string>()

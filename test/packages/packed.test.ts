@@ -26,6 +26,7 @@ const env = {
   TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
   TURNPIKE_SANDBOX_TOKEN: token,
   TURNPIKE_LOG: 'debug',
+  TURNPIKE_LOCAL_NODES: 'gateway',
 }
 
 async function runPacked(...words: readonly string[]): Promise<{ exit: number; out: string; err: string }> {

@@ -160,4 +160,98 @@ describe('a subscription bought over the API', () => {
     expect(await net.inside(net.node, ['nft', 'list', 'ruleset'])).toBe('')
     expect((await net.inside(net.node, ['cat', '/proc/sys/net/ipv4/ip_forward'])).trim()).toBe('0')
   })
+
+  /** `turnpike up` on a data folder of its own, in the same namespace, with what it has printed. */
+  function startUp(of = 'up', ...leash: string[]) {
+    const [, , , , ...rest] = under('up')
+    const child = Bun.spawn(['ip', 'netns', 'exec', net.node, ...leash, ...rest], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        TURNPIKE_DATA: join(folder, of),
+        TURNPIKE_PORT: '8081',
+        TURNPIKE_METRICS_LISTEN: '',
+        TURNPIKE_LOG: 'warn',
+        TURNPIKE_VPN_HOST: places.endpoint,
+        TURNPIKE_SANDBOX_TOKEN: token,
+      },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    const up = { child, out: '' }
+    void (async () => {
+      for await (const chunk of child.stdout) up.out += Buffer.from(chunk).toString()
+    })()
+    net.atEnd(() => child.kill('SIGKILL'))
+    return up
+  }
+  const callUp = async (path: string, body?: unknown) => {
+    const sent = { url: 'http://127.0.0.1:8081', token, path, body }
+    upCaller ??= await net.start(net.node)
+    const answer = await upCaller.ask<Answer>('call', sent)
+    expect(answer.status).toBe(200)
+    return answer
+  }
+  const who = { url: `http://${places.origin4}/who` }
+  const node1 = /A VPN node runs on this machine: network device tpvpn1, UDP port 51821\./
+  const devices = () => net.inside(net.node, ['ip', '-brief', 'link'])
+  /** A worker calls one shop. */
+  let upCaller: Inside | undefined
+
+  test('no VPN node is planned for a sandbox beside another one of the machine', async () => {
+    await net.inside(net.node, ['nft', 'add', 'table', 'inet', 'turnpike_vpn_other'])
+    const plan = `const { planSandboxVpn } = await import('${join(program, '../sandbox-vpn.ts')}')
+      const { readConfig } = await import('${join(program, '../settings/config.ts')}')
+      console.log(JSON.stringify(await planSandboxVpn(readConfig({ TURNPIKE_DATA: '${join(folder, 'plan')}' }), {})))`
+    const planned = await net.inside(net.node, [process.execPath, '-e', plan])
+    expect(JSON.parse(planned).problem).toContain('Another VPN node is on this machine')
+    await net.inside(net.node, ['nft', 'delete', 'table', 'inet', 'turnpike_vpn_other'])
+  })
+
+  test('turnpike up of a sandbox starts a VPN node in a free place, which carries what is bought', async () => {
+    await net.inside(net.node, ['ip', 'link', 'add', 'tpvpn0', 'type', 'veth', 'peer', 'name', 'tpother'])
+    let up = startUp()
+    await until('the node', () => node1.test(up.out))
+    expect((await callUp('/vpn/quote?period=1')).data.available).toBe(true)
+    const { config } = (await callUp('/vpn/buy', { period: 1, name: 'phone' })).data
+    expect(config).toContain(`Endpoint = ${places.endpoint}:51821`)
+    const sold = await openClient(net, 1, config)
+    expect(await sold.worker.ask<string>('fetch', who)).toBe(places.node4)
+    // Killed outright, it leaves its changes behind; the next start clears them up and carries on in the same place.
+    up.child.kill('SIGKILL')
+    await until('the end of its shop', () =>
+      caller.ask('fetch', { url: 'http://127.0.0.1:8081/healthz' }).then(
+        () => false,
+        () => true,
+      ),
+    )
+    up = startUp()
+    await until('the node', () => node1.test(up.out))
+    await sold.connect()
+    expect(await sold.worker.ask<string>('fetch', who)).toBe(places.node4)
+    up.child.kill('SIGTERM')
+    expect(await up.child.exited).toBe(0)
+    expect(await devices()).not.toContain('tpvpn1')
+    expect(await net.inside(net.node, ['nft', 'list', 'tables'])).not.toContain('turnpike')
+  })
+
+  test('turnpike up without CAP_NET_ADMIN says so, changes nothing and sells with a warning', async () => {
+    const before = await devices()
+    const up = startUp(
+      'bare',
+      'setpriv',
+      '--pdeathsig',
+      'KILL',
+      '--bounding-set',
+      '-net_admin',
+      '--inh-caps',
+      '-net_admin',
+    )
+    const reason = 'No VPN node runs here: This machine lacks the right to change the network (CAP_NET_ADMIN).'
+    await until('the message', () => up.out.includes(reason))
+    expect((await callUp('/vpn/quote?period=1')).data.available).toBe(false)
+    expect((await callUp('/vpn/buy', { period: 1, name: 'phone' })).data.node).toBe('offline')
+    expect(await devices()).toBe(before)
+    up.child.kill('SIGTERM')
+    expect(await up.child.exited).toBe(0)
+  })
 })

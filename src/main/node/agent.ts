@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { randomBytes } from '../../adapters/random.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
@@ -20,11 +19,7 @@ import type { StatePage } from '../../wire/node/state.ts'
 import type { Standing } from '../metrics/node.ts'
 import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-
-const folders: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'vpn-node' }
-
-/** Where a node of this kind keeps what is its own. */
-export const nodeFolder = (config: Config, kind: NodeKind): string => join(config.folder, folders[kind])
+import { nodeFolder } from './folder.ts'
 
 /** Time, chance and the log, as all parts of a node take them. */
 export const surroundingsOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })

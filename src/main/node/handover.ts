@@ -6,7 +6,7 @@ import type { Engine } from '../../plane/gateway/carry/engine.ts'
 import { findPredecessor, type Predecessor } from '../../plane/gateway/handover/take-over.ts'
 import type { Config } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { nodeFolder } from './agent.ts'
+import { nodeFolder } from './folder.ts'
 
 const lookEveryMs = 250
 /** How long a shop may take to say a first word, and then all of them. */

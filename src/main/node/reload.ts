@@ -5,7 +5,7 @@ import { realTiming } from '../../plane/agent/surroundings.ts'
 import { findPredecessor } from '../../plane/gateway/handover/take-over.ts'
 import { configOf } from '../process.ts'
 import { toProcess } from '../program.ts'
-import { nodeFolder } from './agent.ts'
+import { nodeFolder } from './folder.ts'
 
 /** How long the new process may take to take over. */
 const withinMs = 60_000

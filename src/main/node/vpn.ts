@@ -16,8 +16,9 @@ import { serveMetrics } from '../metrics/serve.ts'
 import { configOf } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { nodeFolder, openAgent, standingOf } from './agent.ts'
+import { openAgent, standingOf } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
+import { nodeFolder } from './folder.ts'
 
 const firstPauseMs = 250
 const mostPauseMs = 5_000

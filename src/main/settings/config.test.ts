@@ -61,6 +61,7 @@ describe('settings', () => {
     expect(readConfig({}).localNodes).toEqual([])
     expect(readConfig({ TURNPIKE_LOCAL_NODES: 'gateway' }).localNodes).toEqual(['gateway'])
     expect(readConfig({ TURNPIKE_LOCAL_NODES: 'vpn, gateway,vpn' }).localNodes).toEqual(['vpn', 'gateway'])
+    expect(readConfig({ TURNPIKE_LOCAL_NODES: 'sandbox-vpn' }).localNodes).toEqual(['sandbox-vpn'])
   })
 
   test('a PostgreSQL address is taken as it is', () => {

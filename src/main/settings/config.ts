@@ -12,6 +12,9 @@ import { type RetentionConfig, readRetentionConfig, retentionSettings } from './
 import { isTls, readTlsConfig, type TlsConfig, tlsSettings } from './tls.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 
+/** A node on the shop's machine: of this kind, or a VPN node if the shop is a sandbox. */
+type LocalNode = NodeKind | 'sandbox-vpn'
+
 /** Everything that an operator can set, read and checked. */
 export type Config = {
   readonly host: string
@@ -36,7 +39,7 @@ export type Config = {
   readonly customerTokens: number
   readonly trustedProxies: readonly Prefix[]
   readonly drainSeconds: number
-  readonly localNodes: readonly NodeKind[]
+  readonly localNodes: readonly LocalNode[]
   readonly log: LogLevel
 } & VpnConfig &
   BackupConfig &
@@ -207,7 +210,9 @@ export const settings = {
     flag: 'local-nodes',
     value: 'KINDS',
     fallback: '',
-    meaning: 'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn',
+    meaning:
+      'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn; ' +
+      'sandbox-vpn is vpn in a sandbox alone, which up adds by itself where nothing is set and the machine allows it',
   },
   ...vpnSettings,
   ...consoleSettings,
@@ -262,7 +267,7 @@ export function readConfig(
     customerTokens: whole('customerTokens', 1, 100_000),
     trustedProxies: readPrefixes(read('trustedProxies')),
     drainSeconds: whole('drainSeconds', 0, 300),
-    localNodes: readNodeKinds(read('localNodes')),
+    localNodes: readLocalNodes(read('localNodes')),
     log,
     ...readBackupConfig(reading),
     ...readRetentionConfig(reading),
@@ -362,10 +367,10 @@ function readPrefixes(text: string): Prefix[] {
   })
 }
 
-function readNodeKinds(text: string): NodeKind[] {
+function readLocalNodes(text: string): LocalNode[] {
   return [...new Set(partsOf(text))].map((part) => {
-    if (part !== 'gateway' && part !== 'vpn') throw bad('localNodes', 'must be gateway, vpn, or gateway,vpn')
-    return part
+    if (part === 'gateway' || part === 'vpn' || part === 'sandbox-vpn') return part
+    throw bad('localNodes', 'must be gateway, vpn, sandbox-vpn, or several of them, separated by commas')
   })
 }
 

@@ -16,7 +16,8 @@ export const shopCommand: Command = {
     told.shop = shop
     await Promise.race([shop.settled(), stopped])
     const banner = shop.banner()
-    if (!tellOpened({ banner })) {
+    const isSandbox = (await shop.services.customers.mode()) === 'sandbox'
+    if (!tellOpened({ banner, isSandbox })) {
       process.stdout.write(banner)
       unshownTokenIn(config.folder).forget()
     }

@@ -27,6 +27,7 @@ import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { forgetBuckets } from '../../db/shared-buckets.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import type { Session } from '../../domains/signin/rules.ts'
 import { moneyChores, startChores } from '../../jobs/chores.ts'
@@ -121,7 +122,8 @@ export async function openShop(config: Config, log: Log, surroundings: Surroundi
   await confirm()
   await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
-  const localChores = await admitLocalNodes({ ...services, ...around, keys }, config.localNodes)
+  const isSandbox = (await services.customers.mode()) === 'sandbox'
+  const localChores = await admitLocalNodes({ ...services, ...around, keys }, localKinds(config, isSandbox))
   const metrics = createProcessMetrics(config, 'shop')
   const tally = createShopMetrics(metrics, around.clock)
   tls?.addMetrics(metrics)
@@ -155,7 +157,12 @@ export async function openShop(config: Config, log: Log, surroundings: Surroundi
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
     url: api.url,
-    banner: () => banner(site, token, { links, isAwaited: tls !== undefined && tls.current() === undefined }),
+    banner: () =>
+      banner(site, token, {
+        links,
+        isAwaited: tls !== undefined && tls.current() === undefined,
+        hasVpnNode: localKinds(config, isSandbox).includes('vpn'),
+      }),
     settled: async () => tls?.settled(),
     token,
     services,
@@ -178,6 +185,11 @@ export async function openShop(config: Config, log: Log, surroundings: Surroundi
     },
   }
 }
+
+/** Kinds of nodes on this machine that join by themselves. */
+const localKinds = ({ localNodes }: Config, isSandbox: boolean): readonly NodeKind[] => [
+  ...new Set(localNodes.flatMap((each) => (each !== 'sandbox-vpn' ? [each] : isSandbox ? ['vpn' as const] : []))),
+]
 
 /** Measures for how long this process does not run: reports of nodes that it did not read then are no silence. */
 function startStallMonitor(): { readonly stalls: Stalls; stop(): void } {
