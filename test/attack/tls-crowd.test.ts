@@ -5,6 +5,8 @@ import { createMetrics } from '../../src/kernel/metrics.ts'
 import { addFrontMetrics } from '../../src/main/metrics/front.ts'
 import { readCertificate } from '../../src/plane/tls/certificate.ts'
 import { type Entrance, openEntrance } from '../../src/plane/tls/entrance.ts'
+import { openFront } from '../../src/plane/tls/front.ts'
+import { openEngine } from '../harness/engine.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { until } from '../harness/until.ts'
 import { WireClient } from '../harness/wire-client.ts'
@@ -98,4 +100,36 @@ test('visitors are served while six addresses connect without a handshake as fas
   await until(() => entrance.turnedAway > 3000)
   for (let visitor = 1; visitor <= 62; visitor += 1) expect(await isVisitorServed(`127.9.9.${visitor}`)).toBe(true)
   expect(await figures()).toMatch(/turnpike_shop_tls_spared_total\{state="handshake"\} [1-9]/)
+})
+
+test('a gateway serves newcomers while four addresses keep all its TLS connections open and idle', async () => {
+  const stand = openEngine({ limits: { connections: places } })
+  const certificate = readCertificate(selfSigned.cert, selfSigned.key)
+  const front = openFront({
+    hostname: '127.0.0.1',
+    port: 0,
+    certificate: () => certificate,
+    most: places,
+    now: () => 0,
+    onTls: (tls) => stand.engine.takeTls(tls),
+    onFault: (fault) => expect.unreachable(String(fault)),
+  })
+  const come = async (from: string): Promise<WireClient> => {
+    const client = await WireClient.connect(front.port, '127.0.0.1', from, true)
+    clients.push(client)
+    return client
+  }
+  for (let count = 0; count < places; count += 1) await come(`127.8.8.${1 + (count % 4)}`)
+  await until(() => stand.engine.standing.connections === places)
+  for (let visitor = 1; visitor <= 20; visitor += 1) {
+    const client = await come(`127.9.9.${visitor}`)
+    await client.send(Buffer.from('GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'))
+    await client.until(() => client.isClosed || client.hasEnded || client.kept.includes('407'))
+    expect(client.kept.toString()).toStartWith('HTTP/1.1 407')
+  }
+  expect(stand.engine.standing.spared).toBeGreaterThan(0)
+  for (const each of clients) each.close()
+  front.close()
+  await stand.stop()
+  front.end()
 })

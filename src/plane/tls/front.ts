@@ -99,7 +99,7 @@ export function openFront(deps: {
   readonly hostname: string
   readonly port: number
   readonly certificate: () => Certificate | undefined
-  /** How many may be open at once. */
+  /** How many may be open at once. An engine that makes room itself holds to it; here handshakes come on top. */
   readonly most: number
   /** Closes connections for newcomers when all places are taken. A gateway's engine does so itself. */
   readonly isMakingRoom?: boolean
@@ -122,16 +122,18 @@ export function openFront(deps: {
   /** No network has all the room there is. */
   const roomOfNetwork = Math.max(leastShaking, Math.floor(deps.most / 4))
   const roomToShake = Math.min(mostShaking, Math.max(leastShaking, Math.floor(deps.most / 4)))
+  /** Where an engine makes room it has to be reached when it is full: handshakes come on top of its connections. */
+  const room = deps.isMakingRoom ? deps.most : deps.most + roomToShake
   let failed = 0
   let turnedAway = 0
   const spared = { handshake: 0, open: 0 }
 
   function mayCome(prefixes: Prefixes): boolean {
     if (openOf.isFull(prefixes, roomOfNetwork) || shakingOf.isFull(prefixes, mostOfNetwork)) return false
-    if (all.size >= deps.most && !deps.isMakingRoom) return false
+    if (all.size >= room && !deps.isMakingRoom) return false
     if (!mayBegin(prefixes)) return false
     if (handshakes.size >= roomToShake && !makeRoomToShake(prefixes)) return false
-    if (all.size >= deps.most) seats.makeRoom()
+    if (all.size >= room) seats.makeRoom()
     return true
   }
 
