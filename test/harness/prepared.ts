@@ -18,7 +18,8 @@ const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127
 type Step = (db: Database) => Promise<unknown>
 
 const migrated: Step = (db) => migrate(db, readMigrations())
-const stocked: Step = (db) => stockSandbox(wired(db).stock)
+/** An eighth of a sandbox's IPv4 addresses: each one is copied with the database and read by every `verify`. */
+const stocked: Step = (db) => stockSandbox(wired(db).stock, 25)
 const carried: Step = (db) => carryAll(wired(db))
 const filled: Step = (db) => {
   const clock = new HandClock()

@@ -5,7 +5,7 @@ import { openShop } from '../../src/main/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { carryUnlessCarried, standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
-import { type Engine, fewConnections, makePreparedPlace, type Place } from './database.ts'
+import { type Beginning, type Engine, fewConnections, makePreparedPlace, type Place } from './database.ts'
 import { until } from './until.ts'
 
 /** A whole shop in this process: real database, real sockets, a clock that is moved by hand. */
@@ -26,18 +26,19 @@ export type Service = Caller & {
 
 /**
  * With `around`, time goes by itself and the clock by hand moves nothing. `carried` by a carrier that is always there,
- * unless a test brings gateways of its own.
+ * unless a test brings gateways of its own. `from` is the prepared database; the shop makes what is missing in it.
  */
 export async function startService(
   engine: Engine,
   env: Record<string, string> = {},
   around?: Surroundings,
   carried = true,
+  from?: Beginning,
 ): Promise<Service> {
   const isSandbox = env['TURNPIKE_SANDBOX'] !== 'off'
   // Where time goes by itself, a carrier seen at the time of the preparation would count as away.
   const beginning = carried && around === undefined ? 'carried' : 'stocked'
-  const place = await makePreparedPlace(engine, isSandbox ? beginning : 'migrated')
+  const place = await makePreparedPlace(engine, from ?? (isSandbox ? beginning : 'migrated'))
   const clock = new HandClock()
   const log: string[] = []
   const config = readConfig({

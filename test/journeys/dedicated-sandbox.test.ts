@@ -12,7 +12,8 @@ const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 describe.each([...enginesOf('postgres')])('a sandbox on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
-    service = await startService(engine)
+    // With the stock of a real sandbox, which is larger than what is prepared for tests.
+    service = await startService(engine, {}, undefined, true, 'migrated')
   })
   afterAll(() => service.stop())
 
