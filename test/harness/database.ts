@@ -1,6 +1,5 @@
 import { afterAll } from 'bun:test'
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -8,6 +7,7 @@ import { openPostgres } from '../../src/db/postgres.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { readMigrations } from '../../src/main/shop/database.ts'
 import { emptyDatabase, readSchemaDigest } from './emptied-database.ts'
+import { memoryFolder } from './memory.ts'
 import { createDatabase, postgresUrl } from './postgres.ts'
 import { isLong } from './scale.ts'
 
@@ -27,7 +27,7 @@ export type Place = { readonly address: string; readonly folder: string; remove(
 
 /** Empty, or a copy of a place whose database is closed. */
 export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copyOf?.address): Promise<Place> {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-'))
+  const folder = mkdtempSync(join(memoryFolder, 'turnpike-'))
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   if (copyOf) cpSync(copyOf.folder, folder, { recursive: true })
   if (engine === 'sqlite') {

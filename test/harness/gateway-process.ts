@@ -1,10 +1,10 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { realTiming } from '../../src/plane/agent/surroundings.ts'
 import { findPredecessor } from '../../src/plane/gateway/handover/take-over.ts'
 import { accepts } from './accepts.ts'
 import { gatewayEngine } from './engine.ts'
+import { memoryFolder } from './memory.ts'
 import type { Service } from './service.ts'
 import { untilTrue } from './turnpike.ts'
 
@@ -52,7 +52,7 @@ export async function makeGatewayProcess(
   const endpoint = { host: '127.0.0.1', port }
   await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'test', endpoint }))
   const { text: key } = await fleet.issueKey(name)
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-gateway-'))
+  const folder = mkdtempSync(join(memoryFolder, 'turnpike-gateway-'))
   const settings = {
     PATH: process.env['PATH'] ?? '',
     TURNPIKE_DATA: folder,

@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLog } from '../../src/adapters/log.ts'
 import { type Gateway, openGateway } from '../../src/main/node/gateway.ts'
@@ -7,6 +6,7 @@ import { readConfig } from '../../src/main/settings/config.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
 import type { Engine } from './database.ts'
 import { gatewayEngine } from './engine.ts'
+import { memoryFolder } from './memory.ts'
 import { type Service, startService } from './service.ts'
 
 /** A shop with a gateway that has joined it: real sockets, real time, and what is bought can be used. */
@@ -81,7 +81,7 @@ async function startGateway(service: Service, port: number, env: Record<string, 
   const name = `gateway-${port}`
   await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
   const { text: key } = await fleet.issueKey(name)
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-gateway-'))
+  const folder = mkdtempSync(join(memoryFolder, 'turnpike-gateway-'))
   const gatewayLog: string[] = []
   const end = new AbortController()
   const settings = {

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { SQL } from 'bun'
+import { memoryFolder } from './memory.ts'
 import { patienceMs } from './until.ts'
 
 export type Postgres = {
@@ -44,11 +45,11 @@ const superuser = 'turnpike'
  * first few milliseconds.
  */
 const guardScript = `
-folder=$1; bin=$2; shift 2
+folder=$1; data=$2; bin=$3; shift 3
 trap '' INT TERM HUP
 exec 3<&0
-if "$bin/initdb" -D "$folder/data" -U ${superuser} -A trust -E UTF8 --locale=C --no-sync </dev/null >"$folder/log" 2>&1; then
-  "$bin/postgres" -D "$folder/data" -k "" "$@" </dev/null 3<&- >>"$folder/log" 2>&1 &
+if "$bin/initdb" -D "$data" -U ${superuser} -A trust -E UTF8 --locale=C --no-sync </dev/null >"$folder/log" 2>&1; then
+  "$bin/postgres" -D "$data" -k "" "$@" </dev/null 3<&- >>"$folder/log" 2>&1 &
   server=$!
   ( read -r _ <&3; while kill -QUIT $server 2>/dev/null; do sleep 0.1; done ) &
   leash=$!
@@ -56,7 +57,7 @@ if "$bin/initdb" -D "$folder/data" -U ${superuser} -A trust -E UTF8 --locale=C -
   kill -KILL $leash 2>/dev/null
 fi
 tail -n 20 "$folder/log" >&2
-cd / && rm -rf "$folder"
+cd / && rm -rf "$folder" "$data"
 `
 
 const forgetful = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
@@ -193,12 +194,13 @@ function succeeds(command: string[]): boolean {
 /** A port found free may be taken before the server binds it, so a lost race starts over with another. */
 async function startBuild(build: Build, dropping: Dropping, durable: boolean): Promise<Postgres> {
   for (let attempt = 1; ; attempt++) {
-    const folder = await makeFolder(dropping)
+    const folder = await makeFolder(tmpdir(), dropping)
+    const data = durable ? join(folder, 'data') : await makeFolder(memoryFolder, dropping)
     try {
       const bin = await placeBuild(build, folder, dropping)
-      return await startServer(bin, folder, dropping, durable)
+      return await startServer(bin, { folder, data }, dropping, durable)
     } catch (error) {
-      await rm(folder, { recursive: true, force: true })
+      for (const each of [folder, data]) await rm(each, { recursive: true, force: true })
       const lostRace = error instanceof StartFailure && error.message.includes('could not create any TCP/IP sockets')
       if (!lostRace || attempt === mostAttempts) throw error
     }
@@ -207,11 +209,9 @@ async function startBuild(build: Build, dropping: Dropping, durable: boolean): P
 
 class StartFailure extends Error {}
 
-async function makeFolder(dropping: Dropping): Promise<string> {
-  const reachable = succeeds([...dropping.prefix, 'test', '-x', tmpdir()])
-  const folder = await mkdtemp(
-    join(reachable || dropping.prefix.length === 0 ? tmpdir() : '/tmp', 'turnpike-postgres-'),
-  )
+async function makeFolder(within: string, dropping: Dropping): Promise<string> {
+  const reachable = dropping.prefix.length === 0 || succeeds([...dropping.prefix, 'test', '-x', within])
+  const folder = await mkdtemp(join(reachable ? within : '/tmp', 'turnpike-postgres-'))
   giveAway(folder, dropping)
   return folder
 }
@@ -253,19 +253,27 @@ function readLinks(native: string): { source: string; target: string }[] {
   }))
 }
 
-async function startServer(bin: string, folder: string, dropping: Dropping, durable: boolean): Promise<Postgres> {
+async function startServer(
+  bin: string,
+  { folder, data }: { readonly folder: string; readonly data: string },
+  dropping: Dropping,
+  durable: boolean,
+): Promise<Postgres> {
   const port = await findFreePort()
   const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'max_connections=400', 'shared_buffers=256MB']
   settings.push('log_min_messages=fatal', ...(durable ? [] : forgetful))
   const flags = settings.flatMap((setting) => ['-c', setting])
-  const guard = Bun.spawn([...dropping.prefix, 'sh', '-c', guardScript, 'postgres-guard', folder, bin, ...flags], {
-    cwd: folder,
-    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' },
-    stdin: 'pipe',
-    stdout: 'ignore',
-    stderr: 'pipe',
-  })
-  const pidFile = join(folder, 'data', 'postmaster.pid')
+  const guard = Bun.spawn(
+    [...dropping.prefix, 'sh', '-c', guardScript, 'postgres-guard', folder, data, bin, ...flags],
+    {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' },
+      stdin: 'pipe',
+      stdout: 'ignore',
+      stderr: 'pipe',
+    },
+  )
+  const pidFile = join(data, 'postmaster.pid')
   const signal = (name: NodeJS.Signals): void => {
     const first = Number(readFileSync(pidFile, 'utf8').split('\n')[0])
     // The first one stops first and goes on last, so that none is born in between.
