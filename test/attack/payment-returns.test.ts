@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { CallPurpose } from '../../src/domains/payments/ports.ts'
+import type { CustomerId, PaymentId } from '../../src/kernel/ids.ts'
+import { kopecks } from '../../src/kernel/money.ts'
+import { engines } from '../harness/database.ts'
+import { failureOf } from '../harness/failure.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/wired.ts'
+import { type Introduced, introduce } from '../providers/shop.ts'
+
+const hourMs = 3_600_000
+
+describe.each([...engines])('on %s', (engine) => {
+  let shop: Service
+  let card: Introduced
+  let crypto: Introduced
+  let lookAgain: Service['services']['paymentWatch']['lookAgain']
+  /** What was asked of Crypto Pay, in this order. */
+  const asked: string[] = []
+  beforeAll(async () => {
+    shop = await startService(engine)
+    const { paymentWatch, providers } = shop.services
+    lookAgain = paymentWatch.lookAgain.bind(paymentWatch)
+    // Providers are asked when the test says so, and not by the job that runs every 5 s.
+    paymentWatch.lookAgain = async () => ({ asked: 0, silent: [] })
+    card = await introduce(shop.services, 'yookassa', { now: shop.clock.read })
+    crypto = await introduce(shop.services, 'crypto_pay', { now: shop.clock.read })
+    await providers.set('invoice', {
+      settings: new Map([['details', 'account 42']]),
+      methods: undefined,
+      min: new Map(),
+      max: new Map(),
+      fee: new Map(),
+      secret: undefined,
+    })
+    const { connection } = await providers.load('crypto_pay')
+    if (!connection) throw new Error('the provider has no connection')
+    const find = connection.find.bind(connection)
+    const findOpened = connection.findOpened.bind(connection)
+    Object.assign(connection, {
+      find(providerId: string, purpose?: CallPurpose) {
+        asked.push(`find to ${purpose ?? 'poll'}`)
+        return find(providerId, purpose)
+      },
+      findOpened(...of: Parameters<typeof findOpened>) {
+        asked.push('findOpened')
+        return findOpened(...of)
+      },
+    })
+  })
+  afterAll(async () => {
+    await card.side.stop()
+    await crypto.side.stop()
+    await shop.stop()
+  })
+
+  /** Tells the shop what has become of a payment, as its provider does. */
+  async function notify(id: string, { provider, side }: Introduced = card): Promise<number> {
+    const { headers, body } = side.tell(id)
+    return (await fetch(`${shop.url}/api/v1/payments/notify/${provider}`, { method: 'POST', headers, body })).status
+  }
+  /** The provider's side of a payment. */
+  function billOf(payment: string, { side }: Introduced = card) {
+    const bill = [...side.bills.values()].find((each) => each.mark === payment)
+    if (!bill) throw new Error('the provider has no such payment')
+    return bill
+  }
+  const unmatched = () => shop.services.paymentOperator.unmatched(false, 500)
+
+  describe('a payment that its provider refuses:', () => {
+    const begin = (token: string, key?: string) =>
+      shop.post('/payments', { amount_rub: 300, method: 'crypto' }, { token, ...(key !== undefined && { key }) })
+    async function poll(times: number, everyMs: number): Promise<void> {
+      for (let time = 0; time < times; time += 1) {
+        shop.clock.advance(everyMs)
+        await lookAgain(100)
+      }
+    }
+
+    test('a payment that the provider refused on the first try is never asked for again', async () => {
+      const { token } = await shop.newCustomer()
+      crypto.side.troubles.push('400')
+      expect((await begin(token)).status).toBe(502)
+      asked.length = 0
+      await poll(300, hourMs)
+      expect(asked).toEqual([])
+      expect((await shop.get('/payments', { token })).data.payments).toMatchObject([{ status: 'cancelled' }])
+    })
+
+    test('a refused payment whose first try got no answer is looked for twice at most', async () => {
+      const { token } = await shop.newCustomer()
+      crypto.side.troubles.push('done, then cut off', '400')
+      expect((await begin(token)).status).toBe(502)
+      asked.length = 0
+      await poll(300, hourMs)
+      expect(asked.length).toBeWithin(1, 3)
+      // The orphan was found and is known by its id from then on.
+      expect(asked[0]).toBe('findOpened')
+    })
+
+    test('the sixth payment within an hour after 5 refusals gets 429, other customers and methods do not', async () => {
+      const [{ token }, other] = [await shop.newCustomer(), await shop.newCustomer()]
+      for (let count = 0; count < 5; count += 1) {
+        shop.clock.advance(60_000)
+        crypto.side.troubles.push('400')
+        expect((await begin(token)).status).toBe(502)
+      }
+      const late = await begin(token)
+      expect([late.status, late.error.code, late.headers.get('retry-after')]).toEqual([429, 'rate_limited', '3360'])
+      expect((await shop.get('/payments', { token })).data.payments).toHaveLength(5)
+      expect((await begin(other.token)).status).toBe(200)
+      expect((await shop.post('/payments', { amount_rub: 300, method: 'sandbox' }, { token })).status).toBe(200)
+      shop.clock.advance(3_359_000)
+      expect((await begin(token)).status).toBe(429)
+      shop.clock.advance(1000)
+      expect((await begin(token)).status).toBe(200)
+    })
+
+    test('a key whose payment was opened replays its answer after 5 refusals', async () => {
+      const { token } = await shop.newCustomer()
+      const first = await begin(token, 'opened')
+      crypto.side.troubles.push('400', '400', '400', '400', '400')
+      for (let count = 0; count < 5; count += 1) expect((await begin(token)).status).toBe(502)
+      const again = await begin(token, 'opened')
+      expect([again.status, again.text]).toEqual([200, first.text])
+    })
+
+    test('a notification asks the provider as a notification, and a job asks as a poll', async () => {
+      const { token } = await shop.newCustomer()
+      const { data } = await begin(token)
+      const bill = billOf(data.payment_id, crypto)
+      await lookAgain(100)
+      asked.length = 0
+      await poll(1, 20_000)
+      expect(new Set(asked)).toEqual(new Set(['find to poll']))
+      asked.length = 0
+      crypto.side.pay(bill.id)
+      expect(await notify(bill.id, crypto)).toBe(200)
+      expect(asked).toEqual(['find to notify'])
+    })
+  })
+
+  describe('money for a customer who was erased:', () => {
+    const noticesOf = async (payment: string) => (await unmatched()).filter((each) => each.payment === payment)
+
+    /** A payment of 300 roubles that expired, and its customer, who was erased after that. */
+    async function expireAndErase(method: string) {
+      const { customer, token } = await shop.newCustomer()
+      const { data } = await shop.post('/payments', { amount_rub: 300, method }, { token })
+      shop.clock.advance(15 * 86_400_000)
+      while ((await lookAgain(100)).asked === 100);
+      await shop.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
+      return { customer, id: data.payment_id as PaymentId }
+    }
+    const balanceOf = async (customer: CustomerId) => (await shop.services.ledger.balance(customer)).balance as bigint
+
+    test('300 RUB paid late are kept as one notice, which the operator can credit to another customer', async () => {
+      const { customer, id } = await expireAndErase('card')
+      const bill = billOf(id)
+      card.side.pay(bill.id)
+      expect([await notify(bill.id), await notify(bill.id)]).toEqual([200, 200])
+      expect(await balanceOf(customer)).toBe(0n)
+      const [notice, ...more] = await noticesOf(id)
+      expect([notice, more]).toMatchObject([{ reason: 'unknown', amount: 30_000n, currency: 'RUB' }, []])
+      if (!notice) throw new Error('there is no notice')
+      const { resolve } = shop.services.paymentOperator
+      const refused = await failureOf(resolve(notice.id, { customer, note: 'to the erased account' }))
+      expect(refused.message).toContain('This customer was erased')
+      const other = await shop.newCustomer()
+      await resolve(notice.id, { customer: other.customer, note: 'same person, new account' })
+      expect([await balanceOf(other.customer), await noticesOf(id)]).toEqual([30_000n, []])
+      expect([await notify(bill.id), await noticesOf(id)]).toEqual([200, []])
+    })
+
+    test('a refund of late money is told to the operator and moves nothing', async () => {
+      const { customer, id } = await expireAndErase('card')
+      const bill = billOf(id)
+      card.side.pay(bill.id)
+      card.side.giveBack(bill.id, 30_000)
+      expect([await notify(bill.id), await balanceOf(customer)]).toEqual([200, 0n])
+      expect((await noticesOf(id)).map((each) => each.reason).toSorted()).toEqual(['excess', 'unknown'])
+    })
+
+    test('an invoice is not marked as paid', async () => {
+      const { customer, id } = await expireAndErase('transfer')
+      const refused = await failureOf(shop.services.paymentOperator.markPaid(id, 'came', undefined))
+      expect(refused.message).toContain('This customer was erased')
+      expect([await balanceOf(customer), await noticesOf(id)]).toEqual([0n, []])
+    })
+
+    test('what was credited before the erasure and goes back after it is debited', async () => {
+      const { customer, token } = await shop.newCustomer()
+      const { data } = await shop.post('/payments', { amount_rub: 300, method: 'card' }, { token })
+      const bill = billOf(data.payment_id)
+      card.side.pay(bill.id)
+      expect(await notify(bill.id)).toBe(200)
+      await shop.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
+      card.side.giveBack(bill.id, 30_000)
+      expect([await notify(bill.id), await balanceOf(customer)]).toEqual([200, 0n])
+    })
+  })
+
+  describe('what a provider says twice:', () => {
+    const balanceOf = async (token: string): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
+
+    /** A payment of 300 roubles by card that was credited. */
+    async function pay() {
+      const { token, customer } = await shop.newCustomer()
+      const { data } = await shop.post('/payments', { amount_rub: 300, method: 'card' }, { token })
+      const bill = billOf(data.payment_id)
+      card.side.pay(bill.id)
+      expect([await notify(bill.id), await balanceOf(token)]).toEqual([200, 300])
+      return { token, customer, bill, id: data.payment_id as PaymentId }
+    }
+
+    test('a notification that a paid payment was cancelled is answered 200 each time and debits once', async () => {
+      const { token, bill, id } = await pay()
+      card.side.end(bill.id)
+      expect([await notify(bill.id), await notify(bill.id), await notify(bill.id)]).toEqual([200, 200, 200])
+      expect((await shop.get(`/payments/${id}`, { token })).data.status).toBe('refunded')
+      expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)
+      expect(await balanceOf(token)).toBe(0)
+    })
+
+    test('a cancellation after a refund of 100 RUB debits the other 200 RUB once', async () => {
+      const { token, bill, id } = await pay()
+      const part = { amount: kopecks(10_000n), intoDebt: false, note: 'a part', key: `part ${id}` }
+      await shop.services.paymentOperator.refund(id, part)
+      expect(await balanceOf(token)).toBe(200)
+      card.side.end(bill.id)
+      expect([await notify(bill.id), await notify(bill.id)]).toEqual([200, 200])
+      expect(await balanceOf(token)).toBe(0)
+    })
+
+    test('a refund repeated under its key replays its answer after the provider cancelled the payment', async () => {
+      const { token, bill, id } = await pay()
+      const all = { amount: 'all', intoDebt: false, note: 'back', key: `all ${id}` } as const
+      await shop.services.paymentOperator.refund(id, all)
+      card.side.end(bill.id)
+      for (const _ of [1, 2]) {
+        const told = await shop.services.paymentOperator.refund(id, all)
+        expect(told).toMatchObject({ status: 'refunded', refunded_rub: 300, replayed: true })
+      }
+      expect(await balanceOf(token)).toBe(0)
+      expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)
+    })
+
+    test('a second, larger refund of money that no payment explains is reported after the first was resolved', async () => {
+      const { paymentOperator } = shop.services
+      const { customer, token } = await shop.newCustomer()
+      const { data } = await shop.post('/payments', { amount_rub: 300, method: 'card' }, { token })
+      const bill = billOf(data.payment_id)
+      Object.assign(bill, { hundredths: 20_000 })
+      card.side.pay(bill.id)
+      expect(await notify(bill.id)).toBe(200)
+      const noticed = async () => (await unmatched()).filter((each) => each.providerId === bill.id)
+      /** The one notice that waits, after it was resolved. */
+      async function resolve(credit?: typeof customer) {
+        const [notice, ...more] = await noticed()
+        if (!notice || more.length > 0) throw new Error('not one notice waits')
+        await paymentOperator.resolve(notice.id, { customer: credit, note: 'dealt with' })
+        return { reason: notice.reason, amount: notice.amount as bigint | null }
+      }
+      expect(await resolve(customer)).toEqual({ reason: 'amount', amount: 20_000n })
+      for (const [more, total] of [
+        [5000, 5000n],
+        [15_000, 20_000n],
+      ] as const) {
+        card.side.giveBack(bill.id, more)
+        expect([await notify(bill.id), await notify(bill.id)]).toEqual([200, 200])
+        expect(await resolve()).toEqual({ reason: 'excess', amount: total })
+        expect([await notify(bill.id), await noticed()]).toEqual([200, []])
+      }
+      expect(await balanceOf(token)).toBe(200)
+    })
+
+    test('a larger refund that comes before the operator resolved the first raises the amount of its notice', async () => {
+      const { bill } = await pay()
+      for (const [more, total] of [
+        [30_100, 30_100n],
+        [200, 30_300n],
+      ] as const) {
+        card.side.giveBack(bill.id, more)
+        expect(await notify(bill.id)).toBe(200)
+        const own = (await unmatched()).filter((each) => each.providerId === bill.id)
+        expect(own.map((each) => [each.reason, each.amount as bigint])).toEqual([['excess', total]])
+      }
+    })
+  })
+
+  test('verify finds nothing wrong after refusals, erasures and repeated cancellations', async () => {
+    expect(await findingsOf(shop.services)).toEqual([])
+  })
+})
