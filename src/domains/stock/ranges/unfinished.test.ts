@@ -3,14 +3,17 @@ import { surroundingsWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { failureOf } from '../../../../test/harness/failure.ts'
 import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
+import { isLong } from '../../../../test/harness/scale.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
 import type { Database } from '../../../db/transaction.ts'
 import { type Prefix, readPrefix } from '../../../kernel/address.ts'
 import type { CustomerId } from '../../../kernel/ids.ts'
 import { createServices, type Services } from '../../../main/shop/services.ts'
 
-const block = readPrefix('203.0.96.0/19') as Prefix
-const size = 8_192
+/** Stock is added 4,000 addresses at a time: two parts, or three in a long run. */
+const text = isLong ? '203.0.96.0/19' : '203.0.96.0/20'
+const block = readPrefix(text) as Prefix
+const [size, parts] = isLong ? [8_192, 3] : [4_096, 2]
 const minuteMs = 60_000
 
 describe.each([...engines])('an import on %s that is broken off', (engine) => {
@@ -46,7 +49,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     return createServices(db, surroundingsWith(floor.clock), floor.services.arranged)
   }
 
-  /** After the first of three parts. */
+  /** After the first part. */
   async function breakOff(): Promise<void> {
     const killed = await failureOf(add(dyingWhen(async () => (await placesNow()) > 0)))
     expect(killed.message).toBe('killed')
@@ -68,10 +71,10 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     const half = await placesNow()
     expect(half).toBeGreaterThan(0)
     expect(half).toBeLessThan(size)
-    expect(await stock().unfinished.underWay()).toMatchObject([{ places: half, prefix: '203.0.96.0/19' }])
+    expect(await stock().unfinished.underWay()).toMatchObject([{ places: half, prefix: text }])
     floor.clock.advance(61 * minuteMs)
     expect(await add()).toBe(size - half)
-    expect(await rangesNow()).toMatchObject([{ prefix: '203.0.96.0/19', state: 'in' }])
+    expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
     expect(await stock().unfinished.underWay()).toEqual([])
     expect(await add()).toBe(0)
     expect(await sellOne()).toHaveLength(1)
@@ -113,8 +116,8 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
       },
     }
     expect(await add(createServices(living, surroundingsWith(floor.clock), floor.services.arranged))).toBe(size)
-    expect([looks, await second]).toEqual([3, 0])
-    expect(await rangesNow()).toMatchObject([{ prefix: '203.0.96.0/19', state: 'in' }])
+    expect([looks, await second]).toEqual([parts, 0])
+    expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
   })
 
   test('before any address of it was there leaves nothing', async () => {
