@@ -18,7 +18,7 @@ import type { Services } from '../../src/main/shop/services.ts'
 import { HandClock } from '../harness/clock.ts'
 import { engines, enginesOf, openTestDatabase } from '../harness/database.ts'
 import { failureOf, refusalOf } from '../harness/failure.ts'
-import { fillShop, wireFilled } from '../harness/filled.ts'
+import { openFilledShop, wireFilled } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
 import { wideIn } from '../harness/scans.ts'
 
@@ -118,15 +118,14 @@ async function addZinaida(services: Services, clock: HandClock): Promise<Custome
 }
 
 describe.each([...engines])('a customer who is erased on %s', (engine) => {
-  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let opened: Awaited<ReturnType<typeof openFilledShop>>
   let services: Services
   let id: CustomerId
-  const clock = new HandClock()
+  let clock: HandClock
   const kept: { number: number; hash: string }[] = []
   beforeAll(async () => {
-    opened = await openTestDatabase(engine)
-    services = wireFilled(opened.db, clock)
-    await fillShop({ services, clock })
+    opened = await openFilledShop(engine)
+    ;({ services, clock } = opened)
     id = await addZinaida(services, clock)
     for (const row of await opened.db.all<{ number: bigint; hash: Uint8Array }>(
       'SELECT number, hash FROM checkpoints',
@@ -373,7 +372,7 @@ async function addressOf(db: Database, id: CustomerId): Promise<string> {
 }
 
 /** Behind the database's back: no trigger stands in the way. */
-async function tamper(opened: Awaited<ReturnType<typeof openTestDatabase>>, sql: string): Promise<void> {
+async function tamper(opened: { readonly db: Database }, sql: string): Promise<void> {
   await opened.db.transact(async (tx) => {
     if (opened.db.engine === 'postgres') {
       await tx.run('ALTER TABLE row_history DISABLE TRIGGER row_history_stays')

@@ -27,17 +27,23 @@ async function fill(services: Services, clock: HandClock): Promise<void> {
     services.premium.traffic.buy(quietly(customer), { pool: 'datacenter', tenths: 1, subuser: undefined })
   const { db, fleet, vpn } = services
   const node = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', location: 'frankfurt' }))
-  await times(many, async (index) => {
+  // Of one account, because a checkpoint reads all accounts.
+  await times(many - 1, async (index) => {
     clock.advance(120_000)
-    await fleet.seen(node.id, { version: '0.1.0' })
     await credit(services, first, 1n)
     await buy(services, by, 1n, { key: `key ${index}` })
     await services.ledgerAudit.makeCheckpoint()
+  })
+  await buy(services, by, 1n, { key: 'last key' })
+  await fleet.seen(node.id, { version: '0.1.0' })
+  await times(many, async (index) => {
     await traffic(first)
     const other = await addCustomer(services, 1_000_000n)
     await traffic(other)
     if (index < manySubscriptions) await buying(other, (request) => vpn.buy(request, { months: 1 }))
   })
+  clock.advance(120_000)
+  await services.ledgerAudit.makeCheckpoint()
 }
 
 /** What would keep the row as it is. */
@@ -53,6 +59,8 @@ async function takeGuards(tx: Tx, engine: Engine, table: string): Promise<void> 
 describe.each(engines)('more than verify reads at a time, on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
+  /** What was found of other tables. */
+  const known = new Set<string>()
   beforeAll(async () => {
     opened = await openTestDatabase(engine)
     const clock = new HandClock()
@@ -86,9 +94,12 @@ describe.each(engines)('more than verify reads at a time, on %s', (engine) => {
       )
     const found = async () => (await findingsOf(services)).map(({ promise, where }) => `${promise}: ${where}`)
     await opened.db.transact((tx) => takeGuards(tx, engine, table))
-    const before = await found()
+    // In a long run verify finds the missing guards too.
+    for (const each of isLong ? await found() : []) known.add(each)
     await change(1)
-    expect((await found()).filter((each) => !before.includes(each))).not.toEqual([])
+    const news = (await found()).filter((each) => !known.has(each))
+    expect(news).not.toEqual([])
+    for (const each of news) known.add(each)
     await change(-1)
   })
 })
