@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { perform } from '../../src/main/perform.ts'
 import { settings } from '../../src/main/settings/config.ts'
@@ -125,6 +126,22 @@ export function startTurnpike(
       throw new Error(`${String(pattern)} was not printed:\n${texts.out}\n${texts.err}`)
     },
     kill: (signal) => child.kill(signal),
+  }
+}
+
+/** The process that a part of `turnpike up` runs as now, by the log of `up` at level debug. */
+export function pidOf(up: Running, part: string): number {
+  const pattern = new RegExp(`"event":"started","part":"${part}","pid":(\\d+)`, 'g')
+  return Number([...up.err().matchAll(pattern)].at(-1)?.[1] ?? Number.NaN)
+}
+
+/** Whether a process runs; one that has ended and whose parent has not asked how does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[2] !== 'Z'
+  } catch {
+    return false
   }
 }
 

@@ -1,10 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
 import { enginesOf, makePlace, makePreparedPlace, type Place } from '../harness/database.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
-import { endStarted, launcher, runCommand, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+import {
+  endStarted,
+  isAlive,
+  launcher,
+  pidOf,
+  runCommand,
+  runTurnpike,
+  startTurnpike,
+  untilTrue,
+} from '../harness/turnpike.ts'
 
 describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) => {
   let place: Place
@@ -140,7 +149,7 @@ describe('starting and stopping', () => {
   })
 
   test('help names every setting with its variable, and every command explains itself', async () => {
-    const { exit, out } = await runTurnpike(['--help'])
+    const { exit, out } = await runCommand(['--help'])
     expect(exit).toBe(0)
     for (const name of ['HOST', 'PORT', 'DATA', 'DATABASE_URL', 'SANDBOX_TOKEN', 'RATE_READS', 'RATE_CHARGES', 'LOG']) {
       expect(out).toContain(`TURNPIKE_${name}`)
@@ -179,7 +188,9 @@ describe('starting and stopping', () => {
       [{ TURNPIKE_SANDBOX_TOKEN: `${secret} with spaces` }, 'TURNPIKE_SANDBOX_TOKEN'],
     ] as const) {
       for (const role of ['up', 'shop']) {
-        const { exit, out, err } = await runTurnpike([role], { ...settings(), ...env })
+        // A setting is read in the same way whatever it is: each role is started as a process once.
+        const run = name === 'TURNPIKE_DATABASE_URL' ? runTurnpike : runCommand
+        const { exit, out, err } = await run([role], { ...settings(), ...env })
         expect([exit, out]).toEqual([2, ''])
         expect(err).toMatch(new RegExp(`^turnpike: ${name} .*\\n$`))
         expect(err).not.toContain(secret)
@@ -248,61 +259,10 @@ describe('starting and stopping', () => {
     await postgres.remove()
   })
 
-  const pidOf = (part: string, log: string) =>
-    Number(
-      [...log.matchAll(new RegExp(`"event":"started","part":"${part}","pid":(\\d+)`, 'g'))].at(-1)?.[1] ?? Number.NaN,
-    )
-  const pidOfShop = (log: string) => pidOf('shop', log)
-  const isAlive = (pid: number) => {
-    try {
-      process.kill(pid, 0)
-      return readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[2] !== 'Z'
-    } catch {
-      return false
-    }
-  }
-
-  test('the supervisor brings a killed shop back on the same port, and stops it in order when told', async () => {
-    const free = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
-    const port = String(free.port)
-    await free.stop(true)
-    const up = startTurnpike(['up'], { ...settings(), TURNPIKE_PORT: port })
-    const url = (await up.until(opened))[1] ?? ''
-    const first = pidOfShop(up.err())
-    process.kill(first, 'SIGKILL')
-    await up.until(/"event":"died"/)
-    expect(
-      await untilTrue(() =>
-        fetch(`${url}/healthz`).then(
-          (answer) => answer.ok,
-          () => false,
-        ),
-      ),
-    ).toBe(true)
-    const second = pidOfShop(up.err())
-    expect(second).not.toBe(first)
-    up.kill('SIGTERM')
-    expect(await up.exited).toBe(0)
-    expect(isAlive(second)).toBe(false)
-  })
-
-  test('when the supervisor is killed outright, neither shop nor gateway stays behind', async () => {
-    const up = startTurnpike(['up'], settings())
-    await up.until(opened)
-    const shop = pidOfShop(up.err())
-    await up.until(/"event":"started","part":"gateway"/)
-    const gateway = pidOf('gateway', up.err())
-    expect(isAlive(gateway)).toBe(true)
-    const supervisor = Number(readFileSync(`/proc/${shop}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
-    process.kill(supervisor, 'SIGKILL')
-    expect(await untilTrue(() => !isAlive(shop) && !isAlive(gateway))).toBe(true)
-    expect(await up.exited).not.toBe(0)
-  })
-
   test('when the launcher in front of it is killed outright, neither supervisor nor shop stays behind', async () => {
     const up = startTurnpike(['up'], settings(), launcher)
     await up.until(opened)
-    const shop = pidOfShop(up.err())
+    const shop = pidOf(up, 'shop')
     up.kill('SIGKILL')
     expect(await untilTrue(() => !isAlive(shop))).toBe(true)
   })

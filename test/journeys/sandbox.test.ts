@@ -1,17 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
+import { createLog } from '../../src/adapters/log.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { openShop } from '../../src/main/shop/shop.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { createCaller } from '../harness/caller.ts'
 import { makePlace, type Place, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
-import { endStarted, type Running, startTurnpike } from '../harness/turnpike.ts'
+import { isLong } from '../harness/scale.ts'
+import { endStarted, startTurnpike } from '../harness/turnpike.ts'
 
-/** Starts a shop, or all of `up`, on a folder. */
-async function open(
+/** A shop that has printed all that it prints at its start. */
+type Opened = { readonly url: string; out(): string; err(): string; close(): Promise<void> }
+
+/** Starts a shop, or all of `up`, on a folder, as a process of its own. */
+async function startProcess(
   folder: string,
   env: Record<string, string> = {},
   role: 'shop' | 'up' = 'shop',
-): Promise<{ shop: Running; url: string }> {
+): Promise<Opened> {
   const shop = startTurnpike([role], {
     TURNPIKE_DATA: folder,
     // A gateway has to know where the shop is.
@@ -20,19 +27,28 @@ async function open(
     ...env,
   })
   const [, url = ''] = await shop.until(/open at (http:\/\/\S+)\n(?:.*\n)+?.*API .*\n/)
-  return { shop, url }
+  if (role === 'up') await shop.until(/Try:\n\n(?: {2}.*\n)+/)
+  const close = async (): Promise<void> => {
+    shop.kill('SIGTERM')
+    expect(await shop.exited).toBe(0)
+  }
+  return { url, out: () => shop.out(), err: () => shop.err(), close }
 }
 
-async function close(shop: Running): Promise<void> {
-  shop.kill('SIGTERM')
-  expect(await shop.exited).toBe(0)
+/** The same in this process, where no process is the point; as a process in a long run. */
+async function open(folder: string, env: Record<string, string> = {}): Promise<Opened> {
+  if (isLong) return startProcess(folder, env)
+  let said = ''
+  const log = createLog('debug', 'shop', (line) => void (said += line))
+  const shop = await openShop(readConfig({ TURNPIKE_DATA: folder, TURNPIKE_PORT: '0', ...env }), log)
+  return { url: shop.url, out: shop.banner, err: () => said, close: () => shop.stop() }
 }
 
 /** Opens the console with both links that a start prints; each link works once, and none of it is in the log. */
-async function useLinks({ shop, url }: { shop: Running; url: string }): Promise<void> {
-  const [, operator = ''] = await shop.until(/as its operator {2}\S+\/operator#enter=(tpl_\w+)/)
+async function useLinks(shop: Opened): Promise<void> {
+  const operator = /as its operator {2}\S+\/operator#enter=(tpl_\w+)/.exec(shop.out())?.[1] ?? ''
   const customer = /as its customer {2}\S+\/#enter=(tpl_\w+)/.exec(shop.out())?.[1] ?? ''
-  const page = await createBrowserSession(url)
+  const page = await createBrowserSession(shop.url)
   const opened = [
     await page.post('/auth/v1/customer/sign-in/link', { link: customer }),
     await page.post('/auth/v1/operator/sign-in/link', { link: operator }),
@@ -44,7 +60,7 @@ async function useLinks({ shop, url }: { shop: Running; url: string }): Promise<
   expect((await page.get('/api/v1/balance')).data.balance_rub).toBe(100_000)
   expect((await page.get('/admin/v1/operators')).data.items).toHaveLength(1)
   expect((await page.post('/auth/v1/customer/sign-in/link', { link: customer })).status).toBe(404)
-  await close(shop)
+  await shop.close()
   expect([shop.err().includes(customer), shop.err().includes(operator)]).toEqual([false, false])
 }
 
@@ -52,15 +68,15 @@ const fixed = [`it's-"fixed"-$HOME`, 'another-one-12345'] as const
 
 /** The token that scripts have fixed opens the shop, and the exported line gives a shell exactly that token. */
 async function useFixed(folder: string, token: string): Promise<void> {
-  const { shop, url } = await open(folder, { TURNPIKE_SANDBOX_TOKEN: token })
-  const caller = await createCaller(url, token)
+  const shop = await open(folder, { TURNPIKE_SANDBOX_TOKEN: token })
+  const caller = await createCaller(shop.url, token)
   expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
   const exported = /^ {2}(export TOKEN=.*)$/m.exec(shop.out())?.[1]
   if (exported) {
     const pasted = Bun.spawn(['sh', '-c', `${exported}\nprintf %s "$TOKEN"`], { stdout: 'pipe' })
     expect(await pasted.stdout.text()).toBe(token)
   }
-  await close(shop)
+  await shop.close()
   expect(shop.err()).not.toContain(token)
 }
 
@@ -76,8 +92,7 @@ afterAll(async () => {
 describe('the sandbox', () => {
   test('an empty folder opens with a token and commands that work when pasted, and none of it is in the log', async () => {
     const folder = `${place.folder}/empty`
-    const { shop } = await open(folder, { TURNPIKE_GATEWAY_PORT: String(freePort()) }, 'up')
-    await shop.until(/Try:\n\n(?: {2}.*\n)+/)
+    const shop = await startProcess(folder, { TURNPIKE_GATEWAY_PORT: String(freePort()) }, 'up')
     const banner = shop.out()
     const [shown = ''] = /tp_test_\w+/.exec(banner) ?? []
     const commands = banner
@@ -93,7 +108,7 @@ describe('the sandbox', () => {
     const { transactions } = (await caller.get('/transactions')).data
     expect(transactions.at(-1)).toMatchObject({ id: 1, kind: 'credit', amount_rub: 100_000 })
     for (const odd of [`/nothing/${shown}`, `/orders/${shown}`, `/balance?token=${shown}`]) await caller.get(odd)
-    await close(shop)
+    await shop.close()
     expect(shop.err()).toContain('"path":"/api/v1/balance"')
     expect(shop.err()).not.toContain(shown.slice(8))
     expect(shop.err()).not.toContain('Bearer tp_')
@@ -105,9 +120,9 @@ describe('the sandbox', () => {
   })
 
   test('an empty folder with TURNPIKE_SANDBOX=off opens an empty shop', async () => {
-    const { shop, url } = await open(`${place.folder}/off`, { TURNPIKE_SANDBOX: 'off' })
-    expect((await fetch(`${url}/readyz`)).status).toBe(200)
-    await close(shop)
+    const shop = await open(`${place.folder}/off`, { TURNPIKE_SANDBOX: 'off' })
+    expect((await fetch(`${shop.url}/readyz`)).status).toBe(200)
+    await shop.close()
     expect(shop.out()).not.toContain('sandbox')
     expect(shop.err()).not.toContain('still a sandbox')
   })
@@ -121,8 +136,8 @@ describe('a sandbox that is started 3 times', () => {
   })
 
   test('prints at its first start a token and links for its customer and its operator', async () => {
-    const first = await open(folder)
-    token = (await first.shop.until(/tp_test_\w+/))[0]
+    const first = await startProcess(folder)
+    token = /tp_test_\w+/.exec(first.out())?.[0] ?? ''
     await useLinks(first)
   })
 
@@ -131,8 +146,8 @@ describe('a sandbox that is started 3 times', () => {
     const caller = await createCaller(second.url, token)
     expect((await caller.get('/transactions')).data.transactions).toHaveLength(1)
     await useLinks(second)
-    expect(second.shop.out()).not.toContain('tp_test_')
-    expect(second.shop.err()).toMatch(/"event":"still a sandbox".*TURNPIKE_SANDBOX/)
+    expect(second.out()).not.toContain('tp_test_')
+    expect(second.err()).toMatch(/"event":"still a sandbox".*TURNPIKE_SANDBOX/)
   })
 
   test('accepts a fixed token at a later start', async () => {

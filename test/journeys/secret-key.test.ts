@@ -1,14 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLog } from '../../src/adapters/log.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -149,31 +140,6 @@ describe('two shops that open one database at once', () => {
     const keys = folders.map((folder) => existsSync(join(folder, 'secret.key')))
     expect(keys).toEqual(opened.map((shop) => shop !== undefined))
     for (const shop of opened) if (shop && 'stop' in shop) await shop.stop()
-    await endStarted()
-    await place.remove()
-  })
-})
-
-describe('the data folder', () => {
-  test('up gives all files of the data folder mode 0600, whatever modes they had before', async () => {
-    const place = await makePreparedPlace('sqlite', 'stocked')
-    const env = { TURNPIKE_DATA: place.folder, TURNPIKE_PORT: '0', TURNPIKE_GATEWAY_PORT: String(freePort()) }
-    const files = () =>
-      readdirSync(place.folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
-    const open = async () => {
-      const up = startTurnpike(['up'], env)
-      await up.until(/open at/)
-      return up
-    }
-    chmodSync(place.folder, 0o777)
-    const first = await open()
-    first.kill('SIGTERM')
-    await first.exited
-    for (const each of files()) chmodSync(join(each.parentPath, each.name), 0o666)
-    await open()
-    const modes = files().map((each) => [each.name, statSync(join(each.parentPath, each.name)).mode & 0o777])
-    expect(modes.map(([name]) => name)).toEqual(expect.arrayContaining(['secret.key', 'turnpike.db', 'node.json']))
-    expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([])
     await endStarted()
     await place.remove()
   })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { type Caller, createCaller } from '../harness/caller.ts'
 import { makePreparedPlace, type Place } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
-import { endStarted, type Running, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+import { endStarted, isAlive, pidOf, type Running, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 const opened = /open at (http:\/\/\S+)/
 const quote = '/dedicated/quote?country_code=DE&period=30&count=1&ipv=4'
@@ -21,9 +21,6 @@ const isAbout = (event: string, part: string) => (line: string) =>
   line.includes(`"event":"${event}"`) && line.includes(`"part":"${part}"`)
 const deaths = (up: Running, part: string): number => up.err().split('\n').filter(isAbout('died', part)).length
 const untilDeaths = (up: Running, part: string, count: number) => untilTrue(() => deaths(up, part) >= count)
-/** The process that a part runs as now. */
-const pidOf = (up: Running, part: string): number =>
-  Number(/"pid":(\d+)/.exec(up.err().split('\n').findLast(isAbout('started', part)) ?? '')?.[1])
 
 /** Another program on a port, which keeps every byte that it receives. */
 function takePort(port: number) {
@@ -64,6 +61,12 @@ function lateDatabase(address: string) {
   return { url: late.href, arrive }
 }
 
+/** Every file of a data folder, those of its folders included. */
+const filesOf = ({ folder }: Place): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .map((each) => join(each.parentPath, each.name))
+
 /** Settings of a shop with a gateway, on ports that are free now. */
 const settingsOf = (place: Place) => {
   const [port, gatewayPort] = [freePort(), freePort()]
@@ -83,6 +86,10 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
   let onGatewayPort: ReturnType<typeof takePort>
   let up: Running
   let caller: Caller
+  /** The shop's process that a test killed. */
+  let killed: number
+  let postgres: Place
+  let relay: ReturnType<ReturnType<typeof lateDatabase>['arrive']>
 
   beforeAll(async () => {
     place = await makePreparedPlace('sqlite', 'stocked')
@@ -93,6 +100,8 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
   })
   afterAll(async () => {
     await endStarted()
+    relay?.stop(true)
+    await postgres?.remove()
     await place.remove()
   })
 
@@ -135,7 +144,8 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     const before = deaths(up, 'shop')
     // The supervisor is stopped for as long as it takes to bind the port, so that it cannot start the shop first.
     up.kill('SIGSTOP')
-    process.kill(pidOf(up, 'shop'), 'SIGKILL')
+    killed = pidOf(up, 'shop')
+    process.kill(killed, 'SIGKILL')
     const taken: { by?: ReturnType<typeof takePort> } = {}
     const isTaken = () => {
       try {
@@ -147,27 +157,54 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     }
     expect(await untilTrue(isTaken)).toBe(true)
     up.kill('SIGCONT')
-    expect(await untilDeaths(up, 'shop', before + 3)).toBe(true)
+    expect(await untilDeaths(up, 'shop', before + 2)).toBe(true)
     taken.by?.leave()
     await up.until(/"event":"open again","part":"shop"/)
     expect([onPort, onGatewayPort, taken.by].map((each) => each?.received)).toEqual([[], [], []])
   })
 
-  test('opens on another database when that can be reached, and its gateway joins that database', async () => {
+  test('the supervisor brings a killed shop back on the same port, and stops it in order when told', async () => {
+    const isHealthy = () =>
+      fetch(`http://127.0.0.1:${settings.port}/healthz`).then(
+        (answer) => answer.ok,
+        () => false,
+      )
+    expect(await untilTrue(isHealthy)).toBe(true)
+    const [shop, gateway] = [pidOf(up, 'shop'), pidOf(up, 'gateway')]
+    expect([shop === killed, isAlive(shop), isAlive(gateway)]).toEqual([false, true, true])
     up.kill('SIGTERM')
     expect(await up.exited).toBe(0)
-    const postgres = await makePreparedPlace('postgres', 'stocked')
+    expect([isAlive(shop), isAlive(gateway)]).toEqual([false, false])
+  })
+
+  test('opens on another database when that can be reached, and its gateway joins that database', async () => {
+    postgres = await makePreparedPlace('postgres', 'stocked')
+    // For the test after this one.
+    chmodSync(place.folder, 0o777)
+    for (const path of filesOf(place)) chmodSync(path, 0o666)
     const database = lateDatabase(postgres.address)
     up = startTurnpike([], { ...settings.env, TURNPIKE_DATABASE_URL: database.url }, quickUp)
     expect(await untilDeaths(up, 'shop', 2)).toBe(true)
     expect(up.err()).toContain('The database cannot be reached')
     expect(up.out()).toBe('')
-    const relay = database.arrive()
+    relay = database.arrive()
     caller = await createCaller(`http://127.0.0.1:${settings.port}`, await tokenIn(up))
     expect(await untilTrue(async () => (await caller.get(quote)).data?.available > 0)).toBe(true)
-    await endStarted()
-    relay.stop(true)
-    await postgres.remove()
+  })
+
+  test('up gives all files of the data folder mode 0600, whatever modes they had before', () => {
+    // The SQLite file of the database before is not opened here: `sqlite.test.ts` checks its mode.
+    const files = filesOf(place).filter((path) => !path.includes('turnpike.db'))
+    expect(files.map((path) => basename(path))).toEqual(expect.arrayContaining(['secret.key', 'node.json']))
+    expect(files.filter((path) => (statSync(path).mode & 0o777) !== 0o600)).toEqual([])
+  })
+
+  test('when the supervisor is killed outright, neither shop nor gateway stays behind', async () => {
+    const [shop, gateway] = [pidOf(up, 'shop'), pidOf(up, 'gateway')]
+    expect([isAlive(shop), isAlive(gateway)]).toEqual([true, true])
+    process.kill(up.pid, 'SIGKILL')
+    expect(await untilTrue(() => !isAlive(shop) && !isAlive(gateway))).toBe(true)
+    expect(await up.exited).not.toBe(0)
   })
 })
 
