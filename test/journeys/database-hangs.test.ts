@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { stockSandbox } from '../../src/jobs/sandbox/stock.ts'
+import { readMigrations } from '../../src/main/shop/database.ts'
 import { realSurroundings } from '../../src/main/shop/services.ts'
 import { freePort } from '../harness/gateway.ts'
 import { type Postgres, startPostgres } from '../harness/postgres.ts'
@@ -7,12 +11,14 @@ import { type Service, startService } from '../harness/service.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
+import { wire } from '../harness/wired.ts'
 
 let server: Postgres
 let service: Service
 let figures: string
 beforeAll(async () => {
   server = await startPostgres({ own: true })
+  await stockFew(server.url)
   const port = freePort()
   figures = `http://127.0.0.1:${port}/metrics`
   const env = { TURNPIKE_DATABASE_URL: server.url, TURNPIKE_METRICS_LISTEN: `127.0.0.1:${port}` }
@@ -23,6 +29,14 @@ afterAll(async () => {
   await service.stop()
   await server.stop()
 })
+
+/** Sixteen addresses of each country, because a sandbox that finds none adds thousands. */
+async function stockFew(url: string): Promise<void> {
+  const db = openDatabase(url)
+  await migrate(db, readMigrations())
+  await stockSandbox(wire(db).stock, 28)
+  await db.close()
+}
 
 const price = 299
 const readiness = async () => {

@@ -184,7 +184,7 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     for (const path of filesOf(place)) chmodSync(path, 0o666)
     const database = lateDatabase(postgres.address)
     up = startTurnpike([], { ...settings.env, TURNPIKE_DATABASE_URL: database.url }, quickUp)
-    expect(await untilDeaths(up, 'shop', 2)).toBe(true)
+    expect(await untilDeaths(up, 'shop', 1)).toBe(true)
     expect(up.err()).toContain('The database cannot be reached')
     expect(up.out()).toBe('')
     relay = database.arrive()
