@@ -19,7 +19,7 @@ export type StoppableShop = Caller & {
 }
 
 export async function openStoppableShop(engine: Engine, env: Record<string, string> = {}): Promise<StoppableShop> {
-  const place = await makePreparedPlace(engine, 'migrated')
+  const place = await makePreparedPlace(engine, 'stocked')
   let config = readConfig({
     TURNPIKE_PORT: String(freePort()),
     TURNPIKE_DATA: place.folder,

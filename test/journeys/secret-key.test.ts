@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { readConfig } from '../../src/main/settings/config.ts'
 import { BadSetting } from '../../src/main/settings/reading.ts'
 import { openShop, type Shop } from '../../src/main/shop/shop.ts'
-import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
+import { type Beginning, enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { freePort } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
@@ -32,10 +32,11 @@ async function refusedShop(env: Record<string, string>): Promise<Ended> {
 describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
   let place: Place
   let key: string
-  beforeEach(async () => {
-    place = await makePreparedPlace(engine, 'migrated')
+  async function begin(beginning: Beginning): Promise<void> {
+    place = await makePreparedPlace(engine, beginning)
     key = join(place.folder, 'secret.key')
-  })
+  }
+  beforeEach(() => begin('migrated'))
   afterEach(async () => {
     await endStarted()
     await place.remove()
@@ -95,6 +96,8 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
   })
 
   test('a sandbox does not open without its key', async () => {
+    await place.remove()
+    await begin('stocked')
     await openOnce({ TURNPIKE_SANDBOX: 'on' })
     renameSync(key, `${key}.away`)
     await expectRefused('There is no', { TURNPIKE_SANDBOX: 'on' })
