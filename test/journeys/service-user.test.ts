@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { until } from '../harness/until.ts'
 
@@ -42,6 +43,9 @@ describe('a service user, over code that it may not write', () => {
       TURNPIKE_PORT: String(freePort()),
       TURNPIKE_GATEWAY_PORT: String(freePort()),
     }
+    const data = prepareFolder(settings.TURNPIKE_DATA, 'stocked')
+    if (isRoot)
+      for (const path of [data, ...readdirSync(data).map((name) => join(data, name))]) chownSync(path, nobody, nobody)
     const up = start(['up'], '/', settings)
     let out = ''
     const reading = (async () => {
