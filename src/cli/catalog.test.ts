@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { refusalOf } from '../../test/harness/failure.ts'
 import { addStock, buyProxies, type Floor, openFloor, shipped } from '../../test/harness/proxies.ts'
-import { runTurnpike, turnpikeProgram } from '../../test/harness/turnpike.ts'
+import { runCommand, runTurnpike, turnpikeProgram } from '../../test/harness/turnpike.ts'
 import { addCustomer } from '../../test/harness/wired.ts'
 import { createActions } from '../main/shop/actions.ts'
 import { catalogCommands } from './catalog.ts'
@@ -45,9 +45,10 @@ describe('the operator’s price list', () => {
   }
 
   test('is applied, compared and shown by the real tool, and one that is wrong changes nothing', async () => {
-    const turnpike = (...args: string[]) => runTurnpike(args, { TURNPIKE_DATA: folder })
+    const turnpike = (...args: string[]) => runCommand(args, { TURNPIKE_DATA: folder })
     await turnpike('migrate')
-    const applied = await turnpike('catalog', 'apply', await write('first.yaml', shipped()), '--json')
+    const words = ['catalog', 'apply', await write('first.yaml', shipped()), '--json']
+    const applied = await runTurnpike(words, { TURNPIKE_DATA: folder })
     expect([applied.exit, JSON.parse(applied.out).version]).toEqual([0, 1])
     const diff = await turnpike('catalog', 'diff', await write('second.yaml', dearer()))
     expect(diff.exit).toBe(0)
@@ -65,7 +66,7 @@ describe('the operator’s price list', () => {
 
   test('begins with the one that is shipped, with its remarks, wherever there is no shop yet', async () => {
     const nowhere = { TURNPIKE_DATA: join(folder, 'nowhere') }
-    const { exit, out } = await runTurnpike(['catalog', 'show', '--shipped'], nowhere)
+    const { exit, out } = await runCommand(['catalog', 'show', '--shipped'], nowhere)
     expect([exit, Bun.YAML.parse(out)]).toEqual([0, shipped()])
     expect(out).toContain('# IPv4 of one')
   })
@@ -76,7 +77,7 @@ describe('the operator’s price list', () => {
     const child = Bun.spawn(['node', turnpikeProgram, 'catalog', 'diff', '-'], { env, stdin: Bun.file(path) })
     const [out, exit] = await Promise.all([new Response(child.stdout).text(), child.exited])
     expect([exit, out.includes('countries.NO.per_day: 4')]).toEqual([0, true])
-    const missing = await runTurnpike(['catalog', 'diff', 'none.yaml'], env)
+    const missing = await runCommand(['catalog', 'diff', 'none.yaml'], { TURNPIKE_DATA: folder })
     expect([missing.exit, missing.err.includes(`There is no file ${resolve('none.yaml')}.`)]).toEqual([2, true])
   })
 

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { prepareFolder } from '../../test/harness/database.ts'
 import { failureOf } from '../../test/harness/failure.ts'
 import { type Floor, openFloor } from '../../test/harness/proxies.ts'
-import { runTurnpike } from '../../test/harness/turnpike.ts'
+import { runCommand, runTurnpike } from '../../test/harness/turnpike.ts'
 import { type Outcome, readGiven } from './command.ts'
 import { stockCommands } from './stock.ts'
 
@@ -34,11 +35,12 @@ describe('the operator’s stock', () => {
     (await failureOf(Promise.resolve().then(() => type(...typed)))).message
 
   test('is added and counted by the real tool, which refuses what is not enough to go by', async () => {
-    const turnpike = (...args: string[]) => runTurnpike(args, { TURNPIKE_DATA: folder })
+    const turnpike = (...args: string[]) => runCommand(args, { TURNPIKE_DATA: folder })
     const early = await turnpike('stock', 'count')
     expect([early.exit, early.err.includes('turnpike migrate')]).toEqual([1, true])
     await turnpike('migrate')
-    const added = await turnpike('stock', 'add', '203.0.113.0/28', '--country', 'de', '--ipv', '4')
+    const words = ['stock', 'add', '203.0.113.0/28', '--country', 'de', '--ipv', '4']
+    const added = await runTurnpike(words, { TURNPIKE_DATA: folder })
     expect([added.exit, added.out]).toEqual([0, 'Added 16.\n'])
     const bad = await turnpike('stock', 'add', '203.0.113.0/28', '--country', 'DE')
     expect([bad.exit, bad.out, bad.err.includes('--ipv')]).toEqual([2, '', true])
@@ -47,9 +49,9 @@ describe('the operator’s stock', () => {
   })
 
   test('is listed whole into a pipe, however slowly its reader takes it, and a reader may leave early', async () => {
-    const data = join(folder, 'pipe')
-    await runTurnpike(['migrate'], { TURNPIKE_DATA: data })
-    await runTurnpike(['stock', 'add', '10.0.0.0/20', '--country', 'DE', '--ipv', '4'], { TURNPIKE_DATA: data })
+    const data = prepareFolder(join(folder, 'pipe'), 'migrated')
+    await runCommand(['migrate'], { TURNPIKE_DATA: data })
+    await runCommand(['stock', 'add', '10.0.0.0/20', '--country', 'DE', '--ipv', '4'], { TURNPIKE_DATA: data })
     const program = join(import.meta.dir, '../../bin/turnpike.mjs')
     const piped = async (reader: string, ...options: string[]) => {
       const list = `node '${program}' stock list --limit 4096 ${options.join(' ')}`
