@@ -14,7 +14,8 @@ const lookEveryMs = 10
 /** The client behind a connection of the TLS entrance. While held, what it sends next waits in the entrance. */
 type Client = { readonly source: string; hold(): void; release(): void }
 
-export type ToNodes = (request: Request, url: URL, from: Address | undefined) => Promise<Response>
+/** `isLocal`: the request came over the shop's own socket, which only the shop's user can open. */
+export type ToNodes = (request: Request, url: URL, from: Address | undefined, isLocal?: boolean) => Promise<Response>
 
 export type Server = {
   /** 0 where there is none. */
@@ -104,7 +105,7 @@ export function serveSocket(path: string, toNodes: ToNodes): Server {
     unix: path,
     maxRequestBodySize: mostBodyBytes,
     development: false,
-    fetch: (request) => toNodes(request, new URL(request.url), undefined),
+    fetch: (request) => toNodes(request, new URL(request.url), undefined, true),
   })
   return { port: 0, ...stopping(server) }
 }

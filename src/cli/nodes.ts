@@ -1,5 +1,6 @@
 import type { createForgetting, Fleet, NewNode } from '../domains/fleet/index.ts'
 import { isLink, isLive, isLocationName, isNodeName, type Node, type NodeKind } from '../domains/fleet/rules.ts'
+import type { Stock } from '../domains/stock/index.ts'
 import { isServing } from '../domains/stock/ranges/rules.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import { readCountry } from '../kernel/country.ts'
@@ -18,6 +19,7 @@ type Deps = {
     readonly counts: Pick<Traffic['counts'], 'refusals'>
     readonly leases: Pick<Traffic['leases'], 'held'>
   }
+  stock: { readonly ranges: Pick<Stock['ranges'], 'unproven'> }
   forgetUsage: ReturnType<typeof createForgetting>
 }
 
@@ -46,10 +48,11 @@ function listCommand(open: Opened<Deps>): Command {
     takes: [],
     options: [],
     run: (given) =>
-      open(given, async ({ fleet, traffic, now }) => {
+      open(given, async ({ fleet, stock, traffic, now }) => {
         const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
         const refused = new Map((await traffic.counts.refusals()).map((each) => [each.node, each]))
         const held = await traffic.leases.held()
+        const unproven = await stock.ranges.unproven()
         const refusedOf = (node: Node): bigint => refused.get(node.id)?.bytes ?? 0n
         return {
           json: nodes.map((node) => ({
@@ -57,6 +60,7 @@ function listCommand(open: Opened<Deps>): Command {
             refused_bytes: Number(refusedOf(node)),
             held_bytes: Number(held.get(node.id)?.bytes ?? 0n),
             accounts_at_limit: held.get(node.id)?.accountsAtLimit ?? 0,
+            unproven_ranges: unproven.get(node.id) ?? 0,
           })),
           lines: table(
             [
@@ -71,6 +75,7 @@ function listCommand(open: Opened<Deps>): Command {
               'NOT BELIEVED',
               'HOLDS',
               'AT LIMIT',
+              'NOT PROVEN',
               'LAST SEEN',
               'NODE',
             ],
@@ -86,6 +91,7 @@ function listCommand(open: Opened<Deps>): Command {
               refused.has(node.id) ? toMegabytes(Number(refusedOf(node))) : '',
               held.has(node.id) ? toMegabytes(Number(held.get(node.id)?.bytes)) : '',
               String(held.get(node.id)?.accountsAtLimit || ''),
+              unproven.has(node.id) ? `${unproven.get(node.id)} ranges` : '',
               node.lastSeenAt === null ? 'never' : toIso(node.lastSeenAt),
               node.id,
             ]),

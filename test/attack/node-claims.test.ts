@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { get } from 'node:http'
 import { checksumOf } from '../../src/db/checksum.ts'
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
+import { lookAtRanges } from '../../src/domains/stock/index.ts'
+import { ageAt } from '../../src/kernel/stall-monitor.ts'
+import { shopSocket } from '../../src/main/settings/config.ts'
 import { enginesOf } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
-import { reportOf } from '../harness/node.ts'
+import { joinNode as joinGateway, reportOf, type TestNode } from '../harness/node.ts'
+import { addStock, kindIn } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
@@ -221,5 +226,99 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
     await carry(bad, 'boot-0002', 50_000_000)
     expect(await shown()).toBe(1000n as never)
     expect(await findingsOf(service)).toEqual([])
+  })
+})
+
+/** Addresses of the loopback network are real sources of calls on any machine. */
+describe.each([...enginesOf('sqlite')])('a hostile gateway and a range on no named gateway, on %s', (engine) => {
+  const [range, within, outside, proxy] = ['127.77.0.0/30', '127.77.0.2', '127.77.0.4', '127.0.0.9']
+  let service: Service
+  let hostile: TestNode
+  beforeAll(async () => {
+    const proxies = { TURNPIKE_TRUSTED_PROXIES: `${proxy}/32` }
+    const env = { TURNPIKE_SANDBOX: 'off', TURNPIKE_LOCAL_NODES: 'gateway', ...proxies }
+    service = await startService(engine, env, undefined, false)
+    const { db, customers } = service.services
+    await db.transact((tx) => customers.decideMode(tx, 'production'))
+    await addStock(service.services, range, 'DE', 4)
+    hostile = await joinGateway(service)
+  })
+  afterAll(async () => {
+    expect(await findingsOf(service)).toEqual([])
+    await service.stop()
+  })
+
+  /** Whom the shop saw. */
+  const callFrom = (node: TestNode, localAddress: string, told?: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const authorization = `Bearer ${node.secret}`
+      const headers = told === undefined ? { authorization } : { authorization, 'x-forwarded-for': told }
+      get(`${service.url}/node/v1/seen`, { localAddress, headers, agent: false }, (response) => {
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', (part: string) => {
+          text += part
+        })
+        response.on('end', () => resolve(JSON.parse(text).data.from))
+      }).on('error', reject)
+    })
+  /** How many addresses are on sale after a gateway has claimed all four. */
+  async function onSaleBy(node: TestNode): Promise<number> {
+    service.clock.advance(1001)
+    await node.report({})
+    await node.catchUp()
+    const ranges = [...node.held.ranges.keys()].map((id) => ({ id, served: [[0, 4]], problems: [], seen_as: null }))
+    expect((await node.ask('POST', 'tried', { ranges })).status).toBe(200)
+    return service.services.stock.available(kindIn('DE', 4))
+  }
+
+  test('sells nothing by its word, after calls from outside of the range, or by an X-Forwarded-For of its own', async () => {
+    expect(await onSaleBy(hostile)).toBe(0)
+    expect(await callFrom(hostile, outside)).toBe(outside)
+    expect(await callFrom(hostile, '127.0.0.1', within)).toBe('127.0.0.1')
+    expect(await callFrom(hostile, outside, `${within}, ${within}`)).toBe(outside)
+    // A proxy that passes on what is no address does not make the caller one of this machine.
+    expect(await callFrom(hostile, proxy, 'unknown')).toBe('')
+    expect(await callFrom(hostile, proxy, `${within}, ${outside}`)).toBe(outside)
+    expect(await onSaleBy(hostile)).toBe(0)
+    const [shown] = await lookAtRanges(service.services, ageAt(service.clock.nowMs))
+    expect(shown?.problems.join()).toContain('4 claimed and not proven, not sold')
+    service.clock.advance(5000)
+    expect([...(await service.services.stock.ranges.unproven())]).toEqual([[hostile.id, 1]])
+  })
+
+  test('sells nothing by the proof of another gateway, which sells 4 addresses after a call from one of them', async () => {
+    const honest = await joinGateway(service)
+    expect(await callFrom(honest, within)).toBe(within)
+    expect(await onSaleBy(hostile)).toBe(0)
+    expect(await onSaleBy(honest)).toBe(4)
+    expect(await onSaleBy(hostile)).toBe(4)
+    const { standings } = await service.services.stock.ranges.overview()
+    expect(standings).toMatchObject([{ carrier: honest.id, places: 4 }])
+  })
+
+  test('a gateway at the socket of the shop’s data folder needs no call: it runs as the shop’s own user', async () => {
+    await addStock(service.services, '203.0.113.0/31', 'NL', 4)
+    const beside = await joinGateway(service)
+    await beside.report({})
+    await beside.catchUp()
+    const id = [...beside.held.ranges.values()].find((each) => each.prefix === '203.0.113.0/31')?.id
+    const body = JSON.stringify({ ranges: [{ id, served: [[0, 2]], problems: [], seen_as: null }] })
+    const say = async (url: string, unix?: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${beside.secret}`, 'content-type': 'application/json' }
+      const options = { method: 'POST', headers, body, ...(unix !== undefined && { unix }) }
+      expect((await fetch(`${url}/node/v1/tried`, options)).status).toBe(200)
+      service.clock.advance(1001)
+      return service.services.stock.available(kindIn('NL', 4))
+    }
+    expect(await say(service.url)).toBe(0)
+    expect(await say('http://localhost', shopSocket(service.place.folder))).toBe(2)
+  })
+
+  test('a trusted proxy tells whom it speaks for: a call over it from an address of the range is a proof', async () => {
+    const behind = await joinGateway(service)
+    expect(await callFrom(behind, proxy, within)).toBe(within)
+    const { trials } = await service.services.stock.ranges.overview()
+    expect(trials.find((each) => each.node === behind.id)?.provenFrom).toBe(within)
   })
 })

@@ -6,13 +6,13 @@ import { createServices, realSurroundings, type Services } from '../../src/main/
 import type { Place } from './database.ts'
 
 const name = 'standing-carrier'
-/** Whatever the clock of a test says, it was heard of lately. */
+/** Whatever the clock of a test says, it was heard of lately, and its proofs have not ended. */
 const farAhead = 8_000_000_000_000_000
 
 /**
  * A gateway that is always there and carries whatever is put in stock, for tests and measurements that have no gateway
- * of their own: without one nothing is sold. It comes with the first stock. What it says goes the way that every node's
- * word goes; only nobody has tried.
+ * of their own: without one nothing is sold. It comes with the first stock. What it says goes the way of a gateway's
+ * word that is met at the shop's socket; only nobody has tried, and its proofs do not end.
  */
 export function standCarrier<Given extends Services>(services: Given): Given {
   const { stock } = services
@@ -31,7 +31,7 @@ export function standCarrier<Given extends Services>(services: Given): Given {
 }
 
 /** The carrier takes all that is in stock now. */
-export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock'>): Promise<void> {
+export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock' | 'customers'>): Promise<void> {
   const { ranges } = await services.stock.ranges.overview()
   if (ranges.length === 0) return
   const node = await services.fleet.findByName(name)
@@ -42,11 +42,18 @@ export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock'
     const size = sizeOf(prefix) > mostWrittenOut ? 1 : Number(sizeOf(prefix))
     return [{ range: range.id, served: [[0, size] as const], problems: [], seenAs: null }]
   })
-  await services.stock.ranges.tried(id, tried)
+  await services.stock.ranges.tried(id, tried, true)
+  // In a shop that is no production one yet, nothing had to be proven so far.
+  const proven = (await services.customers.mode()) === 'production' ? 'proof_until > 0' : 'proof_until >= 0'
+  await services.db.transact((tx) =>
+    tx.run(`UPDATE stock_trials SET proof_until = $2, proven_at = 0 WHERE node_id = $1 AND ${proven}`, [id, farAhead]),
+  )
 }
 
 /** The same where the stock was made with the database, in which it may be carried already. */
-export async function carryUnlessCarried(services: Pick<Services, 'db' | 'fleet' | 'stock'>): Promise<void> {
+export async function carryUnlessCarried(
+  services: Pick<Services, 'db' | 'fleet' | 'stock' | 'customers'>,
+): Promise<void> {
   if (!(await services.fleet.findByName(name))) await carryAll(services)
 }
 

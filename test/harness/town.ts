@@ -61,7 +61,7 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
         problems: [],
         seenAs: null,
       }))
-      await services.stock.ranges.tried(each.id, said)
+      await services.stock.ranges.tried(each.id, said, true)
     }
   }
 

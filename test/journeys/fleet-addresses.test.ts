@@ -91,6 +91,8 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
       expect(await shown('45.12.2.10/31')).toMatchObject({ served: 2, served_by: ['second'] })
       const { trials } = await services.stock.ranges.overview()
       expect(trials.map((each) => each.seenAs)).toEqual(trials.map(() => null))
+      const networks = trials.flatMap(({ provenFrom }) => (provenFrom === null ? [] : [provenFrom.slice(0, -2)]))
+      expect(networks.toSorted()).toEqual(['45.12.1.', '45.12.2.'])
     },
     hangMs,
   )

@@ -50,7 +50,13 @@ const mostReportBytes = 1024 * 1024
  */
 const noteSeenMs = 20_000
 
-type Visit = { readonly request: Request; readonly url: URL; readonly from: Address | undefined } & {
+type Visit = {
+  readonly request: Request
+  readonly url: URL
+  readonly from: Address | undefined
+  /** It came over the shop's own socket. An unknown `from` does not say so: a proxy may have sent nonsense. */
+  readonly isLocal: boolean
+} & {
   node?: Node
   standing?: RateStanding | undefined
 }
@@ -130,14 +136,20 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     const node = await authenticate(visit)
     const takes = sidesOf(node).flatMap((side) => side.tried ?? [])
     if (takes.length === 0) throw wrongKind(node.kind)
-    for (const take of takes) await take(node.id, body)
+    for (const take of takes) await take(node.id, body, visit.isLocal)
     return triedAnswerSchema.parse({ now: deps.clock() })
   }
 
-  /** A node that calls from an address proves that it can leave from it, and is told who was seen. */
+  /**
+   * A node that calls from an address proves that it can leave from it. The proof is written before the answer, which
+   * says who was seen.
+   */
   async function seen(visit: Visit): Promise<unknown> {
-    await limit(visit, proofs, (await authenticate(visit)).id)
-    return seenSchema.parse({ from: visit.from ? formatAddress(visit.from) : '' })
+    const node = await authenticate(visit)
+    await limit(visit, proofs, node.id)
+    const { from } = visit
+    if (from) for (const take of sidesOf(node).flatMap((side) => side.seen ?? [])) await take(node.id, from)
+    return seenSchema.parse({ from: from ? formatAddress(from) : '' })
   }
 
   async function setup(visit: Visit): Promise<unknown> {
@@ -167,9 +179,9 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     return new Response(JSON.stringify({ ok: true, data: await route.answer(visit) }), { headers: apiHeaders })
   }
 
-  return async (request: Request, url: URL, from: Address | undefined): Promise<Response> => {
+  return async (request: Request, url: URL, from: Address | undefined, isLocal = false): Promise<Response> => {
     const startedAt = performance.now()
-    const visit: Visit = { request, url, from }
+    const visit: Visit = { request, url, from, isLocal }
     const id = idOf(request) ?? deps.requestId()
     let fault: unknown
     let code: string | undefined

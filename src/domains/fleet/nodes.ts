@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/transaction.ts'
+import type { Address } from '../../kernel/address.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { malformed } from '../../kernel/refusal.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
@@ -60,8 +61,13 @@ export type NodeSide = {
   readonly parts: readonly ReportPart[]
   /** Takes what a node has carried. It may come twice, late or out of order. */
   readonly report: (node: string, body: ReportBody) => Promise<Omit<ReportAnswer, 'now'> | undefined>
-  /** Takes what a node says of what it was told to try. Each thing is said whole, so it may come twice or late. */
-  readonly tried?: (node: string, body: TriedBody) => Promise<void>
+  /**
+   * Takes what a node says of what it was told to try. Each thing is said whole, so it may come twice or late.
+   * `isLocal`: it came over the shop's own socket.
+   */
+  readonly tried?: (node: string, body: TriedBody, isLocal: boolean) => Promise<void>
+  /** A node has called, and the shop saw this address. */
+  readonly seen?: (node: string, from: Address) => Promise<void>
   /**
    * Undoes what a node has claimed since a moment: customers get back what it took. A dry run only tells what that
    * would be. It may be called again, and finds nothing left to do.

@@ -6,8 +6,8 @@ import * as store from './ranges/store.ts'
 /** What gateways are told of ranges, and what they say of them once they have tried. */
 export function createStockNodes(deps: {
   db: Database
-  ranges: Pick<Ranges, 'tried'>
-}): NodeSide & Required<Pick<NodeSide, 'tried'>> {
+  ranges: Pick<Ranges, 'tried' | 'seen'>
+}): NodeSide & Required<Pick<NodeSide, 'tried' | 'seen'>> {
   const { db } = deps
   return {
     kind: 'gateway',
@@ -32,7 +32,7 @@ export function createStockNodes(deps: {
     parts: [],
     report: async () => undefined,
 
-    tried: (node, body) =>
+    tried: (node, body, isLocal) =>
       deps.ranges.tried(
         node,
         body.ranges.map((each) => ({
@@ -41,7 +41,9 @@ export function createStockNodes(deps: {
           problems: each.problems,
           seenAs: each.seen_as,
         })),
+        isLocal,
       ),
+    seen: (node, from) => deps.ranges.seen(node, from),
 
     /** Addresses are not sold by what they carry. */
     forgetUsage: async () => ({ things: 0, bytes: 0n }),

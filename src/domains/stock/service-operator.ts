@@ -13,6 +13,7 @@ import { type Finding, mostFindings } from '../../kernel/finding.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Fleet } from '../fleet/index.ts'
 import { noSuchAddress, partOfBlock } from './errors.ts'
+import type { Ranges } from './ranges/service.ts'
 import { createCarryingCheck } from './ranges/service-audit.ts'
 import { scattered, sizeOf, type WalkedLease } from './rules.ts'
 import * as store from './store-operator.ts'
@@ -44,6 +45,7 @@ export function createStockOperator(deps: {
   /** The next number that a counter gives out. */
   numbers: (reader: Reader, counter: string) => Promise<number>
   fleet: Pick<Fleet, 'nodes'>
+  stock: { readonly ranges: Pick<Ranges, 'judge'> }
 }) {
   const { db, clock } = deps
 
@@ -145,7 +147,7 @@ export function createStockOperator(deps: {
       for (const address of await store.mixedAddresses(reader, mostShown)) {
         findings.push({ promise: 'stock', where: `address ${address}`, problem: 'it is in stock as two kinds' })
       }
-      const carrying = await createCarryingCheck(reader, deps.fleet)
+      const carrying = await createCarryingCheck(reader, deps.fleet, await deps.stock.ranges.judge())
       findings.push(...carrying.findings, ...(await sharedAddresses(reader)))
       const walked = await walkPlaces(reader, findings, (place) => carrying.problemOf(place))
       const next = await deps.numbers(reader, 'place')

@@ -221,6 +221,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       ...surroundingsWith(floor.clock),
       random: stuck,
       fleet: floor.services.fleet,
+      customers: floor.services.customers,
       placeIds: createCounter(floor.db, 'place'),
       rangeIds: createCounter(floor.db, 'range'),
     })

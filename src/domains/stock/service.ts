@@ -3,6 +3,7 @@ import { type Address, contains, formatAddress, formatPrefix, type Prefix, readP
 import type { RandomBytes } from '../../kernel/ids.ts'
 import type { Stalls } from '../../kernel/stall-monitor.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Customers } from '../customers/index.ts'
 import type { Fleet } from '../fleet/index.ts'
 import type { Node } from '../fleet/rules.ts'
 import { NoGateway, outOfStock, soldElsewhere } from './errors.ts'
@@ -27,6 +28,8 @@ export type Readiness = {
   readonly carriers: readonly Node[]
   /** Gateways that are likely to come back. */
   readonly away: readonly string[]
+  /** The moment at which proofs of ranges count, where a gateway lacks one. */
+  readonly unprovenAt: number | undefined
   readonly spareIds: readonly number[]
 }
 
@@ -36,6 +39,7 @@ export function createStock(deps: {
   stalls: Stalls
   random: RandomBytes
   fleet: Pick<Fleet, 'nodes' | 'findByName'>
+  customers: Pick<Customers, 'mode'>
   placeIds: Counter
   rangeIds: Counter
 }) {
@@ -96,7 +100,8 @@ export function createStock(deps: {
   /** What nobody else is looking at, from where the last sale ended. */
   async function takeAtOnce(tx: Tx, asked: store.Asked, count: number, held: ReadonlySet<string>): Promise<Place[]> {
     const { kind } = asked
-    const next = count === 1 && kind.ipv !== 3 ? await takeNext(tx, asked) : []
+    const isPlain = count === 1 && kind.ipv !== 3 && asked.unprovenAt === undefined
+    const next = isPlain ? await takeNext(tx, asked) : []
     if (next.length > 0) return next
     return choose(tx, await lookAround(tx, asked, wanted(kind, count, held)), count, held)
   }
@@ -154,12 +159,13 @@ export function createStock(deps: {
 
     /** What `take` needs, fetched before the transaction begins, for neither may wait inside of it. */
     async prepare(kind: Kind, count: number): Promise<Readiness> {
-      const [carriers, away, spareIds] = await Promise.all([
+      const [carriers, away, unprovenAt, spareIds] = await Promise.all([
         ranges.serving(),
         ranges.away(),
+        ranges.unprovenAt(),
         kind.ipv === 6 ? deps.placeIds.take(count) : Promise.resolve([]),
       ])
-      return { carriers, away, spareIds }
+      return { carriers, away, unprovenAt, spareIds }
     },
 
     /**
@@ -171,10 +177,10 @@ export function createStock(deps: {
       kind: Kind,
       count: number,
       held: ReadonlySet<string>,
-      { carriers, away, spareIds }: Readiness,
+      { carriers, away, unprovenAt, spareIds }: Readiness,
     ): Promise<Place[]> {
       if (carriers.length === 0) throw new NoGateway()
-      const asked = { kind, carriers: carriers.map((node) => node.id) }
+      const asked = { kind, carriers: carriers.map((node) => node.id), unprovenAt }
       const places = await takeAtOnce(tx, asked, count, held)
       if (places.length < count) places.push(...(await mint(tx, asked, spareIds.slice(0, count - places.length))))
       if (places.length < count) {
@@ -182,7 +188,9 @@ export function createStock(deps: {
         places.push(...(await takeInTurn(tx, asked, count - places.length, have)))
       }
       if (places.length < count) {
-        throw (await areAway(tx, kind, count - places.length, away)) ? new NoGateway() : outOfStock(places.length)
+        // What waits for its proof is there again within minutes.
+        const later = unprovenAt === undefined ? away : [...away, ...asked.carriers]
+        throw (await areAway(tx, kind, count - places.length, later)) ? new NoGateway() : outOfStock(places.length)
       }
       return places
     },
@@ -221,7 +229,7 @@ export function createStock(deps: {
 
     /** How many could be had instead of a range: those outside of it. `within` are its own that are free and served. */
     async availableBeside(kind: Kind, within: number, blocks: readonly string[]): Promise<number> {
-      const asked = { kind, carriers: await ranges.live() }
+      const asked = { kind, carriers: await ranges.live(), unprovenAt: await ranges.unprovenAt() }
       if (asked.carriers.length === 0) return 0
       const others =
         kind.ipv === 6 ? (await store.blocksOf(db, asked)).filter((each) => !blocks.includes(each.prefix)) : []
@@ -322,7 +330,7 @@ export function createStock(deps: {
   async function countNow(kind: Kind): Promise<number> {
     const carriers = await ranges.live()
     if (carriers.length === 0) return 0
-    const asked = { kind, carriers }
+    const asked = { kind, carriers, unprovenAt: await ranges.unprovenAt() }
     if (kind.ipv === 6 && (await store.blocksOf(db, asked)).length > 0) return mostCounted
     return store.countFree(db, asked, mostCounted)
   }

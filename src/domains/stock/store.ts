@@ -5,8 +5,15 @@ import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
 
 export type Range = { readonly after: number; readonly upto: number }
 
-/** What is asked for, and the nodes whose addresses may be sold now: at least one. */
-export type Asked = { readonly kind: Kind; readonly carriers: readonly string[] }
+/**
+ * What is asked for, and the nodes whose addresses may be sold now: at least one. `unprovenAt` is the moment at which
+ * proofs of ranges count, where a node lacks one; else nothing, and no statement asks for proofs.
+ */
+export type Asked = {
+  readonly kind: Kind
+  readonly carriers: readonly string[]
+  readonly unprovenAt?: number | undefined
+}
 
 type PlaceRow = { id: bigint; address: string; free_from: bigint; carrier: string | null }
 
@@ -17,9 +24,22 @@ const toPlace = (row: PlaceRow): Place => ({
   carrier: row.carrier,
 })
 
-/** What is free is sold while one of these nodes carries it. Nobody's and a dead node's are passed over. */
-const carriedBy = (carriers: readonly string[], after: number): string =>
-  `carrier IN (${list(padded(carriers).length, after)})`
+/**
+ * What is free is sold while one of these nodes carries it. Nobody's and a dead node's are passed over, and so is what
+ * is on no named gateway and whose carrier's proof has ended. The values are those of `carrying`.
+ */
+function carriedBy({ carriers, unprovenAt }: Asked, after: number, range = 'stock.range_id'): string {
+  const count = padded(carriers).length
+  const isThere = `carrier IN (${list(count, after)})`
+  if (unprovenAt === undefined) return isThere
+  return `${isThere} AND NOT EXISTS (
+    SELECT 1 FROM stock_trials JOIN stock_ranges AS unproven ON unproven.id = stock_trials.range_id
+    WHERE stock_trials.range_id = ${range} AND stock_trials.node_id = carrier
+      AND unproven.homes = '' AND stock_trials.proof_until <= $${after + count + 1})`
+}
+
+const carrying = ({ carriers, unprovenAt }: Asked): readonly (string | number)[] =>
+  unprovenAt === undefined ? padded(carriers) : [...padded(carriers), unprovenAt]
 
 /**
  * What becomes of a place that another sale is looking at, on PostgreSQL: it is passed over, or its end is awaited.
@@ -40,13 +60,13 @@ export async function lockFree(
   count: number,
   patience: Patience,
 ): Promise<Place[]> {
-  const { kind, carriers } = asked
+  const { kind } = asked
   const rows = await tx.all<PlaceRow>(
     `SELECT id, address, free_from, carrier FROM stock
      WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
-       AND ${carriedBy(carriers, 5)}
+       AND ${carriedBy(asked, 5)}
      ORDER BY country, ipv, id LIMIT $5 ${lockOf[patience]}`,
-    [kind.country, kind.ipv, range.after, range.upto, count, ...padded(carriers)],
+    [kind.country, kind.ipv, range.after, range.upto, count, ...carrying(asked)],
   )
   return rows.map(toPlace)
 }
@@ -214,13 +234,15 @@ export async function ofOtherKind(reader: Reader, addresses: readonly string[], 
 export type Block = { readonly prefix: string; readonly range: number; readonly carrier: string }
 
 /** The large blocks of a kind that one of these nodes carries. */
-export async function blocksOf(reader: Reader, { kind, carriers }: Asked): Promise<Block[]> {
+export async function blocksOf(reader: Reader, asked: Asked): Promise<Block[]> {
+  const { kind } = asked
   const rows = await reader.all<{ prefix: string; range_id: bigint; carrier: string }>(
     `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, carrier FROM stock_prefixes
      JOIN stock_ranges ON stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state = 'in'
-     WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0 AND ${carriedBy(carriers, 2)}
+     WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0
+       AND ${carriedBy(asked, 2, 'stock_ranges.id')}
      ORDER BY stock_prefixes.prefix`,
-    [kind.country, kind.ipv, ...padded(carriers)],
+    [kind.country, kind.ipv, ...carrying(asked)],
   )
   return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), carrier: row.carrier }))
 }
@@ -272,12 +294,13 @@ export async function insertPrefix(tx: Tx, prefix: string, kind: Kind, nowMs: nu
  * How many are free that one of these nodes carries, counted no further than `most`: past that the exact number helps
  * nobody and costs time.
  */
-export async function countFree(reader: Reader, { kind, carriers }: Asked, most: number): Promise<number> {
+export async function countFree(reader: Reader, asked: Asked, most: number): Promise<number> {
+  const { kind } = asked
   const row = await reader.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM (
-       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${carriedBy(carriers, 3)}
+       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${carriedBy(asked, 3)}
        LIMIT $3) AS counted`,
-    [kind.country, kind.ipv, most, ...padded(carriers)],
+    [kind.country, kind.ipv, most, ...carrying(asked)],
   )
   return Number(row?.n ?? 0n)
 }

@@ -12,6 +12,7 @@ import {
   adviseOwnCertificate,
   advisePostgres,
   adviseProxies,
+  adviseUnproven,
 } from './advice.ts'
 
 const nowMs = Date.UTC(2026, 5, 1)
@@ -134,4 +135,11 @@ test('an import that was broken off is named, with what to do about it', () => {
   expect(advice.says).toContain('2026-06-01T00:00:00')
   expect(advice.says).toContain('203.0.96.0/19')
   expect(advice.todo).toContain('turnpike stock add')
+})
+
+test('claims to ranges that no call proves are named with the command that needs no proof', () => {
+  const advice = adviseUnproven('gate-1', 2)
+  expect(advice.state).toBe('wrong')
+  expect(advice.says).toContain('gate-1 claims 2 ranges')
+  expect(advice.todo).toContain('turnpike stock assign PREFIX --node gate-1')
 })

@@ -80,6 +80,15 @@ export const adviseImport = (each: { begunAt: number; places: number; prefix: st
       'a shop that runs sells what is there by itself after two minutes',
   )
 
+/** Ranges that a gateway claims, and of which the shop has seen no call. */
+export const adviseUnproven = (name: string, ranges: number): Advice =>
+  wrong(
+    'stock',
+    `${name} claims ${ranges} ranges that it has not proven: sales of them on it wait`,
+    `"turnpike node show ${name}" names them; where the shop cannot see its calls (NAT), ` +
+      `"turnpike stock assign PREFIX --node ${name}" needs no proof`,
+  )
+
 const oldestPostgres = 130_000
 
 /** Settings that an answered purchase depends on. */

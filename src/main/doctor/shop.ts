@@ -19,6 +19,7 @@ import {
   adviseImport,
   adviseNode,
   advisePostgres,
+  adviseUnproven,
   note,
   ok,
   wrong,
@@ -107,6 +108,9 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
       ? [wrong('nodes', 'there is none, so nothing is sold', '"turnpike node add" adds one')]
       : []),
     ...(await services.stock.ranges.unfinished.underWay()).map(adviseImport),
+    ...[...(await services.stock.ranges.unproven())].map(([id, ranges]) =>
+      adviseUnproven(nodes.find((node) => node.id === id)?.name ?? id, ranges),
+    ),
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     lookAtBackups(config, nowMs),
     ...(config.registration !== 'off' && config.smtpUrl === undefined

@@ -47,7 +47,7 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
 /** What is looked up when somebody asks. */
 export function addShopGauges(
   metrics: Metrics,
-  { db, fleet, traffic, ledgerAudit }: Pick<Services, 'db' | 'fleet' | 'traffic' | 'ledgerAudit'>,
+  { db, fleet, stock, traffic, ledgerAudit }: Pick<Services, 'db' | 'fleet' | 'stock' | 'traffic' | 'ledgerAudit'>,
   pending: () => number,
 ): void {
   metrics.gauge('turnpike_database_up', 'Whether the database answers.', async () => ((await isReachable(db)) ? 1 : 0))
@@ -78,31 +78,27 @@ export function addShopGauges(
     'Connections or devices that a node has up, as it said itself.',
     each((node) => node.health?.tunnels),
   )
+  const byNode = (read: () => Promise<ReadonlyMap<string, number>>) => async () => {
+    const values = await soonEnough(read())
+    return (await nodes()).map((node) => ({ labels: { node: node.name }, value: values.get(node.id) ?? 0 }))
+  }
   metrics.total(
     'turnpike_node_refused_bytes_total',
     'Bytes that a node has claimed and was not believed.',
-    async () => {
-      const counted = await soonEnough(traffic.counts.refusals())
-      const refused = new Map(counted.map((one) => [one.node, Number(one.bytes)]))
-      return (await nodes()).map((node) => ({ labels: { node: node.name }, value: refused.get(node.id) ?? 0 }))
-    },
+    byNode(async () => new Map((await traffic.counts.refusals()).map((one) => [one.node, Number(one.bytes)]))),
   )
   metrics.gauge(
     'turnpike_node_accounts_at_limit',
     'Accounts of which a node holds as much traffic as one node may.',
-    async () => {
-      const held = await soonEnough(traffic.leases.held())
-      const atLimit = (id: string) => held.get(id)?.accountsAtLimit ?? 0
-      return (await nodes()).map((node) => ({ labels: { node: node.name }, value: atLimit(node.id) }))
-    },
+    byNode(async () => new Map([...(await traffic.leases.held())].map(([id, held]) => [id, held.accountsAtLimit]))),
   )
   metrics.gauge(
-    'turnpike_checkpoint_timestamp_seconds',
-    'When the newest checkpoint was made, since 1970.',
-    async () => {
-      const newest = await soonEnough(ledgerAudit.newest())
-      return newest && newest.madeAt / 1000
-    },
+    'turnpike_node_unproven_ranges',
+    'Ranges on no named gateway that a gateway claims and has not proven.',
+    byNode(stock.ranges.unproven),
+  )
+  metrics.gauge('turnpike_checkpoint_timestamp_seconds', 'When the newest checkpoint was made, since 1970.', () =>
+    soonEnough(ledgerAudit.newest()).then((newest) => newest && newest.madeAt / 1000),
   )
 }
 

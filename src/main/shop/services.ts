@@ -165,14 +165,9 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
   const terms = arranged.premium ?? shippedTerms
   const ports = createPorts({ ...around, fleet, range: terms.ports })
   const traffic = createTraffic({ db, ...around, terms, fleet })
-  const stock = createStock({
-    db,
-    ...around,
-    fleet,
-    placeIds: createCounter(plainDb, 'place'),
-    rangeIds: createCounter(plainDb, 'range'),
-  })
-  const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber, fleet })
+  const stockIds = { placeIds: createCounter(plainDb, 'place'), rangeIds: createCounter(plainDb, 'range') }
+  const stock = createStock({ db, ...around, ...stockIds, fleet, customers })
+  const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber, fleet, stock })
   const outageDeps = { db, ledger, orders, events, pricing, ...around }
   const outages = createOutages(outageDeps)
   const outageWatch = createOutageWatch({ ...outageDeps, stock, outages })

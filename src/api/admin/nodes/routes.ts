@@ -32,17 +32,22 @@ const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'v
 export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Bound<AdminCaller>[] {
   const { fleet } = deps
   const since = runningSince(deps)
-  const readTraffic = async (): Promise<(node: Node) => shapes.NodeTraffic> => {
+  const readClaims = async (): Promise<(node: Node) => shapes.NodeClaims> => {
     const refused = new Map((await deps.traffic.counts.refusals()).map((each) => [each.node, each.bytes]))
     const held = await deps.traffic.leases.held()
-    return (node) => ({ refused: refused.get(node.id) ?? 0n, held: held.get(node.id) })
+    const unproven = await deps.stock.ranges.unproven()
+    return (node) => ({
+      refused: refused.get(node.id) ?? 0n,
+      held: held.get(node.id),
+      unprovenRanges: unproven.get(node.id) ?? 0,
+    })
   }
-  const show = async (node: Node) => shapes.toNode(node, (await readTraffic())(node), since)
+  const show = async (node: Node) => shapes.toNode(node, (await readClaims())(node), since)
   return [
     bind(shapes.listNodes, async () => {
       const nodes = [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]
-      const trafficOf = await readTraffic()
-      return { items: nodes.map((node) => shapes.toNode(node, trafficOf(node), since)) }
+      const claimsOf = await readClaims()
+      return { items: nodes.map((node) => shapes.toNode(node, claimsOf(node), since)) }
     }),
     bind(shapes.showNode, async ({ params }) => {
       const node = await fleet.findByName(params.name)

@@ -31,6 +31,7 @@ const node = z
     refused_bytes: whole('What it has claimed and was not believed.', 0),
     held_bytes: whole('What it holds of the traffic of sub-users, on leases.', 8_388_608),
     accounts_at_limit: whole('Of how many accounts it holds as much as one node may.', 0),
+    unproven_ranges: whole('How many ranges on no named gateway it claims and has not proven.', 0),
     link_mbit: whole('What its network carries at most.', 10_000),
     drained_at: moment('Since when nothing new comes to it.').nullable(),
   })
@@ -55,16 +56,23 @@ const nodeExample = {
   refused_bytes: 0,
   held_bytes: 8_388_608,
   accounts_at_limit: 0,
+  unproven_ranges: 0,
   link_mbit: 10_000,
   drained_at: null,
 }
 
-export type NodeTraffic = {
+/** What a node claims, beside what it says of itself. */
+export type NodeClaims = {
   readonly refused: bigint
   readonly held: { readonly bytes: bigint; readonly accountsAtLimit: number } | undefined
+  readonly unprovenRanges: number
 }
 
-export const toNode = (of: Node, { refused, held }: NodeTraffic, since: RunningSince): z.input<typeof node> => ({
+export const toNode = (
+  of: Node,
+  { refused, held, unprovenRanges }: NodeClaims,
+  since: RunningSince,
+): z.input<typeof node> => ({
   node_id: of.id,
   name: of.name,
   kind: of.kind,
@@ -83,6 +91,7 @@ export const toNode = (of: Node, { refused, held }: NodeTraffic, since: RunningS
   refused_bytes: Number(refused),
   held_bytes: Number(held?.bytes ?? 0n),
   accounts_at_limit: held?.accountsAtLimit ?? 0,
+  unproven_ranges: unprovenRanges,
   link_mbit: of.linkMegabits,
   drained_at: isoOrNull(of.drainedAt),
 })

@@ -64,8 +64,10 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     const { ranges } = await services.stock.ranges.overview()
     return ranges.find((each) => each.prefix === prefix)?.id ?? 0
   }
-  const tell = async (node: string, prefix: string, ...served: Run[]) =>
-    services.stock.ranges.tried(node, [{ range: await rangeOf(prefix), served, problems: [], seenAs: null }])
+  const claim = async (node: string, prefix: string, served: readonly Run[], isLocal = false) =>
+    services.stock.ranges.tried(node, [{ range: await rangeOf(prefix), served, problems: [], seenAs: null }], isLocal)
+  /** As a gateway says it over the shop's own socket, which needs no other proof. */
+  const tell = (node: string, prefix: string, ...served: Run[]) => claim(node, prefix, served, true)
   const add = (prefix: string, ipv: 3 | 4 | 6 = 4, homes: string[] = []) =>
     services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, homes)
   const buy = async (count = 1, ipv: 3 | 4 | 6 = 4): Promise<string[]> =>

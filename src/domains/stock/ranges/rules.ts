@@ -31,15 +31,48 @@ export type UnderWay = {
 export const standsStill = (before: UnderWay | undefined, now: UnderWay): boolean =>
   before?.ranges === now.ranges && before.places === now.places
 
-/** What a node last said of a range. */
-export type Trial = {
-  readonly node: string
+/** What a node says of a range: all of it, so that saying it twice changes nothing. */
+export type Tried = {
   readonly range: number
   readonly served: readonly Run[]
   readonly problems: readonly Problem[]
   readonly seenAs: string | null
-  readonly changedAt: number
 }
+
+/** What a node last said of a range, and until when the shop holds it proven that the node can use the range. */
+export type Trial = Tried & {
+  readonly node: string
+  readonly changedAt: number
+  /** The address of the range that the shop last saw the node call from. */
+  readonly provenFrom: string | null
+  /** When it was last proven; null while it never was, though it may count as proven for a time. */
+  readonly provenAt: number | null
+  readonly proofUntil: number
+}
+
+/**
+ * How long a call from an address of a range proves that a gateway can use the range. Gateways call from each address
+ * within five minutes, up to 15,000 addresses, and from 180,000 within this time.
+ */
+export const proofMs = 3_600_000
+/** A proof is renewed once it is this old. Most calls write nothing. */
+export const proofRenewedMs = 900_000
+
+/** Whether a node may be given places of a range. */
+export type MayServe = (range: Pick<Range, 'homes'>, trial: Pick<Trial, 'proofUntil'> | undefined) => boolean
+
+/** The operator named the nodes of a range, or the shop lately saw a node call from an address of it. */
+export const isProven = (
+  range: Pick<Range, 'homes'>,
+  trial: Pick<Trial, 'proofUntil'> | undefined,
+  nowMs: number,
+): boolean => range.homes.length > 0 || (trial !== undefined && trial.proofUntil > nowMs)
+
+/** Whether a call from this address, or a report over the shop's own socket (null), is to be written as a proof. */
+export const isProofDue = (trial: Trial | undefined, from: string | null, nowMs: number): boolean =>
+  trial === undefined ||
+  trial.proofUntil - nowMs <= proofMs - proofRenewedMs ||
+  (trial.provenFrom === null && from !== null)
 
 /**
  * Nothing is sold on a gateway after this much silence; gateways report every 2 s. Silence excludes time in which the
@@ -110,6 +143,16 @@ export const within = (runs: readonly Run[], others: readonly Run[]): Run[] => w
 /** The place of an address in a range that it is in. */
 export const offsetOf = (prefix: Prefix, address: Address): number =>
   Number(addressToNumber(address) - addressToNumber(prefix.base))
+
+/** Every prefix that an address is in, from the whole of its family to the address alone. */
+export function prefixesAround(address: Address): Prefix[] {
+  const bits = address.bytes.length * 8
+  const number = addressToNumber(address)
+  return Array.from({ length: bits + 1 }, (_, length) => {
+    const rest = BigInt(bits - length)
+    return { base: addressFromNumber(address.version, (number >> rest) << rest), length }
+  })
+}
 
 export function* addressesOf(prefix: Prefix, runs: readonly Run[]): Generator<Address> {
   const base = addressToNumber(prefix.base)

@@ -3,7 +3,7 @@ import { contains, formatPrefix, type Prefix, readAddress, readPrefix } from '..
 import { type Finding, mostFindings } from '../../../kernel/finding.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
-import { covers, isNormal, mayCarry, offsetOf, type Range, type Trial } from './rules.ts'
+import { covers, isNormal, type MayServe, mayCarry, offsetOf, type Range, type Trial } from './rules.ts'
 import * as store from './store.ts'
 
 type Placed = {
@@ -17,10 +17,11 @@ type Placed = {
 type Known = { readonly range: Range; readonly prefix: Prefix; readonly isBlock: boolean; readonly trials: Trial[] }
 
 /**
- * That whoever carries a place has said that it can use it and may, and that nobody is left out who could. Ranges, what
- * nodes said and blocks are looked at here; places one by one as they are walked.
+ * That the node that carries a place has said that it can use it and may, and that no node is left out that could and
+ * has proven it. A proof may have ended since. Ranges, what nodes said and blocks are looked at here; places one by one
+ * as they are walked.
  */
-export async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>) {
+export async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, mayServe: MayServe) {
   const gateways = new Set((await fleet.nodes('gateway')).map((node) => node.id as string))
   const findings: Finding[] = []
   const note = (where: string, problem: string) => {
@@ -46,7 +47,8 @@ export async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'no
   }
   const carriedRight = (known: Known, offset: number, carrier: string | null): boolean => {
     const able = known.trials.filter((trial) => covers(trial.served, offset))
-    return carrier === null ? able.length === 0 : able.some((trial) => trial.node === carrier)
+    if (carrier === null) return !able.some((trial) => mayServe(known.range, trial))
+    return able.some((trial) => trial.node === carrier)
   }
   for (const block of await store.listBlocks(reader)) {
     const known = byPrefix.get(block.prefix)

@@ -1,7 +1,8 @@
 import type { RunningSince } from '../../../kernel/stall-monitor.ts'
+import { toIso } from '../../../kernel/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Node } from '../../fleet/rules.ts'
-import { isServing, type Range, servingWithinMs, type Trial } from './rules.ts'
+import { countOf, isServing, proofMs, type Range, servingWithinMs, type Trial } from './rules.ts'
 import type { Ranges } from './service.ts'
 
 /** A range as it stands: on which gateways it is wished, how much of it is served now, and why the rest is not. */
@@ -54,7 +55,7 @@ export async function lookAtRanges(
 
 function whyNot(
   range: Range,
-  trials: readonly Trial[],
+  trials: readonly JudgedTrial[],
   nodes: ReadonlyMap<string, Node>,
   isThere: (id: string) => boolean,
 ): string[] {
@@ -75,16 +76,26 @@ function whyNot(
 
 const sentences: Readonly<Record<string, string>> = {
   edge_of_its_network: 'not served: the network’s own address or its broadcast address, which nobody is reached at',
-  leaving_not_tried_no_public_url: 'served, leaving not tried: the shop is on this machine and has no public https URL',
+  leaving_not_tried_no_public_url: 'leaving not tried: the shop is on this machine and has no public https URL',
   leaving_not_tried_shop_not_trusted:
-    'served, leaving not tried: the shop’s certificate is not trusted there ' +
-    '(NODE_EXTRA_CA_CERTS names a CA of your own)',
-  leaving_not_tried_shop_not_reached: 'served, leaving not tried: the shop’s own address cannot be called from it',
+    'leaving not tried: the shop’s certificate is not trusted there (NODE_EXTRA_CA_CERTS names a CA of your own)',
+  leaving_not_tried_shop_not_reached: 'leaving not tried: the shop’s own address cannot be called from it',
 }
 
+/** What a node last said of a range, and how its proof stands: `due` counts for a time and was never given. */
+export type JudgedTrial = Trial & { readonly proof: 'none' | 'due' | 'given' }
+
+const unproven =
+  'the shop has seen no call from an address of the range for ' +
+  `${proofMs / 3_600_000} hour; where it cannot (NAT), name the gateway: "turnpike stock assign PREFIX --node NAME"`
+
 /** What is in the way, each kind of trouble once, with how many addresses it has. */
-export function reasonsOf(trial: Trial): string[] {
+export function reasonsOf(trial: JudgedTrial): string[] {
   const counts = new Map<string, number>()
   for (const { problem, count } of trial.problems) counts.set(problem, (counts.get(problem) ?? 0) + count)
-  return [...counts].map(([problem, count]) => `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`)
+  const said = [...counts].map(([problem, count]) => `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`)
+  const claimed = countOf(trial.served)
+  if (trial.proof === 'given' || claimed === 0) return said
+  const until = trial.proof === 'due' ? `sold only until ${toIso(trial.proofUntil)}` : 'not sold'
+  return [...said, `${claimed} claimed and not proven, ${until}: ${unproven}`]
 }

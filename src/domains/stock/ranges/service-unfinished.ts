@@ -1,10 +1,11 @@
-import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Database } from '../../../db/transaction.ts'
 import { readPrefix } from '../../../kernel/address.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { beingAdded } from '../errors.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
-import { type Range, type Run, standsStill, type UnderWay } from './rules.ts'
+import { type MayServe, standsStill, type UnderWay } from './rules.ts'
 import { indexOf, inParts, type Planned, type PlannedRange } from './rules-plan.ts'
+import { give } from './service-carrying.ts'
 import * as store from './store.ts'
 import * as unfinished from './store-unfinished.ts'
 
@@ -23,7 +24,7 @@ export function createUnfinished(deps: {
   db: Database
   clock: Clock
   live: () => Promise<string[]>
-  give: (tx: Tx, range: Range, runs: readonly Run[], node: string, alive: readonly string[]) => void
+  judge: () => Promise<MayServe>
 }) {
   const { db, clock } = deps
   /** What a shop saw of each import when something had last come of it. */
@@ -106,7 +107,7 @@ export function createUnfinished(deps: {
      * they have not heard of; of the others they have said already what they can use.
      */
     async finish({ ranges }: Planned, homes: readonly string[]): Promise<void> {
-      const alive = await deps.live()
+      const [alive, mayServe] = await Promise.all([deps.live(), deps.judge()])
       for (const part of inParts(ranges)) {
         await db.transactLong(async (tx) => {
           const ids = part.map((each) => each.range.id)
@@ -116,7 +117,9 @@ export function createUnfinished(deps: {
           const fresh = held.filter((each) => each.state === 'coming')
           for (const range of fresh) store.setHomes(tx, range.id, homes, nowMs)
           for (const range of held) {
-            for (const { node, served } of trials.get(range.id) ?? []) deps.give(tx, range, served, node, alive)
+            for (const trial of trials.get(range.id) ?? []) {
+              if (mayServe(range, trial)) give(tx, range, trial.served, trial.node, alive)
+            }
           }
           store.setState(
             tx,

@@ -2,47 +2,43 @@ import type { Counter, Database, Reader, Tx } from '../../../db/transaction.ts'
 import {
   addressToNumber,
   contains,
-  formatAddress,
   formatPrefix,
   type Prefix,
   readAddress,
   readPrefix,
 } from '../../../kernel/address.ts'
+import { remember } from '../../../kernel/remember.ts'
 import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import type { Clock } from '../../../kernel/time.ts'
+import type { Customers } from '../../customers/index.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Endpoint, Node } from '../../fleet/rules.ts'
 import { noSuchRange, notAGateway } from '../errors.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
 import {
-  addressesOf,
   isAway,
-  isNormal,
+  isProven,
   isServing,
-  isWhole,
+  type MayServe,
   mayCarry,
-  type Problem,
+  proofMs,
   type Range,
-  type Run,
   split,
   type Trial,
   toPrefixes,
-  within,
-  without,
 } from './rules.ts'
 import { indexOf, inParts, type Planned, type PlannedRange, sorted } from './rules-plan.ts'
+import { give } from './service-carrying.ts'
+import type { JudgedTrial } from './service-look.ts'
+import { createTried } from './service-tried.ts'
 import { createUnfinished } from './service-unfinished.ts'
 import * as store from './store.ts'
+import { countUnproven, vouch } from './store-proofs.ts'
 
 const adoptAtOnce = 20_000
-
-/** What a node says of a range: all of it, so that saying it twice changes nothing. */
-export type Tried = {
-  readonly range: number
-  readonly served: readonly Run[]
-  readonly problems: readonly Problem[]
-  readonly seenAs: string | null
-}
+/** An expired proof stops sales this much later at most. */
+const unprovenRememberedMs = 5_000
+const anyHome = { homes: [] }
 
 export type Ranges = ReturnType<typeof createRanges>
 
@@ -52,6 +48,7 @@ export function createRanges(deps: {
   clock: Clock
   stalls: Stalls
   fleet: Pick<Fleet, 'nodes' | 'findByName'>
+  customers: Pick<Customers, 'mode'>
   rangeIds: Counter
 }) {
   const { db, clock } = deps
@@ -84,43 +81,6 @@ export function createRanges(deps: {
       return { prefix, range: { id: ids[index] ?? 0, prefix: formatPrefix(prefix), ...common } }
     })
     return { ranges, byAddress: indexOf(ranges) }
-  }
-
-  /** Gives addresses of a range to a node, but for those that another one carries which is there. */
-  function give(tx: Tx, range: Range, runs: readonly Run[], node: string, alive: readonly string[]): void {
-    const which = placesOf(range, runs)
-    if (!which || runs.length === 0) return
-    store.claim(tx, which, node, alive)
-    if (isBlock(range)) store.claimBlock(tx, range.prefix, node, alive)
-  }
-
-  /**
-   * What changes in who carries a range when a node says this of it. Tells whether all of its places are to be claimed
-   * for the node, which is the caller's to do for many ranges at once.
-   */
-  function apply(
-    tx: Tx,
-    range: Range,
-    said: Tried,
-    before: readonly Trial[],
-    node: string,
-    alive: readonly string[],
-  ): boolean {
-    const own = before.find((each) => each.node === node)
-    const others = before.filter((each) => each.node !== node)
-    const lost = without(own?.served ?? [], said.served)
-    const which = placesOf(range, lost)
-    if (which && lost.length > 0) {
-      store.release(tx, which, node, clock())
-      if (isBlock(range)) store.releaseBlock(tx, range.prefix, node)
-      for (const other of others) {
-        give(tx, range, within(lost, other.served), other.node, alive)
-      }
-    }
-    const gained = others.length > 0 ? said.served : without(said.served, own?.served ?? [])
-    if (!isBlock(range) && placesOf(range, gained)?.addresses === 'all') return true
-    give(tx, range, gained, node, alive)
-    return false
   }
 
   /** Lets go of all that nodes have of a range, but those that may go on. `trials` are all that were said of it. */
@@ -163,30 +123,29 @@ export function createRanges(deps: {
     store.setState(tx, ids, 'in', clock())
   }
 
-  /** What a node says of so many ranges as one transaction takes. */
-  async function hear(node: string, said: readonly Tried[], alive: readonly string[]): Promise<void> {
-    if (await isKnown(node, said)) return
-    const ids = said.map((each) => each.range)
-    await db.transactLong(async (tx) => {
-      const ranges = await store.lockRanges(tx, ids)
-      const trials = await store.trialsByRange(tx, ids)
-      const nowMs = clock()
-      const written: Trial[] = []
-      const wholly: number[] = []
-      for (const each of said) {
-        const range = ranges.get(each.range)
-        if (range?.state !== 'in' || !mayCarry(range, node) || !fits(range, each.served)) continue
-        const before = trials.get(range.id) ?? []
-        if (apply(tx, range, each, before, node, [...alive, node])) wholly.push(range.id)
-        const own = before.find((trial) => trial.node === node)
-        if (!own || !says(own, each)) written.push({ node, ...each, changedAt: nowMs })
-      }
-      store.claimAll(tx, wholly, node, [...alive, node])
-      store.writeTrials(tx, written)
-    })
+  /** A gateway serves a range that names it, or that it has proven. A sandbox is one machine and asks for no proof. */
+  async function judge(): Promise<MayServe> {
+    const isProduction = (await deps.customers.mode()) === 'production'
+    const nowMs = clock()
+    return (range, trial) => !isProduction || isProven(range, trial, nowMs)
   }
 
-  const unfinished = createUnfinished({ db, clock, live, give })
+  const unfinished = createUnfinished({ db, clock, live, judge })
+  const claims = remember({
+    ask: async (): Promise<ReadonlyMap<string, number>> =>
+      (await deps.customers.mode()) === 'production' ? countUnproven(db, clock()) : new Map(),
+    clock,
+    forMs: unprovenRememberedMs,
+    most: 1,
+  })
+
+  /** How many ranges each gateway that is there claims and has not proven, as it was at most five seconds ago. */
+  async function unproven(): Promise<ReadonlyMap<string, number>> {
+    const found = await claims.get(undefined)
+    if (found.size === 0) return found
+    const there = await live()
+    return new Map([...found].filter(([node]) => there.includes(node)))
+  }
 
   return {
     serving,
@@ -215,14 +174,13 @@ export function createRanges(deps: {
 
     nextId: async (): Promise<number> => (await deps.rangeIds.take(1))[0] ?? 0,
 
-    /**
-     * Takes what a node says of ranges. What it was not told to try is passed over, and what another node carries that
-     * still serves stays with that one: so a node that lies takes nothing from others.
-     */
-    async tried(node: string, said: readonly Tried[]): Promise<void> {
-      const alive = await live()
-      for (const part of inParts(said)) await hear(node, part, alive)
-    },
+    ...createTried({ db, clock, live, judge }),
+    judge,
+
+    unproven,
+
+    /** The moment at which proofs count, if a gateway that is there claims what it has not proven; else nothing. */
+    unprovenAt: async (): Promise<number | undefined> => ((await unproven()).size > 0 ? clock() : undefined),
 
     /** Stock of a time before there were ranges is put into ranges that are any node's. Tells how many addresses. */
     async adopt(): Promise<number> {
@@ -268,7 +226,7 @@ export function createRanges(deps: {
       const around = all.find((each) => isAround(each, prefix))
       if (inside.length === 0 && !around) throw noSuchRange(formatPrefix(prefix))
       if (around) await cut(around, prefix, homes)
-      const alive = await live()
+      const [alive, mayServe] = await Promise.all([live(), judge()])
       const mayStay = (node: string): boolean => mayCarry({ homes }, node)
       const isThere = (node: string): number => Number(alive.includes(node))
       await db.transactLong(async (tx) => {
@@ -280,8 +238,11 @@ export function createRanges(deps: {
           store.setHomes(tx, range.id, homes, nowMs)
           const said = trials.get(range.id) ?? []
           unseat(tx, range, said, mayStay)
+          // The operator's earlier word counts for as long as a proof does.
+          const isVouched = homes.length === 0 && range.homes.length > 0
+          if (isVouched) vouch(tx, range.id, nowMs + proofMs)
           const staying = said
-            .filter((each) => mayStay(each.node))
+            .filter((each) => mayStay(each.node) && (isVouched || mayServe({ homes }, each)))
             .toSorted((a, b) => isThere(b.node) - isThere(a.node))
           for (const { node, served } of staying) give(tx, range, served, node, alive)
         }
@@ -303,25 +264,24 @@ export function createRanges(deps: {
 
     /** Every range, what nodes said of it, and how many of its places each node carries. */
     async overview() {
-      return db.snapshot(async (reader: Reader) => ({
-        ranges: await store.listRanges(reader),
-        blocks: await store.listBlocks(reader),
-        trials: await store.allTrials(reader),
-        standings: await store.standings(reader),
-      }))
+      const mayServe = await judge()
+      return db.snapshot(async (reader: Reader) => {
+        const ranges = await store.listRanges(reader)
+        const byId = new Map(ranges.map((each) => [each.id, each]))
+        const isAsked = !mayServe(anyHome, undefined)
+        const judged = (trial: Trial): JudgedTrial => {
+          const range = byId.get(trial.range) ?? anyHome
+          const isDue = isAsked && range.homes.length === 0 && trial.provenAt === null
+          return { ...trial, proof: !mayServe(range, trial) ? 'none' : isDue ? 'due' : 'given' }
+        }
+        return {
+          ranges,
+          blocks: await store.listBlocks(reader),
+          trials: (await store.allTrials(reader)).map(judged),
+          standings: await store.standings(reader),
+        }
+      })
     },
-  }
-
-  /** Whether a node has said nothing new, and nobody else's share could fall to it. Most reports end here. */
-  async function isKnown(node: string, said: readonly Tried[]): Promise<boolean> {
-    const byRange = await store.trialsByRange(
-      db,
-      said.map((each) => each.range),
-    )
-    return said.every((each) => {
-      const [own, ...others] = (byRange.get(each.range) ?? []).toSorted((a) => (a.node === node ? -1 : 1))
-      return own?.node === node && others.length === 0 && says(own, each)
-    })
   }
 
   /** Splits a range around a part of it. What nodes have of it they try anew, and so prove within seconds. */
@@ -362,29 +322,3 @@ function isAround(range: Range, prefix: Prefix): boolean {
   const own = readPrefix(range.prefix)
   return own !== undefined && own.length < prefix.length && contains(own, prefix.base) && sizeOf(own) <= mostWrittenOut
 }
-
-/** A range that is kept as one row of stock. */
-function isBlock(range: Range): boolean {
-  const prefix = readPrefix(range.prefix)
-  return prefix !== undefined && sizeOf(prefix) > mostWrittenOut
-}
-
-/** The places at some addresses of a range. */
-function placesOf(range: Range, runs: readonly Run[]): store.Which | undefined {
-  const prefix = readPrefix(range.prefix)
-  if (!prefix) return undefined
-  const isAll = isBlock(range) || isWhole(runs, Number(sizeOf(prefix)))
-  return { range: range.id, addresses: isAll ? 'all' : [...addressesOf(prefix, runs)].map(formatAddress) }
-}
-
-/** Whether a node speaks of addresses that the range has. */
-function fits(range: Range, served: readonly Run[]): boolean {
-  const prefix = readPrefix(range.prefix)
-  if (!prefix) return false
-  const size = sizeOf(prefix)
-  return isNormal(served, size > mostWrittenOut ? 1 : Number(size))
-}
-
-const says = (trial: Trial, said: Tried): boolean =>
-  trial.seenAs === said.seenAs &&
-  JSON.stringify([trial.served, trial.problems]) === JSON.stringify([said.served, said.problems])

@@ -29,6 +29,9 @@ type TrialRow = {
   problems: string
   seen_as: string | null
   changed_at: bigint
+  proven_from: string | null
+  proven_at: bigint | null
+  proof_until: bigint
 }
 
 const toTrial = (row: TrialRow): Trial => ({
@@ -38,6 +41,9 @@ const toTrial = (row: TrialRow): Trial => ({
   problems: JSON.parse(row.problems) as Problem[],
   seenAs: row.seen_as,
   changedAt: Number(row.changed_at),
+  provenFrom: row.proven_from,
+  provenAt: numberOrNull(row.proven_at),
+  proofUntil: Number(row.proof_until),
 })
 
 /** A prefix that somebody else has just added stays his: there is one range of it, whichever process adds it. */
@@ -148,7 +154,7 @@ export async function allTrials(reader: Reader): Promise<Trial[]> {
   return (await reader.all<TrialRow>('SELECT * FROM stock_trials ORDER BY range_id, node_id')).map(toTrial)
 }
 
-export function writeTrials(tx: Tx, trials: readonly Trial[]): void {
+export function writeTrials(tx: Tx, trials: readonly Omit<Trial, 'provenFrom' | 'provenAt' | 'proofUntil'>[]): void {
   sendRows(
     tx,
     'INSERT INTO stock_trials (node_id, range_id, served, problems, seen_as, changed_at)',

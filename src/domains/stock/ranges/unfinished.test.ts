@@ -60,7 +60,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     const { id } = await floor.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
     await services.fleet.seen(id, { version: '0' })
     for (const { id: range } of await rangesNow()) {
-      await stock().tried(id, [{ range, served: [[0, size]], problems: [], seenAs: null }])
+      await stock().tried(id, [{ range, served: [[0, size]], problems: [], seenAs: null }], true)
     }
     const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 1 })
     return proxies.map((each) => each.address)

@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { surroundingsWith } from '../../../../test/harness/clock.ts'
+import { engines, makePlace } from '../../../../test/harness/database.ts'
+import { refusalOf } from '../../../../test/harness/failure.ts'
+import { addStock, buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
+import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
+import { migrate } from '../../../db/migrate.ts'
+import { openDatabase } from '../../../db/open.ts'
+import { readAddress, readPrefix } from '../../../kernel/address.ts'
+import type { CustomerId } from '../../../kernel/ids.ts'
+import { ageAt } from '../../../kernel/stall-monitor.ts'
+import { readMigrations } from '../../../main/shop/database.ts'
+import { createServices, type Services } from '../../../main/shop/services.ts'
+import { lookAtRanges } from '../index.ts'
+import { proofMs, proofRenewedMs, type Run } from './rules.ts'
+
+describe.each([...engines])('proofs that a gateway can use a range, on %s', (engine) => {
+  let floor: Floor
+  let services: Services
+  let customer: CustomerId
+  beforeEach(async () => {
+    floor = await openFloor(engine, shippedWith('AT'))
+    // Without the carrier that other tests have.
+    services = createServices(floor.db, surroundingsWith(floor.clock), floor.services.arranged)
+    customer = await addCustomer(services, 10n ** 9n)
+  })
+  afterEach(async () => {
+    expect(await findingsOf(services)).toEqual([])
+    await floor.close()
+  })
+
+  const hear = (node: string) => services.fleet.seen(node as never, { version: '0' })
+  async function addGateway(name: string): Promise<string> {
+    const { id } = await floor.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
+    await hear(id)
+    return id
+  }
+  const prefixOf = (text: string) => readPrefix(text) ?? expect.unreachable(`${text} is no prefix`)
+  const rangeOf = async (prefix: string): Promise<number> =>
+    (await services.stock.ranges.overview()).ranges.find((each) => each.prefix === prefix)?.id ?? 0
+  const claim = async (node: string, prefix: string, ...served: Run[]) =>
+    services.stock.ranges.tried(node, [{ range: await rangeOf(prefix), served, problems: [], seenAs: null }])
+  const call = (node: string, from: string) =>
+    services.stock.ranges.seen(node, readAddress(from) ?? expect.unreachable(`${from} is no address`))
+  const buy = async (ipv: 4 | 6 = 4) => {
+    const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv, period: 7, count: 1 })
+    return proxies[0]?.address ?? ''
+  }
+  const available = (ipv: 4 | 6 = 4): Promise<number> => {
+    floor.clock.advance(1001)
+    return services.stock.available(kindIn('AT', ipv))
+  }
+  const carrierOf = async (address: string): Promise<string | null | undefined> =>
+    (await floor.db.first<{ carrier: string | null }>('SELECT carrier FROM stock WHERE address = $1', [address]))
+      ?.carrier
+  const problemsOf = async (prefix: string): Promise<string> => {
+    const shown = await lookAtRanges(services, ageAt(floor.clock.nowMs))
+    return shown.find((each) => each.range.prefix === prefix)?.problems.join('; ') ?? ''
+  }
+
+  test.each([
+    [4, '203.0.113.0/30', '203.0.113.2', '203.0.113.4', 4, 4],
+    [6, '2001:db8::/64', '2001:db8::9:7', '2001:db8:0:1::7', 1, 20_000],
+    [6, '2001:db8::/126', '2001:db8::3', '2001:db8::4', 4, 4],
+  ] as const)(
+    'of IPv%d, %s is sold after a call from %s, and neither by a claim nor after a call from %s',
+    async (ipv, prefix, within, outside, served, onSale) => {
+      const node = await addGateway('gate-1')
+      await addStock(services, prefix, 'AT', ipv)
+      await claim(node, prefix, [0, served])
+      await call(node, outside)
+      expect(await available(ipv)).toBe(0)
+      expect((await refusalOf(buy(ipv))).code).toBe('out_of_stock')
+      expect(await problemsOf(prefix)).toContain(`gate-1: ${served} claimed and not proven, not sold`)
+      await call(node, within)
+      expect(await available(ipv)).toBe(onSale)
+      expect(await problemsOf(prefix)).toBe('')
+      expect(await buy(ipv)).not.toBe('')
+      const { trials } = await services.stock.ranges.overview()
+      expect(trials).toMatchObject([{ node, provenFrom: within, proofUntil: floor.clock.nowMs - 1001 + proofMs }])
+    },
+  )
+
+  test('a proof of one gateway proves nothing for another', async () => {
+    const [honest, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await call(honest, '203.0.113.1')
+    await claim(other, '203.0.113.0/30', [0, 4])
+    expect(await available()).toBe(0)
+    await claim(honest, '203.0.113.0/30', [0, 4])
+    expect(await carrierOf('203.0.113.0')).toBe(honest)
+  })
+
+  test('a proof that ends stops new sales; what was sold stays on its gateway, and the next call sells again', async () => {
+    const node = await addGateway('gate-1')
+    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await addStock(services, '2001:db8::/64', 'AT', 6)
+    for (const from of ['203.0.113.0', '2001:db8::1']) await call(node, from)
+    await claim(node, '203.0.113.0/30', [0, 4])
+    await claim(node, '2001:db8::/64', [0, 1])
+    const sold = await buy()
+    floor.clock.advance(proofMs)
+    await hear(node)
+    expect(await available()).toBe(0)
+    for (const ipv of [4, 6] as const) expect((await refusalOf(buy(ipv))).code).toBe('unavailable')
+    expect(await carrierOf(sold)).toBe(node)
+    const place = await floor.db.first<{ id: bigint }>('SELECT id FROM stock WHERE address = $1', [sold])
+    expect((await services.stock.served.servedAmong([Number(place?.id)])).size).toBe(1)
+    expect(await problemsOf('203.0.113.0/30')).toContain('4 claimed and not proven, not sold')
+    expect(await findingsOf(services)).toEqual([])
+    await call(node, '203.0.113.3')
+    expect(await available()).toBe(3)
+    expect(await buy()).not.toBe(sold)
+  })
+
+  test('calls renew a proof before it ends, and write nothing while it is young', async () => {
+    const node = await addGateway('gate-1')
+    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    const untilOf = async () => (await services.stock.ranges.overview()).trials[0]?.proofUntil
+    await call(node, '203.0.113.0')
+    const first = floor.clock.nowMs + proofMs
+    floor.clock.advance(proofRenewedMs - 1)
+    await call(node, '203.0.113.1')
+    expect(await untilOf()).toBe(first)
+    floor.clock.advance(1)
+    await call(node, '203.0.113.1')
+    expect(await untilOf()).toBe(first + proofRenewedMs)
+  })
+
+  test('a gateway that proves a range takes it from one that is there and whose proof has ended', async () => {
+    const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await call(first, '203.0.113.0')
+    await claim(first, '203.0.113.0/30', [0, 4])
+    floor.clock.advance(proofMs)
+    for (const node of [first, second]) await hear(node)
+    await claim(second, '203.0.113.0/30', [0, 4])
+    expect(await carrierOf('203.0.113.0')).toBe(first)
+    await call(second, '203.0.113.0')
+    expect(await carrierOf('203.0.113.0')).toBe(second)
+    await call(first, '203.0.113.0')
+    expect(await carrierOf('203.0.113.0')).toBe(second)
+  })
+
+  test('a gateway that the operator names needs no proof, and for an hour none after "stock assign --any"', async () => {
+    const node = await addGateway('gate-1')
+    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await claim(node, '203.0.113.0/30', [0, 4])
+    expect(await available()).toBe(0)
+    await services.stock.ranges.assign(prefixOf('203.0.113.0/30'), [node])
+    floor.clock.advance(proofMs)
+    await hear(node)
+    expect(await available()).toBe(4)
+    expect([await problemsOf('203.0.113.0/30'), (await services.stock.ranges.unproven()).size]).toEqual(['', 0])
+    await services.stock.ranges.assign(prefixOf('203.0.113.0/30'), [])
+    floor.clock.advance(5000)
+    expect(await available()).toBe(4)
+    expect(await problemsOf('203.0.113.0/30')).toContain('gate-1: 4 claimed and not proven, sold only until ')
+    expect(await services.stock.ranges.unproven()).toEqual(new Map([[node, 1]]))
+    expect(await buy()).not.toBe('')
+    floor.clock.advance(proofMs)
+    await hear(node)
+    expect(await available()).toBe(0)
+  })
+})
+
+test.each([...engines])(
+  'on %s, claims of before there were proofs count for a day after the upgrade',
+  async (engine) => {
+    const place = await makePlace(engine)
+    const db = openDatabase(place.address)
+    const shipped = readMigrations()
+    const fresh = shipped.findIndex((each) => each.name.endsWith('-proof-of-ranges'))
+    await migrate(db, shipped.slice(0, fresh))
+    await db.transact(async (tx) => {
+      await tx.run(`INSERT INTO nodes (id, kind, name, location, state, last_seen_at, created_at)
+                  VALUES ('node_1', 'gateway', 'gate-1', '', 'open', 5000, 1)`)
+      await tx.run(`INSERT INTO stock_ranges (id, prefix, homes, state, created_at, changed_at)
+                  VALUES (1, '8.8.8.0/24', '', 'in', 1, 1), (2, '8.8.9.0/24', '', 'in', 1, 1)`)
+      await tx.run(`INSERT INTO stock_trials (node_id, range_id, served, problems, changed_at)
+                  VALUES ('node_1', 1, '[[0,256]]', '[]', 3), ('node_1', 2, '[]', '[]', 3)`)
+    })
+    await migrate(db, shipped)
+    const rows = await db.all('SELECT range_id, proof_until, proven_from FROM stock_trials ORDER BY range_id')
+    expect(rows).toEqual([
+      { range_id: 1n, proof_until: 86_405_000n, proven_from: null },
+      { range_id: 2n, proof_until: 0n, proven_from: null },
+    ])
+    await db.close()
+    await place.remove()
+  },
+)
