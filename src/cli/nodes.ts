@@ -76,6 +76,7 @@ function listCommand(open: Opened<Deps>): Command {
               'HOLDS',
               'AT LIMIT',
               'NOT PROVEN',
+              'PORTS',
               'LAST SEEN',
               'NODE',
             ],
@@ -92,6 +93,7 @@ function listCommand(open: Opened<Deps>): Command {
               held.has(node.id) ? toMegabytes(Number(held.get(node.id)?.bytes)) : '',
               String(held.get(node.id)?.accountsAtLimit || ''),
               unproven.has(node.id) ? `${unproven.get(node.id)} ranges` : '',
+              String(node.health?.mostPorts ?? ''),
               node.lastSeenAt === null ? 'never' : toIso(node.lastSeenAt),
               node.id,
             ]),
@@ -311,6 +313,7 @@ const toJson = (node: Node, nowMs: number) => ({
   tunnels: node.health?.tunnels ?? null,
   carried_bytes: node.health?.carried ?? null,
   relayed_bytes: node.health?.relayed ?? null,
+  most_ports: node.health?.mostPorts ?? null,
   link_mbit: node.linkMegabits,
   drained_at: node.drainedAt === null ? null : toIso(node.drainedAt),
 })

@@ -46,7 +46,7 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
     const secret = makeSecret()
     expect((await join(key, secret)).data).toMatchObject({ name: 'gw1', kind: 'gateway' })
     const health = { tunnels: 4, lag_ms: 9, carried: 12_300_000 }
-    const body = { boot: 'boot-0001', version, health }
+    const body = { boot: 'boot-0001', version, health, most_ports: 700 }
     const nothing = { proxies: [], subusers: [], peers: [], wishes: [], hosts: [], sources: [] }
     const report = () => askNode(service.url, 'POST', 'report', { ...body, ...nothing }, secret)
     expect((await report()).status).toBe(200)
@@ -64,12 +64,13 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
         lag_ms: 9,
         tunnels: 4,
         carried_bytes: 12_300_000,
+        most_ports: 700,
       }),
     )
     expect(listed.out).not.toContain(key)
     expect((await report()).status).toBe(200)
     const lines = (await runCommand(['node', 'list'], env)).out
-    expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 ms +4 +12\.3 MB +20\d\d-/)
+    expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 ms +4 +12\.3 MB +700 +20\d\d-/)
     // As sales have it: what was not heard of for ten seconds is away.
     await service.services.db.transact((tx) =>
       tx.run('UPDATE nodes SET last_seen_at = $1 WHERE name = $2', [Date.now() - 10_001, 'gw1']),

@@ -25,6 +25,10 @@ const troubles: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TurnpikeNodeLag: { 'turnpike_node_lag_seconds{node="gw",kind="gateway"}': '60x60' },
   TurnpikeNodeClaims: { 'turnpike_node_refused_bytes_total{node="gw"}': '0+1000x60' },
   TurnpikeNodeHolds: { 'turnpike_node_accounts_at_limit{node="gw"}': '3x60' },
+  TurnpikeNodeFewPorts: {
+    'turnpike_node_most_ports{node="gw",kind="gateway"}': '200x60',
+    'turnpike_node_most_ports{node="other",kind="gateway"}': '2000x60',
+  },
   TurnpikeRangesNotProven: { 'turnpike_node_unproven_ranges{node="gw"}': '2x60' },
   TurnpikeChoreFails: { 'turnpike_chore_runs_total{chore="back up",outcome="failed"}': '0+1x60' },
   TurnpikeBackupOld: {
@@ -72,6 +76,8 @@ const health: Readonly<Record<string, string>> = {
   'turnpike_node_open{node="closed",kind="gateway"}': '0x60',
   'turnpike_node_refused_bytes_total{node="gw"}': '1000x60',
   'turnpike_node_accounts_at_limit{node="gw"}': '0x60',
+  'turnpike_node_most_ports{node="gw",kind="gateway"}': '2000x60',
+  'turnpike_node_most_ports{node="other",kind="gateway"}': '2000x60',
   'turnpike_node_unproven_ranges{node="gw"}': '0x60',
   'turnpike_backup_last_timestamp_seconds{instance="shop"}': '0x60',
   'turnpike_backup_interval_seconds{instance="shop"}': '86400x60',

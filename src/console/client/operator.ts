@@ -177,6 +177,7 @@ export type Node = {
   refused_bytes: number
   held_bytes: number
   accounts_at_limit: number
+  most_ports: number | null
   unproven_ranges: number
   link_mbit: number
   drained_at: string | null

@@ -47,11 +47,22 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
 /** What is looked up when somebody asks. */
 export function addShopGauges(
   metrics: Metrics,
-  { db, fleet, stock, traffic, ledgerAudit }: Pick<Services, 'db' | 'fleet' | 'stock' | 'traffic' | 'ledgerAudit'>,
+  services: Pick<Services, 'db' | 'fleet' | 'stock' | 'traffic' | 'ledgerAudit'>,
   pending: () => number,
 ): void {
+  const { db, ledgerAudit } = services
   metrics.gauge('turnpike_database_up', 'Whether the database answers.', async () => ((await isReachable(db)) ? 1 : 0))
   metrics.gauge('turnpike_http_requests_pending', 'Requests that run or wait, those of waiting nodes too.', pending)
+  metrics.gauge('turnpike_checkpoint_timestamp_seconds', 'When the newest checkpoint was made, since 1970.', () =>
+    soonEnough(ledgerAudit.newest()).then((newest) => newest && newest.madeAt / 1000),
+  )
+  addNodeGauges(metrics, services)
+}
+
+function addNodeGauges(
+  metrics: Metrics,
+  { fleet, stock, traffic }: Pick<Services, 'fleet' | 'stock' | 'traffic'>,
+): void {
   const nodes = async () => (await soonEnough(Promise.all([fleet.nodes('gateway'), fleet.nodes('vpn')]))).flat()
   const each = (read: (node: Awaited<ReturnType<typeof nodes>>[number]) => number | undefined) => async () =>
     (await nodes()).flatMap((node) => {
@@ -78,6 +89,11 @@ export function addShopGauges(
     'Connections or devices that a node has up, as it said itself.',
     each((node) => node.health?.tunnels),
   )
+  metrics.gauge(
+    'turnpike_node_most_ports',
+    'Ports for whitelisted addresses that a gateway has room for, as it said itself.',
+    each((node) => node.health?.mostPorts ?? undefined),
+  )
   const byNode = (read: () => Promise<ReadonlyMap<string, number>>) => async () => {
     const values = await soonEnough(read())
     return (await nodes()).map((node) => ({ labels: { node: node.name }, value: values.get(node.id) ?? 0 }))
@@ -96,9 +112,6 @@ export function addShopGauges(
     'turnpike_node_unproven_ranges',
     'Ranges on no named gateway that a gateway claims and has not proven.',
     byNode(stock.ranges.unproven),
-  )
-  metrics.gauge('turnpike_checkpoint_timestamp_seconds', 'When the newest checkpoint was made, since 1970.', () =>
-    soonEnough(ledgerAudit.newest()).then((newest) => newest && newest.madeAt / 1000),
   )
 }
 
