@@ -72,7 +72,7 @@ export function createCore(deps: EngineDeps & Movement) {
     findGateway: (id: string) => snapshot.findGateway(id),
     writeTicket: createTicketWriter({ self, clock, nonce: makeNonce, sign: createSign(deps.hop.privateKey) }),
   }
-  const upstreams = createUpstreams({ resolve, dialler: deps.dialler, hops })
+  const upstreams = createUpstreams({ resolve, dialler: deps.dialler, hops, policy: deps.policy })
   const admission = createAdmission({
     ...deps,
     ask,

@@ -27,6 +27,7 @@ const names: Readonly<Record<string, Readonly<Partial<Record<4 | 6, readonly str
   'mixed.example': { 4: ['10.0.0.1', '169.254.169.254', '127.0.0.1'] },
   'private.example': { 4: ['10.0.0.1', '192.168.0.1'] },
   'metadata.example': { 4: ['169.254.169.254'], 6: ['fd00:ec2::254'] },
+  'public.example': { 4: ['45.12.9.9'] },
   'deaf.example': { 4: ['127.0.0.77', '127.0.0.78', '127.0.0.1'] },
   'deafer.example': { 4: ['127.0.0.77', '127.0.0.78', '127.0.0.79', '127.0.0.1'] },
 }
@@ -58,7 +59,7 @@ const resolve = createResolve({
 const hops = { self: 'nod_self', findGateway: () => undefined, writeTicket: () => '' }
 const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
   createDial({
-    upstreams: createUpstreams({ resolve, dialler, hops }),
+    upstreams: createUpstreams({ resolve, dialler, hops, policy: () => policy }),
     policy: () => policy,
     connectMs,
     health: {
@@ -245,6 +246,25 @@ test('an upstream may be named, and one that is not there is to blame at once, w
   upstream.stop(true)
   expect(await via('127.0.0.1')).toEqual({ refusal: 'exit_failed', problem: 'it refuses connections' })
   expect(judged.map((each) => each.split(' ', 1)[0])).toEqual(['worked', 'failed', 'failed'])
+})
+
+test('a supplier’s name that leads to this machine or a private network is not connected to; an address given as such is', async () => {
+  const production = { ...sandbox, allowLoopback: false }
+  // As the kernel says of a public address that is on this machine.
+  const here = { ...dialler, isDeliveredHere: () => true }
+  const upstreams = createUpstreams({ resolve, dialler: here, hops, policy: () => production })
+  const tryAt = (host: string) => {
+    const exit = someExit({ kind: 'http', host, port: echo.spot.port })
+    return upstreams.tryExit(exit, (origin) => origin.abort())
+  }
+  const before = echo.sources.length
+  for (const name of ['four.example', 'six.example', 'mixed.example', 'metadata.example', 'public.example']) {
+    expect(await tryAt(name)).toBe('its name leads to no public address')
+  }
+  expect(await tryAt('nobody.example')).toBe('its name is not known')
+  expect(echo.sources.length).toBe(before)
+  await tryAt('127.0.0.1')
+  expect(echo.sources.length).toBe(before + 1)
 })
 
 test('what tests write as addresses are addresses', () => {

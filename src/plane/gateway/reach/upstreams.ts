@@ -1,5 +1,7 @@
-import { type Address, formatAddress, readAddress } from '../../../kernel/address.ts'
+import { type Address, formatAddress, readAddress, unmap } from '../../../kernel/address.ts'
+import { classify } from '../../../kernel/reserved.ts'
 import type { NodeExit, NodeGateway } from '../../../wire/node/state.ts'
+import type { Policy } from '../decide/policy.ts'
 import type { RefusalCode } from '../decide/refusals.ts'
 import { triedLogin } from '../decide/supplier-login.ts'
 import type { Target } from '../protocol/authority.ts'
@@ -26,22 +28,42 @@ export type Hops = {
  * Reaches proxies elsewhere, and other gateways for exits of theirs; both may be named. Tries whether exits can be left
  * through.
  */
-export function createUpstreams<Origin>(deps: { resolve: Resolve; dialler: Dialler<Origin>; hops: Hops }) {
+export function createUpstreams<Origin>(deps: {
+  resolve: Resolve
+  dialler: Dialler<Origin>
+  hops: Hops
+  policy: () => Policy
+}) {
   const { dialler, hops } = deps
 
-  async function findAddress(host: string): Promise<Address | undefined> {
+  /**
+   * The owner of a supplier's name says where it leads, and not the operator: it may not lead to this machine or into
+   * its network. An operator who means such a place gives its address.
+   */
+  function mayBeSupplier(address: Address, port: number): boolean {
+    const { allowLoopback, allowLocalDelivery } = deps.policy()
+    const place = classify(unmap(address))
+    if (place === 'loopback' && allowLoopback) return true
+    return place === 'public' && (allowLocalDelivery || !dialler.isDeliveredHere?.(address, port, undefined))
+  }
+
+  async function findAddress({ host, port, isSupplier }: Spot): Promise<Address | string> {
     const literal = readAddress(host)
     if (literal) return literal
+    let problem = 'its name is not known'
     for (const version of [4, 6] as const) {
       const resolved = await deps.resolve(host, version, asker)
-      if ('addresses' in resolved) return resolved.addresses[0]
+      if (!('addresses' in resolved)) continue
+      const address = resolved.addresses.find((each) => !isSupplier || mayBeSupplier(each, port))
+      if (address) return address
+      problem = 'its name leads to no public address'
     }
-    return undefined
+    return problem
   }
 
   async function connect(at: Spot, mostMs: number): Promise<{ readonly origin: Origin } | ExitRefusal> {
-    const address = await findAddress(at.host)
-    if (!address) return { refusal: 'exit_failed', problem: 'its name is not known' }
+    const address = await findAddress(at)
+    if (typeof address === 'string') return { refusal: 'exit_failed', problem: address }
     const there = { host: formatAddress(address), port: at.port }
     const connected = await dialler.connect(there, undefined, Math.min(mostMs, connectMs))
     if ('origin' in connected) return connected
@@ -78,7 +100,7 @@ export function createUpstreams<Origin>(deps: { resolve: Resolve; dialler: Diall
   function wayTo(exit: NodeExit, target: Target | undefined): { at: Spot; talk: UpstreamTalk } | undefined {
     if (isOurs(exit)) {
       const talk = target ? talkTo(exit, target) : tryOut(triedLogin(exit))
-      return { at: { host: exit.host, port: exit.port ?? 0 }, talk }
+      return { at: { host: exit.host, port: exit.port ?? 0, isSupplier: true }, talk }
     }
     const gateway = hops.findGateway(exit.node ?? '')
     if (!gateway) return undefined
@@ -107,7 +129,7 @@ export function createUpstreams<Origin>(deps: { resolve: Resolve; dialler: Diall
   }
 }
 
-type Spot = { readonly host: string; readonly port: number }
+type Spot = { readonly host: string; readonly port: number; readonly isSupplier?: true }
 
 const noGateway: ExitRefusal = { refusal: 'exit_failed', problem: 'its gateway is not there' }
 
