@@ -56,6 +56,17 @@ export const unseen: readonly Unseen[] = [
       'a sale only compares it, and asks the tokens and the customer, whose history is kept, where it is another',
   },
   {
+    table: 'stock_trials',
+    column: 'proven_at',
+    because: 'it is the time of the last call, written again by the next; a call from an address without one is found',
+  },
+  {
+    table: 'stock_trials',
+    column: 'proof_until',
+    because:
+      'the next call writes it again; too early stops new sales until then, too late lets a claim count until then',
+  },
+  {
     table: 'stock',
     column: 'lost_at',
     because: 'when a node last let go of a place: an outage begins no sooner, and what was given for it is found',

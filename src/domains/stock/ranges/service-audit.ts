@@ -6,6 +6,13 @@ import { mostWrittenOut, sizeOf } from '../rules.ts'
 import { covers, isNormal, type MayServe, mayCarry, offsetOf, type Range, type Trial } from './rules.ts'
 import * as store from './store.ts'
 
+/** The address that a node called from is in the range, and the call has a time. */
+function isProofSound(prefix: Prefix, { provenFrom, provenAt }: Trial): boolean {
+  if (provenFrom === null) return true
+  const address = readAddress(provenFrom)
+  return address !== undefined && contains(prefix, address) && provenAt !== null
+}
+
 type Placed = {
   readonly address: string
   readonly range: number | null
@@ -44,6 +51,9 @@ export async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'no
     const isGood = known && size !== undefined && mayCarry(known.range, trial.node) && isNormal(trial.served, size)
     if (isGood && gateways.has(trial.node)) known.trials.push(trial)
     else note(`range ${trial.range}`, 'a node speaks of it that may not, or of addresses that it has not')
+    if (known && !isProofSound(known.prefix, trial)) {
+      note(`range ${trial.range}`, 'the proof of a node is a call from an address outside of the range, or has no time')
+    }
   }
   const carriedRight = (known: Known, offset: number, carrier: string | null): boolean => {
     const able = known.trials.filter((trial) => covers(trial.served, offset))
