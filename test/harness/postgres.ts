@@ -275,13 +275,14 @@ async function startServer(
   )
   const pidFile = join(data, 'postmaster.pid')
   const signal = (name: NodeJS.Signals): void => {
-    const first = Number(readFileSync(pidFile, 'utf8').split('\n')[0])
+    const first = Number(readPidFile(pidFile)?.[0])
+    if (!Number.isInteger(first)) return
     // The first one stops first and goes on last, so that none is born in between.
     const all = [first, ...childrenOf(first)]
     for (const pid of name === 'SIGSTOP' ? all : all.toReversed()) process.kill(pid, name)
   }
   const stop = async () => {
-    if (existsSync(pidFile)) signal('SIGCONT')
+    signal('SIGCONT')
     await guard.stdin.end()
     await guard.exited
   }
@@ -300,6 +301,16 @@ async function startServer(
   }
 }
 
+/** The lines of the server's own file; a server that finds its port taken removes the file again at any moment. */
+function readPidFile(path: string): readonly string[] | undefined {
+  try {
+    return readFileSync(path, 'utf8').split('\n')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
@@ -308,7 +319,7 @@ async function untilReady(guard: Bun.Subprocess<'pipe', 'ignore', 'pipe'>, pidFi
   const stateLine = 7
   for (let waitedMs = 0; waitedMs < startWithinMs; waitedMs += pollMs) {
     if (guard.exitCode !== null) throw new StartFailure((await new Response(guard.stderr).text()).trim())
-    if (existsSync(pidFile) && readFileSync(pidFile, 'utf8').split('\n')[stateLine]?.trim() === 'ready') return
+    if (readPidFile(pidFile)?.[stateLine]?.trim() === 'ready') return
     await Bun.sleep(pollMs)
   }
   throw new StartFailure(`not ready within ${startWithinMs} ms`)

@@ -147,6 +147,10 @@ export const problems: readonly Said[] = [
     'о нём говорит узел, которому нельзя, или об адресах, которых в нём нет',
   ],
   [
+    'the proof of a node is a call from an address outside of the range, or has no time',
+    'доказательство узла — вызов с адреса вне диапазона или без времени',
+  ],
+  [
     'it is carried by no node that said so, or by none while one does',
     'его не несёт узел, который так сказал, или никто, хотя один несёт',
   ],
