@@ -334,7 +334,7 @@ async function answer<By>(
     // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
     const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
     if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
-    const called = await work({ operation, run }, { caller, key, request, params, sent })
+    const called = await runOperation({ operation, run }, { caller, key, request, params, sent })
     visit.isSale = isSale(operation) && !called.replayed
     const issued = called.issued ?? secretIn(called.cookie ?? '')
     if (issued !== undefined) limits.strangers.expect(issued, called.owner ?? customer ?? admitted.name)
@@ -349,7 +349,8 @@ async function answer<By>(
   }
 }
 
-function work<By>(
+/** Parses a request by its operation's schemas and runs the operation for a caller who was let in. */
+export function runOperation<By>(
   { operation, run }: Bound<By>,
   of: {
     readonly caller: By

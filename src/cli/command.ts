@@ -35,6 +35,16 @@ export type Outcome = { readonly json: unknown; readonly lines: readonly string[
 /** A mistake in what was typed. */
 export const mistyped = (problem: string): Refusal => new Refusal('malformed', 'usage', problem)
 
+/** Options may stand before the command, as in `turnpike --shop URL customer list`: they are moved behind it. */
+export function putOptionsLast(typed: readonly string[], common: readonly Option[]): readonly string[] {
+  let index = 0
+  for (const word = (): string => typed[index] ?? ''; word().startsWith('--'); ) {
+    const option = common.find(({ flag }) => word() === `--${flag}`)
+    index += option?.value === undefined ? 1 : 2
+  }
+  return [...typed.slice(index), ...typed.slice(0, index)]
+}
+
 /** Finds the command that the words name, and reads the rest as its arguments and options. */
 export function readGiven(
   commands: readonly Command[],

@@ -1,8 +1,10 @@
 import type { Command } from '../cli/command.ts'
+import { completionCommand } from '../cli/completion.ts'
 import { backupCommands } from './backup/commands.ts'
 import { doctorCommand } from './doctor/command.ts'
 import { gatewayCommands } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
+import { commonOptions } from './process.ts'
 import { readyCommand } from './ready.ts'
 import { shopCommand } from './shop/command.ts'
 import { toolCommands } from './tool.ts'
@@ -18,4 +20,5 @@ export const commands: readonly Command[] = [
   ...backupCommands,
   doctorCommand,
   ...toolCommands,
+  completionCommand(() => commands, commonOptions),
 ]

@@ -1,7 +1,7 @@
 import { resolve as toWholePath } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { redact } from '../adapters/log.ts'
-import { type Command, groupText, helpText, type Outcome, readGiven } from '../cli/command.ts'
+import { type Command, groupText, helpText, type Outcome, putOptionsLast, readGiven } from '../cli/command.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { commonOptions } from './process.ts'
 import { readyCommand } from './ready.ts'
@@ -12,7 +12,8 @@ import { upCommand } from './up.ts'
 export type Voice = { out(text: string): Promise<void>; err(text: string): void }
 
 /** Does what was typed. 0 is done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */
-export async function perform(typed: readonly string[], voice: Voice): Promise<number> {
+export async function perform(argv: readonly string[], voice: Voice): Promise<number> {
+  const typed = putOptionsLast(argv, commonOptions)
   const json = typed.includes('--json')
   try {
     return await performOne(typed, json, voice)

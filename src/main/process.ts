@@ -12,6 +12,12 @@ import type { Opened } from './supervise.ts'
 export const commonOptions: readonly Option[] = [
   { flag: 'json', meaning: 'answer with JSON' },
   { flag: 'help', meaning: 'say what this command takes' },
+  {
+    flag: 'shop',
+    value: 'URL',
+    meaning: 'run the command on the shop at this https:// address, as the operator of TURNPIKE_OPERATOR_TOKEN',
+  },
+  { flag: 'token-file', value: 'FILE', meaning: "a file with the operator's token for --shop" },
   ...Object.values(settings).map((each) => ({
     flag: each.flag,
     value: each.value,

@@ -101,7 +101,7 @@ describe('the operator who keeps and moves a shop', () => {
     // It can be looked at, and nobody takes it for the shop.
     expect(await runTurnpike(['verify'], env)).toMatchObject({
       exit: 0,
-      err: expect.stringContaining('This is a shop that sells no more. It was moved to postgres://'),
+      err: expect.stringContaining('This shop is closed; you are reading old data. It was moved to postgres://'),
     })
     const there = openDatabase(target.address)
     expect(await there.first('SELECT balance FROM accounts')).toEqual({ balance: 100_000n })

@@ -25,6 +25,7 @@ const onlyHere = [
   'vpn-node',
   'vpn-node status',
   'ready',
+  'completion',
   'migrate',
   'backup',
   'restore',

@@ -160,8 +160,8 @@ describe.each([...enginesOf('postgres')])(
       const books = new Books()
       let shop = await Shop.start(env)
       await carryPlace(place)
-      const [customer] = JSON.parse((await runCommand(['customer', 'list', '--json'], env)).out) as { id: string }[]
-      expect((await runCommand(['credit', customer?.id ?? '', '10000000'], env)).exit).toBe(0)
+      const [customer] = JSON.parse((await runCommand(['customer', 'list', '--json'], env)).out).items
+      expect((await runCommand(['credit', customer.customer_id, '10000000'], env)).exit).toBe(0)
       for (let cycle = 1; cycle <= cycles; cycle += 1) {
         await loadUntilKilled(shop, books, isLong ? 1 + Math.floor(Math.random() * 60) : 12)
         shop = await Shop.start(env)

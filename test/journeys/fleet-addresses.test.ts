@@ -52,7 +52,7 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
   }
   async function shown(range: string): Promise<RangeShown | undefined> {
     const { out } = await runCommand(['stock', 'ranges', '--json'], { TURNPIKE_DATA: net.shopData })
-    return (JSON.parse(out) as RangeShown[]).find((each) => each.range === range)
+    return (JSON.parse(out).items as RangeShown[]).find((each) => each.range === range)
   }
 
   beforeAll(async () => {

@@ -54,7 +54,7 @@ describe.each([...enginesOf('sqlite')])('a login at any of two gateways on %s', 
       }
       expect(await untilTrue(async () => (await used()) === 4 * 40_000)).toBeTrue()
       const relayed = async () =>
-        (await tool('node', 'list')).map((node: { relayed_bytes: number | null }) => node.relayed_bytes ?? 0)
+        (await tool('node', 'list')).items.map((node: { relayed_bytes: number | null }) => node.relayed_bytes ?? 0)
       expect(
         await untilTrue(async () => (await relayed()).filter((bytes: number) => bytes === 40_000).length === 2),
       ).toBeTrue()
@@ -67,7 +67,9 @@ describe.each([...enginesOf('sqlite')])('a login at any of two gateways on %s', 
       ).toBeTrue()
       for (let turn = 0; turn < 10; turn += 1) expect(await codeOf(here, '-country-nl')).toBe(200)
       const shown = async () =>
-        (await tool('exit', 'list', '--pool', 'mobile')).find((each: { exit: string }) => each.exit === far.exit)
+        (await tool('exit', 'list', '--pool', 'mobile')).items.find(
+          (each: { exit_id: string }) => each.exit_id === far.exit_id,
+        )
       const isTold = async () =>
         (await shown()).said.some((word: { reason: string }) => word.reason === 'it refuses connections')
       expect(await untilTrue(isTold)).toBeTrue()

@@ -103,8 +103,10 @@ describe('exits through a supplier’s proxies', () => {
     expect(road.gatewayLog.filter((line) => line.includes('exit down') && line.includes(forgotten.id))).toHaveLength(1)
     const cities = async () => (await premium.exits.places('datacenter', 'cities', anywhere)).map((place) => place.name)
     expect(await untilTrue(async () => !(await cities()).includes('Forgotten'))).toBeTrue()
-    const listed = await runCommand(['exit', 'list', '--json'], { TURNPIKE_DATA: road.place.folder })
-    const shown = JSON.parse(listed.out).find((each: { exit: string }) => each.exit === forgotten.id)
+    const listed = await runCommand(['exit', 'list', '--limit', '10000', '--json'], {
+      TURNPIKE_DATA: road.place.folder,
+    })
+    const shown = JSON.parse(listed.out).items.find((each: { exit_id: string }) => each.exit_id === forgotten.id)
     expect(shown).toMatchObject({ status: 'down', said: [{ up: false, reason: 'it does not take our login (407)' }] })
   })
 

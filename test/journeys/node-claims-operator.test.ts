@@ -48,9 +48,9 @@ describe.each([...enginesOf('postgres')])('the operator and what nodes claim, on
     expect(notes).toEqual([
       ['a node claims what it cannot have carried', { node: node?.id, refused_bytes: 1_000_000_000 - believed }],
     ])
-    const listed = (await ask('node', 'list')).json.find((each: { name: string }) => each.name === 'liar')
+    const listed = (await ask('node', 'list')).json.items.find((each: { name: string }) => each.name === 'liar')
     expect(listed).toMatchObject({ refused_bytes: 1_000_000_000 - believed, link_mbit: 1000 })
-    expect((await ask('usage', 'quarantine')).json).toMatchObject([
+    expect((await ask('usage', 'quarantine')).json.items).toMatchObject([
       { node: node?.id, boot: 'boot-0001', subject: device, bytes: 1_000_000_000 - believed },
     ])
     const open = await ask('node', 'forget-usage', 'liar')

@@ -51,7 +51,7 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
     const report = () => askNode(service.url, 'POST', 'report', { ...body, ...nothing }, secret)
     expect((await report()).status).toBe(200)
     const listed = await ask('node', 'list')
-    expect(listed.json).toContainEqual(
+    expect(listed.json.items).toContainEqual(
       expect.objectContaining({
         name: 'gw1',
         kind: 'gateway',
@@ -70,12 +70,14 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
     expect(listed.out).not.toContain(key)
     expect((await report()).status).toBe(200)
     const lines = (await runCommand(['node', 'list'], env)).out
-    expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 ms +4 +12\.3 MB +700 +20\d\d-/)
+    expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 +4 +12\.3 MB +0\.0 MB +0\.0 MB +0 +700 +0 +20\d\d-/)
     // As sales have it: what was not heard of for ten seconds is away.
     await service.services.db.transact((tx) =>
       tx.run('UPDATE nodes SET last_seen_at = $1 WHERE name = $2', [Date.now() - 10_001, 'gw1']),
     )
-    expect((await ask('node', 'list')).json).toContainEqual(expect.objectContaining({ name: 'gw1', state: 'offline' }))
+    expect((await ask('node', 'list')).json.items).toContainEqual(
+      expect.objectContaining({ name: 'gw1', state: 'offline' }),
+    )
     expect((await ask('node', 'revoke', 'gw1')).json).toMatchObject({ name: 'gw1', state: 'closed' })
     service.clock.advance(999)
     expect(await stateOf(secret)).toBe(401)

@@ -33,17 +33,17 @@ describe.each([...enginesOf('sqlite')])('operators by the tool on %s', (engine) 
     const opened = await page.post('/auth/v1/operator/sign-in/link', { link: link.split('=')[1] })
     expect(opened.data).toMatchObject({ kind: 'operator', name: 'anna', role: 'support' })
     const customer = await tool('customer', 'create', 'Boris')
-    await tool('credit', customer.json.id, '10', '--note', 'welcome')
+    await tool('credit', customer.json.customer_id, '10', '--note', 'welcome')
     const { json } = await tool('audit', 'list')
-    expect(json.slice(0, 3)).toMatchObject([
+    expect(json.items.slice(0, 3)).toMatchObject([
       {
         name: 'tool',
         role: 'owner',
         action: 'creditCustomer',
-        request: { words: [customer.json.id, '10'], note: 'welcome' },
+        request: { customer_id: customer.json.customer_id, amount_rub: 10, note: 'welcome' },
       },
-      { name: 'tool', operator: null, action: 'createCustomer', request: { words: ['Boris'] } },
-      { name: 'tool', action: 'addOperator', request: { words: ['anna'], role: 'support' } },
+      { name: 'tool', operator_id: null, action: 'createCustomer', request: { name: 'Boris' } },
+      { name: 'tool', action: 'addOperator', request: { name: 'anna', role: 'support' } },
     ])
     expect((await tool('operator', 'remove', 'anna')).json).toEqual({ name: 'anna', removed: true })
     service.clock.advance(1000)
@@ -54,27 +54,37 @@ describe.each([...enginesOf('sqlite')])('operators by the tool on %s', (engine) 
   test('a customer is exported into a file of his own and erased once it is meant; who had an address is asked with a reason', async () => {
     const { json: made } = await tool('customer', 'create', 'Galina Ivanovna')
     const file = join(service.place.folder, 'galina.json')
-    expect((await tool('customer', 'export', made.id)).exit).not.toBe(0)
-    expect((await tool('customer', 'export', made.id, '--to', file)).json).toMatchObject({ customer: made.id })
+    expect((await tool('customer', 'export', made.customer_id)).exit).not.toBe(0)
+    expect((await tool('customer', 'export', made.customer_id, '--to', file)).json).toMatchObject({
+      customer_id: made.customer_id,
+    })
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const told = JSON.parse(readFileSync(file, 'utf8'))
-    expect(told.records[0]).toMatchObject({ table: 'customers', row: { id: made.id, name: 'Galina Ivanovna' } })
-    expect((await tool('customer', 'export', made.id, '--to', file)).json.error.message).toContain('is there already')
-    const refused = await tool('customer', 'erase', made.id)
+    expect(told.records[0]).toMatchObject({
+      table: 'customers',
+      row: { id: made.customer_id, name: 'Galina Ivanovna' },
+    })
+    expect((await tool('customer', 'export', made.customer_id, '--to', file)).json.error.message).toContain(
+      'exists already',
+    )
+    const refused = await tool('customer', 'erase', made.customer_id)
     expect([refused.exit, refused.json.error.message]).toEqual([1, expect.stringContaining('cannot be undone')])
-    expect((await tool('customer', 'erase', made.id, '--yes')).json).toMatchObject({ customer: made.id, entries: 3 })
+    expect((await tool('customer', 'erase', made.customer_id, '--yes')).json).toMatchObject({
+      customer_id: made.customer_id,
+      entries: 1,
+    })
     const asked = ['address', 'holders', '203.0.113.7', '--from', '2026-01-01T00:00:00Z']
     expect((await tool(...asked)).json.error.message).toContain('--reason')
     const answer = await tool(...asked, '--reason', 'report 17')
-    expect(answer.json).toEqual({ proxies: [], devices: [], is_exit: false, candidates: [] })
+    expect(answer.json).toEqual({ items: [], devices: [], is_exit: false, candidates: [] })
     const { json } = await tool('audit', 'list')
-    expect(json.slice(0, 4).map((each: { action: string }) => each.action)).toEqual([
+    expect(json.items.slice(0, 4).map((each: { action: string }) => each.action)).toEqual([
       'findHolders',
       'eraseCustomer',
       'exportCustomer',
       'createCustomer',
     ])
-    expect(json[0].request).toMatchObject({ words: ['203.0.113.7'], reason: 'report 17' })
+    expect(json.items[0].request).toMatchObject({ address: '203.0.113.7', reason: 'report 17' })
     expect(JSON.stringify(json)).not.toContain('Galina')
     expect(await findingsOf(service.services)).toEqual([])
   })

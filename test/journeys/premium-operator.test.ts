@@ -26,14 +26,16 @@ describe('the operator of premium proxies', () => {
     const cities = await service.post('/premium/locations/cities', { pool_type: 'mobile', country_code: 'JP' })
     expect(cities.data.cities).toEqual([{ country_code: 'JP', city: 'tokyo', name: 'Tōkyō', exits: 1 }])
     const listed = await turnpike('exit', 'list', '--pool', 'mobile')
-    expect(listed.json.find((each: { exit: string }) => each.exit === added.json.exit)).toMatchObject({ country: 'JP' })
+    expect(listed.json.items.find((each: { exit_id: string }) => each.exit_id === added.json.exit_id)).toMatchObject({
+      country: 'JP',
+    })
     expect(added.text + listed.text).not.toContain('upstream-password')
-    expect((await turnpike('exit', 'drain', added.json.exit)).exit).toBe(0)
+    expect((await turnpike('exit', 'drain', added.json.exit_id)).exit).toBe(0)
     service.clock.advance(1001)
     const gone = await service.post('/premium/locations/cities', { pool_type: 'mobile', country_code: 'JP' })
     expect(gone.status).toBe(400)
     // No gateway has joined this shop, so none of them serves.
-    expect((await turnpike('pool', 'list')).json).toContainEqual(
+    expect((await turnpike('pool', 'list')).json.items).toContainEqual(
       expect.objectContaining({ pool: 'mobile', exits: 49, serving: 0 }),
     )
   })
@@ -75,7 +77,7 @@ describe('the operator of premium proxies', () => {
     const counts = [{ subuser, pool: 'residential', received: 1234n, sent: 0n }]
     await service.services.premium.intake.report({ node: 'rogue', boot: 'b', counts, wishes: [] })
     const listed = await turnpike('usage', 'quarantine')
-    expect(listed.json).toEqual([expect.objectContaining({ node: 'rogue', bytes: 1234 })])
+    expect(listed.json.items).toEqual([expect.objectContaining({ node: 'rogue', bytes: 1234 })])
     const verified = await turnpike('verify')
     expect(verified.json).toMatchObject({ ok: true, covered: { 'subjects with claims in quarantine': 1 } })
   })

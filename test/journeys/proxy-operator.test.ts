@@ -37,12 +37,20 @@ describe.each([...enginesOf('postgres')])("the operator's hand on what was sold,
     await db.close()
     const [first, second] = bought.proxies.map((proxy) => String(proxy.id)) as [string, string]
     const shown = await ask('proxy', 'show', first)
-    expect(shown.json).toMatchObject({ customer, status: 'active', order_id: bought.receipt.order, addresses: [{}] })
+    expect(shown.json).toMatchObject({
+      customer_id: customer,
+      status: 'active',
+      order_id: bought.receipt.order,
+      addresses: [{}],
+    })
     expect(JSON.stringify(shown.json)).not.toContain('password')
     expect((await ask('stock', 'quarantine', '10.9.0.0/30', '--dry-run')).json).toMatchObject({ customers: 1 })
-    expect((await ask('proxy', 'interrupted')).json).toEqual([])
+    expect((await ask('proxy', 'interrupted')).json.items).toEqual([])
     expect((await ask('stock', 'quarantine', '10.9.0.0/30')).json).toMatchObject({ interrupted: 2 })
-    expect((await ask('proxy', 'interrupted')).json).toMatchObject([{ reason: 'quarantine' }, { reason: 'quarantine' }])
+    expect((await ask('proxy', 'interrupted')).json.items).toMatchObject([
+      { reason: 'quarantine' },
+      { reason: 'quarantine' },
+    ])
     const ended = await ask('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
     expect(ended.json).toMatchObject({ customer, amount_rub: 0 })
     const again = await runCommand(['proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one'], env)
@@ -51,7 +59,7 @@ describe.each([...enginesOf('postgres')])("the operator's hand on what was sold,
     expect(refunded.json.proxies).toEqual([Number(second)])
     expect((await ask('proxy', 'end', 'x')).exit).not.toBe(0)
     expect((await ask('refund', bought.receipt.order, '--whole')).exit).not.toBe(0)
-    const events = (await ask('event', 'list', customer)).json.map((each: { type: string }) => each.type)
+    const events = (await ask('event', 'list', customer)).json.items.map((each: { type: string }) => each.type)
     expect(events).toEqual(['proxy.interrupted', 'proxy.interrupted', 'proxy.ended', 'order.refunded', 'proxy.ended'])
     expect((await ask('verify')).json).toMatchObject({ ok: true })
   })

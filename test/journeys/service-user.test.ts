@@ -54,7 +54,10 @@ describe('a service user, over code that it may not write', () => {
     await until(() => out.includes('Turnpike is open') || up.exitCode !== null)
     expect(out).toContain('Turnpike is open')
     const listed = start(['customer', 'list', '--json'], '/', settings)
-    expect([JSON.parse(await listed.stdout.text()), await listed.exited]).toEqual([[expect.anything()], 0])
+    expect([JSON.parse(await listed.stdout.text()), await listed.exited]).toEqual([
+      { items: [expect.anything()], next_cursor: null },
+      0,
+    ])
     up.kill('SIGTERM')
     await reading
     expect(await up.exited).toBe(0)

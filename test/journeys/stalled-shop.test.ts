@@ -68,7 +68,7 @@ if (isLong) {
       const buy = () => caller.post('/dedicated/buy', order)
       expect(await untilTrue(async () => (await buy()).status === 200)).toBeTrue()
       const seenAt = async () =>
-        JSON.parse((await runCommand(['node', 'list', '--json'], env)).out)[0].last_seen_at as string
+        JSON.parse((await runCommand(['node', 'list', '--json'], env)).out).items[0].last_seen_at as string
       const before = await seenAt()
       expect(await untilTrue(async () => (await seenAt()) !== before)).toBeTrue()
       shop.kill('SIGSTOP')

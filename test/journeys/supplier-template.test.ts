@@ -73,7 +73,7 @@ describe('a whole supplier behind one exit', () => {
     const upstream = ['--upstream', `http://127.0.0.1:${supplier.port}`, '--username', template]
     const added = await tool('exit', 'add', 'datacenter', ...upstream, '--password-file', file, '--countries', 'any')
     expect(added).toMatchObject({ exit: 0 })
-    exit = added.json.exit
+    exit = added.json.exit_id
     expect(await untilTrue(async () => (await reach('-country-jp')).status === 200)).toBeTrue()
   })
   afterAll(async () => {

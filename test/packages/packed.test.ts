@@ -93,7 +93,7 @@ describe('packed into one file', () => {
   test('the operator’s tool is the same file, and says its version and whether the shop is ready', async () => {
     expect(await runPacked('--version')).toEqual({ exit: 0, out: `${manifest.version}\n`, err: '' })
     expect(await runPacked('ready')).toMatchObject({ exit: 0, out: 'The shop is ready.\n' })
-    expect(JSON.parse((await runPacked('customer', 'list', '--json')).out)).toHaveLength(1)
+    expect(JSON.parse((await runPacked('customer', 'list', '--json')).out).items).toHaveLength(1)
     expect(await runPacked('verify')).toMatchObject({ exit: 0 })
     expect((await runPacked('catalog', 'show', '--shipped')).out).toContain('# IPv4 of one')
   })

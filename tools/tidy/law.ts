@@ -91,7 +91,16 @@ export const law: Readonly<Record<Room, Sight>> = {
     packages: ['hono', 'hono/**', '@hono/**'],
   },
   jobs: { files: [kernel, 'src/wire/**', 'src/jobs/**', ...doors], packages: [] },
-  cli: { files: [kernel, 'src/wire/**', 'src/cli/**', ...doors], packages: [anyPackage] },
+  cli: {
+    files: [
+      kernel,
+      'src/cli/**',
+      'src/api/operation.ts',
+      'src/api/admin/**/shapes*.ts',
+      'src/domains/pricing/catalogue.yaml',
+    ],
+    packages: [anyPackage],
+  },
   adapters: { files: [kernel, 'src/adapters/**', 'src/domains/*/ports.ts', ...rules], packages: [anyPackage] },
   plane: { files: [kernel, 'src/plane/**', 'src/wire/**'], packages: [anyPackage] },
   'gateway-protocol': { files: [kernel, ...inGateway('protocol')], packages: [] },

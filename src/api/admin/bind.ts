@@ -1,15 +1,14 @@
 import type { Acting, Operators } from '../../domains/operators/index.ts'
-import { type Actor, type Operator, toRequestText } from '../../domains/operators/rules.ts'
+import { type Actor, toRequestText } from '../../domains/operators/rules.ts'
 import type { SignIn, Visitor } from '../../domains/signin/index.ts'
-import { formatAddress } from '../../kernel/address.ts'
 import { sentTokenOf } from '../answers.ts'
 import { type Bound, bind, type Call } from '../bind.ts'
 import { type Api } from '../http.ts'
 import type { Operation, z } from '../operation.ts'
 import { findShown, readSessionText, visitorOf } from '../session.ts'
 
-/** An operator who was let in, by his token or by a session. */
-export type AdminCaller = { readonly operator: Operator; readonly visitor: Visitor }
+/** An authenticated operator, or the command line on the shop's machine. */
+export type AdminCaller = { readonly actor: Actor; readonly visitor: Visitor }
 
 export type Act = <Result>(action: Acting['action'], work: () => Promise<Result>) => Promise<Result>
 
@@ -18,13 +17,6 @@ export type BindAdmin = <Op extends Operation>(
   operation: Op,
   run: (call: Call<Op, AdminCaller>) => Promise<z.input<Op['answer']>>,
 ) => Bound<AdminCaller>
-
-export const actorOf = ({ operator, visitor }: AdminCaller): Actor => ({
-  operator: operator.id,
-  name: operator.name,
-  role: operator.role,
-  source: visitor.source,
-})
 
 /** What was asked for, as the audit log keeps it. */
 export const askedOf = (call: Pick<Call<Operation, AdminCaller>, 'params' | 'query' | 'body'>): string =>
@@ -35,7 +27,7 @@ export const createBindAdmin =
   (operation, run) =>
     bind(operation, (call: Call<typeof operation, AdminCaller>) => {
       if (operation.isRead) return run(call)
-      return act({ actor: actorOf(call.caller), operation: operation.id, request: askedOf(call) }, () => run(call))
+      return act({ actor: call.caller.actor, operation: operation.id, request: askedOf(call) }, () => run(call))
     })
 
 /** What operators call: with a token, or from a browser that has signed in. Each operation names the least role. */
@@ -67,7 +59,8 @@ export const adminApi = (deps: {
         ? (await deps.operators.authenticate(sentTokenOf(request))).operator
         : await deps.operators.loadPresent(await ownerOf(deps.signIn, text))
     deps.operators.assertRole(operator, operation.role)
-    return { by: { operator, visitor: { ...visitor, source: from ? formatAddress(from) : null } }, name: operator.id }
+    const { id, name, role } = operator
+    return { by: { actor: { operator: id, name, role, source: visitor.source }, visitor }, name: id }
   },
 })
 

@@ -174,6 +174,7 @@ export type Node = {
   lag_ms: number | null
   tunnels: number | null
   carried_bytes: number | null
+  relayed_bytes: number | null
   refused_bytes: number
   held_bytes: number
   accounts_at_limit: number
@@ -1127,7 +1128,12 @@ export type Operations = {
     answer: { items: readonly AuditEntry[]; next_cursor: string | null }
   }
   /** POST /verify */
-  startVerify: { params: {}; query: {}; body: { against?: string | undefined }; answer: Verification }
+  startVerify: {
+    params: {}
+    query: {}
+    body: { against?: readonly { number?: number | undefined; hash: string }[] | undefined }
+    answer: Verification
+  }
   /** GET /verify */
   getVerify: { params: {}; query: {}; body: {}; answer: Verification }
   /** POST /checkpoint */

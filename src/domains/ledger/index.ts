@@ -3,7 +3,6 @@ export {
   type Charges,
   createKeptVerifier,
   createLedgerAudit,
-  type KeptCheckpoint,
   type LedgerAudit,
 } from './service-audit.ts'
 export { createLedgerReports, type LedgerReports } from './service-reports.ts'

@@ -1,4 +1,4 @@
-export { type ExitWish, type NewExit, readExitWish } from './exits/reading.ts'
+export { type NewExit, readExitWish } from './exits/reading.ts'
 export { createPremium, type Premium } from './service.ts'
 export { createAccessVerifier } from './service-audit.ts'
 export { createPremiumVerifier } from './traffic/service-audit.ts'

@@ -3,7 +3,6 @@ import type { CountryCode } from '../../kernel/country.ts'
 
 /** `3` IPv4 shared by up to three customers, `4` IPv4 of one's own, `6` IPv6 of one's own. */
 export type Ipv = 3 | 4 | 6
-export const allIpv: readonly Ipv[] = [3, 4, 6]
 
 export type PlaceState = 'free' | 'leased' | 'resting' | 'retired'
 export const placeStates: readonly PlaceState[] = ['free', 'leased', 'resting', 'retired']

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path'
 import { type Command, mistyped, type Outcome } from '../../cli/command.ts'
-import { showProgress } from '../../cli/progress.ts'
-import { readTextFile } from '../../cli/typed.ts'
-import { verify } from '../../cli/verifying.ts'
+import { readTextFile, showProgress, verdictLines } from '../../cli/print.ts'
 import type { OnProgress } from '../../db/carry/carry.ts'
+import { type Verifier, verifyAll } from '../../kernel/finding.ts'
 import { configOf } from '../process.ts'
 import { backUp } from './backup.ts'
 import { countRows } from './manifest.ts'
@@ -27,11 +26,22 @@ function progressing(): { readonly onProgress: OnProgress; readonly end: () => v
   return { onProgress, end: () => line?.end() }
 }
 
+async function verify(verifiers: readonly Verifier[]): Promise<Outcome> {
+  let progress = showProgress('')
+  const verdict = await verifyAll(verifiers, (name) => {
+    progress.end()
+    progress = showProgress(name)
+    return progress.tell
+  })
+  progress.end()
+  return { json: verdict, lines: verdictLines(verdict), exit: verdict.ok ? 0 : 1 }
+}
+
 /** What `verify` has said is kept: it is all that the operator wants to know if something is wrong. */
 function verifying() {
   let said: Outcome = { json: null, lines: [] }
   return {
-    async verify(verifiers: Parameters<typeof verify>[0]): Promise<boolean> {
+    async verify(verifiers: readonly Verifier[]): Promise<boolean> {
       said = await verify(verifiers)
       return said.exit === 0
     },

@@ -4,6 +4,8 @@ import { settings } from './config.ts'
 const prefix = 'TURNPIKE_'
 /** What processes of Turnpike tell one another. */
 const internal: readonly string[] = ['TURNPIKE_LEASH', 'TURNPIKE_SUPERVISED', 'TURNPIKE_BETWEEN']
+/** What commands read that run on a shop elsewhere. */
+const ofCommands: readonly string[] = ['TURNPIKE_OPERATOR_TOKEN', 'TURNPIKE_OPERATOR_TOKEN_FILE']
 /** What tests are told. */
 const ofTests = /^TURNPIKE_(TEST|STORM)_/
 /** Kubernetes tells every container of services beside it, and one of them is likely called after us. */
@@ -18,7 +20,9 @@ export function findUnknownSettings(env: Readonly<Record<string, string | undefi
   const known = Object.values(settings).map((each) => each.env)
   return Object.keys(env)
     .filter((name) => name.toUpperCase().startsWith(prefix) && !known.includes(name as (typeof known)[number]))
-    .filter((name) => !internal.includes(name) && !ofTests.test(name) && !isOfService(name, env[name]))
+    .filter(
+      (name) => ![...internal, ...ofCommands].includes(name) && !ofTests.test(name) && !isOfService(name, env[name]),
+    )
     .toSorted()
     .map((name) => ({ name: name.slice(0, longestName), meant: findMeant(name, known) }))
 }

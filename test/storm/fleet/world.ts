@@ -184,7 +184,7 @@ export class FleetWorld {
       await Promise.all(this.gateways.slice(at, at + startedAtOnce).map((each) => each.process.start()))
     }
     const isServed = async () => {
-      const ranges = (await this.tool('stock', 'ranges')) as { places: number; served: number }[]
+      const { items: ranges } = (await this.tool('stock', 'ranges')) as { items: { places: number; served: number }[] }
       return ranges.every((each) => each.served === each.places)
     }
     for (let waits = 0; !(await untilTrue(isServed)); waits += 1) {

@@ -19,7 +19,7 @@ import { readTokenWish } from '../../customer/tokens/reading.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
 import { positionOf, readNumber, soughtFor, toExport } from '../../fields.ts'
 import { isTls, toCookie } from '../../session.ts'
-import { type Act, type AdminCaller, actorOf, askedOf, type BindAdmin } from '../bind.ts'
+import { type Act, type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
 import * as money from './shapes-money.ts'
 
@@ -106,7 +106,7 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminCustomersDep
     viewing(deps),
     bind(shapes.linkCustomer, async ({ params, caller }) => {
       const { id } = await customers.load(readCustomer(params.customer_id))
-      const made = await deps.registration.invite(id, mayActAs(caller.operator.role, 'owner'))
+      const made = await deps.registration.invite(id, mayActAs(caller.actor.role, 'owner'))
       return { link: made.link, sent_to: made.sentTo, expires_at: toIso(made.expiresAt) }
     }),
     bind(shapes.removeCustomerFactor, async ({ params }) => {
@@ -127,7 +127,7 @@ function privacyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly 
       const page = await deps.exporting.page(id, 'operator', cursor, call.query.limit)
       if (cursor === undefined) {
         await deps.mustNote({
-          actor: actorOf(call.caller),
+          actor: call.caller.actor,
           operation: shapes.exportCustomer.id,
           request: askedOf(call),
         })
@@ -157,13 +157,15 @@ function privacyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly 
 function viewing(deps: AdminCustomersDeps): Bound<AdminCaller> {
   return bindCookie(shapes.viewCustomer, ({ caller, params }) => {
     const action = {
-      actor: actorOf(caller),
+      actor: caller.actor,
       operation: shapes.viewCustomer.id,
       request: JSON.stringify({ customer_id: params.customer_id }),
     }
+    const { operator } = caller.actor
+    if (operator === null) throw new Refusal('forbidden', 'forbidden', 'Sign in to the console to view as a customer.')
     return deps.act(action, async () => {
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
-      const { secret, session } = await deps.signIn.openView(caller.operator.id, id, caller.visitor)
+      const { secret, session } = await deps.signIn.openView(operator, id, caller.visitor)
       const forMs = session.expiresAt - deps.clock()
       return {
         data: { expires_at: toIso(session.expiresAt) },

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../domains/fleet/rules.ts'
+import { isServing } from '../../../domains/stock/ranges/rules.ts'
 import type { RunningSince } from '../../../kernel/stall-monitor.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { bodyInteger, exampleAt, flag, moment, text, whole } from '../../fields.ts'
@@ -28,6 +29,7 @@ const node = z
     lag_ms: whole('How late its loop is.', 1).nullable(),
     tunnels: whole('How many tunnels are open.', 3).nullable(),
     carried_bytes: whole('What it has carried since it started.', 1_000_000).nullable(),
+    relayed_bytes: whole('What it has relayed for other gateways since it started.', 0).nullable(),
     refused_bytes: whole('What it has claimed and was not believed.', 0),
     held_bytes: whole('What it holds of the traffic of sub-users, on leases.', 8_388_608),
     accounts_at_limit: whole('Of how many accounts it holds as much as one node may.', 0),
@@ -54,6 +56,7 @@ const nodeExample = {
   lag_ms: 1,
   tunnels: 3,
   carried_bytes: 1_000_000,
+  relayed_bytes: 0,
   refused_bytes: 0,
   held_bytes: 8_388_608,
   accounts_at_limit: 0,
@@ -70,6 +73,10 @@ export type NodeClaims = {
   readonly unprovenRanges: number
 }
 
+/** A gateway by the rule that sales follow, a VPN node by the one that its customers see. */
+const isThere = (of: Node, since: RunningSince): boolean =>
+  of.kind === 'gateway' ? isServing(of, since) : isLive(of, since)
+
 export const toNode = (
   of: Node,
   { refused, held, unprovenRanges }: NodeClaims,
@@ -83,13 +90,14 @@ export const toNode = (
   city: of.city,
   endpoint: of.endpoint,
   public_key: of.publicKey,
-  state: of.state === 'closed' ? 'closed' : isLive(of, since) ? 'online' : 'offline',
+  state: of.state === 'closed' ? 'closed' : isThere(of, since) ? 'online' : 'offline',
   version: of.version,
   joined_at: isoOrNull(of.joinedAt),
   last_seen_at: isoOrNull(of.lastSeenAt),
   lag_ms: of.health?.lagMs ?? null,
   tunnels: of.health?.tunnels ?? null,
   carried_bytes: of.health?.carried ?? null,
+  relayed_bytes: of.health?.relayed ?? null,
   refused_bytes: Number(refused),
   held_bytes: Number(held?.bytes ?? 0n),
   accounts_at_limit: held?.accountsAtLimit ?? 0,

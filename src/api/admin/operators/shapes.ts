@@ -282,10 +282,15 @@ export const startVerify = operation({
   isRead: true,
   body: z.object({
     against: z
-      .string()
-      .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits')
-      .optional()
-      .openapi({ description: 'A checkpoint’s hash that was kept elsewhere: it must be in this database.' }),
+      .array(
+        z.object({
+          number: z.int().min(1).optional(),
+          hash: z.string().regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits'),
+        }),
+      )
+      .max(500)
+      .default([])
+      .openapi({ description: 'Checkpoints that were kept elsewhere: each must be in this database.' }),
   }),
   answer: run,
   example: { ...noRun, state: 'running', started_at: toIso(exampleAt), part: 'money' },

@@ -36,10 +36,10 @@ export function createVerification(deps: {
   return {
     show: (): Run => run,
 
-    start(against: string | undefined): Run {
+    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[]): Run {
       if (run.state === 'running') throw busy()
       run = { ...noRun, state: 'running', started_at: toIso(deps.clock()) }
-      const kept = against === undefined ? [] : [{ number: undefined, hash: against.toLowerCase() }]
+      const kept = against.map(({ number, hash }) => ({ number, hash: hash.toLowerCase() }))
       const also = kept.length === 0 ? [] : [createKeptVerifier(deps.ledgerAudit, kept)]
       void work([...deps.verifiers, ...also])
       return run

@@ -13,7 +13,7 @@ import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import { type Clock, readIsoSpan, toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../fields.ts'
-import { type AdminCaller, actorOf, askedOf, type BindAdmin } from '../bind.ts'
+import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
 import * as questions from './shapes-holders.ts'
@@ -116,7 +116,7 @@ const holders = (bind: BindAdmin, deps: AdminStockDeps): Bound<AdminCaller> =>
     if (first === undefined) throw bad('from', 'must be a moment like 2027-01-31T12:00:00Z')
     const last = call.query.to === undefined ? first : readIsoSpan(call.query.to)
     if (last === undefined || last.to < first.from) throw bad('to', 'must be a moment that is not before the first')
-    const action = { actor: actorOf(call.caller), operation: questions.findHolders.id, request: askedOf(call) }
+    const action = { actor: call.caller.actor, operation: questions.findHolders.id, request: askedOf(call) }
     const asked = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
     return questions.toHolders(await deps.findHolders(action, asked))
   })

@@ -1,24 +1,11 @@
 import { expect, test } from 'bun:test'
-import { failureOf } from '../../test/harness/failure.ts'
-import { openTown } from '../../test/harness/town.ts'
-import { findingsOf } from '../../test/harness/wired.ts'
-import { type Outcome, readGiven } from './command.ts'
-import { proxyCommands } from './proxies.ts'
-import { rangeCommands } from './ranges.ts'
+import { createTool } from '../../../test/harness/tool.ts'
+import { openTown } from '../../../test/harness/town.ts'
+import { findingsOf } from '../../../test/harness/wired.ts'
 
 test('a range is moved with what was sold of it, and what is interrupted is shown with its gateway', async () => {
   const town = await openTown('sqlite', '203.0.113.0/30', ['gate-1', 'gate-2'])
-  const run = async (...typed: string[]): Promise<Outcome> => {
-    const services = { ...town.services, now: () => town.nowMs }
-    const commands = [
-      ...rangeCommands((_given, work) => work(services)),
-      ...proxyCommands((_given, work) => work(services)),
-    ]
-    const { command, given } = readGiven(commands, typed, [])
-    return command.run(given)
-  }
-  const refused = async (...typed: string[]): Promise<string> =>
-    (await failureOf(Promise.resolve().then(() => run(...typed)))).message
+  const { run, refused } = createTool(town.services, () => town.nowMs)
   try {
     town.node('gate-2').isAlive = false
     await town.ticks(8)
@@ -32,21 +19,23 @@ test('a range is moved with what was sold of it, and what is interrupted is show
       away: ['gate-2'],
     })
     expect(await refused('stock', 'move', '203.0.113.0/30')).toContain('--node')
-    expect(await refused('stock', 'move', 'x', '--node', 'gate-2')).toContain('not a prefix')
+    expect(await refused('stock', 'move', 'x', '--node', 'gate-2')).toContain('must be a prefix')
     expect(await refused('stock', 'move', '203.0.113.0/30', '--node', 'nobody')).toContain('nobody')
     expect(await refused('stock', 'move', '198.51.100.0/24', '--node', 'gate-2')).toContain('198.51.100.0/24')
     expect((await town.services.stock.ranges.overview()).ranges).toEqual(before)
 
     const { json, lines } = await run(...move)
-    expect([json, lines.join(' ')]).toMatchObject([{ ranges: 1, proxies: [id] }, expect.stringContaining('30 seconds')])
+    expect([json, lines.join(' ')]).toMatchObject([{ ranges: 1, proxies: [id] }, expect.stringContaining('30 s')])
     const movedAt = new Date(town.nowMs).toISOString()
     await town.ticks(8)
     // The holder knows of the one that it was sold on, until the other has it.
-    expect((await run('proxy', 'interrupted')).json).toMatchObject([{ proxy: id, since: movedAt, reason: 'outage' }])
-    expect((await run('proxy', 'show', String(id))).lines.join(' ')).toContain(`cannot be used since ${movedAt}`)
+    expect((await run('proxy', 'interrupted')).json).toMatchObject({
+      items: [{ proxy: id, since: movedAt, reason: 'outage' }],
+    })
+    expect((await run('proxy', 'show', String(id))).json).toMatchObject({ interrupted_at: movedAt })
     town.node('gate-2').isAlive = true
     await town.ticks(1)
-    expect((await run('proxy', 'interrupted')).json).toEqual([])
+    expect((await run('proxy', 'interrupted')).json).toMatchObject({ items: [] })
     expect((await run('proxy', 'show', String(id))).json).toMatchObject({ node: 'gate-2', interrupted_by: null })
     expect(await town.told()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
     expect(await findingsOf(town.services)).toEqual([])

@@ -2,13 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { refusalOf } from '../../test/harness/failure.ts'
-import { addStock, buyProxies, type Floor, openFloor, shipped } from '../../test/harness/proxies.ts'
-import { runCommand, runTurnpike, turnpikeProgram } from '../../test/harness/turnpike.ts'
-import { addCustomer } from '../../test/harness/wired.ts'
-import { createActions } from '../main/shop/actions.ts'
-import { catalogCommands } from './catalog.ts'
-import { type Outcome, readGiven } from './command.ts'
+import { refusalOf } from '../../../test/harness/failure.ts'
+import { addStock, buyProxies, type Floor, openFloor, shipped } from '../../../test/harness/proxies.ts'
+import { createTool } from '../../../test/harness/tool.ts'
+import { runCommand, runTurnpike, turnpikeProgram } from '../../../test/harness/turnpike.ts'
+import { addCustomer } from '../../../test/harness/wired.ts'
+import type { Outcome } from '../command.ts'
 
 function dearer() {
   const list = shipped()
@@ -33,16 +32,7 @@ describe('the operator’s price list', () => {
     await Bun.write(path, typeof content === 'string' ? content : Bun.YAML.stringify(content, null, 2))
     return path
   }
-  /** One command as it is typed, on an open shop. */
-  async function type(...typed: string[]): Promise<Outcome> {
-    const tools = createActions(floor.services)
-    const { command, given } = readGiven(
-      catalogCommands((_given, work) => work(tools), 'vpn: {}'),
-      ['catalog', ...typed],
-      [],
-    )
-    return command.run(given)
-  }
+  const type = (...typed: string[]): Promise<Outcome> => createTool(floor.services).run('catalog', ...typed)
 
   test('is applied, compared and shown by the real tool, and one that is wrong changes nothing', async () => {
     const turnpike = (...args: string[]) => runCommand(args, { TURNPIKE_DATA: folder })
@@ -90,18 +80,16 @@ describe('the operator’s price list', () => {
     expect(diff.lines.at(-1)).toBe(forWhom)
     expect(diff.lines).toContain('~ dedicated.kinds.4.countries.DE.per_day: 6 -> "7.50"')
     expect(diff.lines).toContain('- dedicated.kinds.4.countries.FR.per_day: 6')
-    expect((await type('show')).json).toEqual(shipped())
+    expect((await type('show')).json).toMatchObject({ version: 1, catalogue: shipped() })
     const applied = await type('apply', path)
     expect(applied.lines).toEqual([...diff.lines.slice(0, -1), 'Version 2 is in force.'])
     const shown = await type('show')
-    expect(shown.json).toEqual(dearer())
+    expect(shown.json).toMatchObject({ version: 2, catalogue: dearer() })
     const again = await type('apply', await write('again.yaml', shown.lines.join('\n')))
     expect(again.json).toEqual({ version: null, changes: [] })
     expect((await type('diff', path)).lines).toEqual(['Nothing would change.'])
-    expect((await type('show', '--version', '1')).json).toEqual(shipped())
-    expect(((await type('show', '--versions')).json as { version: number }[]).map((each) => each.version)).toEqual([
-      1, 2,
-    ])
+    expect((await type('show', '--version', '1')).json).toMatchObject({ catalogue: shipped() })
+    expect((await type('show', '--versions')).json).toMatchObject({ items: [{ version: 1 }, { version: 2 }] })
   })
 
   test('that is wrong, torn or not there changes nothing, and the error says what to mend', async () => {
@@ -119,10 +107,10 @@ describe('the operator’s price list', () => {
       const missing = await refusalOf(type(command, join(folder, 'none.yaml')))
       expect([missing.code, missing.message.includes('There is no file')]).toEqual(['usage', true])
       const empty = await refusalOf(type(command, await write('empty.yaml', '')))
-      expect(empty.message).toContain('must be a mapping')
+      expect(empty.message).toContain('must be an object')
     }
     expect((await refusalOf(type('show', '--version', '99'))).code).toBe('not_found')
-    expect((await refusalOf(type('show', '--version', 'x'))).code).toBe('usage')
+    expect((await refusalOf(type('show', '--version', 'x'))).code).toBe('invalid_request')
     expect((await type('show')).json).toEqual(before)
   })
 })

@@ -1,24 +1,11 @@
 import { expect, test } from 'bun:test'
-import { openTestDatabase } from '../../test/harness/database.ts'
-import { failureOf } from '../../test/harness/failure.ts'
-import { wire } from '../../test/harness/wired.ts'
-import { createActions } from '../main/shop/actions.ts'
-import { type Outcome, readGiven } from './command.ts'
-import { operatorCommands } from './operators.ts'
+import { openTestDatabase } from '../../../test/harness/database.ts'
+import { createTool } from '../../../test/harness/tool.ts'
+import { wire } from '../../../test/harness/wired.ts'
 
 test('operators are added, listed, given roles and tokens, and taken out; what is mistyped changes nothing', async () => {
   const opened = await openTestDatabase('sqlite')
-  const deps = { ...createActions(wire(opened.db)), shopUrl: 'https://shop.example' }
-  const run = async (...typed: string[]): Promise<Outcome> => {
-    const { command, given } = readGiven(
-      operatorCommands((_given, work) => work(deps)),
-      typed,
-      [],
-    )
-    return command.run(given)
-  }
-  const refused = async (...typed: string[]): Promise<string> =>
-    (await failureOf(Promise.resolve().then(() => run(...typed)))).message
+  const { run, refused } = createTool(wire(opened.db))
   try {
     const { lines } = await run('operator', 'add', 'anna', '--role', 'owner')
     expect(lines[0]).toMatch(/^https:\/\/shop\.example\/operator#enter=tpl_\w{39}$/)
@@ -34,13 +21,17 @@ test('operators are added, listed, given roles and tokens, and taken out; what i
     const { json: token } = await run('operator', 'token', 'anna', '--name', 'script')
     expect(token).toMatchObject({ token: expect.stringMatching(/^tpo_/) })
     expect(await refused('operator', 'token', 'anna', '--expires', 'soon')).toContain('--expires')
-    await run('operator', 'revoke', (token as { id: string }).id)
-    expect((await run('operator', 'tokens', 'anna')).json).toMatchObject([{ name: 'script', state: 'revoked' }])
+    await run('operator', 'revoke', (token as { token_id: string }).token_id)
+    expect((await run('operator', 'tokens', 'anna')).json).toMatchObject({
+      items: [{ name: 'script', revoked_at: expect.any(String) }],
+    })
     expect((await run('operator', 'link', 'anna')).lines[0]).toContain('#enter=')
     expect((await run('operator', 'remove', 'anna')).json).toEqual({ name: 'anna', removed: true })
-    expect((await run('operator', 'list')).json).toMatchObject([{ name: 'boris', role: 'owner' }])
+    expect((await run('operator', 'list')).json).toMatchObject({ items: [{ name: 'boris', role: 'owner' }] })
     expect(await refused('operator', 'tokens', 'anna')).toContain('no such operator')
-    expect((await run('audit', 'list')).json).toEqual([])
+    expect((await run('audit', 'list')).json).toMatchObject({
+      items: Array.from({ length: 7 }, () => ({ name: 'tool', role: 'owner' })),
+    })
   } finally {
     await opened.close()
   }

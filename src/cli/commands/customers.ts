@@ -1,0 +1,125 @@
+import { existsSync } from 'node:fs'
+import { open as openFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import * as customers from '../../api/admin/customers/shapes.ts'
+import * as money from '../../api/admin/customers/shapes-money.ts'
+import * as holders from '../../api/admin/stock/shapes-holders.ts'
+import { mistyped } from '../command.ts'
+import { type Call, type Entry, over } from '../operation-command.ts'
+import { local, rows, rub, secret } from '../print.ts'
+
+const done = (isRepeat: unknown): string => (isRepeat ? 'Done before under this key, nothing changed now: ' : '')
+
+const moved = (verb: string, of: { repeated: boolean; amount_rub: number; balance_rub: number }): string =>
+  `${done(of.repeated)}${verb} ${rub(Math.abs(of.amount_rub))} RUB. The balance is ${rub(of.balance_rub)} RUB.`
+
+export const customerCommands: readonly Entry[] = [
+  over(customers.createCustomer, 'customer create', {
+    words: 'name',
+    show: (made) => [`${made.customer_id}  ${made.name}`],
+  }),
+  over(customers.listCustomers, 'customer list', { columns: 'customer_id balance_rub blocked_at login name' }),
+  over(customers.getCustomer, 'customer show'),
+  over(customers.blockCustomer, 'customer block', {
+    show: (data) => `${data.customer_id} is ${data.blocked_at === null ? 'open' : 'blocked'}.`,
+  }),
+  over(customers.noteCustomer, 'customer note', {
+    words: 'note',
+    show: (data) => `Noted: ${data.note ?? ''}`,
+  }),
+  over(customers.linkCustomer, 'customer link', {
+    show: (data) =>
+      data.link === null
+        ? [`The link went to ${data.sent_to ?? 'the customer'}.`]
+        : secret(data.link, `It signs the customer in once, until ${local(data.expires_at)}.`),
+  }),
+  over(customers.removeCustomerFactor, 'customer remove-factor', {
+    show: ({ removed }) => [removed ? 'The second factor is removed.' : 'The customer has no second factor.'],
+  }),
+  over(customers.eraseCustomer, 'customer erase', {
+    flags: { confirm: 'yes' },
+    show: (data) => [
+      `${data.customer_id} is erased since ${local(data.erased_at)}.`,
+      `${data.versions} versions of rows and ${data.entries} entries of the audit log were redacted.`,
+      'Backups that were made before still have the customer until they are deleted.',
+    ],
+  }),
+  {
+    name: 'customer export',
+    operation: customers.exportCustomer,
+    summary: 'Write everything that is kept about a customer into a file of JSON, without secrets.',
+    takes: [{ name: 'CUSTOMER', meaning: "The customer's id." }],
+    options: [{ flag: 'to', value: 'FILE', meaning: 'The file, which must not exist. Only you can read it.' }],
+    async run({ words: [customer = ''], flags }, call) {
+      if (flags['to'] === undefined) throw mistyped('--to names the file to write.')
+      const file = resolve(flags['to'])
+      if (existsSync(file)) throw mistyped(`${file} exists already.`)
+      const records = await writeExport(call, customer, file)
+      return {
+        json: { customer_id: customer, file, records },
+        lines: [`${records} records of ${customer} are in ${file}.`],
+      }
+    },
+  },
+  over(holders.findHolders, 'address holders', {
+    show: ({ items, devices, is_exit: isExit, candidates }) => [
+      ...(items.length > 0 ? rows(items) : []),
+      ...(devices.length > 0 ? rows(devices) : []),
+      ...(items.length + devices.length === 0 ? ['No customer had the address alone.'] : []),
+      ...(isExit ? ['It is an exit of a pool. In that hour the pool carried for:', ...rows(candidates)] : []),
+    ],
+  }),
+  over(customers.createCustomerToken, 'token create', {
+    show: (data) => secret(data.token, `Its id is ${data.token_id}.`),
+  }),
+  over(customers.listCustomerTokens, 'token list', { columns: 'token_id begins scopes revoked_at used_at name' }),
+  over(customers.revokeCustomerToken, 'token revoke', { show: (data) => `${data.token_id} is revoked.` }),
+  over(money.creditCustomer, 'credit', { words: 'amount_rub', show: (data) => moved('Credited', data) }),
+  over(money.debitCustomer, 'debit', { words: 'amount_rub', show: (data) => moved('Debited', data) }),
+  over(money.listMovements, 'transaction list', {
+    columns: 'transaction at kind amount_rub balance_rub order_id reference note',
+  }),
+  over(money.refundOrder, 'refund', {
+    filled: 'end',
+    options: [
+      { flag: 'end', meaning: 'End what the order bought, and give back the unused part of the price.' },
+      { flag: 'whole', meaning: 'With --end: give back the whole price.' },
+    ],
+    fill: (given) => {
+      if (given.has('whole') && !given.has('end')) throw mistyped('--whole goes with --end.')
+      return given.has('end') ? { end: given.has('whole') ? 'whole' : 'unused' } : {}
+    },
+    show: (data) => [
+      `${done(data['replayed'])}Refunded ${rub(Number(data['amount_rub']))} RUB. ` +
+        `The balance is ${rub(Number(data['balance_rub']))} RUB.`,
+    ],
+  }),
+  over(money.refundTraffic, 'traffic refund', {
+    show: (data) => `Took back ${data.returned_gb} GB and refunded ${rub(data.refunded_rub)} RUB.`,
+  }),
+  over(money.listCustomerOrders, 'order list', { columns: 'order_id created_at product action price_rub' }),
+  over(money.getAnyOrder, 'order show'),
+  over(money.listCustomerEvents, 'event list'),
+]
+
+/** One record a line. A page is written before the next is read. */
+async function writeExport(call: Call, customer: string, path: string): Promise<number> {
+  let read = await call(customers.exportCustomer, { customer_id: customer, limit: 500 })
+  const file = await openFile(path, 'wx', 0o600)
+  let records = 0
+  try {
+    await file.write(
+      `{"customer_id":${JSON.stringify(customer)},"exported_at":"${new Date().toISOString()}","records":[`,
+    )
+    for (;;) {
+      await file.write(read.items.map((item) => `${records++ === 0 ? '\n' : ',\n'}${JSON.stringify(item)}`).join(''))
+      if (read.next_cursor === null) break
+      read = await call(customers.exportCustomer, { customer_id: customer, limit: 500, cursor: read.next_cursor })
+    }
+    await file.write('\n]}\n')
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return records
+}

@@ -1,0 +1,177 @@
+import * as nodes from '../../api/admin/nodes/shapes.ts'
+import * as premium from '../../api/admin/premium/shapes.ts'
+import * as things from '../../api/admin/proxies/shapes.ts'
+import { mistyped } from '../command.ts'
+import { type Entry, over } from '../operation-command.ts'
+import { local, readTextFile, rows, rub, secret, textOf, toLines } from '../print.ts'
+
+const showKey = (data: {
+  readonly key: string
+  readonly name: string
+  readonly expires_at: string | null
+  readonly command: string
+}) => [
+  ...secret(data.key, `It lets ${data.name} join once, until ${local(data.expires_at)}. On that machine:`),
+  '',
+  `  ${data.command}`,
+]
+
+const replayed = (data: { readonly [name: string]: unknown }): string =>
+  data['replayed'] ? 'Done before under this key, nothing changed now: ' : ''
+
+export const nodeCommands: readonly Entry[] = [
+  over(nodes.listNodes, 'node list', {
+    columns:
+      'name kind location state version lag_ms tunnels carried_bytes refused_bytes held_bytes accounts_at_limit ' +
+      'most_ports unproven_ranges last_seen_at node_id',
+  }),
+  over(nodes.showNode, 'node show', {
+    show: ({ node, serves, ranges }) => [
+      `${node.name} is ${node.state}${serves ? ' and serves' : ''}. Last report: ${local(node.last_seen_at)}.`,
+      ...rows(ranges),
+    ],
+  }),
+  over(nodes.addNode, 'node add', {
+    words: 'name',
+    filled: 'endpoint',
+    flags: { 'endpoint.host': 'endpoint-host', 'endpoint.port': 'endpoint-port' },
+    options: [
+      { flag: 'endpoint-host', value: 'HOST', meaning: 'Where customers reach it, if not where the settings say.' },
+      { flag: 'endpoint-port', value: 'PORT', meaning: 'On which port.' },
+    ],
+    fill: ({ flags: { 'endpoint-host': host, 'endpoint-port': port } }) => {
+      if ((host === undefined) !== (port === undefined)) {
+        throw mistyped('--endpoint-host and --endpoint-port go together.')
+      }
+      return host === undefined ? {} : { endpoint: { host, port: Number(port) } }
+    },
+    show: showKey,
+  }),
+  over(nodes.keyNode, 'node key', { show: showKey }),
+  over(nodes.linkNode, 'node link', {
+    words: 'link_mbit',
+    show: (data) => `${data.name} carries at most ${data.link_mbit} Mbit/s.`,
+  }),
+  over(nodes.revokeNode, 'node revoke', { show: (data) => `${data.name} is revoked and closed.` }),
+  over(nodes.closeNode, 'node close', { show: (data) => `${data.name} is closed.` }),
+  over(nodes.openNode, 'node open', {
+    show: ({ name, joined_at: joined }) => [
+      `${name} is open.${joined === null ? ` "turnpike node key ${name}" makes a key that lets it join.` : ''}`,
+    ],
+  }),
+  over(nodes.drainNode, 'node drain', {
+    show: (data) => [
+      data.drained_at === null
+        ? `${data.name} is used again.`
+        : `${data.name} gets nothing new. What is on it works until the node is closed.`,
+    ],
+  }),
+  over(nodes.forgetUsage, 'node forget-usage', {
+    show: (data) => `${data.bytes} bytes of ${data.things} ${data.dry_run ? 'would be' : 'were'} given back.`,
+  }),
+  over(premium.listQuarantined, 'usage quarantine'),
+]
+
+export const thingCommands: readonly Entry[] = [
+  over(premium.listPools, 'pool list', { columns: 'pool sold from_rub_per_gb exits serving' }),
+  over(premium.addExit, 'exit add', {
+    words: 'pool',
+    filled: 'password',
+    options: [
+      { flag: 'password-file', value: 'FILE', meaning: 'A file whose first line is the password; - is stdin.' },
+    ],
+    fill: async ({ flags: { 'password-file': path } }) =>
+      path === undefined ? {} : { password: (await readTextFile(path)).split('\n')[0] },
+    show: (data) => `${data.exit_id} leaves from ${data.host} in ${data.pool}.`,
+  }),
+  over(premium.listExits, 'exit list', {
+    show: (data) =>
+      toLines({
+        ...data,
+        items: data.items.map((each) => ({
+          exit: each.exit_id,
+          pool: each.pool,
+          leaves_from: each.kind === 'local' ? each.host : `${each.kind}://${each.host}:${each.port}`,
+          node: each.node ?? 'any',
+          place: each.offers?.countries ?? [each.country, each.state, each.city, each.zip].filter(Boolean),
+          asn: each.asn,
+          status: each.status,
+          why: each.said.flatMap((word) => (word.up ? [] : [`${word.node}: ${word.reason}`])),
+        })),
+      }),
+  }),
+  over(premium.drainExit, 'exit drain', {
+    show: (data) => `${data.exit_id} ${data.drained ? 'is drained' : 'serves'}.`,
+  }),
+  over(premium.compareExit, 'exit compare', {
+    filled: 'supplied_bytes days',
+    options: [
+      { flag: 'supplied', value: 'BYTES|FILE.csv', meaning: 'What the supplier counted, or a file of day,bytes.' },
+    ],
+    fill: (given) => readSupplied(given.flags['supplied'] ?? ''),
+    show: (data) => {
+      const by = Math.abs(data.difference_bytes).toLocaleString('en')
+      const part = data.difference_percent === null ? '' : ` (${Math.abs(data.difference_percent)} %)`
+      return [
+        ...(data.days.length > 0 ? rows(data.days) : []),
+        data.difference_bytes === 0
+          ? 'The supplier counted the same.'
+          : `The supplier counted ${by} bytes${part} ${data.difference_bytes > 0 ? 'more' : 'fewer'}.`,
+      ]
+    },
+  }),
+  over(things.showProxy, 'proxy show', {
+    show: (data) => [
+      `Proxy ${data.proxy} of ${data.customer_id}, bought with ${data.order_id}: ${data.status}`,
+      `${data.country} ipv ${data.ipv} ${data.address}, ${data.port_type}, ${data.username}`,
+      ...(data.interrupted_at === null
+        ? []
+        : [`interrupted since ${local(data.interrupted_at)} (${data.interrupted_by}), on ${data.node ?? 'no node'}`]),
+      `from ${local(data.started_at)} until ${local(data.ended_at ?? data.expires_at)}, ` +
+        `${data.rx_bytes} bytes in, ${data.tx_bytes} out`,
+      ...rows(data.addresses),
+    ],
+  }),
+  over(things.listInterrupted, 'proxy interrupted', { columns: 'proxy customer_id address node since reason' }),
+  over(things.endProxy, 'proxy end', {
+    filled: 'refund',
+    options: [{ flag: 'no-refund', meaning: 'Give nothing back.' }],
+    fill: (given) => ({ refund: !given.has('no-refund') }),
+    show: (data) => [
+      `${replayed(data)}Proxy ${textOf(data, 'proxy')} is ended. Gave back ${rub(Number(data['amount_rub']))} RUB.`,
+    ],
+  }),
+  over(things.replaceProxy, 'proxy replace', {
+    show: (data) =>
+      `${replayed(data)}Proxy ${textOf(data, 'proxy')} got ${textOf(data, 'to')} in place of ${textOf(data, 'from')}.`,
+  }),
+  over(things.showVpn, 'vpn show', {
+    show: (data) => [
+      `${data.uuid} of ${data.customer_id}: ${data.status} until ${local(data.expires_at)}`,
+      ...rows(data.devices),
+    ],
+  }),
+  over(things.moveVpn, 'vpn move', {
+    flags: { node: 'to' },
+    show: (data) => [
+      `${data.uuid} is on ${data.node} now, with ${data.devices} ${data.devices === 1 ? 'device' : 'devices'}.`,
+      'Each device needs the new endpoint from its configuration. The old one works while the old node does.',
+    ],
+  }),
+  over(things.disableVpn, 'vpn disable', { show: (data) => `${data.uuid} is disabled.` }),
+  over(things.enableVpn, 'vpn enable', { show: (data) => `${data.uuid} is enabled.` }),
+]
+
+/** A number of bytes, or the days of a CSV file. A first line that is no day is a heading. */
+async function readSupplied(text: string) {
+  if (/^\d{1,18}$/.test(text)) return { supplied_bytes: Number(text) }
+  if (!text.endsWith('.csv')) throw mistyped('--supplied is a number of bytes, or a file that ends in .csv.')
+  const lines = (await readTextFile(text)).split(/\r?\n/).map((line) => line.trim())
+  const days = lines.flatMap((line, index) => {
+    const [, day, bytes] = /^"?(\d{4}-\d{2}-\d{2})"?[,;]"?(\d{1,18})"?$/.exec(line) ?? []
+    if (day !== undefined) return [{ day, bytes: Number(bytes) }]
+    if (line === '' || index === 0) return []
+    throw mistyped(`Line ${index + 1} of ${text} is not a day and a number of bytes.`)
+  })
+  return { days }
+}

@@ -1,0 +1,57 @@
+import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openTestDatabase } from '../../test/harness/database.ts'
+import { wire } from '../../test/harness/wired.ts'
+import type { Operation } from '../api/operation.ts'
+import { noStalls } from '../kernel/stall-monitor.ts'
+import { createAdmin } from '../main/shop/admin.ts'
+import { realSurroundings } from '../main/shop/services.ts'
+import { operationCommands } from '../main/tool.ts'
+import { readGiven } from './command.ts'
+import { type Call, toCommands } from './operation-command.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'turnpike-cli-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+const file = join(folder, 'list.yaml')
+writeFileSync(file, 'a: 1\n')
+
+/** Arguments that a command needs beyond its words. */
+const needed: Readonly<Record<string, readonly string[]>> = {
+  'stock assign': ['--any'],
+  'stock move': ['--node', 'gate-1'],
+  'exit compare': ['--supplied', '1'],
+}
+/** A command that writes a file says where, in place of the pages that it read. */
+const ownAnswers = ['customer export']
+/** Operations of the console: a session's cookie, the pages of an overview, and what a command asks for in between. */
+const withoutCommand = ['viewCustomer', 'getOverview', 'getVerify', 'getReconcile', 'listCatalogues', 'surveyRange']
+const addressOperations = ['retireAddress', 'quarantineAddress']
+
+test('every command prints the data of its operation with --json', async () => {
+  let answered: unknown
+  const call = (async (operation: Operation) => {
+    answered = { ...(operation.example as object), ...('state' in Object(operation.example) && { state: 'done' }) }
+    return answered
+  }) as Call
+  const commands = toCommands(operationCommands, (_given, work) => work(call))
+  for (const { name, takes } of commands.filter((each) => !ownAnswers.includes(each.name))) {
+    const words = takes.map((each) => (each.name === 'FILE' ? file : each.name === 'WHAT' ? '203.0.113.0/24' : '1'))
+    const { command, given } = readGiven(commands, [...name.split(' '), ...words, ...(needed[name] ?? [])], [])
+    const { json, lines } = await command.run(given)
+    expect(json, name).toEqual(answered)
+    expect(lines.join('\n'), name).not.toBe('')
+  }
+})
+
+test('every operation of /admin/v1 has a command, but for those of the console', async () => {
+  const opened = await openTestDatabase('sqlite')
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  const around = { ...realSurroundings, stalls: noStalls }
+  const { bound } = createAdmin(wire(opened.db), around, () => 'https://shop.example', log)
+  const named = new Set(operationCommands.map((each) => each.operation.id))
+  const missing = bound.map((each) => each.operation.id).filter((id) => !named.has(id))
+  expect(missing.toSorted()).toEqual([...withoutCommand, ...addressOperations].toSorted())
+  await opened.close()
+})

@@ -1,0 +1,99 @@
+import { resolve } from 'node:path'
+import type { Verdict } from '../kernel/finding.ts'
+import { mistyped, table } from './command.ts'
+
+type Item = Readonly<Record<string, unknown>>
+
+/** An answer in lines: a list as a table, everything else as YAML. */
+export function toLines(data: unknown, columns: readonly string[] = []): string[] {
+  const { items, next_cursor: next } = Object(data) as { items?: readonly Item[]; next_cursor?: string | null }
+  if (!Array.isArray(items)) return [Bun.YAML.stringify(data, null, 2)]
+  return [...rows(items, columns), ...(next ? [`More: --cursor ${next}`] : [])]
+}
+
+/** A table of items. A field's name says how its value is shown. */
+export function rows(items: readonly object[], chosen: readonly string[] = []): string[] {
+  if (items.length === 0) return ['None.']
+  const columns = chosen.length > 0 ? chosen : Object.keys(items[0] ?? {})
+  const heading = columns.map((field) =>
+    field
+      .replace(/_(?:rub|id|at|bytes)$/, '')
+      .replaceAll('_', ' ')
+      .toUpperCase(),
+  )
+  return table(
+    heading,
+    items.map((item) => columns.map((field) => toCell(field, (item as Item)[field]))),
+  )
+}
+
+function toCell(field: string, value: unknown): string {
+  if (value === null || value === undefined) return field === 'last_seen_at' ? 'never' : ''
+  if (typeof value === 'number' && field.endsWith('_rub')) return rub(value)
+  if (typeof value === 'number' && field.endsWith('_bytes')) return `${(value / 1e6).toFixed(1)} MB`
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*Z$/.test(value)) return local(value)
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(', ')
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value)
+}
+
+/** A field of an answer that has no schema of its own yet. */
+export const textOf = (data: Item, field: string): string => String(data[field])
+
+export const rub = (amount: number): string => amount.toFixed(2)
+
+/** A moment in this machine's time zone, to the second. */
+export function local(iso: string | null): string {
+  if (iso === null) return ''
+  const at = new Date(iso)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
+}
+
+/** A secret on a line of its own, for scripts, and what to know of it. */
+export const secret = (text: string, ...more: readonly string[]): string[] => [
+  text,
+  `It is shown only now. ${more.join(' ')}`.trimEnd(),
+]
+
+/** Reads a file that an argument names; `-` is the standard input. */
+export async function readTextFile(path: string, besides = ''): Promise<string> {
+  if (path === '-') return Bun.stdin.text()
+  try {
+    return await Bun.file(path).text()
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? error.code : undefined
+    if (reason === 'ENOENT' || reason === 'ENOTDIR') throw mistyped(`There is no file ${resolve(path)}.${besides}`)
+    if (reason === 'EISDIR') throw mistyped(`${resolve(path)} is a folder.`)
+    if (reason !== 'EACCES' && reason !== 'EPERM') throw error
+    throw mistyped(`This user may not read ${resolve(path)}. Use - in its place and redirect: < ${path}`)
+  }
+}
+
+/** A verdict for people: each finding, what to do about it, and how much was looked at. */
+export function verdictLines({
+  findings,
+  notes,
+  ok,
+  found,
+  covered,
+}: Pick<Verdict, 'findings' | 'notes' | 'ok' | 'found' | 'covered'>): string[] {
+  const counts = Object.entries(covered)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ')
+  return [
+    ...findings.map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
+    ...[...new Set(findings.map((each) => each.advice))].map((advice) => `TO DO  ${advice}.`),
+    ...notes.map((note) => `NOTE   ${note}`),
+    ok ? `All promises hold: ${counts}.` : `${found} wrong, among ${counts}.`,
+  ]
+}
+
+/** On a terminal, one line that tells how far it has come. */
+export function showProgress(name: string): { readonly tell: (done: number) => void; readonly end: () => void } {
+  if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
+  const write = (text: string): void => void process.stderr.write(`\r\x1b[K${text}`)
+  write(`${name} …`)
+  return { tell: (done) => write(`${name} … ${done}`), end: () => write('') }
+}

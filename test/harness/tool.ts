@@ -1,0 +1,27 @@
+import { type Command, type Outcome, readGiven } from '../../src/cli/command.ts'
+import { toCommands } from '../../src/cli/operation-command.ts'
+import { noStalls } from '../../src/kernel/stall-monitor.ts'
+import { createLocalCall } from '../../src/main/connect.ts'
+import { createAdmin } from '../../src/main/shop/admin.ts'
+import { realSurroundings, type Services } from '../../src/main/shop/services.ts'
+import { operationCommands } from '../../src/main/tool.ts'
+import { failureOf } from './failure.ts'
+
+/** The operator's commands on services that are open in this process. */
+export function createTool(services: Services, now: () => number = Date.now) {
+  const around = { ...realSurroundings, clock: now, stalls: noStalls }
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  const { bound } = createAdmin(services, around, () => 'https://shop.example', log)
+  const commands: readonly Command[] = toCommands(operationCommands, (_given, work) => work(createLocalCall(bound)))
+  const run = async (...typed: string[]): Promise<Outcome> => {
+    const { command, given } = readGiven(commands, typed, [])
+    return command.run(given)
+  }
+  return {
+    run,
+    // oxlint-disable-next-line typescript/no-explicit-any
+    json: async (...typed: string[]): Promise<any> => (await run(...typed)).json,
+    refused: async (...typed: string[]): Promise<string> =>
+      (await failureOf(Promise.resolve().then(() => run(...typed)))).message,
+  }
+}
