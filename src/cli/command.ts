@@ -80,7 +80,8 @@ export function readGiven(
   }
   const least = command.takes.filter((each) => !each.optional).length
   const missing = command.takes[words.length]
-  if (words.length < least && missing) throw mistyped(`"${command.name}" wants ${missing.name}: ${missing.meaning}.`)
+  if (words.length < least && missing)
+    throw mistyped(`"${command.name}" wants ${missing.name}: ${missing.meaning.replace(/\.$/, '')}.`)
   if (words.length > command.takes.length) throw mistyped(`"${words[command.takes.length]}" is one word too many.`)
   return { command, given: { words, flags, has: (flag) => flag in flags, command } }
 }
