@@ -133,7 +133,7 @@ describe('a compressed request body', () => {
     })
   const gzip = (text: string) => Bun.gzipSync(Buffer.from(text))
 
-  test('with gzip is read, up to 64 KiB of decompressed bytes', async () => {
+  test('a gzip body is read, up to 64 KiB of decompressed bytes', async () => {
     for (const encoding of ['gzip', 'x-gzip', 'GZIP']) {
       expect(await readBody(packed(gzip('{"count":1}'), encoding))).toEqual({ count: 1 })
     }
@@ -143,7 +143,7 @@ describe('a compressed request body', () => {
     expect(await codeOf(packed(gzip(objectOf(20_000_000))))).toBe('payload_too_large')
   })
 
-  test('that is no gzip, or cut short, is refused by that reason', async () => {
+  test('a gzip body that is invalid or cut short is refused with that reason', async () => {
     for (const bytes of [Buffer.from('{"count":1}'), gzip('{"count":1}').subarray(0, -4)]) {
       const refusal = await refusalOf(readBody(packed(bytes)))
       expect([refusal.code, refusal.details]).toEqual([
@@ -153,7 +153,7 @@ describe('a compressed request body', () => {
     }
   })
 
-  test('with another encoding is refused by that reason, and identity is none', async () => {
+  test('a body with another Content-Encoding is refused with that reason, and identity counts as none', async () => {
     for (const encoding of ['br', 'deflate', 'gzip, gzip']) {
       const refusal = await refusalOf(readBody(packed(Buffer.from('{}'), encoding)))
       expect([refusal.code, refusal.message]).toEqual([

@@ -9,8 +9,8 @@ const problems = {
 }
 
 /**
- * What is wrong with a token. `ended` is said only of a token that once existed, which is found by its digest: whoever
- * knows its whole text learns nothing that helps to guess another one.
+ * Why a token was refused. `ended` is only for a token that existed, found by the digest of its whole text: a caller
+ * who has that text learns nothing about other tokens.
  */
 export const invalidToken = (token: keyof typeof problems): Refusal =>
   new Refusal('unauthenticated', 'invalid_token', problems[token], { token, charged: false })
