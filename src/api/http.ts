@@ -389,9 +389,10 @@ async function answerPlain(
   return response
 }
 
-function keyOf(request: Request): string | undefined {
-  const key = request.headers.get('idempotency-key')
-  if (key === null) return undefined
-  if (isIdempotencyKey(key)) return key
+const keyOf = (request: Request): string | undefined => readKey(request.headers.get('idempotency-key') ?? undefined)
+
+/** An idempotency key, from a header or from the command line. */
+export function readKey(key: string | undefined): string | undefined {
+  if (key === undefined || isIdempotencyKey(key)) return key
   throw malformed([{ field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' }])
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { AdminCaller } from '../api/admin/bind.ts'
 import type { Bound } from '../api/bind.ts'
 import { readBody } from '../api/body.ts'
-import { runOperation } from '../api/http.ts'
+import { readKey, runOperation } from '../api/http.ts'
 import type { Operation, z } from '../api/operation.ts'
 import { statusOfCode } from '../api/operation.ts'
 import type { Given } from '../cli/command.ts'
@@ -95,7 +95,7 @@ export function createLocalCall(bound: readonly Bound<AdminCaller>[]): Call {
     const request = toRequest('http://localhost', operation, fields, {})
     const params = Object.fromEntries(Object.keys(operation.params.shape).map((name) => [name, String(fields[name])]))
     const sent = operation.method === 'GET' ? {} : await readBody(request)
-    const { body } = await runOperation(found, { caller, key, request, params, sent })
+    const { body } = await runOperation(found, { caller, key: readKey(key), request, params, sent })
     return readData(operation, JSON.parse(body))
   }
 }

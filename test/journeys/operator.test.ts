@@ -49,7 +49,7 @@ describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) =>
     expect(credited.json).toMatchObject({ transaction: 1, amount_rub: 99.9, balance_rub: 99.9, repeated: false })
     const words = await runTurnpike(['credit', customer.customer_id, '0.10'], env)
     expect(words.out).toBe('Credited 0.10 RUB. The balance is 100.00 RUB.\n')
-    const paid = ['credit', customer.customer_id, '50', '--key', 'invoice 17', '--reference', 'bank 4711'] as const
+    const paid = ['credit', customer.customer_id, '50', '--key', 'invoice-17', '--reference', 'bank 4711'] as const
     expect((await ask(...paid)).json).toMatchObject({ transaction: 3, balance_rub: 150 })
     expect((await runCommand([...paid], env)).out).toContain('nothing changed now')
     const taken = await ask('debit', customer.customer_id, '50', '--note', 'wrong customer')
@@ -57,14 +57,16 @@ describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) =>
     const back = await runCommand(['debit', customer.customer_id, '0.50'], env)
     expect(back.out).toBe('Debited 0.50 RUB. The balance is 99.50 RUB.\n')
     await runCommand(['credit', customer.customer_id, '0.50'], env)
+    expect((await ask('credit', customer.customer_id, '1', '--key', '')).exit).not.toBe(0)
+    expect((await ask('credit', customer.customer_id, '1', '--key', 'bell\u0007')).exit).not.toBe(0)
     expect((await ask('debit', customer.customer_id, '100.01')).json.error.code).toBe('insufficient_funds')
-    expect((await ask('debit', customer.customer_id, '1', '--key', 'invoice 17')).json.error.code).toBe(
+    expect((await ask('debit', customer.customer_id, '1', '--key', 'invoice-17')).json.error.code).toBe(
       'idempotency_key_reused',
     )
     const { json: movements } = await ask('transaction', 'list', customer.customer_id)
     expect(movements.items[3]).toMatchObject({
       kind: 'credit',
-      key: 'invoice 17',
+      key: 'invoice-17',
       reference: 'bank 4711',
       amount_rub: 50,
     })
