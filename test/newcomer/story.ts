@@ -88,7 +88,7 @@ async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Pro
     found.customer = expectTold('the customer', made, /cus_[0-9a-z]+/)[0]
     const own = { 'cus_…': found.customer }
     found.token = expectTold('the token', await reader.type(install, ['token create'], own), /tp_live_[0-9a-z]+/)[0]
-    const money = ['credit cus_… 10000', "--key 'invoice 18' --reference", "--key 'invoice 18 taken back'"]
+    const money = ['credit cus_… 10000', '--key invoice-18 --reference', '--key invoice-18-taken-back']
     const said = await reader.type(install, [...money, 'transaction list'], own)
     expectTold('the movements', said, /debit +-5000\.00 +10000\.00/)
     return undefined
