@@ -46,7 +46,10 @@ export async function planSandboxVpn(
   const own = (left?.changes ?? []).flatMap((each) => (each.kind === 'setting' ? [] : [each.name]))
   const other = (await listTables()).find((table) => !own.includes(table))
   // Each node restores forwarding as it found it: the first to stop would end what the other carries.
-  if (other !== undefined) return { problem: `Another VPN node is on this machine (nftables table ${other}).` }
+  if (other !== undefined) {
+    const remove = `nft delete table inet ${other}`
+    return { problem: `Another VPN node is on this machine. If none runs, remove what it left: ${remove}` }
+  }
   return await findPlace(config, flags, own)
 }
 

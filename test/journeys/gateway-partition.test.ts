@@ -35,8 +35,8 @@ describe.each([...enginesOf('sqlite')])('a gateway whose shop on %s is gone', (e
 
       const atFirst = fast.client.total
       const late = await startFlow(origin, newcomer, { everyMs: 100 })
-      for (const { client } of [slow, late]) {
-        const enough = client.total + pieces * pieceBytes
+      const wanted = [slow, late].map(({ client }) => ({ client, enough: client.total + pieces * pieceBytes }))
+      for (const { client, enough } of wanted) {
         await client.until(() => client.total >= enough)
         expect([client.isClosed, client.total >= enough]).toEqual([false, true])
       }
