@@ -1,4 +1,5 @@
-import { type FieldProblem, Refusal, tooMany } from '../kernel/refusal.ts'
+import { type FieldProblem, Refusal } from '../kernel/refusal.ts'
+import { languageOf, sentencesOf } from './language.ts'
 import type { RateStanding } from './rate.ts'
 import { statusOfKind } from './status.ts'
 
@@ -47,11 +48,14 @@ export const findToken = (request: Request): string | undefined =>
 export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
-export function toRefusal(refusal: Refusal): Response {
-  const { code, message, details } = refusal
-  const response = new Response(JSON.stringify({ ok: false, error: { code, message, details } }), {
+/** A refusal in the language that the request prefers. */
+export function toRefusal(refusal: Refusal, asked: Headers): Response {
+  const { code, reason, params, details } = refusal
+  const language = languageOf(asked)
+  const message = refusal.say(sentencesOf[language])
+  const response = new Response(JSON.stringify({ ok: false, error: { code, message, reason, params, details } }), {
     status: refusal.code === 'internal_error' ? 500 : statusOfKind[refusal.kind],
-    headers: apiHeaders,
+    headers: { ...apiHeaders, 'Content-Language': language, Vary: 'Accept-Language' },
   })
   if (refusal.kind === 'unauthenticated') response.headers.set('WWW-Authenticate', 'Bearer')
   if (refusal.retryAfterSeconds) response.headers.set('Retry-After', String(refusal.retryAfterSeconds))
@@ -77,12 +81,12 @@ export function withSee(refusal: Refusal, see: Readonly<Record<string, string>>)
     const place = typeof details.field === 'string' ? see[details.field.split('.')[0] ?? ''] : undefined
     return place === undefined ? details : { ...details, see: place }
   }
-  const { kind, code, message, details, retryAfterSeconds } = refusal
+  const { details } = refusal
   if (details === null) return refusal
   const pointed = Array.isArray(details)
     ? (details as readonly FieldProblem[]).map(point)
     : point(details as { readonly [name: string]: unknown })
-  return Object.assign(new Refusal(kind, code, message, pointed, retryAfterSeconds), { cause: refusal.cause })
+  return refusal.with(pointed)
 }
 
 export function setStanding(headers: Headers, standing: RateStanding): void {
@@ -93,12 +97,16 @@ export function setStanding(headers: Headers, standing: RateStanding): void {
 }
 
 export const rateLimited = ({ retryAfterSeconds = 1 }: Pick<RateStanding, 'retryAfterSeconds'>): Refusal =>
-  tooMany('Too many requests. Wait as long as Retry-After says.', retryAfterSeconds)
+  new Refusal('rate_limited', {}, { charged: false }, retryAfterSeconds)
 
 export const sessionNeeded = (): Refusal =>
-  new Refusal('forbidden', 'forbidden', 'Sign in for this: a token may not do it, whatever its scopes are.', {
-    charged: false,
-  })
+  new Refusal(
+    'session_needed',
+    {},
+    {
+      charged: false,
+    },
+  )
 
 /**
  * Refuses a request whose connection has closed: the client left, or sent its next request before this answer, on which
@@ -106,9 +114,13 @@ export const sessionNeeded = (): Refusal =>
  */
 export function assertConnected(request: Request): void {
   if (!request.signal.aborted) return
-  throw new Refusal('conflict', 'conflict', 'The connection closed before the answer. Nothing was changed.', {
-    charged: false,
-  })
+  throw new Refusal(
+    'connection_closed',
+    {},
+    {
+      charged: false,
+    },
+  )
 }
 
 /**
@@ -124,14 +136,13 @@ export async function assertNotPipelined(request: Request, hold: (() => void) | 
 }
 
 export const stopping = (): Refusal =>
-  new Refusal('unavailable', 'unavailable', 'The shop is shutting down. Nothing was changed; try again in a moment.', {
-    charged: false,
-  })
+  new Refusal(
+    'shop_stopping',
+    {},
+    {
+      charged: false,
+    },
+  )
 
 /** Says nothing of what went wrong: that is in the log, under the request's id. */
-export const internalError = (): Refusal =>
-  new Refusal(
-    'unavailable',
-    'internal_error',
-    'Something went wrong on our side. Quote the X-Request-Id when you ask us.',
-  )
+export const internalError = (): Refusal => new Refusal('internal_error')

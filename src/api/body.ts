@@ -10,9 +10,13 @@ const arrivalTicks = 10
 const usualTickMs = 1_000
 
 const tooLarge = (mostBytes: number): Refusal =>
-  new Refusal('too_large', 'payload_too_large', `A request body is at most ${mostBytes / 1024} KiB.`, {
-    charged: false,
-  })
+  new Refusal(
+    'body_too_large',
+    { most_kib: mostBytes / 1024 },
+    {
+      charged: false,
+    },
+  )
 
 /** The body as it came, no more of it than so much. A test hands in shorter ticks. */
 export async function readBytes(
@@ -30,11 +34,7 @@ export async function readBody(request: Request, mostBytes = usualLimitBytes): P
   if (sent.length === 0) return {}
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
-    throw new Refusal(
-      'unsupported',
-      'unsupported_media_type',
-      'Send the body as JSON with Content-Type: application/json.',
-    )
+    throw new Refusal('body_not_json')
   }
   const value = readJson(decode(await unpack(sent, request.headers.get('content-encoding'), mostBytes)))
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -47,7 +47,7 @@ export async function readBody(request: Request, mostBytes = usualLimitBytes): P
 async function unpack(sent: Uint8Array, encoding: string | null, mostBytes: number): Promise<Uint8Array> {
   if (encoding === null || /^identity$/i.test(encoding)) return sent
   if (!/^(x-)?gzip$/i.test(encoding)) {
-    throw new Refusal('unsupported', 'unsupported_media_type', 'Send the body as it is or with Content-Encoding: gzip.')
+    throw new Refusal('body_encoding_unknown')
   }
   try {
     const unpacked = new Blob([sent]).stream().pipeThrough(new DecompressionStream('gzip'))

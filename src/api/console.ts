@@ -55,7 +55,7 @@ export function openConsole(folder: URL, random: (bytes: number) => Uint8Array):
     const name = new URL(request.url).pathname.split('/').at(-1) ?? ''
     const type = /^[\w-]+\.(js|css|svg)$/.exec(name)?.[1]
     if (type === undefined || !(await at(name).exists())) {
-      throw new Refusal('missing', 'not_found', 'There is no such file. Load the page anew.')
+      throw new Refusal('file_not_found')
     }
     const form = forms.find(([, coding]) => isAccepted(request.headers.get('accept-encoding') ?? '', coding))
     return new Response(at(form ? `${name}.${form[0]}` : name), {

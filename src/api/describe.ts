@@ -1,5 +1,5 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
-import { Refusal, type RefusalDetails } from '../kernel/refusal.ts'
+import { malformed, Refusal } from '../kernel/refusal.ts'
 import { internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
 import { exampleOrder } from './fields.ts'
 import {
@@ -266,62 +266,54 @@ function responsesOf(operation: Operation, words: ApiWords): Record<string, unkn
 const examplesOf = (operation: Operation, codes: readonly Code[], words: ApiWords) =>
   Object.fromEntries(
     codes.map((code) => {
-      const { message, details } = exampleOf(operation, code, words)
-      return [code, { summary: meanings[code], value: { ok: false, error: { code, message, details } } }]
+      const { message, reason, params, details } = exampleOf(operation, code, words)
+      return [
+        code,
+        { summary: meanings[code], value: { ok: false, error: { code, message, reason, params, details } } },
+      ]
     }),
   )
 
+const exampleFunds = { required_rub: 171, balance_rub: 42.5 }
+
 /** What a refusal looks like where nothing more is said of it. */
 const usual: Partial<Record<Code, RefusalExample>> = {
-  invalid_token: {
-    message: 'Send an API token as "Authorization: Bearer <token>". This request has none.',
-    details: { token: 'missing', charged: false },
-  },
-  insufficient_funds: {
-    message: 'This costs 171.00 RUB and the balance is 42.50 RUB. Top up and try again.',
-    details: { required_rub: 171, balance_rub: 42.5, charged: false },
-  },
-  sign_in_failed: { message: 'Login, password or code is wrong.', details: { code_required: false } },
-  request_in_progress: {
-    message: 'A request with this Idempotency-Key is still running. Repeat it in a moment to get its answer.',
-    details: null,
-  },
-  idempotency_key_reused: {
-    message:
-      `This Idempotency-Key was used for a different request, which succeeded as order ${exampleOrder}. ` +
-      'Repeat that one exactly to get its answer again, or use a new key for a new purchase.',
-    details: { charged: false, order_id: exampleOrder },
-  },
-  conflict: { message: 'It is in a state that forbids this.', details: { charged: false } },
-  payload_too_large: { message: 'A request body is at most 64 KiB.', details: { charged: false } },
-  unsupported_media_type: { message: 'Send the body as JSON with Content-Type: application/json.', details: null },
+  invalid_token: new Refusal('token_missing', {}, { token: 'missing', charged: false }),
+  insufficient_funds: new Refusal('insufficient_funds', exampleFunds, { ...exampleFunds, charged: false }),
+  sign_in_failed: new Refusal('sign_in_failed', {}, { code_required: false }),
+  request_in_progress: new Refusal('request_in_progress'),
+  idempotency_key_reused: new Refusal(
+    'idempotency_key_reused',
+    { order: exampleOrder },
+    { charged: false, order_id: exampleOrder },
+  ),
+  conflict: new Refusal('connection_closed', {}, { charged: false }),
+  payload_too_large: new Refusal('body_too_large', { most_kib: 64 }, { charged: false }),
+  unsupported_media_type: new Refusal('body_not_json'),
   rate_limited: rateLimited({ retryAfterSeconds: 1 }),
   internal_error: internalError(),
   unavailable: stopping(),
 }
 
-const operatorTokenMissing: RefusalExample = {
-  message: 'Send an operator\'s token as "Authorization: Bearer tpo_…", or sign in. This request has neither.',
-  details: { token: 'missing', charged: false },
-}
+const operatorTokenMissing = new Refusal('operator_token_missing', {}, { token: 'missing', charged: false })
 
 function exampleOf(operation: Operation, code: Code, words: ApiWords): RefusalExample {
   if (code === 'invalid_request') return malformedExample(operation)
   if (code === 'invalid_token' && words.hasRoles) return operatorTokenMissing
   if (code === 'forbidden') return operation.refusals.forbidden ?? forbiddenExample(operation, words)
-  return operation.refusals[code] ?? usual[code] ?? { message: meanings[code], details: null }
+  return operation.refusals[code] ?? usual[code] ?? internalError()
 }
 
 /** Who is kept out: a role that is too low, a token that may not, or a page of another site. */
 function forbiddenExample(operation: Operation, words: ApiWords): RefusalExample {
   if (words.hasRoles) {
     const { role: needed } = operation
-    return { message: `This needs the role "${needed}", and yours is "reader".`, details: { needed, has: 'reader' } }
+    return new Refusal('role_too_low', { needed, has: 'reader' }, { needed, has: 'reader' })
   }
-  if (words.token === undefined) return { message: 'This was sent by another site.', details: { charged: false } }
+  if (words.token === undefined) return new Refusal('request_from_other_site', {}, { charged: false })
   if (operation.access === 'session') return sessionNeeded()
   const needed = scopeOf(operation)
-  return { message: `This token lacks the scope "${needed}".`, details: { needed, charged: false } }
+  return new Refusal('scope_missing', { needed }, { needed, charged: false })
 }
 
 /** What the operation really says to a request without what it requires, or with something odd for the first field. */
@@ -334,8 +326,7 @@ function malformedExample(operation: Operation): RefusalExample {
       refusalOf(() => readFields(schema, {}, part)) ?? refusalOf(() => readFields(schema, { [first]: {} }, part))
     if (found) return withSee(found, operation.see)
   }
-  const details: RefusalDetails = [{ field: 'Host', problem: 'must be a host and maybe a port' }]
-  return { message: 'The request is not valid. Host: must be a host and maybe a port', details }
+  return malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
 }
 
 function refusalOf(read: () => unknown): Refusal | undefined {

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { malformed } from '../kernel/refusal.ts'
+import { malformed, Refusal } from '../kernel/refusal.ts'
 import { toIso } from '../kernel/time.ts'
 
 /** An instant that examples are made of: what the description shows is the same on every day. */
@@ -151,8 +151,5 @@ export const toExport = (page: {
 
 /** Of what is of no use without a password, a key or a secret link. */
 export const passwordsRefused = {
-  forbidden: {
-    message: 'Passwords, keys and secret links are shown only with the scope "passwords".',
-    details: { needed: 'passwords', charged: false },
-  },
+  forbidden: new Refusal('passwords_scope_missing', {}, { needed: 'passwords', charged: false }),
 }

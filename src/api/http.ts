@@ -236,11 +236,11 @@ export function createHttp(deps: HttpDeps) {
   }
   for (const [path, methods] of methodsByPath(apis, [...(deps.plain ?? []), ...(deps.console ?? [])])) {
     app.all(path, () => {
-      throw new Refusal('wrong_method', 'method_not_allowed', `Use ${methods.join(' or ')} here.`, { allow: methods })
+      throw new Refusal('method_not_allowed', { method: methods.join(' or ') }, { allow: methods })
     })
   }
   app.notFound(() => {
-    throw new Refusal('missing', 'not_found', 'There is nothing at this path. See /docs for what there is.')
+    throw new Refusal('path_not_found')
   })
   app.onError((error) => {
     throw error
@@ -266,7 +266,7 @@ export function createHttp(deps: HttpDeps) {
       fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
-      response = await compressRefusal(request.headers, toRefusal(refusal))
+      response = await compressRefusal(request.headers, toRefusal(refusal, request.headers))
     }
     if (request.method === 'HEAD') response = await withoutBody(response)
     response.headers.set('X-Request-Id', visit.id)

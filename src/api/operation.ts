@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { RefusalDetails } from '../kernel/refusal.ts'
+import type { Refusal } from '../kernel/refusal.ts'
 
 /** Every code that an answer can carry, with its status: the whole table of the contract. */
 export const statusOfCode = {
@@ -28,7 +28,7 @@ export type Code = keyof typeof statusOfCode
 type Fields = z.ZodObject<z.ZodRawShape>
 
 /** A refusal as the description shows it. */
-export type RefusalExample = { readonly message: string; readonly details: RefusalDetails | null }
+export type RefusalExample = Pick<Refusal, 'message' | 'reason' | 'params' | 'details'>
 
 type Inner = {
   readonly field: string
@@ -136,7 +136,11 @@ export const refusalSchema = z
     ok: z.literal(false).openapi({ description: 'Whether it succeeded.' }),
     error: z.object({
       code: z.enum(Object.keys(statusOfCode) as [Code, ...Code[]]).openapi({ description: 'Stable, for programs.' }),
-      message: z.string().openapi({ description: 'For people: what is wrong and what to do.' }),
+      message: z.string().openapi({
+        description: 'For people: what is wrong and what to do, in Russian for `Accept-Language: ru`.',
+      }),
+      reason: z.string().openapi({ description: 'Stable, for programs: says more exactly than `code` what is wrong.' }),
+      params: z.looseObject({}).openapi({ description: 'What the message names: amounts, limits, ids.' }),
       details: z
         .union([
           z.null(),

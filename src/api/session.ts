@@ -28,8 +28,6 @@ export function toCookie(
   return parts.join('; ')
 }
 
-const foreign = (problem: string): Refusal => new Refusal('forbidden', 'forbidden', problem, { charged: false })
-
 /**
  * What the cookie of a session holds, where a request has one. A request that a page of another origin has made is
  * refused: SameSite=Strict keeps browsers from sending the cookie, and this holds where that does not.
@@ -37,7 +35,8 @@ const foreign = (problem: string): Refusal => new Refusal('forbidden', 'forbidde
 export function readSessionText(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
   const secret = findCookie(request, cookieName(kind, isTls(publicUrl)))
   if (secret === undefined) return undefined
-  if (request.headers.get(consoleHeader) === null) throw foreign(`Send the header ${consoleHeader}: 1 with a session.`)
+  if (request.headers.get(consoleHeader) === null)
+    throw new Refusal('session_header_missing', { header: consoleHeader }, { charged: false })
   assertSameOrigin(request, publicUrl)
   return secret
 }
@@ -45,12 +44,13 @@ export function readSessionText(request: Request, kind: OwnerKind, publicUrl: st
 /** Refuses what a page of another origin has sent. A program sends no Origin. */
 export function assertSameOrigin(request: Request, publicUrl: string): void {
   const site = request.headers.get('sec-fetch-site')
-  if (site !== null && site !== 'same-origin' && site !== 'none') throw foreign('This was sent by another site.')
+  if (site !== null && site !== 'same-origin' && site !== 'none')
+    throw new Refusal('request_from_other_site', {}, { charged: false })
   const origin = request.headers.get('origin')
   if (origin === null) return
   const host = URL.parse(origin)?.host
   const own = [URL.parse(publicUrl)?.host, URL.parse(request.url)?.host]
-  if (host === undefined || !own.includes(host)) throw foreign('This was sent by a page of another origin.')
+  if (host === undefined || !own.includes(host)) throw new Refusal('request_from_other_origin', {}, { charged: false })
 }
 
 export const isTls = (publicUrl: string): boolean => publicUrl.startsWith('https:')

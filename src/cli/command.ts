@@ -1,4 +1,4 @@
-import { Refusal } from '../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../kernel/refusal.ts'
 
 /** One command of the operator's tool: its words, what it takes, and what it does. */
 export type Command = {
@@ -33,7 +33,7 @@ export type Given = {
 export type Outcome = { readonly json: unknown; readonly lines: readonly string[]; readonly exit?: number }
 
 /** A mistake in what was typed. */
-export const mistyped = (problem: string): Refusal => new Refusal('malformed', 'usage', problem)
+export const mistyped = (problem: string): Refusal => refuseHere(problem, 'usage')
 
 /** Options may stand before the command, as in `turnpike --shop URL customer list`: they are moved behind it. */
 export function putOptionsLast(typed: readonly string[], common: readonly Option[]): readonly string[] {

@@ -1,6 +1,6 @@
 import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
 import type { Operation, z } from '../api/operation.ts'
-import { type FieldProblem, Refusal } from '../kernel/refusal.ts'
+import { type FieldProblem, Refusal, refuseHere } from '../kernel/refusal.ts'
 import { type Command, type Given, mistyped, type Option, type Outcome } from './command.ts'
 import { toLines } from './print.ts'
 
@@ -118,7 +118,7 @@ function withArguments(error: unknown, argumentOf: (field: string) => string | u
   const problems = error.details as readonly FieldProblem[]
   if (problems.some(({ field }) => argumentOf(field) === undefined)) return error
   const sentences = problems.map(({ field, problem }) => `${argumentOf(field)} ${problem}.`)
-  return new Refusal('malformed', 'usage', sentences.join(' '), problems)
+  return refuseHere(sentences.join(' '), 'usage', problems)
 }
 
 type Schemas = Readonly<Record<string, z.ZodType | undefined>>

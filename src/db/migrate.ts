@@ -1,4 +1,4 @@
-import { Refusal } from '../kernel/refusal.ts'
+import { refuseHere } from '../kernel/refusal.ts'
 import { sectionFor } from './portable.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
@@ -57,7 +57,7 @@ export async function appliedTo(reader: Reader, migrations: readonly Migration[]
   try {
     assertKnown(applied, migrations, false)
   } catch (error) {
-    throw new Refusal('conflict', 'conflict', `This version of Turnpike cannot read it: ${(error as Error).message}.`)
+    throw refuseHere(`This version of Turnpike cannot read it: ${(error as Error).message}.`)
   }
   return migrations.filter((each) => applied.some((one) => one.name === each.name))
 }

@@ -283,4 +283,4 @@ const optionsOf = (url: string, { statementMs, lockWaitMs }: Limits) => ({
   },
 })
 
-export const late = (cause: unknown) => unavailable('The database did not answer in time.', cause)
+export const late = (cause: unknown) => unavailable('late', cause)

@@ -1,4 +1,4 @@
-import { Refusal } from '../kernel/refusal.ts'
+import { refuseHere } from '../kernel/refusal.ts'
 import { close, findClosed } from './closed.ts'
 import { openPostgres } from './postgres.ts'
 import { holdSqlite } from './sqlite-file.ts'
@@ -71,7 +71,7 @@ async function aloneInPostgres<Result>(
 /** A shop that has gone elsewhere is not taken from here once more. */
 async function assertOpen(db: Parameters<typeof findClosed>[0]): Promise<void> {
   const closed = await findClosed(db)
-  if (closed) throw new Refusal('conflict', 'conflict', `This shop is closed. ${closed.because}`)
+  if (closed) throw refuseHere(`This shop is closed. ${closed.because}`)
 }
 
 const lookEveryMs = 100
@@ -93,7 +93,7 @@ async function assertAlone(tx: Tx, goneWithinMs: number): Promise<void> {
     if (others === 0) break
     if (waitedMs >= goneWithinMs) {
       const problem = `A shop has ${others} connections to the database. Stop every shop first.`
-      throw new Refusal('conflict', 'conflict', problem)
+      throw refuseHere(problem)
     }
     await Bun.sleep(lookEveryMs)
   }

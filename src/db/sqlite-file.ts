@@ -1,6 +1,6 @@
 import { Database as Connection } from 'bun:sqlite'
 import { closeSync, fsyncSync, openSync, statSync } from 'node:fs'
-import { Refusal } from '../kernel/refusal.ts'
+import { refuseHere } from '../kernel/refusal.ts'
 import { toBound, toSqlite } from './portable.ts'
 import type { Reader, Value } from './transaction.ts'
 
@@ -75,7 +75,7 @@ export function holdSqlite(path: string): Held {
     connection.close()
     const isBusy = error instanceof Error && 'code' in error && /^SQLITE_(BUSY|LOCKED)/.test(String(error.code))
     if (!isBusy) throw error
-    throw new Refusal('conflict', 'conflict', `Another process has ${path} open. Stop the shop first.`)
+    throw refuseHere(`Another process has ${path} open. Stop the shop first.`)
   }
   return {
     reader: readerOn(connection),

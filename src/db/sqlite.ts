@@ -268,9 +268,13 @@ function createSnapshots(path: string) {
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const overloaded = (): Refusal =>
-  new Refusal('unavailable', 'unavailable', 'The shop is busy. Nothing was changed; try again in a moment.', {
-    charged: false,
-  })
+  new Refusal(
+    'database_busy',
+    {},
+    {
+      charged: false,
+    },
+  )
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
@@ -280,7 +284,7 @@ const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(codeOf(
 /** A disk that is full or failing, or no memory: the operator's trouble, which ends, and no bug. */
 const isUnwritable = (error: unknown): boolean => /^SQLITE_(FULL|IOERR|NOMEM|READONLY|CANTOPEN)/.test(codeOf(error))
 
-const unwritable = (cause: unknown): Refusal => unavailable('The database cannot be written now.', cause)
+const unwritable = (cause: unknown): Refusal => unavailable('unwritable', cause)
 
 /**
  * Gives what both engines share the name that they share: a constraint's refusal, and a database that cannot be used

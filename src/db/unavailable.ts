@@ -1,3 +1,4 @@
+import type { DatabaseProblem } from '../kernel/messages/en.ts'
 import { Refusal } from '../kernel/refusal.ts'
 
 /**
@@ -5,13 +6,8 @@ import { Refusal } from '../kernel/refusal.ts'
  * purpose: what broke during the commit leaves it open whether the commit happened. The customer's Idempotency-Key
  * settles it.
  */
-export function unavailable(problem: string, cause: unknown): Refusal {
-  const refusal = new Refusal(
-    'unavailable',
-    'unavailable',
-    `${problem} Repeat the request in a moment: with the same Idempotency-Key it has one effect at most. ` +
-      'Whoever bought without one looks into his orders first.',
-  )
+export function unavailable(problem: DatabaseProblem, cause: unknown): Refusal {
+  const refusal = new Refusal('database_unavailable', { problem })
   refusal.cause = cause
   return refusal
 }

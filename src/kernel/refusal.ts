@@ -1,18 +1,7 @@
-/** Why the answer is no, coarsely; `api/status.ts` turns a kind into an HTTP status, once. */
-export type RefusalKind =
-  | 'malformed'
-  | 'unauthenticated'
-  | 'unpaid'
-  | 'forbidden'
-  | 'missing'
-  | 'wrong_method'
-  | 'conflict'
-  | 'too_large'
-  | 'unsupported'
-  | 'mismatch'
-  | 'too_many'
-  | 'supplier'
-  | 'unavailable'
+import { type Code, kindOfCode, type RefusalKind } from './messages/codes.ts'
+import { en } from './messages/en.ts'
+import { codeOfReason } from './messages/reasons.ts'
+import { type ParamsOf, type Reason, type Sentences, toSentence } from './messages/sentences.ts'
 
 /** What a refusal may carry besides its text: plain JSON, already safe to show. */
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]
@@ -29,45 +18,70 @@ export type FieldProblem = {
 }
 
 /**
- * An expected no that its reader can act on. All of it is public: the code is for programs and stable, the message
- * is for people. Anything else that is thrown is a fault, is logged whole, and is shown only as `internal_error`.
+ * A request that is refused for a reason that its sender can act on. All of it is public: programs read the code, the
+ * reason and its parameters, people read the message. Any other thrown error is a fault, is logged whole, and is
+ * answered as `internal_error`.
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
+  readonly reason: Reason
+  readonly params: object
+  readonly code: Code
+  readonly kind: RefusalKind
+  readonly details: RefusalDetails | null
+  /** When the request may be repeated, where that is known. */
+  readonly retryAfterSeconds: number | undefined
 
-  constructor(
-    readonly kind: RefusalKind,
-    readonly code: string,
-    message: string,
-    readonly details: RefusalDetails | null = null,
-    /** When it may be tried again, where that is known. */
-    readonly retryAfterSeconds?: number,
-  ) {
-    super(message)
+  constructor(...[reason, params = {}, details = null, retryAfterSeconds, code]: RefusalArguments) {
+    super(toSentence(en, reason, params))
+    this.reason = reason
+    this.params = params
+    this.code = code ?? codeOfReason[reason]
+    this.kind = kindOfCode[this.code] ?? 'conflict'
+    this.details = details
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+
+  /** The sentence in a language. */
+  say(sentences: Sentences): string {
+    return toSentence(sentences, this.reason, this.params)
+  }
+
+  /** The same refusal with other details. */
+  with(details: RefusalDetails): Refusal {
+    const given = [this.reason, this.params, details, this.retryAfterSeconds, this.code] as RefusalArguments
+    return Object.assign(new Refusal(...given), { cause: this.cause })
   }
 }
 
-/** Refuses what was tried too often, and says when there is another try. */
-export const tooMany = (message: string, retryAfterSeconds: number): Refusal =>
-  new Refusal('too_many', 'rate_limited', message, { charged: false }, retryAfterSeconds)
+type Rest = [details?: RefusalDetails | null, retryAfterSeconds?: number | undefined, code?: Code]
+
+type RefusalArguments = {
+  [Named in Reason]: ParamsOf<Named> extends Readonly<Record<string, never>>
+    ? [reason: Named, params?: ParamsOf<Named>, ...rest: Rest]
+    : [reason: Named, params: ParamsOf<Named>, ...rest: Rest]
+}[Reason]
+
+/** A refusal by a command, about this machine or in the words that a remote shop has answered. */
+export const refuseHere = (text: string, code: Code = 'conflict', details: RefusalDetails | null = null): Refusal =>
+  new Refusal('here', { text }, details, undefined, code)
 
 /** Refuses a request for the named fields, all of them at once, so that a client mends them in one go. */
 export function malformed(problems: readonly FieldProblem[]): Refusal {
-  const fields = problems.map((each) => `${each.field}: ${each.problem}`).join('; ')
-  return new Refusal('malformed', 'invalid_request', `The request is not valid. ${fields}`, problems)
+  return new Refusal('invalid_request', { problems }, problems)
 }
 
 /** What is refused of fields that stand within another one, by the names that they have there; the rest as it is. */
 export function namedWithin(outer: string, error: unknown): unknown {
   if (!(error instanceof Refusal) || error.details === null) return error
-  const { kind, code, message, details } = error
+  const { details } = error
   const toInner = <Named extends { readonly field: string }>(of: Named): Named => ({
     ...of,
     field: `${outer}.${of.field}`,
   })
   if (isProblems(details)) return malformed(details.map(toInner))
   const { field } = details
-  return typeof field === 'string' ? new Refusal(kind, code, message, toInner({ ...details, field })) : error
+  return typeof field === 'string' ? error.with(toInner({ ...details, field })) : error
 }
 
 const isProblems = (details: RefusalDetails): details is readonly FieldProblem[] => Array.isArray(details)

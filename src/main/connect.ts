@@ -4,14 +4,14 @@ import type { Bound } from '../api/bind.ts'
 import { readBody } from '../api/body.ts'
 import { readKey, runOperation } from '../api/http.ts'
 import type { Operation, z } from '../api/operation.ts'
-import { statusOfCode } from '../api/operation.ts'
 import type { Given } from '../cli/command.ts'
 import type { Call, Connect, Fields } from '../cli/operation-command.ts'
 import { findClosed } from '../db/closed.ts'
 import { pending } from '../db/migrate.ts'
 import type { Database } from '../db/transaction.ts'
 import { toolActor } from '../domains/operators/rules.ts'
-import { Refusal, type RefusalDetails, type RefusalKind } from '../kernel/refusal.ts'
+import type { Code } from '../kernel/messages/codes.ts'
+import { type RefusalDetails, refuseHere } from '../kernel/refusal.ts'
 import { noStalls } from '../kernel/stall-monitor.ts'
 import { configOf, logOf } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
@@ -67,14 +67,14 @@ async function runLocally<Result>(given: Given, work: (call: Call) => Promise<Re
 async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Database> {
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
     const advice = '"turnpike up" or "turnpike migrate" makes one; --shop URL names one on another machine.'
-    throw new Refusal('conflict', 'conflict', `There is no shop in ${config.folder}. ${advice}`)
+    throw refuseHere(`There is no shop in ${config.folder}. ${advice}`)
   }
   const db = openConfigured(config)
   try {
     const missing = await pending(db, readMigrations())
     if (missing.length > 0) {
       const problem = 'The database is not ready for this version. Run "turnpike migrate" first.'
-      throw new Refusal('conflict', 'conflict', problem)
+      throw refuseHere(problem)
     }
     const closed = mayBeClosed ? await findClosed(db) : undefined
     if (closed) process.stderr.write(`turnpike: This shop is closed; you are reading old data. ${closed.because}\n`)
@@ -104,11 +104,7 @@ function createRemoteCall(shop: string, token: string): Call {
   const url = URL.parse(shop)
   const isLoopback = url !== null && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
   if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && isLoopback)) {
-    throw new Refusal(
-      'malformed',
-      'usage',
-      '--shop is a URL that begins with https://; a token is not sent in the clear.',
-    )
+    throw refuseHere('--shop is a URL that begins with https://; a token is not sent in the clear.', 'usage')
   }
   return async (operation, fields, key) => {
     const headers = { Authorization: `Bearer ${token}`, ...(key !== undefined && { 'Idempotency-Key': key }) }
@@ -116,7 +112,7 @@ function createRemoteCall(shop: string, token: string): Call {
     const response = await fetch(request, { redirect: 'error', signal: AbortSignal.timeout(answerMs) }).catch(
       (error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error)
-        throw new Refusal('unavailable', 'unavailable', `${url.origin} cannot be reached: ${reason}`)
+        throw refuseHere(`${url.origin} cannot be reached: ${reason}`, 'unavailable')
       },
     )
     const answer: unknown = await response.json().catch(() => undefined)
@@ -124,23 +120,20 @@ function createRemoteCall(shop: string, token: string): Call {
   }
 }
 
-const kindOfStatus: Readonly<Record<number, RefusalKind>> = { 401: 'unauthenticated', 403: 'forbidden', 404: 'missing' }
-
 /** The `data` of a successful answer; a refusal is thrown as the shop worded it. */
 function readData<Op extends Operation>(operation: Op, answer: unknown): z.output<Op['answer']> {
   if (typeof answer === 'object' && answer !== null) {
     if ('data' in answer) return operation.answer.parse(answer.data) as z.output<Op['answer']>
     if ('error' in answer) {
       const { code, message, details } = answer.error as {
-        code: string
+        code: Code
         message: string
         details: RefusalDetails | null
       }
-      const status = statusOfCode[code as keyof typeof statusOfCode] ?? 500
-      throw new Refusal(kindOfStatus[status] ?? 'conflict', code, message, details)
+      throw refuseHere(message, code, details)
     }
   }
-  throw new Refusal('unavailable', 'unavailable', 'What answered is not a Turnpike shop, or not of this version.')
+  throw refuseHere('What answered is not a Turnpike shop, or not of this version.', 'unavailable')
 }
 
 /** An operator's token, from the environment or from a file: an argument would be visible to other users. */
@@ -149,5 +142,5 @@ function readToken(given: Given): string {
   const text = path === undefined ? process.env['TURNPIKE_OPERATOR_TOKEN'] : readFileSync(path, 'utf8').trim()
   if (text) return text
   const advice = 'Set TURNPIKE_OPERATOR_TOKEN, or name a file with --token-file. "operator token NAME" makes a token.'
-  throw new Refusal('malformed', 'usage', `--shop needs an operator's token. ${advice}`)
+  throw refuseHere(`--shop needs an operator's token. ${advice}`, 'usage')
 }

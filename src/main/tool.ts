@@ -9,7 +9,7 @@ import { toCommands } from '../cli/operation-command.ts'
 import { findClosed, isUnfinished, reopen } from '../db/closed.ts'
 import { migrate } from '../db/migrate.ts'
 import { compactSqlite } from '../db/sqlite-file.ts'
-import { Refusal } from '../kernel/refusal.ts'
+import { refuseHere } from '../kernel/refusal.ts'
 import { connect } from './connect.ts'
 import { configOf } from './process.ts'
 import { databaseAddress } from './settings/config.ts'
@@ -41,9 +41,9 @@ const upkeepCommands: readonly Command[] = [
       const config = configOf(given)
       const path = databaseAddress(config)
       if (config.databaseUrl !== undefined) {
-        throw new Refusal('conflict', 'conflict', 'PostgreSQL does this by itself, with its own VACUUM.')
+        throw refuseHere('PostgreSQL does this by itself, with its own VACUUM.')
       }
-      if (!existsSync(path)) throw new Refusal('conflict', 'conflict', `There is no shop in ${config.folder}.`)
+      if (!existsSync(path)) throw refuseHere(`There is no shop in ${config.folder}.`)
       const { before, after } = compactSqlite(path)
       return { json: { before, after }, lines: [`${path} had ${before} bytes and has ${after}.`] }
     },
@@ -58,9 +58,9 @@ const upkeepCommands: readonly Command[] = [
       const db = openConfigured(configOf(given))
       try {
         const closed = await findClosed(db)
-        if (!closed) throw new Refusal('conflict', 'conflict', 'This shop is not closed.')
+        if (!closed) throw refuseHere('This shop is not closed.')
         if (isUnfinished(closed)) {
-          throw new Refusal('conflict', 'conflict', `This is no whole shop. ${closed.because} Give that command again.`)
+          throw refuseHere(`This is no whole shop. ${closed.because} Give that command again.`)
         }
         await db.transact(reopen)
         return { json: { reopened: true }, lines: ['It can be opened again.'] }

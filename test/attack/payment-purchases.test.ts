@@ -43,7 +43,7 @@ describe.each([...engines])('on %s', (engine) => {
     function stopSelling(): void {
       shop.services.premium.traffic.buy = async () => {
         refusals += 1
-        throw new Refusal('unavailable', 'unavailable', 'no gateway is up')
+        throw new Refusal('no_gateway_up')
       }
     }
     const sellAgain = () => void (shop.services.premium.traffic.buy = sell)

@@ -7,7 +7,7 @@ import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 test('request_in_progress carries Retry-After', () => {
-  expect(toRefusal(requestInProgress()).headers.get('Retry-After')).toBe('1')
+  expect(toRefusal(requestInProgress(), new Headers()).headers.get('Retry-After')).toBe('1')
 })
 
 describe.each([...engines])('why a token is refused, on %s', (engine) => {

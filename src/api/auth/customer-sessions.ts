@@ -4,13 +4,7 @@ import { Refusal } from '../../kernel/refusal.ts'
 import type { CustomerSessions } from '../http.ts'
 import { readSessionText } from '../session.ts'
 
-const readOnly = (): Refusal =>
-  new Refusal(
-    'forbidden',
-    'forbidden',
-    'An operator who looks at a customer’s pages cannot change or export anything there.',
-    { charged: false },
-  )
+const readOnly = (): Refusal => new Refusal('view_is_read_only', {}, { charged: false })
 
 /** Lets a customer's browser in where a program would send a token. What it buys is charged through no token. */
 export const createCustomerSessions =

@@ -76,12 +76,7 @@ async function letIn(
   return { by: { visitor, session }, name: session.owner.id }
 }
 
-const onlyLooking = (): Refusal =>
-  new Refusal(
-    'forbidden',
-    'forbidden',
-    'An operator who looks at a customer’s pages cannot change or export anything there.',
-  )
+const onlyLooking = (): Refusal => new Refusal('view_is_read_only')
 
 /** The session of a request that was let in with one. */
 function sessionOf({ session }: Guest): Session {
@@ -170,7 +165,7 @@ function changeOperations(
     bind(shapes.endSessions, async ({ caller, body }) => {
       const session = sessionOf(caller)
       const id = body.session_id === undefined ? undefined : readId('session', body.session_id)
-      if (body.session_id !== undefined && !id) throw new Refusal('missing', 'not_found', 'There is no such session.')
+      if (body.session_id !== undefined && !id) throw new Refusal('session_not_found')
       return act(session, shapes.endSessions, async () => {
         if (!id) return { ended: await deps.signIn.endOthers(session.owner, session.id) }
         await deps.signIn.end(session.owner, id)

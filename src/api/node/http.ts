@@ -189,7 +189,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
       fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
-      return toRefusal(refusal)
+      return toRefusal(refusal, request.headers)
     })
     response.headers.set('X-Request-Id', id)
     if (visit.standing) setStanding(response.headers, visit.standing)

@@ -1,14 +1,11 @@
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 
-export const wrongKind = (kind: NodeKind): Refusal =>
-  new Refusal('forbidden', 'forbidden', `This is not for a node of the kind "${kind}".`)
+export const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { kind })
 
-export const noSuchRoute = (): Refusal =>
-  new Refusal('missing', 'not_found', 'There is nothing at this path for a node.')
+export const noSuchRoute = (): Refusal => new Refusal('node_path_not_found')
 
 export const wrongMethod = (method: string): Refusal =>
-  new Refusal('wrong_method', 'method_not_allowed', `Use ${method} here.`, { allow: [method] })
+  new Refusal('method_not_allowed', { method }, { allow: [method] })
 
-export const noPrivateKey = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'The shop has no private key of this node.')
+export const noPrivateKey = (): Refusal => new Refusal('node_private_key_missing')

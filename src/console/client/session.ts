@@ -58,7 +58,8 @@ const tokenOf = (entered: Entered): string | undefined => (typeof entered === 'o
 /** A page that is not ours cannot send this header, so the cookie alone is worth nothing to it. */
 const headers = (): Record<string, string> => {
   const token = tokenOf(current)
-  return token === undefined ? { 'X-Turnpike-Console': '1' } : { Authorization: `Bearer ${token}` }
+  const shown = token === undefined ? { 'X-Turnpike-Console': '1' } : { Authorization: `Bearer ${token}` }
+  return { ...shown, 'Accept-Language': document.documentElement.lang }
 }
 
 export const standing: Standing = { headers, onEnded: forget }

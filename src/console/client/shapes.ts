@@ -24,6 +24,8 @@ export type Refusal = {
       | 'provider_error'
       | 'unavailable'
     message: string
+    reason: string
+    params: Readonly<Record<string, unknown>>
     details:
       | null
       | readonly {

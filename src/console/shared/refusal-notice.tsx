@@ -16,7 +16,7 @@ type Told = {
 
 /** Whether money moved, where that is a question. The shop's own text may have said so. */
 function tellMoney({ charged }: CallRefused, text: string, words: Shared): string | undefined {
-  if (charged === undefined || /nothing was charged/i.test(text)) return undefined
+  if (charged === undefined || /nothing was charged|ничего не списано/i.test(text)) return undefined
   return { yes: words.charged, no: words.notCharged, unknown: words.lostAbout }[charged]
 }
 

@@ -193,7 +193,7 @@ class Play {
     }
     const asked = { product: 'history', action: 'buy', wish: { text } }
     return this.services.orders.sell(request, asked, async (sale) => {
-      if (ends === 'refused') throw new StageRefusal('conflict', 'out_of_stock', 'none left')
+      if (ends === 'refused') throw new StageRefusal('out_of_stock', { available: 0 })
       const receipt = await sale.charge({ price: kopecks(cost), calculation: { of: text }, note: 'a purchase' })
       if (ends === 'fault') throw new StageFault('the supplier burnt down')
       return receipt
@@ -310,7 +310,9 @@ class Play {
       Array.from({ length: times }, () => this.place(cost, 0, key, 'at once', 'well')),
     )
     const answers = attempts.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
-    const codes = attempts.flatMap((each) => (each.status === 'rejected' ? [(each.reason as Refusal).code] : []))
+    const codes: string[] = attempts.flatMap((each) =>
+      each.status === 'rejected' ? [(each.reason as Refusal).code] : [],
+    )
     if (refusal) {
       expect(answers).toEqual([])
       return expect(codes.filter((code) => code !== 'request_in_progress')).toEqual([refusal])

@@ -79,7 +79,7 @@ export function createRefunds(deps: { orders: Orders; once: Once; endings: reado
         const order = await orders.find(tx, id)
         if (!order) throw noSuchOrder()
         const ending = deps.endings.find((each) => each.product === order.product)
-        if (!ending) throw cannotEnd('Nothing that this order has bought can be ended.')
+        if (!ending) throw cannotEnd()
         return { customer: order.customer, order_id: id, ...(await ending.endOrder(tx, order, how, note)) }
       })
     },

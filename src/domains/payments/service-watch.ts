@@ -120,8 +120,7 @@ export function createPaymentWatch(deps: {
           const payment = await match(tx, name, hint)
           if (payment) store.putOff(tx, payment.id, clock())
         })
-        const words = 'The provider was asked and does not answer. Send it again later.'
-        throw Object.assign(new Refusal('unavailable', 'unavailable', words), { cause: error })
+        throw Object.assign(new Refusal('notification_not_confirmed'), { cause: error })
       }
       await take(name, hint, seen, stepsBefore)
     },

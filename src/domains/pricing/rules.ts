@@ -1,5 +1,6 @@
 import { divideUp, type Kopecks, kopecks } from '../../kernel/money.ts'
-import { badPeriod, countryNotSold, notSold } from './errors.ts'
+import { Refusal } from '../../kernel/refusal.ts'
+import { badPeriod, countryNotSold, notCharged } from './errors.ts'
 
 /** Hundredths of a percent, so that 12.5 % is a whole number. */
 type BasisPoints = number
@@ -93,9 +94,9 @@ const prolongPeriods = (catalogue: Catalogue, rate: Rate): readonly number[] =>
 
 function loadRate(catalogue: Catalogue, country: string, ipv: number): { kind: DedicatedKind; rate: Rate } {
   const kind = catalogue.dedicated.kinds.get(ipv)
-  if (!kind) throw notSold(`A proxy with ipv ${ipv}`)
+  if (!kind) throw new Refusal('ipv_not_sold', { ipv }, notCharged)
   const rate = kind.countries.get(country)
-  if (!rate) throw countryNotSold(`A proxy with ipv ${ipv} in ${country}`, [...kind.countries.keys()].toSorted())
+  if (!rate) throw countryNotSold(ipv, country, [...kind.countries.keys()].toSorted())
   return { kind, rate }
 }
 
@@ -162,10 +163,10 @@ export type TrafficPrice = {
  */
 export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
   const known = catalogue.premium.pools.get(pool)
-  if (!known) throw notSold(`Traffic of the pool ${pool}`)
+  if (!known) throw new Refusal('pool_not_sold', { pool }, notCharged)
   const cost = (amount: number, tier: Tier): Kopecks => divideUp(BigInt(amount) * tier.perGigabyte, 10n)
   const tier = known.tiers.findLast((each) => each.fromTenths <= tenths)
-  if (!tier) throw notSold(`Traffic of the pool ${pool}`)
+  if (!tier) throw new Refusal('pool_not_sold', { pool }, notCharged)
   const next = known.tiers.find((each) => each.fromTenths > tenths)
   let total = cost(tenths, tier)
   for (const each of known.tiers) {
@@ -184,7 +185,7 @@ export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number)
 /** The price of a number of months of VPN. */
 export function priceVpn(catalogue: Catalogue, months: number): { plan: VpnPlan; total: Kopecks; perMonth: Kopecks } {
   const plan = catalogue.vpn
-  if (!plan) throw notSold('VPN')
+  if (!plan) throw new Refusal('vpn_not_sold', {}, notCharged)
   const total = plan.months.get(months)
   if (total === undefined) throw badPeriod([...plan.months.keys()])
   return { plan, total, perMonth: divideUp(total, BigInt(months)) }

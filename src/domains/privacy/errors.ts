@@ -12,28 +12,20 @@ export type LostDetails = {
 /** Nobody is erased by mistake: whoever wants it sees first what is lost with it. */
 export const notConfirmed = (lost: LostDetails): Refusal =>
   new Refusal(
-    'conflict',
-    'conflict',
-    `This cannot be undone, and takes with it: ${lost.balance_rub} RUB, proxies: ${lost.proxies}, ` +
-      `VPN subscriptions: ${lost.vpn_subscriptions}, bytes of traffic: ${lost.traffic_bytes}. Say that it is meant.`,
+    'erasure_not_confirmed',
+    {
+      balance_rub: lost.balance_rub,
+      proxies: lost.proxies,
+      vpn_subscriptions: lost.vpn_subscriptions,
+      traffic_bytes: lost.traffic_bytes,
+    },
     lost,
   )
 
 export const paymentsOpen = (lost: LostDetails): Refusal =>
-  new Refusal(
-    'conflict',
-    'conflict',
-    `Payments under way: ${lost.open_payments}. Their money would be nobody's. Wait until they are over.`,
-    lost,
-  )
+  new Refusal('erasure_with_open_payments', { open_payments: lost.open_payments }, lost)
 
-export const historyDiffers = (checkpoint: number): Refusal =>
-  new Refusal(
-    'conflict',
-    'conflict',
-    `The history of checkpoint ${checkpoint} is not what it was made over, so it is not blanked. ` +
-      'Run "turnpike verify"; what is left is erased once that is clean.',
-  )
+export const historyDiffers = (checkpoint: number): Refusal => new Refusal('history_differs', { checkpoint })
 
 export const badCursor = (): Refusal =>
   malformed([{ field: 'cursor', problem: 'must be a next_cursor that this export has answered with' }])

@@ -1,41 +1,35 @@
-import { malformed, Refusal, tooMany } from '../../kernel/refusal.ts'
+import { malformed, Refusal } from '../../kernel/refusal.ts'
 
 /** One answer for an unknown name and a wrong password, so that nobody learns which names there are. */
-export const signInFailed = (): Refusal =>
-  new Refusal('unauthenticated', 'sign_in_failed', 'Login, password or code is wrong.', { code_required: false })
+export const signInFailed = (): Refusal => new Refusal('sign_in_failed', {}, { code_required: false })
 
 /** Said only to whoever has given the right password. */
 export const codeRequired = (): Refusal =>
-  new Refusal('unauthenticated', 'sign_in_failed', 'Give the code that your second factor shows now.', {
-    code_required: true,
-  })
+  new Refusal(
+    'code_required',
+    {},
+    {
+      code_required: true,
+    },
+  )
 
 export const tooManyAttempts = (retryAfterSeconds: number): Refusal =>
-  tooMany('Too many attempts. Wait a few minutes and try again.', retryAfterSeconds)
+  new Refusal('too_many_attempts', {}, { charged: false }, retryAfterSeconds)
 
 /** Said only to whoever has given the right password. */
 export const tooManySessions = (retryAfterSeconds: number): Refusal =>
-  tooMany('You have signed in too often. Wait a few minutes; sessions that are open go on.', retryAfterSeconds)
+  new Refusal('too_many_sessions', {}, { charged: false }, retryAfterSeconds)
 
-export const tooBusy = (): Refusal =>
-  new Refusal('unavailable', 'unavailable', 'Too many people sign in at this moment. Try again in a moment.')
+export const tooBusy = (): Refusal => new Refusal('sign_in_busy')
 
-export const invalidSession = (): Refusal =>
-  new Refusal('unauthenticated', 'invalid_token', 'Sign in: there is no session, or it has ended.')
+export const invalidSession = (): Refusal => new Refusal('session_invalid')
 
-export const invalidLink = (): Refusal =>
-  new Refusal('missing', 'not_found', 'This link does not work: it was used, is too old, or never was one.')
+export const invalidLink = (): Refusal => new Refusal('link_invalid')
 
 /** The caller may make a link only if the customer, and not the caller, gets it. */
-export const linkNeedsOwner = (): Refusal =>
-  new Refusal(
-    'forbidden',
-    'forbidden',
-    'This customer has a password or a token, and no e-mail address for the link. Ask an owner of the shop.',
-    { needed: 'owner', has: 'support' },
-  )
+export const linkNeedsOwner = (): Refusal => new Refusal('link_needs_owner', {}, { needed: 'owner', has: 'support' })
 
-export const noSuchSession = (): Refusal => new Refusal('missing', 'not_found', 'There is no such session.')
+export const noSuchSession = (): Refusal => new Refusal('session_not_found')
 
 export const badPassword = (problem: string): Refusal => malformed([{ field: 'password', problem }])
 
@@ -49,39 +43,29 @@ export const badLogin = (): Refusal =>
 
 export const badEmail = (): Refusal => malformed([{ field: 'email', problem: 'must be an e-mail address' }])
 
-export const loginTaken = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'Somebody else has this login. Choose another one.')
+export const loginTaken = (): Refusal => new Refusal('login_taken')
 
-export const noPassword = (): Refusal =>
-  new Refusal(
-    'conflict',
-    'conflict',
-    'Set a password first: without one there is nothing a second factor could add to.',
-  )
+export const noPassword = (): Refusal => new Refusal('password_missing')
 
-export const factorThere = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'There is a second factor already. Remove it first.')
+export const factorThere = (): Refusal => new Refusal('second_factor_exists')
 
-export const noFactor = (): Refusal => new Refusal('conflict', 'conflict', 'There is no second factor to confirm.')
+export const noFactor = (): Refusal => new Refusal('second_factor_missing')
 
 export const wrongCode = (): Refusal =>
   malformed([{ field: 'code', problem: 'is not what the second factor shows now, or was used already' }])
 
-export const registrationClosed = (): Refusal =>
-  new Refusal('forbidden', 'forbidden', 'This shop does not take new customers by itself. Ask the operator.')
+export const registrationClosed = (): Refusal => new Refusal('registration_closed')
 
-export const noMail = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'This shop sends no mail. Ask the operator for a link to sign in with.')
+export const noMail = (): Refusal => new Refusal('mail_not_configured')
 
 export const debtLeft = (debtRub: number): Refusal =>
-  new Refusal('conflict', 'conflict', `You owe ${debtRub} RUB. Pay them first, or ask whoever runs the shop.`, {
-    debt_rub: debtRub,
-  })
+  new Refusal(
+    'debt_left',
+    { debt_rub: debtRub },
+    {
+      debt_rub: debtRub,
+    },
+  )
 
 export const balanceLeft = (balanceRub: number): Refusal =>
-  new Refusal(
-    'conflict',
-    'conflict',
-    `There are ${balanceRub} RUB on the balance. Say give_up_balance: true to leave them behind.`,
-    { balance_rub: balanceRub },
-  )
+  new Refusal('balance_left', { balance_rub: balanceRub }, { balance_rub: balanceRub })

@@ -2,18 +2,18 @@ import { bytes, toGigabytes } from '../../kernel/bytes.ts'
 import { malformed, Refusal } from '../../kernel/refusal.ts'
 
 export const tooLittleTraffic = (wanted: bigint, available: bigint): Refusal => {
-  const [required, left] = [toGigabytes(bytes(wanted)), toGigabytes(bytes(available))]
-  return new Refusal('conflict', 'conflict', `This takes ${required} GB of traffic and ${left} GB are free.`, {
-    required_gb: required,
-    available_gb: left,
-    charged: false,
-  })
+  const facts = { required_gb: toGigabytes(bytes(wanted)), available_gb: toGigabytes(bytes(available)) }
+  return new Refusal('insufficient_traffic', facts, { ...facts, charged: false })
 }
 
 export const trafficFull = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'A sub-user cannot hold more traffic than 8,000,000 GB in a pool.', {
-    charged: false,
-  })
+  new Refusal(
+    'traffic_limit',
+    {},
+    {
+      charged: false,
+    },
+  )
 
 export const tooManyCounts = (most: number): Refusal =>
   malformed([{ field: 'counts', problem: `must be at most ${most} at a time` }])

@@ -1,13 +1,11 @@
 import { malformed, Refusal } from '../../kernel/refusal.ts'
 
 /** The same words for what does not exist, what is deleted and what is another customer's. */
-export const noSuchSubscription = (): Refusal =>
-  new Refusal('missing', 'not_found', 'There is no such VPN subscription.', { charged: false })
+export const noSuchSubscription = (): Refusal => new Refusal('vpn_subscription_not_found', {}, { charged: false })
 
-export const noSuchDevice = (): Refusal => new Refusal('missing', 'not_found', 'There is no such VPN device.')
+export const noSuchDevice = (): Refusal => new Refusal('vpn_device_not_found')
 
-export const noDevice = (): Refusal =>
-  new Refusal('missing', 'not_found', 'This subscription has no device. Add one with POST /vpn/devices.')
+export const noDevice = (): Refusal => new Refusal('vpn_device_missing')
 
 export const whichSubscription = (uuids: readonly string[]): Refusal =>
   malformed([{ field: 'uuid', problem: 'is required, because there are several subscriptions', allowed: uuids }])
@@ -19,65 +17,90 @@ export const badPublicKey = (): Refusal =>
   malformed([{ field: 'public_key', problem: 'must be a WireGuard public key, as "wg pubkey" prints it' }])
 
 export const noLiveNode = (): Refusal =>
-  new Refusal('unavailable', 'unavailable', 'No VPN node is up at the moment. Nothing was charged; try again later.', {
-    charged: false,
-  })
-
-export const noFreeAddress = (): Refusal =>
-  new Refusal('unavailable', 'unavailable', 'No VPN address is free at the moment. Nothing was charged.', {
-    charged: false,
-  })
-
-export const keyInUse = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'This public key is in use. Give each device a key of its own.', {
-    charged: false,
-  })
-
-export const deviceLimitReached = (limit: number): Refusal =>
-  new Refusal('conflict', 'conflict', `This subscription has all of its ${limit} devices. Remove one first.`, {
-    device_limit: limit,
-    charged: false,
-  })
-
-export const tooManyFreshDevices = (most: number): Refusal =>
-  new Refusal('conflict', 'conflict', `At most ${most} devices can be added in a day. Try again tomorrow.`, {
-    most_in_a_day: most,
-    charged: false,
-  })
-
-export const notRunning = (status: string): Refusal =>
-  new Refusal('conflict', 'conflict', `This subscription is ${status}, so no device can be added.`, {
-    status,
-    charged: false,
-  })
-
-export const subscriptionDisabled = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'This subscription is disabled. Ask the operator.', {
-    status: 'DISABLED',
-    charged: false,
-  })
-
-export const tooFarAhead = (years: number): Refusal =>
-  new Refusal('conflict', 'conflict', `A subscription cannot be paid more than ${years} years ahead.`, {
-    charged: false,
-  })
-
-export const tooManySubscriptions = (most: number): Refusal =>
-  new Refusal('conflict', 'conflict', `A customer has at most ${most} VPN subscriptions.`, { charged: false })
-
-/** Told between processes that renew by themselves, never to a customer: another one was faster. */
-export const noLongerDue = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'This subscription is not due for renewal any more.', { charged: false })
-
-export const noSuchVpnNode = (): Refusal =>
-  new Refusal('missing', 'not_found', 'There is no open VPN node of this name.')
-
-export const otherLocation = (chosen: string, offered: string): Refusal =>
   new Refusal(
-    'conflict',
-    'conflict',
-    `A device of this subscription was asked for in ${chosen}, and that node stands in ${offered}.`,
+    'no_vpn_node_up',
+    {},
+    {
+      charged: false,
+    },
   )
 
-export const onlyUnused = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'Ending a subscription gives back what is unused of it, as its customer could.')
+export const noFreeAddress = (): Refusal =>
+  new Refusal(
+    'no_vpn_address_free',
+    {},
+    {
+      charged: false,
+    },
+  )
+
+export const keyInUse = (): Refusal =>
+  new Refusal(
+    'public_key_in_use',
+    {},
+    {
+      charged: false,
+    },
+  )
+
+export const deviceLimitReached = (limit: number): Refusal =>
+  new Refusal(
+    'device_limit',
+    { limit },
+    {
+      device_limit: limit,
+      charged: false,
+    },
+  )
+
+export const tooManyFreshDevices = (most: number): Refusal =>
+  new Refusal(
+    'daily_device_limit',
+    { most },
+    {
+      most_in_a_day: most,
+      charged: false,
+    },
+  )
+
+export const notRunning = (status: string): Refusal =>
+  new Refusal(
+    'subscription_not_active',
+    { status },
+    {
+      status,
+      charged: false,
+    },
+  )
+
+export const subscriptionDisabled = (): Refusal =>
+  new Refusal(
+    'subscription_disabled',
+    {},
+    {
+      status: 'DISABLED',
+      charged: false,
+    },
+  )
+
+export const tooFarAhead = (years: number): Refusal =>
+  new Refusal(
+    'paid_too_far_ahead',
+    { years },
+    {
+      charged: false,
+    },
+  )
+
+export const tooManySubscriptions = (most: number): Refusal =>
+  new Refusal('subscription_limit', { most }, { charged: false })
+
+/** Told between processes that renew by themselves, never to a customer: another one was faster. */
+export const noLongerDue = (): Refusal => new Refusal('renewal_not_due', {}, { charged: false })
+
+export const noSuchVpnNode = (): Refusal => new Refusal('vpn_node_not_found')
+
+export const otherLocation = (chosen: string, offered: string): Refusal =>
+  new Refusal('device_location_differs', { chosen, offered })
+
+export const onlyUnused = (): Refusal => new Refusal('subscription_refund_is_unused_part')

@@ -12,7 +12,7 @@ import { openSqlite } from '../../db/sqlite.ts'
 import { copySqlite, flushFile, leaveLog, readSqlite } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../../kernel/refusal.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
 import { writeOwnFile } from '../../plane/agent/own-file.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
@@ -31,7 +31,7 @@ export const draftMark = '.partial-'
  */
 export async function backUp(config: Config, folder: string, clock: Clock, onProgress: OnProgress): Promise<Manifest> {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new Refusal('conflict', 'conflict', `${folder} is not empty. A backup is written into a new folder.`)
+    throw refuseHere(`${folder} is not empty. A backup is written into a new folder.`)
   }
   const beganAt = clock()
   const db = openExisting(config)
@@ -58,14 +58,10 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
 /** What an older version has written is that version's to back up, unless it is brought up to date first. */
 async function assertCurrent(db: Database): Promise<void> {
   if (!(await hasTable(db, 'migrations')) || (await pending(db, readMigrations())).length === 0) return
-  throw new Refusal(
-    'conflict',
-    'conflict',
-    'The database is of an earlier version. Back it up with that one, or run "turnpike migrate" first.',
-  )
+  throw refuseHere('The database is of an earlier version. Back it up with that one, or run "turnpike migrate" first.')
 }
 
-const noShop = (): Refusal => new Refusal('conflict', 'conflict', 'There is no shop to back up.')
+const noShop = (): Refusal => refuseHere('There is no shop to back up.')
 
 /** Asking for a backup makes no database. */
 function openExisting(config: Config): Database {

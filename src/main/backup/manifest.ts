@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../../kernel/refusal.ts'
 
 /** The files of a backup. It is whole once the manifest is there, which is written last. */
 export const filesOf = (folder: string) => ({
@@ -26,7 +26,7 @@ const manifestSchema = z.object({
 
 export type Manifest = z.infer<typeof manifestSchema>
 
-const refused = (problem: string): Refusal => new Refusal('conflict', 'conflict', problem)
+const refused = (problem: string): Refusal => refuseHere(problem)
 
 /** What a folder says that it is. Whatever is no whole backup is refused. */
 export function readManifest(folder: string): Manifest {

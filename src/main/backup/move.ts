@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { OnProgress } from '../../db/carry/carry.ts'
 import type { Held } from '../../db/carry/digest.ts'
 import { alone } from '../../db/sole.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../../kernel/refusal.ts'
 import { type Clock, toIso } from '../../kernel/time.ts'
 import { createOwnFile } from '../../plane/agent/own-file.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
@@ -11,7 +11,7 @@ import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-
 import { looksRight, type Verify } from './restore.ts'
 import { fileIn, fillTarget, nameOf, openTarget } from './target.ts'
 
-const refused = (problem: string): Refusal => new Refusal('conflict', 'conflict', problem)
+const refused = (problem: string): Refusal => refuseHere(problem)
 
 /** Where a shop goes, as the operator has typed it: PostgreSQL's address, or a data folder for SQLite. */
 function readPlace(to: string): { readonly address: string; readonly folder: string | undefined } {

@@ -7,7 +7,7 @@ import { noteRestored } from '../../db/counter.ts'
 import { isNoDatabase, readSqlite } from '../../db/sqlite-file.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
 import type { Verifier } from '../../kernel/finding.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { writeOwnFile } from '../../plane/agent/own-file.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
@@ -19,7 +19,7 @@ import { fillTarget, openTarget, type Target } from './target.ts'
 /** Looks at a shop before it may be opened; true if every promise holds. */
 export type Verify = (verifiers: readonly Verifier[]) => Promise<boolean>
 
-const refused = (problem: string): Refusal => new Refusal('conflict', 'conflict', problem)
+const refused = (problem: string): Refusal => refuseHere(problem)
 
 /**
  * Brings a backup back into a place without a shop, of either engine. It is a shop once `verify` has found nothing

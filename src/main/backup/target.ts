@@ -10,10 +10,10 @@ import { appliedTo, type Migration, migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import { flushFile } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../../kernel/refusal.ts'
 import { readMigrations } from '../shop/database.ts'
 
-const refused = (problem: string): Refusal => new Refusal('conflict', 'conflict', problem)
+const refused = (problem: string): Refusal => refuseHere(problem)
 
 /** A place without a shop that is being filled with one. Nobody can open it before it is finished. */
 export type Target = {

@@ -3,7 +3,7 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { randomBytes } from '../../adapters/random.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import type { Log } from '../../kernel/log.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { refuseHere } from '../../kernel/refusal.ts'
 import { makeBoot } from '../../plane/agent/boot-id.ts'
 import type { Carrier } from '../../plane/agent/carrier.ts'
 import { sendEarlier } from '../../plane/agent/earlier.ts'
@@ -128,9 +128,7 @@ export async function openAgent(
 async function besideUs(folder: string): Promise<string[]> {
   const running = await listRunning(folder)
   if (running.length <= mostBeside) return running
-  throw new Refusal(
-    'conflict',
-    'conflict',
+  throw refuseHere(
     `${running.length} processes of this node carry connections already. Wait until one has ended, or stop one.`,
   )
 }

@@ -1,6 +1,6 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Log } from '../../kernel/log.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../../kernel/refusal.ts'
 import { realTiming, type Timing } from '../../plane/agent/surroundings.ts'
 import type { Engine } from '../../plane/gateway/carry/engine.ts'
 import { findPredecessor, type Predecessor } from '../../plane/gateway/handover/take-over.ts'
@@ -47,11 +47,7 @@ export async function meetPredecessor(config: Config, log: Log): Promise<Predece
   log.info('taking over', { from_pid: pid, from_version: version })
   if (hostname === config.gatewayListen && port === config.gatewayPort) return before
   before.close()
-  throw new Refusal(
-    'conflict',
-    'conflict',
-    `The gateway that runs listens on ${hostname} port ${port}. Another address needs a restart.`,
-  )
+  throw refuseHere(`The gateway that runs listens on ${hostname} port ${port}. Another address needs a restart.`)
 }
 
 /**
@@ -69,7 +65,7 @@ export async function isHeard(
 }
 
 export const notHeard = (): Refusal =>
-  new Refusal('unavailable', 'unavailable', 'The new process cannot reach the shop. The gateway that runs goes on.')
+  refuseHere('The new process cannot reach the shop. The gateway that runs goes on.', 'unavailable')
 
 /** Settles when nobody is connected any more, or has been for as long as is allowed. */
 export async function untilEmpty(engine: Engine, config: Config, end: AbortSignal, log: Log): Promise<void> {

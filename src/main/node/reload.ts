@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from '../../cli/command.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { refuseHere } from '../../kernel/refusal.ts'
 import { realTiming } from '../../plane/agent/surroundings.ts'
 import { findPredecessor } from '../../plane/gateway/handover/take-over.ts'
 import { configOf } from '../process.ts'
@@ -34,18 +34,14 @@ export const reloadCommand: Command = {
       return found?.who.pid
     }
     const before = await serving()
-    if (before === undefined) throw new Refusal('missing', 'not_found', 'No gateway runs on this data folder.')
+    if (before === undefined) throw refuseHere('No gateway runs on this data folder.', 'not_found')
     if (process.env['NOTIFY_SOCKET'] === undefined && isOfSystemd(before)) throw forSystemd()
     const pid = await startApart(flags)
     const giveUpAt = realTiming.now() + withinMs
     while ((await serving()) !== pid) {
       if (!isRunning(pid) || realTiming.now() > giveUpAt) {
         if (isRunning(pid)) process.kill(pid)
-        throw new Refusal(
-          'conflict',
-          'conflict',
-          'The new process has not taken over, and has said why; the gateway goes on as before.',
-        )
+        throw refuseHere('The new process has not taken over, and has said why; the gateway goes on as before.')
       }
       await realTiming.pause(lookEveryMs)
     }
@@ -58,11 +54,7 @@ export const reloadCommand: Command = {
 
 /** Exchanged behind its back, systemd would take the end of the one that it knows for the end of the service. */
 const forSystemd = () =>
-  new Refusal(
-    'conflict',
-    'conflict',
-    'systemd looks after the gateway that runs. It exchanges it: "systemctl reload turnpike-gateway".',
-  )
+  refuseHere('systemd looks after the gateway that runs. It exchanges it: "systemctl reload turnpike-gateway".')
 
 function isOfSystemd(pid: number): boolean {
   try {
@@ -87,7 +79,7 @@ async function startApart(flags: readonly string[]): Promise<number> {
   })
   const pid = Number(await between.stdout.text())
   if (pid > 0) return pid
-  throw new Refusal('unavailable', 'unavailable', 'No new process could be started; the gateway goes on as before.')
+  throw refuseHere('No new process could be started; the gateway goes on as before.', 'unavailable')
 }
 
 function startGateway(flags: readonly string[]): number {

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { Refusal } from '../../kernel/refusal.ts'
+import { refuseHere } from '../../kernel/refusal.ts'
 import { BadSetting } from './reading.ts'
 
 /** A name to listen at has to lead somewhere: what the runtime says of one that does not tells nothing. */
@@ -21,7 +21,7 @@ export function listening<Result>(hostname: string, port: number, what: string, 
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (code === 'EADDRINUSE') {
-      throw new Refusal('unavailable', 'unavailable', `Port ${port} of the ${what} is in use by another program.`)
+      throw refuseHere(`Port ${port} of the ${what} is in use by another program.`, 'unavailable')
     }
     if (code === 'EACCES') throw new BadSetting(`Port ${port} of the ${what} may not be opened by this user.`)
     if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine. ${nameOne}`)

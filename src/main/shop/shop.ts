@@ -46,7 +46,7 @@ import { trafficChores } from '../../jobs/traffic.ts'
 import { vpnChores } from '../../jobs/vpn.ts'
 import type { Address } from '../../kernel/address.ts'
 import type { Log } from '../../kernel/log.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { refuseHere } from '../../kernel/refusal.ts'
 import { StallMonitor, type Stalls } from '../../kernel/stall-monitor.ts'
 import { scheduleBackups } from '../backup/schedule.ts'
 import { banner } from '../banner.ts'
@@ -238,7 +238,7 @@ const actingAs =
   ({ acting, operators }: Services) =>
   async (session: Session, operation: string, work: () => Promise<void>): Promise<void> => {
     const operator = session.owner.kind === 'operator' ? await operators.findPresent(session.owner.id) : undefined
-    if (!operator) throw new Refusal('unauthenticated', 'invalid_token', 'This operator was removed.')
+    if (!operator) throw refuseHere('This operator was removed.', 'invalid_token')
     const actor = { operator: operator.id, name: operator.name, role: operator.role, source: session.source }
     await acting.act({ actor, operation, request: '{}' }, work)
   }

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { Refusal } from '../../kernel/refusal.ts'
+import { refuseHere } from '../../kernel/refusal.ts'
 import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
 import type { Log } from '../agent/surroundings.ts'
 import { must, type Run } from './run.ts'
@@ -73,7 +73,7 @@ export async function clearRemains(folder: string, run: Run, log: Log): Promise<
   const remains = readChanges(folder)
   if (!remains) return
   if (remains.runs) {
-    throw new Refusal('conflict', 'vpn_node_runs', `A VPN node runs here already, as process ${remains.pid}.`)
+    throw refuseHere(`A VPN node runs here already, as process ${remains.pid}.`, 'vpn_node_runs')
   }
   await undoChanges(remains.changes, run)
   rmSync(join(folder, fileName), { force: true })

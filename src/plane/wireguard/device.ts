@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts'
+import { refuseHere } from '../../kernel/refusal.ts'
 import type { VpnSetup } from '../../wire/node/join.ts'
 import type { Log } from '../agent/surroundings.ts'
 import type { Changes } from './changes.ts'
@@ -33,7 +33,7 @@ export type DevicePlan = {
 export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, log: Log): Promise<Device> {
   const { name } = plan
   if ((await run(['ip', 'link', 'show', 'dev', name])).code === 0) {
-    throw new Refusal('conflict', 'vpn_device_taken', `There is a network device ${name} already, and it is not ours.`)
+    throw refuseHere(`There is a network device ${name} already, and it is not ours.`, 'vpn_device_taken')
   }
   const note = { kind: 'link', name, use: 'the tunnel' } as const
   changes.note(note)

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { release } from 'node:os'
-import { Refusal } from '../../kernel/refusal.ts'
+import { refuseHere } from '../../kernel/refusal.ts'
 
 /** What a machine has, as far as this node cares. */
 export type Machine = {
@@ -57,7 +57,7 @@ export function findMissing(machine: Machine): Missing[] {
 export function refuseMissing(missing: readonly Missing[]): void {
   if (missing.length === 0) return
   const list = missing.map((each) => `- ${each.what}. ${each.how}`).join('\n')
-  throw new Refusal('unavailable', 'vpn_node_lacks', `This machine cannot be a VPN node yet. Missing:\n${list}`, {
+  throw refuseHere(`This machine cannot be a VPN node yet. Missing:\n${list}`, 'vpn_node_lacks', {
     missing,
   })
 }

@@ -18,7 +18,7 @@ export function adminCatalogueOperations(
   return [
     bind(getCatalogue, async ({ query }) => {
       const shown = await pricing.show(query.version)
-      if (!shown) throw new Refusal('missing', 'not_found', 'There is no such price list.')
+      if (!shown) throw new Refusal('price_list_not_found')
       const catalogue = shown.value as Record<string, unknown>
       return { version: shown.version, applied_at: toIso(shown.appliedAt), catalogue }
     }),

@@ -47,13 +47,13 @@ export type AdminCustomersDeps = {
 
 function readCustomer(text: string): CustomerId {
   const id = readId('customer', text)
-  if (!id) throw new Refusal('missing', 'not_found', 'There is no such customer.')
+  if (!id) throw new Refusal('customer_not_found')
   return id
 }
 
 function readOrder(text: string): OrderId {
   const id = readId('order', text)
-  if (!id) throw new Refusal('missing', 'not_found', 'There is no such order.')
+  if (!id) throw new Refusal('order_not_found')
   return id
 }
 
@@ -162,7 +162,7 @@ function viewing(deps: AdminCustomersDeps): Bound<AdminCaller> {
       request: JSON.stringify({ customer_id: params.customer_id }),
     }
     const { operator } = caller.actor
-    if (operator === null) throw new Refusal('forbidden', 'forbidden', 'Sign in to the console to view as a customer.')
+    if (operator === null) throw new Refusal('view_needs_session')
     return deps.act(action, async () => {
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
       const { secret, session } = await deps.signIn.openView(operator, id, caller.visitor)
@@ -187,7 +187,7 @@ function tokenOperations(bind: BindAdmin, { customers }: AdminCustomersDeps): re
     }),
     bind(shapes.revokeCustomerToken, async ({ params }) => {
       const id = readId('token', params.token_id)
-      if (!id) throw new Refusal('missing', 'not_found', 'There is no such token.')
+      if (!id) throw new Refusal('token_not_found')
       await customers.revokeToken(id)
       return { token_id: id, revoked: true }
     }),
@@ -238,7 +238,7 @@ function moneyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bo
 }
 
 const endSaysItself = (): Refusal =>
-  new Refusal('malformed', 'invalid_request', 'With end, what is given back is not said.', [
+  new Refusal('refund_amount_with_end', {}, [
     { field: 'end', problem: 'says itself how much is given back: leave amount_rub and again out' },
   ])
 

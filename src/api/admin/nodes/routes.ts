@@ -51,7 +51,7 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): read
     }),
     bind(shapes.showNode, async ({ params }) => {
       const node = await fleet.findByName(params.name)
-      if (!node) throw new Refusal('missing', 'not_found', 'There is no such node.')
+      if (!node) throw new Refusal('node_not_found')
       return { node: await show(node), ...(await triedBy(deps, node)) }
     }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),

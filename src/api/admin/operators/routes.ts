@@ -56,7 +56,7 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminOperatorsDep
     }),
     bind(shapes.revokeOperatorToken, async ({ params }) => {
       const id = readId('operator_token', params.token_id)
-      if (!id) throw new Refusal('missing', 'not_found', 'There is no such token.')
+      if (!id) throw new Refusal('token_not_found')
       await operators.revokeToken(id)
       return { token_id: id, revoked: true }
     }),

@@ -4,8 +4,7 @@ import { Refusal } from '../../../kernel/refusal.ts'
 import { type Clock, toIso } from '../../../kernel/time.ts'
 import { noRun, type Run } from './shapes.ts'
 
-const busy = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'A verification is running. Ask GET /verify how it goes.')
+const busy = (): Refusal => new Refusal('verification_running')
 
 /** Long work that nobody waits for with an open request: one run at a time, and what the last one came to. */
 export function createVerification(deps: {

@@ -3,8 +3,7 @@ import { Refusal } from '../../../kernel/refusal.ts'
 import { type Clock, toIso } from '../../../kernel/time.ts'
 import { type Comparison, noComparison } from './shapes-reconcile.ts'
 
-const busy = (): Refusal =>
-  new Refusal('conflict', 'conflict', 'A comparison is running. Ask GET /payment-reconciliation how it goes.')
+const busy = (): Refusal => new Refusal('reconciliation_running')
 
 type Days = { readonly provider: string | undefined; readonly fromAt: number; readonly toAt: number }
 

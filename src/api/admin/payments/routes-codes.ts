@@ -16,7 +16,7 @@ const oneOfBoth = (): Refusal =>
 
 function loadCode(text: string): string {
   const code = readCode(text)
-  if (!code) throw new Refusal('missing', 'not_found', 'There is no such code, or it has ended already.')
+  if (!code) throw new Refusal('code_not_found')
   return code
 }
 

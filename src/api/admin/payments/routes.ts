@@ -22,13 +22,13 @@ export type AdminPaymentsDeps = {
 
 function readPayment(text: string): PaymentId {
   const id = readId('payment', text)
-  if (!id) throw new Refusal('missing', 'not_found', 'There is no such payment.')
+  if (!id) throw new Refusal('payment_not_found')
   return id
 }
 
 function readNotice(text: string): NoticeId {
   const id = readId('notice', text)
-  if (!id) throw new Refusal('missing', 'not_found', 'There is no such notice, or it was dealt with already.')
+  if (!id) throw new Refusal('notice_not_found')
   return id
 }
 

@@ -26,7 +26,7 @@ const mostDaysMs = 400 * 86_400_000
 
 function readExitId(text: string): ExitId {
   const id = readId('exit', text)
-  if (!id) throw new Refusal('missing', 'not_found', 'There is no such exit.')
+  if (!id) throw new Refusal('exit_not_found')
   return id
 }
 

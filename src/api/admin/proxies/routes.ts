@@ -21,13 +21,13 @@ export type AdminThingsDeps = {
 
 function readProxy(text: string): number {
   const id = readNumber(text)
-  if (id === undefined) throw new Refusal('missing', 'not_found', 'There is no such proxy.')
+  if (id === undefined) throw new Refusal('proxy_not_found')
   return id
 }
 
 function readSubscription(text: string): SubscriptionId {
   const uuid = readUuid(text)
-  if (!uuid) throw new Refusal('missing', 'not_found', 'There is no such subscription.')
+  if (!uuid) throw new Refusal('subscription_not_found')
   return uuid
 }
 

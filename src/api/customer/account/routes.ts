@@ -42,7 +42,7 @@ export function orderOperations(deps: { orders: Orders }): readonly Bound[] {
 
     bind(getOrder, async ({ caller, params }) => {
       const id = readId('order', params.order_id)
-      if (!id) throw new Refusal('missing', 'not_found', 'There is no such order.')
+      if (!id) throw new Refusal('order_not_found')
       return toOrder(await deps.orders.load(caller.customer, id))
     }),
   ]

@@ -3,6 +3,7 @@ import type { Posting } from '../../../domains/ledger/rules.ts'
 import type { Order, Plain } from '../../../domains/orders/rules.ts'
 import { readId } from '../../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import {
   exampleAt,
@@ -190,7 +191,7 @@ export const getOrder = operation({
   answer: order,
   example: orderExample,
   codes: ['not_found'],
-  refusals: { not_found: { message: 'There is no such order.', details: null } },
+  refusals: { not_found: new Refusal('order_not_found') },
 })
 
 /** What an order remembers is made of fields; anything else would be shown as one. */

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { bodyIds, exampleProxy, noSuchProxy, proxy, proxyExample, queryIds, see, tag } from './shapes-proxy.ts'
@@ -33,11 +34,8 @@ export const allowSource = operation({
   codes: ['not_found', 'conflict', 'out_of_stock'],
   refusals: {
     not_found: noSuchProxy,
-    conflict: {
-      message: 'A proxy may have 10 addresses that need no password. Nothing was changed.',
-      details: { limit: 10, ids: [exampleProxy] },
-    },
-    out_of_stock: { message: 'No port is free for this. Use a login and a password.', details: { available: 0 } },
+    conflict: new Refusal('whitelist_limit', { most: 10 }, { limit: 10, ids: [exampleProxy] }),
+    out_of_stock: new Refusal('no_port_free', {}, { available: 0 }),
   },
 })
 
@@ -120,10 +118,6 @@ export const exportDedicated = operation({
   refusals: {
     ...passwordsRefused,
     not_found: noSuchProxy,
-    conflict: {
-      message:
-        'A line without a login is for proxies with a whitelisted address, and some have none. Whitelist one first.',
-      details: { ids: [exampleProxy] },
-    },
+    conflict: new Refusal('whitelist_empty', {}, { ids: [exampleProxy] }),
   },
 })

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { PortType } from '../../../domains/dedicated/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import { type CountryCode, countryName } from '../../../kernel/country.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, flag, nextCursor, pageOf, pageQuery, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
@@ -169,14 +170,12 @@ export const replaceProxy = operation({
   codes: ['not_found', 'out_of_stock', 'conflict'],
   refusals: {
     not_found: noSuchProxy,
-    out_of_stock: {
-      message: 'None are free here now. Nothing was charged.',
-      details: { available: 0, charged: false },
-    },
-    conflict: {
-      message: `This proxy's address was replaced lately. It can be replaced again at ${toIso(exampleAt)}.`,
-      details: { again_at: toIso(exampleAt), charged: false },
-    },
+    out_of_stock: new Refusal('out_of_stock', { available: 0 }, { available: 0, charged: false }),
+    conflict: new Refusal(
+      'replaced_recently',
+      { again_at: toIso(exampleAt) },
+      { again_at: toIso(exampleAt), charged: false },
+    ),
   },
 })
 

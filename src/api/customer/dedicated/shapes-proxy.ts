@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { PortType, ProxyStatus } from '../../../domains/dedicated/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import { type CountryCode, readCountry } from '../../../kernel/country.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toDateEnd, toIso } from '../../../kernel/time.ts'
 import { bodyInteger, exampleAt, moment, queryInteger, text, whole } from '../../fields.ts'
 import type { RefusalExample } from '../../operation.ts'
@@ -64,10 +65,11 @@ export const see = {
   ids: 'GET /dedicated/list',
 }
 
-export const noSuchProxy: RefusalExample = {
-  message: `There is no proxy ${exampleProxy}. Nothing was changed.`,
-  details: { ids: [exampleProxy], charged: false },
-}
+export const noSuchProxy: RefusalExample = new Refusal(
+  'proxies_not_found',
+  { ids: [exampleProxy] },
+  { ids: [exampleProxy], charged: false },
+)
 
 export const bodyIds = () =>
   z

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toDateEnd, toIso } from '../../../kernel/time.ts'
 import { balanceAfter, exampleAt, exampleOrder, moment, orderId, queryInteger, roubles, whole } from '../../fields.ts'
 import { operation, type RefusalExample } from '../../operation.ts'
@@ -29,14 +30,12 @@ import {
   wishFields,
 } from './shapes-proxy.ts'
 
-const notSold: RefusalExample = {
-  message: 'A proxy with ipv 4 in BR is not for sale here. There are DE, NL, US.',
-  details: { field: 'country_code', allowed: ['DE', 'NL', 'US'], see: see.country_code, charged: false },
-}
-const outOfStock: RefusalExample = {
-  message: 'Only 3 are free here now. Nothing was charged.',
-  details: { available: 3, charged: false },
-}
+const notSold: RefusalExample = new Refusal(
+  'country_not_sold',
+  { ipv: 4, country: 'BR', allowed: ['DE', 'NL', 'US'] },
+  { field: 'country_code', allowed: ['DE', 'NL', 'US'], see: see.country_code, charged: false },
+)
+const outOfStock: RefusalExample = new Refusal('out_of_stock', { available: 3 }, { available: 3, charged: false })
 
 export const quoteDedicated = operation({
   id: 'quoteDedicated',
@@ -121,19 +120,10 @@ export const buyDedicated = operation({
 
 const share = 'Its share of the total; shares of like proxies differ by at most a kopeck, and sum to it.'
 
+const withdrawn = { ids: [exampleProxy], charged: false }
 const notForLonger = {
-  conflict: {
-    message:
-      `The addresses of these proxies are being withdrawn and cannot be had for longer: ${exampleProxy}. Replace ` +
-      'them first, or buy others. Nothing was charged.',
-    details: { ids: [exampleProxy], charged: false },
-  },
-  unavailable: {
-    message:
-      `These proxies have ended and no gateway serves their addresses at the moment: ${exampleProxy}. Nothing was ` +
-      'charged; try again later.',
-    details: { ids: [exampleProxy], charged: false },
-  },
+  conflict: new Refusal('addresses_withdrawn', { ids: [exampleProxy] }, withdrawn),
+  unavailable: new Refusal('addresses_not_served', { ids: [exampleProxy] }, withdrawn),
 }
 
 export const quoteProlonging = operation({

@@ -17,8 +17,7 @@ import {
   toQuote,
 } from './shapes.ts'
 
-const mayNotBuy = (): Refusal =>
-  new Refusal('forbidden', 'forbidden', 'This token lacks the scope "trade".', { needed: 'trade', charged: false })
+const mayNotBuy = (): Refusal => new Refusal('scope_missing', { needed: 'trade' }, { needed: 'trade', charged: false })
 
 export function paymentOperations(deps: { payments: Payments; publicUrl: () => string }): readonly Bound[] {
   const { payments, publicUrl } = deps
@@ -46,7 +45,7 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
 
     bind(getPayment, async ({ caller, params }) => {
       const id = readId('payment', params.payment_id)
-      if (!id) throw new Refusal('missing', 'not_found', 'There is no such payment.')
+      if (!id) throw new Refusal('payment_not_found')
       return toPaymentShape(await payments.load(caller.customer, id))
     }),
   ]

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { type AwaitedPurchase, type Payment, toPay } from '../../../domains/payments/rules.ts'
 import { add, type Kopecks, readRoubles, toRoubles, zero } from '../../../kernel/money.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import {
   exampleAt,
@@ -206,20 +207,13 @@ export const createPayment = operation({
   scope: 'pay',
   codes: ['provider_error'],
   refusals: {
-    provider_error: {
-      message: 'The payment provider does not answer. Try again with the same Idempotency-Key, or with another method.',
-      details: { charged: false },
-    },
-    conflict: {
-      message: 'You have 20 payments open already. Pay one, or wait until they expire.',
-      details: { charged: false },
-    },
-    idempotency_key_reused: {
-      message:
-        `This Idempotency-Key was used for a different payment, ${examplePayment}. ` +
-        'Repeat that one exactly to get its answer again, or use a new key for a new payment.',
-      details: { charged: false, payment_id: examplePayment },
-    },
+    provider_error: new Refusal('provider_silent', {}, { charged: false }),
+    conflict: new Refusal('open_payment_limit', { most: 20 }, { charged: false }),
+    idempotency_key_reused: new Refusal(
+      'payment_key_reused',
+      { payment: examplePayment },
+      { charged: false, payment_id: examplePayment },
+    ),
   },
 })
 
@@ -273,7 +267,7 @@ export const getPayment = operation({
   answer: payment,
   example: paymentExample,
   codes: ['not_found'],
-  refusals: { not_found: { message: 'There is no such payment.', details: null } },
+  refusals: { not_found: new Refusal('payment_not_found') },
 })
 
 export const toPaymentShape = (of: Payment) => ({

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { type Bytes, toGigabytes } from '../../../kernel/bytes.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { flag, text } from '../../fields.ts'
 import type { Code, RefusalExample } from '../../operation.ts'
 
@@ -51,7 +52,7 @@ export const see = {
 }
 
 export const noSuchSubuser: Partial<Record<Code, RefusalExample>> = {
-  not_found: { message: 'There is no such sub-user.', details: { charged: false } },
+  not_found: new Refusal('subuser_not_found', {}, { charged: false }),
 }
 
 const gbDescription = 'Gigabytes (10^9 bytes), 0.1 to 10000 in steps of 0.1.'

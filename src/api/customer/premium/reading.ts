@@ -3,8 +3,7 @@ import { problemOfTemplate, templateOf } from '../../../kernel/line-template.ts'
 import { toSlug } from '../../../kernel/login.ts'
 import { type FieldProblem, malformed, Refusal } from '../../../kernel/refusal.ts'
 
-export const noSuchSubuser = (): Refusal =>
-  new Refusal('missing', 'not_found', 'There is no such sub-user.', { charged: false })
+export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
 
 /** What has not the shape of an id is nobody's id. */
 export function readSubuser(text: string | undefined): SubuserId | undefined {

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { longestSessionMinutes } from '../../../kernel/login.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { bodyInteger, exampleAt, flag, moment, passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
@@ -173,14 +174,8 @@ export const generateProxies = operation({
   codes: ['not_found', 'conflict', 'out_of_stock'],
   refusals: {
     ...noSuchSubuser,
-    conflict: {
-      message: 'A customer may hold 1000 ports, and 10 are left. Ask for fewer, or use a login and a password.',
-      details: { limit: 1000, available: 10 },
-    },
-    out_of_stock: {
-      message: 'No port is free for this. Use a login and a password.',
-      details: { available: 0 },
-    },
+    conflict: new Refusal('port_limit', { most: 1000, free: 10 }, { limit: 1000, available: 10 }),
+    out_of_stock: new Refusal('no_port_free', {}, { available: 0 }),
   },
 })
 
@@ -311,7 +306,7 @@ export const addToWhitelist = operation({
   codes: ['not_found', 'conflict'],
   refusals: {
     ...noSuchSubuser,
-    conflict: { message: 'A whitelist holds 100 entries. Remove one first.', details: { limit: 100 } },
+    conflict: new Refusal('whitelist_full', { most: 100 }, { limit: 100 }),
   },
 })
 

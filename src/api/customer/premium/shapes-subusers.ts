@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { Limits, Subuser } from '../../../domains/premium/subusers/rules.ts'
 import type { Bytes } from '../../../kernel/bytes.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import {
   bodyInteger,
@@ -140,7 +141,7 @@ export const createSubuser = operation({
   example: { subuser: example, password: '0a1b2c3d4e5f6g7h8j9kmnpq' },
   codes: ['conflict'],
   refusals: {
-    conflict: { message: 'This login is taken. Choose another, or leave it out to get one.', details: null },
+    conflict: new Refusal('subuser_login_taken'),
   },
 })
 
@@ -218,7 +219,7 @@ export const deleteSubuser = operation({
   codes: ['not_found'],
   refusals: {
     ...noSuchSubuser,
-    conflict: { message: 'The default sub-user cannot be deleted. Block it instead.', details: null },
+    conflict: new Refusal('default_subuser_stays'),
   },
   charges: true,
   isFree: true,

@@ -4,6 +4,7 @@ import type { Standing } from '../../../domains/traffic/accounts/rules.ts'
 import { type Bytes, bytes } from '../../../kernel/bytes.ts'
 import type { OrderId } from '../../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { balanceAfter, exampleAt, exampleOrder, moment, orderId, roubles } from '../../fields.ts'
 import { operation } from '../../operation.ts'
@@ -122,10 +123,7 @@ export const buyTraffic = operation({
   codes: ['not_found', 'unavailable'],
   refusals: {
     ...noSuchSubuser,
-    unavailable: {
-      message: 'No exit of residential can be used at the moment. Nothing was charged; try again later.',
-      details: { charged: false },
-    },
+    unavailable: new Refusal('no_exit_usable', { pool: 'residential' }, { charged: false }),
   },
   charges: true,
 })
@@ -235,10 +233,11 @@ export const moveTraffic = operation({
   codes: ['not_found'],
   refusals: {
     ...noSuchSubuser,
-    conflict: {
-      message: 'This takes 1 GB of traffic and 0.5 GB are free.',
-      details: { required_gb: 1, available_gb: 0.5, charged: false },
-    },
+    conflict: new Refusal(
+      'insufficient_traffic',
+      { required_gb: 1, available_gb: 0.5 },
+      { required_gb: 1, available_gb: 0.5, charged: false },
+    ),
   },
   charges: true,
   isFree: true,

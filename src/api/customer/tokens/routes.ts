@@ -20,7 +20,7 @@ export function tokenOperations(deps: { customers: Customers }): readonly Bound[
 
     bind(revokeOwnToken, async ({ caller, body }) => {
       const id = readId('token', body.token_id)
-      if (!id) throw new Refusal('missing', 'not_found', 'There is no such token.')
+      if (!id) throw new Refusal('token_not_found')
       await customers.revokeOwnToken(caller.customer, id)
       return { token_id: id, revoked: true }
     }),

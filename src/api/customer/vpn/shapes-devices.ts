@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { View } from '../../../domains/vpn/rules.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
@@ -46,10 +47,7 @@ export const addVpnDevice = operation({
   codes: ['not_found', 'conflict'],
   refusals: {
     not_found: noSuchSubscription,
-    conflict: {
-      message: 'This subscription has all of its 5 devices. Remove one first.',
-      details: { device_limit: 5, charged: false },
-    },
+    conflict: new Refusal('device_limit', { limit: 5 }, { device_limit: 5, charged: false }),
   },
 })
 

@@ -9,6 +9,7 @@ import {
   type View,
 } from '../../../domains/vpn/rules.ts'
 import { type PeerId, readId } from '../../../kernel/ids.ts'
+import { Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, flag, moment, text, whole } from '../../fields.ts'
 import type { RefusalExample } from '../../operation.ts'
@@ -157,11 +158,8 @@ export const devices = () => z.array(device).openapi({ description: 'Its devices
 const trafficField = traffic.openapi({ description: 'What was carried.' })
 
 /** What has no subscription, and what names one of nobody's, is answered alike. */
-export const noSuchSubscription: RefusalExample = {
-  message: 'There is no such VPN subscription.',
-  details: { charged: false },
-}
-export const noSuchDevice: RefusalExample = { message: 'There is no such VPN device.', details: null }
+export const noSuchSubscription: RefusalExample = new Refusal('vpn_subscription_not_found', {}, { charged: false })
+export const noSuchDevice: RefusalExample = new Refusal('vpn_device_not_found')
 
 /** Where to read what there is of each. */
 export const see = {

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { View } from '../../../domains/vpn/rules.ts'
 import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
-import { malformed } from '../../../kernel/refusal.ts'
+import { malformed, Refusal } from '../../../kernel/refusal.ts'
 import { toIso } from '../../../kernel/time.ts'
 import {
   balanceAfter,
@@ -88,7 +88,7 @@ const price = z.object({
   ),
 })
 
-const notSold: RefusalExample = { message: 'VPN is not for sale here.', details: { charged: false } }
+const notSold: RefusalExample = new Refusal('vpn_not_sold', {}, { charged: false })
 
 const available = flag('Whether a VPN node is up that carries a new subscription.')
 
@@ -179,10 +179,7 @@ export const notCarried = {
     '"turnpike up --local-nodes vpn" starts one.',
 }
 
-const noLiveNode: RefusalExample = {
-  message: 'No VPN node is up at the moment. Nothing was charged; try again later.',
-  details: { charged: false },
-}
+const noLiveNode: RefusalExample = new Refusal('no_vpn_node_up', {}, { charged: false })
 
 /** The body of what is paid for: a number of months, under one of its names, and what else there is to say. */
 const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
@@ -283,10 +280,7 @@ export const deleteVpn = operation({
   codes: ['not_found', 'conflict'],
   refusals: {
     not_found: noSuchSubscription,
-    conflict: {
-      message: 'This subscription is disabled. Ask the operator.',
-      details: { status: 'DISABLED', charged: false },
-    },
+    conflict: new Refusal('subscription_disabled', {}, { status: 'DISABLED', charged: false }),
   },
 })
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { Refusal } from '../../../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../../../kernel/refusal.ts'
 import { parseJson } from '../../agent/json.ts'
 import { listRunning, runningSocket } from '../../agent/running.ts'
 import type { Timing } from '../../agent/surroundings.ts'
@@ -11,12 +11,13 @@ const lookEveryMs = 2
 /** As many ports as a gateway can have, and a few more. */
 const mostRounds = 1000
 
-const cannot = (why: string): Refusal => new Refusal('unavailable', 'unavailable', why)
+const cannot = (why: string): Refusal => refuseHere(why, 'unavailable')
 
 /** The other end is no more. */
 class Ended extends Refusal {
   constructor() {
-    super('unavailable', 'unavailable', 'The gateway that runs has ended in the middle of being taken over.')
+    const text = 'The gateway that runs has ended in the middle of being taken over.'
+    super('here', { text }, null, undefined, 'unavailable')
   }
 }
 

@@ -1,0 +1,21 @@
+import { en } from '../kernel/messages/en.ts'
+import { ru } from '../kernel/messages/ru.ts'
+import type { Sentences } from '../kernel/messages/sentences.ts'
+
+type Language = 'en' | 'ru'
+
+export const sentencesOf: Readonly<Record<Language, Sentences>> = { en, ru }
+
+/** Russian where `Accept-Language` prefers it to English, English otherwise (RFC 9110, 12.5.4). */
+export function languageOf(headers: Headers): Language {
+  const accepted = headers.get('accept-language')
+  if (accepted === null) return 'en'
+  const weights: Record<string, number> = {}
+  for (const each of accepted.toLowerCase().split(',')) {
+    const [range = '', weight] = each.split(';')
+    const language = range.trim().split('-')[0] ?? ''
+    const quality = weight === undefined ? 1 : Number(/^\s*q=([\d.]+)\s*$/.exec(weight)?.[1] ?? 0)
+    weights[language] = Math.max(weights[language] ?? 0, quality)
+  }
+  return (weights['ru'] ?? 0) > (weights['en'] ?? 0) ? 'ru' : 'en'
+}
