@@ -44,6 +44,7 @@ export function openSqlite(path: string): Database {
     transact: (work) => commits.enqueue(work),
     transactLong: (work) => commits.enqueue(work),
     snapshot: (work) => snapshots.enqueue(work),
+    isWritable: commits.isWritable,
     async close() {
       await commits.idle()
       await snapshots.idle()
@@ -132,7 +133,10 @@ function readerOn(session: Session, guard: Guard = named): Reader {
 function createCommits(session: Session) {
   const { connection } = session
   const waiting: Job[] = []
+  const countChanges = (): bigint =>
+    (session.statement('SELECT total_changes() AS n').get() as { readonly n: bigint }).n
   let draining: Promise<void> | undefined
+  let isWritable = true
 
   function enqueue<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
     if (waiting.length >= mostWaiting) return Promise.reject(overloaded())
@@ -159,6 +163,7 @@ function createCommits(session: Session) {
 
   async function runBatch(): Promise<void> {
     const outcomes: Outcome[] = []
+    const before = countChanges()
     const watchdog = createWatchdog(workLimitMs)
     for (let pass = 0; pass < 2 && outcomes.length < mostInBatch; pass += 1) {
       while (waiting.length > 0 && outcomes.length < mostInBatch && connection.inTransaction && !watchdog.isOver()) {
@@ -173,7 +178,12 @@ function createCommits(session: Session) {
       // SQLite ends the whole transaction by itself on a full disk or an I/O error; then nobody's work is kept.
       if (!connection.inTransaction) throw unwritable(new Error('SQLite gave up the transaction'))
       named(() => connection.run('COMMIT'))
+      // A commit without a change writes nothing, so it says nothing about the disk.
+      if (outcomes.some(({ result }) => result instanceof Refusal && result.reason === 'database_unavailable'))
+        isWritable = false
+      else if (countChanges() > before) isWritable = true
     } catch (error) {
+      isWritable = false
       if (connection.inTransaction) connection.run('ROLLBACK')
       for (const each of outcomes) each.job.reject(each.ok ? error : each.result)
       return
@@ -211,7 +221,7 @@ function createCommits(session: Session) {
     }
   }
 
-  return { enqueue, idle: async () => draining }
+  return { enqueue, idle: async () => draining, isWritable: () => isWritable }
 }
 
 function txOn(session: Session, guard: Guard): Tx {
@@ -267,14 +277,7 @@ function createSnapshots(path: string) {
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-const overloaded = (): Refusal =>
-  new Refusal(
-    'database_busy',
-    {},
-    {
-      charged: false,
-    },
-  )
+const overloaded = (): Refusal => new Refusal('database_busy', {}, { charged: false })
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

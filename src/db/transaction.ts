@@ -34,6 +34,8 @@ export type Database = Reader & {
   transactLong<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
   /** Runs several reads against one unchanging snapshot; they may take longer than a sale may. */
   snapshot<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result>
+  /** Whether the last commit that changed something reached the disk, where this process writes the file itself. */
+  isWritable?(): boolean
   close(): Promise<void>
 }
 

@@ -1,7 +1,7 @@
 import { resolve as toWholePath } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { redact } from '../adapters/log.ts'
-import { type Command, groupText, helpText, type Outcome, putOptionsLast, readGiven } from '../cli/command.ts'
+import { type Command, groupText, helpText, mistyped, type Outcome, putOptionsLast, readGiven } from '../cli/command.ts'
 import { Refusal } from '../kernel/refusal.ts'
 import { commonOptions } from './process.ts'
 import { readyCommand } from './ready.ts'
@@ -44,6 +44,9 @@ async function performOne(typed: readonly string[], json: boolean, voice: Voice)
     return 2
   }
   const { command, given } = readGiven(commands, typed, commonOptions)
+  if (given.has('shop') && command.operation === undefined) {
+    throw mistyped(`"${command.name}" works on this machine only, so it takes no --shop.`)
+  }
   const outcome = await command.run(given)
   await print(outcome)
   return outcome.exit ?? 0

@@ -110,10 +110,12 @@ export async function openNet(): Promise<Net> {
   return net
 }
 
-async function lay({ node, clients: [a, b], origin, inside }: Net): Promise<void> {
+async function lay(net: Net): Promise<void> {
+  const { node, origin } = net
+  const [a, b] = net.clients
   await batch([node, a, b, origin].map((each) => `netns add ${each}`))
   // A new namespace copies the IPv4 settings of the machine, which may be a router.
-  await inside(node, ['sysctl', '-q', '-w', 'net.ipv4.ip_forward=0'])
+  await net.inside(node, ['sysctl', '-q', '-w', 'net.ipv4.ip_forward=0'])
   await batch([
     `link add u1 netns ${node} type veth peer name u0 netns ${a}`,
     `link add u2 netns ${node} type veth peer name u0 netns ${b}`,

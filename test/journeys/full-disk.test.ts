@@ -24,6 +24,11 @@ test('on a full disk customers may read and are told to try again, the operator 
     else refused = answer
   }
   expect([refused?.status, refused?.error.code, refused?.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+  const ready = async () => {
+    const response = await fetch(`${service.url}/readyz`)
+    return [response.status, ((await response.json()) as { reason?: string }).reason]
+  }
+  expect(await ready()).toEqual([503, 'The database cannot be written now.'])
   expect((await service.get('/balance', { token })).data.balance_rub).toBe(10_000 - bought.length * 299)
   const told = service.log.find((line) => line.includes('"event":"unavailable"'))
   expect(told).toContain('database or disk is full')
@@ -31,6 +36,7 @@ test('on a full disk customers may read and are told to try again, the operator 
   await limitTo(1_000_000n)
   const later = await buy(`buy-${bought.length}`)
   expect([later.status, (await buy(`buy-${bought.length}`)).data.order_id]).toEqual([200, later.data.order_id])
+  expect(await ready()).toEqual([200, undefined])
   expect((await service.services.orders.list(customer, undefined, 50)).length).toBe(bought.length + 1)
   expect(await findingsOf(service)).toEqual([])
 })

@@ -139,6 +139,7 @@ describe('starting and stopping', () => {
       [['token', 'create', nobody, '--from', '10.0.0.1/8'], 2],
       [['token', 'create', nobody, '--expires', '2027-02-30'], 2],
       [['verify', '--deep'], 2],
+      [['backup', '/nowhere', '--shop', 'https://shop.example.net'], 2],
       [['dance'], 2],
     ] as const
     for (const [words, exit] of attempts) {

@@ -309,6 +309,7 @@ function openApi(
     corsOrigins: config.corsOrigins,
     async findHindrance() {
       if (isDraining) return 'The shop is stopping.'
+      if (services.db.isWritable?.() === false) return 'The database cannot be written now.'
       return (await isReachable(services.db)) ? undefined : 'The database does not answer.'
     },
     warnings: async () => [
