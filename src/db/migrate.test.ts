@@ -142,31 +142,22 @@ describe.each([...engines])('migrations on %s', (engine) => {
   })
 
   test('what a later version has only added to is opened, and not backed up, by the one before', async () => {
-    const adding = { name: '0031-adding', text: 'CREATE TABLE later (id TEXT PRIMARY KEY);\n' }
+    const adding = { name: '0002-adding', text: 'CREATE TABLE later (id TEXT PRIMARY KEY);\n' }
     await migrate(db, [first, adding])
     expect(await migrate(db, [first])).toEqual([])
     expect(await pending(db, [first])).toEqual([])
     expect(await migrate(db, [first, adding])).toEqual([])
-    expect((await failureOf(appliedTo(db, [first]))).message).toContain('0031-adding')
+    expect((await failureOf(appliedTo(db, [first]))).message).toContain('0002-adding')
     const changed = { ...adding, text: `${adding.text}-- changed\n` }
-    expect((await failureOf(migrate(db, [first, changed]))).message).toContain('0031-adding is not the text')
+    expect((await failureOf(migrate(db, [first, changed]))).message).toContain('0002-adding is not the text')
   })
 
   test('what a later version has taken from is refused by the one before, which is told what to do', async () => {
-    const taking = { name: '0031-taking', text: '-- contracts: 0.3 reads them no more\nDROP TABLE things;\n' }
+    const taking = { name: '0002-taking', text: '-- contracts: 0.3 reads them no more\nDROP TABLE things;\n' }
     await migrate(db, [first, taking])
     const { message } = await failureOf(migrate(db, [first]))
-    expect(message).toContain('0031-taking, which this version of Turnpike does not know and cannot run beside')
+    expect(message).toContain('0002-taking, which this version of Turnpike does not know and cannot run beside')
     expect(message).toContain('start the version that brought it')
-  })
-
-  test('a database of a later version is left alone', async () => {
-    await migrate(db, [first, second])
-    for (const attempt of [() => migrate(db, [first]), () => pending(db, [first])]) {
-      expect((await failureOf(attempt())).message).toContain(
-        '0002-second, which this version of Turnpike does not know',
-      )
-    }
   })
 })
 

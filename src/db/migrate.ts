@@ -2,7 +2,7 @@ import { refuseHere } from '../kernel/refusal.ts'
 import { sectionFor } from './portable.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
-/** One file of `migrations/`, in order. It is never changed once released: the checksum would tell. */
+/** One file of `migrations/`, in order. Its text does not change once it is released: the checksum would differ. */
 export type Migration = { readonly name: string; readonly text: string }
 
 type Applied = { name: string; checksum: string }
@@ -11,15 +11,12 @@ type Applied = { name: string; checksum: string }
 export const migrationsTable =
   'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
 
-/** From this one on a migration only adds, unless it says otherwise; `tools/tidy/migrations.ts` holds it to that. */
-const firstExpanding = '0027'
+/** A migration only adds, unless it says otherwise; `tools/tidy/migrations.ts` checks that. */
 const contracts = /^-- contracts: /m
-/** Stands behind the checksum of one that a version which does not know it can run beside. */
+/** Follows the checksum of a migration that a version which does not know it can run beside. */
 const expandsMark = ' expands'
 
-const expands = ({ name, text }: Migration): boolean => name >= firstExpanding && !contracts.test(text)
-
-const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
+export const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
 /**
  * Brings the schema up to date and returns the names of what was applied. Each migration and the note of it are one
@@ -71,7 +68,7 @@ function apply(db: Database, migration: Migration, migrations: readonly Migratio
     for (const statement of statementsOf(sectionFor(db.engine, migration.text))) await tx.run(statement)
     await tx.run('INSERT INTO migrations (name, checksum, applied_at) VALUES ($1, $2, $3)', [
       migration.name,
-      checksumOf(migration.text) + (expands(migration) ? expandsMark : ''),
+      checksumOf(migration.text) + (contracts.test(migration.text) ? '' : expandsMark),
       Date.now(),
     ])
     return true

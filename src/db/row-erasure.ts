@@ -81,7 +81,7 @@ export function createRowErasure(deps: {
   /** Changes versions under a checkpoint, and writes down what that made of their digest. */
   async function amend(tx: Tx, of: Where, change: () => Promise<number>): Promise<number> {
     const { checkpoint, customer, nowMs } = of
-    const made = await tx.first<{ versions_digest: Uint8Array | null }>(
+    const made = await tx.first<{ versions_digest: Uint8Array }>(
       'SELECT versions_digest FROM checkpoints WHERE number = $1 FOR UPDATE',
       [checkpoint],
     )

@@ -83,8 +83,8 @@ export function createHistoryVerifier({ db }: { readonly db: Database }): Verifi
 }
 
 /**
- * What all rows with a history say now. The migration that gives a table a history makes a view of it, `row_contents_…`
- * with the columns of `row_contents`, so that no migration has to repeat what another has said.
+ * What all rows with a history say now. Each migration that `npm run schema` makes has a view, `row_contents` or
+ * `row_contents_…`, of the rows that it gives a history.
  */
 export async function contentsOf(engine: Database['engine'], reader: Reader): Promise<string> {
   const views = await reader.all<{ name: string }>(

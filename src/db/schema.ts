@@ -181,7 +181,6 @@ async function postgresParts(reader: Reader, schema: string): Promise<Part[]> {
   }))
 }
 
-/** Of a constraint that was never validated nobody knows whether older rows keep it; it demands nothing of them. */
 async function postgresDemands(reader: Reader, schema: string): Promise<Demand[]> {
   const held = await reader.all<{ table: string; name: string; kind: string; definition: string; of: string }>(
     `SELECT owner.relname AS table, conname AS name, contype AS kind,
@@ -189,7 +188,7 @@ async function postgresDemands(reader: Reader, schema: string): Promise<Demand[]
        COALESCE(pointed.relname, '') AS of
      FROM pg_constraint JOIN pg_class AS owner ON owner.oid = conrelid
        LEFT JOIN pg_class AS pointed ON pointed.oid = confrelid
-     WHERE contype IN ('c', 'u', 'f') AND convalidated AND connamespace = $1::regnamespace ORDER BY 1, 2`,
+     WHERE contype IN ('c', 'u', 'f') AND connamespace = $1::regnamespace ORDER BY 1, 2`,
     [schema],
   )
   const indexes = await reader.all<{ table: string; name: string; definition: string }>(

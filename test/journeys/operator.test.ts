@@ -38,7 +38,7 @@ describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) =>
     expect(early.json.error.message).toContain('turnpike migrate')
     const made = await runTurnpike(['migrate', '--json'], env)
     expect(made.exit).toBe(0)
-    expect(JSON.parse(made.out).applied[0]).toBe('0001-shop')
+    expect(JSON.parse(made.out).applied[0]).toBe('0001-baseline')
     expect((await runCommand(['migrate'], env)).out).toBe('Nothing to do.\n')
   })
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { checkMigrations } from './migrations.ts'
+import { checksumOf } from '../../src/db/migrate.ts'
+import { checkMigrations, releasedFile } from './migrations.ts'
 import { rulesBroken } from './planted.ts'
 
-const broken = (text: string, path = 'migrations/0031-next.sql') => rulesBroken(checkMigrations, path, text)
+const broken = (text: string, path = 'migrations/0003-next.sql') => rulesBroken(checkMigrations, path, text)
 
 const narrowing = [
   'DROP TABLE orders;',
@@ -16,11 +17,21 @@ const narrowing = [
 ]
 
 describe('a migration', () => {
+  test('that was released is neither changed nor deleted', () => {
+    const path = 'migrations/0001-start.sql'
+    const released = JSON.stringify({ '0001-start': checksumOf('SELECT 1;\n') })
+    const rules = (...files: [string, string][]) => checkMigrations(new Map(files)).map((each) => each.rule)
+    expect(rules([path, 'SELECT 1;\n'], [releasedFile, released])).toEqual([])
+    expect(rules([path, 'SELECT 2;\n'], [releasedFile, released])).toEqual(['migration-released'])
+    expect(rules([releasedFile, released])).toEqual(['migration-released'])
+    expect(rules([path, 'SELECT 2;\n'], [releasedFile, '{}'])).toEqual([])
+  })
+
   test('takes nothing from the version before, unless it says which one has stopped to use it', () => {
     for (const statement of narrowing) {
       expect({ statement, broken: broken(`${statement}\n`) }).toEqual({ statement, broken: ['migrations'] })
       expect(broken(`-- contracts: 0.4 uses it no more\n${statement}\n`)).toEqual([])
-      expect(broken(`${statement}\n`, 'migrations/0026-before.sql')).toEqual([])
+      expect(broken(`${statement}\n`, 'migrations/0002-before.sql')).toEqual([])
       expect(broken(`-- @sqlite\n${statement}\n-- @both\n`)).toEqual([])
     }
   })

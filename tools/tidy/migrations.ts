@@ -1,9 +1,11 @@
-import { statementsOf } from '../../src/db/migrate.ts'
+import { checksumOf, statementsOf } from '../../src/db/migrate.ts'
 import { sectionFor } from '../../src/db/portable.ts'
 import type { Files, Violation } from './source.ts'
 
-/** From this one on; `src/db/migrate.ts` lets the version before run beside them. */
-const firstExpanding = 'migrations/0027'
+/** The first migration after the baseline; `src/db/migrate.ts` lets the version before run beside it. */
+const firstExpanding = 'migrations/0003'
+/** The checksum of each released migration by its name; `npm run schema -- --release` writes it. */
+export const releasedFile = 'tools/schema/released.json'
 const contracts = /^-- contracts: \S/m
 /** Constraints that are said in other words: what the version before writes was allowed and is. */
 const rewords = /^-- rewords: \S/m
@@ -39,8 +41,22 @@ function narrowsByIndex(statement: string, all: readonly string[]): boolean {
   return table !== undefined && !all.some((each) => new RegExp(`\\bTABLE\\s+${table}\\b`).test(each))
 }
 
+/** Migrations are append-only: the text of a released one does not change. */
+function checkReleased(files: Files): Violation[] {
+  const released = JSON.parse(files.get(releasedFile) ?? '{}') as Readonly<Record<string, string>>
+  return Object.entries(released).flatMap(([name, checksum]) => {
+    const path = `migrations/${name}.sql`
+    const text = files.get(path)
+    if (text !== undefined && checksumOf(text) === checksum) return []
+    const explanation = `it was released and ${text === undefined ? 'is missing' : 'has another text'}; add a migration`
+    return [{ path, line: 1, rule: 'migration-released', explanation }]
+  })
+}
+
+export const checkMigrations = (files: Files): Violation[] => [...checkReleased(files), ...checkExpanding(files)]
+
 /** A migration only adds, or says which version has stopped to use what it takes away. */
-export function checkMigrations(files: Files): Violation[] {
+function checkExpanding(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     if (!/^migrations\/\d{4}-.*\.sql$/.test(path) || path < firstExpanding || contracts.test(text)) return []
     const statements = statementsOf(sectionFor('postgres', text))

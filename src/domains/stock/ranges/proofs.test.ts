@@ -1,15 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { surroundingsWith } from '../../../../test/harness/clock.ts'
-import { engines, makePlace } from '../../../../test/harness/database.ts'
+import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
 import { addStock, buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
-import { migrate } from '../../../db/migrate.ts'
-import { openDatabase } from '../../../db/open.ts'
 import { readAddress, readPrefix } from '../../../kernel/address.ts'
 import type { CustomerId } from '../../../kernel/ids.ts'
 import { ageAt } from '../../../kernel/stall-monitor.ts'
-import { readMigrations } from '../../../main/shop/database.ts'
 import { createServices, type Services } from '../../../main/shop/services.ts'
 import { lookAtRanges } from '../index.ts'
 import { proofMs, proofRenewedMs, type Run } from './rules.ts'
@@ -163,30 +160,3 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect(await available()).toBe(0)
   })
 })
-
-test.each([...engines])(
-  'on %s, claims of before there were proofs count for a day after the upgrade',
-  async (engine) => {
-    const place = await makePlace(engine)
-    const db = openDatabase(place.address)
-    const shipped = readMigrations()
-    const fresh = shipped.findIndex((each) => each.name.endsWith('-proof-of-ranges'))
-    await migrate(db, shipped.slice(0, fresh))
-    await db.transact(async (tx) => {
-      await tx.run(`INSERT INTO nodes (id, kind, name, location, state, last_seen_at, created_at)
-                  VALUES ('node_1', 'gateway', 'gate-1', '', 'open', 5000, 1)`)
-      await tx.run(`INSERT INTO stock_ranges (id, prefix, homes, state, created_at, changed_at)
-                  VALUES (1, '8.8.8.0/24', '', 'in', 1, 1), (2, '8.8.9.0/24', '', 'in', 1, 1)`)
-      await tx.run(`INSERT INTO stock_trials (node_id, range_id, served, problems, changed_at)
-                  VALUES ('node_1', 1, '[[0,256]]', '[]', 3), ('node_1', 2, '[]', '[]', 3)`)
-    })
-    await migrate(db, shipped)
-    const rows = await db.all('SELECT range_id, proof_until, proven_from FROM stock_trials ORDER BY range_id')
-    expect(rows).toEqual([
-      { range_id: 1n, proof_until: 86_405_000n, proven_from: null },
-      { range_id: 2n, proof_until: 0n, proven_from: null },
-    ])
-    await db.close()
-    await place.remove()
-  },
-)
