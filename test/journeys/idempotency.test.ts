@@ -64,19 +64,6 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect(await spent()).toBe(before)
   })
 
-  test('an answer that an earlier version stored under the bytes of its request is given to whoever repeats its key', async () => {
-    const first = await buy('order-2c')
-    await shop.services.db.transact((tx) =>
-      tx.run("UPDATE answers SET request = $1, body = $2 WHERE key = 'order-2c'", [
-        new Uint8Array(32).fill(9),
-        shop.services.arranged.vault.seal(first.text, `answer ${shop.customer} order-2c`).toBase64(),
-      ]),
-    )
-    const before = await spent()
-    expect((await buy('order-2c')).text).toBe(first.text)
-    expect(await spent()).toBe(before)
-  })
-
   test('whoever is shut out while the request is on its way buys nothing', async () => {
     const late = await addCustomer(shop.services, 9_000n)
     const { text, token } = await shop.services.customers.issueToken(late, { name: 'late' })

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLog } from '../../src/adapters/log.ts'
-import { openDatabase } from '../../src/db/open.ts'
 import { readConfig } from '../../src/main/settings/config.ts'
 import { BadSetting } from '../../src/main/settings/reading.ts'
 import { openShop, type Shop } from '../../src/main/shop/shop.ts'
@@ -101,19 +100,6 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
     await openOnce({ TURNPIKE_SANDBOX: 'on' })
     renameSync(key, `${key}.away`)
     await expectRefused('There is no', { TURNPIKE_SANDBOX: 'on' })
-  })
-
-  test('the next start notes the key of a shop from before keys were noted, and makes no key', async () => {
-    await openOnce()
-    const db = openDatabase(place.address)
-    await db.transact((tx) => tx.run('UPDATE shop SET key_fingerprint = NULL'))
-    copyFileSync(key, `${key}.away`)
-    renameSync(key, `${key}.kept`)
-    await expectRefused('There is no')
-    renameSync(`${key}.kept`, key)
-    await openOnce()
-    await db.close()
-    await expectRefused('is not the one', { TURNPIKE_SECRET_KEY: another })
   })
 })
 

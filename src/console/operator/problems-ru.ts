@@ -38,7 +38,6 @@ export const problems: readonly Said[] = [
     'only its latest version is kept and one has a number, or the other way round',
     'хранится только последняя версия, а у неё есть номер, или наоборот',
   ],
-  ['it does not know which key it is sealed with', 'неизвестно, каким ключом он запечатан'],
   ['it was sealed with another key than the one at hand', 'он запечатан другим ключом'],
   // Of money.
   ['balance_after is {}, not the sum up to it', 'balance_after равен {}, а не сумме до него'],

@@ -10,12 +10,10 @@ export function createShopKey({ db }: { readonly db: Database }) {
     /** Whether there is a shop, so that something may be sealed. */
     isShop: async (): Promise<boolean> => (await store.findKeyFingerprint(db)) !== undefined,
 
-    /** Whether this is the shop's key, or there is no shop yet. One that was opened before keys were noted takes it. */
+    /** Whether this is the shop's key, or there is no shop yet. */
     async isRight(fingerprint: Uint8Array): Promise<boolean> {
       const found = await store.findKeyFingerprint(db)
-      if (found?.fingerprint === null) await db.transact((tx) => store.noteKeyFingerprint(tx, fingerprint))
-      const noted = (found?.fingerprint === null ? await store.findKeyFingerprint(db) : found)?.fingerprint
-      return !noted || sameBytes(noted, fingerprint)
+      return !found || sameBytes(found, fingerprint)
     },
   }
 }
@@ -27,8 +25,7 @@ export const createShopVerifier = (deps: { readonly db: Database; readonly vault
     const found = await store.findKeyFingerprint(deps.db)
     const finding = (problem: string): Finding[] => [{ promise: 'secret', where: 'shop', problem }]
     if (!found) return { findings: [], covered: {} }
-    if (!found.fingerprint) return { findings: finding('it does not know which key it is sealed with'), covered: {} }
-    const isRight = sameBytes(found.fingerprint, deps.vault.fingerprint)
+    const isRight = sameBytes(found, deps.vault.fingerprint)
     return { findings: isRight ? [] : finding('it was sealed with another key than the one at hand'), covered: {} }
   },
 })

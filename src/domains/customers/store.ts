@@ -77,15 +77,9 @@ export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number, keyFinge
 }
 
 /** Undefined where there is no shop yet. */
-export async function findKeyFingerprint(reader: Reader): Promise<{ fingerprint: Uint8Array | null } | undefined> {
-  return reader.first<{ fingerprint: Uint8Array | null }>(
-    'SELECT key_fingerprint AS fingerprint FROM shop WHERE one = 1',
-  )
-}
-
-/** The first key that is noted stands. */
-export async function noteKeyFingerprint(tx: Tx, fingerprint: Uint8Array): Promise<void> {
-  await tx.run('UPDATE shop SET key_fingerprint = $1 WHERE one = 1 AND key_fingerprint IS NULL', [fingerprint])
+export async function findKeyFingerprint(reader: Reader): Promise<Uint8Array | undefined> {
+  const row = await reader.first<{ key_fingerprint: Uint8Array }>('SELECT key_fingerprint FROM shop WHERE one = 1')
+  return row?.key_fingerprint
 }
 
 export function insertCustomer(tx: Tx, customer: Customer): void {

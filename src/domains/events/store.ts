@@ -1,6 +1,7 @@
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import { sameBytes } from '../../kernel/token-text.ts'
 import type { Event, EventData, EventType } from './rules.ts'
 
 export type EventRow = {
@@ -53,11 +54,10 @@ export function insertEvent(tx: Tx, event: Event, sha256: Sha256): void {
   )
 }
 
-/** Whether an event says what was told. Those of before digests were kept have their text in its place. */
+/** Whether an event says what was told. */
 export function isAsTold(row: EventRow, sha256: Sha256): boolean {
   const text = textOf([row.customer_id, row.seq, row.type, row.at, row.order_id, row.subject, row.data])
-  const known = row.digest.toHex()
-  return known === sha256(text).toHex() || known === new TextEncoder().encode(text).toHex()
+  return sameBytes(row.digest, sha256(text))
 }
 
 /** Only the last part may hold a space. */

@@ -96,10 +96,7 @@ export function post(
   }
 }
 
-/**
- * What of a posting goes through its hash: every field, in an order that never changes. Most have no key and no
- * reference, and none had before these were kept.
- */
+/** What of a posting goes through its hash: every field, in an order that never changes. */
 export const fieldsOf = (posting: Omit<Posting, 'hash'>): LinkFields => [
   posting.customer,
   posting.seq,
@@ -112,7 +109,8 @@ export const fieldsOf = (posting: Omit<Posting, 'hash'>): LinkFields => [
   posting.refundOf,
   posting.note,
   posting.at,
-  ...(posting.key === null && posting.reference === null ? [] : [posting.key, posting.reference]),
+  posting.key,
+  posting.reference,
 ]
 
 /** Only what went through a token counts as spent through the API; a refund of it is taken off again. */
@@ -132,7 +130,7 @@ export const toHex = (bytes: Uint8Array): string => bytes.toHex()
 export const checkpointLine = (customer: string, seq: number, hash: Uint8Array): string =>
   `${customer} ${seq} ${toHex(hash)}\n`
 
-/** A checkpoint but for its own hash. Those that were made before rows had a history cover none. */
+/** A checkpoint but for its own hash. */
 export type CheckpointContent = {
   readonly number: number
   readonly upto: number
@@ -141,7 +139,7 @@ export type CheckpointContent = {
   readonly balances: bigint
   readonly digest: Uint8Array
   readonly madeAt: number
-  readonly history: { readonly versions: number; readonly digest: Uint8Array } | null
+  readonly history: { readonly versions: number; readonly digest: Uint8Array }
 }
 
 /** What goes through a checkpoint's own hash. */
@@ -154,5 +152,7 @@ export const checkpointText = (previous: Uint8Array, of: CheckpointContent): str
     of.postings,
     String(of.balances),
     toHex(of.digest),
-    ...(of.history ? [of.history.versions, toHex(of.history.digest), of.madeAt] : []),
+    of.history.versions,
+    toHex(of.history.digest),
+    of.madeAt,
   ])

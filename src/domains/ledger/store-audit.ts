@@ -69,8 +69,8 @@ type CheckpointRow = {
   digest: Uint8Array
   hash: Uint8Array
   made_at: bigint
-  versions: bigint | null
-  versions_digest: Uint8Array | null
+  versions: bigint
+  versions_digest: Uint8Array
 }
 
 const toCheckpoint = (row: CheckpointRow): Checkpoint => ({
@@ -82,10 +82,7 @@ const toCheckpoint = (row: CheckpointRow): Checkpoint => ({
   digest: row.digest,
   hash: row.hash,
   madeAt: Number(row.made_at),
-  history:
-    row.versions === null || row.versions_digest === null
-      ? null
-      : { versions: Number(row.versions), digest: row.versions_digest },
+  history: { versions: Number(row.versions), digest: row.versions_digest },
 })
 
 export async function latestCheckpoint(reader: Reader): Promise<Checkpoint | undefined> {
@@ -117,8 +114,8 @@ export async function insertCheckpoint(tx: Tx, of: Checkpoint): Promise<boolean>
       of.digest,
       of.hash,
       of.madeAt,
-      of.history?.versions ?? null,
-      of.history?.digest ?? null,
+      of.history.versions,
+      of.history.digest,
     ],
   )
   return added === 1

@@ -42,20 +42,6 @@ export function toCanonical(value: Plain): string {
 
 const isList = (value: object): value is readonly Plain[] => Array.isArray(value)
 
-/** Answers of versions before 0.2 remember a digest of the request's bytes; this mark tells the two apart. */
-const meaningMark = 1
-const spellingLength = 32
-
-export const toRequestDigest = (digest: Uint8Array): Uint8Array => Uint8Array.of(meaningMark, ...digest)
-
-/**
- * Whether a stored answer is this request's. One that remembers only how its request was spelled cannot be compared,
- * and is given to whoever repeats its key: a wrong "use a new key" would buy twice.
- */
-export const isSameRequest = (stored: Uint8Array, asked: Uint8Array): boolean =>
-  stored.length === spellingLength ||
-  (stored.length === asked.length && stored.every((byte, index) => byte === asked[index]))
-
 /** What a stored answer belongs to. */
 type Answered = {
   readonly customer: string
@@ -69,15 +55,8 @@ type Answered = {
 export const answerContext = ({ customer, key, order, request, at }: Answered): string =>
   `answer ${customer} ${key} ${order ?? ''} ${request.toHex()} ${at}`
 
-/** Opens a stored answer. Those of versions before 0.2 are bound to their customer and key alone. */
-export function openAnswer(vault: Vault, stored: Answered & { readonly body: string }): string {
-  const sealed = Uint8Array.fromBase64(stored.body)
-  try {
-    return vault.open(sealed, answerContext(stored))
-  } catch {
-    return vault.open(sealed, `answer ${stored.customer} ${stored.key}`)
-  }
-}
+export const openAnswer = (vault: Vault, stored: Answered & { readonly body: string }): string =>
+  vault.open(Uint8Array.fromBase64(stored.body), answerContext(stored))
 
 /** What a customer is told of money that was given back. */
 export const refunded = (posting: Posting): Happening => ({

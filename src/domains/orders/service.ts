@@ -3,6 +3,7 @@ import { type CustomerId, firstId, makeId, type OrderId, type RandomBytes } from
 import type { Kopecks } from '../../kernel/money.ts'
 import type { Refusal } from '../../kernel/refusal.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { sameBytes } from '../../kernel/token-text.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
@@ -12,14 +13,12 @@ import { keyReused, noSuchOrder, requestInProgress } from './errors.ts'
 import {
   type Asked,
   answerContext,
-  isSameRequest,
   keyKeptMs,
   type Order,
   openAnswer,
   type Plain,
   refunded,
   toCanonical,
-  toRequestDigest,
 } from './rules.ts'
 import * as store from './store.ts'
 import * as audits from './store-audit.ts'
@@ -79,12 +78,12 @@ export function createOrders(deps: {
 
   /** The first answer to a key, if there is one. A key that was used for something else is refused. */
   function replay(stored: store.StoredAnswer, customer: CustomerId, key: string, what: Asked): Answer {
-    if (!isSameRequest(stored.request, digestOf(what))) throw keyReused(stored.order_id)
+    if (!sameBytes(stored.request, digestOf(what))) throw keyReused(stored.order_id)
     const row = { ...stored, customer, key, order: stored.order_id, at: Number(stored.created_at) }
     return { body: openAnswer(deps.vault, row), replayed: true }
   }
 
-  const digestOf = (what: Asked): Uint8Array => toRequestDigest(deps.sha256(toCanonical(what)))
+  const digestOf = (what: Asked): Uint8Array => deps.sha256(toCanonical(what))
 
   /** Stores the answer under its key. It may hold a password or a private key, so it is kept sealed, as those are. */
   function remember(sale: Sale, key: string, what: Asked, body: string): void {

@@ -2,10 +2,11 @@ import type { Database, Tx } from '../../db/transaction.ts'
 import { type CustomerId, makeId, type PaymentId, type RandomBytes } from '../../kernel/ids.ts'
 import { type Kopecks, kopecks, toRoubles, zero } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { sameBytes } from '../../kernel/token-text.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
-import { isSameRequest, keyKeptMs, type Plain, toCanonical, toRequestDigest } from '../orders/rules.ts'
+import { keyKeptMs, type Plain, toCanonical } from '../orders/rules.ts'
 import type { Codes } from './codes/service.ts'
 import {
   emailWanted,
@@ -83,7 +84,7 @@ export function createPayments(deps: PaymentsDeps) {
       ...(wish.code !== undefined && { code: wish.code }),
       ...(wish.purchase !== undefined && { purchase: { product: wish.purchase.product, wish: wish.purchase.wish } }),
     }
-    return toRequestDigest(deps.sha256(toCanonical({ payment: asked })))
+    return deps.sha256(toCanonical({ payment: asked }))
   }
 
   function makePayment(
@@ -132,7 +133,7 @@ export function createPayments(deps: PaymentsDeps) {
       const known = key === undefined ? undefined : await store.findByKey(tx, by.customer, key)
       if (known && key !== undefined) {
         if (known.createdAt > clock() - keyKeptMs) {
-          if (!isSameRequest(known.request, request)) throw paymentKeyReused(known.id)
+          if (!sameBytes(known.request, request)) throw paymentKeyReused(known.id)
           return { payment: known, isRepeat: true }
         }
         store.releaseKey(tx, by.customer, key, clock() - keyKeptMs)

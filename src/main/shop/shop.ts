@@ -111,8 +111,7 @@ export async function openShop(config: Config, log: Log, surroundings: Surroundi
   let site = ''
   const joining = { isOpen: config.registration !== 'off', mail, siteUrl: () => site }
   const services = createServices(db, around, { ...arrangementsOf(config, vault), joining })
-  const adopted = await services.stock.ranges.adopt()
-  if (adopted > 0) log.info('stock put into ranges', { addresses: adopted })
+  await services.stock.ranges.unfinished.adoptOld()
   const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
   // An empty database that is not to be a sandbox is a production shop from now on.

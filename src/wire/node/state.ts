@@ -123,12 +123,10 @@ export const statePageSchema = z.object({
   more: z.boolean(),
   now: moment,
   mode: z.enum(['sandbox', 'production']),
-  /** A page that was saved before there were hops has none. */
-  gateways: z.array(nodeGatewaySchema).default([]),
+  gateways: z.array(nodeGatewaySchema),
   /** How fast each credential may carry, both ways together; null for no limit. Left out by shops that know of none. */
   speed_mbit: z.object({ proxies: z.int().positive().nullable(), subusers: z.int().positive().nullable() }).optional(),
-  /** A page that was saved before there were ranges has none. */
-  ranges: z.array(nodeRangeSchema).default([]),
+  ranges: z.array(nodeRangeSchema),
   proxies: z.array(nodeProxySchema),
   subusers: z.array(nodeSubuserSchema),
   exits: z.array(nodeExitSchema),

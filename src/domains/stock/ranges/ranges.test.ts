@@ -259,24 +259,6 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect((await refusalOf(services.stock.ranges.homesOf(['nobody']))).code).toBe('not_found')
   })
 
-  test('stock of a time before there were ranges is any node’s, in as few ranges as there can be', async () => {
-    await add('203.0.113.0/30')
-    await add('2001:db8::/64', 6)
-    const { ranges } = await services.stock.ranges.overview()
-    await floor.db.transact(async (tx) => {
-      await tx.run('UPDATE stock SET range_id = NULL, carrier = NULL')
-      await tx.run(`UPDATE stock_ranges SET state = 'gone'`)
-    })
-    expect(ranges).toHaveLength(2)
-    expect(await services.stock.ranges.adopt()).toBe(4)
-    expect(await services.stock.ranges.adopt()).toBe(0)
-    const after = await services.stock.ranges.overview()
-    expect(after.ranges.map((each) => each.prefix).toSorted()).toEqual(['2001:db8::/64', '203.0.113.0/30'])
-    const node = await addGateway('gate-1')
-    await tell(node, '203.0.113.0/30', [0, 4])
-    expect(await buy()).toHaveLength(1)
-  })
-
   test('an address is of one product: what is in stock is no exit, and what is an exit is not in stock', async () => {
     const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }

@@ -35,7 +35,6 @@ import { createUnfinished } from './service-unfinished.ts'
 import * as store from './store.ts'
 import { countUnproven, vouch } from './store-proofs.ts'
 
-const adoptAtOnce = 20_000
 /** An expired proof stops sales this much later at most. */
 const unprovenRememberedMs = 5_000
 const anyHome = { homes: [] }
@@ -181,29 +180,6 @@ export function createRanges(deps: {
 
     /** The moment at which proofs count, if a gateway that is there claims what it has not proven; else nothing. */
     unprovenAt: async (): Promise<number | undefined> => ((await unproven()).size > 0 ? clock() : undefined),
-
-    /** Stock of a time before there were ranges is put into ranges that are any node's. Tells how many addresses. */
-    async adopt(): Promise<number> {
-      await unfinished.adoptOld()
-      for (const text of await store.rangelessBlocks(db)) {
-        const prefix = readPrefix(text)
-        const [id] = await deps.rangeIds.take(1)
-        if (prefix && id !== undefined) await db.transact((tx) => this.addBlock(tx, prefix, id, []))
-      }
-      let adopted = 0
-      for (;;) {
-        const addresses = await store.rangeless(db, adoptAtOnce)
-        if (addresses.length === 0) return adopted
-        const planned = await plan(addresses, [])
-        await db.transact(async (tx) => {
-          const begun = await begin(tx, planned.ranges)
-          const groups = Map.groupBy(addresses, indexOf(begun))
-          for (const [id, group] of groups) store.moveInto(tx, id ?? 0, group, clock())
-          await open(tx, begun)
-        })
-        adopted += addresses.length
-      }
-    },
 
     /** The nodes with these names, which must be gateways. */
     async homesOf(names: readonly string[]): Promise<string[]> {

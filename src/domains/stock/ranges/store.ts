@@ -237,25 +237,6 @@ export function claimBlock(tx: Tx, prefix: string, node: string, live: readonly 
   ])
 }
 
-/** Addresses whose places belong to no range yet: stock of a time before there were any. */
-export async function rangeless(reader: Reader, most: number): Promise<string[]> {
-  const rows = await reader.all<{ address: string }>(
-    'SELECT address FROM stock WHERE range_id IS NULL AND slot = 0 ORDER BY id LIMIT $1',
-    [most],
-  )
-  return rows.map((row) => row.address)
-}
-
-/** Large blocks without a range, of the same time. */
-export async function rangelessBlocks(reader: Reader): Promise<string[]> {
-  const rows = await reader.all<{ prefix: string }>(
-    `SELECT prefix FROM stock_prefixes WHERE NOT EXISTS (
-       SELECT 1 FROM stock_ranges WHERE stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state <> 'gone')
-     ORDER BY prefix`,
-  )
-  return rows.map((row) => row.prefix)
-}
-
 /** Puts places into a range, whoever carried them before. Nobody does until a node has tried them there. */
 export function moveInto(tx: Tx, range: number, addresses: readonly string[], nowMs: number): void {
   for (const chunk of chunked(addresses)) {

@@ -124,7 +124,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     await failureOf(add(dyingWhen(async () => (await rangesNow()).length > 0)))
     expect([(await rangesNow()).length, await placesNow()]).toEqual([1, 0])
     floor.clock.advance(61 * minuteMs)
-    await stock().adopt()
+    await stock().unfinished.adoptOld()
     expect(await rangesNow()).toEqual([])
     expect(await add()).toBe(size)
   })
