@@ -10,6 +10,9 @@ import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 
 const password = 'correct horse battery'
 
+/** A customer, and the session of the operator who tries to take the account over. */
+type Attacked = { readonly id: CustomerId; readonly page: BrowserSession }
+
 /** What an operator reaches by way of a customer's session, beyond what the role allows directly. */
 describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s', (engine) => {
   let smtp: SmtpServer
@@ -69,8 +72,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     const taken = await newCustomer()
     const withToken = await newNameless()
     await service.services.customers.issueToken(withToken, { name: 'by an owner' })
-    const at = (id: string) => `/admin/v1/customers/${id}` as const
-    const link = (id: string) => page.post(`${at(id)}/link`)
+    const link = (id: string) => linkBy(page, id)
     const opened = await page.post(`${at(taken.id)}/view`)
     return {
       export: (await page.get(`${at(taken.id)}/export`)).status,
@@ -133,6 +135,47 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
 
   test.each([...roles])('%s reaches through links and views what the role allows, and nothing else', async (role) => {
     expect(await reach(role)).toEqual(reached[role])
+  })
+
+  const at = (id: string) => `/admin/v1/customers/${id}` as const
+  const linkBy = (page: BrowserSession, id: string) => page.post(`${at(id)}/link`)
+
+  test.each([
+    [
+      'revoked the only token',
+      async ({ id, page }: Attacked) => {
+        const { token } = await service.services.customers.issueToken(id, { name: 'by an owner' })
+        expect((await page.post(`/admin/v1/tokens/${token.id}/revoke`)).status).toBe(200)
+      },
+    ],
+    [
+      'waited until the only token expired',
+      async ({ id }: Attacked) => {
+        const expiresAt = service.clock.nowMs + 1000
+        await service.services.customers.issueToken(id, { name: 'short', expiresAt })
+        service.clock.advance(2000)
+      },
+    ],
+    [
+      'credited the customer',
+      async ({ id, page }: Attacked) => {
+        expect((await page.post(`${at(id)}/credit`, { amount_rub: 5, note: 'gift' })).status).toBe(200)
+      },
+    ],
+    [
+      'seen the customer sign in by an owner’s link',
+      async ({ id }: Attacked) => {
+        const { page: owner } = await newOperator('owner')
+        const link = secretOf((await linkBy(owner, id)).data.link)
+        expect((await (await browser()).post('/auth/v1/customer/sign-in/link', { link })).status).toBe(200)
+      },
+    ],
+  ] as const)('support gets no sign-in link for a customer after having %s', async (_, prepare) => {
+    const { page } = await newOperator('support')
+    const id = await newNameless()
+    await prepare({ id, page })
+    const refused = await linkBy(page, id)
+    expect([refused.status, refused.error?.code]).toEqual([403, 'forbidden'])
   })
 
   test('a link that support makes for a customer with a password goes to the mailbox and is not in the answer', async () => {

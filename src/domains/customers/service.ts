@@ -186,6 +186,16 @@ export function createCustomers(deps: {
       if (customer.blockedAt !== null) throw customerBlocked()
     },
 
+    /**
+     * Whether a customer never had a token and no money has moved on the account. Both rows are locked, so that a
+     * credit or a new token waits for the caller's transaction.
+     */
+    async isUnusedIn(tx: Tx, id: CustomerId): Promise<boolean> {
+      const { seq } = await deps.ledger.lock(tx, id)
+      await store.lockCustomer(tx, id)
+      return seq === 0 && !(await store.hadToken(tx, id))
+    },
+
     /** Whether there is such a customer, and nobody has shut him out. */
     async isOpenIn(reader: Reader, id: CustomerId): Promise<boolean> {
       return (await store.findCustomer(reader, id))?.blockedAt === null

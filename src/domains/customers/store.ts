@@ -233,6 +233,11 @@ export async function listTokens(reader: Reader, customer: CustomerId): Promise<
   return rows.map(toToken).toSorted((one, other) => (one.id < other.id ? -1 : 1))
 }
 
+/** Whether a customer ever had a token. Revoked and expired tokens keep their rows. */
+export async function hadToken(reader: Reader, customer: CustomerId): Promise<boolean> {
+  return (await reader.first('SELECT 1 AS one FROM tokens WHERE customer_id = $1 LIMIT 1', [customer])) !== undefined
+}
+
 /** How many of a customer's tokens open something now, and how many were made since. */
 export async function countTokens(
   reader: Reader,

@@ -3,7 +3,6 @@ import { type SharedBuckets, secondsUntilOne } from '../../kernel/buckets.ts'
 import type { CustomerId } from '../../kernel/ids.ts'
 import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
-import { whyClosed } from '../customers/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import {
   badEmail,
@@ -198,15 +197,13 @@ export function createRegistration(
 
     /**
      * Makes a link by which a customer signs in, once. An owner gets the link. Another operator gets it only for a
-     * customer without a password and without a token; else it goes to the customer's e-mail address, because whoever
-     * holds it can create tokens with every scope.
+     * customer who never used the account (`isNewcomer`); else it goes to the customer's e-mail address.
      */
     async invite(customer: CustomerId, isOwner: boolean): Promise<Invitation> {
       const owner = { kind: 'customer', id: customer } as const
-      const isInUse = (await customers.listTokens(customer)).some((each) => !whyClosed(each, deps.clock()))
       const { email, text, expiresAt } = await db.transact(async (tx) => {
+        const isHandedOut = isOwner || (await signIn.isNewcomer(tx, customer))
         const profile = await identities.profile(owner, tx)
-        const isHandedOut = isOwner || !(isInUse || profile.hasPassword)
         if (!isHandedOut && (!mail || profile.email === null)) throw linkNeedsOwner()
         const link = signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' })
         return { email: isHandedOut ? null : profile.email, ...link }

@@ -80,7 +80,7 @@ export type SignInDeps = {
   readonly buckets: ShareBuckets
   readonly passwords: PasswordWork
   readonly codes: Codes
-  readonly customers: Pick<Customers, 'assertOpenIn'>
+  readonly customers: Pick<Customers, 'assertOpenIn' | 'isUnusedIn'>
   readonly operators: Pick<Operators, 'assertPresentIn'>
 }
 
@@ -208,6 +208,16 @@ export function createSignIn(deps: SignInDeps) {
     return { secret, session }
   }
 
+  /**
+   * Whether an operator below `owner` may hold a sign-in link of a customer: the customer never had a token, a session
+   * or money, and has no password. The locks of `isUnusedIn` come first, so that the rest is read under them.
+   */
+  async function isNewcomer(tx: Tx, customer: CustomerId): Promise<boolean> {
+    if (!(await deps.customers.isUnusedIn(tx, customer)) || (await store.hadFullSession(tx, customer))) return false
+    const identity = await store.findIdentity(tx, customer)
+    return (identity?.password ?? null) === null
+  }
+
   /** One who was removed, or is blocked, has nothing to sign in to. */
   async function openOwn(tx: Tx, owner: Owner, visitor: Visitor): Promise<Opened> {
     if (owner.kind === 'customer') await deps.customers.assertOpenIn(tx, owner.id)
@@ -261,6 +271,7 @@ export function createSignIn(deps: SignInDeps) {
     assertPassword,
     assertCode,
     open: openOwn,
+    isNewcomer,
     findLink,
     useLink,
 

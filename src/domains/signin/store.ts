@@ -214,6 +214,15 @@ export async function listSessions(reader: Reader, owner: string, nowMs: number)
   return rows.map(toSession)
 }
 
+/** Whether a customer's browser ever had a session that may do more than `read`. A session is kept after its end. */
+export async function hadFullSession(reader: Reader, customer: CustomerId): Promise<boolean> {
+  const found = await reader.first(
+    `SELECT 1 AS one FROM console_sessions WHERE owner_id = $1 AND opened_by IS NULL AND scopes <> 'read' LIMIT 1`,
+    [customer],
+  )
+  return found !== undefined
+}
+
 /** Where somebody has signed in from since, by himself: of so many times, the last. */
 export async function sourcesSince(reader: Reader, owner: string, sinceMs: number, limit: number): Promise<string[]> {
   const rows = await reader.all<{ source: string }>(

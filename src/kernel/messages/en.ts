@@ -98,7 +98,8 @@ export const en = {
   session_invalid: 'Sign in: there is no session, or it has ended.',
   link_invalid: 'This link does not work: it was used, is too old, or never was one.',
   link_needs_owner:
-    'This customer has a password or a token, and no e-mail address for the link. Ask an owner of the shop.',
+    'This customer has used the account (a password, a token, a session or money) and has no e-mail address for ' +
+    'the link. Ask an owner of the shop.',
   login_taken: 'Somebody else has this login. Choose another one.',
   password_missing: 'Set a password first: without one there is nothing a second factor could add to.',
   second_factor_exists: 'There is a second factor already. Remove it first.',

@@ -214,8 +214,8 @@ export const linkCustomer = operation({
   tag,
   summary: 'Make a link by which a customer signs in, once and within a day',
   description:
-    'Below `owner`, the link of a customer who has a password or a token is sent to the customer’s e-mail address ' +
-    'and is not in the answer; without an address it is refused.',
+    'Below `owner`, the link is in the answer only for a new customer: one without a password who never had a token, ' +
+    'a session or a movement of money. For others it is sent to the customer’s e-mail address, or refused without one.',
   role: 'support',
   params: customerParam,
   answer: z.object({
