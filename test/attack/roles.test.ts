@@ -178,6 +178,63 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect([refused.status, refused.error?.code]).toEqual([403, 'forbidden'])
   })
 
+  /** A browser that came in by a link which support made for a new customer. */
+  async function enterBySupport(id: CustomerId): Promise<BrowserSession> {
+    const { page } = await newOperator('support')
+    const entering = await browser()
+    const link = secretOf((await linkBy(page, id)).data.link)
+    expect((await entering.post('/auth/v1/customer/sign-in/link', { link })).status).toBe(200)
+    return entering
+  }
+  const firstPassword = (page: BrowserSession) => {
+    serial += 1
+    return page.post('/auth/v1/customer/password', { login: `first-${serial}`, password })
+  }
+  const newToken = (page: BrowserSession) => page.post('/api/v1/tokens/create', { name: 'mine' })
+  const beginsUse = [
+    ['a token', (id: CustomerId) => service.services.customers.issueToken(id, { name: 'by an owner' })],
+    [
+      'money',
+      async (id: CustomerId) => {
+        const { page: owner } = await newOperator('owner')
+        expect((await owner.post(`${at(id)}/credit`, { amount_rub: 5, note: 'gift' })).status).toBe(200)
+      },
+    ],
+  ] as const
+
+  test.each(beginsUse)('a link that support made stops working when the customer gets %s', async (_, begin) => {
+    const { page } = await newOperator('support')
+    const id = await newNameless()
+    const link = secretOf((await linkBy(page, id)).data.link)
+    await begin(id)
+    const visitor = await browser()
+    expect((await visitor.post('/auth/v1/customer/sign-in/link', { link })).status).toBe(404)
+    expect((await visitor.get('/api/v1/balance')).status).toBe(401)
+  })
+
+  test.each(beginsUse)('a session by support’s link sets no password after the customer got %s', async (_, begin) => {
+    const id = await newNameless()
+    const visitor = await enterBySupport(id)
+    await begin(id)
+    expect((await firstPassword(visitor)).status).toBe(403)
+    expect((await newToken(visitor)).status).toBe(403)
+    expect((await service.services.identities.profile({ kind: 'customer', id })).hasPassword).toBe(false)
+  })
+
+  test('a session by support’s link only reads and sets the first password, which opens everything', async () => {
+    const id = await newNameless()
+    const visitor = await enterBySupport(id)
+    const other = await enterBySupport(id)
+    expect((await visitor.get('/api/v1/balance')).status).toBe(200)
+    expect((await newToken(visitor)).error.code).toBe('forbidden')
+    expect((await visitor.post('/auth/v1/customer/leave', {})).status).toBe(403)
+    expect((await visitor.post('/auth/v1/customer/sessions/end', {})).status).toBe(403)
+    expect((await firstPassword(visitor)).status).toBe(200)
+    expect((await newToken(visitor)).status).toBe(200)
+    expect((await other.get('/api/v1/balance')).status).toBe(401)
+    expect((await firstPassword(other)).status).toBe(401)
+  })
+
   test('a link that support makes for a customer with a password goes to the mailbox and is not in the answer', async () => {
     const email = `anna-${engine}@example.com`
     const customer = await newCustomer({ email })

@@ -1,5 +1,6 @@
 import type { Customers } from '../../domains/customers/index.ts'
-import type { SignIn } from '../../domains/signin/index.ts'
+import { passwordFirst, type SignIn } from '../../domains/signin/index.ts'
+import { isProvisional } from '../../domains/signin/rules.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { CustomerSessions } from '../http.ts'
 import { readSessionText } from '../session.ts'
@@ -15,7 +16,7 @@ export const createCustomerSessions =
     const session = await deps.signIn.load('customer', text)
     if (session.owner.kind !== 'customer') throw new Error('a customer’s session is not a customer’s')
     await deps.customers.assertOpen(session.owner.id)
-    if (!session.scopes.includes(scope)) throw readOnly()
+    if (!session.scopes.includes(scope)) throw isProvisional(session) ? passwordFirst() : readOnly()
     await deps.signIn.touch(session)
     return { customer: session.owner.id, token: null, scopes: session.scopes, session: session.id }
   }

@@ -1,7 +1,14 @@
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Operators } from '../../domains/operators/index.ts'
-import type { Identities, Opened, Registration, SignIn, Visitor } from '../../domains/signin/index.ts'
-import type { Owner, OwnerKind, Session } from '../../domains/signin/rules.ts'
+import {
+  type Identities,
+  type Opened,
+  passwordFirst,
+  type Registration,
+  type SignIn,
+  type Visitor,
+} from '../../domains/signin/index.ts'
+import { isProvisional, type Owner, type OwnerKind, type Session } from '../../domains/signin/rules.ts'
 import type { Address } from '../../kernel/address.ts'
 import { readId } from '../../kernel/ids.ts'
 import { Refusal } from '../../kernel/refusal.ts'
@@ -72,6 +79,7 @@ async function letIn(
   const session = await deps.signIn.load(kind, readSessionText(request, kind, deps.publicUrl()))
   const isChange = operation.method === 'POST' && !operation.path.endsWith('/sign-out')
   if (session.openedBy !== null && isChange) throw onlyLooking()
+  if (isProvisional(session) && isChange && operation.path !== '/customer/password') throw passwordFirst()
   await deps.signIn.touch(session)
   return { by: { visitor, session }, name: session.owner.id }
 }
@@ -180,9 +188,7 @@ function changeOperations(
         password: body.password,
         household: caller.visitor.household,
       }
-      const { ended } = await act(session, shapes.password, () =>
-        identities.setPassword(session.owner, wish, session.id),
-      )
+      const { ended } = await act(session, shapes.password, () => identities.setPassword(session.owner, wish, session))
       return { sessions_ended: ended }
     }),
     bind(shapes.beginFactor, async ({ caller, body }) => {

@@ -35,11 +35,16 @@ function Balance() {
   )
 }
 
-/** An operator who looks at a customer's pages is told so: nothing can be changed. */
-function Viewed() {
+/** Says why a session only reads: an operator's view, or a new customer's session before the first password. */
+function ReadOnlyNotice() {
   const words = useWords(customerWords)
-  const viewer = useWho()?.viewed_by ?? null
-  return viewer === null ? null : <div className="notice warn viewed">{words.viewed}</div>
+  const who = useWho()
+  if (!who || who.scopes.includes('trade')) return null
+  return (
+    <div className="notice warn viewed">
+      {who.viewed_by === null ? <a href="#/account">{words.passwordFirst}</a> : words.viewed}
+    </div>
+  )
 }
 
 /** The page of a path; each `:id` is a part of it. */
@@ -83,7 +88,7 @@ export default function Customer() {
   ]
   return (
     <Frame ways={ways} foot={<Balance />} onLeave={() => void leave()}>
-      <Viewed />
+      <ReadOnlyNotice />
       {findPage(path)}
     </Frame>
   )

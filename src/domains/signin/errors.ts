@@ -29,6 +29,12 @@ export const invalidLink = (): Refusal => new Refusal('link_invalid')
 /** The caller may make a link only if the customer, and not the caller, gets it. */
 export const linkNeedsOwner = (): Refusal => new Refusal('link_needs_owner', {}, { needed: 'owner', has: 'support' })
 
+/** The customer has used the account since an operator below `owner` made the link of this session. */
+export const linkOutdated = (): Refusal => new Refusal('link_outdated', {}, { charged: false })
+
+/** A provisional session reads and sets the first password. */
+export const passwordFirst = (): Refusal => new Refusal('password_first', {}, { charged: false })
+
 export const noSuchSession = (): Refusal => new Refusal('session_not_found')
 
 export const badPassword = (problem: string): Refusal => malformed([{ field: 'password', problem }])

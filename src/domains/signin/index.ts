@@ -1,3 +1,4 @@
+export { passwordFirst } from './errors.ts'
 export type { Mail } from './ports.ts'
 export { createSignIn, type Opened, type SignIn, type Visitor } from './service.ts'
 export { createSignInVerifier } from './service-audit.ts'

@@ -35,6 +35,16 @@ export type Session = {
   readonly endedAt: number | null
 }
 
+/**
+ * Whether a session came from a link that an operator below `owner` made for a new customer. It reads, and it sets the
+ * first password, which makes it a full session.
+ */
+export const isProvisional = ({ owner, openedBy, scopes }: Pick<Session, 'owner' | 'openedBy' | 'scopes'>): boolean =>
+  owner.kind === 'customer' && openedBy === null && !scopes.includes('trade')
+
+/** What a link to enter with waits for, if an operator below `owner` made it: that the customer is still new. */
+export const forNewcomer = 'newcomer'
+
 export type LinkPurpose = 'enter' | 'confirm' | 'reset'
 
 /** A link that works once. One that confirms an e-mail address has no owner yet. */

@@ -1,17 +1,27 @@
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { SessionId } from '../../kernel/ids.ts'
+import { allScopes } from '../customers/rules.ts'
 import {
   badLogin,
   badPassword,
   factorThere,
   invalidLink,
+  linkOutdated,
   loginTaken,
   noFactor,
   noPassword,
   signInFailed,
   wrongCode,
 } from './errors.ts'
-import { type Identity, mayHaveLogin, namedText, type Owner, problemOfPassword, toLogin } from './rules.ts'
+import {
+  type Identity,
+  isProvisional,
+  mayHaveLogin,
+  namedText,
+  type Owner,
+  problemOfPassword,
+  type Session,
+  toLogin,
+} from './rules.ts'
 import type { SignIn, SignInDeps } from './service.ts'
 import * as store from './store.ts'
 
@@ -53,6 +63,11 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
     return identity
   }
 
+  async function becomeFull(tx: Tx, { id, owner }: Session): Promise<void> {
+    if (owner.kind !== 'customer' || !(await signIn.isNewcomer(tx, owner.id))) throw linkOutdated()
+    await store.setScopes(tx, id, allScopes)
+  }
+
   const factorOf = (owner: Owner): string => `totp of ${owner.id}`
 
   return {
@@ -90,7 +105,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
 
     /**
      * Sets a password, and the login with the first one. Every other session ends, and no link that was sent before
-     * lets anybody in.
+     * lets anybody in. A provisional session sets it while the customer is new, and becomes a full one.
      */
     async setPassword(
       owner: Owner,
@@ -100,13 +115,14 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
         readonly password: string
         readonly household: string
       },
-      session: SessionId | null,
+      session: Session | null,
     ): Promise<{ readonly ended: number }> {
       const before = await confirm(owner, wish.current, wish.household)
       const login = wish.login === undefined ? (before?.login ?? '') : toLogin(wish.login)
       if (!mayHaveLogin(owner.kind, login, before)) throw badLogin()
       const password = await hash(wish.password, login, wish.household)
       const ended = await db.transact(async (tx) => {
+        if (session && isProvisional(session)) await becomeFull(tx, session)
         const taken = await store.findByLogin(tx, owner.kind, login)
         if (taken && taken.owner.id !== owner.id) throw loginTaken()
         const nowMs = clock()
@@ -123,7 +139,7 @@ export function createIdentities(deps: SignInDeps & { readonly signIn: SignIn })
           changedAt: nowMs,
         })
         await store.voidLinks(tx, owner.id, nowMs)
-        return signIn.endAll(tx, owner, session)
+        return signIn.endAll(tx, owner, session?.id ?? null)
       })
       signIn.forget()
       return { ended }

@@ -17,7 +17,7 @@ import {
 } from './errors.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
-import { isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
+import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
 import type { Opened, SignIn, SignInDeps, Visitor } from './service.ts'
 import type { Identities } from './service-identity.ts'
 
@@ -205,7 +205,8 @@ export function createRegistration(
         const isHandedOut = isOwner || (await signIn.isNewcomer(tx, customer))
         const profile = await identities.profile(owner, tx)
         if (!isHandedOut && (!mail || profile.email === null)) throw linkNeedsOwner()
-        const link = signIn.issueLink(tx, { kind: 'customer', owner: customer, purpose: 'enter' })
+        const wish = { kind: 'customer', owner: customer, purpose: 'enter' } as const
+        const link = signIn.issueLink(tx, isHandedOut && !isOwner ? { ...wish, payload: forNewcomer } : wish)
         return { email: isHandedOut ? null : profile.email, ...link }
       })
       const url = `${deps.siteUrl()}/#enter=${text}`

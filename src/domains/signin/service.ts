@@ -20,6 +20,7 @@ import {
 } from './errors.ts'
 import type { Codes } from './ports.ts'
 import {
+  forNewcomer,
   type Identity,
   isLinkText,
   isOpen,
@@ -219,10 +220,10 @@ export function createSignIn(deps: SignInDeps) {
   }
 
   /** One who was removed, or is blocked, has nothing to sign in to. */
-  async function openOwn(tx: Tx, owner: Owner, visitor: Visitor): Promise<Opened> {
+  async function openOwn(tx: Tx, owner: Owner, visitor: Visitor, ofCustomer = allScopes): Promise<Opened> {
     if (owner.kind === 'customer') await deps.customers.assertOpenIn(tx, owner.id)
     else await deps.operators.assertPresentIn(tx, owner.id)
-    const scopes = owner.kind === 'customer' ? allScopes : []
+    const scopes = owner.kind === 'customer' ? ofCustomer : []
     return open(tx, owner, visitor, { scopes, openedBy: null, forMs: sessionMs[owner.kind] })
   }
 
@@ -306,7 +307,8 @@ export function createSignIn(deps: SignInDeps) {
     /**
      * Opens a session by a link that was given to its owner, and by the second factor where there is one. The link
      * works once; a missing or wrong code does not use it up. Wrong codes count against the owner, because a link can
-     * be tried many times.
+     * be tried many times. A link that an operator below `owner` made works while the customer is new, and opens a
+     * session that reads and sets the first password.
      */
     async byLink(
       kind: OwnerKind,
@@ -319,7 +321,10 @@ export function createSignIn(deps: SignInDeps) {
         if (link.kind !== kind || link.owner === null) throw invalidLink()
         const identity = await store.findIdentity(tx, link.owner)
         if (identity) await assertCode(tx, identity, given.code)
-        return openOwn(tx, store.toOwner(kind, link.owner), visitor)
+        const owner = store.toOwner(kind, link.owner)
+        if (owner.kind === 'operator' || link.payload !== forNewcomer) return openOwn(tx, owner, visitor)
+        if (!(await isNewcomer(tx, owner.id))) throw invalidLink()
+        return openOwn(tx, owner, visitor, ['read'])
       })
       await tried.succeeded()
       return opened

@@ -251,6 +251,10 @@ export async function endSessions(tx: Tx, owner: string, except: SessionId | nul
   )
 }
 
+export async function setScopes(tx: Tx, id: SessionId, scopes: readonly Scope[]): Promise<void> {
+  await tx.run('UPDATE console_sessions SET scopes = $2 WHERE id = $1', [id, scopes.join(' ')])
+}
+
 /** Every view of customers' pages that an operator has open. */
 export async function endViews(tx: Tx, operator: string, nowMs: number): Promise<void> {
   await tx.run('UPDATE console_sessions SET ended_at = $2 WHERE opened_by = $1 AND ended_at IS NULL', [operator, nowMs])

@@ -29,6 +29,7 @@ export const en = {
   code_not_found: 'There is no such code, or it has ended already.',
   price_list_not_found: 'There is no such price list.',
   view_is_read_only: 'An operator who looks at a customer’s pages cannot change or export anything there.',
+  password_first: 'Nothing has changed: set a password first. Until then this session can only read.',
   session_not_found: 'There is no such session.',
   body_too_large: (of: { most_kib: number }) => `A request body is at most ${of.most_kib} KiB.`,
   body_not_json: 'Send the body as JSON with Content-Type: application/json.',
@@ -97,6 +98,7 @@ export const en = {
   sign_in_busy: 'Too many people sign in at this moment. Try again in a moment.',
   session_invalid: 'Sign in: there is no session, or it has ended.',
   link_invalid: 'This link does not work: it was used, is too old, or never was one.',
+  link_outdated: 'The account was used since this link was made. Ask the shop for a new link.',
   link_needs_owner:
     'This customer has used the account (a password, a token, a session or money) and has no e-mail address for ' +
     'the link. Ask an owner of the shop.',
