@@ -88,7 +88,8 @@ async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Dat
 
 /** Runs operations in this process, as an owner: a user who can read the data folder could do anything with it. */
 export function createLocalCall(bound: readonly Bound<AdminCaller>[]): Call {
-  const caller = { actor: toolActor, visitor: { source: null, household: '', agent: null, shown: [] } }
+  const visitor = { source: null, household: '', agent: null, shown: [] }
+  const caller = { actor: toolActor, visitor, expiresAt: null }
   return async (operation, fields, key) => {
     const found = bound.find((each) => each.operation === operation)
     if (!found) throw new Error(`no code is bound to ${operation.id}`)

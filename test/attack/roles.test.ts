@@ -299,4 +299,38 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect((await page.get('/api/v1/balance')).status).toBe(401)
     expect((await page.get('/admin/v1/customers')).status).toBe(200)
   })
+
+  /** A view that an operator opened with a token, without a session of the operator's own. */
+  async function viewByToken(expiresAt: number | null = null) {
+    const { name } = await newOperator('support')
+    const { text, token } = await service.services.operators.issueToken(name, { name: 'script', expiresAt })
+    const view = await browser()
+    const opened = await view.post(`${at(await newNameless())}/view`, {}, { Authorization: `Bearer ${text}` })
+    expect((await view.get('/api/v1/balance')).status).toBe(200)
+    return { view, token: token.id, endsAt: Date.parse(opened.data.expires_at) }
+  }
+
+  test('a view opened with an operator token ends when an owner revokes the token', async () => {
+    const { view, token } = await viewByToken()
+    const { page: owner } = await newOperator('owner')
+    expect((await owner.post(`/admin/v1/operators/tokens/${token}/revoke`)).status).toBe(200)
+    expect((await view.get('/api/v1/balance')).status).toBe(401)
+  })
+
+  test('a view opened with an operator token ends no later than the token expires', async () => {
+    const expiresAt = service.clock.nowMs + 60_000
+    expect((await viewByToken(expiresAt)).endsAt).toBe(expiresAt)
+  })
+
+  test.each(['sign-out', 'sessions/end'] as const)(
+    'an operator’s POST %s of a session ends open views',
+    async (way) => {
+      const { page } = await newOperator('support')
+      await page.post(`${at(await newNameless())}/view`)
+      expect((await page.get('/api/v1/balance')).status).toBe(200)
+      const { session_id } = (await page.get('/auth/v1/operator/session')).data
+      expect((await page.post(`/auth/v1/operator/${way}`, way === 'sign-out' ? {} : { session_id })).status).toBe(200)
+      expect((await page.get('/api/v1/balance')).status).toBe(401)
+    },
+  )
 })

@@ -189,7 +189,7 @@ async function addOperators({ services, clock }: Shop, { customer }: Buyer): Pro
   for (const name of ['olga', 'petr'])
     await operators.issueToken(name, { name: 'script', expiresAt: clock.nowMs + 1e9 })
   const { token } = await operators.issueToken('olga', { name: 'lost', expiresAt: null })
-  await operators.revokeToken(token.id)
+  await services.db.transact((tx) => operators.revokeToken(tx, token.id))
   for (const note of ['first', 'second', 'third']) {
     clock.advance(1000)
     const actor = { operator: owner.id, name: 'olga', role: 'owner', source: '203.0.113.9' } as const

@@ -105,7 +105,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
 
   test('nobody comes in without a token, with a customer’s, with a revoked one, or below the role', async () => {
     const { text, token } = await service.services.operators.issueToken('owner-1', { name: 'lost', expiresAt: null })
-    await service.services.operators.revokeToken(token.id)
+    await createActions(service.services).revokeOperatorToken(token.id)
     const before = (await log()).length
     for (const { method, path, requestBody, 'x-role': needed } of operations) {
       const at = nobodys(path)

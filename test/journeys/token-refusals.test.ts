@@ -59,7 +59,7 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     const issue = (name: string, expiresAt: number | null = null) => operators.issueToken(name, { name, expiresAt })
     const [open, revoked] = [await issue(names[0]), await issue(names[0])]
     const [expired, removed] = [await issue(names[0], service.clock.nowMs + 1000), await issue(names[1])]
-    await operators.revokeToken(revoked.token.id)
+    await db.transact((tx) => operators.revokeToken(tx, revoked.token.id))
     await db.transact((tx) => operators.remove(tx, names[1]))
     operators.forget()
     service.clock.advance(1000)

@@ -8,7 +8,12 @@ import type { Operation, z } from '../operation.ts'
 import { findShown, readSessionText, visitorOf } from '../session.ts'
 
 /** An authenticated operator, or the command line on the shop's machine. */
-export type AdminCaller = { readonly actor: Actor; readonly visitor: Visitor }
+export type AdminCaller = {
+  readonly actor: Actor
+  readonly visitor: Visitor
+  /** When the operator's token or session expires, if it does. */
+  readonly expiresAt: number | null
+}
 
 export type Act = <Result>(action: Acting['action'], work: () => Promise<Result>) => Promise<Result>
 
@@ -54,19 +59,25 @@ export const adminApi = (deps: {
     const text = request.headers.has('authorization')
       ? undefined
       : readSessionText(request, 'operator', deps.publicUrl())
-    const operator =
-      text === undefined
-        ? (await deps.operators.authenticate(sentTokenOf(request))).operator
-        : await deps.operators.loadPresent(await ownerOf(deps.signIn, text))
+    const { operator, expiresAt } = await (text === undefined
+      ? byToken(deps, sentTokenOf(request))
+      : bySession(deps, text))
     deps.operators.assertRole(operator, operation.role)
     const { id, name, role } = operator
-    return { by: { actor: { operator: id, name, role, source: visitor.source }, visitor }, name: id }
+    return { by: { actor: { operator: id, name, role, source: visitor.source }, visitor, expiresAt }, name: id }
   },
 })
 
-async function ownerOf(signIn: SignIn, text: string) {
+type Door = { readonly operators: Operators; readonly signIn: SignIn }
+
+async function byToken({ operators }: Door, text: string | undefined) {
+  const { operator, token } = await operators.authenticate(text)
+  return { operator, expiresAt: token.expiresAt }
+}
+
+async function bySession({ operators, signIn }: Door, text: string) {
   const session = await signIn.load('operator', text)
   if (session.owner.kind !== 'operator') throw new Error('an operator’s session is not an operator’s')
   await signIn.touch(session)
-  return session.owner.id
+  return { operator: await operators.loadPresent(session.owner.id), expiresAt: session.expiresAt }
 }

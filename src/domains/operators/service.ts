@@ -119,7 +119,7 @@ export function createOperators(deps: {
     },
 
     /** Lets an operator in by his token, or refuses. */
-    async authenticate(text: string | undefined): Promise<{ operator: Operator; token: OperatorTokenId }> {
+    async authenticate(text: string | undefined): Promise<{ operator: Operator; token: OperatorToken }> {
       if (text === undefined) throw invalidOperatorToken('missing')
       if (!isOperatorToken(text)) throw invalidOperatorToken('malformed')
       const found = await tokens.get(text)
@@ -127,7 +127,7 @@ export function createOperators(deps: {
       const { token, operator } = found
       const isOver = token.expiresAt !== null && token.expiresAt <= clock()
       if (isOver || token.revokedAt !== null || operator.removedAt !== null) throw invalidOperatorToken('ended')
-      return { operator: found.operator, token: found.token.id }
+      return { operator, token }
     },
 
     /** Refuses whoever may not do what wants at least this role. */
@@ -179,10 +179,11 @@ export function createOperators(deps: {
       return store.listTokens(db, operator.id)
     },
 
-    async revokeToken(id: OperatorTokenId): Promise<void> {
-      const found = await db.transact((tx) => store.revokeToken(tx, id, clock()))
-      if (!found) throw noSuchOperatorToken()
-      tokens.forget()
+    /** Revokes a token, in the caller's transaction, and returns its operator; `forget` follows the commit. */
+    async revokeToken(tx: Tx, id: OperatorTokenId): Promise<OperatorId> {
+      const operator = await store.revokeToken(tx, id, clock())
+      if (!operator) throw noSuchOperatorToken()
+      return operator
     },
 
     /** What was done, in its order, after this number. */

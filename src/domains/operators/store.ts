@@ -141,12 +141,12 @@ export async function listTokens(reader: Reader, operator: OperatorId): Promise<
 }
 
 /** The first revocation stands, so that its time stays true. */
-export async function revokeToken(tx: Tx, id: OperatorTokenId, nowMs: number): Promise<boolean> {
-  const changed = await tx.run('UPDATE operator_tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [
-    id,
-    nowMs,
-  ])
-  return changed === 1
+export async function revokeToken(tx: Tx, id: OperatorTokenId, nowMs: number): Promise<OperatorId | undefined> {
+  const row = await tx.first<{ operator_id: OperatorId }>(
+    'UPDATE operator_tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING operator_id',
+    [id, nowMs],
+  )
+  return row?.operator_id
 }
 
 type EndRow = { seq: bigint; head: Uint8Array; last_at: bigint }

@@ -330,11 +330,20 @@ export function createSignIn(deps: SignInDeps) {
       return opened
     },
 
-    /** Lets an operator look at a customer's pages for an hour, and change nothing there. */
-    openView: (by: OperatorId, customer: CustomerId, visitor: Visitor): Promise<Opened> =>
-      db.transact((tx) =>
-        open(tx, { kind: 'customer', id: customer }, visitor, { scopes: ['read'], openedBy: by, forMs: viewMs }),
-      ),
+    /**
+     * Opens an operator's read-only view of a customer's pages: for an hour, and no longer than the token or session
+     * that opens it (`expiresAt`).
+     */
+    openView: (
+      by: OperatorId,
+      customer: CustomerId,
+      visitor: Visitor,
+      expiresAt: number | null = null,
+    ): Promise<Opened> => {
+      const forMs = Math.min(viewMs, (expiresAt ?? Number.POSITIVE_INFINITY) - clock())
+      const as = { scopes: ['read'], openedBy: by, forMs } as const
+      return db.transact((tx) => open(tx, { kind: 'customer', id: customer }, visitor, as))
+    },
 
     /** The session that a cookie names, or a refusal. */
     async load(kind: OwnerKind, secret: string | undefined): Promise<Session> {
@@ -355,8 +364,12 @@ export function createSignIn(deps: SignInDeps) {
 
     list: (owner: Owner): Promise<Session[]> => store.listSessions(db, owner.id, clock()),
 
+    /** Ends a session. An operator's views of customers' pages end with it: they may have been opened from it. */
     async end(owner: Owner, id: SessionId): Promise<void> {
-      const found = await db.transact((tx) => store.endSession(tx, owner.id, id, clock()))
+      const found = await db.transact(async (tx) => {
+        if (owner.kind === 'operator') await store.endViews(tx, owner.id, clock())
+        return store.endSession(tx, owner.id, id, clock())
+      })
       if (!found) throw noSuchSession()
       known.forget()
     },

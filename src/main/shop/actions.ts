@@ -3,7 +3,7 @@ import type { Adjustment } from '../../domains/ledger/index.ts'
 import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
 import type { AddressQuestion, Holders } from '../../domains/privacy/index.ts'
 import { formatAddress, readPrefix } from '../../kernel/address.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
+import type { CustomerId, OperatorTokenId } from '../../kernel/ids.ts'
 import type { Services } from './services.ts'
 
 /** The services, and the few actions of an operator that are a transaction of several domains. */
@@ -62,6 +62,13 @@ export function createActions(services: Services) {
       operators.forget()
       signIn.forget()
       return changed
+    },
+
+    /** Revokes an operator's token. Views of customers' pages end: they may have been opened with it. */
+    async revokeOperatorToken(id: OperatorTokenId): Promise<void> {
+      await db.transact(async (tx) => signIn.endViews(tx, await operators.revokeToken(tx, id)))
+      operators.forget()
+      signIn.forget()
     },
 
     /** Takes an operator out, with all that lets him in. */

@@ -2,7 +2,7 @@ import type { LedgerAudit } from '../../../domains/ledger/index.ts'
 import type { Operators } from '../../../domains/operators/index.ts'
 import type { Operator, Role } from '../../../domains/operators/rules.ts'
 import type { Verifier } from '../../../kernel/finding.ts'
-import { readId } from '../../../kernel/ids.ts'
+import { type OperatorTokenId, readId } from '../../../kernel/ids.ts'
 import { malformed, Refusal } from '../../../kernel/refusal.ts'
 import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../bind.ts'
@@ -19,6 +19,7 @@ export type AdminOperatorsDeps = {
   readonly addOperator: (name: string, role: Role) => Promise<Invited>
   readonly inviteOperator: (name: string) => Promise<Invited>
   readonly setOperatorRole: (name: string, role: Role) => Promise<Operator>
+  readonly revokeOperatorToken: (id: OperatorTokenId) => Promise<void>
   readonly removeOperator: (name: string) => Promise<Operator>
   readonly verifiers: readonly Verifier[]
   readonly ledgerAudit: LedgerAudit
@@ -57,7 +58,7 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminOperatorsDep
     bind(shapes.revokeOperatorToken, async ({ params }) => {
       const id = readId('operator_token', params.token_id)
       if (!id) throw new Refusal('token_not_found')
-      await operators.revokeToken(id)
+      await deps.revokeOperatorToken(id)
       return { token_id: id, revoked: true }
     }),
     bind(shapes.listAuditLog, async ({ query }) => {
