@@ -87,6 +87,12 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     call('POST', path, as, body, headers)
   const log = async () => (await get('/audit?limit=500')).data.items
 
+  /** The actions of the audit log whose request names this customer or payment, newest first. */
+  const actionsOn = async (id: string): Promise<string[]> =>
+    (await log())
+      .filter((each: { request: object }) => Object.values(each.request).includes(id))
+      .map((each: { action: string }) => each.action)
+
   /** Each path with something that is not there in place of its parameters. */
   const nobodys = (path: string): string =>
     path
@@ -135,6 +141,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     const first = await post(`/customers/${made.customer_id}/credit`, wish, 'support', key)
     const again = await post(`/customers/${made.customer_id}/credit`, wish, 'support', key)
     expect([first.data.repeated, again.data.repeated, again.data.balance_rub]).toEqual([false, true, 99.9])
+    expect(await actionsOn(made.customer_id)).toEqual(['creditCustomer', 'noteCustomer'])
     await post(`/customers/${made.customer_id}/debit`, { amount_rub: 9.9 }, 'support')
     const { items } = (await get(`/customers/${made.customer_id}/transactions`, 'reader')).data
     expect(items.map((each: { amount_rub: number }) => each.amount_rub)).toEqual([-9.9, 99.9])
@@ -236,6 +243,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
       expect(data).toMatchObject({ refunded_rub: 300, ...(replayed && { replayed }) })
     }
     expect((await post(`/payments/${id}/refund`, { amount_rub: 1 }, 'support', key('back'))).status).toBe(409)
+    expect(await actionsOn(id)).toEqual(['refundPayment', 'markPaid'])
     expect((await post(`/payments/${id}/refund`, { amount_rub: 700.01 }, 'support')).status).toBe(409)
     expect((await get(`/customers/${customer}`, 'reader')).data.balance_rub).toBe(700)
     const { payment, steps } = (await get(`/payments/${id}`, 'reader')).data

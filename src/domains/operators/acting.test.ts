@@ -3,8 +3,10 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
 import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
+import { kopecks } from '../../kernel/money.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import type { Services } from '../../main/shop/services.ts'
+import { createOnce } from '../orders/index.ts'
 import { toolActor } from './rules.ts'
 
 test('what is to take its time may take it, whether somebody acts or nobody does', async () => {
@@ -52,6 +54,38 @@ describe.each([...engines])('the audit log on %s', (engine) => {
       await services.customers.create('Dora')
     })
     expect((await actions()).slice(before)).toEqual(['twice'])
+  })
+
+  test('has a credit and a keyed answer once, however often they are repeated under their keys', async () => {
+    const { db, ledger } = services
+    const customer = await addCustomer(services, 0n)
+    const once = createOnce({ db, clock: clock.read })
+    const before = (await actions()).length
+    const wish = { kind: 'credit', amount: kopecks(500_000n), note: 'paid', key: 'k-1', reference: null } as const
+    const repeats: unknown[] = []
+    for (let time = 0; time < 3; time += 1) {
+      const { isRepeat } = await act('credit', () => db.transact((tx) => ledger.adjust(tx, customer, wish)))
+      const told = await act('answer', () => once('k-2', { asked: 1 }, async () => ({ done: true })))
+      repeats.push([isRepeat, told['replayed'] ?? false])
+    }
+    expect(repeats).toEqual([
+      [false, false],
+      [true, true],
+      [true, true],
+    ])
+    expect((await actions()).slice(before)).toEqual(['credit', 'answer'])
+    expect((await ledger.balance(customer)).balance).toBe(kopecks(500_000n))
+  })
+
+  test('has an action whose first transaction changes nothing with the one that does, also in parallel', async () => {
+    const before = (await actions()).length
+    const look = () => services.db.transact((tx) => tx.all('SELECT id FROM customers'))
+    await act('late', async () => {
+      await look()
+      await services.customers.create('Elsa')
+    })
+    await act('parallel', () => Promise.all([look(), services.customers.create('Fred'), look()]))
+    expect((await actions()).slice(before)).toEqual(['late', 'parallel'])
   })
 
   test('has all of many actions at once, each with its own name, in one unbroken chain', async () => {

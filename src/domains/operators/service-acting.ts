@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database, Tx, Value } from '../../db/transaction.ts'
 import type { Sha256 } from '../../kernel/chain.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { type Action, toEntry } from './rules.ts'
@@ -13,10 +13,42 @@ export type Along<Carried> = {
 /** An action that is under way, and whether the log has it. */
 export type Acting = { readonly action: Action; isNoted: boolean }
 
+/** A transaction, and whether a statement in it has changed a row. */
+function watchWrites(tx: Tx): { readonly tx: Tx; readonly hasWritten: () => boolean } {
+  let hasWritten = false
+  const noteRows = (sql: string, count: number): void => {
+    if (count > 0 && !/^\s*SELECT\b/i.test(sql)) hasWritten = true
+  }
+  return {
+    hasWritten: () => hasWritten,
+    tx: {
+      async all<Row>(sql: string, values?: readonly Value[]) {
+        const rows = await tx.all<Row>(sql, values)
+        noteRows(sql, rows.length)
+        return rows
+      },
+      async first<Row>(sql: string, values?: readonly Value[]) {
+        const row = await tx.first<Row>(sql, values)
+        noteRows(sql, row === undefined ? 0 : 1)
+        return row
+      },
+      async run(sql, values) {
+        const changed = await tx.run(sql, values)
+        noteRows(sql, changed)
+        return changed
+      },
+      send(sql, values) {
+        hasWritten = true
+        tx.send(sql, values)
+      },
+    },
+  }
+}
+
 /**
  * A database on which whatever an operator does is written into the audit log by the transaction that does it: no use
- * case has to remember it, and none can forget. An action that takes several transactions is in the log with its
- * first; one that changes nothing is not there.
+ * case has to remember it, and none can forget. An action that takes several transactions is in the log with the first
+ * of them that changes a row; one that changes nothing, as a repeat under its idempotency key, is not there.
  */
 export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256; along: Along<Acting> }) {
   const { db, along } = deps
@@ -32,16 +64,26 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
   }
 
   async function transactAs<Result>(acting: Acting, work: (tx: Tx) => Promise<Result>, pace?: 'unhurried') {
-    acting.isNoted = true
+    let isNotedHere = false
+    const withdraw = (): void => {
+      if (isNotedHere) acting.isNoted = false
+      isNotedHere = false
+    }
     try {
       return await db.transact(async (tx) => {
-        const result = await work(tx)
+        // After a deadlock this runs again, and what the former attempt wrote is undone.
+        withdraw()
+        const watched = watchWrites(tx)
+        const result = await work(watched.tx)
+        if (acting.isNoted || !watched.hasWritten()) return result
+        acting.isNoted = true
+        isNotedHere = true
         // The log's end is locked last, so that nobody waits for a lock while he holds this one.
         await note(tx, acting.action)
         return result
       }, pace)
     } catch (error) {
-      acting.isNoted = false
+      withdraw()
       throw error
     }
   }
