@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { standingOf } from '../../src/domains/premium/exits/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
+import { ageAt } from '../../src/kernel/stall-monitor.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
@@ -18,8 +20,8 @@ describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (
   const buy = () => service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
   const generate = () =>
     service.post('/premium/proxies/generate', { pool_type: 'residential', countries: ['DE'], quantity: 1 }, { token })
-  const say = (isUp: boolean) =>
-    service.services.premium.exits.takeWords('nod_1', [{ exit, isUp, sinceAt: service.clock.nowMs, reason: 'x' }])
+  const say = (isUp: boolean, node = 'nod_1', of = exit) =>
+    service.services.premium.exits.takeWords(node, [{ exit: of, isUp, sinceAt: service.clock.nowMs, reason: 'x' }])
   /** What a quote says of it. */
   const isOffered = async () =>
     (await service.get('/premium/traffic/quote?pool_type=residential&gb=1', { token })).data.available
@@ -62,5 +64,26 @@ describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (
     await say(false)
     service.clock.advance(1001)
     await expectNothingSold()
+  })
+
+  test.each([
+    ['not sold while one gateway says up and two say down', null, [true, false, false], false],
+    ['sold while one gateway says down and two say up', null, [false, true, true], true],
+    ['sold while one of two gateways says up', null, [true, false], true],
+    ['not sold while the gateway that the exit belongs to says down', 'nod_1', [false, true, true], false],
+    ['sold while the gateway that the exit belongs to says up', 'nod_1', [true, false, false], true],
+  ])('is %s', async (_, node, said, sold) => {
+    const { exits } = service.services.premium
+    const place = { country: 'DE', state: '', city: '', zip: '', asn: null }
+    const upstream = { pool: 'datacenter', kind: 'http' as const, host: 'up.example.net', port: 8080 }
+    const { id } = await exits.addOne({ ...upstream, ...place, node, credentials: null })
+    for (const [at, isUp] of said.entries()) await say(isUp, `nod_${at + 1}`, id)
+    service.clock.advance(1001)
+    expect(await exits.isCarried('datacenter')).toBe(sold)
+    const pools = await exits.overview()
+    expect(pools.find((each) => each.pool === 'datacenter')?.serving).toBe(sold ? 1 : 0)
+    const words = await exits.words([id])
+    expect(standingOf({ node, drainedAt: null }, words, ageAt(service.clock.nowMs))).toBe(sold ? 'serving' : 'down')
+    await exits.drain(id, true)
   })
 })

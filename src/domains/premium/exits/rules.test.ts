@@ -37,6 +37,6 @@ test.each([
 
 test('an exit serves for 30 s after a gateway said that it is up, without time in which the shop did not run', () => {
   const word: ExitWord = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', saidAt: 0 }
-  const after = (runningMs: number) => standingOf({ drainedAt: null }, [word], () => runningMs)
+  const after = (runningMs: number) => standingOf({ node: null, drainedAt: null }, [word], () => runningMs)
   expect([0, 30_000, 30_001].map(after)).toEqual(['serving', 'serving', 'down'])
 })

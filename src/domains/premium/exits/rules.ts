@@ -60,15 +60,22 @@ export const wordLastsMs = 30_000
 
 export type ExitStanding = 'serving' | 'down' | 'untried' | 'drained'
 
-/** How an exit is, by what gateways last said of it. */
+/**
+ * How an exit is, by what gateways last said of it. An exit that belongs to a gateway is up if that gateway says so;
+ * any other one if at least half of the gateways do that spoke lately. So one gateway of three or more that lies
+ * neither opens the sale of an exit nor closes it.
+ */
 export function standingOf(
-  exit: Pick<Exit, 'drainedAt'>,
+  exit: Pick<Exit, 'node' | 'drainedAt'>,
   words: readonly ExitWord[],
   since: RunningSince,
 ): ExitStanding {
   if (exit.drainedAt !== null) return 'drained'
-  if (words.length === 0) return 'untried'
-  return words.some((word) => word.isUp && since(word.saidAt) <= wordLastsMs) ? 'serving' : 'down'
+  const counted = words.filter((word) => exit.node === null || word.node === exit.node)
+  if (counted.length === 0) return 'untried'
+  const believed = counted.filter((word) => since(word.saidAt) <= wordLastsMs)
+  const up = believed.filter((word) => word.isUp).length
+  return up > 0 && 2 * up >= believed.length ? 'serving' : 'down'
 }
 
 /** What is asked of an exit's place. Each list names alternatives; all lists must fit at once. Slugs, as in a login. */

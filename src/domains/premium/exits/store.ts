@@ -69,15 +69,25 @@ export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: U
 }
 
 /**
+ * Whether each exit is up by what gateways said of it at `$1` or later, as standingOf has it: the word of the gateway
+ * that it belongs to, or else at least half of the words. No row where none that counts was ever said.
+ */
+const standings = `(SELECT of_exit.id AS exit_id,
+    CASE WHEN MAX(CASE WHEN said_at >= $1 THEN up ELSE 0 END) = 1
+      AND SUM(CASE WHEN said_at < $1 THEN 0 WHEN up = 1 THEN 1 ELSE -1 END) >= 0 THEN 1 ELSE 0 END AS up
+  FROM exit_words JOIN exits AS of_exit ON of_exit.id = exit_words.exit_id
+  WHERE of_exit.node_id IS NULL OR of_exit.node_id = exit_words.node_id
+  GROUP BY of_exit.id)`
+
+/**
  * The exits that are not drained, of all pools, without those that gateways have tried and cannot leave through. What
- * was last said before `believedAt` counts as a no; what none has tried yet, as a no if only what was tried counts.
+ * was last said before `believedAt` does not count; what none has tried yet is a no if only what was tried counts.
  */
 export async function listServing(reader: Reader, believedAt: number, triedOnly: boolean): Promise<Exit[]> {
   const untried = triedOnly ? '' : 'words.up IS NULL OR'
   const rows = await reader.all<Row>(
     `SELECT ${columns} FROM exits
-     LEFT JOIN (SELECT exit_id, MAX(CASE WHEN up = 1 AND said_at >= $1 THEN 1 ELSE 0 END) AS up
-       FROM exit_words GROUP BY exit_id) AS words ON words.exit_id = exits.id
+     LEFT JOIN ${standings} AS words ON words.exit_id = exits.id
      WHERE drained_at IS NULL AND (${untried} words.up = 1) ORDER BY id`,
     [believedAt],
   )
@@ -151,9 +161,7 @@ export async function countByPool(
   const rows = await reader.all<{ pool: string; exits: bigint; serving: bigint }>(
     `SELECT pool, COUNT(*) AS exits,
        CAST(SUM(CASE WHEN drained_at IS NULL AND words.up = 1 THEN 1 ELSE 0 END) AS BIGINT) AS serving
-     FROM exits
-     LEFT JOIN (SELECT exit_id, MAX(CASE WHEN up = 1 AND said_at >= $1 THEN 1 ELSE 0 END) AS up
-       FROM exit_words GROUP BY exit_id) AS words ON words.exit_id = exits.id
+     FROM exits LEFT JOIN ${standings} AS words ON words.exit_id = exits.id
      GROUP BY pool ORDER BY pool`,
     [believedAt],
   )
