@@ -9,7 +9,7 @@ import type { CustomerId } from '../../../kernel/ids.ts'
 import { ageAt } from '../../../kernel/stall-monitor.ts'
 import { createServices, type Services } from '../../../main/shop/services.ts'
 import { lookAtRanges } from '../index.ts'
-import { proofMs, proofRenewedMs, type Run } from './rules.ts'
+import { leasedWithinMs, proofMs, proofRenewedMs, type Run, servingWithinMs } from './rules.ts'
 
 describe.each([...engines])('proofs that a gateway can use a range, on %s', (engine) => {
   let floor: Floor
@@ -137,6 +137,77 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect(await carrierOf('203.0.113.0')).toBe(second)
     await call(first, '203.0.113.0')
     expect(await carrierOf('203.0.113.0')).toBe(second)
+  })
+
+  /** The address of a proxy that was bought on gate-1, a gateway that serves the range, and a hostile gateway. */
+  async function buyOnHonest() {
+    const [honest, hostile] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await call(honest, '203.0.113.0')
+    await claim(honest, '203.0.113.0/30', [0, 4])
+    return { honest, hostile, bought: await buy() }
+  }
+
+  test('a call through a proxy that is bought on another gateway proves nothing, nor does it for a day after the lease', async () => {
+    const { honest, hostile, bought } = await buyOnHonest()
+    await call(hostile, bought)
+    await claim(hostile, '203.0.113.0/30', [0, 4])
+    // gate-1 is silent to the shop, and may still carry what was sold.
+    floor.clock.advance(servingWithinMs + 1)
+    await hear(hostile)
+    await call(hostile, bought)
+    await claim(hostile, '203.0.113.0/30', [0, 4])
+    expect(await available()).toBe(0)
+    expect(await carrierOf(bought)).toBe(honest)
+    // The lease ends by a replacement, of which gate-1 may not have heard.
+    await hear(honest)
+    const [held] = await services.dedicated.listAll(customer, undefined)
+    await services.dedicated.replace(customer, held?.id ?? 0)
+    floor.clock.advance(leasedWithinMs)
+    const provenFrom = async () =>
+      (await services.stock.ranges.overview()).trials.find((each) => each.node === hostile)?.provenFrom
+    await call(hostile, bought)
+    expect(await provenFrom()).toBeNull()
+    floor.clock.advance(1)
+    await call(hostile, bought)
+    expect(await provenFrom()).toBe(bought)
+  })
+
+  test('calls from sold addresses renew the proof of their gateway, and not while another gateway claims them', async () => {
+    const { honest, hostile, bought } = await buyOnHonest()
+    const untilOf = async () =>
+      (await services.stock.ranges.overview()).trials.find((each) => each.node === honest)?.proofUntil
+    floor.clock.advance(proofRenewedMs)
+    for (const node of [honest, hostile]) await hear(node)
+    await claim(hostile, '203.0.113.0/30', [0, 4])
+    const before = await untilOf()
+    await call(honest, bought)
+    expect(await untilOf()).toBe(before)
+    floor.clock.advance(servingWithinMs + 1)
+    await hear(honest)
+    await call(honest, bought)
+    expect(await untilOf()).toBe(floor.clock.nowMs + proofMs)
+  })
+
+  test('a gateway that is back takes its range from another one once the proof of that one has ended', async () => {
+    const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await call(first, '203.0.113.0')
+    await claim(first, '203.0.113.0/30', [0, 4])
+    floor.clock.advance(servingWithinMs + 1)
+    await hear(second)
+    await call(second, '203.0.113.0')
+    await claim(second, '203.0.113.0/30', [0, 4])
+    expect(await carrierOf('203.0.113.0')).toBe(second)
+    floor.clock.advance(proofRenewedMs)
+    for (const node of [first, second]) await hear(node)
+    await call(first, '203.0.113.0')
+    await claim(first, '203.0.113.0/30', [0, 4])
+    expect(await carrierOf('203.0.113.0')).toBe(second)
+    floor.clock.advance(proofMs - proofRenewedMs)
+    for (const node of [first, second]) await hear(node)
+    await claim(first, '203.0.113.0/30', [0, 4])
+    expect(await carrierOf('203.0.113.0')).toBe(first)
   })
 
   test('a gateway that the operator names needs no proof, and for an hour none after "stock assign --any"', async () => {

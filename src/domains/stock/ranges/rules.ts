@@ -58,6 +58,12 @@ export const proofMs = 3_600_000
 /** A proof is renewed once it is this old. Most calls write nothing. */
 export const proofRenewedMs = 900_000
 
+/**
+ * A call from an address that was leased within this time may come from its customer, through the gateway that carries
+ * it or one that has not yet heard that the lease has ended.
+ */
+export const leasedWithinMs = 86_400_000
+
 /** Whether a node may be given places of a range. */
 export type MayServe = (range: Pick<Range, 'homes'>, trial: Pick<Trial, 'proofUntil'> | undefined) => boolean
 

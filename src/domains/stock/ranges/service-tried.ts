@@ -5,6 +5,7 @@ import { mostWrittenOut, sizeOf } from '../rules.ts'
 import {
   isNormal,
   isProofDue,
+  leasedWithinMs,
   type MayServe,
   mayCarry,
   prefixesAround,
@@ -19,7 +20,7 @@ import {
 import { inParts } from './rules-plan.ts'
 import { give, isBlock, placesOf } from './service-carrying.ts'
 import * as store from './store.ts'
-import { writeProofs } from './store-proofs.ts'
+import { leasedCarriers, writeProofs } from './store-proofs.ts'
 
 /** What nodes say of ranges, what they prove of them, and so who carries what. */
 export function createTried(deps: {
@@ -98,6 +99,23 @@ export function createTried(deps: {
   }
 
   /**
+   * Whether only the node itself can have called from this address. An address that is leased, or was lately, is also
+   * used by its customer, and a hostile node may be that customer. Then the call counts only for the node that carries
+   * the address, and only while no other live node claims to serve the range: a customer of that one could have called.
+   */
+  async function isOwnCall(
+    node: string,
+    from: string,
+    trials: ReadonlyMap<number, readonly Trial[]>,
+    alive: readonly string[],
+  ): Promise<boolean> {
+    const carriers = await leasedCarriers(db, from, clock() - leasedWithinMs)
+    if (carriers.length === 0) return true
+    const isElsewhere = (each: Trial) => each.node !== node && each.served.length > 0 && alive.includes(each.node)
+    return carriers.every((each) => each === node) && ![...trials.values()].flat().some(isElsewhere)
+  }
+
+  /**
    * Writes down that a node has proven ranges that are on no named gateway, and gives it what it claims of them, all in
    * one transaction. `from` is the address that the shop saw, or null for the shop's own socket.
    */
@@ -110,6 +128,7 @@ export function createTried(deps: {
     const due = ids.filter((id) => isProofDue(ownOf(known.get(id)), from, clock()))
     if (due.length === 0) return
     const alive = await deps.live()
+    if (from !== null && !(await isOwnCall(node, from, known, alive))) return
     await db.transactLong(async (tx) => {
       const ranges = [...(await store.lockRanges(tx, due)).values()].filter(isAnybodys)
       const trials = await store.trialsByRange(tx, due)
@@ -144,7 +163,10 @@ export function createTried(deps: {
       for (const part of inParts(said)) await hear(node, part, alive)
     },
 
-    /** A node has called the shop, which saw this address: a proof for the range that the address is in. */
+    /**
+     * A node has called the shop, which saw this address: a proof for the range that the address is in, unless a
+     * customer could have called from it.
+     */
     async seen(node: string, from: Address): Promise<void> {
       const found = await store.rangesWith(db, prefixesAround(from).map(formatPrefix))
       const ids = [...found.values()].filter(isAnybodys).map((each) => each.id)

@@ -16,6 +16,16 @@ export function writeProofs(tx: Tx, node: string, ranges: readonly number[], { f
   )
 }
 
+/** Who carries the places at an address that are leased, or were after a moment; none: no customer uses the address. */
+export async function leasedCarriers(reader: Reader, address: string, afterMs: number): Promise<(string | null)[]> {
+  const rows = await reader.all<{ carrier: string | null }>(
+    `SELECT DISTINCT carrier FROM stock JOIN leases ON leases.place_id = stock.id
+     WHERE address = $1 AND (ended_at IS NULL OR ended_at >= $2)`,
+    [address, afterMs],
+  )
+  return rows.map((row) => row.carrier)
+}
+
 /** Nodes that the operator had named for a range count as proven until a moment, now that it names none. */
 export function vouch(tx: Tx, range: number, endsAt: number): void {
   tx.send('UPDATE stock_trials SET proof_until = $2 WHERE range_id = $1 AND proof_until < $2', [range, endsAt])
