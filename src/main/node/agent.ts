@@ -45,6 +45,8 @@ export type Agent = {
   /** The name of this run. */
   readonly boot: string
   readonly link: ShopLink
+  /** Where the shop is: an address, or unix: and the path of a socket. */
+  readonly shopUrl: string
   /** Whether there is a key to join anew with. */
   readonly hasNewerKey: () => boolean
   /** The shop's clock decides what has expired. It is known as soon as the first page was heard. */
@@ -94,6 +96,7 @@ export async function openAgent(
     folder,
     boot,
     link,
+    shopUrl: placeOfShop(config),
     hasNewerKey: () => hasNewerKey(folder, findKeyFile(config, kind)),
     clock: () => Date.now() + skewMs,
     skewMs: () => skewMs,

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import manifest from '../../../package.json' with { type: 'json' }
 import { raiseFileLimit } from '../../adapters/file-limit.ts'
 import { sha256 } from '../../adapters/sha256.ts'
@@ -121,7 +122,7 @@ async function openBeside(
   const front = tls && listenTls(engine, tls, config, log)
   if (front) addFrontMetrics(metrics, 'gateway', front)
   const figures = serveMetrics(config, 'gateway', metrics, log)
-  const looking = setInterval(rules.lookAround, lookAroundMs)
+  const looking = setInterval(() => void rules.lookAround(), lookAroundMs)
   const pressing = setInterval(
     createPressureLog(log, () => engine.standing),
     pressureMs,
@@ -233,9 +234,13 @@ const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port
 /** A page of the run before is a change: what it does not name may be on another one. */
 const savedPlace: PagePlace = { isWhole: false, isFirst: false, isLast: true }
 
+/** As the system has it, hosts file included: what the node's own calls to the shop go by. */
+const lookUpAll = async (name: string): Promise<string[]> =>
+  (await lookup(name, { all: true })).map(({ address }) => address)
+
 /** The engine, and what it hears the shop and tells it with. They call one another, never before all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
-  const rules = createRules(config)
+  const rules = createRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
   const snapshot = createSnapshot()
   const saved = openSavedState({ ...surroundingsOf(log), folder: agent.folder })
   const words = createExitWords(realTiming.now)

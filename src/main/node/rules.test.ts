@@ -3,7 +3,7 @@ import { someExit } from '../../../test/harness/desired.ts'
 import { readAddress } from '../../kernel/address.ts'
 import { createSnapshot } from '../../plane/agent/snapshot.ts'
 import { mayReach } from '../../plane/gateway/decide/policy.ts'
-import type { NodeExit, NodeRange, StatePage } from '../../wire/node/state.ts'
+import type { NodeExit, NodeGateway, NodeRange, StatePage } from '../../wire/node/state.ts'
 import { readConfig } from '../settings/config.ts'
 import { createRules } from './rules.ts'
 
@@ -18,12 +18,21 @@ const range = (id: number, prefix: string, options: Partial<NodeRange> = {}): No
   ...options,
 })
 
-const page = (ranges: NodeRange[], exits: NodeExit[] = []): StatePage => ({
+const gateway = (id: string, host: string, state: NodeGateway['state'] = 'open'): NodeGateway => ({
+  id,
+  name: id,
+  host,
+  port: 7777,
+  key: '',
+  state,
+})
+
+const page = (ranges: NodeRange[], exits: NodeExit[] = [], gateways: NodeGateway[] = []): StatePage => ({
   cursor: '',
   more: false,
   now: 1,
   mode: 'production',
-  gateways: [],
+  gateways,
   ranges,
   proxies: [],
   subusers: [],
@@ -31,10 +40,17 @@ const page = (ranges: NodeRange[], exits: NodeExit[] = []): StatePage => ({
   peers: [],
 })
 
-function open() {
-  const rules = createRules(readConfig({}))
+/** Names that lead to addresses; a test may change them. */
+const names = new Map<string, string[]>()
+async function lookup(name: string): Promise<string[]> {
+  return names.get(name) ?? Promise.reject(new Error(`${name} is not known`))
+}
+
+function open(shopUrl = 'unix:/run/shop.sock') {
+  const rules = createRules(readConfig({}), { shopUrl, lookup })
   const snapshot = createSnapshot()
   return {
+    rules,
     hear: (told: StatePage, place = change): void => {
       if (place.isFirst) snapshot.beginWhole()
       snapshot.apply(told)
@@ -85,5 +101,50 @@ describe('what a gateway refuses because the shop lists it', () => {
     hear(page([range(1, '45.12.7.0/24')]), { ...change, isLast: false })
     hear(page([]))
     expect(judge('45.12.7.1')).toBe('destination_is_ours')
+  })
+
+  test('addresses of other gateways, on every port and in both families, until the shop takes them off its list', async () => {
+    names.set('gate-3.example', ['45.12.3.1', '2a0c:dddd::3'])
+    const { hear, judge, rules } = open()
+    const fleet = [gateway('nod_1', '45.12.1.1'), gateway('nod_2', '2a0c:dddd::2'), gateway('nod_3', 'gate-3.example')]
+    hear(page([], [], fleet), whole)
+    await rules.lookAround()
+    const all = ['45.12.1.1', '::ffff:45.12.1.1', '2a0c:dddd::2', '45.12.3.1', '2a0c:dddd::3']
+    expect(all.map(judge)).toEqual(all.map(() => 'destination_is_ours'))
+    hear(page([], [], [gateway('nod_1', '45.12.1.1', 'gone')]))
+    expect([judge('45.12.1.1'), judge('2a0c:dddd::2')]).toEqual([undefined, 'destination_is_ours'])
+  })
+
+  test.each([
+    ['https://45.12.4.1:8443/', '45.12.4.1'],
+    ['https://[2a0c:dddd::4]/', '2a0c:dddd::4'],
+    ['https://shop.example/', '45.12.4.2'],
+    ['https://shop.example/', '2a0c:dddd::5'],
+  ])('the machine of a shop at %s, which is %s', async (url, address) => {
+    names.set('shop.example', ['45.12.4.2', '2a0c:dddd::5'])
+    const { hear, judge, rules } = open(url)
+    await rules.lookAround()
+    hear(page([]), whole)
+    expect(judge(address)).toBe('destination_is_ours')
+    expect(judge('45.12.4.3')).toBeUndefined()
+  })
+
+  test('the addresses that a name led to last, while it is not known, and its new ones once it is', async () => {
+    names.set('shop.example', ['45.12.4.2'])
+    const { judge, rules } = open('https://shop.example/')
+    await rules.lookAround()
+    names.delete('shop.example')
+    await rules.lookAround()
+    expect(judge('45.12.4.2')).toBe('destination_is_ours')
+    names.set('shop.example', ['45.12.4.9'])
+    await rules.lookAround()
+    expect(['45.12.4.2', '45.12.4.9'].map(judge)).toEqual([undefined, 'destination_is_ours'])
+  })
+
+  test('no loopback address in a sandbox, where the shop and its gateway are reached there', async () => {
+    const { hear, judge, rules } = open('http://127.0.0.1:8080/')
+    hear({ ...page([], [], [gateway('nod_1', '127.0.0.1')]), mode: 'sandbox' }, whole)
+    await rules.lookAround()
+    expect(judge('127.0.0.1')).toBeUndefined()
   })
 })
