@@ -1,4 +1,5 @@
 import { roomWithin } from '../src/plane/gateway/decide/capacity.ts'
+import { tunnelsWithin } from '../src/plane/gateway/decide/limits.ts'
 import type { Context } from './context.ts'
 import { median, type Peer, type Sample, takeTurns } from './measure.ts'
 import { cpuSecondsOf, familyMb } from './process-cost.ts'
@@ -201,7 +202,7 @@ function toRows(load: Load, title: string, carrier: Carrier, samples: readonly C
  */
 export async function measureIdle(tunnels: Tunnels, carrier: Carrier): Promise<Row> {
   const { route, memoryPids } = carrier
-  const count = Math.min(mostIdle, roomWithin(mostIdle, filesAllowed()).connections)
+  const count = tunnelsWithin(mostIdle, roomWithin(1_000_000, filesAllowed()).connections)
   const what = `${count.toLocaleString('en-US')} idle tunnels over ${protocolOf(route)}, ${titleOf(carrier)}`
   await (await tunnels.hold({ ...idle, tunnels: warmUpTunnels, route })).release()
   const heldMb = (): number => familyMb(memoryPids?.() ?? [])

@@ -50,6 +50,7 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
     TURNPIKE_PORT: String(await findFreePort()),
     TURNPIKE_GATEWAY_PORT: String(await findFreePort()),
     // One customer makes the whole load, and leaves tunnels idle for as long as a bench watches them.
+    TURNPIKE_GATEWAY_CONNECTIONS: '1000000',
     TURNPIKE_GATEWAY_TUNNELS: '1000000',
     TURNPIKE_GATEWAY_NEW: '1000000',
     TURNPIKE_GATEWAY_IDLE: '86400',

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
 import { readProxyLogin } from '../../src/kernel/login.ts'
+import { readConfig } from '../../src/main/settings/config.ts'
+import { engineLimitsOf } from '../../src/main/settings/gateway.ts'
 import { createSnapshot } from '../../src/plane/agent/snapshot.ts'
 import { createExitChooser } from '../../src/plane/gateway/decide/sessions.ts'
 import { localExit, loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
@@ -173,6 +175,17 @@ describe('too many', () => {
     expect(tellHeard(client.text)).toEqual(['200'])
     for (const each of [...crowd, client]) each?.reset()
     await until(() => stand.engine.standing.open === 0)
+  })
+
+  test('tunnels of one customer: 429 at a quarter of the room whatever is configured, and others get 200', async () => {
+    const config = readConfig({ TURNPIKE_GATEWAY_CONNECTIONS: '8', TURNPIKE_GATEWAY_TUNNELS: '4000' })
+    const { connections, customer } = engineLimitsOf(config)
+    open({ limits: { connections }, customer })
+    origin.play({ onBytes: () => {} })
+    const held = [await tunnel(), await tunnel()]
+    expect(await converse(stand.port, connectLine(), ['429 too_many_tunnels'], false)).toEqual(['429 too_many_tunnels'])
+    expect((await tunnel('boris')).text).toStartWith('HTTP/1.1 200 ')
+    for (const each of held) each.reset()
   })
 
   test('tunnels of one customer: 429, and others go on', async () => {

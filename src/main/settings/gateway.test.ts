@@ -54,9 +54,28 @@ describe('what an operator sets', () => {
       connections: 5,
       idleMs: 60_000,
       connectMs: 7000,
-      customer: { tunnels: 4, newPerSecond: 3, namesPerSecond: 2 },
+      customer: { tunnels: 1, newPerSecond: 3, namesPerSecond: 2 },
     })
   })
+
+  test.each([
+    // Connections, tunnels of a customer, open files, then what a customer gets.
+    [20_000, 4000, 1_048_576, 4000],
+    [20_000, 100, 1_048_576, 100],
+    [20_000, 1_000_000, 1_048_576, 5000],
+    [20_000, 4000, 20_000, 700],
+    [20_000, 4000, 64, 2],
+    [3, 4000, 1_048_576, 1],
+  ])(
+    'of %d connections, %d tunnels per customer and %d open files, one customer gets %d tunnels over TLS',
+    (connections, tunnels, files, most) => {
+      const config = readConfig({
+        TURNPIKE_GATEWAY_CONNECTIONS: String(connections),
+        TURNPIKE_GATEWAY_TUNNELS: String(tunnels),
+      })
+      expect(engineLimitsOf({ ...config, gatewayTlsPort: 10_801 }, files).customer.tunnels).toBe(most)
+    },
+  )
 
   test.each(['auto', 'portable', 'linux'] as const)('the engine may be %s', (gatewayEngine) => {
     expect(readConfig({ TURNPIKE_GATEWAY_ENGINE: gatewayEngine })).toMatchObject({ gatewayEngine })

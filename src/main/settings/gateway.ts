@@ -4,7 +4,7 @@ import type { EngineLimits } from '../../plane/gateway/carry/engine.ts'
 import { refusalDelayMs } from '../../plane/gateway/decide/admission.ts'
 import { roomWithin } from '../../plane/gateway/decide/capacity.ts'
 import { exitRetryMs } from '../../plane/gateway/decide/exit-health.ts'
-import { shippedLimits } from '../../plane/gateway/decide/limits.ts'
+import { shippedLimits, tunnelsWithin } from '../../plane/gateway/decide/limits.ts'
 import { type Policy, type Ports, shippedPorts } from '../../plane/gateway/decide/policy.ts'
 import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
 
@@ -94,7 +94,7 @@ export const gatewaySettings = {
     flag: 'gateway-tunnels',
     value: 'N',
     fallback: String(shippedLimits.tunnels),
-    meaning: 'of which one customer may have so many',
+    meaning: 'of which one customer may have so many, and a quarter at most',
   },
   gatewayNewPerSecond: {
     env: 'TURNPIKE_GATEWAY_NEW',
@@ -163,20 +163,23 @@ export function readGatewayConfig(reading: GatewayReading): GatewayConfig {
 export const engineLimitsOf = (
   config: GatewayConfig & { readonly gatewayTlsPort?: number },
   files = Number.POSITIVE_INFINITY,
-): EngineLimits => ({
-  handshakeMs: 10_000,
-  betweenRequestsMs: 30_000,
-  connectMs: config.gatewayConnectSeconds * 1000,
-  idleMs: config.gatewayIdleSeconds * 1000,
-  refusalDelayMs,
-  exitRetryMs,
-  ...roomWithin(config.gatewayConnections, files, (config.gatewayTlsPort ?? 0) > 0),
-  customer: {
-    tunnels: config.gatewayTunnels,
-    newPerSecond: config.gatewayNewPerSecond,
-    namesPerSecond: config.gatewayNamesPerSecond,
-  },
-})
+): EngineLimits => {
+  const room = roomWithin(config.gatewayConnections, files, (config.gatewayTlsPort ?? 0) > 0)
+  return {
+    handshakeMs: 10_000,
+    betweenRequestsMs: 30_000,
+    connectMs: config.gatewayConnectSeconds * 1000,
+    idleMs: config.gatewayIdleSeconds * 1000,
+    refusalDelayMs,
+    exitRetryMs,
+    ...room,
+    customer: {
+      tunnels: tunnelsWithin(config.gatewayTunnels, room.connections),
+      newPerSecond: config.gatewayNewPerSecond,
+      namesPerSecond: config.gatewayNamesPerSecond,
+    },
+  }
+}
 
 /**
  * What customers may reach through this machine: nothing of what the shop has listed as its own. Only a sandbox's shop

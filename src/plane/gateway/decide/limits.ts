@@ -10,6 +10,12 @@ export type CustomerLimits = {
 
 export const shippedLimits: CustomerLimits = { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 }
 
+/** One customer has at most this part of a gateway's connections, whatever the configured limit: others need room. */
+const mostShare = 0.25
+
+export const tunnelsWithin = (wanted: number, connections: number): number =>
+  Math.min(wanted, Math.max(1, Math.floor(connections * mostShare)))
+
 /** So much a second for each customer; two seconds' worth may come at once. */
 export const rateOf = (perSecond: number): BucketRate => ({ perSecond, burst: perSecond * 2 })
 
