@@ -24,6 +24,12 @@ export const text = (description: string, example?: string) =>
 export const whole = (description: string, example?: number) =>
   z.int().openapi({ description, ...(example !== undefined && { example }) })
 
+/** A sum for an answer. One that is no exact JSON number is answered as the nearest that is. */
+export function toWhole(sum: bigint): number {
+  const most = BigInt(Number.MAX_SAFE_INTEGER)
+  return Number(sum > most ? most : sum < -most ? -most : sum)
+}
+
 /** A yes or no in an answer. */
 export const flag = (description: string) => z.boolean().openapi({ description })
 

@@ -66,4 +66,28 @@ describe.each([...enginesOf('postgres')])('the operator and what nodes claim, on
     expect((await ask('node', 'forget-usage', 'liar', '--since', 'yesterday')).exit).toBe(2)
     expect(await findingsOf(service)).toEqual([])
   })
+
+  test('a stored claim of 2^54 - 2 bytes is listed as 2^53 - 1, and so is an exit that carried more', async () => {
+    const { fleet, premium, vpn } = service.services
+    const { token } = await service.newCustomer(1000n)
+    const { device } = (await service.post('/vpn/buy', { period: 1 }, { token })).data
+    expect((await ask('node', 'add', 'boaster', '--kind', 'vpn')).exit).toBe(0)
+    const node = await fleet.findByName('boaster')
+    await fleet.join((await fleet.issueKey('boaster')).text, `tpn_${'cd'.repeat(32)}`, 'test')
+    const most = Number.MAX_SAFE_INTEGER
+    const peers = [{ id: device, received: most, sent: most, handshake_at: null }]
+    await vpn.nodes.report(node?.id ?? '', reportOf({ boot: 'boot-0001', peers }))
+    const listed = await ask('usage', 'quarantine')
+    expect(listed.json.items).toContainEqual(expect.objectContaining({ node: node?.id, subject: device, bytes: most }))
+    const [exit] = (await ask('exit', 'list')).json.items
+    const teller = (await fleet.nodes('gateway'))[0]?.id ?? ''
+    const exits = [{ id: exit.exit_id, received: most, sent: most }]
+    await premium.nodes.report(teller, reportOf({ boot: 'boot-0001', exits }))
+    const day = new Date(service.clock.nowMs).toISOString().slice(0, 10)
+    const compared = await ask('exit', 'compare', exit.exit_id, '--from', day, '--to', day, '--supplied', '0')
+    expect([compared.exit, compared.json]).toEqual([
+      0,
+      expect.objectContaining({ carried_bytes: most, difference_bytes: -most }),
+    ])
+  })
 })

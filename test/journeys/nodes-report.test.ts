@@ -100,6 +100,17 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
       expect((await say(0)).status).toBe(200)
     })
 
+    test('a count of more than 2^52 - 1 bytes is refused with 400 and nothing of the report is taken', async () => {
+      const node = await joinNode(service)
+      const { id } = await subuserWithTraffic()
+      const before = await everything()
+      const say = (received: number) =>
+        node.ask('POST', 'report', reportOf({ subusers: [{ id, pool, received, sent: 0 }] }))
+      expect(await say(2 ** 52)).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
+      expect(await everything()).toBe(before)
+      expect((await say(2 ** 52 - 1)).status).toBe(200)
+    })
+
     test('a gateway that begins anew and only asks for its state is not there yet: its port may be closed', async () => {
       const secret = makeSecret()
       await join(await add('opening'), secret)

@@ -6,6 +6,8 @@ import { z } from 'zod'
  */
 
 const count = z.int().nonnegative()
+/** Bytes in one direction: both directions together are still an exact JSON number. */
+const byteCount = count.max(2 ** 52 - 1)
 
 export const mostInReport = 1000
 
@@ -42,10 +44,12 @@ export const reportBodySchema = z.object({
       stopping: z.boolean().optional(),
     })
     .optional(),
-  proxies: z.array(z.object({ id: z.int().positive(), received: count, sent: count })).max(mostInReport),
-  subusers: z.array(z.object({ id: z.string(), pool: z.string(), received: count, sent: count })).max(mostInReport),
+  proxies: z.array(z.object({ id: z.int().positive(), received: byteCount, sent: byteCount })).max(mostInReport),
+  subusers: z
+    .array(z.object({ id: z.string(), pool: z.string(), received: byteCount, sent: byteCount }))
+    .max(mostInReport),
   peers: z
-    .array(z.object({ id: z.string(), received: count, sent: count, handshake_at: count.nullable() }))
+    .array(z.object({ id: z.string(), received: byteCount, sent: byteCount, handshake_at: count.nullable() }))
     .max(mostInReport),
   /**
    * Numbered by the node, rising: to go on carrying, or to give back what it holds. `moving` bytes of what it may carry
@@ -67,13 +71,15 @@ export const reportBodySchema = z.object({
     .max(mostInReport),
   /** Where the bytes went, of those who have that on. */
   hosts: z
-    .array(z.object({ id: z.string(), pool: z.string(), host: z.string().max(253), received: count, sent: count }))
+    .array(
+      z.object({ id: z.string(), pool: z.string(), host: z.string().max(253), received: byteCount, sent: byteCount }),
+    )
     .max(mostInReport),
   /** Whitelisted addresses that somebody came from. */
   sources: z.array(z.object({ id: z.string(), address: z.string().max(45) })).max(mostInReport),
   /** What went through each exit, for comparing with a supplier's bill. Counted where the customer is. */
   exits: z
-    .array(z.object({ id: z.string().max(64), received: count, sent: count }))
+    .array(z.object({ id: z.string().max(64), received: byteCount, sent: byteCount }))
     .max(mostInReport)
     .optional(),
   /** The public key that this gateway signs hops with, Ed25519 in base64url. */

@@ -8,6 +8,7 @@ import { Refusal } from '../../../kernel/refusal.ts'
 import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../bind.ts'
+import { toWhole } from '../../fields.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
@@ -62,7 +63,7 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): read
     bind(shapes.forgetUsage, async ({ params, body }) => {
       const sinceAt = body.since === undefined ? 0 : (readIso(body.since) ?? 0)
       const { things, bytes } = await deps.forgetUsage(params.name, sinceAt, body.dry_run)
-      return { name: params.name, dry_run: body.dry_run, things, bytes: Number(bytes) }
+      return { name: params.name, dry_run: body.dry_run, things, bytes: toWhole(bytes) }
     }),
     ...joiningOperations(bind, deps),
   ]

@@ -8,7 +8,7 @@ import { malformed, Refusal } from '../../../kernel/refusal.ts'
 import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
 import { type Clock, readIso, toIso } from '../../../kernel/time.ts'
 import type { Bound } from '../../bind.ts'
-import { pageOf, positionOf, soughtFor } from '../../fields.ts'
+import { pageOf, positionOf, soughtFor, toWhole } from '../../fields.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
@@ -69,7 +69,7 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminPremiumDeps):
           node: each.node,
           boot: each.boot,
           subject: each.subject,
-          bytes: Number(each.bytes),
+          bytes: toWhole(each.bytes),
           at: toIso(each.at),
         })),
       }
@@ -134,14 +134,14 @@ const comparing = (bind: BindAdmin, { premium }: AdminPremiumDeps): Bound<AdminC
       : BigInt(body.supplied_bytes ?? 0)
     const found = await premium.exits.compare(readExitId(params.exit_id), { from, to, total, byDay: within })
     return {
-      carried_bytes: Number(found.carried),
-      supplied_bytes: Number(found.supplied),
-      difference_bytes: Number(found.difference),
+      carried_bytes: toWhole(found.carried),
+      supplied_bytes: toWhole(found.supplied),
+      difference_bytes: toWhole(found.difference),
       difference_percent: found.percent,
       days: found.rows.map((row) => ({
         day: toIso(row.day).slice(0, 10),
-        carried_bytes: Number(row.carried),
-        supplied_bytes: row.supplied === null ? null : Number(row.supplied),
+        carried_bytes: toWhole(row.carried),
+        supplied_bytes: row.supplied === null ? null : toWhole(row.supplied),
       })),
     }
   })

@@ -192,7 +192,7 @@ export const listQuarantined = operation({
           node: text('Which node.', 'nod_01k73sf8000000000000000000'),
           boot: text('Which of its starts.'),
           subject: text('For whom.'),
-          bytes: whole('How many bytes.', 1_000_000),
+          bytes: whole('How many bytes; 9007199254740991 for that many or more.', 1_000_000),
           at: moment('When it last said so.'),
         }),
       )
