@@ -14,6 +14,8 @@ describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
   let gateways: Node[] = []
   const fleet = { nodes: async () => gateways }
   const ports = createPorts({ clock: clock.read, stalls: noStalls, fleet, range: { first: 30_000, last: 30_009 } })
+  const gateway = (mostPorts: number | null, agoMs = 0) =>
+    ({ kind: 'gateway', state: 'open', lastSeenAt: clock.nowMs - agoMs, health: { mostPorts } }) as unknown as Node
   const take = (count: number, room = { all: 10, perCustomer: 10 }) =>
     opened.db.transact((tx) => ports.take(tx, count, 0, room))
   const free = (...freed: number[]) => opened.db.transact(async (tx) => ports.free(tx, freed))
@@ -37,12 +39,10 @@ describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
     expect(await failureOf(take(1))).toMatchObject({ code: 'out_of_stock' })
   })
 
-  test('no more stand for somebody than the smallest gateway that is there has room for', async () => {
-    const gateway = (mostPorts: number | null, agoMs = 0) =>
-      ({ kind: 'gateway', state: 'open', lastSeenAt: clock.nowMs - agoMs, health: { mostPorts } }) as unknown as Node
+  test('no more ports are in use than the live gateways have room for', async () => {
     gateways = [gateway(null)]
     expect(await ports.room()).toEqual({ all: 10, perCustomer: 1000 })
-    gateways = [gateway(null), gateway(8), gateway(9), gateway(1, 100_000)]
+    gateways = [gateway(9), gateway(8), gateway(1, 100_000)]
     expect(await ports.room()).toEqual({ all: 8, perCustomer: 2 })
     // Ten are out.
     await free(30_003, 30_004, 30_005)
@@ -56,18 +56,24 @@ describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
     expect(await take(2, { all: 10, perCustomer: 10 })).toHaveLength(2)
   })
 
-  test("a gateway that reports room for fewer than a tenth of what most have lowers nobody's limit", async () => {
-    const gateway = (mostPorts: number | null) =>
-      ({ kind: 'gateway', state: 'open', lastSeenAt: clock.nowMs, health: { mostPorts } }) as unknown as Node
-    const roomOf = (...said: (number | null)[]) => {
-      gateways = said.map(gateway)
-      return ports.room()
-    }
-    expect(await roomOf(0, 9, 8)).toEqual({ all: 8, perCustomer: 2 })
-    expect(await roomOf(0, null)).toEqual({ all: 10, perCustomer: 1000 })
-    expect(await roomOf(1, null)).toEqual({ all: 1, perCustomer: 2 })
-    // Where it is the only one, its word is all there is.
-    expect(await roomOf(0)).toEqual({ all: 0, perCustomer: 2 })
-    expect(await roomOf()).toEqual({ all: 10, perCustomer: 1000 })
+  const most = Number.MAX_SAFE_INTEGER
+  test.each([
+    ['no gateway', [], 10, 1000],
+    ['one gateway', [0], 0, 2],
+    ['one gateway', [null], 10, 1000],
+    // Two: nobody can tell which of them lies, and a port that is sold must open. The smaller holds.
+    ['two honest gateways', [4, null], 4, 2],
+    ['a small gateway and one that reports 2^53 - 1', [4, most], 4, 2],
+    ['a gateway and one that reports 0', [0, 9], 0, 2],
+    // Three and more: no single word changes what the others have room for.
+    ['three of which one reports 0', [0, 9, 8], 8, 2],
+    ['three of which one reports a tenth', [null, 1, null], 10, 1000],
+    ['three of which one reports half', [8, 4, 8], 8, 2],
+    ['three of which one reports 2^53 - 1', [8, most, 8], 8, 2],
+    ['four of which one reports 2^53 - 1', [4, 5, most, 9], 5, 2],
+    ['four of which two are small', [4, 9, 4, 9], 4, 2],
+  ] as const)('%s, %p: %d ports are sold, %d to one customer', async (_, said, all, perCustomer) => {
+    gateways = said.map((mostPorts) => gateway(mostPorts))
+    expect(await ports.room()).toEqual({ all, perCustomer })
   })
 })

@@ -80,17 +80,14 @@ const leastPorts = 2
 export const mostPortsOfCustomer = (room: number): number =>
   Math.min(mostPorts, Math.max(leastPorts, Math.floor(room / 4)))
 
-/** A gateway counts unless it reports room for less than this part of what the gateway in the middle reports. */
-const leastPartOfRoom = 10
-
 /**
- * How many ports all gateways have room for, of what each reports; null is any number. It is the smallest number, but
- * for outliers: one gateway's report must not end whitelisting for the customers of all others.
+ * How many ports may be sold, of what each gateway reports that it has room for; null is any number. Every gateway
+ * opens every port. Of three or more it is the second smallest number, so no single report changes what the others have
+ * room for, however small or large it is. Of two it is the smaller: a port that is sold must open.
  */
-export function commonPortRoom(range: number, reported: readonly (number | null)[]): number {
+export function commonPortRoom(reported: readonly (number | null)[]): number {
   const rooms = reported.map((each) => each ?? Number.POSITIVE_INFINITY).toSorted((a, b) => a - b)
-  const middle = Math.min(range, rooms[Math.floor(rooms.length / 2)] ?? range)
-  return Math.min(...rooms.filter((each) => each * leastPartOfRoom >= middle))
+  return rooms[rooms.length > 2 ? 1 : 0] ?? Number.POSITIVE_INFINITY
 }
 
 /** Small letters, digits and dashes: it travels in addresses and file names. */

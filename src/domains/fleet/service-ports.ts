@@ -31,10 +31,7 @@ export function createPorts(deps: {
     async room(): Promise<PortRoom> {
       const live = (await deps.fleet.nodes('gateway')).filter((node) => isLive(node, since))
       const range = last - first + 1
-      const common = commonPortRoom(
-        range,
-        live.map((node) => node.health?.mostPorts ?? null),
-      )
+      const common = commonPortRoom(live.map((node) => node.health?.mostPorts ?? null))
       return { all: Math.min(range, common), perCustomer: mostPortsOfCustomer(common) }
     },
 
