@@ -100,6 +100,28 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
       expect((await say(0)).status).toBe(200)
     })
 
+    test('a node reports four times at once and 1200 times a minute, and gets 429 with Retry-After beyond', async () => {
+      const node = await joinNode(service)
+      const report = () => node.ask('POST', 'report', reportOf({}))
+      const written = Promise.withResolvers<void>()
+      const holding = service.services.db.transact(async (tx) => {
+        await tx.run('UPDATE nodes SET version = version')
+        await written.promise
+      })
+      // Four wait for the database, one for each process that a node may have; the fifth is refused at once.
+      const many = Array.from({ length: 5 }, report)
+      const refused = await Promise.race(many)
+      written.resolve()
+      await holding
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+      expect((await Promise.all(many)).map((each) => each.status).toSorted()).toEqual([200, 200, 200, 200, 429])
+      for (let count = 5; count < 1200; count += 1) await report()
+      expect(await report()).toMatchObject({ status: 429, error: { code: 'rate_limited' } })
+      expect((await (await joinNode(service)).ask('POST', 'report', reportOf({}))).status).toBe(200)
+      service.clock.advance(50)
+      expect((await report()).status).toBe(200)
+    })
+
     test('a count of more than 2^52 - 1 bytes is refused with 400 and nothing of the report is taken', async () => {
       const node = await joinNode(service)
       const { id } = await subuserWithTraffic()

@@ -4,7 +4,7 @@ import { type Address, formatAddress } from '../../kernel/address.ts'
 import { householdOf } from '../../kernel/household.ts'
 import { Refusal } from '../../kernel/refusal.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../wire/node/join.ts'
-import { reportAnswerSchema, reportBodySchema } from '../../wire/node/report.ts'
+import { mostBeside, reportAnswerSchema, reportBodySchema } from '../../wire/node/report.ts'
 import { findBodySchema, foundSchema, stateQuerySchema } from '../../wire/node/state.ts'
 import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../wire/node/tried.ts'
 import {
@@ -43,6 +43,13 @@ const joinsPerMinute = 10
 /** An honest node says what it tried a few times a second at most, and proves some fifty addresses in one. */
 const trialsPerMinute = 600
 const proofsPerMinute = 6000
+/**
+ * An honest node reports about once a second, and at once when a customer needs a lease. One that is refused waits
+ * 100 ms and collects meanwhile, so that its reports become fewer and larger.
+ */
+const reportsPerMinute = 1200
+/** Each process of a node sends one report after the other. */
+const mostReportsAtOnce = 1 + mostBeside
 const mostReportBytes = 1024 * 1024
 /**
  * A VPN node that only waits is seen too, this often. A gateway is there once it reports, which it does when its port
@@ -72,6 +79,8 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   const joins = createRateLimit(joinsPerMinute, deps.clock)
   const trials = createRateLimit(trialsPerMinute, deps.clock)
   const proofs = createRateLimit(proofsPerMinute, deps.clock)
+  const reports = createRateLimit(reportsPerMinute, deps.clock)
+  const reporting = new Map<string, number>()
   const sidesOf = (node: Node): NodeSide[] => deps.nodeSides.filter((side) => side.kind === node.kind)
 
   async function authenticate(visit: Visit): Promise<Node> {
@@ -122,8 +131,27 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     return foundSchema.parse({ proxy: null, subuser: null })
   }
 
+  /** Runs the work unless as many reports of the node as it has processes are being taken in already. */
+  async function withPlace<T>(node: string, work: () => Promise<T>): Promise<T> {
+    const taken = reporting.get(node) ?? 0
+    if (taken >= mostReportsAtOnce) throw rateLimited({ retryAfterSeconds: 1 })
+    reporting.set(node, taken + 1)
+    try {
+      return await work()
+    } finally {
+      const left = (reporting.get(node) ?? 1) - 1
+      if (left > 0) reporting.set(node, left)
+      else reporting.delete(node)
+    }
+  }
+
   async function report(visit: Visit): Promise<unknown> {
-    await authenticate(visit)
+    const { id } = await authenticate(visit)
+    await limit(visit, reports, id)
+    return withPlace(id, () => readReport(visit))
+  }
+
+  async function readReport(visit: Visit): Promise<unknown> {
     const body = readFields(reportBodySchema, await readBody(visit.request, mostReportBytes))
     // Asked again: a node that was shut out while its report was on its way reports nothing more.
     const node = await authenticate(visit)
