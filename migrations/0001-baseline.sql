@@ -1132,6 +1132,27 @@ CREATE UNIQUE INDEX payment_changes_once ON payment_changes (payment_id, kind)
   WHERE kind IN ('opened', 'sent', 'credited', 'bonus', 'bonus_back', 'share', 'share_back');
 CREATE UNIQUE INDEX payment_changes_debited_once ON payment_changes (payment_id, total) WHERE kind = 'debited';
 
+-- Each refund that was asked of a provider, by the step that noted it. `before` is what had gone back of the payment or
+-- was to go back by then, `tries` how often the provider was asked. `asked` has no outcome yet: a payment has one such
+-- refund at most, so that no other is taken for it.
+CREATE TABLE payment_refunds (
+  payment_id TEXT NOT NULL,
+  step BIGINT NOT NULL CHECK (step > 0),
+  amount BIGINT NOT NULL CHECK (amount > 0),
+  before BIGINT NOT NULL CHECK (before >= 0),
+  state TEXT NOT NULL CHECK (state IN ('asked', 'done', 'refused')),
+  tries BIGINT NOT NULL CHECK (tries >= 0),
+  asked_at BIGINT NOT NULL,
+  PRIMARY KEY (payment_id, step)
+);
+CREATE UNIQUE INDEX payment_refunds_under_way ON payment_refunds (payment_id) WHERE state = 'asked';
+-- @sqlite
+CREATE TRIGGER payment_refunds_remain BEFORE DELETE ON payment_refunds
+BEGIN SELECT RAISE(ABORT, 'refunds of payments are never deleted'); END;
+-- @postgres
+CREATE TRIGGER payment_refunds_remain BEFORE DELETE ON payment_refunds FOR EACH ROW EXECUTE FUNCTION refuse_change();
+-- @both
+
 -- What a provider reported and no payment explains, until an operator resolves it and after.
 CREATE TABLE payment_notices (
   id TEXT PRIMARY KEY,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CallPurpose } from '../../src/domains/payments/ports.ts'
 import type { CustomerId, PaymentId } from '../../src/kernel/ids.ts'
 import { kopecks } from '../../src/kernel/money.ts'
+import { Refusal } from '../../src/kernel/refusal.ts'
 import { engines } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -243,6 +244,80 @@ describe.each([...engines])('on %s', (engine) => {
       }
       expect(await balanceOf(token)).toBe(0)
       expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)
+    })
+
+    /** Asks for a refund as the operator does, and tells what was answered. */
+    async function refund(id: PaymentId, roubles: bigint, key?: string): Promise<object> {
+      const wish = { amount: kopecks(roubles * 100n), intoDebt: false, note: 'back', key: key && `${key} ${id}` }
+      return shop.services.paymentOperator.refund(id, wish).catch((error: unknown) => {
+        if (!(error instanceof Refusal)) throw error
+        return { refused: error.reason }
+      })
+    }
+    const [silent, blocked] = [{ refused: 'refund_without_answer' }, { refused: 'refund_under_way' }]
+
+    test('a refund of 100 RUB that got a 500 blocks another of 150 RUB until it is repeated: 250 RUB go back', async () => {
+      const { token, bill, id } = await pay()
+      card.side.troubles.push('500')
+      expect(await refund(id, 100n, 'K1')).toEqual(silent)
+      expect(await refund(id, 150n, 'K2')).toEqual(blocked)
+      expect([bill.backHundredths, await balanceOf(token)]).toEqual([0, 300])
+      expect(await refund(id, 100n, 'K1')).toMatchObject({ refunded_rub: 100, replayed: true })
+      expect(await refund(id, 150n, 'K2')).toMatchObject({ refunded_rub: 250 })
+      expect(await refund(id, 100n, 'K1')).toMatchObject({ refunded_rub: 250, replayed: true })
+      expect([bill.backHundredths, await balanceOf(token)]).toEqual([25_000, 50])
+    })
+
+    test('a refund that got a 500 is carried out when repeated, though the provider gave back 150 RUB itself', async () => {
+      const { token, bill, id } = await pay()
+      card.side.troubles.push('500')
+      expect(await refund(id, 100n, 'K1')).toEqual(silent)
+      card.side.giveBack(bill.id, 15_000)
+      expect(await notify(bill.id)).toBe(200)
+      expect(await refund(id, 100n, 'K1')).toMatchObject({ refunded_rub: 250 })
+      expect([bill.backHundredths, await balanceOf(token)]).toEqual([25_000, 50])
+    })
+
+    test('of two refunds of 100 RUB at once under two keys, each that is answered as done gives 100 RUB back', async () => {
+      const { token, bill, id } = await pay()
+      const answers = await Promise.all([refund(id, 100n, 'A'), refund(id, 100n, 'B')])
+      const done = answers.filter((each) => !('refused' in each)).length
+      expect(answers.filter((each) => 'refused' in each)).toEqual(Array.from({ length: 2 - done }, () => blocked))
+      expect([bill.backHundredths, await balanceOf(token)]).toEqual([done * 10_000, 300 - done * 100])
+      for (const key of ['A', 'B', 'A', 'B']) expect(await refund(id, 100n, key)).toHaveProperty('status', 'paid')
+      expect([bill.backHundredths, await balanceOf(token)]).toEqual([20_000, 100])
+    })
+
+    test('a second refund of 100 RUB waits for the first whose answer was cut off, and both give 100 RUB back', async () => {
+      const { token, bill, id } = await pay()
+      card.side.troubles.push('done, then cut off')
+      expect(await refund(id, 100n, 'X')).toEqual(silent)
+      expect([await notify(bill.id), await balanceOf(token)]).toEqual([200, 200])
+      expect(await refund(id, 100n, 'Y')).toEqual(blocked)
+      // Without a key, the same amount repeats the refund that got no answer.
+      expect(await refund(id, 100n)).toMatchObject({ refunded_rub: 100, replayed: true })
+      expect(await refund(id, 100n, 'Y')).toMatchObject({ refunded_rub: 200 })
+      expect(await refund(id, 100n, 'X')).toMatchObject({ refunded_rub: 200, replayed: true })
+      expect([bill.backHundredths, await balanceOf(token)]).toEqual([20_000, 100])
+    })
+
+    test('a refund whose answer was cut off is not made again after the provider has forgotten its key', async () => {
+      const { bill, id } = await pay()
+      card.side.troubles.push('done, then cut off')
+      expect(await refund(id, 100n, 'old')).toEqual(silent)
+      shop.clock.advance(24 * hourMs)
+      card.side.forgetKeys?.()
+      expect(await refund(id, 100n, 'old')).toMatchObject({ refunded_rub: 100, replayed: true })
+      expect(bill.backHundredths).toBe(10_000)
+    })
+
+    test('a refund of a payment that the provider does not have is refused, and may be repeated under its key', async () => {
+      const { token, bill, id } = await pay()
+      bill.status = 'waiting'
+      expect(await refund(id, 100n, 'none')).toEqual({ refused: 'refund_refused_by_provider' })
+      bill.status = 'paid'
+      expect(await refund(id, 100n, 'none')).toMatchObject({ refunded_rub: 100 })
+      expect([bill.backHundredths, await balanceOf(token)]).toEqual([10_000, 200])
     })
 
     test('a second, larger refund of money that no payment explains is reported after the first was resolved', async () => {

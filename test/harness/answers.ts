@@ -14,8 +14,14 @@ export type Answer = {
   readonly data: any
   /** What was sent and not understood; undefined when there is nothing of the kind. */
   readonly warnings: readonly { readonly field: string; readonly problem: string }[]
-  // oxlint-disable-next-line typescript/no-explicit-any
-  readonly error: { readonly code: string; readonly message: string; readonly details: any }
+  readonly error: {
+    readonly code: string
+    readonly message: string
+    readonly reason: string
+    readonly params: object
+    // oxlint-disable-next-line typescript/no-explicit-any
+    readonly details: any
+  }
 }
 
 export type AnswerChecker = { read(method: string, path: string, response: Response): Promise<Answer> }

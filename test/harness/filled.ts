@@ -113,12 +113,20 @@ async function payIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Prom
   clock.advance(1000)
   await paymentOperator.refund(first, { amount: kopecks(10_000n), intoDebt: false, note: 'part' })
   await paymentOperator.refund(second, { amount: 'all', intoDebt: true, note: 'whole' })
-  const { side, secret } = await introduce(services, 'platega', { now: clock.read })
+  const { side, secret, method } = await introduce(services, 'platega', { now: clock.read })
   const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
-  for (const id of ['a-1', 'a-2']) {
+  const notify = async (id: string | undefined) => {
     clock.advance(1000)
     const headers = new Headers({ 'X-MerchantId': 'a1b2c3', 'X-Secret': secret })
     await paymentWatch.notify('platega', { headers, body: new TextEncoder().encode(JSON.stringify({ id })), from })
+  }
+  for (const id of ['a-1', 'a-2']) await notify(id)
+  for (const key of ['pay 5', 'pay 6']) {
+    const id = await begin(anna.by, key, 90_000n, { method })
+    const bill = [...side.bills.values()].find((each) => each.mark === id)
+    side.pay(bill?.id ?? '')
+    await notify(bill?.id)
+    await paymentOperator.refund(id, { amount: 'all', intoDebt: true, note: 'by its provider' })
   }
   await side.stop()
   const [noticed] = await paymentOperator.unmatched(false, 1)

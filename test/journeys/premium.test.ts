@@ -286,6 +286,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect((await service.post('/premium/traffic/move', all, { token })).error).toEqual({
       code: 'conflict',
       message: 'There is no free traffic in mobile to move.',
+      reason: 'no_traffic_to_move',
+      params: { pool: 'mobile' },
       details: { available_gb: 0, charged: false },
     })
     const format = await service.post('/premium/proxies/generate', { pool_type: 'residential', format: null })
@@ -369,6 +371,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
         expect(answer.error).toEqual({
           code: 'not_found',
           message: 'There is no such sub-user.',
+          reason: 'subuser_not_found',
+          params: {},
           details: { charged: false },
         })
       }

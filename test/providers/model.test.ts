@@ -16,6 +16,8 @@ import { introduce } from './shop.ts'
 /** A round takes most of a second, and there are five kinds of provider. */
 const rounds: Readonly<Record<Engine, number>> = isLong ? { sqlite: 60, postgres: 20 } : { sqlite: 2, postgres: 1 }
 const stepsEach = 60
+/** So few that the limit on calls to a provider, which goes by the real time, is never met. */
+const refundSteps = 25
 const troubles: readonly Trouble[] = [
   'done, then cut off',
   'cut off',
@@ -315,6 +317,71 @@ async function play(engine: Engine, provider: string, seed: number): Promise<voi
   }
 }
 
+/** Refunds of one payment under many keys: answers are lost, keys repeated, and the provider gives back by itself. */
+async function playRefunds(engine: Engine, seed: number): Promise<void> {
+  const opened = await openTestDatabase(engine)
+  const dice = createDice(seed)
+  const world = new World(opened.db, new HandClock(), dice, 'yookassa')
+  try {
+    await world.open()
+    const [customer] = world.customers as [CustomerId]
+    await world.begin({ customer, key: 'one', amount: 300_000n })
+    const side = world.side as OtherSide
+    const [bill] = side.bills.values()
+    if (!bill) throw new Error('the provider has no payment')
+    const tell = () => world.deliver(side.tell(bill.id))
+    side.pay(bill.id)
+    await tell()
+    const [payment] = (await world.all()) as [Payment]
+    const [asked, done] = [new Map<string, bigint>(), new Map<string, bigint>()]
+    let ownHundredths = 0
+    const refund = (key: string, amount: bigint) =>
+      world.survive(async () => {
+        const wish = { amount: kopecks(amount), intoDebt: true, note: 'back', key }
+        await world.services.paymentOperator.refund(payment.id, wish)
+        done.set(key, amount)
+      })
+    const askNew = () => {
+      const [key, amount] = [`key ${asked.size}`, BigInt(1000 * (1 + dice(20)))]
+      return asked.set(key, amount) && refund(key, amount)
+    }
+    const askAgain = () => refund(...(world.pick([...asked]) ?? ['key 0', 1000n]))
+    const giveBack = (): void => {
+      const own = Math.min(1000 * (1 + dice(20)), bill.hundredths - bill.backHundredths)
+      side.giveBack(bill.id, own)
+      ownHundredths += own
+    }
+    await askNew()
+    world.life.isMortal = true
+    for (let step = 0; step < refundSteps; step += 1) {
+      const what = dice(10)
+      side.troubles.length = 0
+      for (let count = dice(3); count > 0; count -= 1) side.troubles.push(world.pick(troubles) ?? '500')
+      if (what < 3) await askNew()
+      else if (what < 6) await askAgain()
+      else if (what < 7) await Promise.all([askNew(), dice(2) === 0 ? askNew() : askAgain()])
+      else if (what < 8) giveBack()
+      else await tell()
+    }
+    world.life.isMortal = false
+    side.troubles.length = 0
+    // The first round settles the refund that has no outcome, the second those that it kept waiting.
+    for (const _ of [1, 2]) for (const [key, amount] of asked) await refund(key, amount)
+    await tell()
+    const sum = [...done.values()].reduce((total, amount) => total + amount, BigInt(ownHundredths))
+    expect(BigInt(bill.backHundredths)).toBe(sum)
+    const [{ debited, amount }] = (await world.all()) as [Payment]
+    expect(debited as bigint).toBe(sum < amount ? sum : amount)
+    expect(done.size).toBeGreaterThan(0)
+    expect(await findingsOf(world.services)).toEqual([])
+  } catch (error) {
+    throw new Error(`seed ${seed}`, { cause: error })
+  } finally {
+    await world.side?.stop()
+    await opened.close()
+  }
+}
+
 afterAll(() => {
   if (isLong) console.log(JSON.stringify(figures))
 })
@@ -327,4 +394,7 @@ describe.each([...engines])('in any order of events, with crashes, on %s', (engi
         await play(engine, provider, 7919 * round + provider.length)
     },
   )
+  test('what went back of a payment is the sum of the refunds that were answered as done and the provider’s own', async () => {
+    for (let round = 0; round < rounds[engine]; round += 1) await playRefunds(engine, 104_729 * round + 3)
+  })
 })

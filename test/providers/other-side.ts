@@ -43,6 +43,8 @@ export type OtherSide = {
   /** Its time is over, or the payer has given up. */
   end(id: string): void
   giveBack(id: string, hundredths: number): void
+  /** A day has gone by, and a key that comes again is a new request; where keys are known. */
+  forgetKeys?(): void
   /** What it would send about a bill now. */
   tell(id: string): Post
   /** Whether the next requests are of no use, all of them. */

@@ -129,6 +129,7 @@ export async function openYookassa(
     pay: (id) => void (mustFind(bills, id).status = 'paid'),
     end: (id) => void (mustFind(bills, id).status = 'over'),
     giveBack: (id, hundredths) => void (mustFind(bills, id).backHundredths += hundredths),
+    forgetKeys: () => answered.clear(),
     tell(id) {
       const bill = bills.get(id) ?? (mustFind(bills, id) as Created)
       const isRefund = bill.backHundredths > 0

@@ -192,6 +192,7 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
       columns: 'kind state amount total posting at note',
       on: 'insert',
     },
+    { of: 'payment_refunds', key: 'payment_id step', columns: 'amount before state tries asked_at' },
     {
       of: 'payment_notices',
       key: 'id',

@@ -1,4 +1,12 @@
-import type { CallPurpose, Opened, PaymentProvider, ProviderKind, Seen, ToOpen } from '../../domains/payments/ports.ts'
+import {
+  type CallPurpose,
+  type Opened,
+  type PaymentProvider,
+  type ProviderKind,
+  ProviderRefused,
+  type Seen,
+  type ToOpen,
+} from '../../domains/payments/ports.ts'
 import { contains, type Prefix, readPrefix } from '../../kernel/address.ts'
 import { type Kopecks, kopecks, toRoubleText, zero } from '../../kernel/money.ts'
 import { toIso } from '../../kernel/time.ts'
@@ -134,8 +142,13 @@ function connect(settings: Readonly<Record<string, string>>, secret: string, cal
     },
 
     async refund({ providerId, amount, key }) {
-      await post('/refunds', key, { payment_id: providerId, amount: toAmount(amount) })
+      const { status, json } = await post('/refunds', key, { payment_id: providerId, amount: toAmount(amount) })
+      const state = status === 404 ? 'canceled' : textOf(fieldsOf(json)['status'])
+      if (needed(provider, state, 'a status') === 'canceled') throw new ProviderRefused(`${provider} gave nothing back`)
     },
+
+    // It keeps a key for a day; an hour less, because its clock is not ours.
+    refundKeyMs: 23 * 3_600_000,
 
     async *list(fromAt, toAt) {
       for await (const each of listed({ 'created_at.gte': toIso(fromAt), 'created_at.lt': toIso(toAt) })) {

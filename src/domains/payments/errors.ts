@@ -83,6 +83,10 @@ export const refundedAlready = (left: Kopecks): Refusal =>
     },
   )
 
+/** Another refund of the payment has no outcome yet, so what is left of the payment is not known. */
+export const refundUnderWay = (amount: Kopecks): Refusal =>
+  new Refusal('refund_under_way', { amount_rub: toRoubles(amount) }, { amount_rub: toRoubles(amount) })
+
 export const refundIsSpent = (balance: Kopecks, bonus: Kopecks): Refusal => {
   const balanceRub = toRoubles(balance)
   const params = { balance_rub: balanceRub, bonus_rub: toRoubles(bonus) }

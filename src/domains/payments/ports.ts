@@ -79,6 +79,8 @@ export type PaymentProvider = {
     readonly isWhole: boolean
     readonly key: string
   }): Promise<void>
+  /** For how long a refund that is asked for again with its key is made once; absent where keys are not known. */
+  readonly refundKeyMs?: number
   /** Every payment that the provider has of a time, where it can list them. */
   list?(fromAt: number, toAt: number): AsyncIterable<Seen>
 }

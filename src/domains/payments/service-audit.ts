@@ -11,6 +11,7 @@ import { contextOf } from './service-providers.ts'
 import * as store from './store.ts'
 import * as audits from './store-audit.ts'
 import { listProviders } from './store-operator.ts'
+import { findWithoutStep } from './store-refunds.ts'
 
 const page = 100
 
@@ -38,6 +39,8 @@ export function createPaymentsVerifier(deps: { db: Database; ledgerAudit: Ledger
         if (counted !== steps) {
           findings.push(found('payment_changes', `${counted} exist, the payments count ${steps}`))
         }
+        const unnoted = await findWithoutStep(reader)
+        if (unnoted) findings.push(found(`payment ${unnoted.payment}`, `no step ${unnoted.step} notes its refund`))
         const posted = await deps.ledgerAudit.countByReference(reader)
         if (posted !== moved)
           findings.push(found('postings', `${posted} stand for payments, whose steps tell of ${moved}`))

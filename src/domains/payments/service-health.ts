@@ -57,6 +57,7 @@ export function createHealth(clock: Clock) {
         find: (providerId, purpose) => asked(name, () => connection.find(providerId, purpose)),
         readNotification: (notification) => connection.readNotification(notification),
         ...(refund && { refund: (wish) => asked(name, () => refund(wish)) }),
+        ...(connection.refundKeyMs !== undefined && { refundKeyMs: connection.refundKeyMs }),
         ...(list && { list: (fromAt, toAt) => listed(name, list(fromAt, toAt)) }),
       }
     },

@@ -1,34 +1,21 @@
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database } from '../../db/transaction.ts'
 import type { CustomerId, NoticeId, PaymentId } from '../../kernel/ids.ts'
-import { add, type Kopecks, kopecks, subtract, toRoubles, toRoubleText, zero } from '../../kernel/money.ts'
+import { toRoubles, toRoubleText } from '../../kernel/money.ts'
 import { pagesOf } from '../../kernel/pages.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Once, Told } from '../orders/index.ts'
 import type { Codes } from './codes/service.ts'
-import {
-  booksRefused,
-  booksUnheard,
-  cannotRefund,
-  noSuchNotice,
-  noSuchPayment,
-  nothingToCredit,
-  notPaid,
-  notToBeMarked,
-  providerUnheard,
-  refundedAlready,
-  refundIsSpent,
-  refusedAtProvider,
-  shareIsSpent,
-} from './errors.ts'
-import { type PaymentProvider, ProviderRefused, ProviderUnavailable, type Seen } from './ports.ts'
+import { booksRefused, booksUnheard, noSuchNotice, nothingToCredit, notToBeMarked } from './errors.ts'
+import type { PaymentProvider, Seen } from './ports.ts'
 import type { Referrals } from './referrals/service.ts'
 import { isMoney, type Notice, type Payment, type PaymentChange, toPay } from './rules.ts'
 import { paidWord, toTold } from './service.ts'
 import type { Books } from './service-books.ts'
 import type { Providers } from './service-providers.ts'
 import type { Purchases } from './service-purchases.ts'
+import { asking, createPaymentRefunds, loadKnown, lockKnown } from './service-refunds.ts'
 import * as store from './store.ts'
 import * as notices from './store-operator.ts'
 
@@ -41,14 +28,6 @@ export type Difference = {
   readonly payment: string | null
   readonly providerId: string | null
   readonly problem: string
-}
-
-export type RefundWish = {
-  readonly amount: Kopecks | 'all'
-  /** Also if the money was spent. */
-  readonly intoDebt: boolean
-  readonly note: string
-  readonly key?: string | undefined
 }
 
 /** What an operator does about payments. */
@@ -66,85 +45,20 @@ export function createPaymentOperator(deps: {
 }) {
   const { db, providers, books, clock } = deps
 
-  async function lockKnown(tx: Tx, id: PaymentId): Promise<Payment> {
-    const payment = await store.lockPayment(tx, id)
-    if (!payment) throw noSuchPayment()
-    return payment
-  }
-
-  async function loadKnown(id: PaymentId): Promise<Payment> {
-    const payment = await store.findAny(db, id)
-    if (!payment) throw noSuchPayment()
-    return payment
-  }
-
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) !== 'sandbox'
 
-  /** A refund takes the bonus and the share of whoever brought the customer along: none of it may have been spent. */
-  async function assertNotSpent(tx: Tx, payment: Payment, given: Kopecks, balance: Kopecks): Promise<void> {
-    const bonus = (await deps.codes.given(tx, payment))?.amount ?? zero
-    if (given + bonus > balance) throw refundIsSpent(balance, bonus)
-    const share = await deps.referrals.given(tx, payment)
-    if (share && share.amount > (await deps.ledger.lock(tx, share.referrer)).balance) throw shareIsSpent(share.referrer)
-  }
-
-  /** How much of a payment is to have gone back after one more refund, if that is possible. */
-  async function afterRefund(tx: Tx, payment: Payment, { amount, intoDebt }: RefundWish): Promise<Kopecks> {
-    if (payment.credited === 0n) throw notPaid()
-    const left = subtract(payment.amount, payment.debited)
-    const given = amount === 'all' ? left : amount
-    if (given <= 0n || given > left) throw refundedAlready(left)
-    const { balance } = await deps.ledger.lock(tx, payment.customer)
-    if (!intoDebt) await assertNotSpent(tx, payment, given, balance)
-    return add(payment.debited, given)
-  }
-
-  /** The payment after what its provider says of it now. */
-  async function settleAsSeen(connection: PaymentProvider, id: PaymentId, providerId: string, note: string) {
-    const { changes: stepsBefore } = await loadKnown(id)
-    const seen = await connection.find(providerId, 'open')
-    const of = { isProduction: await isProduction(), isAsked: true, note, stepsBefore }
-    return db.transact(async (tx) => {
-      const locked = await lockKnown(tx, id)
-      return seen ? books.settle(tx, locked, seen, of) : locked
-    })
-  }
-
-  /**
-   * A refund that somebody outside makes: noted first, so that what has gone back is asked for should this process die.
-   * Asked for again under its key, it goes on where it was left, and the provider knows it by a key of its own.
-   */
-  async function refundOutside(connection: PaymentProvider, id: PaymentId, wish: RefundWish): Promise<Told> {
-    const { provider, providerId, amount: whole } = await loadKnown(id)
-    const refund = connection.refund?.bind(connection)
-    if (!refund || providerId === null) throw cannotRefund(provider)
-    const noted = await deps.once(wish.key, toAsked(id, wish), async (tx) => {
-      const locked = await lockKnown(tx, id)
-      const total = await afterRefund(tx, locked, wish)
-      books.write(tx, locked, [{ kind: 'refund_asked', note: wish.note }], { askAt: clock() })
-      return { total: String(total), amount: String(subtract(total, locked.debited)) }
-    })
-    const [total, amount] = [readKept(noted, 'total'), readKept(noted, 'amount')]
-    return asking(async () => {
-      const settle = () => settleAsSeen(connection, id, providerId, wish.note)
-      const replayed = noted['replayed'] === true
-      const before = replayed ? await settle() : undefined
-      if (before && before.debited >= total) return { ...toTold(before), replayed }
-      await refund({ providerId, amount, isWhole: amount === whole, key: `${id}-${total}` })
-      return { ...toTold(await settle()), ...(replayed && { replayed }) }
-    })
-  }
+  const refund = createPaymentRefunds({ ...deps, isProduction })
 
   return {
     list: (filter: Parameters<typeof store.listAll>[1]): Promise<Payment[]> => store.listAll(db, filter),
 
     async show(id: PaymentId): Promise<{ payment: Payment; changes: readonly PaymentChange[] }> {
-      return { payment: await loadKnown(id), changes: await store.changesOf(db, id) }
+      return { payment: await loadKnown(db, id), changes: await store.changesOf(db, id) }
     },
 
     /** The operator has the money in hand or on his account. Only for what nobody else can be asked about. */
     async markPaid(id: PaymentId, note: string, key: string | undefined): Promise<Told> {
-      const { provider } = await loadKnown(id)
+      const { provider } = await loadKnown(db, id)
       if ((await providers.load(provider)).kind.connect) throw notToBeMarked()
       const of = { isProduction: await isProduction(), isAsked: false, note }
       const told = await deps.once(key, { mark_paid: id }, async (tx) => {
@@ -152,24 +66,11 @@ export function createPaymentOperator(deps: {
         if (payment.credited === 0n) await deps.ledger.assertNotErased(tx, payment.customer)
         return toTold(await books.settle(tx, payment, paidWord(payment), of))
       })
-      await deps.purchases.carryOut(await loadKnown(id))
+      await deps.purchases.carryOut(await loadKnown(db, id))
       return told
     },
 
-    /**
-     * Gives a payment back, whole or in part, to whoever paid: at the provider, which is asked afterwards what has gone
-     * back, or from hand to hand.
-     */
-    async refund(id: PaymentId, wish: RefundWish): Promise<Told> {
-      const { connection } = await providers.load((await loadKnown(id)).provider)
-      if (connection) return refundOutside(connection, id, wish)
-      const of = { isProduction: await isProduction(), isAsked: false, note: wish.note }
-      return deps.once(wish.key, toAsked(id, wish), async (tx) => {
-        const locked = await lockKnown(tx, id)
-        const refunded = await afterRefund(tx, locked, wish)
-        return toTold(await books.settle(tx, locked, { ...paidWord(locked), refunded }, of))
-      })
-    },
+    refund,
 
     unmatched: (withResolved: boolean, limit: number): Promise<Notice[]> =>
       notices.listNotices(db, withResolved, limit),
@@ -267,34 +168,6 @@ export function createPaymentOperator(deps: {
       else differences.push(different(payment, payment.providerId, 'the provider has no such payment'))
     }
     return { compared, differences }
-  }
-}
-
-/** What is asked for under a key: the same once more is the same refund. */
-const toAsked = (id: PaymentId, { amount, intoDebt, note }: RefundWish) => ({
-  refund_payment: id,
-  amount: amount === 'all' ? 'all' : String(amount),
-  into_debt: intoDebt,
-  note,
-})
-
-function readKept(told: Told, name: string): Kopecks {
-  const text = told[name]
-  if (typeof text !== 'string') throw new Error(`a refund was noted without its ${name}`)
-  return kopecks(BigInt(text))
-}
-
-/** What a provider would not do, or did not answer to, is told to the operator who asked. */
-async function asking<Result>(
-  work: () => Promise<Result>,
-  as = { refused: refusedAtProvider, unheard: providerUnheard },
-): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof ProviderRefused) throw Object.assign(as.refused(), { cause: error })
-    if (error instanceof ProviderUnavailable) throw Object.assign(as.unheard(), { cause: error })
-    throw error
   }
 }
 

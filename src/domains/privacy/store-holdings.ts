@@ -59,6 +59,12 @@ export const holdings: readonly Holding[] = [
     numbers: ['number'],
     forOperators: ['note'],
   },
+  {
+    table: 'payment_refunds',
+    of: `payment_id IN (${own('payments')})`,
+    key: ['payment_id', 'step'],
+    numbers: ['step'],
+  },
   { table: 'payment_notices', of: `payment_id IN (${own('payments')})`, key: ['id'], forOperators: 'all' },
   { table: 'referral_codes', of: 'customer_id = $1', key: ['customer_id'] },
   { table: 'referrals', of: 'customer_id = $1', key: ['customer_id'], hidden: ['referrer_id'] },

@@ -119,6 +119,7 @@ export const codeOfReason: Readonly<Record<Reason, Code>> = {
   payment_not_credited: 'conflict',
   provider_cannot_refund: 'conflict',
   refund_exceeds_payment: 'conflict',
+  refund_under_way: 'conflict',
   referral_share_spent: 'conflict',
   refund_refused_by_provider: 'provider_error',
   refund_without_answer: 'provider_error',

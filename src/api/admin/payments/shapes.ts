@@ -202,7 +202,8 @@ export const refundPayment = operation({
   summary: 'Give a payment back to whoever paid, whole or in part, and take it off the balance',
   description:
     'The provider is asked to give it back; what it says it has given is taken off the balance, now or once it says ' +
-    'so. Under an `Idempotency-Key` it happens once, however often it is asked for.',
+    'so. Under an `Idempotency-Key` it happens once, however often it is asked for. While another refund of the ' +
+    'payment has no answer from the provider, it is refused as a `conflict` with the amount of that one in `details`.',
   role: 'support',
   params: paymentParam,
   body: z.object({
