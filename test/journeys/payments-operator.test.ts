@@ -69,6 +69,10 @@ describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %
     const mark = ['payments', 'mark-paid', begun.payment_id, '--key', 'statement-1']
     expect((await ask(...mark)).json).toMatchObject({ status: 'paid', amount_rub: 1000 })
     expect((await ask(...mark)).json).toMatchObject({ replayed: true })
+    expect((await ask('payments', 'mark-paid', begun.payment_id)).json).toMatchObject({
+      status: 'paid',
+      replayed: true,
+    })
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(1000)
     expect((await ask('payments', 'refund', begun.payment_id, '--amount', '400')).json).toMatchObject({
       refunded_rub: 400,

@@ -29,7 +29,12 @@ export const paymentCommands: readonly Entry[] = [
   }),
   over(payments.getPaymentSteps, 'payments show'),
   over(payments.listWaysToPay, 'payments methods', { columns: 'method provider min_rub max_rub fee_percent' }),
-  over(payments.markPaid, 'payments mark-paid', { show: (data) => `${stateOf(data)}.` }),
+  over(payments.markPaid, 'payments mark-paid', {
+    show: (data) =>
+      data['replayed']
+        ? `${stateOf(data)} already; nothing was credited now.`
+        : `${stateOf(data)}; it is credited now.`,
+  }),
   over(payments.refundPayment, 'payments refund', {
     show: (data) => [
       data['status'] === 'paid' && Number(data['refunded_rub']) === 0

@@ -63,8 +63,9 @@ export function createPaymentOperator(deps: {
       const of = { isProduction: await isProduction(), isAsked: false, note }
       const told = await deps.once(key, { mark_paid: id }, async (tx) => {
         const payment = await lockKnown(tx, id)
-        if (payment.credited === 0n) await deps.ledger.assertNotErased(tx, payment.customer)
-        return toTold(await books.settle(tx, payment, paidWord(payment), of))
+        const replayed = payment.credited > 0n
+        if (!replayed) await deps.ledger.assertNotErased(tx, payment.customer)
+        return { ...toTold(await books.settle(tx, payment, paidWord(payment), of)), ...(replayed && { replayed }) }
       })
       await deps.purchases.carryOut(await loadKnown(db, id))
       return told

@@ -183,7 +183,9 @@ export const markPaid = operation({
   path: '/payments/{payment_id}/mark-paid',
   tag,
   summary: 'Say that the money of an invoice is there: by bank transfer, or in cash',
-  description: 'Only for what no provider can be asked about. It is credited once, with or without a key.',
+  description:
+    'Only for what no provider can be asked about. It is credited once, with or without a key; ' +
+    '`replayed` is true if it was credited before.',
   role: 'support',
   params: paymentParam,
   body: z.object({ note: remark('Where the money came; only operators see it.', 'marked as paid') }),
