@@ -21,6 +21,8 @@ export type FleetNet = {
   startGateway(index: number, key: string): Bun.Subprocess
   /** Runs `ip` in a gateway's network. */
   ip(index: number, words: string): Promise<void>
+  /** Asks for a page from a gateway's network through a proxy, and returns the head of the answer. */
+  askThrough(index: number, proxy: string, url: string): Promise<string>
   /** Drops what comes from an address on its way into the shop's network, without a word, or lets it pass again. */
   drop(source: string, isDropped: boolean): Promise<void>
   close(): Promise<void>
@@ -76,6 +78,9 @@ export async function openFleetNet(gateways: number): Promise<FleetNet> {
         NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem'),
       }),
     ip: (index, words) => batch([words], name(index)),
+    askThrough: async (index, proxy, url) =>
+      (await run(['ip', 'netns', 'exec', name(index), 'curl', '-s', '-o', '/dev/null', '-D', '-', '-x', proxy, url]))
+        .out,
     async drop(source, isDropped) {
       // A way back that leads nowhere: what comes from there is never answered.
       await batch([`route ${isDropped ? 'add' : 'del'} blackhole ${source}/32`], name('shop'))

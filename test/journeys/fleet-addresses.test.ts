@@ -3,18 +3,22 @@ import { existsSync } from 'node:fs'
 import { createVault } from '../../src/adapters/vault.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
+import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { Kind } from '../../src/domains/stock/rules.ts'
 import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import { type FleetNet, openFleetNet } from '../harness/fleet-net.ts'
 import { findGround } from '../harness/ground.ts'
-import { addStock, kindIn } from '../harness/proxies.ts'
+import { addStock, buyProxies, kindIn } from '../harness/proxies.ts'
 import { runCommand, untilTrue } from '../harness/turnpike.ts'
 import { patienceMs } from '../harness/until.ts'
+import { addCustomer } from '../harness/wired.ts'
 
 const { test, isPossible } = await findGround('tests of gateways in networks of their own')
 
 /** Against hanging: each wait within a test has a limit of its own. */
 const hangMs = 10 * patienceMs
+
+const gatewayPort = 10_800
 
 type RangeShown = { range: string; served: number; served_by: string[]; problems: string[] }
 
@@ -25,8 +29,9 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
   let first: Bun.Subprocess
   const [german, dutch] = [kindIn('DE', 4), kindIn('NL', 4)]
 
-  const join = async (name: string): Promise<string> => {
-    await db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
+  const join = async (name: string, host: string): Promise<string> => {
+    const endpoint = { host, port: gatewayPort }
+    await db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test', endpoint }))
     return (await services.fleet.issueKey(name)).text
   }
   /** Addresses that a purchase of all that there is would get now. Nobody gets them. */
@@ -64,7 +69,7 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
     const place = `${net.shopData}/turnpike.db`
     if (!(await untilTrue(() => existsSync(place)))) throw new Error('the shop did not open')
     db = openDatabase(place)
-    const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
+    const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: gatewayPort } }
     services = createServices(db, realSurroundings, arranged)
     const isOpen = () =>
       services.customers
@@ -74,8 +79,8 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
     if (!(await untilTrue(isOpen))) throw new Error('the shop did not open')
     await addStock(services, '45.12.1.10/31', 'DE', 4)
     await addStock(services, '45.12.2.10/31', 'NL', 4)
-    first = net.startGateway(1, await join('first'))
-    net.startGateway(2, await join('second'))
+    first = net.startGateway(1, await join('first', '45.12.1.2'))
+    net.startGateway(2, await join('second', '45.12.2.2'))
   }, hangMs)
   afterAll(async () => {
     await db?.close()
@@ -124,6 +129,27 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
       expect(await first.exited).toBe(0)
       net.startGateway(1, '')
       await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
+    },
+    hangMs,
+  )
+
+  test(
+    'a customer of one gateway is refused the machines of the shop and of the other gateway',
+    async () => {
+      await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
+      await db.transact((tx) => services.pricing.apply(tx, shippedCatalogue))
+      const { proxies } = await buyProxies(services, await addCustomer(services, 10n ** 7n), { code: 'DE', ipv: 4 })
+      const [bought] = proxies
+      const proxy = `http://${bought?.username}:${bought?.password}@45.12.1.2:${gatewayPort}`
+      for (const authority of ['45.13.0.1:8443', `45.12.2.2:${gatewayPort}`]) {
+        let head = ''
+        // Until the gateway has heard of the proxy.
+        await untilTrue(async () => {
+          head = await net.askThrough(1, proxy, `http://${authority}/`)
+          return !head.startsWith('HTTP/1.1 407')
+        })
+        expect(head).toContain('destination_is_ours')
+      }
     },
     hangMs,
   )
