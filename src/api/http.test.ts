@@ -106,9 +106,11 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     }
   })
 
-  test('openapi.json is compressed where the client accepts gzip, and answers 304 to its ETag', async () => {
+  const shared = ['/api/v1/openapi.json', '/docs', '/docs/page.js', '/docs/page.css', '/docs/errors']
+
+  test.each(shared)('%s is compressed where the client accepts gzip, and answers 304 to its ETag', async (path) => {
     const ask = async (headers: Record<string, string>) => {
-      const answer = await fetch(`${shop.url}/api/v1/openapi.json`, { headers, decompress: false })
+      const answer = await fetch(shop.url + path, { headers, decompress: false })
       return { answer, bytes: new Uint8Array(await answer.arrayBuffer()) }
     }
     const plain = await ask({ 'Accept-Encoding': 'identity' })

@@ -209,7 +209,8 @@ export function createHttp(deps: HttpDeps) {
       app.on(operation.method, path, ({ req, env }) => run(req.raw, req.param() as Params, env.visit))
     }
     const { version, publicUrl } = deps
-    const description = createSharedAnswer(createDescription(api, api.base === base ? deps : { version, publicUrl }))
+    const read = createDescription(api, api.base === base ? deps : { version, publicUrl })
+    const description = createSharedAnswer(async () => ({ body: await read() }))
     app.get(`${api.base}/openapi.json`, ({ req }) => description(req.raw))
   }
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
@@ -226,10 +227,8 @@ export function createHttp(deps: HttpDeps) {
   }
   for (const page of deps.console ?? []) app.get(page.path, (context) => page.answer(context.req.raw))
   for (const path of docsPaths) {
-    app.get(path, async () => {
-      const { body, headers } = await readDocs(path)
-      return new Response(body, { headers: { ...plainHeaders, ...headers } })
-    })
+    const serve = createSharedAnswer(() => readDocs(path))
+    app.get(path, ({ req }) => serve(req.raw))
   }
   for (const path of docsEntrances) {
     app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))

@@ -1,15 +1,17 @@
 import { apiHeaders } from './answers.ts'
 import { isAccepted, isKnown, tagOf } from './respond.ts'
 
-/** A large JSON answer that is the same for every caller. It is compressed once, until its text is another one. */
-export function createSharedAnswer(read: () => Promise<string>): (request: Request) => Promise<Response> {
+type SharedText = { readonly body: string; readonly headers?: Record<string, string> }
+
+/** A large text that is the same for every caller, JSON unless its headers name another type. Compressed once. */
+export function createSharedAnswer(read: () => Promise<SharedText>): (request: Request) => Promise<Response> {
   let made: ReturnType<typeof pack> | undefined
 
   return async ({ headers: asked }) => {
-    const text = await read()
-    if (made?.text !== text) made = pack(text)
+    const { body, headers: own } = await read()
+    if (made?.text !== body) made = pack(body)
     const { plain, gzip, tag } = made
-    const headers = { ...apiHeaders, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ETag: `W/${tag}` }
+    const headers = { ...apiHeaders, ...own, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ETag: `W/${tag}` }
     if (isKnown(asked, tag)) return new Response(null, { status: 304, headers })
     if (!isAccepted(asked.get('accept-encoding') ?? '', 'gzip')) return new Response(plain, { headers })
     return new Response(gzip, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
