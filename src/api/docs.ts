@@ -8,7 +8,17 @@ const pages = {
   '/docs/errors': '../../docs/api/errors.md',
   '/docs/events': '../../docs/api/events.md',
 }
-const files = ['page.css', 'page.js', 'attempt.js', 'elements.js', 'fields.js', 'learned.js', 'schema.js']
+const files = [
+  'page.css',
+  'page.js',
+  'attempt.js',
+  'elements.js',
+  'fields.js',
+  'learned.js',
+  'messages.js',
+  'schema.js',
+  'search.js',
+]
 
 /** Where each path is read from, relative to this module. A page has the same path with a slash at its end too. */
 const sources = new Map([

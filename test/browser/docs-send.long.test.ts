@@ -102,7 +102,7 @@ describe('one page, used by one person', () => {
     const { text } = await send(sectionOf(page, 'buyDedicated'))
     const { data } = JSON.parse(text) as { data: { order_id: string; proxies: { id: number }[] } }
     expect(await order.getByLabel('order_id').inputValue()).toBe(data.order_id)
-    expect(await order.locator('pre.curl').innerText()).toContain(`/orders/${data.order_id}'`)
+    expect(await order.locator('pre.curl').textContent()).toContain(`/orders/${data.order_id}'`)
     const body = await sectionOf(page, 'prolongDedicated').getByLabel('Body').inputValue()
     expect(JSON.parse(body)).toEqual({ ids: [data.proxies[0]?.id], period: 30 })
     expect(await sectionOf(page, 'quoteProlonging').getByLabel('ids').inputValue()).toBe(String(data.proxies[0]?.id))

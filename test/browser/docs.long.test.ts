@@ -7,6 +7,7 @@ import { docsPaths, readDocs } from '../../src/api/docs.ts'
 import { type Operation, operation } from '../../src/api/operation.ts'
 import { patienceMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
+import { findBarriers } from './visitor.ts'
 
 /** A shop to look at: where it is, a token that it knows, and what the token's customer has. */
 type Site = {
@@ -154,6 +155,15 @@ test('every operation is listed with its method and path, and leads to its secti
     expect(await inView(page, 'getOrder')).toBe(true)
   }))
 
+test('the page has no serious accessibility violation, and groups without a found operation are hidden', () =>
+  visit(`${site.url}/docs`, async ({ page }) => {
+    await sectionOf(page, 'getOrder').waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type(getOrder.path)
+    expect(await page.locator('#docs-list h2:visible').allInnerTexts()).toHaveLength(1)
+    expect(await findBarriers(page)).toEqual([])
+  }))
+
 test('a link to an operation opens the page at it', () =>
   visit(`${site.url}/docs#getOrder`, async ({ page }) => {
     await sectionOf(page, 'getOrder').waitFor()
@@ -211,7 +221,7 @@ test('the curl command is the request that is sent, with the token left to the s
     await page.getByLabel('API token').fill(site.token)
     const balance = curlOf(sectionOf(page, 'getBalance'))
     const command = `curl '${site.url}/api/v1/balance' \\\n  -H "Authorization: Bearer $TOKEN"`
-    expect(await balance.innerText()).toBe(command)
+    expect(await balance.textContent()).toBe(command)
     expect(wordsOf(command)).toEqual([`${site.url}/api/v1/balance`, '-H', 'Authorization: Bearer from-the-shell'])
 
     await sectionOf(page, 'getBalance').getByRole('button', { name: 'Copy' }).click()
@@ -221,7 +231,7 @@ test('the curl command is the request that is sent, with the token left to the s
     const list = sectionOf(page, 'listOrders')
     await list.getByLabel('limit').fill('5')
     await list.getByLabel('cursor').fill("a'b&c d")
-    const [url] = wordsOf(await curlOf(list).innerText())
+    const [url] = wordsOf((await curlOf(list).textContent()) ?? '')
     expect(url).toBe(`${site.url}/api/v1/orders?limit=5&cursor=a'b%26c%20d`)
   }))
 
@@ -253,7 +263,7 @@ test('a purchase is prefilled, carries a key, and what the document says is show
     expect(JSON.parse(await send(section))).toEqual({ ok: true, data: heard })
     expect(await section.locator('.outcome').innerText()).toContain('Idempotent-Replayed')
 
-    const words = wordsOf(await curlOf(section).innerText())
+    const words = wordsOf((await curlOf(section).textContent()) ?? '')
     expect(words.slice(0, 3)).toEqual(['-X', 'POST', `${shop.url}/api/v1/things/buy`])
     expect(words).toContain(`Idempotency-Key: ${heard.key}`)
     expect(words).toContain('Content-Type: application/json')

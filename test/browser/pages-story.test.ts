@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Locator, Page } from 'playwright-core'
-import { docsPaths } from '../../src/api/docs.ts'
+import { docsPaths, readDocs } from '../../src/api/docs.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { startLivedIn } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
@@ -191,7 +191,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect(status).toStartWith('200')
       expect(JSON.parse(text).data).toEqual((await shop.get('/balance')).data)
       const command = `curl '${shop.url}/api/v1/balance' \\\n  -H "Authorization: Bearer $TOKEN"`
-      expect(await curlOf('getBalance').innerText()).toBe(command)
+      expect(await curlOf('getBalance').textContent()).toBe(command)
       await sectionOf('getBalance').getByRole('button', { name: 'Copy' }).click()
       await sectionOf('getBalance').getByRole('button', { name: 'Copied' }).waitFor()
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command)
@@ -202,13 +202,53 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
     test('a purchase carries a key of 32 digits, and its ids are filled into other operations', async () => {
       const key = await sectionOf('buyDedicated').getByLabel('Idempotency-Key').inputValue()
       expect(key).toMatch(/^[0-9a-f]{32}$/)
-      expect(await curlOf('buyDedicated').innerText()).toContain(`Idempotency-Key: ${key}`)
+      expect(await curlOf('buyDedicated').textContent()).toContain(`Idempotency-Key: ${key}`)
       const { text } = await send('buyDedicated')
       const { data } = JSON.parse(text) as { data: { order_id: string; proxies: { id: number }[] } }
       expect(await sectionOf('getOrder').getByLabel('order_id').inputValue()).toBe(data.order_id)
       const body = await sectionOf('prolongDedicated').getByLabel('Body').inputValue()
       expect(JSON.parse(body)).toEqual({ ids: [data.proxies[0]?.id], period: 30 })
       await docs.expectQuiet()
+    })
+
+    test('the search finds operations by path and field with the keyboard alone, and Escape lists all again', async () => {
+      const items = page.locator('css:light=#docs-list li:not([hidden])')
+      const all = await items.count()
+      await page.locator('css:light=h1').click()
+      await page.keyboard.press('/')
+      await page.keyboard.type('GET vpn/CONFIG')
+      expect(await items.locator('css:light=code').allInnerTexts()).toEqual(['/vpn/config'])
+      await page.keyboard.press('Enter')
+      expect(page.url()).toBe(`${shop.url}/docs#getVpnConfig`)
+      expect(await page.evaluate('document.activeElement.id')).toBe('getVpnConfig')
+      await page.keyboard.press('Control+KeyK')
+      await page.keyboard.type('idempotency-key')
+      expect(await page.locator('css:light=#docs-menu [role=status]').innerText()).toMatch(/^\d+ found$/)
+      expect(await items.locator('css:light=.method').allInnerTexts()).not.toContain('GET')
+      await page.keyboard.press('Escape')
+      expect(await items.count()).toBe(all)
+    })
+
+    test('a browser in Russian gets the page in Russian, and no message lacks its translation', async () => {
+      const visitor = await openVisitor(browser, shop.url, { locale: 'ru-RU' })
+      await visitor.page.goto(`${shop.url}/docs`)
+      const first = (selector: string) => visitor.page.locator(`css:light=${selector}`).first()
+      await shown(first('html[lang=ru] .send'))
+      expect(await first('.send').textContent()).toBe('Отправить')
+      expect(await first('label[for=docs-token]').innerText()).toBe('API-токен')
+      expect(await first('[type=search]').getAttribute('aria-label')).toBe('Поиск операций')
+      await visitor.expectQuiet()
+      await visitor.context.close()
+      const sources = await Promise.all(docsPaths.filter((path) => path.endsWith('.js')).map(readDocs))
+      const script = sources.map(({ body }) => body).join('')
+      const said = [...script.matchAll(/say\(\s*(?:[^'()]*\? )?('[^']+')(?: : ('[^']+'))?/g)].flatMap(
+        ([, ...each]) => each,
+      )
+      const keys = new Set(
+        [...script.matchAll(/^ {2}(?:'([^']+)'|(\w+)):\s/gm)].map(([, quoted, bare]) => quoted ?? bare),
+      )
+      const missing = said.filter((each) => each !== undefined && !keys.has(each.slice(1, -1)))
+      expect([said.length > 60, missing]).toEqual([true, []])
     })
 
     test('the page of errors fits a phone, and no docs page may run foreign or inline code', async () => {

@@ -1,5 +1,6 @@
 import { codeBlock, copyButton, el, literal } from './elements.js'
 import { follow, learn, realOnly, withReal } from './learned.js'
+import { say } from './messages.js'
 import { allowedOf, exampleOf, givenExample, plain, resolve, sampleOf } from './schema.js'
 
 const answerWithinMs = 30_000
@@ -17,15 +18,15 @@ const freshKey = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 export function tryPanel(operation, success) {
-  const curl = el('pre', { class: 'code curl', tabindex: '0', 'aria-label': 'The same as a curl command' })
+  const curl = el('pre', { class: 'code curl', tabindex: '0', 'aria-label': say('The same as a curl command') })
   const outcome = { line: el('p', { class: 'result', role: 'status' }), rest: el('div') }
   const inputs = [
     ...operation.parameters.map((parameter) => parameterInput(operation, parameter)),
     ...(operation.body ? [bodyInput(operation)] : []),
   ]
-  const form = el('form', { class: 'try', 'aria-label': `Try ${operation.id}` }, [
+  const form = el('form', { class: 'try', 'aria-label': say('Try {}', operation.id) }, [
     inputs.map((each) => each.row),
-    el('button', { class: 'send' }, 'Send'),
+    el('button', { class: 'send' }, say('Send')),
     el('p', { class: 'note' }, notes(operation)),
   ])
   const example = givenExample(resolve(success).content?.['application/json'])
@@ -44,14 +45,14 @@ export function tryPanel(operation, success) {
   })
   write()
   return el('div', { class: 'panel' }, [
-    el('h3', {}, 'Try it'),
+    el('h3', {}, say('Try it')),
     form,
     el('div', { class: 'caption' }, el('h3', {}, 'curl'), copyButton(curl)),
     curl,
     el('div', { class: 'outcome' }, outcome.line, outcome.rest),
     example !== undefined && [
-      el('h3', {}, 'Example answer'),
-      codeBlock(JSON.stringify(example, null, 2), 'An example answer'),
+      el('h3', {}, say('Example answer')),
+      codeBlock(JSON.stringify(example, null, 2), say('Example answer')),
     ],
   ])
 }
@@ -67,14 +68,14 @@ const isKey = (parameter) => parameter.in === 'header' && parameter.name.toLower
 
 /** The word about the token is shown by the style as long as there is none. */
 const notes = (operation) => [
-  operation.needsToken && el('span', { class: 'token-wanted' }, 'Put your token at the top first. '),
-  operation.mayCharge && 'A real request: it may charge your balance.',
+  operation.needsToken && el('span', { class: 'token-wanted' }, say('Put your token at the top first. ')),
+  operation.mayCharge && say('A real request: it may charge your balance.'),
   operation.isDestructive &&
-    'It takes something away for good: fill in what it is for. You are asked before it is sent.',
+    say('It takes something away for good: fill in what it is for. You are asked before it is sent.'),
 ]
 
 const warningOf = (operation) =>
-  `${operation.method.toUpperCase()} ${operation.path} takes something away for good. Send it?`
+  say('{} takes something away for good. Send it?', `${operation.method.toUpperCase()} ${operation.path}`)
 
 /**
  * What is required begins with its example; what is optional only hints at it, so that a first try asks for no odd
@@ -95,7 +96,7 @@ function parameterInput(operation, parameter) {
   }
   const start = isKey(parameter) ? freshKey() : isOffered ? offered() : ''
   const allowed = allowedOf(schema) ?? (schema.type === 'boolean' ? [true, false] : undefined)
-  const placeholder = example === undefined ? undefined : `e.g. ${example}`
+  const placeholder = example === undefined ? undefined : say('e.g. {}', example)
   const isNumber = schema.type === 'integer' || schema.type === 'number'
   const plainInput = {
     id,
@@ -118,13 +119,13 @@ const idOf = (sample) => (typeof sample === 'string' && /^\d{1,15}$/.test(sample
 
 function choiceInput(attributes, allowed, start, isRequired) {
   const options = (isRequired ? allowed : ['', ...allowed]).map((value) =>
-    el('option', { value, selected: value === start }, value || 'not given'),
+    el('option', { value, selected: value === start }, value || say('not given')),
   )
   return el('select', attributes, options)
 }
 
 function newKeyButton(input) {
-  const button = el('button', { type: 'button', class: 'quiet' }, 'New key')
+  const button = el('button', { type: 'button', class: 'quiet' }, say('New key'))
   button.addEventListener('click', () => {
     input.value = freshKey()
     input.dispatchEvent(new Event('input', { bubbles: true }))
@@ -139,7 +140,7 @@ function bodyInput(operation) {
   const start = () => JSON.stringify(operation.isDestructive ? example : withReal('', example), null, 2)
   const rows = String(Math.min(start().split('\n').length + 1, 16))
   const input = el('textarea', { id, name: 'body', rows, spellcheck: 'false', autocapitalize: 'off' }, start())
-  return { row: el('div', { class: 'input body' }, el('label', { for: id }, 'Body'), input), input, start }
+  return { row: el('div', { class: 'input body' }, el('label', { for: id }, say('Body')), input), input, start }
 }
 
 /** The request as the form has it. Both the command and the sending are made of it, so they cannot differ. */
@@ -180,14 +181,14 @@ function toCurl({ method, url, headers, needsToken, body }) {
 async function send(operation, form, outcome, example) {
   const button = form.querySelector('.send')
   button.disabled = true
-  outcome.line.replaceChildren(el('span', { class: 'note' }, 'Waiting for the answer…'))
+  outcome.line.replaceChildren(el('span', { class: 'note' }, say('Waiting for the answer…')))
   outcome.rest.replaceChildren()
   const startedAt = performance.now()
   try {
     const response = await ask(readRequest(operation, form))
     const text = await response.text()
     outcome.line.replaceChildren(...toStatus(response, performance.now() - startedAt))
-    outcome.rest.replaceChildren(toHeaders(response), codeBlock(prettyOf(text), 'The answer'))
+    outcome.rest.replaceChildren(toHeaders(response), codeBlock(prettyOf(text), say('The answer')))
     const isJson = response.headers.get('Content-Type')?.startsWith('application/json')
     if (response.ok && isJson) learn(example, JSON.parse(text))
   } catch (error) {
@@ -208,7 +209,7 @@ function ask({ method, url, headers, needsToken, body }) {
 function toStatus(response, tookMs) {
   const words = `${response.status} ${response.statusText}`.trim()
   return [
-    el('strong', {}, 'Answer'),
+    el('strong', {}, say('The answer')),
     el('strong', { class: `status ${response.ok ? 'good' : 'bad'}` }, words),
     el('span', { class: 'took' }, `${Math.round(tookMs)} ms`),
   ]
@@ -232,9 +233,10 @@ function prettyOf(text) {
 }
 
 function troubleOf(error) {
-  if (error.name === 'TimeoutError') {
-    const wait = `No answer within ${answerWithinMs / 1000} seconds.`
-    return `${wait} It may still have had its effect: send it again with the same key.`
-  }
-  return `It could not be sent: ${error.message}. Check the connection, and the token for stray characters.`
+  return error.name === 'TimeoutError'
+    ? say(
+        'No answer within {} seconds. It may still have had its effect: send it again with the same key.',
+        answerWithinMs / 1000,
+      )
+    : say('It could not be sent: {}. Check the connection, and the token for stray characters.', error.message)
 }

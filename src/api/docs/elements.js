@@ -1,3 +1,5 @@
+import { say } from './messages.js'
+
 const mostColouredLength = 200_000
 
 /** An element with attributes and children. Strings become text; what is false or absent is left out. */
@@ -12,7 +14,8 @@ export function el(tag, attributes, ...children) {
 
 /** Text in which `ticks` mark code. */
 export const prose = (text) => (text ?? '').split('`').map((part, at) => (at % 2 ? el('code', {}, part) : part))
-export const paragraph = (text, kind) => text && el('p', { class: kind }, prose(text))
+/** A paragraph of openapi.json, which is English. */
+export const paragraph = (text, kind) => text && el('p', { class: kind, lang: 'en' }, prose(text))
 export const literal = (value) => el('code', {}, typeof value === 'string' ? value : JSON.stringify(value))
 
 /** JSON on the page, with its strings, names, numbers and words told apart. */
@@ -36,11 +39,11 @@ function coloured(text) {
 
 /** Copies what an element shows, and says whether it did. */
 export function copyButton(source) {
-  const button = el('button', { type: 'button', class: 'quiet', 'aria-live': 'polite' }, 'Copy')
+  const button = el('button', { type: 'button', class: 'quiet', 'aria-live': 'polite' }, say('Copy'))
   button.addEventListener('click', async () => {
-    button.textContent = (await copy(source)) ? 'Copied' : 'Selected'
+    button.textContent = say((await copy(source)) ? 'Copied' : 'Selected')
     setTimeout(() => {
-      button.textContent = 'Copy'
+      button.textContent = say('Copy')
     }, 2000)
   })
   return button

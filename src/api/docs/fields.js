@@ -1,4 +1,5 @@
 import { el, literal, paragraph } from './elements.js'
+import { say } from './messages.js'
 import { allowedOf, limitsOf, plain, typeName } from './schema.js'
 
 const mostDepth = 12
@@ -19,7 +20,7 @@ export function fieldList(of, isRequest, outer = []) {
   )
   const further = schema.additionalProperties
   if (further && Object.keys(further).length > 0) {
-    fields.push(fieldItem('any further name', further, { isRequired: !isRequest, isRequest, path }))
+    fields.push(fieldItem(say('any further name'), further, { isRequired: !isRequest, isRequest, path }))
   }
   return fields.length > 0 ? el('ul', { class: 'fields' }, fields) : undefined
 }
@@ -29,7 +30,7 @@ function choiceList(choices, isRequest, path) {
   if (items.every((item) => !item.fields)) return undefined
   const shown = items.map(({ schema, fields }, at) => {
     const name = schema.title ?? schema.reference?.split('/').at(-1) ?? typeName(schema)
-    return el('li', {}, el('p', { class: 'choice' }, at === 0 ? 'either ' : 'or ', literal(name)), fields)
+    return el('li', {}, el('p', { class: 'choice' }, say(at === 0 ? 'either ' : 'or '), literal(name)), fields)
   })
   return el('ul', { class: 'fields' }, shown)
 }
@@ -38,12 +39,12 @@ export function fieldItem(name, of, { isRequired, isRequest, path, where, said }
   const schema = plain(of)
   const head = el('p', { class: 'field' }, [
     el('code', { class: 'name' }, name),
-    el('span', { class: 'type' }, typeName(schema), where && `, in ${where}`),
-    isRequest && isRequired && el('span', { class: 'must' }, 'required'),
-    !isRequest && !isRequired && el('span', { class: 'type' }, 'may be absent'),
+    el('span', { class: 'type' }, typeName(schema), where && `, ${say('in {}', where)}`),
+    isRequest && isRequired && el('span', { class: 'must' }, say('required')),
+    !isRequest && !isRequired && el('span', { class: 'type' }, say('may be absent')),
   ])
   const isAsAbove = isRepeated(schema, path) || isRepeated(plain(schema.items), path)
-  const below = isAsAbove ? paragraph('Nested as above.', 'facts') : fieldList(schema, isRequest, path)
+  const below = isAsAbove ? el('p', { class: 'facts' }, say('Nested as above.')) : fieldList(schema, isRequest, path)
   return el('li', {}, head, paragraph(said ?? schema.description), factsOf(schema), below)
 }
 
@@ -53,10 +54,10 @@ function factsOf(schema) {
   const example = schema.properties ? undefined : (schema.example ?? schema.examples?.[0])
   const facts = [
     ...limitsOf(schema).map((limit) => [limit]),
-    allowed && [allowed.length > 1 ? 'one of ' : 'always ', allowed.flatMap((each) => [literal(each), ' '])],
-    schema.pattern && ['matches ', literal(schema.pattern)],
-    schema.default !== undefined && ['default ', literal(schema.default)],
-    example !== undefined && example !== null && ['example ', literal(example)],
+    allowed && [say(allowed.length > 1 ? 'one of ' : 'always '), allowed.flatMap((each) => [literal(each), ' '])],
+    schema.pattern && [say('matches '), literal(schema.pattern)],
+    schema.default !== undefined && [say('default '), literal(schema.default)],
+    example !== undefined && example !== null && [say('example '), literal(example)],
   ].filter(Boolean)
   return (
     facts.length > 0 &&

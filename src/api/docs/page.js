@@ -6,7 +6,9 @@
 import { tryPanel } from './attempt.js'
 import { codeBlock, el, literal, paragraph, prose } from './elements.js'
 import { fieldItem, fieldList } from './fields.js'
+import { say } from './messages.js'
 import { givenExample, plain, readFrom, resolve, sampleOf } from './schema.js'
+import { searchable, startSearch } from './search.js'
 
 const source = '/api/v1/openapi.json'
 const loadWithinMs = 15_000
@@ -17,6 +19,7 @@ const main = document.getElementById('docs-main')
 const menu = document.getElementById('docs-menu')
 const wide = matchMedia('(min-width: 64rem)')
 
+const hashOf = (operation) => `#${encodeURIComponent(operation.id)}`
 const methodMark = (operation) => el('span', { class: `method ${operation.method}` }, operation.method)
 
 function listOperations(description) {
@@ -32,7 +35,7 @@ function listOperations(description) {
   return found.map((operation) => ({
     ...operation,
     id: operation.operationId ?? `${operation.method}${operation.path}`,
-    tag: operation.tags?.[0] ?? 'Operations',
+    tag: operation.tags?.[0] ?? say('Operations'),
     parameters: [...(operation.shared ?? []), ...(operation.parameters ?? [])].map(resolve),
     body: findBody(resolve(operation.requestBody)),
     server,
@@ -51,7 +54,7 @@ function findBody({ content }) {
 
 function operationSection(operation) {
   const title = el('h2', { id: operation.id, tabindex: '-1' }, [
-    el('a', { href: `#${encodeURIComponent(operation.id)}` }, operation.summary ?? operation.id),
+    el('a', { href: hashOf(operation), lang: 'en' }, operation.summary ?? operation.id),
   ])
   const route = el('p', { class: 'route' }, methodMark(operation), el('code', {}, operation.path))
   const success = Object.entries(operation.responses ?? {}).find(([status]) => status.startsWith('2'))
@@ -68,9 +71,9 @@ function operationSection(operation) {
     title,
     route,
     paragraph(operation.description),
-    part('Parameters', parameters.length > 0 && el('ul', { class: 'fields' }, parameters)),
-    part('Body', operation.body && fieldList(operation.body.schema, true)),
-    success && part(`Answer ${success[0]}`, fieldList(resolve(success[1]).content?.[json]?.schema, false)),
+    part(say('Parameters'), parameters.length > 0 && el('ul', { class: 'fields' }, parameters)),
+    part(say('Body'), operation.body && fieldList(operation.body.schema, true)),
+    success && part(say('Answer {}', success[0]), fieldList(resolve(success[1]).content?.[json]?.schema, false)),
     refusals(operation),
   ])
   return el(
@@ -87,17 +90,19 @@ function refusals(operation) {
   const failures = Object.entries(operation.responses ?? {}).filter(([status]) => status >= '400')
   const rows = failures.flatMap(([status, response]) =>
     codesOf(resolve(response)).map(([code, meaning]) =>
-      el('tr', {}, el('td', {}, status), el('td', {}, code && literal(code)), el('td', {}, prose(meaning))),
+      el('tr', {}, el('td', {}, status), el('td', {}, code && literal(code)), el('td', { lang: 'en' }, prose(meaning))),
     ),
   )
   const head = el(
     'tr',
     {},
-    ['Status', 'Code', 'Meaning'].map((title) => el('th', { scope: 'col' }, title)),
+    [say('Status'), say('Code'), say('Meaning')].map((title) => el('th', { scope: 'col' }, title)),
   )
   const table = el('table', {}, el('thead', {}, head), el('tbody', {}, rows))
   const statuses = el('span', { class: 'statuses' }, failures.map(([status]) => status).join(' '))
-  return rows.length > 0 && el('details', { class: 'refusals' }, el('summary', {}, 'Refusals ', statuses), table)
+  return (
+    rows.length > 0 && el('details', { class: 'refusals' }, el('summary', {}, say('Refusals'), ' ', statuses), table)
+  )
 }
 
 function codesOf(response) {
@@ -117,33 +122,35 @@ function introduction(description, operations) {
   const words = el('div', { class: 'words' }, [
     el('h1', {}, `${info.title ?? 'The'} API`),
     paragraph(info.description, 'lead'),
-    part('Address', el('p', {}, literal(server))),
-    part('Token', schemes.length > 0 && schemes),
+    part(say('Address'), el('p', {}, literal(server))),
+    part(say('Token'), schemes.length > 0 && schemes),
     el('p', { class: 'links' }, [
-      el('a', { href: '/docs/login-grammar' }, 'Login grammar'),
-      el('a', { href: '/docs/errors' }, 'Refusals'),
-      el('a', { href: '/docs/events' }, 'Events'),
-      el('a', { href: source }, 'openapi.json, for programs'),
+      el('a', { href: '/docs/login-grammar' }, say('Login grammar')),
+      el('a', { href: '/docs/errors' }, say('Refusals')),
+      el('a', { href: '/docs/events' }, say('Events')),
+      el('a', { href: source }, say('openapi.json, for programs')),
     ]),
   ])
   const given = givenExample(resolve(operations[0]?.responses?.['401']).content?.[json]) ?? sampleOf(refusal)
-  const example = refusal && codeBlock(JSON.stringify(given, null, 2), 'An example of a refusal')
+  const example = refusal && codeBlock(JSON.stringify(given, null, 2), say('An example of a refusal'))
   const shape =
-    refusal && el('details', { class: 'refusals' }, el('summary', {}, 'Its fields'), fieldList(refusal, false))
-  const panel = refusal && el('div', { class: 'panel' }, el('h3', {}, 'Every refusal has this shape'), example, shape)
+    refusal && el('details', { class: 'refusals' }, el('summary', {}, say('Its fields')), fieldList(refusal, false))
+  const panel =
+    refusal && el('div', { class: 'panel' }, el('h3', {}, say('Every refusal has this shape')), example, shape)
   return el('section', { class: 'operation' }, words, panel)
 }
 
 function listItem(operation) {
   const route = el('span', { class: 'route' }, methodMark(operation), el('code', {}, operation.path))
-  const link = el('a', { href: `#${encodeURIComponent(operation.id)}` }, operation.summary ?? operation.id, route)
-  link.addEventListener('click', () => {
-    menu.open = wide.matches
-  })
-  return el('li', {}, link)
+  const link = el('a', { href: hashOf(operation), lang: 'en' }, operation.summary ?? operation.id, route)
+  link.addEventListener('click', foldMenu)
+  return searchable(el('li', {}, link), operation)
 }
 
-function show(description) {
+/** The list is painted before the sections are made, which takes most of the time. */
+const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
+
+async function show(description) {
   readFrom(description)
   const operations = listOperations(description)
   const tags = [...new Set(operations.map((operation) => operation.tag))]
@@ -151,10 +158,18 @@ function show(description) {
   document.getElementById('docs-version').textContent = description.info?.version ?? ''
   document
     .getElementById('docs-list')
-    .replaceChildren(...groups.flatMap(({ tag, members }) => [el('h2', {}, tag), el('ul', {}, members.map(listItem))]))
+    .replaceChildren(
+      ...groups.map(({ tag, members }) =>
+        el('div', { class: 'group' }, el('h2', { lang: 'en' }, tag), el('ul', {}, members.map(listItem))),
+      ),
+    )
+  await painted()
   main.replaceChildren(
     introduction(description, operations),
-    ...groups.flatMap(({ tag, members }) => [el('h2', { class: 'tag' }, tag), ...members.map(operationSection)]),
+    ...groups.flatMap(({ tag, members }) => [
+      el('h2', { class: 'tag', lang: 'en' }, tag),
+      ...members.map(operationSection),
+    ]),
   )
   followReading()
   goToAnchor()
@@ -189,25 +204,27 @@ function foldMenu() {
 }
 
 async function load() {
-  main.replaceChildren(el('p', { class: 'loading', role: 'status' }, 'Loading the description…'))
+  main.replaceChildren(el('p', { class: 'loading', role: 'status' }, say('Loading the description…')))
   try {
     const response = await fetch(source, { signal: AbortSignal.timeout(loadWithinMs), credentials: 'omit' })
-    if (!response.ok) throw new Error(`the server answered ${response.status}`)
-    show(await response.json())
+    if (!response.ok) throw new Error(say('the server answered {}', response.status))
+    await show(await response.json())
   } catch (error) {
     showTrouble(error)
   }
 }
 
 function showTrouble(error) {
-  const again = el('button', { type: 'button', class: 'send' }, 'Try again')
+  const again = el('button', { type: 'button', class: 'send' }, say('Try again'))
   again.addEventListener('click', () => void load())
-  const why = el('p', {}, `The description at ${source} could not be loaded: ${error.message}.`)
+  const why = el('p', {}, say('The description at {} could not be loaded: {}.', source, error.message))
   main.replaceChildren(
-    el('section', { class: 'loading', role: 'alert' }, el('h1', {}, 'Nothing to show yet'), why, again),
+    el('section', { class: 'loading', role: 'alert' }, el('h1', {}, say('Nothing to show yet')), why, again),
   )
 }
 
+for (const each of document.querySelectorAll('[data-message]')) each.textContent = say(each.textContent)
 wide.addEventListener('change', foldMenu)
 foldMenu()
+startSearch(menu)
 void load()

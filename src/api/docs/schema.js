@@ -1,4 +1,6 @@
-/** What the document says of a value: pure reading of OpenAPI 3.1, free of the page. */
+import { say } from './messages.js'
+
+/** Reads OpenAPI 3.1. */
 const mostDepth = 12
 let root = {}
 
@@ -63,18 +65,18 @@ function kindName({ type, items, choices, format, properties }, depth) {
 }
 
 export function limitsOf(schema) {
-  const span = (least, most, unit) => {
-    if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`
-    if (least !== undefined) return `at least ${least}${unit}`
-    return most === undefined ? undefined : `at most ${most}${unit}`
+  const span = (min, max, unit = '{}') => {
+    if (min === undefined && max === undefined) return undefined
+    if (min !== undefined && max !== undefined) return say(unit, say('{} to {}', min, max))
+    return say(unit, min === undefined ? say('at most {}', max) : say('at least {}', min))
   }
   return [
-    span(schema.minimum, schema.maximum, ''),
-    schema.exclusiveMinimum !== undefined && `more than ${schema.exclusiveMinimum}`,
-    schema.exclusiveMaximum !== undefined && `less than ${schema.exclusiveMaximum}`,
-    schema.multipleOf !== undefined && `a multiple of ${schema.multipleOf}`,
-    span(schema.minLength, schema.maxLength, ' characters'),
-    span(schema.minItems, schema.maxItems, ' items'),
+    span(schema.minimum, schema.maximum),
+    schema.exclusiveMinimum !== undefined && say('more than {}', schema.exclusiveMinimum),
+    schema.exclusiveMaximum !== undefined && say('less than {}', schema.exclusiveMaximum),
+    schema.multipleOf !== undefined && say('a multiple of {}', schema.multipleOf),
+    span(schema.minLength, schema.maxLength, 'characters: {}'),
+    span(schema.minItems, schema.maxItems, 'items: {}'),
   ].filter(Boolean)
 }
 
