@@ -4,6 +4,7 @@ import { readProxyLogin } from '../../src/kernel/login.ts'
 import { enginesOf } from '../harness/database.ts'
 import { refusalOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/vpn.ts'
 
 const pools = ['residential', 'residential_premium', 'datacenter', 'mobile']
 const stranger = 'sub_00000000000000000000000000'
@@ -256,6 +257,37 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const range = `from=2026-01-01&to=2026-03-31`
     expect((await service.get(`/premium/usage?by=host&${range}`, { token })).data.items).toEqual([])
     expect((await service.get(`/premium/usage?by=day&${range}`, { token })).data.total_gb).toBe(0.000001)
+  })
+
+  test('a node adds 2000 hosts a day to an account; the rest is one row "other" and the sum stays exact', async () => {
+    const { token, customer } = await newcomer()
+    await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+    const { premium, db } = service.services
+    const { id: subuser } = await premium.subusers.load(customer, undefined)
+    const of = { subuser, pool: 'residential' }
+    let [total, turn] = [0n, 0]
+    const report = (boot: string, from: number, growth: bigint, base = 0n) => {
+      const hosts = Array.from({ length: growth === 0n ? 0 : 1000 }, (_, index) => {
+        return { ...of, host: `h${from + index}.example`, received: base + growth, sent: 0n }
+      })
+      total += growth * 1000n
+      turn += 1
+      const counts = [{ ...of, received: total, sent: 0n }]
+      const wishes = [{ ...of, turn, want: 'lease' as const }]
+      return premium.intake.report({ node: `hosts-${engine}`, boot, counts, wishes, hosts })
+    }
+    await report('boot-0001', 0, 0n)
+    for (const from of [0, 1000, 2000]) await report('boot-0001', from, 3n)
+    // Known hosts go on, and those in "other" do too.
+    for (const from of [0, 2000]) await report('boot-0001', from, 2n, 3n)
+    const countHosts = 'SELECT COUNT(*) AS n FROM traffic_hosts WHERE subuser_id = $1'
+    expect(await db.first<{ n: bigint }>(countHosts, [subuser])).toEqual({ n: 2001n })
+    const { items } = (await service.get('/premium/usage?by=host', { token })).data
+    type Item = { key: string; received_bytes: number }
+    expect(items.find((each: Item) => each.key === 'other')).toMatchObject({ received_bytes: 5000 })
+    expect(items.reduce((sum: number, each: Item) => sum + each.received_bytes, 0)).toBe(13_000)
+    expect((await service.get('/premium/usage?by=pool', { token })).data.items[0].received_bytes).toBe(13_000)
+    expect(await findingsOf(service)).toEqual([])
   })
 
   test.each([

@@ -1,4 +1,6 @@
 import type { SubuserId } from '../../../kernel/ids.ts'
+import type { AccountKey } from '../../traffic/accounts/rules.ts'
+import type { Carried } from '../../traffic/leases/rules.ts'
 
 /** What nodes' counts by host are kept under. */
 export const hostSubjects = 'premium-host:'
@@ -10,6 +12,23 @@ export const hostSubjectOf = (of: {
 
 /** A name or an address as a destination is written; anything else a node says is not worth keeping. */
 export const isHost = (text: string): boolean => /^[a-z0-9._:-]{1,253}$/.test(text)
+
+/** The host that the rest is counted under once there are too many, by gateways and by the shop. */
+const otherHosts = 'other'
+
+export type HostRow = Carried & { readonly host: string }
+
+/** What an account has carried in a report beyond what went to hosts that are named. */
+export function restOf(account: AccountKey, booked: readonly Carried[], named: readonly Carried[]): HostRow {
+  const { subuser, pool } = account
+  const sum = (rows: readonly Carried[], way: 'received' | 'sent'): bigint =>
+    rows.reduce((all, row) => (row.subuser === subuser && row.pool === pool ? all + row[way] : all), 0n)
+  const over = (way: 'received' | 'sent'): bigint => {
+    const rest = sum(booked, way) - sum(named, way)
+    return rest > 0n ? rest : 0n
+  }
+  return { subuser, pool, host: otherHosts, received: over('received'), sent: over('sent') }
+}
 
 export const hourMs = 3_600_000
 export const hourOf = (atMs: number): number => atMs - (((atMs % hourMs) + hourMs) % hourMs)

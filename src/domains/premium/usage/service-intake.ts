@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../../../db/transaction.ts'
 import { contains, readAddress, readPrefix } from '../../../kernel/address.ts'
+import { createBuckets } from '../../../kernel/buckets.ts'
 import { bytes } from '../../../kernel/bytes.ts'
 import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 import { remember } from '../../../kernel/remember.ts'
@@ -7,7 +8,7 @@ import { monthStart } from '../../../kernel/terms.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { Forgotten } from '../../fleet/index.ts'
-import type { AccountKey } from '../../traffic/accounts/rules.ts'
+import { type AccountKey, subjectOf } from '../../traffic/accounts/rules.ts'
 import type { Traffic } from '../../traffic/index.ts'
 import type { Carried, LeaseReport } from '../../traffic/leases/rules.ts'
 import { listEntries, noteUse } from '../access/store.ts'
@@ -15,7 +16,7 @@ import { tooManyHosts } from '../errors.ts'
 import type { PremiumTerms } from '../rules.ts'
 import { isLimited, leftOfLimits } from '../subusers/rules.ts'
 import { findAnySubuser, lockSubuser, touchSubuser } from '../subusers/store.ts'
-import { dayStart, hostSubjectOf, hostSubjects, hourOf, isHost } from './rules.ts'
+import { dayStart, type HostRow, hostSubjectOf, hostSubjects, hourOf, isHost, restOf } from './rules.ts'
 import * as store from './store.ts'
 
 /** One message of a node. Everything in it is cumulative or numbered, so it may come twice, late or out of order. */
@@ -36,6 +37,10 @@ export type NodeAnswer = {
 }
 
 const mostHosts = 1000
+/** An honest gateway names 500 hosts of an account from its start to its end; it may start a few times a day. */
+const newHostsPerDay = 2000
+/** What the shop counts under "other" itself. No node names a boot so: its name would be too short. */
+const otherBoot = 'other'
 const accountsAtOnce = 200
 const mostSources = 1000
 const rememberMs = 1000
@@ -55,6 +60,7 @@ export function createIntake(deps: {
 }) {
   const { db, clock, terms } = deps
   const { counts, leases } = deps.traffic
+  const newHosts = createBuckets({ perSecond: newHostsPerDay / 86_400, burst: newHostsPerDay }, clock)
   /** Whether a customer is blocked: asked outside of transactions and believed for a second. */
   const blocked = remember({
     ask: async (customer: CustomerId) => (await deps.customers.load(customer)).blockedAt !== null,
@@ -95,14 +101,27 @@ export function createIntake(deps: {
     return leftOfLimits(subuser.limits, { ...carried, total, promised })
   }
 
-  async function takeHosts(tx: Tx, { node, boot, hosts = [] }: NodeReport): Promise<void> {
+  /**
+   * Keeps where bytes went. `booked` is what the same report has added to accounts. Of an account for which a node
+   * names too many hosts, the bytes to hosts that are not kept are one row.
+   */
+  async function takeHosts(tx: Tx, { node, boot, hosts = [] }: NodeReport, booked: readonly Carried[]): Promise<void> {
     if (hosts.length === 0) return
     const keeping = new Map<SubuserId, boolean>()
     for (const id of new Set(hosts.map((each) => each.subuser))) {
       keeping.set(id, (await findAnySubuser(tx, id))?.keepHosts ?? false)
     }
-    const kept = hosts.filter((each) => keeping.get(each.subuser) === true && isHost(each.host))
-    const bySubject = new Map(kept.map((each) => [hostSubjectOf(each), each]))
+    const named = hosts.filter((each) => keeping.get(each.subuser) === true && isHost(each.host))
+    if (named.length === 0) return
+    const bySubject = new Map(named.map((each) => [hostSubjectOf(each), each]))
+    const known = await counts.known(tx, { node, boot }, [...bySubject.keys()])
+    const crowded = new Map<string, AccountKey>()
+    for (const [subject, each] of bySubject) {
+      const account = subjectOf(each)
+      if (known.has(subject) || newHosts.take(`${node} ${account}`)) continue
+      bySubject.delete(subject)
+      crowded.set(account, each)
+    }
     const noted = [...bySubject].map(([subject, each]) => ({
       subject,
       received: bytes(each.received),
@@ -113,7 +132,9 @@ export function createIntake(deps: {
       const of = bySubject.get(each.subject)
       return of ? [{ ...of, received: each.received, sent: each.sent }] : []
     })
-    store.addHosts(tx, hourOf(clock()), rows)
+    const rest = [...crowded.values()].map((account) => restOf(account, booked, rows))
+    await counts.add(tx, { node, boot: otherBoot, counts: rest.map(toCount) })
+    store.addHosts(tx, hourOf(clock()), merge([...rows, ...rest]))
   }
 
   async function restoreTo(tx: Tx, account: AccountKey, node: string, sinceAt: number): Promise<bigint> {
@@ -152,12 +173,13 @@ export function createIntake(deps: {
       return db.transact(async (tx) => {
         const intake = await leases.open(tx, report)
         await lockLimited(tx, wanting)
-        store.addHours(tx, hourOf(clock()), await intake.book())
+        const booked = await intake.book()
+        store.addHours(tx, hourOf(clock()), booked)
         for (const wish of intake.wishes) {
           if (wish.want === 'return') await intake.giveBack(wish)
           else await intake.grant(wish, stopped.has(wish.subuser) ? 0n : await ceilingOf(tx, wish.subuser))
         }
-        await takeHosts(tx, report)
+        await takeHosts(tx, report, booked)
         await takeSources(tx, report)
         return { replaced: intake.replaced, allowances: intake.allowances() }
       })
@@ -192,4 +214,20 @@ export function createIntake(deps: {
       return db.transact((tx) => store.forgetHosts(tx, before, most))
     },
   }
+}
+
+const toCount = (row: HostRow) => ({
+  subject: hostSubjectOf(row),
+  received: bytes(row.received),
+  sent: bytes(row.sent),
+})
+
+/** One row for each host of an account, sorted. */
+function merge(rows: readonly HostRow[]): HostRow[] {
+  const merged = new Map<string, HostRow>()
+  for (const row of rows) {
+    const { received = 0n, sent = 0n } = merged.get(hostSubjectOf(row)) ?? {}
+    merged.set(hostSubjectOf(row), { ...row, received: row.received + received, sent: row.sent + sent })
+  }
+  return [...merged].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
 }

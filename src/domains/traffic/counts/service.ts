@@ -93,6 +93,25 @@ export function createCounts(deps: { db: Database; clock: Clock; fleet: Pick<Fle
       )
     },
 
+    /** Which of these subjects a boot of a node has counted for already. */
+    known: async (tx: Tx, { node, boot }: Omit<Report, 'counts'>, named: readonly string[]): Promise<Set<string>> =>
+      new Set((await store.lockCounts(tx, node, boot, named.toSorted())).keys()),
+
+    /** Adds to counts that the shop keeps itself, of bytes that were believed already. */
+    async add(tx: Tx, { node, boot, counts }: Report): Promise<void> {
+      if (counts.length === 0) return
+      await store.lockBoot(tx, node, boot, clock())
+      const named = counts.map((each) => each.subject)
+      const known = await store.lockCounts(tx, node, boot, named)
+      const raised = counts.map((each) => {
+        const before = known.get(each.subject)
+        const received = bytes((before?.received ?? 0n) + each.received)
+        const sent = bytes((before?.sent ?? 0n) + each.sent)
+        return { subject: each.subject, received, sent, believed: { received, sent } }
+      })
+      store.raiseCounts(tx, node, boot, raised, clock())
+    },
+
     /** How many bytes can be on their way through a node's link, over all its accounts. */
     inFlight: async (reader: Reader, node: string): Promise<bigint> =>
       inFlight((await deps.fleet.findLink(reader, node)).megabits),
