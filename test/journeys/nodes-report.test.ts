@@ -114,7 +114,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
       written.resolve()
       await holding
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
-      expect((await Promise.all(many)).map((each) => each.status).toSorted()).toEqual([200, 200, 200, 200, 429])
+      expect((await Promise.all(many)).filter((each) => each.status === 200)).toHaveLength(4)
       for (let count = 5; count < 1200; count += 1) await report()
       expect(await report()).toMatchObject({ status: 429, error: { code: 'rate_limited' } })
       expect((await (await joinNode(service)).ask('POST', 'report', reportOf({}))).status).toBe(200)
