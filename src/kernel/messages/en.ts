@@ -151,8 +151,8 @@ export const en = {
   refund_exceeds_payment: (of: { left_rub: number }) =>
     `At most ${rub(of.left_rub)} RUB of this payment can still be given back.`,
   refund_under_way: (of: { amount_rub: number }) =>
-    `A refund of ${rub(of.amount_rub)} RUB of this payment has no answer from the provider yet, so no other is asked for. ` +
-    'Repeat that one first: under its key, or without a key and with the same amount.',
+    `A refund of ${rub(of.amount_rub)} RUB of this payment has no answer from the provider yet, so no other is asked ` +
+    'for. Repeat that one first: under its key, or without a key and with the same amount.',
   referral_share_spent: (of: { referrer: string }) =>
     `The share of ${of.referrer}, who brought this customer, goes back too and is spent: it would be a debt. ` +
     'Say so if that is meant (--into-debt, into_debt).',
