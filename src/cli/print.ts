@@ -37,8 +37,9 @@ function toCell(field: string, value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value)
 }
 
-/** A field of an answer that has no schema of its own yet. */
-export const textOf = (data: Item, field: string): string => String(data[field])
+/** Begins a sentence about an action that was done before, under the same idempotency key. */
+export const done = (isRepeat: boolean | undefined): string =>
+  isRepeat ? 'Done before under this key, nothing changed now: ' : ''
 
 export const rub = (amount: number): string => amount.toFixed(2)
 

@@ -83,5 +83,10 @@ export const toHundredths = (value: number): number => Math.round(value * 100)
 
 export const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
 
+/** In the answer of an action that takes an idempotency key. */
+export const replayed = z.boolean().optional().openapi({
+  description: 'Whether it was done before, under the same key; absent if not.',
+})
+
 /** What an action came to, where it is told in plain words and numbers. */
 export const told = (description: string) => z.looseObject({}).openapi({ type: 'object', description })

@@ -6,9 +6,7 @@ import * as money from '../../api/admin/customers/shapes-money.ts'
 import * as holders from '../../api/admin/stock/shapes-holders.ts'
 import { mistyped } from '../command.ts'
 import { type Call, type Entry, over } from '../operation-command.ts'
-import { local, rows, rub, secret } from '../print.ts'
-
-const done = (isRepeat: unknown): string => (isRepeat ? 'Done before under this key, nothing changed now: ' : '')
+import { done, local, rows, rub, secret } from '../print.ts'
 
 const moved = (verb: string, of: { repeated: boolean; amount_rub: number; balance_rub: number }): string =>
   `${done(of.repeated)}${verb} ${rub(Math.abs(of.amount_rub))} RUB. The balance is ${rub(of.balance_rub)} RUB.`
@@ -89,10 +87,8 @@ export const customerCommands: readonly Entry[] = [
       if (given.has('whole') && !given.has('end')) throw mistyped('--whole goes with --end.')
       return given.has('end') ? { end: given.has('whole') ? 'whole' : 'unused' } : {}
     },
-    show: (data) => [
-      `${done(data['replayed'])}Refunded ${rub(Number(data['amount_rub']))} RUB. ` +
-        `The balance is ${rub(Number(data['balance_rub']))} RUB.`,
-    ],
+    show: (data) =>
+      `${done(data.replayed)}Refunded ${rub(data.amount_rub)} RUB. The balance is ${rub(data.balance_rub)} RUB.`,
   }),
   over(money.refundTraffic, 'traffic refund', {
     show: (data) => `Took back ${data.returned_gb} GB and refunded ${rub(data.refunded_rub)} RUB.`,

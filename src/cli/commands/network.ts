@@ -3,7 +3,7 @@ import * as premium from '../../api/admin/premium/shapes.ts'
 import * as things from '../../api/admin/proxies/shapes.ts'
 import { mistyped } from '../command.ts'
 import { type Entry, over } from '../operation-command.ts'
-import { local, readTextFile, rows, rub, secret, textOf, toLines } from '../print.ts'
+import { done, local, readTextFile, rows, rub, secret, toLines } from '../print.ts'
 
 const showKey = (data: {
   readonly key: string
@@ -15,9 +15,6 @@ const showKey = (data: {
   '',
   `  ${data.command}`,
 ]
-
-const replayed = (data: { readonly [name: string]: unknown }): string =>
-  data['replayed'] ? 'Done before under this key, nothing changed now: ' : ''
 
 export const nodeCommands: readonly Entry[] = [
   over(nodes.listNodes, 'node list', {
@@ -137,13 +134,10 @@ export const thingCommands: readonly Entry[] = [
     filled: 'refund',
     options: [{ flag: 'no-refund', meaning: 'Give nothing back.' }],
     fill: (given) => ({ refund: !given.has('no-refund') }),
-    show: (data) => [
-      `${replayed(data)}Proxy ${textOf(data, 'proxy')} is ended. Gave back ${rub(Number(data['amount_rub']))} RUB.`,
-    ],
+    show: (data) => `${done(data.replayed)}Proxy ${data.proxy} is ended. Gave back ${rub(data.amount_rub)} RUB.`,
   }),
   over(things.replaceProxy, 'proxy replace', {
-    show: (data) =>
-      `${replayed(data)}Proxy ${textOf(data, 'proxy')} got ${textOf(data, 'to')} in place of ${textOf(data, 'from')}.`,
+    show: (data) => `${done(data.replayed)}Proxy ${data.proxy} got ${data.to} in place of ${data.from}.`,
   }),
   over(things.showVpn, 'vpn show', {
     show: (data) => [

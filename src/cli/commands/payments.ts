@@ -5,11 +5,10 @@ import * as comparing from '../../api/admin/payments/shapes-reconcile.ts'
 import * as reports from '../../api/admin/reports/shapes.ts'
 import type { Operation } from '../../api/operation.ts'
 import { type Entry, over } from '../operation-command.ts'
-import { readTextFile, rows, rub, textOf } from '../print.ts'
+import { readTextFile, rows, rub } from '../print.ts'
 
 const waitMs = 200
-const stateOf = (data: { readonly [name: string]: unknown }): string =>
-  `${textOf(data, 'payment_id')} is ${textOf(data, 'status')}`
+const stateOf = (of: { readonly payment_id: string; readonly status: string }) => `${of.payment_id} is ${of.status}`
 
 /** A report as a table, or with --csv as CSV: names and numbers of our own, which need no quotes. */
 const report = (operation: typeof reports.reportDays | typeof reports.reportProducts | typeof reports.reportMethods) =>
@@ -30,16 +29,13 @@ export const paymentCommands: readonly Entry[] = [
   over(payments.getPaymentSteps, 'payments show'),
   over(payments.listWaysToPay, 'payments methods', { columns: 'method provider min_rub max_rub fee_percent' }),
   over(payments.markPaid, 'payments mark-paid', {
-    show: (data) =>
-      data['replayed']
-        ? `${stateOf(data)} already; nothing was credited now.`
-        : `${stateOf(data)}; it is credited now.`,
+    show: (data) => `${stateOf(data)}${data.replayed ? ' already; nothing was' : '; it is'} credited now.`,
   }),
   over(payments.refundPayment, 'payments refund', {
     show: (data) => [
-      data['status'] === 'paid' && Number(data['refunded_rub']) === 0
+      data.status === 'paid' && data.refunded_rub === 0
         ? 'The provider accepted the refund. The balance is debited when the provider has done it.'
-        : `${stateOf(data)}; ${rub(Number(data['refunded_rub']))} RUB of it have gone back.`,
+        : `${stateOf(data)}; ${rub(data.refunded_rub)} RUB of it have gone back.`,
     ],
   }),
   over(payments.listUnmatched, 'payments unmatched', {

@@ -400,7 +400,17 @@ export type Operations = {
       end?: 'unused' | 'whole' | undefined
       note?: string | undefined
     }
-    answer: Readonly<Record<string, unknown>>
+    answer: {
+      customer: string
+      order_id: string
+      amount_rub: number
+      balance_rub: number
+      transaction?: number | undefined
+      proxies?: readonly number[] | undefined
+      returned_gb?: number | undefined
+      uuid?: string | undefined
+      replayed?: boolean | undefined
+    }
   }
   /** POST /orders/{order_id}/refund-traffic */
   refundTraffic: {
@@ -486,14 +496,28 @@ export type Operations = {
     params: { payment_id: string }
     query: {}
     body: { note?: string | undefined }
-    answer: Readonly<Record<string, unknown>>
+    answer: {
+      payment_id: string
+      customer: string
+      status: string
+      amount_rub: number
+      refunded_rub: number
+      replayed?: boolean | undefined
+    }
   }
   /** POST /payments/{payment_id}/refund */
   refundPayment: {
     params: { payment_id: string }
     query: {}
     body: { amount_rub?: number | undefined; into_debt?: boolean | undefined; note?: string | undefined }
-    answer: Readonly<Record<string, unknown>>
+    answer: {
+      payment_id: string
+      customer: string
+      status: string
+      amount_rub: number
+      refunded_rub: number
+      replayed?: boolean | undefined
+    }
   }
   /** GET /payment-notices */
   listUnmatched: {
@@ -686,14 +710,14 @@ export type Operations = {
     params: { proxy: string }
     query: {}
     body: { refund?: boolean | undefined; note?: string | undefined }
-    answer: Readonly<Record<string, unknown>>
+    answer: { customer: string; proxy: number; amount_rub: number; balance_rub: number; replayed?: boolean | undefined }
   }
   /** POST /proxies/{proxy}/replace */
   replaceProxy: {
     params: { proxy: string }
     query: {}
     body: { note?: string | undefined }
-    answer: Readonly<Record<string, unknown>>
+    answer: { customer: string; proxy: number; from: string; to: string; at: string; replayed?: boolean | undefined }
   }
   /** GET /vpn/{uuid} */
   showVpn: { params: { uuid: string }; query: {}; body: {}; answer: Subscription }

@@ -143,7 +143,7 @@ export function createProxyOperator(
         readonly note: string
         readonly key?: string | undefined
       },
-    ): Promise<Told> {
+    ) {
       const { customer } = await load(id)
       const { give, note } = wish
       return deps.once(wish.key, { end_proxy: id, give, note }, async (tx) => {
@@ -153,7 +153,7 @@ export function createProxyOperator(
     },
 
     /** Swaps its address for another of its kind. It does not count against what its customer may swap himself. */
-    async replace(id: number, wish: { readonly note: string; readonly key?: string | undefined }): Promise<Told> {
+    async replace(id: number, wish: { readonly note: string; readonly key?: string | undefined }) {
       const unlocked = await load(id)
       const [ready, rule] = await Promise.all([stock.prepare(kindOf(unlocked), 1), deps.outages.rule()])
       return deps.once(wish.key, { replace_proxy: id, note: wish.note }, async (tx) => {

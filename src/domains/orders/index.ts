@@ -7,6 +7,7 @@ export {
   type GivenBack,
   type Once,
   type Refunds,
+  type Replayed,
   type Told,
 } from './service-operator.ts'
 export { createStories, type Stories } from './service-story.ts'

@@ -13,23 +13,32 @@ export type Told = { readonly [name: string]: Plain }
 /** How much is given back of what is ended: the part that is unused, or all that the order cost. */
 export type GivenBack = 'unused' | 'whole'
 
+type Refunded = { readonly amount_rub: number; readonly balance_rub: number }
+
 /** How a product ends what one of its orders has bought and gives money back for it, in the caller's transaction. */
 export type Ending = {
   readonly product: string
-  endOrder(tx: Tx, order: Order, how: GivenBack, note: string): Promise<Told>
+  endOrder(tx: Tx, order: Order, how: GivenBack, note: string): Promise<Told & Refunded>
 }
 
 export type Once = ReturnType<typeof createOnce>
 
+/** Whether it was done before, under the same key. */
+export type Replayed = { readonly replayed?: boolean }
+
 /** An operator's action in one transaction; under a key, once however often it is asked for. */
 export function createOnce(deps: { db: Database; clock: Clock }) {
-  return (key: string | undefined, request: Plain, work: (tx: Tx) => Promise<Told>): Promise<Told> =>
+  return <Made extends Told>(
+    key: string | undefined,
+    request: Plain,
+    work: (tx: Tx) => Promise<Made>,
+  ): Promise<Made & Replayed> =>
     deps.db.transact(async (tx) => {
       if (key === undefined) return work(tx)
       const asked = toCanonical(request)
       const kept = await store.takeKey(tx, key, asked, deps.clock())
       if (kept && kept.request !== asked) throw operatorKeyReused()
-      if (kept) return { ...(JSON.parse(kept.answer) as Told), replayed: true }
+      if (kept) return { ...(JSON.parse(kept.answer) as Made), replayed: true }
       const told = await work(tx)
       store.writeAnswer(tx, key, JSON.stringify(told))
       return told
@@ -49,7 +58,7 @@ export function createRefunds(deps: { orders: Orders; once: Once; endings: reado
       readonly again: boolean
       readonly note: string
       readonly key: string | undefined
-    }): Promise<Told> => {
+    }) => {
       const { order: id, note } = wish
       const amount = wish.amount === 'all' ? 'all' : String(wish.amount)
       return deps.once(wish.key, { refund: id, amount, again: wish.again, note }, async (tx) => {
@@ -73,7 +82,7 @@ export function createRefunds(deps: { orders: Orders; once: Once; endings: reado
       readonly how: GivenBack
       readonly note: string
       readonly key: string | undefined
-    }): Promise<Told> => {
+    }) => {
       const { order: id, how, note } = wish
       return deps.once(wish.key, { end: id, how, note }, async (tx) => {
         const order = await orders.find(tx, id)

@@ -11,7 +11,7 @@ import { booksRefused, booksUnheard, noSuchNotice, nothingToCredit, notToBeMarke
 import type { PaymentProvider, Seen } from './ports.ts'
 import type { Referrals } from './referrals/service.ts'
 import { isMoney, type Notice, type Payment, type PaymentChange, toPay } from './rules.ts'
-import { paidWord, toTold } from './service.ts'
+import { type PaymentTold, paidWord, toTold } from './service.ts'
 import type { Books } from './service-books.ts'
 import type { Providers } from './service-providers.ts'
 import type { Purchases } from './service-purchases.ts'
@@ -57,7 +57,7 @@ export function createPaymentOperator(deps: {
     },
 
     /** The operator has the money in hand or on his account. Only for what nobody else can be asked about. */
-    async markPaid(id: PaymentId, note: string, key: string | undefined): Promise<Told> {
+    async markPaid(id: PaymentId, note: string, key: string | undefined): Promise<PaymentTold> {
       const { provider } = await loadKnown(db, id)
       if ((await providers.load(provider)).kind.connect) throw notToBeMarked()
       const of = { isProduction: await isProduction(), isAsked: false, note }

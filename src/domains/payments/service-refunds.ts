@@ -3,7 +3,7 @@ import type { PaymentId } from '../../kernel/ids.ts'
 import { add, type Kopecks, subtract, zero } from '../../kernel/money.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Ledger } from '../ledger/index.ts'
-import type { Once, Told } from '../orders/index.ts'
+import type { Once } from '../orders/index.ts'
 import type { Codes } from './codes/service.ts'
 import {
   cannotRefund,
@@ -19,7 +19,7 @@ import {
 import { type PaymentProvider, ProviderRefused, ProviderUnavailable } from './ports.ts'
 import type { Referrals } from './referrals/service.ts'
 import type { Payment } from './rules.ts'
-import { paidWord, toTold } from './service.ts'
+import { type PaymentTold, paidWord, toTold } from './service.ts'
 import type { Books } from './service-books.ts'
 import type { Providers } from './service-providers.ts'
 import * as store from './store.ts'
@@ -116,7 +116,7 @@ export function createPaymentRefunds(deps: {
    * no single refund, because the provider may give money back by itself: a try without an answer is repeated with the
    * same provider's key. Only after the provider has forgotten the key, the total decides.
    */
-  async function refundOutside(connection: PaymentProvider, id: PaymentId, wish: RefundWish): Promise<Told> {
+  async function refundOutside(connection: PaymentProvider, id: PaymentId, wish: RefundWish): Promise<PaymentTold> {
     const { provider, providerId, amount: whole } = await loadKnown(db, id)
     const ask = connection.refund?.bind(connection)
     if (!ask || providerId === null) throw cannotRefund(provider)
@@ -153,7 +153,7 @@ export function createPaymentRefunds(deps: {
     })
   }
 
-  return async (id: PaymentId, wish: RefundWish): Promise<Told> => {
+  return async (id: PaymentId, wish: RefundWish): Promise<PaymentTold> => {
     const { connection } = await deps.providers.load((await loadKnown(db, id)).provider)
     if (connection) return refundOutside(connection, id, wish)
     const of = { isProduction: await isProduction(), isAsked: false, note: wish.note }

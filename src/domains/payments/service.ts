@@ -6,6 +6,7 @@ import { sameBytes } from '../../kernel/token-text.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
+import type { Replayed } from '../orders/index.ts'
 import { keyKeptMs, type Plain, toCanonical } from '../orders/rules.ts'
 import type { Codes } from './codes/service.ts'
 import {
@@ -359,6 +360,9 @@ export const paidWord = (payment: Payment) => ({
 })
 
 /** What a payment looks like in words, for the operator's answers. */
+/** How a payment stands, after an operator's action. */
+export type PaymentTold = ReturnType<typeof toTold> & Replayed
+
 export const toTold = (payment: Payment) => ({
   payment_id: payment.id,
   customer: payment.customer,

@@ -6,7 +6,7 @@ import { toRoubles } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, exampleOrder, moment, nextCursor, pageOf, pageQuery, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
-import { amount, customerParam, exampleCustomer, note, orderParam, told, words, yes } from '../fields.ts'
+import { amount, customerParam, exampleCustomer, note, orderParam, replayed, told, words, yes } from '../fields.ts'
 
 const tag = 'Money and orders'
 
@@ -235,7 +235,17 @@ export const refundOrder = operation({
     note: note('refund'),
   }),
   exampleBody: { amount_rub: 100 },
-  answer: told('What was done: `customer`, `order_id`, `amount_rub`, `balance_rub`, `replayed`.'),
+  answer: z.object({
+    customer: text('Whose order it is.', exampleCustomer),
+    order_id: text('The order.', exampleOrder),
+    amount_rub: roubles('What was given back.', 100),
+    balance_rub: roubles('The balance after it.', 1000),
+    transaction: whole('The movement of the money, where nothing was ended.').optional(),
+    proxies: z.array(z.int()).optional().openapi({ description: 'Proxies that were ended.' }),
+    returned_gb: z.number().optional().openapi({ description: 'Traffic that was taken back, in gigabytes.' }),
+    uuid: text('The VPN subscription that was ended.').optional(),
+    replayed,
+  }),
   example: { customer: exampleCustomer, order_id: exampleOrder, amount_rub: 100, balance_rub: 1000 },
   codes: ['not_found', 'conflict'],
   charges: true,

@@ -4,7 +4,7 @@ import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
 import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, examplePayment, moment, nextCursor, pageOf, pageQuery, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
-import { amount, exampleCustomer, isoOrNull, told, words, yes } from '../fields.ts'
+import { amount, exampleCustomer, isoOrNull, replayed, words, yes } from '../fields.ts'
 
 const tag = 'Payments'
 
@@ -168,7 +168,15 @@ export const toWayToPay = (of: {
 const remark = (description: string, unless: string) =>
   words(description, 500, unless).default(unless).openapi({ default: unless })
 
-const moved = () => told('How it stands: `payment_id`, `customer`, `status`, `amount_rub`, `refunded_rub`, `replayed`.')
+const moved = () =>
+  z.object({
+    payment_id: text('The payment.', examplePayment),
+    customer: text('Who paid.', exampleCustomer),
+    status: text('How it stands.', 'paid'),
+    amount_rub: roubles('How much was paid.', 1000),
+    refunded_rub: roubles('How much of it has gone back.', 0),
+    replayed,
+  })
 const movedExample = {
   payment_id: examplePayment,
   customer: exampleCustomer,

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { toIso } from '../../../kernel/time.ts'
-import { exampleAt, exampleOrder, flag, moment, nextCursor, pageQuery, text, whole } from '../../fields.ts'
+import { exampleAt, exampleOrder, flag, moment, nextCursor, pageQuery, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
-import { exampleCustomer, note, told } from '../fields.ts'
+import { exampleCustomer, note, replayed } from '../fields.ts'
 
 const tag = 'Dedicated proxies'
 
@@ -97,6 +97,8 @@ export const listInterrupted = operation({
   example: { items: [], next_cursor: null },
 })
 
+const endedShape = { customer: text('Whose it is.', exampleCustomer), proxy: whole('The proxy.', 7) }
+
 export const endProxy = operation({
   id: 'endProxy',
   method: 'POST',
@@ -109,7 +111,12 @@ export const endProxy = operation({
     refund: z.boolean().default(true).openapi({ description: 'Whether what is unused is given back.', default: true }),
     note: note('ended by the operator'),
   }),
-  answer: told('What was done: `customer`, `proxy`, `amount_rub`, `balance_rub`, `replayed`.'),
+  answer: z.object({
+    ...endedShape,
+    amount_rub: roubles('What was given back.', 100),
+    balance_rub: roubles('The balance after it.', 1000),
+    replayed,
+  }),
   example: { customer: exampleCustomer, proxy: 7, amount_rub: 100, balance_rub: 1000 },
   codes: ['not_found', 'conflict'],
   charges: true,
@@ -125,7 +132,13 @@ export const replaceProxy = operation({
   role: 'support',
   params: proxyParam,
   body: z.object({ note: note('replaced by the operator') }),
-  answer: told('What was done: `customer`, `proxy`, `from`, `to`, `at`, `replayed`.'),
+  answer: z.object({
+    ...endedShape,
+    from: text('The address before.', '203.0.113.7'),
+    to: text('The address now.', '203.0.113.8'),
+    at: moment('When.'),
+    replayed,
+  }),
   example: { customer: exampleCustomer, proxy: 7, from: '203.0.113.7', to: '203.0.113.8', at: toIso(exampleAt) },
   codes: ['not_found', 'conflict', 'out_of_stock'],
   charges: true,
