@@ -1,6 +1,7 @@
 /**
  * `npm run package [-- binary deb image] [--cpu x64|arm64]`: makes packages into `dist/packages`: the program as one
- * file, a Debian package and an image for containers, each for both processors unless told otherwise.
+ * file, a Debian package and an image for containers, each for both processors unless told otherwise, and a bill of
+ * materials (CycloneDX).
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -10,6 +11,7 @@ import { buildBinary } from './binary.ts'
 import { buildDeb, debianVersion } from './deb.ts'
 import { buildImage } from './image.ts'
 import { root, version } from './place.ts'
+import { writeBom } from './sbom.ts'
 import { type Target, targets } from './targets.ts'
 
 const forms = ['binary', 'deb', 'image'] as const
@@ -53,6 +55,7 @@ async function makeFor(target: Target): Promise<void> {
 mkdirSync(folder, { recursive: true })
 await buildConsole()
 for (const target of chosen) await makeFor(target)
+await make(join(folder, `turnpike-${version}.cdx.json`), writeBom)
 const digests = made.map(async (path) => {
   const digest = new Bun.CryptoHasher('sha256').update(await Bun.file(path).bytes()).digest('hex')
   return `${digest}  ${basename(path)}\n`
