@@ -72,14 +72,10 @@ export async function readTextFile(path: string, besides = ''): Promise<string> 
   }
 }
 
+type Judged = Pick<Verdict, 'findings' | 'notes' | 'ok' | 'found' | 'covered'>
+
 /** A verdict for people: each finding, what to do about it, and how much was looked at. */
-export function verdictLines({
-  findings,
-  notes,
-  ok,
-  found,
-  covered,
-}: Pick<Verdict, 'findings' | 'notes' | 'ok' | 'found' | 'covered'>): string[] {
+export function verdictLines({ findings, notes, ok, found, covered }: Judged): string[] {
   const counts = Object.entries(covered)
     .map(([name, count]) => `${count} ${name}`)
     .join(', ')

@@ -21,10 +21,7 @@ export const customerCommands: readonly Entry[] = [
   over(customers.blockCustomer, 'customer block', {
     show: (data) => `${data.customer_id} is ${data.blocked_at === null ? 'open' : 'blocked'}.`,
   }),
-  over(customers.noteCustomer, 'customer note', {
-    words: 'note',
-    show: (data) => `Noted: ${data.note ?? ''}`,
-  }),
+  over(customers.noteCustomer, 'customer note', { words: 'note', show: (data) => `Noted: ${data.note ?? ''}` }),
   over(customers.linkCustomer, 'customer link', {
     show: (data) =>
       data.link === null

@@ -5,12 +5,7 @@ import { mistyped } from '../command.ts'
 import { type Entry, over } from '../operation-command.ts'
 import { done, local, readTextFile, rows, rub, secret, toLines } from '../print.ts'
 
-const showKey = (data: {
-  readonly key: string
-  readonly name: string
-  readonly expires_at: string | null
-  readonly command: string
-}) => [
+const showKey = (data: typeof nodes.keyNode.example) => [
   ...secret(data.key, `It lets ${data.name} join once, until ${local(data.expires_at)}. On that machine:`),
   '',
   `  ${data.command}`,
@@ -52,16 +47,14 @@ export const nodeCommands: readonly Entry[] = [
   over(nodes.revokeNode, 'node revoke', { show: (data) => `${data.name} is revoked and closed.` }),
   over(nodes.closeNode, 'node close', { show: (data) => `${data.name} is closed.` }),
   over(nodes.openNode, 'node open', {
-    show: ({ name, joined_at: joined }) => [
+    show: ({ name, joined_at: joined }) =>
       `${name} is open.${joined === null ? ` "turnpike node key ${name}" makes a key that lets it join.` : ''}`,
-    ],
   }),
   over(nodes.drainNode, 'node drain', {
-    show: (data) => [
+    show: (data) =>
       data.drained_at === null
         ? `${data.name} is used again.`
         : `${data.name} gets nothing new. What is on it works until the node is closed.`,
-    ],
   }),
   over(nodes.forgetUsage, 'node forget-usage', {
     show: (data) => `${data.bytes} bytes of ${data.things} ${data.dry_run ? 'would be' : 'were'} given back.`,
@@ -74,9 +67,7 @@ export const thingCommands: readonly Entry[] = [
   over(premium.addExit, 'exit add', {
     words: 'pool',
     filled: 'password',
-    options: [
-      { flag: 'password-file', value: 'FILE', meaning: 'A file whose first line is the password; - is stdin.' },
-    ],
+    options: [{ flag: 'password-file', value: 'FILE', meaning: 'Its first line is the password; - is stdin.' }],
     fill: async ({ flags: { 'password-file': path } }) =>
       path === undefined ? {} : { password: (await readTextFile(path)).split('\n')[0] },
     show: (data) => `${data.exit_id} leaves from ${data.host} in ${data.pool}.`,
@@ -102,9 +93,7 @@ export const thingCommands: readonly Entry[] = [
   }),
   over(premium.compareExit, 'exit compare', {
     filled: 'supplied_bytes days',
-    options: [
-      { flag: 'supplied', value: 'BYTES|FILE.csv', meaning: 'What the supplier counted, or a file of day,bytes.' },
-    ],
+    options: [{ flag: 'supplied', value: 'BYTES|FILE.csv', meaning: "The supplier's count, or a file of day,bytes." }],
     fill: (given) => readSupplied(given.flags['supplied'] ?? ''),
     show: (data) => {
       const by = Math.abs(data.difference_bytes).toLocaleString('en')

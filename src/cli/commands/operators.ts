@@ -3,7 +3,7 @@ import * as operators from '../../api/admin/operators/shapes.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import { mistyped } from '../command.ts'
 import { type Entry, over } from '../operation-command.ts'
-import { local, readTextFile, rub, secret, showProgress, verdictLines } from '../print.ts'
+import { local, readTextFile, rows, secret, showProgress, verdictLines } from '../print.ts'
 
 const waitMs = 200
 
@@ -14,10 +14,7 @@ export const operatorCommands: readonly Entry[] = [
   over(operators.addOperator, 'operator add', { words: 'name', show: showLink }),
   over(operators.listOperators, 'operator list', { columns: 'name role created_at operator_id' }),
   over(operators.linkOperator, 'operator link', { show: showLink }),
-  over(operators.setOperatorRole, 'operator role', {
-    words: 'role',
-    show: (data) => `${data.name} is ${data.role}.`,
-  }),
+  over(operators.setOperatorRole, 'operator role', { words: 'role', show: (data) => `${data.name} is ${data.role}.` }),
   over(operators.removeOperator, 'operator remove', {
     show: (data) => `${data.name} is removed. Tokens and sessions end within a second.`,
   }),
@@ -52,11 +49,10 @@ export const operatorCommands: readonly Entry[] = [
     },
   },
   over(operators.makeCheckpoint, 'checkpoint', {
-    show: ({ checkpoint: made }) => [
+    show: ({ checkpoint: made }) =>
       made === null
         ? 'Nothing has settled since the last checkpoint.'
         : `Checkpoint ${made.number} over ${made.accounts} accounts, ${made.postings} postings: ${made.hash}`,
-    ],
   }),
 ]
 
@@ -76,24 +72,14 @@ export const catalogueCommands: readonly Entry[] = [
     filled: 'catalogue',
     fill: readCatalogue,
     show: ({ version, changes }) =>
-      version === null ? ['Nothing would change.'] : [...changes, `Version ${version} is in force.`],
+      version === null ? ['Nothing changed: it is in force already.'] : [...changes, `Version ${version} is in force.`],
   }),
   over(catalogue.compareCatalogue, 'catalog diff', {
     takes: [fileWord],
     filled: 'catalogue',
     fill: readCatalogue,
     show: ({ changes, effects }) =>
-      changes.length === 0
-        ? ['Nothing would change.']
-        : [
-            ...changes,
-            ...effects.map((of) => {
-              const name = [of.product, of.country, of.ipv === null ? null : `ipv ${of.ipv}`, of.pool].filter(Boolean)
-              const prices = `${of.renewals} renewals, ${rub(of.before_rub)} -> ${rub(of.after_rub)} RUB`
-              const lost = of.lost === 0 ? '' : `, ${of.lost} of them not sold any more`
-              return `${name.join(' ')}: ${of.customers} customers, ${of.services} services, ${prices}${lost}`
-            }),
-          ],
+      changes.length === 0 ? ['Nothing would change.'] : [...changes, ...(effects.length > 0 ? rows(effects) : [])],
   }),
   {
     ...over(catalogue.getCatalogue, 'catalog show', {}),
@@ -120,10 +106,8 @@ export const catalogueCommands: readonly Entry[] = [
 /** A checkpoint's hash, or a file with one on each line, as the shop appends them; `-` is the standard input. */
 async function readKept(text: string) {
   if (/^[0-9a-f]{64}$/i.test(text)) return [{ hash: text }]
-  const lines = (await readTextFile(text, ' --against is a hash of 64 hexadecimal digits, or a file of them.')).split(
-    '\n',
-  )
-  const kept = lines.flatMap((line) => {
+  const file = await readTextFile(text, ' --against is a hash of 64 hexadecimal digits, or a file of them.')
+  const kept = file.split('\n').flatMap((line) => {
     const [hash] = /\b[0-9a-f]{64}\b/i.exec(line) ?? []
     const [, number] = /"number":\s*(\d{1,15})/.exec(line) ?? []
     return hash === undefined ? [] : [{ hash, ...(number !== undefined && { number: Number(number) }) }]

@@ -32,20 +32,18 @@ export const paymentCommands: readonly Entry[] = [
     show: (data) => `${stateOf(data)}${data.replayed ? ' already; nothing was' : '; it is'} credited now.`,
   }),
   over(payments.refundPayment, 'payments refund', {
-    show: (data) => [
+    show: (data) =>
       data.status === 'paid' && data.refunded_rub === 0
         ? 'The provider accepted the refund. The balance is debited when the provider has done it.'
         : `${stateOf(data)}; ${rub(data.refunded_rub)} RUB of it have gone back.`,
-    ],
   }),
   over(payments.listUnmatched, 'payments unmatched', {
     columns: 'notice_id at provider provider_id amount currency payment_id meaning resolution',
   }),
   over(payments.resolveUnmatched, 'payments resolve', {
     flags: { credit_to: 'credit' },
-    show: ({ credited_rub: credited }) => [
+    show: ({ credited_rub: credited }) =>
       credited === null ? 'Resolved.' : `Resolved: ${rub(credited)} RUB credited.`,
-    ],
   }),
   {
     ...over(comparing.startReconcile, 'payments reconcile', {}),

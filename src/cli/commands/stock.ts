@@ -8,11 +8,8 @@ import { readTextFile, rows, rub } from '../print.ts'
 /** How many addresses of a file one request adds: a body has at most 64 KiB. */
 const addressesAtOnce = 1000
 
-const nodeOption: Option = {
-  flag: 'node',
-  value: 'NAME,…',
-  meaning: 'The gateways that have it; any that proves it, if left out.',
-}
+const nodeMeaning = 'The gateways that have it; any that proves it, if left out.'
+const nodeOption: Option = { flag: 'node', value: 'NAME,…', meaning: nodeMeaning }
 const rangeOptions: readonly Option[] = [
   { flag: 'dry-run', meaning: 'Show what is in the range and which customers it concerns. Change nothing.' },
   { flag: 'undo', meaning: 'Take it back.' },
@@ -72,20 +69,14 @@ export const stockCommands: readonly Entry[] = [
       ...data.away.map((name) => `${name} has not reported lately.`),
     ],
   }),
-  closing(
-    stock.retireRange,
-    'retire',
-    'Take an address or a range off sale. What is leased runs out, or gets other addresses.',
-  ),
-  closing(
-    stock.quarantineRange,
-    'quarantine',
-    'Keep a free address from sale for some days, or a range from sale and service until --undo.',
-  ),
+  closing(stock.retireRange, 'retire', 'Take an address or a range off sale. Leases run out, or get other addresses.'),
+  closing(stock.quarantineRange, 'quarantine', 'Keep an address from sale for days, or a range until --undo.'),
 ]
 
+type Verb = 'retire' | 'quarantine'
+
 /** One address and a whole range are two operations with one command. */
-function closing(operation: typeof stock.retireRange, verb: 'retire' | 'quarantine', summary: string): Entry {
+function closing(operation: typeof stock.retireRange, verb: Verb, summary: string): Entry {
   const days: Option = { flag: 'days', value: 'N', meaning: 'How long, for one address. Default: 7.' }
   return {
     name: `stock ${verb}`,
@@ -112,12 +103,7 @@ function closing(operation: typeof stock.retireRange, verb: 'retire' | 'quaranti
   }
 }
 
-async function closeAddress(
-  verb: 'retire' | 'quarantine',
-  address: string,
-  given: Given,
-  call: Call,
-): Promise<Outcome> {
+async function closeAddress(verb: Verb, address: string, given: Given, call: Call): Promise<Outcome> {
   const allowed = verb === 'retire' ? ['undo'] : []
   const wrong = rangeOptions.find(({ flag }) => given.has(flag) && !allowed.includes(flag))
   if (wrong) throw mistyped(`--${wrong.flag} is for a range, like 203.0.113.0/24.`)
@@ -125,10 +111,8 @@ async function closeAddress(
     const data = await call(stock.retireAddress, { address, undo: given.has('undo') })
     return { json: data, lines: [`${data.places} place${data.places === 1 ? '' : 's'} changed.`] }
   }
-  const data = await call(stock.quarantineAddress, {
-    address,
-    ...(given.has('days') && { days: Number(given.flags['days']) }),
-  })
+  const days = given.has('days') ? { days: Number(given.flags['days']) } : {}
+  const data = await call(stock.quarantineAddress, { address, ...days })
   return { json: data, lines: [`${data.places} resting for ${data.days} days.`] }
 }
 
@@ -171,16 +155,12 @@ async function readStockFile(path: string) {
     return [{ address, country, ipv: Number(ipv) }]
   })
   if (listed.length === 0) throw mistyped(`${path} names no address: a line is address,country,ipv.`)
-  return [...Map.groupBy(listed, ({ country, ipv }) => `${country} ${ipv}`).values()].flatMap((group) => {
-    const parts: { addresses: string[]; country: string; ipv: number }[] = []
-    for (let at = 0; at < group.length; at += addressesAtOnce) {
-      const part = group.slice(at, at + addressesAtOnce)
-      parts.push({
-        addresses: part.map((each) => each.address),
-        country: part[0]?.country ?? '',
-        ipv: part[0]?.ipv ?? 0,
-      })
-    }
-    return parts
+  const parts = Map.groupBy(
+    listed.entries(),
+    ([at, { country, ipv }]) => `${country} ${ipv} ${Math.floor(at / addressesAtOnce)}`,
+  )
+  return [...parts.values()].map((part) => {
+    const { country, ipv } = part[0]?.[1] ?? { country: '', ipv: 0 }
+    return { addresses: part.map(([, each]) => each.address), country, ipv }
   })
 }
