@@ -39,6 +39,8 @@ export const problems: readonly Said[] = [
     'хранится только последняя версия, а у неё есть номер, или наоборот',
   ],
   ['it was sealed with another key than the one at hand', 'он запечатан другим ключом'],
+  // Of refunds.
+  ['no step {} notes its refund', 'возврат не отмечен ни одним шагом {}'],
   // Of money.
   ['balance_after is {}, not the sum up to it', 'balance_after равен {}, а не сумме до него'],
   ['the balance is below zero', 'баланс ниже нуля'],
