@@ -3,6 +3,7 @@ import { toBound } from './portable.ts'
 import type { Listener, Silence } from './silence.ts'
 import type { Value } from './transaction.ts'
 import { unavailable } from './unavailable.ts'
+import { isUrgent } from './urgent.ts'
 
 const connectSeconds = 5
 /** How long what runs is waited for when all is closed. */
@@ -49,6 +50,8 @@ export type Line = {
   isLost: boolean
 }
 
+type Waits = (line: Line | Promise<Line>) => void
+
 /**
  * Connections to one PostgreSQL, kept open and given to one after another; none is waited for without end. One that
  * stays silent is thrown away, so that nobody reads an answer that was meant for another.
@@ -57,8 +60,9 @@ export class Pool {
   readonly #lines = new Set<Line>()
   /** Those in nobody's hands. The one that came back last is the first to go out again: it is the warmest. */
   readonly #free: Line[] = []
-  /** Those who wait for one, in their order. */
-  readonly #waiting = new Set<(line: Line | Promise<Line>) => void>()
+  /** Those who wait for one, in their order, and those who go first. */
+  readonly #waiting = new Set<Waits>()
+  readonly #urgent = new Set<Waits>()
   #opening = 0
   /** When a server that has just refused one more connection is asked for one again. */
   #mayOpenAt = 0
@@ -120,7 +124,7 @@ export class Pool {
     await this.#whenEmpty.promise
     clearTimeout(timer)
     this.#isClosed = true
-    for (const waits of this.#waiting) waits(Promise.reject(closed()))
+    for (const waits of [...this.#urgent, ...this.#waiting]) waits(Promise.reject(closed()))
     for (const line of this.#lines) line.close()
     this.silence.stop()
   }
@@ -148,17 +152,18 @@ export class Pool {
 
   #wait(): Promise<Line> {
     const { promise, resolve, reject } = Promise.withResolvers<Line>()
+    const queue = isUrgent() ? this.#urgent : this.#waiting
     const listener = this.silence.listen(this.limits.poolWaitMs, () => {
-      this.#waiting.delete(waits)
+      queue.delete(waits)
       reject(late(new Error('no connection was free in time')))
     })
-    const waits = (line: Line | Promise<Line>): void => {
-      this.#waiting.delete(waits)
+    const waits: Waits = (line) => {
+      queue.delete(waits)
       listener.heard()
       resolve(line)
     }
     listener.asked()
-    this.#waiting.add(waits)
+    queue.add(waits)
     return promise
   }
 
@@ -237,7 +242,7 @@ export class Pool {
   }
 
   #firstWaiting() {
-    for (const waits of this.#waiting) return waits
+    for (const queue of [this.#urgent, this.#waiting]) for (const waits of queue) return waits
     return undefined
   }
 }

@@ -4,6 +4,7 @@ import { Refusal } from '../kernel/refusal.ts'
 import { toBound, toSqlite } from './portable.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
 import { unavailable } from './unavailable.ts'
+import { isUrgent } from './urgent.ts'
 
 /** How many transactions may share one commit, and how many may wait for theirs. */
 const mostInBatch = 256
@@ -19,6 +20,7 @@ type Job = {
   readonly work: (tx: Tx) => Promise<unknown>
   readonly resolve: (result: unknown) => void
   readonly reject: (reason: unknown) => void
+  readonly isUrgent: boolean
 }
 type Watchdog = ReturnType<typeof createWatchdog>
 type Outcome = { readonly job: Job; readonly ok: boolean; readonly result: unknown }
@@ -141,7 +143,9 @@ function createCommits(session: Session) {
   function enqueue<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
     if (waiting.length >= mostWaiting) return Promise.reject(overloaded())
     return new Promise<Result>((resolve, reject) => {
-      waiting.push({ work, resolve: resolve as (result: unknown) => void, reject })
+      const job = { work, resolve: resolve as (result: unknown) => void, reject, isUrgent: isUrgent() }
+      const behind = job.isUrgent ? waiting.findIndex((each) => !each.isUrgent) : -1
+      waiting.splice(behind === -1 ? waiting.length : behind, 0, job)
       draining ??= drain()
     })
   }

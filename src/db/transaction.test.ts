@@ -4,6 +4,7 @@ import { engines, makePlace, type Place } from '../../test/harness/database.ts'
 import { failureOf } from '../../test/harness/failure.ts'
 import { openDatabase } from './open.ts'
 import { ConstraintViolation, type Database, type Tx } from './transaction.ts'
+import { urgently } from './urgent.ts'
 
 describe.each([...engines])('transactions on %s', (engine) => {
   let place: Place
@@ -29,6 +30,25 @@ describe.each([...engines])('transactions on %s', (engine) => {
   afterAll(async () => {
     await Promise.all([db.close(), other.close()])
     await place.remove()
+  })
+
+  test('an urgent transaction runs before those that wait already, and after urgent ones', async () => {
+    const one = openDatabase(place.address, 1)
+    const order: string[] = []
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const first = one.transact(async (tx) => {
+      await tx.all('SELECT 1')
+      begin()
+      await held
+    })
+    await begun
+    const note = (name: string) => one.transact(async () => void order.push(name))
+    const others = [note('a'), note('b'), urgently(() => note('urgent 1')), note('c'), urgently(() => note('urgent 2'))]
+    release()
+    await Promise.all([first, ...others])
+    expect(order).toEqual(['urgent 1', 'urgent 2', 'a', 'b', 'c'])
+    await one.close()
   })
 
   test('what a transaction answered can be read by everyone at once', async () => {

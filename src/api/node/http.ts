@@ -34,6 +34,8 @@ export type NodeHttpDeps = ReportDeps & {
   /** A request from this address was authenticated. */
   readonly onAdmitted?: (from: Address) => void
   readonly note: (note: RequestNote) => void
+  /** Runs work whose transactions wait for the database ahead of all others. */
+  readonly urgently: <Result>(work: () => Promise<Result>) => Promise<Result>
 }
 
 /** Every path of the nodes begins with this. */
@@ -148,7 +150,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   async function report(visit: Visit): Promise<unknown> {
     const { id } = await authenticate(visit)
     await limit(visit, reports, id)
-    return withPlace(id, () => readReport(visit))
+    return withPlace(id, () => deps.urgently(() => readReport(visit)))
   }
 
   async function readReport(visit: Visit): Promise<unknown> {

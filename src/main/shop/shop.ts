@@ -26,6 +26,7 @@ import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { forgetBuckets } from '../../db/shared-buckets.ts'
+import { urgently } from '../../db/urgent.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import type { Session } from '../../domains/signin/rules.ts'
@@ -267,7 +268,7 @@ function openApi(
   const { gateway } = services.arranged
   const publicUrl = () => config.publicUrl ?? url
   const state = createNodeState({ ...services, ...around, life })
-  const toNodes = createNodeHttp({ ...services, ...around, ...common, state })
+  const toNodes = createNodeHttp({ ...services, ...around, ...common, state, urgently })
   const toCustomers = createHttp({
     ...around,
     ...common,
