@@ -220,9 +220,12 @@ async function compare(place: Place, seed: number): Promise<object | undefined> 
   const counted = ofBoth((kind) => added(counts[kind], before[kind]))
   // A body that turns out malformed is refused whether its destination was reached by then or not; which it was is
   // chance, and so is how much of it was passed on, and counted, before.
-  const isBroken = portable?.heard.startsWith('HTTP/1.1 400') ?? false
+  const isBroken = [portable, linux].some((each) => each?.heard.startsWith('HTTP/1.1 400'))
   const isSeenAlike = zip(seen.portable, seen.linux).every(([one, other]) => agree(one, other))
-  if (plan.pieces.length > 1) for (const each of [portable, linux]) if (each) each.heard = withoutKeeping(each.heard)
+  if (plan.pieces.length > 1) {
+    for (const each of [portable, linux]) if (each) each.heard = withoutKeeping(each.heard)
+    if (portable && linux && isOtherFault(portable.heard, linux.heard)) linux.heard = portable.heard
+  }
   const isAlike = isGivenUp
     ? agree(portable?.heard ?? '', linux?.heard ?? '') && isSeenAlike
     : Bun.deepEquals(portable, linux) &&
@@ -252,6 +255,14 @@ const zip = (one: readonly string[], other: readonly string[]): [string, string]
  */
 const withoutKeeping = (heard: string): string =>
   heard.replaceAll(/^Connection: (?:keep-alive|close)\r$/gm, 'Connection: either\r')
+
+/**
+ * A request in several pieces may have two faults: a head that is refused, and a malformed body. Which of them is
+ * answered depends on whether the body has arrived before the refusal is sent, which is chance.
+ */
+const isOtherFault = (one: string, other: string): boolean =>
+  [one, other].every((heard) => /^HTTP\/1\.1 4\d\d /.test(heard)) &&
+  [one, other].some((heard) => heard.startsWith('HTTP/1.1 400'))
 
 /** What a reset overtakes never arrives: one of them has heard as much as the other, or the beginning of it. */
 const agree = (one: string, other: string): boolean => one.startsWith(other) || other.startsWith(one)

@@ -4,6 +4,7 @@ import type { Role } from '../../src/domains/operators/rules.ts'
 import { operatorLink } from '../harness/console-links.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { untilTrue } from '../harness/turnpike.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
@@ -156,7 +157,11 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
   test('what was sold is looked at, replaced, moved and ended; exits are added and compared with their supplier', async () => {
     await enterAs('owner')
     const { token } = await shop.newCustomer(5_000n)
-    const { data } = await shop.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 }, { token })
+    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    // The range of the test before is served again once the gateway has heard that it may.
+    const quote = '/dedicated/quote?country_code=DE&period=30&count=1&ipv=4'
+    expect(await untilTrue(async () => (await shop.get(quote, { token })).data?.available > 0)).toBe(true)
+    const { data } = await shop.post('/dedicated/buy', wish, { token })
     const [proxy] = data.proxies
     await open(`/orders/${data.order_id}`)
     await page.getByRole('table', { name: 'What was delivered' }).getByRole('link').first().click()
