@@ -235,7 +235,7 @@ export function createHttp(deps: HttpDeps) {
   }
   for (const [path, methods] of methodsByPath(apis, [...(deps.plain ?? []), ...(deps.console ?? [])])) {
     app.all(path, () => {
-      throw new Refusal('method_not_allowed', { method: methods.join(' or ') }, { allow: methods })
+      throw new Refusal('method_not_allowed', { methods }, { allow: methods })
     })
   }
   app.notFound(() => {

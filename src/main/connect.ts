@@ -89,7 +89,7 @@ async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Dat
 /** Runs operations in this process, as an owner: a user who can read the data folder could do anything with it. */
 export function createLocalCall(bound: readonly Bound<AdminCaller>[]): Call {
   const visitor = { source: null, household: '', agent: null, shown: [] }
-  const caller = { actor: toolActor, visitor, expiresAt: null }
+  const caller = { actor: toolActor, visitor, credential: { expiresAt: null, assertStill: async () => {} } }
   return async (operation, fields, key) => {
     const found = bound.find((each) => each.operation === operation)
     if (!found) throw new Error(`no code is bound to ${operation.id}`)

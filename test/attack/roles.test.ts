@@ -317,6 +317,26 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect((await view.get('/api/v1/balance')).status).toBe(401)
   })
 
+  test.each(['revoked', 'removed', 'demoted'] as const)(
+    'no view is opened by an operator who was %s while the shop still takes the token for valid',
+    async (change) => {
+      const { operators, db } = service.services
+      const { name } = await newOperator('support')
+      const { text, token } = await operators.issueToken(name, { name: 'script', expiresAt: null })
+      const customer = await newNameless()
+      const open = async () =>
+        (await (await browser()).post(`${at(customer)}/view`, {}, { Authorization: `Bearer ${text}` })).status
+      expect(await open()).toBe(200)
+      // As another process of the shop does it: this one believes the token for a second.
+      await db.transact(async (tx) => {
+        if (change === 'revoked') await operators.revokeToken(tx, token.id)
+        else if (change === 'removed') await operators.remove(tx, name)
+        else await operators.setRole(tx, name, 'reader')
+      })
+      expect(await open()).toBe(change === 'revoked' ? 401 : 403)
+    },
+  )
+
   test('a view opened with an operator token ends no later than the token expires', async () => {
     const expiresAt = service.clock.nowMs + 60_000
     expect((await viewByToken(expiresAt)).endsAt).toBe(expiresAt)

@@ -122,6 +122,16 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
       expect((await report()).status).toBe(200)
     })
 
+    test('a node begins ten boots a minute, and goes on with those that it has begun', async () => {
+      const node = await joinNode(service)
+      const report = async (boot: number) =>
+        (await node.ask('POST', 'report', reportOf({ boot: `boot-000${boot}` }))).status
+      for (let boot = 0; boot < 10; boot += 1) expect(await report(boot)).toBe(200)
+      expect([await report(10), await report(9)]).toEqual([429, 200])
+      service.clock.advance(60_000)
+      expect(await report(10)).toBe(200)
+    })
+
     test('a count of more than 2^52 - 1 bytes is refused with 400 and nothing of the report is taken', async () => {
       const node = await joinNode(service)
       const { id } = await subuserWithTraffic()

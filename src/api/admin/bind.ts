@@ -1,6 +1,6 @@
 import type { Acting, Operators } from '../../domains/operators/index.ts'
 import { type Actor, toRequestText } from '../../domains/operators/rules.ts'
-import type { SignIn, Visitor } from '../../domains/signin/index.ts'
+import type { Credential, SignIn, Visitor } from '../../domains/signin/index.ts'
 import { sentTokenOf } from '../answers.ts'
 import { type Bound, bind, type Call } from '../bind.ts'
 import { type Api } from '../http.ts'
@@ -11,8 +11,7 @@ import { findShown, readSessionText, visitorOf } from '../session.ts'
 export type AdminCaller = {
   readonly actor: Actor
   readonly visitor: Visitor
-  /** When the operator's token or session expires, if it does. */
-  readonly expiresAt: number | null
+  readonly credential: Credential
 }
 
 export type Act = <Result>(action: Acting['action'], work: () => Promise<Result>) => Promise<Result>
@@ -59,12 +58,17 @@ export const adminApi = (deps: {
     const text = request.headers.has('authorization')
       ? undefined
       : readSessionText(request, 'operator', deps.publicUrl())
-    const { operator, expiresAt } = await (text === undefined
+    const { operator, expiresAt, assertOpenIn } = await (text === undefined
       ? byToken(deps, sentTokenOf(request))
       : bySession(deps, text))
     deps.operators.assertRole(operator, operation.role)
     const { id, name, role } = operator
-    return { by: { actor: { operator: id, name, role, source: visitor.source }, visitor, expiresAt }, name: id }
+    const assertStill: Credential['assertStill'] = async (tx) => {
+      deps.operators.assertRole(await deps.operators.lockPresentIn(tx, id), operation.role)
+      await assertOpenIn(tx)
+    }
+    const credential = { expiresAt, assertStill }
+    return { by: { actor: { operator: id, name, role, source: visitor.source }, visitor, credential }, name: id }
   },
 })
 
@@ -72,12 +76,15 @@ type Door = { readonly operators: Operators; readonly signIn: SignIn }
 
 async function byToken({ operators }: Door, text: string | undefined) {
   const { operator, token } = await operators.authenticate(text)
-  return { operator, expiresAt: token.expiresAt }
+  const assertOpenIn: Credential['assertStill'] = (tx) => operators.assertTokenIn(tx, token.id)
+  return { operator, expiresAt: token.expiresAt, assertOpenIn }
 }
 
 async function bySession({ operators, signIn }: Door, text: string) {
   const session = await signIn.load('operator', text)
   if (session.owner.kind !== 'operator') throw new Error('an operator’s session is not an operator’s')
   await signIn.touch(session)
-  return { operator: await operators.loadPresent(session.owner.id), expiresAt: session.expiresAt }
+  const operator = await operators.loadPresent(session.owner.id)
+  const assertOpenIn: Credential['assertStill'] = (tx) => signIn.assertOpenIn(tx, session.id)
+  return { operator, expiresAt: session.expiresAt, assertOpenIn }
 }

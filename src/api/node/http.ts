@@ -53,6 +53,9 @@ const reportsPerMinute = 1200
 /** Each process of a node sends one report after the other. */
 const mostReportsAtOnce = 1 + mostBeside
 const mostReportBytes = 1024 * 1024
+const bootsPerMinute = 10
+/** How many boots of a node are remembered, so that they are no new ones. */
+const mostKnownBoots = 64
 /**
  * A VPN node that only waits is seen too, this often. A gateway is there once it reports, which it does when its port
  * is open: whoever was sold something on it before would meet a closed one.
@@ -83,6 +86,8 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   const proofs = createRateLimit(proofsPerMinute, deps.clock)
   const reports = createRateLimit(reportsPerMinute, deps.clock)
   const reporting = new Map<string, number>()
+  const boots = createRateLimit(bootsPerMinute, deps.clock)
+  const bootsOf = new Map<string, Set<string>>()
   const sidesOf = (node: Node): NodeSide[] => deps.nodeSides.filter((side) => side.kind === node.kind)
 
   async function authenticate(visit: Visit): Promise<Node> {
@@ -96,6 +101,16 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
     visit.standing = await rate(name)
     if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
+  }
+
+  /** Rows are kept for each boot of a node, so a node begins a few a minute at most. */
+  async function limitBoots(visit: Visit, node: string, boot: string): Promise<void> {
+    const known = bootsOf.get(node) ?? new Set()
+    if (known.has(boot)) return
+    await limit(visit, boots, node)
+    known.add(boot)
+    for (const oldest of known) if (known.size > mostKnownBoots) known.delete(oldest)
+    bootsOf.set(node, known)
   }
 
   async function join(visit: Visit): Promise<unknown> {
@@ -157,6 +172,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     const body = readFields(reportBodySchema, await readBody(visit.request, mostReportBytes))
     // Asked again: a node that was shut out while its report was on its way reports nothing more.
     const node = await authenticate(visit)
+    await limitBoots(visit, node.id, body.boot)
     return reportAnswerSchema.parse(await takeReport(deps, node, body))
   }
 

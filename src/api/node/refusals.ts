@@ -6,6 +6,6 @@ export const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wro
 export const noSuchRoute = (): Refusal => new Refusal('node_path_not_found')
 
 export const wrongMethod = (method: string): Refusal =>
-  new Refusal('method_not_allowed', { method }, { allow: [method] })
+  new Refusal('method_not_allowed', { methods: [method] }, { allow: [method] })
 
 export const noPrivateKey = (): Refusal => new Refusal('node_private_key_missing')

@@ -112,6 +112,13 @@ export function createOperators(deps: {
       if (!found || found.removedAt !== null) throw operatorRemoved()
     },
 
+    /** The same, with the operator's row locked. */
+    async lockPresentIn(tx: Tx, id: OperatorId): Promise<Operator> {
+      const found = await store.lockOperator(tx, id)
+      if (!found || found.removedAt !== null) throw operatorRemoved()
+      return found
+    },
+
     async load(name: string): Promise<Operator> {
       const found = await store.findByName(db, name)
       if (!found) throw noSuchOperator()
@@ -183,7 +190,13 @@ export function createOperators(deps: {
     async revokeToken(tx: Tx, id: OperatorTokenId): Promise<OperatorId> {
       const operator = await store.revokeToken(tx, id, clock())
       if (!operator) throw noSuchOperatorToken()
+      await store.lockOperator(tx, operator)
       return operator
+    },
+
+    /** Refuses a token that has ended, as the caller's transaction sees it. */
+    async assertTokenIn(tx: Tx, id: OperatorTokenId): Promise<void> {
+      if (!(await store.isTokenOpen(tx, id, clock()))) throw invalidOperatorToken('ended')
     },
 
     /** What was done, in its order, after this number. */

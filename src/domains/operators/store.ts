@@ -73,6 +73,21 @@ export async function findOperator(reader: Reader, id: OperatorId): Promise<Oper
   return row && toOperator(row)
 }
 
+/** An operator's row, locked: no view is opened while a token, a session or the role of its operator ends. */
+export async function lockOperator(tx: Tx, id: OperatorId): Promise<Operator | undefined> {
+  const row = await tx.first<OperatorRow>('SELECT * FROM operators WHERE id = $1 FOR UPDATE', [id])
+  return row && toOperator(row)
+}
+
+export async function isTokenOpen(reader: Reader, id: OperatorTokenId, nowMs: number): Promise<boolean> {
+  const found = await reader.first(
+    `SELECT 1 AS one FROM operator_tokens
+     WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
+    [id, nowMs],
+  )
+  return found !== undefined
+}
+
 /** One who is there: a name that was removed is nobody's. */
 export async function findByName(reader: Reader, name: string): Promise<Operator | undefined> {
   const row = await reader.first<OperatorRow>('SELECT * FROM operators WHERE name = $1 AND removed_at IS NULL', [name])

@@ -1,6 +1,6 @@
 export { passwordFirst } from './errors.ts'
 export type { Mail } from './ports.ts'
-export { createSignIn, type Opened, type SignIn, type Visitor } from './service.ts'
+export { type Credential, createSignIn, type Opened, type SignIn, type Visitor } from './service.ts'
 export { createSignInVerifier } from './service-audit.ts'
 export { createIdentities, type Identities } from './service-identity.ts'
 export { createPasswordWork } from './service-passwords.ts'

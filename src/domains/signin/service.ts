@@ -71,6 +71,14 @@ export type Opened = { readonly secret: string; readonly session: Session }
 /** One of the attempts that are counted. It is given back when it succeeds, or when nobody has looked at it. */
 type Attempt = { readonly household: string; readonly succeeded: () => Promise<void> }
 
+/** What an operator has shown to be let in. */
+export type Credential = {
+  /** When it expires, if it does. */
+  readonly expiresAt: number | null
+  /** Refuses if it, its operator or the role has ended, with the operator's row locked. */
+  readonly assertStill: (tx: Tx) => Promise<void>
+}
+
 export type SignInDeps = {
   readonly db: Database
   readonly clock: Clock
@@ -82,7 +90,7 @@ export type SignInDeps = {
   readonly passwords: PasswordWork
   readonly codes: Codes
   readonly customers: Pick<Customers, 'assertOpenIn' | 'isUnusedIn'>
-  readonly operators: Pick<Operators, 'assertPresentIn'>
+  readonly operators: Pick<Operators, 'assertPresentIn' | 'lockPresentIn'>
 }
 
 export type SignIn = ReturnType<typeof createSignIn>
@@ -332,17 +340,25 @@ export function createSignIn(deps: SignInDeps) {
 
     /**
      * Opens an operator's read-only view of a customer's pages: for an hour, and no longer than the token or session
-     * that opens it (`expiresAt`).
+     * that opens it. `assertStill` checks that token or session again, in the transaction that opens the view.
      */
     openView: (
       by: OperatorId,
       customer: CustomerId,
       visitor: Visitor,
-      expiresAt: number | null = null,
+      { expiresAt, assertStill }: Credential = { expiresAt: null, assertStill: async () => {} },
     ): Promise<Opened> => {
       const forMs = Math.min(viewMs, (expiresAt ?? Number.POSITIVE_INFINITY) - clock())
       const as = { scopes: ['read'], openedBy: by, forMs } as const
-      return db.transact((tx) => open(tx, { kind: 'customer', id: customer }, visitor, as))
+      return db.transact(async (tx) => {
+        await assertStill(tx)
+        return open(tx, { kind: 'customer', id: customer }, visitor, as)
+      })
+    },
+
+    /** Refuses a session that has ended, as the caller's transaction sees it. */
+    async assertOpenIn(tx: Tx, id: SessionId): Promise<void> {
+      if (!(await store.isSessionOpen(tx, id, clock()))) throw invalidSession()
     },
 
     /** The session that a cookie names, or a refusal. */
@@ -367,7 +383,10 @@ export function createSignIn(deps: SignInDeps) {
     /** Ends a session. An operator's views of customers' pages end with it: they may have been opened from it. */
     async end(owner: Owner, id: SessionId): Promise<void> {
       const found = await db.transact(async (tx) => {
-        if (owner.kind === 'operator') await store.endViews(tx, owner.id, clock())
+        if (owner.kind === 'operator') {
+          await deps.operators.lockPresentIn(tx, owner.id)
+          await store.endViews(tx, owner.id, clock())
+        }
         return store.endSession(tx, owner.id, id, clock())
       })
       if (!found) throw noSuchSession()

@@ -205,6 +205,14 @@ export async function findSession(
 }
 
 /** Those that are open, newest first. An operator's look at a customer's pages is not the customer's. */
+export async function isSessionOpen(reader: Reader, id: SessionId, nowMs: number): Promise<boolean> {
+  const found = await reader.first(
+    'SELECT 1 AS one FROM console_sessions WHERE id = $1 AND ended_at IS NULL AND expires_at > $2',
+    [id, nowMs],
+  )
+  return found !== undefined
+}
+
 export async function listSessions(reader: Reader, owner: string, nowMs: number): Promise<Session[]> {
   const rows = await reader.all<SessionRow>(
     `SELECT * FROM console_sessions

@@ -10,7 +10,7 @@ export type DatabaseProblem = keyof typeof databaseProblems
 export const en = {
   node_kind_wrong: (of: { kind: string }) => `This is not for a node of the kind "${of.kind}".`,
   node_path_not_found: 'There is nothing at this path for a node.',
-  method_not_allowed: (of: { method: string }) => `Use ${of.method} here.`,
+  method_not_allowed: (of: { methods: readonly string[] }) => `Use ${of.methods.join(' or ')} here.`,
   node_private_key_missing: 'The shop has no private key of this node.',
   order_not_found: 'There is no such order.',
   subuser_not_found: 'There is no such sub-user.',

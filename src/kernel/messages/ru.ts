@@ -12,7 +12,7 @@ const databaseProblems: Readonly<Record<DatabaseProblem, string>> = {
 export const ru: Sentences = {
   node_kind_wrong: (of) => `Это не для узла вида «${of.kind}».`,
   node_path_not_found: 'По этому пути для узла ничего нет.',
-  method_not_allowed: (of) => `Здесь нужен метод ${of.method}.`,
+  method_not_allowed: (of) => `Здесь нужен метод ${of.methods.join(' или ')}.`,
   node_private_key_missing: 'У магазина нет закрытого ключа этого узла.',
   order_not_found: 'Такого заказа нет.',
   subuser_not_found: 'Такого субпользователя нет.',

@@ -165,7 +165,7 @@ function viewing(deps: AdminCustomersDeps): Bound<AdminCaller> {
     if (operator === null) throw new Refusal('view_needs_session')
     return deps.act(action, async () => {
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
-      const { secret, session } = await deps.signIn.openView(operator, id, caller.visitor, caller.expiresAt)
+      const { secret, session } = await deps.signIn.openView(operator, id, caller.visitor, caller.credential)
       const forMs = session.expiresAt - deps.clock()
       return {
         data: { expires_at: toIso(session.expiresAt) },

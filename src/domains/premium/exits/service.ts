@@ -166,10 +166,13 @@ export function createExits(deps: {
       const latest = new Map(told.filter((each) => known.has(each.exit)).map((each) => [each.exit, each]))
       if (latest.size === 0) return
       await db.transact(async (tx) => {
-        const before = new Map((await store.lockCounts(tx, node, boot, ids)).map((each) => [each.exit, each]))
+        const day = Math.floor(clock() / dayMs) * dayMs
+        const byExit = (rows: readonly store.ExitCount[]) => new Map(rows.map((each) => [each.exit, each]))
+        const before = byExit(await store.lockCounts(tx, node, boot, ids))
+        const today = byExit(await store.lockDay(tx, day, ids))
         const risen = [...latest.values()]
           .toSorted((a, b) => (a.exit < b.exit ? -1 : 1))
-          .map((each) => largerOf(each, before.get(each.exit)))
+          .map((each) => withinDay(largerOf(each, before.get(each.exit)), today.get(each.exit)))
           .filter(({ now, was }) => now.received + now.sent > was.received + was.sent)
         if (risen.length === 0) return
         store.raiseCounts(
@@ -180,7 +183,7 @@ export function createExits(deps: {
         )
         store.addToDay(
           tx,
-          Math.floor(clock() / dayMs) * dayMs,
+          day,
           risen.map(({ now, was }) => ({
             exit: now.exit,
             received: now.received - was.received,
@@ -265,6 +268,20 @@ function largerOf(now: store.ExitCount, before: store.ExitCount | undefined) {
   const received = now.received > was.received ? now.received : was.received
   const sent = now.sent > was.sent ? now.sent : was.sent
   return { now: { exit: now.exit, received, sent }, was }
+}
+
+/**
+ * What 208 Gbit/s carry in a day, in each direction. What gateways claim beyond that of one exit is not counted: a sum
+ * that one of them has invented must not outgrow its column, or no other could report.
+ */
+const mostInDay = 2n ** 51n
+
+function withinDay({ now, was }: ReturnType<typeof largerOf>, today: store.ExitCount | undefined) {
+  const capped = (way: 'received' | 'sent'): bigint => {
+    const [added, left] = [now[way] - was[way], mostInDay - (today?.[way] ?? 0n)]
+    return was[way] + (added < left ? added : left > 0n ? left : 0n)
+  }
+  return { now: { exit: now.exit, received: capped('received'), sent: capped('sent') }, was }
 }
 
 /** An address is sold once: what is in stock is no exit beside that, which the database keeps. */

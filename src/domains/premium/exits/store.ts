@@ -217,6 +217,17 @@ export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly
   )
 }
 
+/** What went through these exits on a day so far. Only reports of gateways write it, each under a lock of its counts. */
+export async function lockDay(tx: Tx, day: number, ids: readonly string[]): Promise<ExitCount[]> {
+  const asked = padded(ids)
+  const rows = await tx.all<CountRow>(
+    `SELECT exit_id, received, sent FROM exit_days
+     WHERE day = $1 AND exit_id IN (${list(asked.length, 1)}) ORDER BY exit_id FOR UPDATE`,
+    [day, ...asked],
+  )
+  return rows.map((row) => ({ exit: row.exit_id, received: row.received, sent: row.sent }))
+}
+
 export function addToDay(tx: Tx, day: number, added: readonly ExitCount[]): void {
   const [more, moreSent] = ['exit_days.received + excluded.received', 'exit_days.sent + excluded.sent']
   sendRows(
