@@ -38,7 +38,7 @@ function toCell(field: string, value: unknown): string {
 }
 
 /** Begins a sentence about an action that was done before, under the same idempotency key. */
-export const done = (isRepeat: boolean | undefined): string =>
+export const doneBefore = (isRepeat: boolean | undefined): string =>
   isRepeat ? 'Done before under this key, nothing changed now: ' : ''
 
 export const rub = (amount: number): string => amount.toFixed(2)
@@ -89,7 +89,7 @@ export function verdictLines({ findings, notes, ok, found, covered }: Judged): s
 
 /** On a terminal, one line that tells how far it has come. */
 export function showProgress(name: string): { readonly tell: (done: number) => void; readonly end: () => void } {
-  if (!process.stderr.isTTY || process.env['NO_COLOR']) return { tell: () => {}, end: () => {} }
+  if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
   const write = (text: string): void => void process.stderr.write(`\r\x1b[K${text}`)
   write(`${name} …`)
   return { tell: (done) => write(`${name} … ${done}`), end: () => write('') }

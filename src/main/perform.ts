@@ -15,7 +15,6 @@ export type Voice = { out(text: string): Promise<void>; err(text: string): void 
 export async function perform(argv: readonly string[], voice: Voice): Promise<number> {
   const typed = putOptionsLast(argv, commonOptions)
   const json = typed.includes('--json')
-  if (typed.includes('--no-color')) process.env['NO_COLOR'] = '1'
   try {
     return await performOne(typed, json, voice)
   } catch (error) {

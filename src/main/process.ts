@@ -12,7 +12,6 @@ import type { Opened } from './supervise.ts'
 export const commonOptions: readonly Option[] = [
   { flag: 'json', meaning: 'answer with JSON' },
   { flag: 'help', meaning: 'say what this command takes' },
-  { flag: 'no-color', meaning: 'write no terminal codes, as with NO_COLOR; only a progress line has any' },
   {
     flag: 'shop',
     value: 'URL',

@@ -6,10 +6,10 @@ import * as money from '../../api/admin/customers/shapes-money.ts'
 import * as holders from '../../api/admin/stock/shapes-holders.ts'
 import { mistyped } from '../command.ts'
 import { type Call, type Entry, over } from '../operation-command.ts'
-import { done, local, rows, rub, secret } from '../print.ts'
+import { doneBefore, local, rows, rub, secret } from '../print.ts'
 
 const moved = (verb: string, of: { repeated: boolean; amount_rub: number; balance_rub: number }): string =>
-  `${done(of.repeated)}${verb} ${rub(Math.abs(of.amount_rub))} RUB. The balance is ${rub(of.balance_rub)} RUB.`
+  `${doneBefore(of.repeated)}${verb} ${rub(Math.abs(of.amount_rub))} RUB. The balance is ${rub(of.balance_rub)} RUB.`
 
 export const customerCommands: readonly Entry[] = [
   over(customers.createCustomer, 'customer create', {
@@ -85,7 +85,7 @@ export const customerCommands: readonly Entry[] = [
       return given.has('end') ? { end: given.has('whole') ? 'whole' : 'unused' } : {}
     },
     show: (data) =>
-      `${done(data.replayed)}Refunded ${rub(data.amount_rub)} RUB. The balance is ${rub(data.balance_rub)} RUB.`,
+      `${doneBefore(data.replayed)}Refunded ${rub(data.amount_rub)} RUB. The balance is ${rub(data.balance_rub)} RUB.`,
   }),
   over(money.refundTraffic, 'traffic refund', {
     show: (data) => `Took back ${data.returned_gb} GB and refunded ${rub(data.refunded_rub)} RUB.`,

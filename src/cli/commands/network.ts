@@ -3,7 +3,7 @@ import * as premium from '../../api/admin/premium/shapes.ts'
 import * as things from '../../api/admin/proxies/shapes.ts'
 import { mistyped } from '../command.ts'
 import { type Entry, over } from '../operation-command.ts'
-import { done, local, readTextFile, rows, rub, secret, toLines } from '../print.ts'
+import { doneBefore, local, readTextFile, rows, rub, secret, toLines } from '../print.ts'
 
 const showKey = (data: typeof nodes.keyNode.example) => [
   ...secret(data.key, `It lets ${data.name} join once, until ${local(data.expires_at)}. On that machine:`),
@@ -123,10 +123,10 @@ export const thingCommands: readonly Entry[] = [
     filled: 'refund',
     options: [{ flag: 'no-refund', meaning: 'Give nothing back.' }],
     fill: (given) => ({ refund: !given.has('no-refund') }),
-    show: (data) => `${done(data.replayed)}Proxy ${data.proxy} is ended. Gave back ${rub(data.amount_rub)} RUB.`,
+    show: (data) => `${doneBefore(data.replayed)}Proxy ${data.proxy} is ended. Gave back ${rub(data.amount_rub)} RUB.`,
   }),
   over(things.replaceProxy, 'proxy replace', {
-    show: (data) => `${done(data.replayed)}Proxy ${data.proxy} got ${data.to} in place of ${data.from}.`,
+    show: (data) => `${doneBefore(data.replayed)}Proxy ${data.proxy} got ${data.to} in place of ${data.from}.`,
   }),
   over(things.showVpn, 'vpn show', {
     show: (data) => [

@@ -18,8 +18,9 @@ import {
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
 import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
-import type { Opened, SignIn, SignInDeps, Visitor } from './service.ts'
+import type { SignIn, SignInDeps } from './service.ts'
 import type { Identities } from './service-identity.ts'
+import type { Opened, Visitor } from './service-visits.ts'
 
 /**
  * Letters of one kind to one address, and to whatever addresses for one household, in an hour. Whoever asks for all of

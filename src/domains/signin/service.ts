@@ -39,6 +39,7 @@ import {
   viewMs,
 } from './rules.ts'
 import type { PasswordWork } from './service-passwords.ts'
+import type { Credential, Opened, Visitor } from './service-visits.ts'
 import * as store from './store.ts'
 
 /** How long a look-up is believed. A session that another process has ended is known after this long at most. */
@@ -56,28 +57,8 @@ const mostPlaces = 200
 /** How often somebody signs in rightly: every session is two versions in the history, for good. */
 const ofOwner: BucketRate = { perSecond: 60 / 3600, burst: 30 }
 
-/** Where a browser is, as far as it tells. `household` is what is limited: one that has IPv6 has many addresses. */
-export type Visitor = {
-  readonly source: string | null
-  readonly household: string
-  readonly agent: string | null
-  /** What its cookies hold, whatever that is. */
-  readonly shown: readonly string[]
-}
-
-/** A session, and what its cookie holds: it is in this answer and nowhere else. */
-export type Opened = { readonly secret: string; readonly session: Session }
-
 /** One of the attempts that are counted. It is given back when it succeeds, or when nobody has looked at it. */
 type Attempt = { readonly household: string; readonly succeeded: () => Promise<void> }
-
-/** What an operator has shown to be let in. */
-export type Credential = {
-  /** When it expires, if it does. */
-  readonly expiresAt: number | null
-  /** Refuses if it, its operator or the role has ended, with the operator's row locked. */
-  readonly assertStill: (tx: Tx) => Promise<void>
-}
 
 export type SignInDeps = {
   readonly db: Database

@@ -33,12 +33,12 @@ describe('a report of a node', () => {
   })
 
   test('counts whole bytes, of which both directions together are an exact number', () => {
-    const most = 2 ** 52 - 1
+    const mostBytes = 2 ** 52 - 1
     for (const part of ['proxies', 'subusers', 'peers', 'hosts'] as const) {
       for (const field of ['received', 'sent']) {
         const counts = (count: unknown) => isTaken({ [part]: [{ ...lines[part], [field]: count }] })
-        for (const count of [0, 1, most]) expect(counts(count)).toBe(true)
-        for (const count of [-1, 0.5, most + 1, Number.NaN, '1', null, undefined]) {
+        for (const count of [0, 1, mostBytes]) expect(counts(count)).toBe(true)
+        for (const count of [-1, 0.5, mostBytes + 1, Number.NaN, '1', null, undefined]) {
           expect(counts(count)).toBe(false)
         }
       }

@@ -217,7 +217,7 @@ export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly
   )
 }
 
-/** What went through these exits on a day so far. Only reports of gateways write it, each under a lock of its counts. */
+/** What went through these exits on a day so far; the rows stay locked. */
 export async function lockDay(tx: Tx, day: number, ids: readonly string[]): Promise<ExitCount[]> {
   const asked = padded(ids)
   const rows = await tx.all<CountRow>(
