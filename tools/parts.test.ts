@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { resolve } from 'node:path'
-import { chooseFiles, toParts } from './parts.ts'
+import { chooseFiles, toLanes, toParts } from './parts.ts'
 
 const all = [
   'src/a/b.test.ts',
@@ -31,4 +31,13 @@ test('the portable engine re-runs attacks in a short run and every gateway test 
   const again = (isLong: boolean) => toParts(all, isLong).find(({ engine }) => engine === 'portable')?.files
   expect(again(false)).toEqual(['test/attack/gateway-socks.test.ts'])
   expect(again(true)).toEqual(['test/attack/gateway-socks.test.ts', 'test/durability/gateway-kill.test.ts'])
+})
+
+test('every part is in one lane: a short run has one lane, a long run has its slow parts beside the others', () => {
+  const names = (isLong: boolean) => toLanes(toParts(all, isLong), isLong).map((lane) => lane.map(({ name }) => name))
+  expect(names(false)).toEqual([['tests', 'portable engine']])
+  expect(names(true)).toEqual([
+    ['sources and tools', 'attacks', 'browser', 'other tests', 'portable engine'],
+    ['durability'],
+  ])
 })

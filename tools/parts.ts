@@ -39,3 +39,12 @@ export function toParts(files: readonly string[], isLong: boolean): Part[] {
     { name: 'portable engine', engine: 'portable' as const, files: again },
   ].filter((part) => part.files.length > 0)
 }
+
+/** Parts with files that take many minutes on one processor, while they wait for killed processes. */
+const slowParts = ['durability', 'backup and verify', 'storm']
+
+/** Lists of parts that run beside one another: in a long run the slow ones beside all others. */
+export function toLanes(parts: readonly Part[], isLong: boolean): readonly (readonly Part[])[] {
+  const isSlow = (part: Part): boolean => isLong && slowParts.includes(part.name)
+  return [parts.filter((part) => !isSlow(part)), parts.filter(isSlow)].filter((lane) => lane.length > 0)
+}

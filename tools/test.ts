@@ -14,7 +14,7 @@ import type { Prepared } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { prepareDatabases } from '../test/harness/prepared.ts'
 import { type Check, createPassedChecks } from './checks.ts'
-import { chooseFiles, type Part, toParts } from './parts.ts'
+import { chooseFiles, type Part, toLanes, toParts } from './parts.ts'
 import {
   addTallies,
   countLines,
@@ -134,14 +134,14 @@ type Timed = { readonly name: string; readonly tookMs: number }
 
 const reports: string[] = []
 
-async function runPart(server: Server, part: Part): Promise<Tally> {
-  const reportFile = join(reportFolder, `${reports.length}-${part.engine}.xml`)
+async function runPart(server: Server, part: Part, atOnce: number): Promise<Tally> {
+  const reportFile = join(reportFolder, `${part.name}-${part.engine}.xml`)
   const flags = [
     // Durations of an earlier run, so that the longest files begin first; `TURNPIKE_TEST_TIMINGS=1` writes them.
     `--timings=${join(root, 'tools/timings.json')}`,
     ...(process.env['TURNPIKE_TEST_TIMINGS'] ? ['--update-timings'] : []),
     '--no-orphans',
-    `--parallel=${filesAtOnce}`,
+    `--parallel=${atOnce}`,
     // A worker keeps its modules for the next file: importing the shop takes 0.3 s.
     '--no-isolate',
     `--timeout=${perTestMs}`,
@@ -202,11 +202,17 @@ async function runTests(parts: readonly Part[], times: Timed[]): Promise<Tally> 
   }
   let { tally } = prepared
   try {
-    for (const part of parts) {
-      const partStartedAt = performance.now()
-      tally = addTallies(tally, await runPart(prepared.server, part))
-      times.push({ name: part.name, tookMs: performance.now() - partStartedAt })
+    const lanes = toLanes(parts, isLong)
+    const atOnce = Math.max(2, Math.floor(filesAtOnce / lanes.length))
+    const runLane = async (lane: readonly Part[]): Promise<void> => {
+      for (const part of lane) {
+        const partStartedAt = performance.now()
+        const partTally = await runPart(prepared.server, part, atOnce)
+        tally = addTallies(tally, partTally)
+        times.push({ name: part.name, tookMs: performance.now() - partStartedAt })
+      }
     }
+    await Promise.all(lanes.map(runLane))
   } finally {
     await prepared.postgres.stop()
   }
