@@ -19,7 +19,10 @@ async function guardsOf(engine: 'sqlite' | 'postgres', address: string): Promise
   if (engine === 'sqlite') {
     const file = new Sqlite(address, { readonly: true })
     const rows = file
-      .query(`SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'index', 'view') AND sql IS NOT NULL`)
+      // Views come last: a view that is dropped takes its triggers along.
+      .query(
+        `SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'index', 'view') AND sql IS NOT NULL ORDER BY type`,
+      )
       .all() as { type: string; name: string }[]
     file.close()
     return rows.map(({ type, name }) => ({ name: `${type} ${name}`, drop: `DROP ${type} ${name}` }))
