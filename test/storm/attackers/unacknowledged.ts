@@ -78,8 +78,11 @@ export async function openUnacknowledged(
     let billed = await readBilled()
     // Less than nothing when it is the bill of an earlier step that has come late.
     const gainBy = (bill: number) => pending.bytes - (bill - sums.billed)
-    // More than these lines may have for nothing: perhaps the bill is only late.
-    while (performance.now() < giveUpAt && (billed === undefined || gainBy(billed) > atOnce * mostLost.ofConnection)) {
+    // More than these lines, or this life of the gateway, may have for nothing: perhaps the bill is only late.
+    const isTooMuch = (bill: number): boolean =>
+      gainBy(bill) > atOnce * mostLost.ofConnection ||
+      (gains.get(pending.life) ?? 0) + gainBy(bill) > mostLost.ofCredential
+    while (performance.now() < giveUpAt && (billed === undefined || isTooMuch(billed))) {
       await Bun.sleep(500)
       billed = await readBilled()
     }
