@@ -4,7 +4,7 @@ import { sendRaw } from '../../test/harness/raw.ts'
 import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.ts'
 import { addCustomer } from '../../test/harness/wired.ts'
 import { type Address, readAddress } from '../kernel/address.ts'
-import type { RefusalKind } from '../kernel/messages/codes.ts'
+import { type Code, kindOfCode, type RefusalKind } from '../kernel/messages/codes.ts'
 import { kopecks } from '../kernel/money.ts'
 import { malformed } from '../kernel/refusal.ts'
 import { bind } from './bind.ts'
@@ -34,6 +34,10 @@ test('a refusal has the status that the contract gives to its code', () => {
     unavailable: 503,
   })
   const kinds: Record<RefusalKind, number> = statusOfKind
+  for (const [code, status] of Object.entries(statusOfCode)) {
+    // The one fault among the codes has a status of its own.
+    if (code !== 'internal_error') expect([code, kinds[kindOfCode[code as Code]]]).toEqual([code, status])
+  }
   expect(new Set(Object.values(kinds))).toEqual(new Set(Object.values(statusOfCode).filter((status) => status !== 500)))
 })
 

@@ -61,7 +61,7 @@ describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
     ['no gateway', [], 10, 1000],
     ['one gateway', [0], 0, 2],
     ['one gateway', [null], 10, 1000],
-    // Two: nobody can tell which of them lies, and a port that is sold must open. The smaller holds.
+    // Two: the shop cannot tell which of them lies, and a port that is sold must open. The smaller number counts.
     ['two honest gateways', [4, null], 4, 2],
     ['a small gateway and one that reports 2^53 - 1', [4, most], 4, 2],
     ['a gateway and one that reports 0', [0, 9], 0, 2],

@@ -50,7 +50,7 @@ export const providerRefused = (): Refusal =>
     },
   )
 
-/** Nobody knows. The same key goes on with the same payment. */
+/** The provider gave no answer, so the outcome is unknown. A retry under the same key continues the same payment. */
 export const providerSilent = (): Refusal => new Refusal('provider_silent', {}, { charged: false })
 
 /** One answer for whatever does not prove that it comes from the provider. */

@@ -50,7 +50,7 @@ export function createPaymentRefunds(deps: {
 }) {
   const { db, books, clock, isProduction } = deps
 
-  /** A refund takes the bonus and the share of whoever brought the customer along: none of it may have been spent. */
+  /** A refund also takes back the bonus and the referrer's share: none of the three may have been spent. */
   async function assertNotSpent(tx: Tx, payment: Payment, given: Kopecks): Promise<void> {
     const { balance } = await deps.ledger.lock(tx, payment.customer)
     const bonus = (await deps.codes.given(tx, payment))?.amount ?? zero
