@@ -183,11 +183,10 @@ function createCommits(session: Session) {
       if (!connection.inTransaction) throw unwritable(new Error('SQLite gave up the transaction'))
       named(() => connection.run('COMMIT'))
       // A commit without a change writes nothing, so it says nothing about the disk.
-      if (outcomes.some(({ result }) => result instanceof Refusal && result.reason === 'database_unavailable'))
-        isWritable = false
+      if (outcomes.some(({ result }) => isOfDisk(result))) isWritable = false
       else if (countChanges() > before) isWritable = true
     } catch (error) {
-      isWritable = false
+      if (isOfDisk(error)) isWritable = false
       if (connection.inTransaction) connection.run('ROLLBACK')
       for (const each of outcomes) each.job.reject(each.ok ? error : each.result)
       return
@@ -292,6 +291,8 @@ const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(codeOf(
 const isUnwritable = (error: unknown): boolean => /^SQLITE_(FULL|IOERR|NOMEM|READONLY|CANTOPEN)/.test(codeOf(error))
 
 const unwritable = (cause: unknown): Refusal => unavailable('unwritable', cause)
+
+const isOfDisk = (error: unknown): boolean => error instanceof Refusal && error.reason === 'database_unavailable'
 
 /**
  * Gives what both engines share the name that they share: a constraint's refusal, and a database that cannot be used
