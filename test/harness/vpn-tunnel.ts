@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { configText } from '../../src/domains/vpn/render.ts'
 import type { Peer } from '../../src/domains/vpn/rules.ts'
 import { shippedVpn } from '../../src/main/settings/vpn.ts'
+import { isListening, socketPath } from '../../src/plane/wireguard/userspace.ts'
 import type { VpnSetup } from '../../src/wire/node/join.ts'
 import type { NodePeer } from '../../src/wire/node/state.ts'
 import type { Inside } from './inside.ts'
@@ -145,10 +146,7 @@ export async function startWireguardGo(net: Net, namespace: string, device: stri
     if (child.exitCode !== null || child.signalCode !== null) {
       throw new Error(`wireguard-go for ${device} has ended: ${await child.stderr.text()}`)
     }
-    return net.inside(namespace, ['wg', 'show', device, 'listen-port']).then(
-      () => true,
-      () => false,
-    )
+    return isListening(socketPath(device))
   })
 }
 

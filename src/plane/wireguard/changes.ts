@@ -5,6 +5,7 @@ import { refuseHere } from '../../kernel/refusal.ts'
 import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
 import type { Log } from '../agent/surroundings.ts'
 import { must, type Run } from './run.ts'
+import { socketPath } from './userspace.ts'
 
 /** One thing that a VPN node changed on its machine, with what it takes to undo it. */
 const changeSchema = z.discriminatedUnion('kind', [
@@ -93,7 +94,7 @@ async function undo(change: Change, run: Run): Promise<void> {
     const isThere = (await run(['ip', 'link', 'show', 'dev', change.name])).code === 0
     if (isThere) await must(run, ['ip', 'link', 'delete', 'dev', change.name])
     // wireguard-go leaves its socket behind when it is killed.
-    rmSync(`/var/run/wireguard/${change.name}.sock`, { force: true })
+    rmSync(socketPath(change.name), { force: true })
   } else {
     // Adding first makes deleting right whether the table is there or not.
     await must(run, ['nft', '-f', '-'], `add table inet ${change.name}\ndelete table inet ${change.name}\n`)

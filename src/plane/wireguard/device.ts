@@ -5,12 +5,8 @@ import type { Changes } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import { createDumpReader, type DeviceState } from './dump.ts'
 import { toDeviceCall } from './render.ts'
-import { findProgram, must, programPath, type Run } from './run.ts'
-
-const readyWithinMs = 5_000
-const readyPollMs = 20
-const endsWithinMs = 2_000
-const mostComplaint = 2_000
+import { must, type Run } from './run.ts'
+import { startUserspace } from './userspace.ts'
 
 export type Device = {
   readonly kind: 'kernel' | 'wireguard-go'
@@ -38,7 +34,7 @@ export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, l
   const note = { kind: 'link', name, use: 'the tunnel' } as const
   changes.note(note)
   const isKernels = (await run(['ip', 'link', 'add', 'dev', name, 'type', 'wireguard'])).code === 0
-  const userspace = isKernels ? undefined : await startUserspace(name, run)
+  const userspace = isKernels ? undefined : await startUserspace(name)
   const close = async () => {
     await userspace?.close()
     // Gone already when it was wireguard-go's.
@@ -71,43 +67,4 @@ async function settle({ name, setup, networks }: DevicePlan, run: Run, log: Log)
     log.warn('no IPv6 in the tunnel', { address: text, problem: err.trim() })
   }
   await must(run, ['ip', 'link', 'set', 'dev', name, 'up'])
-}
-
-/** In the foreground, as a child of ours that the kernel ends with us, however we end. */
-async function startUserspace(name: string, run: Run): Promise<{ close: () => Promise<void> }> {
-  const program = findProgram('wireguard-go')
-  if (program === undefined) throw new Error('this kernel has no WireGuard, and wireguard-go is not installed')
-  const leash = findProgram('setpriv')
-  const command = [...(leash === undefined ? [] : [leash, '--pdeathsig', 'KILL']), program, '-f', name]
-  const child = Bun.spawn(command, {
-    env: { PATH: programPath, LOG_LEVEL: 'error' },
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'pipe',
-  })
-  let complaint = ''
-  const listening = listen(child.stderr, (text) => {
-    complaint = (complaint + text).slice(-mostComplaint)
-  })
-  const close = async () => {
-    child.kill('SIGTERM')
-    const killer = setTimeout(() => child.kill('SIGKILL'), endsWithinMs)
-    await child.exited
-    clearTimeout(killer)
-    await listening
-  }
-  const giveUpAt = performance.now() + readyWithinMs
-  while ((await run(['wg', 'show', name, 'listen-port'])).code !== 0) {
-    if (child.exitCode !== null || child.signalCode !== null || performance.now() > giveUpAt) {
-      await close()
-      throw new Error(`wireguard-go did not start: ${complaint.trim()}`)
-    }
-    await Bun.sleep(readyPollMs)
-  }
-  return { close }
-}
-
-async function listen(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
-  const decoder = new TextDecoder()
-  for await (const piece of stream) take(decoder.decode(piece, { stream: true }))
 }
