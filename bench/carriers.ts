@@ -1,5 +1,5 @@
-import { roomWithin } from '../src/plane/gateway/decide/capacity.ts'
-import { tunnelsWithin } from '../src/plane/gateway/decide/limits.ts'
+import { roomWithin } from '../src/dataplane/gateway/access/capacity.ts'
+import { tunnelsWithin } from '../src/dataplane/gateway/access/limits.ts'
 import type { Context } from './context.ts'
 import { median, type Peer, type Sample, takeTurns } from './measure.ts'
 import { cpuSecondsOf, familyMb } from './process-cost.ts'

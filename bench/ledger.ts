@@ -1,6 +1,6 @@
+import type { Services } from '../src/app/shop/services.ts'
+import { kopecks } from '../src/core/money.ts'
 import type { Receipt } from '../src/domains/orders/index.ts'
-import { kopecks } from '../src/kernel/money.ts'
-import type { Services } from '../src/main/shop/services.ts'
 import type { Bench, Context } from './context.ts'
 import { callAtOnce, type Peer, ratesOf, ratiosOf, takeTurns } from './measure.ts'
 import { addPeople, type Person } from './people.ts'

@@ -1,7 +1,7 @@
+import type { Services } from '../src/app/shop/services.ts'
+import type { CustomerId, TokenId } from '../src/core/ids.ts'
+import { kopecks } from '../src/core/money.ts'
 import catalogue from '../src/domains/pricing/catalogue.yaml'
-import type { CustomerId, TokenId } from '../src/kernel/ids.ts'
-import { kopecks } from '../src/kernel/money.ts'
-import type { Services } from '../src/main/shop/services.ts'
 
 /** A customer of a bench. The id is made of a number, so that pgbench, which can count only, names the same ones. */
 export type Person = {

@@ -1,5 +1,5 @@
+import type { CountryCode } from '../src/core/country.ts'
 import { priceDedicated } from '../src/domains/pricing/rules.ts'
-import type { CountryCode } from '../src/kernel/country.ts'
 import type { Bench, Context } from './context.ts'
 import { loadHttp, type Peer, type Rounds, ratesOf, ratiosOf, takeTurns } from './measure.ts'
 import { createPgbench, findPgbench } from './pgbench.ts'

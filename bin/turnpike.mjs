@@ -2,4 +2,4 @@
 import { join } from 'node:path'
 import { root, run } from './runtime.mjs'
 
-run([join(root, 'src/main/turnpike.ts'), ...process.argv.slice(2)])
+run([join(root, 'src/app/turnpike.ts'), ...process.argv.slice(2)])

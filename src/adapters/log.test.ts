@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
+import { tokenRandomBytes } from '../core/token-text.ts'
 import { makeTokenText } from '../domains/customers/rules.ts'
-import { tokenRandomBytes } from '../kernel/token-text.ts'
 import { createLog, redact } from './log.ts'
 
 const random = fc.uint8Array({ minLength: tokenRandomBytes, maxLength: tokenRandomBytes })

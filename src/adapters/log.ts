@@ -1,4 +1,4 @@
-import type { Log } from '../kernel/log.ts'
+import type { Log } from '../core/log.ts'
 
 /** From the quietest; each says what those before it say. */
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug'] as const

@@ -1,6 +1,6 @@
 import { createTransport } from 'nodemailer'
+import type { Log } from '../core/log.ts'
 import type { Letter, Mail } from '../domains/signin/ports.ts'
-import type { Log } from '../kernel/log.ts'
 
 const mostWaiting = 1000
 const mostTries = 3

@@ -1,4 +1,4 @@
-import type { RandomBytes } from '../kernel/ids.ts'
+import type { RandomBytes } from '../core/ids.ts'
 
 /** The system's randomness, fetched in blocks because an id wants only ten bytes of it at a time. */
 function createRandomBytes(): RandomBytes {

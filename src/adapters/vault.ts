@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import type { Vault } from '../kernel/vault.ts'
+import type { Vault } from '../core/vault.ts'
 
 const nonceBytes = 12
 const tagBytes = 16

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import type { PublicKeyOf } from '../kernel/wireguard.ts'
+import type { PublicKeyOf } from '../core/wireguard.ts'
 
 /** What stands before the 32 bytes of an X25519 private key in PKCS #8 (RFC 8410, section 7). */
 const before = Buffer.from('302e020100300506032b656e04220420', 'hex')

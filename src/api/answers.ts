@@ -1,4 +1,4 @@
-import { type FieldProblem, Refusal } from '../kernel/refusal.ts'
+import { type FieldProblem, Refusal } from '../core/refusal.ts'
 import { languageOf, sentencesOf } from './language.ts'
 import type { RateStanding } from './rate.ts'
 import { statusOfKind } from './status.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { refusalOf } from '../../test/harness/failure.ts'
-import { Refusal } from '../kernel/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import { readBody, readBytes } from './body.ts'
 
 const usualBytes = 64 * 1024

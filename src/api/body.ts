@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../kernel/refusal.ts'
+import { malformed, Refusal } from '../core/refusal.ts'
 import { type Json, readJson } from './json.ts'
 
 const usualLimitBytes = 64 * 1024

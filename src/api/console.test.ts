@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { randomBytes } from '../adapters/random.ts'
-import { Refusal } from '../kernel/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import { openConsole } from './console.ts'
 
 let folder: string

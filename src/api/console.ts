@@ -1,4 +1,4 @@
-import { Refusal } from '../kernel/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import { plainHeaders } from './answers.ts'
 import { isAccepted } from './respond.ts'
 

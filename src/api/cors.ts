@@ -1,4 +1,4 @@
-import type { Address } from '../kernel/address.ts'
+import type { Address } from '../core/address.ts'
 import { plainHeaders } from './answers.ts'
 
 /** From a request, and where it came from, to its answer. `hold` keeps the next request on its connection waiting. */

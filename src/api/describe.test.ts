@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020'
 import { type Service, startService } from '../../test/harness/service.ts'
+import { readId } from '../core/ids.ts'
 import { isDeviceName } from '../domains/vpn/rules.ts'
-import { readId } from '../kernel/ids.ts'
 import { statusOfCode } from './operation.ts'
 
 type Schema = {

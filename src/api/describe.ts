@@ -1,5 +1,5 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
-import { malformed, Refusal } from '../kernel/refusal.ts'
+import { malformed, Refusal } from '../core/refusal.ts'
 import { internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
 import { exampleOrder } from './fields.ts'
 import {

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { malformed, Refusal } from '../kernel/refusal.ts'
-import { toIso } from '../kernel/time.ts'
+import { malformed, Refusal } from '../core/refusal.ts'
+import { toIso } from '../core/time.ts'
 
 /** An instant that examples are made of: what the description shows is the same on every day. */
 export const exampleAt = 1_760_000_000_000

@@ -1,14 +1,14 @@
 import { Hono } from 'hono'
+import type { Address } from '../core/address.ts'
+import type { ShareBuckets } from '../core/buckets.ts'
+import { householdOf } from '../core/household.ts'
+import type { CustomerId } from '../core/ids.ts'
+import { malformed, Refusal } from '../core/refusal.ts'
+import type { Clock } from '../core/time.ts'
+import { createTurns, type Turns } from '../core/turns.ts'
 import type { Caller, Customers } from '../domains/customers/index.ts'
 import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
-import type { Address } from '../kernel/address.ts'
-import type { ShareBuckets } from '../kernel/buckets.ts'
-import { householdOf } from '../kernel/household.ts'
-import type { CustomerId } from '../kernel/ids.ts'
-import { malformed, Refusal } from '../kernel/refusal.ts'
-import type { Clock } from '../kernel/time.ts'
-import { createTurns, type Turns } from '../kernel/turns.ts'
 import {
   assertConnected,
   assertNotPipelined,

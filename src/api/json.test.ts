@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { Refusal } from '../kernel/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import { readJson } from './json.ts'
 
 /** What was read, or undefined where it was refused. A fault is passed on. */

@@ -1,4 +1,4 @@
-import { malformed } from '../kernel/refusal.ts'
+import { malformed } from '../core/refusal.ts'
 
 /** What a JSON text holds. Objects have no prototype, so a key can never reach one. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }

@@ -1,6 +1,6 @@
-import { en } from '../kernel/messages/en.ts'
-import { ru } from '../kernel/messages/ru.ts'
-import type { Sentences } from '../kernel/messages/sentences.ts'
+import { en } from '../core/messages/en.ts'
+import { ru } from '../core/messages/ru.ts'
+import type { Sentences } from '../core/messages/sentences.ts'
 
 type Language = 'en' | 'ru'
 

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Refusal } from '../kernel/refusal.ts'
+import type { Refusal } from '../core/refusal.ts'
 
 /** Every code that an answer can carry, with its status: the whole table of the contract. */
 export const statusOfCode = {

@@ -1,6 +1,6 @@
-import { bucketsOfOne, type ShareBuckets, secondsUntilOne } from '../kernel/buckets.ts'
-import { createDrawnBuckets } from '../kernel/drawn-buckets.ts'
-import type { Clock } from '../kernel/time.ts'
+import { bucketsOfOne, type ShareBuckets, secondsUntilOne } from '../core/buckets.ts'
+import { createDrawnBuckets } from '../core/drawn-buckets.ts'
+import type { Clock } from '../core/time.ts'
 
 /** Where a caller stands after one more request. `retryAfterSeconds` is set when that request is one too many. */
 export type RateStanding = {

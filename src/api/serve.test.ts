@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { freePort } from '../../test/harness/gateway.ts'
 import { type Service, startService } from '../../test/harness/service.ts'
 import { createLog } from '../adapters/log.ts'
-import { readPrefix } from '../kernel/address.ts'
+import { readPrefix } from '../core/address.ts'
 import { requestNotes } from './serve.ts'
 
 const locked = async (service: Service, ...sources: string[]) => {

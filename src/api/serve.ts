@@ -1,6 +1,6 @@
-import { type Address, contains, type Prefix, readAddress } from '../kernel/address.ts'
-import type { Log } from '../kernel/log.ts'
-import { classify } from '../kernel/reserved.ts'
+import { type Address, contains, type Prefix, readAddress } from '../core/address.ts'
+import type { Log } from '../core/log.ts'
+import { classify } from '../core/reserved.ts'
 import type { RequestNote } from './answers.ts'
 import { nodeBase } from './node/http.ts'
 

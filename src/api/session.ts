@@ -1,8 +1,8 @@
+import { type Address, formatAddress } from '../core/address.ts'
+import { householdOf } from '../core/household.ts'
+import { Refusal } from '../core/refusal.ts'
 import type { Visitor } from '../domains/signin/index.ts'
 import type { OwnerKind } from '../domains/signin/rules.ts'
-import { type Address, formatAddress } from '../kernel/address.ts'
-import { householdOf } from '../kernel/household.ts'
-import { Refusal } from '../kernel/refusal.ts'
 import { findToken } from './answers.ts'
 
 /** Sent with every request of a session: a page of another origin cannot send it without being asked first. */

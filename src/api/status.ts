@@ -1,4 +1,4 @@
-import type { RefusalKind } from '../kernel/messages/codes.ts'
+import type { RefusalKind } from '../core/messages/codes.ts'
 
 /** A refusal's kind as an HTTP status. The only place where the two meet. */
 export const statusOfKind: Record<RefusalKind, number> = {

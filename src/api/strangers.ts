@@ -1,8 +1,8 @@
-import type { Address } from '../kernel/address.ts'
-import { type BucketRate, createBuckets } from '../kernel/buckets.ts'
-import { householdOf } from '../kernel/household.ts'
-import { Refusal } from '../kernel/refusal.ts'
-import type { Clock } from '../kernel/time.ts'
+import type { Address } from '../core/address.ts'
+import { type BucketRate, createBuckets } from '../core/buckets.ts'
+import { householdOf } from '../core/household.ts'
+import { Refusal } from '../core/refusal.ts'
+import type { Clock } from '../core/time.ts'
 import { rateLimited } from './answers.ts'
 import type { RateStanding } from './rate.ts'
 

@@ -1,4 +1,4 @@
-import { type FieldProblem, malformed } from '../kernel/refusal.ts'
+import { type FieldProblem, malformed } from '../core/refusal.ts'
 import { findMeant } from './names.ts'
 import type { z } from './operation.ts'
 

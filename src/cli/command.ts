@@ -1,4 +1,4 @@
-import { Refusal, refuseHere } from '../kernel/refusal.ts'
+import { Refusal, refuseHere } from '../core/refusal.ts'
 
 /** One command of the operator's tool: its words, what it takes, and what it does. */
 export type Command = {

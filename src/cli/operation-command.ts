@@ -1,6 +1,6 @@
 import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
 import type { Operation, z } from '../api/operation.ts'
-import { type FieldProblem, Refusal, refuseHere } from '../kernel/refusal.ts'
+import { type FieldProblem, Refusal, refuseHere } from '../core/refusal.ts'
 import { type Command, type Given, mistyped, type Option, type Outcome } from './command.ts'
 import { toLines } from './print.ts'
 

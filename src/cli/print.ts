@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Verdict } from '../kernel/finding.ts'
+import type { Verdict } from '../core/finding.ts'
 import { mistyped, table } from './command.ts'
 
 type Item = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
-import { type Audit, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
-import { Refusal } from '../kernel/refusal.ts'
+import { type Audit, type Finding, mostFindings, type Verifier } from '../core/finding.ts'
+import { Refusal } from '../core/refusal.ts'
 import type { Migration } from './migrate.ts'
 import {
   countBroken,

@@ -1,4 +1,4 @@
-import { refuseHere } from '../kernel/refusal.ts'
+import { refuseHere } from '../core/refusal.ts'
 import { sectionFor } from './portable.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 

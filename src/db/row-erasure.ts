@@ -1,4 +1,4 @@
-import { sameBytes } from '../kernel/token-text.ts'
+import { sameBytes } from '../core/token-text.ts'
 import type { Covered } from './row-history.ts'
 import { chunked, list } from './rows.ts'
 import type { Database, Reader, Tx } from './transaction.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { engines, makePlace, openTestDatabase } from '../../test/harness/database.ts'
-import { readMigrations } from '../main/shop/database.ts'
+import { readMigrations } from '../app/shop/database.ts'
 import { migrate } from './migrate.ts'
 import { openDatabase } from './open.ts'
 import { createHistoryVerifier } from './row-history.ts'

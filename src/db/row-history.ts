@@ -1,6 +1,6 @@
-import type { Sha256 } from '../kernel/chain.ts'
-import { type Audit, type Finding, mostFindings, type Verifier } from '../kernel/finding.ts'
-import { LineDigest } from '../kernel/line-digest.ts'
+import type { Sha256 } from '../core/chain.ts'
+import { type Audit, type Finding, mostFindings, type Verifier } from '../core/finding.ts'
+import { LineDigest } from '../core/line-digest.ts'
 import { amendmentsOf, countErased } from './row-erasure.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 

@@ -1,5 +1,5 @@
-import { type BucketRate, bucketsOfOne, type ShareBuckets, type SharedBuckets } from '../kernel/buckets.ts'
-import type { Clock } from '../kernel/time.ts'
+import { type BucketRate, bucketsOfOne, type ShareBuckets, type SharedBuckets } from '../core/buckets.ts'
+import type { Clock } from '../core/time.ts'
 import type { Database, Tx } from './transaction.ts'
 
 /**

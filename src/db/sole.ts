@@ -1,4 +1,4 @@
-import { refuseHere } from '../kernel/refusal.ts'
+import { refuseHere } from '../core/refusal.ts'
 import { close, findClosed } from './closed.ts'
 import { openPostgres } from './postgres.ts'
 import { holdSqlite } from './sqlite-file.ts'

@@ -1,6 +1,6 @@
 import { Database as Connection } from 'bun:sqlite'
 import { closeSync, fsyncSync, openSync, statSync } from 'node:fs'
-import { refuseHere } from '../kernel/refusal.ts'
+import { refuseHere } from '../core/refusal.ts'
 import { toBound, toSqlite } from './portable.ts'
 import type { Reader, Value } from './transaction.ts'
 

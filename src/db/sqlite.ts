@@ -1,6 +1,6 @@
 import { Database as Connection, type Statement } from 'bun:sqlite'
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
-import { Refusal } from '../kernel/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import { toBound, toSqlite } from './portable.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
 import { unavailable } from './unavailable.ts'

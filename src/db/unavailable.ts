@@ -1,5 +1,5 @@
-import type { DatabaseProblem } from '../kernel/messages/en.ts'
-import { Refusal } from '../kernel/refusal.ts'
+import type { DatabaseProblem } from '../core/messages/en.ts'
+import { Refusal } from '../core/refusal.ts'
 
 /**
  * A database that cannot be used now: the operator's trouble, which ends, and no bug. Says nothing of the money on

@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/time.ts'
+import type { Clock } from '../core/time.ts'
 import type { Chore, Notes } from './chores.ts'
 
 /** Where the shop keeps backups of itself. */

@@ -1,8 +1,8 @@
+import type { Log } from '../core/log.ts'
+import { toIso } from '../core/time.ts'
 import type { Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import { toHex } from '../domains/ledger/rules.ts'
 import type { Orders } from '../domains/orders/index.ts'
-import type { Log } from '../kernel/log.ts'
-import { toIso } from '../kernel/time.ts'
 
 /** What the chores tell. */
 export type Notes = Pick<Log, 'info' | 'error'>

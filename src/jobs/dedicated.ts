@@ -1,6 +1,6 @@
+import { toIso } from '../core/time.ts'
 import type { DedicatedUpkeep } from '../domains/dedicated/index.ts'
 import type { Stock } from '../domains/stock/index.ts'
-import { toIso } from '../kernel/time.ts'
 import type { Chore, Notes } from './chores.ts'
 
 const atOnce = 200

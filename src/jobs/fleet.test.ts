@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { HandProcess } from '../../test/harness/hand-process.ts'
 import { hearingLog } from '../../test/harness/hand-timing.ts'
+import { noStalls } from '../core/stall-monitor.ts'
 import type { Node } from '../domains/fleet/rules.ts'
-import { noStalls } from '../kernel/stall-monitor.ts'
 import { fleetChores } from './fleet.ts'
 
 const node = (of: Partial<Node>): Node => ({ id: 'nod_1', kind: 'gateway', name: 'gw1', state: 'open', ...of }) as Node

@@ -1,8 +1,8 @@
+import type { Log } from '../core/log.ts'
+import { runningSince, type Stalls } from '../core/stall-monitor.ts'
+import type { Clock } from '../core/time.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../domains/fleet/rules.ts'
-import type { Log } from '../kernel/log.ts'
-import { runningSince, type Stalls } from '../kernel/stall-monitor.ts'
-import type { Clock } from '../kernel/time.ts'
 import type { Chore } from './chores.ts'
 
 const lookEveryMs = 5_000

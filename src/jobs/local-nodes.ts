@@ -1,7 +1,7 @@
+import { runningSince, type Stalls } from '../core/stall-monitor.ts'
+import type { Clock } from '../core/time.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { NodeKind } from '../domains/fleet/rules.ts'
-import { runningSince, type Stalls } from '../kernel/stall-monitor.ts'
-import type { Clock } from '../kernel/time.ts'
 import type { Chore, Transacting } from './chores.ts'
 
 /** Where nodes on this machine find the keys that they may join with, for their owner's eyes alone. */

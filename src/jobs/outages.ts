@@ -1,6 +1,6 @@
+import type { Log } from '../core/log.ts'
 import type { OutageWatch } from '../domains/dedicated/index.ts'
 import { lookEveryMs } from '../domains/dedicated/outages/rules.ts'
-import type { Log } from '../kernel/log.ts'
 import type { Chore } from './chores.ts'
 
 /** Begins and ends the outages of what was sold on nodes, and tells the operator when there was one. */

@@ -1,5 +1,5 @@
+import type { Log } from '../core/log.ts'
 import type { PaymentWatch, Purchases } from '../domains/payments/index.ts'
-import type { Log } from '../kernel/log.ts'
 import type { Chore } from './chores.ts'
 
 const atOnce = 20

@@ -1,5 +1,5 @@
+import type { Clock } from '../core/time.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
-import type { Clock } from '../kernel/time.ts'
 import type { Chore, Notes } from './chores.ts'
 
 const minuteMs = 60_000

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'bun:test'
 import type { Socket, TCPSocketListener } from 'bun'
-import { mostLost } from '../../src/plane/gateway/count/losses.ts'
+import { mostLost } from '../../src/dataplane/gateway/metering/losses.ts'
 import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
 import { findGround } from '../harness/ground.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'

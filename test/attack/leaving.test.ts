@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { PaymentId } from '../../src/kernel/ids.ts'
-import { kopecks } from '../../src/kernel/money.ts'
+import type { PaymentId } from '../../src/core/ids.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { engines } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'

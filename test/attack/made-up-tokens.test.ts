@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from '../../src/adapters/random.ts'
+import { makeText, tokenRandomBytes } from '../../src/core/token-text.ts'
 import { makeTokenText } from '../../src/domains/customers/rules.ts'
 import { makeSessionText } from '../../src/domains/signin/rules.ts'
-import { makeText, tokenRandomBytes } from '../../src/kernel/token-text.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 

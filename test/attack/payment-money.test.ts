@@ -1,8 +1,8 @@
 // What the API calls it; nothing here is a promise.
 /* oxlint-disable unicorn/no-thenable */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { CustomerId, PaymentId } from '../../src/kernel/ids.ts'
-import { kopecks } from '../../src/kernel/money.ts'
+import type { CustomerId, PaymentId } from '../../src/core/ids.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { engines } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'

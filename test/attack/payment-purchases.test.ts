@@ -1,8 +1,8 @@
 // What the API calls it; nothing here is a promise.
 /* oxlint-disable unicorn/no-thenable */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { PaymentId } from '../../src/kernel/ids.ts'
-import { Refusal } from '../../src/kernel/refusal.ts'
+import type { PaymentId } from '../../src/core/ids.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'

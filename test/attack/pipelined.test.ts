@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Shop } from '../../src/main/shop/shop.ts'
+import type { Shop } from '../../src/app/shop/shop.ts'
 import { engines } from '../harness/database.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { type Service, startService } from '../harness/service.ts'

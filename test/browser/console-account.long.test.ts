@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { Secret, TOTP } from 'otpauth'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { kopecks } from '../../src/kernel/money.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { enginesOf } from '../harness/database.ts'

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { kopecks } from '../../src/kernel/money.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { curl } from '../harness/clients.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { openConsoleRoad } from '../harness/console-shop.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { realSurroundings } from '../../src/main/shop/services.ts'
+import { realSurroundings } from '../../src/app/shop/services.ts'
 import { accepts } from '../harness/accepts.ts'
 import { engines } from '../harness/database.ts'
 import { gatewayEngine } from '../harness/engine.ts'

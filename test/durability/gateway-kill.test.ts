@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { realSurroundings } from '../../src/main/shop/services.ts'
+import { realSurroundings } from '../../src/app/shop/services.ts'
 import { openByteOrigin } from '../harness/byte-origin.ts'
 import { freePort } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'

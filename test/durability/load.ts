@@ -4,8 +4,8 @@
  * over HTTP.
  */
 import { writeSync } from 'node:fs'
+import type { CustomerId } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import type { CustomerId } from '../../src/kernel/ids.ts'
 import { buy, wire } from '../harness/wired.ts'
 
 /** Makes a purchase and resolves with its order once the shop has answered. */

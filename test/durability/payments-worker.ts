@@ -6,11 +6,11 @@
  * each notification that was taken (`notified`) and each look that `bought` something.
  */
 import { writeSync } from 'node:fs'
+import type { CustomerId } from '../../src/core/ids.ts'
+import { kopecks } from '../../src/core/money.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Payment } from '../../src/domains/payments/rules.ts'
-import type { CustomerId } from '../../src/kernel/ids.ts'
-import { kopecks } from '../../src/kernel/money.ts'
-import { Refusal } from '../../src/kernel/refusal.ts'
 import { wire } from '../harness/wired.ts'
 
 const [address = '', provider = '', method = '', ahead = '0', ...customers] = process.argv.slice(2)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { OrderId } from '../../src/kernel/ids.ts'
+import type { OrderId } from '../../src/core/ids.ts'
 import { engines } from '../harness/database.ts'
 import { openPremiumShop, pool } from '../harness/premium.ts'
 import { isLong } from '../harness/scale.ts'

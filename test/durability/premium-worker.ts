@@ -1,9 +1,9 @@
 import { createVault } from '../../src/adapters/vault.ts'
+import { createServices, realSurroundings } from '../../src/app/shop/services.ts'
+import type { CustomerId, SubuserId } from '../../src/core/ids.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
-import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
-import { Refusal } from '../../src/kernel/refusal.ts'
-import { createServices, realSurroundings } from '../../src/main/shop/services.ts'
 
 /**
  * A shop that trades in bytes until it is killed. Prints each order once it has been answered, and `carried` each time

@@ -4,7 +4,7 @@ import { type Engine, enginesOf, makePreparedPlace, type Place } from '../harnes
 import { isLong } from '../harness/scale.ts'
 import { runCommand } from '../harness/turnpike.ts'
 
-const program = join(import.meta.dir, '../../src/main/turnpike.ts')
+const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 const token = 'sandbox-token-for-killing'
 const kills = isLong ? 20 : 1
 

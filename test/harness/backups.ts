@@ -1,4 +1,4 @@
-import { type Config, readConfig } from '../../src/main/settings/config.ts'
+import { type Config, readConfig } from '../../src/app/settings/config.ts'
 import type { Engine, Place } from './database.ts'
 
 /** Settings of a shop whose rows are in this place. */

@@ -1,11 +1,11 @@
+import { realSurroundings } from '../../src/app/shop/services.ts'
+import type { CustomerId, OrderId, TokenId } from '../../src/core/ids.ts'
+import { type Kopecks, kopecks, readRoubles, toRoubleText } from '../../src/core/money.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import { createRowHistory } from '../../src/db/row-history.ts'
 import type { Database, Tx } from '../../src/db/transaction.ts'
 import { createLedger, createLedgerAudit, type Payer } from '../../src/domains/ledger/index.ts'
 import type { Posting } from '../../src/domains/ledger/rules.ts'
-import type { CustomerId, OrderId, TokenId } from '../../src/kernel/ids.ts'
-import { type Kopecks, kopecks, readRoubles, toRoubleText } from '../../src/kernel/money.ts'
-import { Refusal } from '../../src/kernel/refusal.ts'
-import { realSurroundings } from '../../src/main/shop/services.ts'
 import { HandClock } from './clock.ts'
 
 /**

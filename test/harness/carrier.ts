@@ -1,8 +1,8 @@
 import { createVault } from '../../src/adapters/vault.ts'
+import { createServices, realSurroundings, type Services } from '../../src/app/shop/services.ts'
+import { readPrefix } from '../../src/core/address.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { mostWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
-import { readPrefix } from '../../src/kernel/address.ts'
-import { createServices, realSurroundings, type Services } from '../../src/main/shop/services.ts'
 import type { Place } from './database.ts'
 
 const name = 'standing-carrier'

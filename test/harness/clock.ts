@@ -1,6 +1,6 @@
-import { noStalls } from '../../src/kernel/stall-monitor.ts'
-import type { Surroundings } from '../../src/main/shop/services.ts'
-import { realSurroundings } from '../../src/main/shop/services.ts'
+import type { Surroundings } from '../../src/app/shop/services.ts'
+import { realSurroundings } from '../../src/app/shop/services.ts'
+import { noStalls } from '../../src/core/stall-monitor.ts'
 
 /** A clock that stands still until it is told to move. */
 export class HandClock {

@@ -1,5 +1,5 @@
-import type { SubuserId } from '../../src/kernel/ids.ts'
-import { kopecks } from '../../src/kernel/money.ts'
+import type { SubuserId } from '../../src/core/ids.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 import type { Engine } from './database.ts'
 import { openRoad, type Road } from './gateway.ts'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
-import type { CustomerId } from '../../src/kernel/ids.ts'
+import type { CustomerId } from '../../src/core/ids.ts'
 import type { Engine } from './database.ts'
 import { addStock, buyProxies, type Floor, openFloor, shippedWith } from './proxies.ts'
 import { addCustomer, findingsOf } from './wired.ts'

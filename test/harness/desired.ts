@@ -1,4 +1,4 @@
-import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/wire/node/state.ts'
+import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/node-protocol/state.ts'
 
 export const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const digestOf = (text: string): string => Buffer.from(sha256(text)).toString('hex')

@@ -1,4 +1,4 @@
-import { Refusal } from '../../src/kernel/refusal.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 
 /** What a promise failed with. One that succeeds is itself the failure. */
 export async function failureOf(promise: Promise<unknown> | undefined): Promise<Error> {

@@ -5,7 +5,7 @@ import { run } from './apt.ts'
 import { batch, removeLeftovers } from './netns.ts'
 import { selfSignedShop } from './self-signed.ts'
 
-const program = join(import.meta.dir, '../../src/main/turnpike.ts')
+const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 /** A gateway that tries its addresses ten times as often. */
 const quickGateway = join(import.meta.dir, 'quick-gateway-worker.ts')
 const front = join(import.meta.dir, 'tls-front-worker.ts')

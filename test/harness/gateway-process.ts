@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { realTiming } from '../../src/plane/agent/surroundings.ts'
-import { findPredecessor } from '../../src/plane/gateway/handover/take-over.ts'
+import { realTiming } from '../../src/dataplane/agent/surroundings.ts'
+import { findPredecessor } from '../../src/dataplane/gateway/handover/take-over.ts'
 import { accepts } from './accepts.ts'
 import { gatewayEngine } from './engine.ts'
 import { memoryFolder } from './memory.ts'
@@ -9,7 +9,7 @@ import type { Service } from './service.ts'
 import { untilTrue } from './turnpike.ts'
 
 const mostAttempts = 3
-const program = join(import.meta.dir, '../../src/main/turnpike.ts')
+const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 
 /** A gateway as an operator runs one: a process of its own that can be killed and started again. */
 export type GatewayProcess = {

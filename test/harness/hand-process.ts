@@ -1,5 +1,5 @@
-import { StallMonitor } from '../../src/kernel/stall-monitor.ts'
-import type { Surroundings } from '../../src/main/shop/services.ts'
+import type { Surroundings } from '../../src/app/shop/services.ts'
+import { StallMonitor } from '../../src/core/stall-monitor.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
 
 /** A shop's process on a clock that a test moves: time passes while the process runs, or while it is stalled. */

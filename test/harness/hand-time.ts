@@ -1,4 +1,4 @@
-import type { After } from '../../src/kernel/time.ts'
+import type { After } from '../../src/core/time.ts'
 
 /** A clock and its timers, both moved by the test. */
 export class HandTime {

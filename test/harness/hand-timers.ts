@@ -1,4 +1,4 @@
-import type { After } from '../../src/kernel/time.ts'
+import type { After } from '../../src/core/time.ts'
 import { settle } from './hand-timing.ts'
 
 /** Monotonic time that stands still until a test moves it, and one-shot timers on it that fire in order. */

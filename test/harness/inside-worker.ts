@@ -3,10 +3,10 @@
  * object a line in, one out. Ends when its input does.
  */
 
-import { openWireguardNode, type WireguardNode } from '../../src/plane/wireguard/node.ts'
-import { runProgram } from '../../src/plane/wireguard/run.ts'
-import type { VpnSetup } from '../../src/wire/node/join.ts'
-import type { NodePeer } from '../../src/wire/node/state.ts'
+import { openWireguardNode, type WireguardNode } from '../../src/dataplane/wireguard/node.ts'
+import { runProgram } from '../../src/dataplane/wireguard/run.ts'
+import type { VpnSetup } from '../../src/node-protocol/join.ts'
+import type { NodePeer } from '../../src/node-protocol/state.ts'
 import type { Caller } from './caller.ts'
 import { patienceMs } from './until.ts'
 

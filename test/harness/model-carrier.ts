@@ -1,4 +1,4 @@
-import type { Agent, Carrier, SubuserCount } from '../../src/plane/agent/carrier.ts'
+import type { Agent, Carrier, SubuserCount } from '../../src/dataplane/agent/carrier.ts'
 
 type Subject = { readonly id: string; readonly pool: string; received: number; sent: number; upto: number }
 

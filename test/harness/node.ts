@@ -1,5 +1,5 @@
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
-import type { ReportAnswer, ReportBody } from '../../src/wire/node/report.ts'
+import type { ReportAnswer, ReportBody } from '../../src/node-protocol/report.ts'
 import {
   type FindBody,
   type Found,
@@ -11,7 +11,7 @@ import {
   type NodeSubuser,
   type StatePage,
   statePageSchema,
-} from '../../src/wire/node/state.ts'
+} from '../../src/node-protocol/state.ts'
 import type { Service } from './service.ts'
 
 /** An answer of the node protocol, whatever it is. */

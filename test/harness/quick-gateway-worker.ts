@@ -2,11 +2,12 @@
  * `turnpike gateway` with a tenth of the usual pauses between two rounds of trials of its addresses. `trials.test.ts`
  * checks the usual pauses.
  */
+
+import { nodeCommand } from '../../src/app/node/command.ts'
+import { openGateway } from '../../src/app/node/gateway.ts'
+import { commonOptions } from '../../src/app/process.ts'
 import { readGiven } from '../../src/cli/command.ts'
-import { nodeCommand } from '../../src/main/node/command.ts'
-import { openGateway } from '../../src/main/node/gateway.ts'
-import { commonOptions } from '../../src/main/process.ts'
-import { realTiming, type Timing } from '../../src/plane/agent/surroundings.ts'
+import { realTiming, type Timing } from '../../src/dataplane/agent/surroundings.ts'
 
 const quick: Timing = { now: realTiming.now, pause: (ms, end) => realTiming.pause(ms / 10, end) }
 const quickCommand = nodeCommand('gateway', '', (config, log, end) => openGateway(config, log, end, false, quick))

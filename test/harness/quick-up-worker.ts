@@ -3,10 +3,11 @@
  * runs ten times slower as well, so that it never gives up a part because the machine is slow. `supervise.test.ts`
  * checks the usual pauses.
  */
+
+import { commonOptions } from '../../src/app/process.ts'
+import { createUpCommand } from '../../src/app/up.ts'
 import { readGiven } from '../../src/cli/command.ts'
-import { commonOptions } from '../../src/main/process.ts'
-import { createUpCommand } from '../../src/main/up.ts'
-import { realTiming, type Timing } from '../../src/plane/agent/surroundings.ts'
+import { realTiming, type Timing } from '../../src/dataplane/agent/surroundings.ts'
 
 const quick: Timing = { now: () => realTiming.now() / 10, pause: (ms, end) => realTiming.pause(ms / 10, end) }
 const { command, given } = readGiven([createUpCommand(quick)], ['up'], commonOptions)

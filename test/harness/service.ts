@@ -1,7 +1,7 @@
 import { createLog } from '../../src/adapters/log.ts'
-import { readConfig } from '../../src/main/settings/config.ts'
-import type { Services, Surroundings } from '../../src/main/shop/services.ts'
-import { openShop } from '../../src/main/shop/shop.ts'
+import { readConfig } from '../../src/app/settings/config.ts'
+import type { Services, Surroundings } from '../../src/app/shop/services.ts'
+import { openShop } from '../../src/app/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { carryUnlessCarried, standCarrier } from './carrier.ts'
 import { HandClock, surroundingsWith } from './clock.ts'
@@ -20,7 +20,7 @@ export type Service = Caller & {
   /** Until so many requests are with the shop, run or wait. */
   untilPending(count: number): Promise<void>
   /** Another customer, with money and a token. */
-  newCustomer(roubles?: bigint): Promise<{ customer: import('../../src/kernel/ids.ts').CustomerId; token: string }>
+  newCustomer(roubles?: bigint): Promise<{ customer: import('../../src/core/ids.ts').CustomerId; token: string }>
   stop(): Promise<void>
 }
 
@@ -74,7 +74,7 @@ export async function startService(
       const { customers, ledger, db } = shop.services
       const customer = await customers.create('another')
       if (roubles > 0n) {
-        const { kopecks } = await import('../../src/kernel/money.ts')
+        const { kopecks } = await import('../../src/core/money.ts')
         await db.transact((tx) => ledger.credit(tx, customer.id, kopecks(roubles * 100n), 'operator', 'test'))
       }
       const { text } = await customers.issueToken(customer.id, { name: 'test' })

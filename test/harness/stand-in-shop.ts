@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { joinBodySchema } from '../../src/wire/node/join.ts'
-import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../src/wire/node/report.ts'
+import { joinBodySchema } from '../../src/node-protocol/join.ts'
+import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../src/node-protocol/report.ts'
 import {
   type FindBody,
   type Found,
   findBodySchema,
   type StatePage,
   stateQuerySchema,
-} from '../../src/wire/node/state.ts'
+} from '../../src/node-protocol/state.ts'
 
 /** How one request goes wrong. `lost`: the shop did it, and the answer never came. */
 export type Fault = { readonly status: number } | 'lost' | 'cut' | 'silent' | 'nonsense' | 'redirect'

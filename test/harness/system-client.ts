@@ -1,9 +1,9 @@
 import { ptr } from 'bun:ffi'
-import { readAddress } from '../../src/kernel/address.ts'
-import { createKernel } from '../../src/plane/gateway/carry/linux/kernel.ts'
-import { openLibc } from '../../src/plane/gateway/carry/linux/libc.ts'
-import { EAGAIN } from '../../src/plane/gateway/carry/linux/numbers.ts'
-import type { Processor } from '../../src/plane/gateway/carry/linux/structures.ts'
+import { readAddress } from '../../src/core/address.ts'
+import { createKernel } from '../../src/dataplane/gateway/relay/linux/kernel.ts'
+import { openLibc } from '../../src/dataplane/gateway/relay/linux/libc.ts'
+import { EAGAIN } from '../../src/dataplane/gateway/relay/linux/numbers.ts'
+import type { Processor } from '../../src/dataplane/gateway/relay/linux/structures.ts'
 import { patienceMs, until } from './until.ts'
 
 const loopback = readAddress('127.0.0.1')

@@ -1,6 +1,6 @@
 import type { NodeSide, Position, Told } from '../../src/domains/fleet/index.ts'
-import type { ReportBody } from '../../src/wire/node/report.ts'
-import type { StatePart, StateParts } from '../../src/wire/node/state.ts'
+import type { ReportBody } from '../../src/node-protocol/report.ts'
+import type { StatePart, StateParts } from '../../src/node-protocol/state.ts'
 
 /**
  * All that a product tells its nodes of one sort of thing, page by page: changes since a moment, or the whole without

@@ -1,10 +1,10 @@
+import { createLocalCall } from '../../src/app/connect.ts'
+import { createAdmin } from '../../src/app/shop/admin.ts'
+import { realSurroundings, type Services } from '../../src/app/shop/services.ts'
+import { operationCommands } from '../../src/app/tool.ts'
 import { type Command, type Outcome, readGiven } from '../../src/cli/command.ts'
 import { toCommands } from '../../src/cli/operation-command.ts'
-import { noStalls } from '../../src/kernel/stall-monitor.ts'
-import { createLocalCall } from '../../src/main/connect.ts'
-import { createAdmin } from '../../src/main/shop/admin.ts'
-import { realSurroundings, type Services } from '../../src/main/shop/services.ts'
-import { operationCommands } from '../../src/main/tool.ts'
+import { noStalls } from '../../src/core/stall-monitor.ts'
 import { failureOf } from './failure.ts'
 
 /** The operator's commands on services that are open in this process. */

@@ -1,4 +1,4 @@
-import type { SubuserId } from '../../src/kernel/ids.ts'
+import type { SubuserId } from '../../src/core/ids.ts'
 import type { Caller } from './caller.ts'
 import type { Service } from './service.ts'
 import type { Pass } from './transfers.ts'

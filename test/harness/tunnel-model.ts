@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { type ByteCalls, type Pipe, readBytes } from '../../src/plane/gateway/carry/linux/kernel.ts'
+import { type ByteCalls, type Pipe, readBytes } from '../../src/dataplane/gateway/relay/linux/kernel.ts'
 import {
   EAGAIN,
   EPOLLERR,
@@ -7,8 +7,8 @@ import {
   EPOLLIN,
   EPOLLOUT,
   EPOLLRDHUP,
-} from '../../src/plane/gateway/carry/linux/numbers.ts'
-import { type Flow, Tunnel, type TunnelEnd } from '../../src/plane/gateway/carry/linux/tunnel.ts'
+} from '../../src/dataplane/gateway/relay/linux/numbers.ts'
+import { type Flow, Tunnel, type TunnelEnd } from '../../src/dataplane/gateway/relay/linux/tunnel.ts'
 
 const connectionReset = 104
 const brokenPipe = 32

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { perform } from '../../src/main/perform.ts'
-import { settings } from '../../src/main/settings/config.ts'
+import { perform } from '../../src/app/perform.ts'
+import { settings } from '../../src/app/settings/config.ts'
 import { isLong } from './scale.ts'
 import { patienceMs } from './until.ts'
 
@@ -17,7 +17,7 @@ export const runtimeCommand: readonly string[] = [
   process.execPath,
   '--no-install',
   '--no-env-file',
-  join(import.meta.dir, '../../src/main/turnpike.ts'),
+  join(import.meta.dir, '../../src/app/turnpike.ts'),
 ]
 
 /** Nothing of this process's own settings reaches it, but for how much the test command lets a runtime compile. */

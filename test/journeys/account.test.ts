@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { kopecks } from '../../src/kernel/money.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { NodeProxy } from '../../src/wire/node/state.ts'
+import type { NodeProxy } from '../../src/node-protocol/state.ts'
 import { enginesOf } from '../harness/database.ts'
 import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'

@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { commands } from '../../src/main/commands.ts'
-import { commonOptions } from '../../src/main/process.ts'
+import { commands } from '../../src/app/commands.ts'
+import { commonOptions } from '../../src/app/process.ts'
 import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { commandsOf, type DocCommand, fencesOf, inlineCodeOf } from '../harness/markdown.ts'
@@ -95,7 +95,7 @@ function openReader(env: Record<string, string> = {}) {
 const quickly = `npx() { ${runtimeCommand.join(' ')} "\${@:2}"; }`
 
 /** The files that decide whether a command in a document works as it is written. */
-const decisive = ['README.md', 'CONTRIBUTING.md', 'docs', 'bin', 'src/cli', 'src/main', import.meta.path]
+const decisive = ['README.md', 'CONTRIBUTING.md', 'docs', 'bin', 'src/cli', 'src/app', import.meta.path]
 
 /** What `git` prints, or nothing when there is no git, no repository or no such commit. */
 function askGit(words: readonly string[]): string | undefined {
@@ -114,7 +114,7 @@ function isChanged(): boolean {
 /** The README in every run; all documents when a decisive file has changed, and in a long run. */
 const isWhole = isLong || isChanged()
 if (!isWhole) {
-  const reason = 'README.md, docs/, src/cli and src/main are as in the commit before; npm run test:long runs them'
+  const reason = 'README.md, docs/, src/cli and src/app are as in the commit before; npm run test:long runs them'
   process.stderr.write(`not run here: commands of documents other than README.md: ${reason}\n`)
 }
 

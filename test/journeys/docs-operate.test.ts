@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { tablesOf } from '../../src/db/carry/tables.ts'
-import { settings } from '../../src/main/settings/config.ts'
-import { readMigrations } from '../../src/main/shop/database.ts'
+import { settings } from '../../src/app/settings/config.ts'
+import { readMigrations } from '../../src/app/shop/database.ts'
+import { tablesOf } from '../../src/db/copy/tables.ts'
 
 const root = join(import.meta.dir, '../..')
 const folder = join(root, 'docs/operate')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { kopecks } from '../../src/kernel/money.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { enginesOf } from '../harness/database.ts'
 import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, buy, findingsOf } from '../harness/wired.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
+import type { CustomerId, SubuserId } from '../../src/core/ids.ts'
 import { enginesOf } from '../harness/database.ts'
 import { freePort, openRoad } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'

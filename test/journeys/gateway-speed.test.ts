@@ -10,8 +10,8 @@ import { untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
 import type { WireClient } from '../harness/wire-client.ts'
 
-// Upper bounds hold on a machine of any load. The exact rate is in src/plane/gateway/count/speed-limit.test.ts, with a
-// hand-moved clock; `npm run bench speed-limit` measures how much of its limit a credential gets.
+// Upper bounds hold on a machine of any load. src/dataplane/gateway/metering/speed-limit.test.ts checks the exact rate
+// with a clock that the test moves; `npm run bench speed-limit` measures how much of its limit a credential gets.
 
 const plenty = 1_000_000_000
 const lineBytes = 40

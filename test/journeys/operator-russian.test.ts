@@ -13,7 +13,7 @@ const format = { moment: (iso: string) => iso.slice(0, 10) }
 
 /** Where the parts of `verify` say what they find. */
 const audits = [
-  'kernel/{chain,finding}.ts',
+  'core/{chain,finding}.ts',
   'db/{integrity,row-history}.ts',
   'domains/**/*-audit.ts',
   'domains/customers/service-key.ts',

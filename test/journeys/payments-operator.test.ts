@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { kopecks } from '../../src/kernel/money.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { surroundingsWith } from '../harness/clock.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readProxyLogin } from '../../src/kernel/login.ts'
+import { readProxyLogin } from '../../src/core/login.ts'
 import { enginesOf } from '../harness/database.ts'
 import { joinNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'

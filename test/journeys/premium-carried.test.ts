@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { ageAt } from '../../src/core/stall-monitor.ts'
 import { standingOf } from '../../src/domains/premium/exits/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
-import { ageAt } from '../../src/kernel/stall-monitor.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { OrderId } from '../../src/kernel/ids.ts'
-import { readProxyLogin } from '../../src/kernel/login.ts'
+import type { OrderId } from '../../src/core/ids.ts'
+import { readProxyLogin } from '../../src/core/login.ts'
 import { enginesOf } from '../harness/database.ts'
 import { refusalOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readPrefix } from '../../src/core/address.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import shipped from '../../src/domains/pricing/catalogue.yaml'
-import { readPrefix } from '../../src/kernel/address.ts'
 import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
 import { applyCatalogue, buyProxies } from '../harness/proxies.ts'
 import { runCommand } from '../harness/turnpike.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readPrefix } from '../../src/core/address.ts'
 import { isLoopback, isSellable } from '../../src/domains/fleet/reach.ts'
-import { readPrefix } from '../../src/kernel/address.ts'
 import { createCaller } from '../harness/caller.ts'
 import { engines, enginesOf } from '../harness/database.ts'
 import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'

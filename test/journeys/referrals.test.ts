@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { CustomerId } from '../../src/kernel/ids.ts'
-import { kopecks } from '../../src/kernel/money.ts'
+import type { CustomerId } from '../../src/core/ids.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createShopLink } from '../../src/plane/agent/shop-link.ts'
+import { createShopLink } from '../../src/dataplane/agent/shop-link.ts'
 import { startService } from '../harness/service.ts'
 
 test('one request of a node has one id in its own words, in the answer and in the shop’s log', async () => {

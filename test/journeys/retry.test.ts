@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { CustomerId, SubuserId } from '../../src/kernel/ids.ts'
+import type { CustomerId, SubuserId } from '../../src/core/ids.ts'
 import type { Answer } from '../harness/answers.ts'
 import { engines } from '../harness/database.ts'
 import { applyCatalogue, shipped } from '../harness/proxies.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Secret, TOTP } from 'otpauth'
 import { codes } from '../../src/adapters/codes.ts'
-import type { CustomerId } from '../../src/kernel/ids.ts'
+import type { CustomerId } from '../../src/core/ids.ts'
 import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
 import { enginesOf } from '../harness/database.ts'
 import { refusalOf } from '../harness/failure.ts'

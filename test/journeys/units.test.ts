@@ -2,8 +2,8 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { commands } from '../../src/main/commands.ts'
-import { settings } from '../../src/main/settings/config.ts'
+import { commands } from '../../src/app/commands.ts'
+import { settings } from '../../src/app/settings/config.ts'
 import { run } from '../harness/apt.ts'
 
 const units = join(import.meta.dir, '../../docs/operate/systemd')

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { commands } from '../../src/main/commands.ts'
-import { readConfig, settings } from '../../src/main/settings/config.ts'
+import { commands } from '../../src/app/commands.ts'
+import { readConfig, settings } from '../../src/app/settings/config.ts'
 import { imagePorts, imageSettings } from '../../tools/package/image.ts'
 import { packagedUnits } from '../../tools/package/units.ts'
 

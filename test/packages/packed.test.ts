@@ -117,11 +117,11 @@ describe('what a packed program needs to be told', () => {
     // Whoever is new here: see that tools/package/binary.ts has what it reads, and let a test above read it.
     expect(naming(/\bimport\.meta\b/)).toEqual([
       'src/api/docs.ts',
-      'src/main/program.ts',
-      'src/main/shop/database.ts',
-      'src/main/shop/shop.ts',
-      'src/plane/gateway/carry/linux/thread.ts',
-      'src/plane/gateway/carry/portable/accepter.ts',
+      'src/app/program.ts',
+      'src/app/shop/database.ts',
+      'src/app/shop/shop.ts',
+      'src/dataplane/gateway/relay/linux/thread.ts',
+      'src/dataplane/gateway/relay/portable/accepter.ts',
     ])
     expect(naming(/\bimport\.meta\.(?!url\b|dir\b)/)).toEqual([])
   })
@@ -136,6 +136,6 @@ describe('what a packed program needs to be told', () => {
   })
 
   test('and one place starts processes of the program itself', () => {
-    expect(naming(/\bprocess\s*\.\s*execPath\b/)).toEqual(['src/main/program.ts'])
+    expect(naming(/\bprocess\s*\.\s*execPath\b/)).toEqual(['src/app/program.ts'])
   })
 })

@@ -1,4 +1,4 @@
-import type { Services } from '../../src/main/shop/services.ts'
+import type { Services } from '../../src/app/shop/services.ts'
 import { openCryptoPay } from './crypto-pay.ts'
 import type { OtherSide } from './other-side.ts'
 import { openPlatega } from './platega.ts'

@@ -1,4 +1,4 @@
-import { mostLost } from '../../src/plane/gateway/count/losses.ts'
+import { mostLost } from '../../src/dataplane/gateway/metering/losses.ts'
 
 /**
  * What an attacker may gain at most, in the attacker's own unit, in a storm that has lasted so many minutes. These are

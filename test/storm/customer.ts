@@ -1,5 +1,5 @@
-import type { OrderId } from '../../src/kernel/ids.ts'
-import { Refusal } from '../../src/kernel/refusal.ts'
+import type { OrderId } from '../../src/core/ids.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import { Actor, type ActorDeps, type Answered } from './actor.ts'
 import { ByteBooks, bytesOf, kopecksOf } from './books.ts'
 import { carry } from './lines.ts'

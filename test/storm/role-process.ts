@@ -1,10 +1,10 @@
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { realTiming } from '../../src/plane/agent/surroundings.ts'
-import { findPredecessor } from '../../src/plane/gateway/handover/take-over.ts'
+import { realTiming } from '../../src/dataplane/agent/surroundings.ts'
+import { findPredecessor } from '../../src/dataplane/gateway/handover/take-over.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-const program = join(import.meta.dir, '../../src/main/turnpike.ts')
+const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 const stopWithinMs = 20_000
 
 /** What a storm that ends before its time leaves behind, also what stands still and would not notice. */

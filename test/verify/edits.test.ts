@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { auditOf } from '../../src/kernel/finding.ts'
-import type { Services } from '../../src/main/shop/services.ts'
+import type { Services } from '../../src/app/shop/services.ts'
+import { auditOf } from '../../src/core/finding.ts'
 import { type Engine, engines } from '../harness/database.ts'
 import { openFilledShop } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect } from 'bun:test'
-import { describeChange, readChanges } from '../../src/plane/wireguard/changes.ts'
+import { describeChange, readChanges } from '../../src/dataplane/wireguard/changes.ts'
 import { findGround } from '../harness/ground.ts'
 import { startInside } from '../harness/inside.ts'
 import { openNode, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { readDump } from '../../src/plane/wireguard/dump.ts'
-import type { NodePeer } from '../../src/wire/node/state.ts'
+import { readDump } from '../../src/dataplane/wireguard/dump.ts'
+import type { NodePeer } from '../../src/node-protocol/state.ts'
 import { findGround } from '../harness/ground.ts'
 import { makePeers, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'

@@ -45,6 +45,6 @@ test('only what decides is changed: no tests, messages, doors or pages', () => {
   for (const path of ['ledger/rules.test.ts', 'ledger/errors.ts', 'ledger/index.ts']) {
     expect(isChanged(`src/domains/${path}`, [])).toBe(false)
   }
-  expect(isChanged('src/main/up.ts', [])).toBe(false)
+  expect(isChanged('src/app/up.ts', [])).toBe(false)
   expect(isChanged('src/db/rows.ts', ['src/api'])).toBe(false)
 })

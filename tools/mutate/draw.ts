@@ -1,7 +1,7 @@
 import { apply, type Change } from './changes.ts'
 
 /** Where changes are looked for. */
-const places = /^src\/(?:domains|db|api|plane)\/.+\.ts$/
+const places = /^src\/(?:domains|db|api|dataplane)\/.+\.ts$/
 /** Messages, doors and pages hold no decision. */
 const silent = /\.test\.ts$|\/(?:errors|index)\.ts$|^src\/api\/docs\//
 

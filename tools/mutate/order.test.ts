@@ -7,8 +7,8 @@ const files = new Map([
   ['src/domains/ledger/rules.test.ts', "import { post } from './rules.ts'"],
   ['src/domains/ledger/ledger.test.ts', "import { createLedger } from './service.ts'"],
   ['src/domains/vpn/rules.test.ts', "import { price } from './rules.ts'"],
-  ['src/main/turnpike.ts', "import { createLedger } from '../domains/ledger/service.ts'"],
-  ['test/harness/turnpike.ts', "const program = join(import.meta.dir, '../../src/main/turnpike.ts')"],
+  ['src/app/turnpike.ts', "import { createLedger } from '../domains/ledger/service.ts'"],
+  ['test/harness/turnpike.ts', "const program = join(import.meta.dir, '../../src/app/turnpike.ts')"],
   ['test/journeys/vpn.test.ts', "import { run } from '../harness/turnpike.ts'"],
   ['test/journeys/account.test.ts', "import { run } from '../harness/turnpike.ts'"],
 ])
@@ -37,13 +37,13 @@ test('of the journeys those come first that are named for the deepest part of a 
 })
 
 test('what a gateway does is tried on each engine that uses the file', () => {
-  const tests = ['src/plane/gateway/carry/relay.test.ts', 'test/attack/gateway-socks.test.ts']
+  const tests = ['src/dataplane/gateway/relay/relay.test.ts', 'test/attack/gateway-socks.test.ts']
   const [unit = '', ofBoth = ''] = tests
   const linux = { engine: 'linux' as const, tests: [unit, ofBoth] }
   const portable = { engine: 'portable' as const, tests: [ofBoth] }
-  expect(byEngine('src/plane/gateway/carry/relay.ts', tests)).toEqual([portable, linux])
-  expect(byEngine('src/plane/gateway/decide/admit.ts', tests)).toEqual([linux, portable])
-  expect(byEngine('src/plane/gateway/carry/linux/channel.ts', tests)).toEqual([linux])
+  expect(byEngine('src/dataplane/gateway/relay/relay.ts', tests)).toEqual([portable, linux])
+  expect(byEngine('src/dataplane/gateway/access/admit.ts', tests)).toEqual([linux, portable])
+  expect(byEngine('src/dataplane/gateway/relay/linux/channel.ts', tests)).toEqual([linux])
   expect(byEngine('src/domains/ledger/rules.ts', tests)).toEqual([linux])
 })
 

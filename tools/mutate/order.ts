@@ -84,9 +84,9 @@ export function orderTests(
   )
 }
 
-const ofPlane = /^src\/plane\/(?:gateway|agent|protocol)\//
-const ofLinux = 'src/plane/gateway/carry/linux/'
-const ofEitherEngine = 'src/plane/gateway/carry/'
+const ofDataplane = /^src\/dataplane\/(?:gateway|agent|protocol)\//
+const ofLinux = 'src/dataplane/gateway/relay/linux/'
+const ofEitherEngine = 'src/dataplane/gateway/relay/'
 
 /**
  * Which of these tests run on which engine of the gateway, one after the other: what only the portable one uses is
@@ -97,7 +97,7 @@ export function byEngine(
   tests: readonly string[],
 ): { engine: 'linux' | 'portable'; tests: string[] }[] {
   const linux = { engine: 'linux' as const, tests: [...tests] }
-  if (!ofPlane.test(target) || target.startsWith(ofLinux)) return [linux]
+  if (!ofDataplane.test(target) || target.startsWith(ofLinux)) return [linux]
   const portable = { engine: 'portable' as const, tests: tests.filter(isOfGateways) }
   return target.startsWith(ofEitherEngine) ? [portable, linux] : [linux, portable]
 }

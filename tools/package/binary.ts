@@ -10,9 +10,9 @@ const inside = '/$bunfs/root'
 
 /** The program, and what it starts as threads: those of the gateway's engines. */
 export const entries = [
-  'src/main/turnpike.ts',
-  'src/plane/gateway/carry/linux/worker.ts',
-  'src/plane/gateway/carry/portable/accepter-worker.ts',
+  'src/app/turnpike.ts',
+  'src/dataplane/gateway/relay/linux/worker.ts',
+  'src/dataplane/gateway/relay/portable/accepter-worker.ts',
 ]
 
 /** What it reads while it runs, besides its code. Files and folders, from the project's own. */

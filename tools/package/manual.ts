@@ -1,6 +1,6 @@
+import { commands } from '../../src/app/commands.ts'
+import { commonOptions } from '../../src/app/process.ts'
 import type { Command } from '../../src/cli/command.ts'
-import { commands } from '../../src/main/commands.ts'
-import { commonOptions } from '../../src/main/process.ts'
 import { version } from './place.ts'
 
 /** A line of text that troff takes as it is. */

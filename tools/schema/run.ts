@@ -3,8 +3,8 @@
  * every migration: `tidy` refuses a change of one from then on.
  */
 import { join } from 'node:path'
+import { readMigrations } from '../../src/app/shop/database.ts'
 import { checksumOf } from '../../src/db/migrate.ts'
-import { readMigrations } from '../../src/main/shop/database.ts'
 import { makeMigrations } from './make.ts'
 
 for (const { file, text } of await makeMigrations()) await Bun.write(file, text)

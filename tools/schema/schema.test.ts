@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readMigrations } from '../../src/main/shop/database.ts'
+import { readMigrations } from '../../src/app/shop/database.ts'
 import { checksSql } from './checks.ts'
 import { historySql } from './history.ts'
 import { makeMigrations } from './make.ts'

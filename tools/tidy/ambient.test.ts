@@ -5,7 +5,7 @@ import { rulesBroken } from './planted.ts'
 const broken = (path: string, text: string) => rulesBroken(checkAmbient, path, text)
 
 describe('what code may not reach for by itself', () => {
-  test('the environment is read in src/main only', () => {
+  test('the environment is read in src/app only', () => {
     for (const text of [
       'process.env.A',
       `process.env['A']`,
@@ -14,7 +14,7 @@ describe('what code may not reach for by itself', () => {
       'const { env } = process',
     ]) {
       expect(broken('src/api/http.ts', text)).toEqual(['environment'])
-      expect(broken('src/main/settings/config.ts', text)).toEqual([])
+      expect(broken('src/app/settings/config.ts', text)).toEqual([])
       expect(broken('test/harness/scale.ts', text)).toEqual([])
     }
     expect(broken('src/api/http.ts', '// process.env is read elsewhere\nconst env = c.env')).toEqual([])
@@ -30,12 +30,12 @@ describe('what code may not reach for by itself', () => {
       'process.hrtime()',
       'Bun.nanoseconds()',
     ]) {
-      expect(broken('src/kernel/time.ts', text)).toEqual(['clock'])
+      expect(broken('src/core/time.ts', text)).toEqual(['clock'])
       expect(broken('src/domains/orders/service.ts', text)).toEqual(['clock'])
       expect(broken('src/domains/orders/service.test.ts', text)).toEqual([])
-      expect(broken('src/main/shop/shop.ts', text)).toEqual([])
+      expect(broken('src/app/shop/shop.ts', text)).toEqual([])
     }
-    expect(broken('src/kernel/time.ts', `new Date(ms); new Date('2026-01-01'); toDate(x); type A = Date`)).toEqual([])
+    expect(broken('src/core/time.ts', `new Date(ms); new Date('2026-01-01'); toDate(x); type A = Date`)).toEqual([])
   })
 
   test('randomness is handed to the kernel and the domains', () => {
@@ -47,7 +47,7 @@ describe('what code may not reach for by itself', () => {
       'Bun.randomUUIDv7()',
     ]) {
       expect(broken('src/domains/orders/service.ts', text)).toEqual(['randomness'])
-      expect(broken('src/main/shop/shop.ts', text)).toEqual([])
+      expect(broken('src/app/shop/shop.ts', text)).toEqual([])
     }
     expect(broken('src/domains/orders/service.ts', 'deps.random(8)')).toEqual([])
   })
@@ -61,19 +61,19 @@ describe('what code may not reach for by itself', () => {
       'Math.floor(a)',
       'Math.ceil(a)',
     ]) {
-      expect(broken('src/kernel/money.ts', text)).toEqual(['no-floats'])
+      expect(broken('src/core/money.ts', text)).toEqual(['no-floats'])
       expect(broken('src/domains/ledger/rules.ts', text)).toEqual(['no-floats'])
       expect(broken('src/domains/pricing/rules.ts', text)).toEqual(['no-floats'])
       expect(broken('src/domains/traffic/rules.ts', text)).toEqual([])
     }
-    expect(broken('src/kernel/money.ts', 'a * b / 100n; Math.max(1, 2)')).toEqual([])
+    expect(broken('src/core/money.ts', 'a * b / 100n; Math.max(1, 2)')).toEqual([])
   })
 
   test('only the command line and main print', () => {
     for (const text of ['console.log(1)', 'console.error(1)', 'console\n  .warn(1)']) {
       expect(broken('src/api/http.ts', text)).toEqual(['console'])
       expect(broken('src/cli/verify.ts', text)).toEqual([])
-      expect(broken('src/main/turnpike.ts', text)).toEqual([])
+      expect(broken('src/app/turnpike.ts', text)).toEqual([])
     }
     expect(broken('src/api/http.ts', `log('console.log')`)).toEqual([])
   })

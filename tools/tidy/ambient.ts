@@ -8,16 +8,16 @@ type Ban = {
   readonly explanation: string
 }
 
-const isDecision = (path: string) => path.startsWith('src/kernel/') || path.startsWith('src/domains/')
-const isMoney = (path: string) => /^src\/(?:kernel\/money\.ts$|domains\/(?:ledger|pricing)\/)/.test(path)
+const isDecision = (path: string) => path.startsWith('src/core/') || path.startsWith('src/domains/')
+const isMoney = (path: string) => /^src\/(?:core\/money\.ts$|domains\/(?:ledger|pricing)\/)/.test(path)
 
 const bans: readonly Ban[] = [
   {
     rule: 'environment',
     pattern:
       /\b(?:process|Bun|import\.meta)\s*\??\.\s*env\b|\bprocess\s*\[|\{[^{}]*\benv\b[^{}]*\}\s*=\s*(?:process|Bun)\b/,
-    where: (path) => !path.startsWith('src/main/'),
-    explanation: 'only src/main reads the environment; take the value as an argument',
+    where: (path) => !path.startsWith('src/app/'),
+    explanation: 'only src/app reads the environment; take the value as an argument',
   },
   {
     rule: 'clock',
@@ -41,8 +41,8 @@ const bans: readonly Ban[] = [
   {
     rule: 'console',
     pattern: /\bconsole\s*\.\s*\w+/,
-    where: (path) => !path.startsWith('src/cli/') && !path.startsWith('src/main/'),
-    explanation: 'only src/cli and src/main print; take a log as an argument',
+    where: (path) => !path.startsWith('src/cli/') && !path.startsWith('src/app/'),
+    explanation: 'only src/cli and src/app print; take a log as an argument',
   },
 ]
 

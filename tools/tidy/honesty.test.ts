@@ -17,10 +17,10 @@ describe('tests are honest and work is finished', () => {
       'test.skipIf',
       'xtest',
     ]) {
-      expect(broken('src/kernel/money.test.ts', `${call}('a', () => {})`)).toEqual(['partial-test'])
+      expect(broken('src/core/money.test.ts', `${call}('a', () => {})`)).toEqual(['partial-test'])
       expect(broken('test/journeys/buy.ts', `${call}('a', () => {})`)).toEqual(['partial-test'])
     }
-    expect(broken('src/kernel/money.test.ts', `test('test.only', () => {}); test.each([1])('a', () => {})`)).toEqual([])
+    expect(broken('src/core/money.test.ts', `test('test.only', () => {}); test.each([1])('a', () => {})`)).toEqual([])
   })
 
   test('tests that a machine cannot run are left out in one place, which announces it', () => {
@@ -30,8 +30,8 @@ describe('tests are honest and work is finished', () => {
   })
 
   test('an expectation can fail', () => {
-    expect(broken('src/kernel/money.test.ts', 'expect(true).toBe(true)')).toEqual(['hollow-test'])
-    expect(broken('src/kernel/money.test.ts', 'expect(isTrue).toBe(true)')).toEqual([])
+    expect(broken('src/core/money.test.ts', 'expect(true).toBe(true)')).toEqual(['hollow-test'])
+    expect(broken('src/core/money.test.ts', 'expect(isTrue).toBe(true)')).toEqual([])
   })
 
   test('nothing is put off in a comment', () => {

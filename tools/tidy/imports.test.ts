@@ -7,17 +7,17 @@ const broken = (path: string, text: string) => rulesBroken(checkImports, path, t
 
 /** Each row: the file, a module it may not see, and the nearest one it may. */
 const rows: readonly (readonly [path: string, forbidden: string, allowed: string | undefined])[] = [
-  ['src/kernel/money.ts', 'node:crypto', './bytes.ts'],
-  ['src/kernel/money.ts', 'zod', './bytes.ts'],
-  ['src/kernel/money.ts', '../db/transaction.ts', './bytes.ts'],
-  ['src/db/open.ts', '../domains/ledger/rules.ts', '../kernel/money.ts'],
+  ['src/core/money.ts', 'node:crypto', './bytes.ts'],
+  ['src/core/money.ts', 'zod', './bytes.ts'],
+  ['src/core/money.ts', '../db/transaction.ts', './bytes.ts'],
+  ['src/db/open.ts', '../domains/ledger/rules.ts', '../core/money.ts'],
   ['src/db/open.ts', 'hono', 'bun:sqlite'],
   ['src/domains/orders/rules.ts', '../ledger/index.ts', '../ledger/rules.ts'],
   ['src/domains/orders/rules.ts', './store.ts', './states.ts'],
-  ['src/domains/orders/rules.ts', 'node:crypto', '../../kernel/money.ts'],
+  ['src/domains/orders/rules.ts', 'node:crypto', '../../core/money.ts'],
   ['src/domains/orders/states.ts', './service.ts', './rules.ts'],
-  ['src/domains/orders/errors.ts', './rules.ts', '../../kernel/refusal.ts'],
-  ['src/domains/orders/ports.ts', './rules.ts', '../../kernel/refusal.ts'],
+  ['src/domains/orders/errors.ts', './rules.ts', '../../core/refusal.ts'],
+  ['src/domains/orders/ports.ts', './rules.ts', '../../core/refusal.ts'],
   ['src/domains/orders/store.ts', '../ledger/index.ts', '../ledger/rules.ts'],
   ['src/domains/orders/store.ts', './service.ts', '../../db/portable.ts'],
   ['src/domains/orders/store-history.ts', '../ledger/store.ts', './errors.ts'],
@@ -26,14 +26,14 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/domains/orders/service-renew.ts', '../ledger/service.ts', './store.ts'],
   ['src/domains/orders/index.ts', '../ledger/index.ts', './service.ts'],
   ['src/domains/ledger/service.ts', '../pricing/index.ts', './store.ts'],
-  ['src/domains/pricing/rules.ts', '../customers/rules.ts', '../../kernel/money.ts'],
+  ['src/domains/pricing/rules.ts', '../customers/rules.ts', '../../core/money.ts'],
   ['src/domains/customers/service.ts', '../pricing/index.ts', '../ledger/index.ts'],
   ['src/domains/orders/service.ts', '../stock/index.ts', '../pricing/index.ts'],
   ['src/domains/stock/service.ts', '../dedicated/index.ts', '../fleet/index.ts'],
   ['src/domains/dedicated/service.ts', '../premium/index.ts', '../stock/index.ts'],
   ['src/domains/vpn/rules.ts', '../dedicated/rules.ts', '../orders/rules.ts'],
-  ['src/wire/node/state.ts', '../../domains/fleet/rules.ts', '../../kernel/ids.ts'],
-  ['src/wire/node/state.ts', '../../api/fields.ts', 'zod'],
+  ['src/node-protocol/state.ts', '../domains/fleet/rules.ts', '../core/ids.ts'],
+  ['src/node-protocol/state.ts', '../api/fields.ts', 'zod'],
   ['src/api/customer/orders/shapes.ts', '../../../domains/orders/index.ts', '../../../domains/orders/rules.ts'],
   ['src/api/customer/orders/shapes-list.ts', './routes.ts', './shapes.ts'],
   ['src/api/customer/orders/fields.ts', '../../../db/open.ts', '@hono/zod-openapi'],
@@ -49,11 +49,11 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/domains/premium/subusers/service.ts', '../../traffic/accounts/service.ts', '../../traffic/index.ts'],
   ['src/domains/premium/subusers/service.ts', '../../vpn/rules.ts', '../access/store.ts'],
   ['src/domains/traffic/accounts/service.ts', '../../premium/subusers/rules.ts', '../leases/rules.ts'],
-  ['src/domains/premium/subusers/errors.ts', './rules.ts', '../../../kernel/refusal.ts'],
-  ['src/domains/vpn/nodes.ts', '../../api/operation.ts', '../../wire/node/state.ts'],
+  ['src/domains/premium/subusers/errors.ts', './rules.ts', '../../../core/refusal.ts'],
+  ['src/domains/vpn/nodes.ts', '../../api/operation.ts', '../../node-protocol/state.ts'],
   ['src/domains/vpn/nodes.ts', '../fleet/store.ts', '../fleet/index.ts'],
   ['src/domains/vpn/nodes.ts', '../dedicated/nodes.ts', './store-nodes.ts'],
-  ['src/domains/vpn/service.ts', '../../wire/node/state.ts', './nodes.ts'],
+  ['src/domains/vpn/service.ts', '../../node-protocol/state.ts', './nodes.ts'],
   ['src/domains/vpn/rules.ts', './nodes.ts', './states.ts'],
   ['src/api/node/http.ts', '../../domains/vpn/nodes.ts', '../../domains/vpn/index.ts'],
   [
@@ -67,33 +67,33 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
     '../../../domains/premium/subusers/rules.ts',
   ],
   ['src/api/http.ts', '../jobs/expire.ts', 'hono/body-limit'],
-  ['src/api/http.ts', '../plane/agent/sync.ts', '../kernel/refusal.ts'],
+  ['src/api/http.ts', '../dataplane/agent/sync.ts', '../core/refusal.ts'],
   ['src/jobs/expire.ts', '../cli/verify.ts', '../domains/orders/index.ts'],
   ['src/cli/verify.ts', '../api/http.ts', '../api/operation.ts'],
   ['src/cli/verify.ts', '../db/open.ts', '../api/admin/nodes/shapes.ts'],
   ['src/adapters/mail.ts', '../domains/orders/index.ts', '../domains/orders/ports.ts'],
-  ['src/plane/agent/sync.ts', '../../api/operation.ts', '../../wire/node/state.ts'],
-  ['src/plane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/reach/dial.ts'],
-  ['src/plane/gateway/protocol/detect.ts', '../decide/refusals.ts', './http-head.ts'],
-  ['src/plane/gateway/protocol/detect.ts', 'node:net', '../../../kernel/address.ts'],
-  ['src/plane/gateway/decide/policy.ts', '../carry/engine.ts', '../count/allowance.ts'],
-  ['src/plane/gateway/decide/policy.ts', '../reach/resolve.ts', '../../agent/snapshot.ts'],
-  ['src/plane/gateway/reach/dial.ts', '../carry/portable/side.ts', '../decide/policy.ts'],
-  ['src/plane/gateway/reach/resolve.ts', 'bun', 'node:dns/promises'],
-  ['src/plane/gateway/count/tally.ts', '../carry/sockets.ts', '../../agent/carrier.ts'],
-  ['src/plane/gateway/count/tally.ts', '../decide/admit.ts', './allowance.ts'],
-  ['src/plane/gateway/carry/engine.ts', '../../../domains/fleet/rules.ts', '../reach/dial.ts'],
-  ['src/main/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
-  ['src/api/http.ts', '../main/settings/config.ts', './status.ts'],
-  ['src/api/http.ts', '../../tools/verdict.ts', './status.ts'],
+  ['src/dataplane/agent/sync.ts', '../../api/operation.ts', '../../node-protocol/state.ts'],
+  ['src/dataplane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/dial/dial.ts'],
+  ['src/dataplane/gateway/protocol/detect.ts', '../access/refusals.ts', './http-head.ts'],
+  ['src/dataplane/gateway/protocol/detect.ts', 'node:net', '../../../core/address.ts'],
+  ['src/dataplane/gateway/access/policy.ts', '../relay/engine.ts', '../metering/allowance.ts'],
+  ['src/dataplane/gateway/access/policy.ts', '../dial/resolve.ts', '../../agent/snapshot.ts'],
+  ['src/dataplane/gateway/dial/dial.ts', '../relay/portable/side.ts', '../access/policy.ts'],
+  ['src/dataplane/gateway/dial/resolve.ts', 'bun', 'node:dns/promises'],
+  ['src/dataplane/gateway/metering/tally.ts', '../relay/sockets.ts', '../../agent/carrier.ts'],
+  ['src/dataplane/gateway/metering/tally.ts', '../access/admit.ts', './allowance.ts'],
+  ['src/dataplane/gateway/relay/engine.ts', '../../../domains/fleet/rules.ts', '../dial/dial.ts'],
+  ['src/app/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
+  ['src/api/http.ts', '../app/settings/config.ts', './status.ts'],
+  ['src/api/http.ts', '../verdict.ts', './status.ts'],
   ['src/console/customer/api.ts', '../../api/operation.ts', '../client/customer.ts'],
-  ['src/console/customer/api.ts', '../../kernel/money.ts', '../shared/format.ts'],
+  ['src/console/customer/api.ts', '../../core/money.ts', '../shared/format.ts'],
   ['src/console/customer/api.ts', '../operator/api.ts', './words.ts'],
   ['src/console/operator/api.ts', '../customer/api.ts', '../shared/queries.ts'],
   ['src/console/shared/app.tsx', '../customer/api.ts', '../customer/index.tsx'],
   ['src/console/client/call.ts', 'hono', 'react'],
   ['src/cli/verify.ts', 'bun:sqlite', 'node:fs'],
-  ['src/main/settings/config.ts', 'bun:sqlite', 'bun'],
+  ['src/app/settings/config.ts', 'bun:sqlite', 'bun'],
 ]
 
 describe('the import law', () => {
@@ -105,12 +105,12 @@ describe('the import law', () => {
     })
   }
 
-  test('of a gateway only carry opens sockets', () => {
+  test('in a gateway only relay opens sockets', () => {
     const text = 'const socket = await Bun.connect({})'
-    for (const room of ['protocol', 'decide', 'reach', 'count']) {
-      expect(broken(`src/plane/gateway/${room}/dial.ts`, text)).toEqual(['import-law'])
+    for (const room of ['protocol', 'access', 'dial', 'metering']) {
+      expect(broken(`src/dataplane/gateway/${room}/dial.ts`, text)).toEqual(['import-law'])
     }
-    expect(broken('src/plane/gateway/carry/portable/dialler.ts', text)).toEqual([])
+    expect(broken('src/dataplane/gateway/relay/portable/dialler.ts', text)).toEqual([])
   })
 
   test('every way of naming a module is found, and prose is not', () => {
@@ -132,11 +132,11 @@ describe('the import law', () => {
   })
 
   test('the kernel does not know the runtime, and only src/db knows a driver', () => {
-    expect(broken('src/kernel/ids.ts', 'export const a = Bun.hash("x")')).toEqual(['import-law'])
-    expect(broken('src/kernel/ids.ts', '// Bun runs this.\nexport const a = 1')).toEqual([])
+    expect(broken('src/core/ids.ts', 'export const a = Bun.hash("x")')).toEqual(['import-law'])
+    expect(broken('src/core/ids.ts', '// Bun runs this.\nexport const a = 1')).toEqual([])
     expect(broken('src/cli/verify.ts', `const db = new Bun.SQL('x')`)).toEqual(['driver'])
-    expect(broken('src/main/shop/shop.ts', `import { SQL } from 'bun'`)).toEqual(['driver'])
-    expect(broken('src/main/shop/shop.ts', `import { serve } from 'bun'`)).toEqual([])
+    expect(broken('src/app/shop/shop.ts', `import { SQL } from 'bun'`)).toEqual(['driver'])
+    expect(broken('src/app/shop/shop.ts', `import { serve } from 'bun'`)).toEqual([])
     expect(broken('src/db/open.ts', `import { SQL } from 'bun'`)).toEqual([])
   })
 
@@ -154,7 +154,7 @@ describe('the import law', () => {
   })
 
   test('tests may see everything', () => {
-    expect(broken('src/kernel/money.test.ts', importing('../main/turnpike.ts'))).toEqual([])
+    expect(broken('src/core/money.test.ts', importing('../app/turnpike.ts'))).toEqual([])
     expect(broken('test/journeys/buy.ts', importing('../../src/domains/orders/store.ts'))).toEqual([])
   })
 })

@@ -35,13 +35,13 @@ function checkFile(path: string, text: string): Violation[] {
   return [
     ...forbidden.map((each) => violation(each.line, `${place.room} may not import ${each.specifier}`)),
     ...checkDrivers(path, text),
-    ...(place.room === 'kernel'
-      ? findInCode(path, text, /\bBun\b/, 'import-law', 'the kernel is pure and knows no runtime')
+    ...(place.room === 'core'
+      ? findInCode(path, text, /\bBun\b/, 'import-law', 'src/core is pure and knows no runtime')
       : []),
     ...(place.room.startsWith('gateway-')
-      ? findInCode(path, text, sockets, 'import-law', 'only carry knows sockets; take what they do as an argument')
+      ? findInCode(path, text, sockets, 'import-law', 'only relay uses sockets; take what they do as an argument')
       : []),
-    ...(place.room === 'main'
+    ...(place.room === 'app'
       ? []
       : findInCode(
           path,

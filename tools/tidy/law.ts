@@ -3,7 +3,7 @@
  * folder or in a folder for one part of it.
  */
 export type Room =
-  | 'kernel'
+  | 'core'
   | 'db'
   | 'rules'
   | 'errors'
@@ -12,22 +12,22 @@ export type Room =
   | 'store'
   | 'service'
   | 'door'
-  | 'wire'
+  | 'node-protocol'
   | 'shapes'
   | 'api'
   | 'jobs'
   | 'cli'
   | 'adapters'
-  | 'plane'
+  | 'dataplane'
   | GatewayRoom
-  | 'main'
+  | 'app'
   | ConsoleRoom
 
 /** The console: what both parts share, and the parts, which never see one another: nobody loads the other's. */
 type ConsoleRoom = 'console' | 'console-customer' | 'console-operator'
 
-/** The rooms of a gateway that know no sockets: every way of carrying (`carry`, which is plain `plane`) uses them. */
-type GatewayRoom = 'gateway-protocol' | 'gateway-decide' | 'gateway-reach' | 'gateway-count'
+/** The folders of a gateway without sockets. Both engines use them; `relay` itself has the rules of `dataplane`. */
+type GatewayRoom = 'gateway-protocol' | 'gateway-access' | 'gateway-dial' | 'gateway-metering'
 
 /**
  * What a room may import. `files` are globs from the project's root; `own/` is the file's own domain and `below/` each
@@ -36,7 +36,7 @@ type GatewayRoom = 'gateway-protocol' | 'gateway-decide' | 'gateway-reach' | 'ga
  */
 export type Sight = { readonly files: readonly string[]; readonly packages: readonly string[] }
 
-const kernel = 'src/kernel/**'
+const core = 'src/core/**'
 /** A room at the top of a domain and in each of its folders. */
 const everywhere = (domain: string, room: string): readonly string[] => [
   `${domain}/${room}.ts`,
@@ -46,24 +46,24 @@ const rules = everywhere('src/domains/*', 'rules')
 const doors = ['src/domains/*/index.ts', ...rules]
 const seenBelow = ['below/index.ts', ...everywhere('below', 'rules')]
 export const pure = 'own/rules.ts and its like'
-const inGateway = (...rooms: readonly string[]) => rooms.map((room) => `src/plane/gateway/${room}/**`)
+const inGateway = (...rooms: readonly string[]) => rooms.map((room) => `src/dataplane/gateway/${room}/**`)
 const hashing = 'node:crypto'
 const anyPackage = '**'
-/** A page in a browser knows the shop by its APIs alone: it imports nothing of it, not even the kernel. */
+/** A page in a browser knows the shop by its APIs alone: it imports nothing of it, not even src/core. */
 const sharedConsole = ['src/console/{client,shared}/**']
 const browserPackages = ['react', 'react-dom/client', '@mantine/{core,hooks}', '@tanstack/react-query', 'uplot', 'qr']
 
 /** The import law, whole. Whatever is not listed is forbidden. */
 export const law: Readonly<Record<Room, Sight>> = {
-  kernel: { files: [kernel], packages: [] },
-  db: { files: [kernel, 'src/db/**', 'migrations/**'], packages: ['bun', 'bun:sqlite', 'node:*', 'node:*/**'] },
-  rules: { files: [kernel, pure, ...everywhere('own', 'errors'), ...everywhere('below', 'rules')], packages: [] },
-  errors: { files: [kernel], packages: [] },
-  ports: { files: [kernel], packages: [] },
-  nodes: { files: [kernel, 'src/db/transaction.ts', 'src/wire/node/**', 'own/**', ...seenBelow], packages: [] },
+  core: { files: [core], packages: [] },
+  db: { files: [core, 'src/db/**', 'migrations/**'], packages: ['bun', 'bun:sqlite', 'node:*', 'node:*/**'] },
+  rules: { files: [core, pure, ...everywhere('own', 'errors'), ...everywhere('below', 'rules')], packages: [] },
+  errors: { files: [core], packages: [] },
+  ports: { files: [core], packages: [] },
+  nodes: { files: [core, 'src/db/transaction.ts', 'src/node-protocol/**', 'own/**', ...seenBelow], packages: [] },
   store: {
     files: [
-      kernel,
+      core,
       'src/db/**',
       pure,
       ...everywhere('own', 'errors'),
@@ -73,12 +73,12 @@ export const law: Readonly<Record<Room, Sight>> = {
     ],
     packages: [hashing],
   },
-  service: { files: [kernel, 'src/db/transaction.ts', 'own/**', ...seenBelow], packages: [hashing] },
+  service: { files: [core, 'src/db/transaction.ts', 'own/**', ...seenBelow], packages: [hashing] },
   door: { files: ['own/**'], packages: [] },
-  wire: { files: [kernel, 'src/wire/**'], packages: ['zod'] },
+  'node-protocol': { files: [core, 'src/node-protocol/**'], packages: ['zod'] },
   shapes: {
     files: [
-      kernel,
+      core,
       'src/api/{fields,operation}.ts',
       'src/api/*/fields.ts',
       'src/api/*/*/{fields,shapes,shapes-*}.ts',
@@ -87,13 +87,13 @@ export const law: Readonly<Record<Room, Sight>> = {
     packages: ['@hono/zod-openapi'],
   },
   api: {
-    files: [kernel, 'src/wire/**', 'src/api/**', ...doors],
+    files: [core, 'src/node-protocol/**', 'src/api/**', ...doors],
     packages: ['hono', 'hono/**', '@hono/**'],
   },
-  jobs: { files: [kernel, 'src/wire/**', 'src/jobs/**', ...doors], packages: [] },
+  jobs: { files: [core, 'src/node-protocol/**', 'src/jobs/**', ...doors], packages: [] },
   cli: {
     files: [
-      kernel,
+      core,
       'src/cli/**',
       'src/api/operation.ts',
       'src/api/admin/**/shapes*.ts',
@@ -101,19 +101,22 @@ export const law: Readonly<Record<Room, Sight>> = {
     ],
     packages: [anyPackage],
   },
-  adapters: { files: [kernel, 'src/adapters/**', 'src/domains/*/ports.ts', ...rules], packages: [anyPackage] },
-  plane: { files: [kernel, 'src/plane/**', 'src/wire/**'], packages: [anyPackage] },
-  'gateway-protocol': { files: [kernel, ...inGateway('protocol')], packages: [] },
-  'gateway-count': { files: [kernel, 'src/wire/**', 'src/plane/agent/**', ...inGateway('count')], packages: [] },
-  'gateway-decide': {
-    files: [kernel, 'src/wire/**', 'src/plane/agent/**', ...inGateway('protocol', 'count', 'decide')],
+  adapters: { files: [core, 'src/adapters/**', 'src/domains/*/ports.ts', ...rules], packages: [anyPackage] },
+  dataplane: { files: [core, 'src/dataplane/**', 'src/node-protocol/**'], packages: [anyPackage] },
+  'gateway-protocol': { files: [core, ...inGateway('protocol')], packages: [] },
+  'gateway-metering': {
+    files: [core, 'src/node-protocol/**', 'src/dataplane/agent/**', ...inGateway('metering')],
     packages: [],
   },
-  'gateway-reach': {
-    files: [kernel, 'src/wire/**', ...inGateway('protocol', 'decide', 'reach')],
+  'gateway-access': {
+    files: [core, 'src/node-protocol/**', 'src/dataplane/agent/**', ...inGateway('protocol', 'metering', 'access')],
+    packages: [],
+  },
+  'gateway-dial': {
+    files: [core, 'src/node-protocol/**', ...inGateway('protocol', 'access', 'dial')],
     packages: ['node:dns/promises'],
   },
-  main: { files: ['src/**', 'migrations/**', 'package.json'], packages: [anyPackage] },
+  app: { files: ['src/**', 'migrations/**', 'package.json'], packages: [anyPackage] },
   console: { files: [...sharedConsole, 'src/console/*/index.tsx'], packages: browserPackages },
   'console-customer': { files: [...sharedConsole, 'src/console/customer/**'], packages: browserPackages },
   'console-operator': { files: [...sharedConsole, 'src/console/operator/**'], packages: browserPackages },
@@ -142,15 +145,15 @@ export const below: Readonly<Record<string, readonly string[]>> = {
 }
 
 const plainRooms: readonly Room[] = [
-  'kernel',
+  'core',
   'db',
-  'wire',
+  'node-protocol',
   'api',
   'jobs',
   'cli',
   'adapters',
-  'plane',
-  'main',
+  'dataplane',
+  'app',
   'console',
 ]
 
@@ -161,9 +164,9 @@ const consoleRooms: ReadonlyMap<string, ConsoleRoom> = new Map([
 
 const gatewayRooms: ReadonlyMap<string, GatewayRoom> = new Map([
   ['protocol', 'gateway-protocol'],
-  ['decide', 'gateway-decide'],
-  ['reach', 'gateway-reach'],
-  ['count', 'gateway-count'],
+  ['access', 'gateway-access'],
+  ['dial', 'gateway-dial'],
+  ['metering', 'gateway-metering'],
 ])
 
 export function findRoom(path: string): { readonly room: Room; readonly domain?: string } | undefined {
@@ -172,7 +175,7 @@ export function findRoom(path: string): { readonly room: Room; readonly domain?:
   const room = plainRooms.find((name) => name === parts[1])
   if (room === 'api' && isShapes(parts.at(-1) ?? '')) return { room: 'shapes' }
   if (room === 'console') return { room: consoleRooms.get(parts[2] ?? '') ?? 'console' }
-  if (room === 'plane' && parts[2] === 'gateway') return { room: gatewayRooms.get(parts[3] ?? '') ?? 'plane' }
+  if (room === 'dataplane' && parts[2] === 'gateway') return { room: gatewayRooms.get(parts[3] ?? '') ?? 'dataplane' }
   if (room !== undefined && parts.length > 2) return { room }
   const [, folder, domain, ...inside] = parts
   const name = inside.at(-1)

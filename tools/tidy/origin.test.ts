@@ -12,7 +12,7 @@ describe('the project names neither the machine it was written on nor where its 
   test('no path of the machine, in any text', () => {
     for (const folder of ['work', 'farm', 'root']) {
       expect(broken('docs/install.md', `cd ${under(folder)}`)).toEqual(['machine-path'])
-      expect(broken('src/main/settings/config.ts', `const a = '${under(folder)}'`)).toEqual(['machine-path'])
+      expect(broken('src/app/settings/config.ts', `const a = '${under(folder)}'`)).toEqual(['machine-path'])
       expect(broken('docs/install.md', `https://example.com${under(folder)} or ./a${under(folder)}`)).toEqual([])
     }
   })

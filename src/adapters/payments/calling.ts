@@ -1,6 +1,6 @@
+import { createBuckets } from '../../core/buckets.ts'
+import type { Clock } from '../../core/time.ts'
 import { type CallPurpose, ProviderRefused, ProviderUnavailable } from '../../domains/payments/ports.ts'
-import { createBuckets } from '../../kernel/buckets.ts'
-import type { Clock } from '../../kernel/time.ts'
 
 /** How long a provider may take to answer, and how much it may say. */
 const answerWithinMs = 10_000

@@ -1,4 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { kopecks, toRoubleText, zero } from '../../core/money.ts'
+import { readIso } from '../../core/time.ts'
 import {
   type CallPurpose,
   type Opened,
@@ -8,8 +10,6 @@ import {
   type Seen,
   type ToOpen,
 } from '../../domains/payments/ports.ts'
-import { kopecks, toRoubleText, zero } from '../../kernel/money.ts'
-import { readIso } from '../../kernel/time.ts'
 import { createCall } from './calling.ts'
 import {
   type Fields,

@@ -1,5 +1,5 @@
+import { kopecks } from '../../core/money.ts'
 import type { ProviderKind } from '../../domains/payments/ports.ts'
-import { kopecks } from '../../kernel/money.ts'
 
 const dayMs = 86_400_000
 

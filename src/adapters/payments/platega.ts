@@ -1,3 +1,4 @@
+import { kopecks, toRoubles, zero } from '../../core/money.ts'
 import {
   type CallPurpose,
   type Opened,
@@ -7,7 +8,6 @@ import {
   type Seen,
   type ToOpen,
 } from '../../domains/payments/ports.ts'
-import { kopecks, toRoubles, zero } from '../../kernel/money.ts'
 import { createCall } from './calling.ts'
 import {
   type Fields,

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { type Kopecks, kopecks, mostKopecks } from '../../core/money.ts'
 import {
   NotTheProvider,
   type ProviderSetting,
   ProviderUnavailable,
   UnreadableNotification,
 } from '../../domains/payments/ports.ts'
-import { type Kopecks, kopecks, mostKopecks } from '../../kernel/money.ts'
 
 /** Fields of what somebody else has written: nothing in it is believed to be there, or of a kind. */
 export type Fields = Readonly<Record<string, unknown>>

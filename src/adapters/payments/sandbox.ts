@@ -1,5 +1,5 @@
+import { kopecks } from '../../core/money.ts'
 import type { ProviderKind } from '../../domains/payments/ports.ts'
-import { kopecks } from '../../kernel/money.ts'
 
 /** Needs nobody: a page with one button. There is none outside a sandbox. */
 export const sandbox: ProviderKind = {

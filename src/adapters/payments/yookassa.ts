@@ -1,3 +1,6 @@
+import { contains, type Prefix, readPrefix } from '../../core/address.ts'
+import { type Kopecks, kopecks, toRoubleText, zero } from '../../core/money.ts'
+import { toIso } from '../../core/time.ts'
 import {
   type CallPurpose,
   type Opened,
@@ -7,9 +10,6 @@ import {
   type Seen,
   type ToOpen,
 } from '../../domains/payments/ports.ts'
-import { contains, type Prefix, readPrefix } from '../../kernel/address.ts'
-import { type Kopecks, kopecks, toRoubleText, zero } from '../../kernel/money.ts'
-import { toIso } from '../../kernel/time.ts'
 import { type Call, createCall } from './calling.ts'
 import {
   type Fields,

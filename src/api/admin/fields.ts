@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
-import { readPrefix } from '../../kernel/address.ts'
-import { readCountry } from '../../kernel/country.ts'
-import { readIso, toIso } from '../../kernel/time.ts'
+import { readPrefix } from '../../core/address.ts'
+import { readCountry } from '../../core/country.ts'
+import { readIso, toIso } from '../../core/time.ts'
 import { exampleAt } from '../fields.ts'
 
 /** What operators' operations have in common. */

@@ -1,7 +1,7 @@
+import { Refusal } from '../../core/refusal.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import { passwordFirst, type SignIn } from '../../domains/signin/index.ts'
 import { isProvisional } from '../../domains/signin/rules.ts'
-import { Refusal } from '../../kernel/refusal.ts'
 import type { CustomerSessions } from '../http.ts'
 import { readSessionText } from '../session.ts'
 

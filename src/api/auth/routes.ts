@@ -1,3 +1,7 @@
+import type { Address } from '../../core/address.ts'
+import { readId } from '../../core/ids.ts'
+import { Refusal } from '../../core/refusal.ts'
+import { type Clock, toIso } from '../../core/time.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Operators } from '../../domains/operators/index.ts'
 import {
@@ -9,10 +13,6 @@ import {
   type Visitor,
 } from '../../domains/signin/index.ts'
 import { isProvisional, type Owner, type OwnerKind, type Session } from '../../domains/signin/rules.ts'
-import type { Address } from '../../kernel/address.ts'
-import { readId } from '../../kernel/ids.ts'
-import { Refusal } from '../../kernel/refusal.ts'
-import { type Clock, toIso } from '../../kernel/time.ts'
 import { type Bound, bind, bindCookie } from '../bind.ts'
 import { type Admitted, type Api } from '../http.ts'
 import type { Operation } from '../operation.ts'

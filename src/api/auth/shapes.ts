@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import { toIso } from '../../core/time.ts'
 import { roles } from '../../domains/operators/rules.ts'
 import type { OwnerKind, Session } from '../../domains/signin/rules.ts'
-import { toIso } from '../../kernel/time.ts'
 import { exampleAt, flag, moment, text, whole } from '../fields.ts'
 import { operation } from '../operation.ts'
 

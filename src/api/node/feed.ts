@@ -1,6 +1,6 @@
+import { malformed } from '../../core/refusal.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Told, ToldTable } from '../../domains/fleet/index.ts'
-import { malformed } from '../../kernel/refusal.ts'
-import type { Clock } from '../../kernel/time.ts'
 import {
   addSums,
   afterWhole,

@@ -1,12 +1,12 @@
+import { type Address, formatAddress } from '../../core/address.ts'
+import { householdOf } from '../../core/household.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import type { Node } from '../../domains/fleet/rules.ts'
-import { type Address, formatAddress } from '../../kernel/address.ts'
-import { householdOf } from '../../kernel/household.ts'
-import { Refusal } from '../../kernel/refusal.ts'
-import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../wire/node/join.ts'
-import { mostBeside, reportAnswerSchema, reportBodySchema } from '../../wire/node/report.ts'
-import { findBodySchema, foundSchema, stateQuerySchema } from '../../wire/node/state.ts'
-import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../wire/node/tried.ts'
+import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
+import { mostBeside, reportAnswerSchema, reportBodySchema } from '../../node-protocol/report.ts'
+import { findBodySchema, foundSchema, stateQuerySchema } from '../../node-protocol/state.ts'
+import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../node-protocol/tried.ts'
 import {
   apiHeaders,
   bearerOf,

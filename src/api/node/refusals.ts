@@ -1,5 +1,5 @@
+import { Refusal } from '../../core/refusal.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
-import { Refusal } from '../../kernel/refusal.ts'
 
 export const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { kind })
 

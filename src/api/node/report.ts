@@ -1,7 +1,7 @@
+import type { Clock } from '../../core/time.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import type { Health, Node } from '../../domains/fleet/rules.ts'
-import type { Clock } from '../../kernel/time.ts'
-import { type ReportAnswer, type ReportBody, reportParts } from '../../wire/node/report.ts'
+import { type ReportAnswer, type ReportBody, reportParts } from '../../node-protocol/report.ts'
 import { wrongKind } from './refusals.ts'
 
 export type ReportDeps = {

@@ -1,6 +1,6 @@
 import type { NodeSide, ToldTable } from '../../domains/fleet/index.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
-import type { StatePart } from '../../wire/node/state.ts'
+import type { StatePart } from '../../node-protocol/state.ts'
 
 /**
  * In which order a page is filled: ranges first, which take time to try; gateways before exits of theirs, and exits

@@ -1,4 +1,4 @@
-import type { After, Clock } from '../../kernel/time.ts'
+import type { After, Clock } from '../../core/time.ts'
 import { overlapMs } from './cursor.ts'
 
 const lookEveryMs = 200

@@ -1,6 +1,6 @@
 import * as stock from '../../api/admin/stock/shapes.ts'
-import { readAddress, readPrefix } from '../../kernel/address.ts'
-import { readCountry } from '../../kernel/country.ts'
+import { readAddress, readPrefix } from '../../core/address.ts'
+import { readCountry } from '../../core/country.ts'
 import { type Given, mistyped, type Option, type Outcome } from '../command.ts'
 import { type Call, type Entry, over } from '../operation-command.ts'
 import { readTextFile, rows, rub } from '../print.ts'

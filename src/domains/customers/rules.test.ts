@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { sameBytes, tokenRandomBytes } from '../../kernel/token-text.ts'
+import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
 import { hintOf, isTokenText, makeTokenText } from './rules.ts'
 
 const random = fc.uint8Array({ minLength: tokenRandomBytes, maxLength: tokenRandomBytes })

@@ -1,7 +1,7 @@
-import { type Address, contains, type Prefix } from '../../kernel/address.ts'
-import type { CustomerId, TokenId } from '../../kernel/ids.ts'
-import type { Kopecks } from '../../kernel/money.ts'
-import { isText, makeText } from '../../kernel/token-text.ts'
+import { type Address, contains, type Prefix } from '../../core/address.ts'
+import type { CustomerId, TokenId } from '../../core/ids.ts'
+import type { Kopecks } from '../../core/money.ts'
+import { isText, makeText } from '../../core/token-text.ts'
 
 /** To look, to buy and change, to begin a payment, and to see passwords in what may be looked at. */
 export type Scope = 'read' | 'trade' | 'pay' | 'passwords'

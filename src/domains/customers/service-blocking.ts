@@ -1,5 +1,5 @@
+import type { CustomerId } from '../../core/ids.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
 import type { Customers } from './service.ts'
 
 /** Something that customers have and nodes carry: it is told to nodes again once it is touched. */

@@ -1,8 +1,8 @@
+import { formatPrefix, type Prefix, readPrefix } from '../../core/address.ts'
+import type { CustomerId, TokenId } from '../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import { chunked, containing, list, numberOrNull, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { formatPrefix, type Prefix, readPrefix } from '../../kernel/address.ts'
-import type { CustomerId, TokenId } from '../../kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { Customer, Scope, ShopMode, Token } from './rules.ts'
 
 type CustomerRow = {

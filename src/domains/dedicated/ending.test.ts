@@ -4,8 +4,8 @@ import { sellInCountries } from '../../../test/harness/countries.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import { kindIn, prolongProxies } from '../../../test/harness/proxies.ts'
-import type { OrderId } from '../../kernel/ids.ts'
-import { kopecks } from '../../kernel/money.ts'
+import type { OrderId } from '../../core/ids.ts'
+import { kopecks } from '../../core/money.ts'
 import { type PaidTerm, unusedOf } from './rules-refund.ts'
 
 const dayMs = 86_400_000

@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 /** How many of many proxies a sentence names, and how many the details of a refusal do. */
 const mostNamed = 20

@@ -12,9 +12,9 @@ import {
 } from '../../../test/harness/proxies.ts'
 import { isLong, scaled } from '../../../test/harness/scale.ts'
 import { addCustomer, findingsOf, quietly } from '../../../test/harness/wired.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import type { Kopecks } from '../../kernel/money.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import type { CustomerId } from '../../core/ids.ts'
+import type { Kopecks } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Ipv } from '../stock/rules.ts'
 
 const dayMs = 86_400_000

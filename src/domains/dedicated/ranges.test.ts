@@ -3,7 +3,7 @@ import { sellInCountries } from '../../../test/harness/countries.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import { addStock, kindIn, prolongProxies } from '../../../test/harness/proxies.ts'
-import { type Prefix, readPrefix } from '../../kernel/address.ts'
+import { type Prefix, readPrefix } from '../../core/address.ts'
 
 const dayMs = 86_400_000
 const plain = { undo: false, replace: false, refund: false, note: 'lost' }

@@ -1,4 +1,4 @@
-import { readAddress } from '../../kernel/address.ts'
+import { readAddress } from '../../core/address.ts'
 import type { WalkedLease } from '../stock/rules.ts'
 import { graceEnd, type Proxy, readUsername } from './rules.ts'
 

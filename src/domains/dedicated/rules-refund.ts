@@ -1,5 +1,5 @@
-import type { OrderId } from '../../kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../kernel/money.ts'
+import type { OrderId } from '../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 
 /** Time that an order has paid for: how long, its price, and how many proxies share that. */
 export type PaidTerm = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../test/harness/scale.ts'
-import { realSurroundings } from '../../main/shop/services.ts'
+import { realSurroundings } from '../../app/shop/services.ts'
 import {
   credentialRandomBytes,
   isHeld,

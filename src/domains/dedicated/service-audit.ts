@@ -1,6 +1,6 @@
+import { type Audit, attempt, type Finding, type Verifier } from '../../core/finding.ts'
+import type { Vault } from '../../core/vault.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
-import { type Audit, attempt, type Finding, type Verifier } from '../../kernel/finding.ts'
-import type { Vault } from '../../kernel/vault.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Order, Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'

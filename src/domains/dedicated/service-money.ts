@@ -1,6 +1,6 @@
+import type { CustomerId } from '../../core/ids.ts'
+import { type Kopecks, kopecks, subtract, zero } from '../../core/money.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import { type Kopecks, kopecks, subtract, zero } from '../../kernel/money.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Proxy } from './rules.ts'

@@ -1,6 +1,6 @@
+import { Refusal } from '../../core/refusal.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
-import { Refusal } from '../../kernel/refusal.ts'
-import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ports } from '../fleet/index.ts'
 import type { Stock } from '../stock/index.ts'

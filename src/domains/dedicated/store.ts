@@ -1,6 +1,6 @@
+import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
 import type { Ipv } from '../stock/rules.ts'
 import { graceMs, type PortType, type Proxy, type ReplacedBy } from './rules.ts'
 

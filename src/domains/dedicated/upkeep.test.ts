@@ -14,9 +14,9 @@ import {
   shippedWith,
 } from '../../../test/harness/proxies.ts'
 import { addCustomer, credit, findingsOf, wire } from '../../../test/harness/wired.ts'
+import type { CustomerId } from '../../core/ids.ts'
 import { openDatabase } from '../../db/open.ts'
 import { dedicatedChores } from '../../jobs/dedicated.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
 
 const dayMs = 86_400_000
 const hourMs = 3_600_000

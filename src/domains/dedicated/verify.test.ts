@@ -3,10 +3,10 @@ import { type Engine, engines, makePlace, type Place } from '../../../test/harne
 import { addStock, buyProxies, openFloor, prolongProxies, shippedWith } from '../../../test/harness/proxies.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
 import { addCustomer, allFindingsOf, findingsAfter, wire } from '../../../test/harness/wired.ts'
+import type { Services } from '../../app/shop/services.ts'
+import type { Finding } from '../../core/finding.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { Finding } from '../../kernel/finding.ts'
-import type { Services } from '../../main/shop/services.ts'
 
 /** Statements that do what no code of ours does, some only possible once the database's own guards are gone. */
 type Corruption = {

@@ -1,4 +1,4 @@
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import type { CustomerId, OrderId } from '../../core/ids.ts'
 
 /** What is told: the thing first, then what happened to it. `docs/api/events.md` says what each carries. */
 export const eventTypes = [

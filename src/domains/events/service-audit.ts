@@ -1,6 +1,6 @@
+import type { Sha256 } from '../../core/chain.ts'
+import type { Audit, Finding, Verifier } from '../../core/finding.ts'
 import type { Database } from '../../db/transaction.ts'
-import type { Sha256 } from '../../kernel/chain.ts'
-import type { Audit, Finding, Verifier } from '../../kernel/finding.ts'
 import { isEventType } from './rules.ts'
 import * as store from './store.ts'
 

@@ -1,7 +1,7 @@
+import type { Sha256 } from '../../core/chain.ts'
+import type { CustomerId, OrderId } from '../../core/ids.ts'
+import { sameBytes } from '../../core/token-text.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Sha256 } from '../../kernel/chain.ts'
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
-import { sameBytes } from '../../kernel/token-text.ts'
 import type { Event, EventData, EventType } from './rules.ts'
 
 export type EventRow = {

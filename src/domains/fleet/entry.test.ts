@@ -4,7 +4,7 @@ import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
 import { makeSecret } from '../../../test/harness/node.ts'
 import { wire } from '../../../test/harness/wired.ts'
-import type { Services } from '../../main/shop/services.ts'
+import type { Services } from '../../app/shop/services.ts'
 import { keyLastsMs } from './rules.ts'
 
 const version = '0.0.0'

@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 export const portsUsedUp = (): Refusal => new Refusal('no_port_free', {}, { available: 0 })
 

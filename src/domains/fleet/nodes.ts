@@ -1,11 +1,11 @@
+import type { Address } from '../../core/address.ts'
+import type { CustomerId } from '../../core/ids.ts'
+import { malformed } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { Address } from '../../kernel/address.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import { malformed } from '../../kernel/refusal.ts'
-import type { VpnSetup } from '../../wire/node/join.ts'
-import type { ReportAnswer, ReportBody, ReportPart } from '../../wire/node/report.ts'
-import type { FindBody, Found, StatePart, StateParts } from '../../wire/node/state.ts'
-import type { TriedBody } from '../../wire/node/tried.ts'
+import type { VpnSetup } from '../../node-protocol/join.ts'
+import type { ReportAnswer, ReportBody, ReportPart } from '../../node-protocol/report.ts'
+import type { FindBody, Found, StatePart, StateParts } from '../../node-protocol/state.ts'
+import type { TriedBody } from '../../node-protocol/tried.ts'
 import type { Node, NodeKind } from './rules.ts'
 
 /** Where a reader of changes is: the moment and the id of the last thing it was told. */

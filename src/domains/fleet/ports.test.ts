@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
-import { noStalls } from '../../kernel/stall-monitor.ts'
+import { noStalls } from '../../core/stall-monitor.ts'
 import { createPorts } from './index.ts'
 import type { Node } from './rules.ts'
 

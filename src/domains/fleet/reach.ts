@@ -1,5 +1,5 @@
-import { addressFromNumber, addressToNumber, type Prefix, readAddress } from '../../kernel/address.ts'
-import { classify, type Place } from '../../kernel/reserved.ts'
+import { addressFromNumber, addressToNumber, type Prefix, readAddress } from '../../core/address.ts'
+import { classify, type Place } from '../../core/reserved.ts'
 
 /** Where customers are told to go: the gateway, VPN nodes without an endpoint of their own, and the shop itself. */
 export type Places = { readonly gateway: string; readonly vpn: string; readonly shop: string }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import type { NodeId } from '../../kernel/ids.ts'
-import { ageAt } from '../../kernel/stall-monitor.ts'
+import type { NodeId } from '../../core/ids.ts'
+import { ageAt } from '../../core/stall-monitor.ts'
 import { chooseNode, isLink, isLive, locationsOf, type Node } from './rules.ts'
 
 const nowMs = 1_000_000_000

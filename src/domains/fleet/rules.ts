@@ -1,6 +1,6 @@
-import { randomBase32 } from '../../kernel/base32.ts'
-import type { NodeId } from '../../kernel/ids.ts'
-import type { RunningSince } from '../../kernel/stall-monitor.ts'
+import { randomBase32 } from '../../core/base32.ts'
+import type { NodeId } from '../../core/ids.ts'
+import type { RunningSince } from '../../core/stall-monitor.ts'
 
 export type NodeKind = 'gateway' | 'vpn'
 

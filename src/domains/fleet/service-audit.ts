@@ -1,8 +1,8 @@
+import { type Audit, type Finding, type Verifier } from '../../core/finding.ts'
+import { timeOfId } from '../../core/ids.ts'
+import type { Vault } from '../../core/vault.ts'
+import { type PublicKeyOf, readKey } from '../../core/wireguard.ts'
 import type { Database } from '../../db/transaction.ts'
-import { type Audit, type Finding, type Verifier } from '../../kernel/finding.ts'
-import { timeOfId } from '../../kernel/ids.ts'
-import type { Vault } from '../../kernel/vault.ts'
-import { type PublicKeyOf, readKey } from '../../kernel/wireguard.ts'
 import { contextOf } from './rules.ts'
 import * as store from './store.ts'
 

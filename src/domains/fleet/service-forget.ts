@@ -1,4 +1,4 @@
-import type { NodeId } from '../../kernel/ids.ts'
+import type { NodeId } from '../../core/ids.ts'
 import type { NodeSide } from './nodes.ts'
 import type { Node } from './rules.ts'
 import type { Fleet } from './service.ts'

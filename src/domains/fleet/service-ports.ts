@@ -1,6 +1,6 @@
+import { runningSince, type Stalls } from '../../core/stall-monitor.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { runningSince, type Stalls } from '../../kernel/stall-monitor.ts'
-import type { Clock } from '../../kernel/time.ts'
 import { portsUsedUp, tooManyPorts } from './errors.ts'
 import { commonPortRoom, isLive, mostPortsOfCustomer } from './rules.ts'
 import type { Fleet } from './service.ts'

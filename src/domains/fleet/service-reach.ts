@@ -1,5 +1,5 @@
-import type { Prefix } from '../../kernel/address.ts'
-import type { Refusal } from '../../kernel/refusal.ts'
+import type { Prefix } from '../../core/address.ts'
+import type { Refusal } from '../../core/refusal.ts'
 import type { Customers } from '../customers/index.ts'
 import { notForSale, nowhereToGo } from './errors.ts'
 import { findUnreachable, isLoopback, isSellable, type Places, type Unreachable } from './reach.ts'

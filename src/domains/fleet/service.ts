@@ -1,9 +1,9 @@
+import { makeId, type NodeId, type RandomBytes } from '../../core/ids.ts'
+import { remember } from '../../core/remember.ts'
+import type { Clock } from '../../core/time.ts'
+import type { Vault } from '../../core/vault.ts'
+import { makeKeyPair, type PublicKeyOf } from '../../core/wireguard.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
-import { makeId, type NodeId, type RandomBytes } from '../../kernel/ids.ts'
-import { remember } from '../../kernel/remember.ts'
-import type { Clock } from '../../kernel/time.ts'
-import type { Vault } from '../../kernel/vault.ts'
-import { makeKeyPair, type PublicKeyOf } from '../../kernel/wireguard.ts'
 import { nameTaken, noSuchNode } from './errors.ts'
 import {
   contextOf,

@@ -1,6 +1,6 @@
+import type { NodeId } from '../../core/ids.ts'
 import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { NodeId } from '../../kernel/ids.ts'
 import type { Health, Node, NodeKind } from './rules.ts'
 
 type NodeRow = {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Engine, engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import { kopecks } from '../../kernel/money.ts'
-import type { Services } from '../../main/shop/services.ts'
+import type { Services } from '../../app/shop/services.ts'
+import type { CustomerId } from '../../core/ids.ts'
+import { kopecks } from '../../core/money.ts'
 import type { Adjustment } from './service.ts'
 
 describe.each([...engines])('an operator’s word on a balance, on %s', (engine: Engine) => {

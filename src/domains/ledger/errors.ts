@@ -1,5 +1,5 @@
-import { type Kopecks, negate, toRoubles } from '../../kernel/money.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { type Kopecks, negate, toRoubles } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 export function insufficientFunds(required: Kopecks, balance: Kopecks): Refusal {
   const facts = { required_rub: toRoubles(required), balance_rub: toRoubles(balance) }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { sealEntry } from '../../kernel/chain.ts'
-import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import { kopecks } from '../../kernel/money.ts'
-import { realSurroundings } from '../../main/shop/services.ts'
+import { realSurroundings } from '../../app/shop/services.ts'
+import { sealEntry } from '../../core/chain.ts'
+import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import { kopecks } from '../../core/money.ts'
 import { type Account, fieldsOf, type Movement, openAccount, type Posting, post } from './rules.ts'
 import { AccountWalk, CheckpointFold } from './rules-audit.ts'
 

@@ -1,7 +1,7 @@
-import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../kernel/chain.ts'
-import type { Finding } from '../../kernel/finding.ts'
-import { LineDigest } from '../../kernel/line-digest.ts'
-import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../kernel/money.ts'
+import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../core/chain.ts'
+import type { Finding } from '../../core/finding.ts'
+import { LineDigest } from '../../core/line-digest.ts'
+import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../core/money.ts'
 import {
   type Account,
   apiSpentAfter,

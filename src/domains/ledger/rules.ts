@@ -1,6 +1,6 @@
-import { type Chain, emptyChain, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../kernel/chain.ts'
-import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import { add, type Kopecks, kopecks, mostKopecks, negate, subtract } from '../../kernel/money.ts'
+import { type Chain, emptyChain, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../core/chain.ts'
+import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import { add, type Kopecks, kopecks, mostKopecks, negate, subtract } from '../../core/money.ts'
 import { balanceTooLarge, balanceTooSmall, capReached, insufficientFunds } from './errors.ts'
 
 export type PostingKind = 'credit' | 'charge' | 'refund' | 'debit'

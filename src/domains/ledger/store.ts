@@ -1,7 +1,7 @@
+import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import { numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { Account, HouseAccount, Posting, PostingKind } from './rules.ts'
 
 export type AccountRow = {

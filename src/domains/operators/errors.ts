@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 type TokenProblem = 'missing' | 'malformed' | 'unknown' | 'ended'
 

@@ -1,6 +1,6 @@
-import { type Chain, type Link, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../kernel/chain.ts'
-import type { OperatorId, OperatorTokenId } from '../../kernel/ids.ts'
-import { isText, makeText } from '../../kernel/token-text.ts'
+import { type Chain, type Link, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../core/chain.ts'
+import type { OperatorId, OperatorTokenId } from '../../core/ids.ts'
+import { isText, makeText } from '../../core/token-text.ts'
 
 /** From the one who may do everything to the one who may only look. */
 export const roles = ['owner', 'support', 'reader'] as const

@@ -1,6 +1,6 @@
+import type { Sha256 } from '../../core/chain.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Database, Tx, Value } from '../../db/transaction.ts'
-import type { Sha256 } from '../../kernel/chain.ts'
-import type { Clock } from '../../kernel/time.ts'
 import { type Action, toEntry } from './rules.ts'
 import * as store from './store.ts'
 

@@ -1,4 +1,3 @@
-import type { Database } from '../../db/transaction.ts'
 import {
   type Chain,
   emptyChain,
@@ -7,8 +6,9 @@ import {
   problemsOfLink,
   type Sha256,
   sealEntry,
-} from '../../kernel/chain.ts'
-import type { Audit, Finding, Verifier } from '../../kernel/finding.ts'
+} from '../../core/chain.ts'
+import type { Audit, Finding, Verifier } from '../../core/finding.ts'
+import type { Database } from '../../db/transaction.ts'
 import { type Entry, fieldsOf } from './rules.ts'
 import * as store from './store.ts'
 

@@ -1,9 +1,9 @@
+import { sealEntry } from '../../core/chain.ts'
+import { makeId, type OperatorId, type OperatorTokenId, type RandomBytes } from '../../core/ids.ts'
+import { remember } from '../../core/remember.ts'
+import type { Clock } from '../../core/time.ts'
+import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import { sealEntry } from '../../kernel/chain.ts'
-import { makeId, type OperatorId, type OperatorTokenId, type RandomBytes } from '../../kernel/ids.ts'
-import { remember } from '../../kernel/remember.ts'
-import type { Clock } from '../../kernel/time.ts'
-import { sameBytes, tokenRandomBytes } from '../../kernel/token-text.ts'
 import {
   badName,
   invalidOperatorToken,

@@ -1,7 +1,7 @@
+import { type Chain, emptyChain, endingWith } from '../../core/chain.ts'
+import type { OperatorId, OperatorTokenId } from '../../core/ids.ts'
 import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Chain, emptyChain, endingWith } from '../../kernel/chain.ts'
-import type { OperatorId, OperatorTokenId } from '../../kernel/ids.ts'
 import { type Entry, fieldsOf, type Operator, type OperatorToken, type Role } from './rules.ts'
 
 type OperatorRow = { id: string; name: string; role: string; created_at: bigint; removed_at: bigint | null }

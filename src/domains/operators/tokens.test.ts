@@ -3,7 +3,7 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
 import { wire } from '../../../test/harness/wired.ts'
-import type { Services } from '../../main/shop/services.ts'
+import type { Services } from '../../app/shop/services.ts'
 
 describe.each([...engines])('an operator’s token on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>

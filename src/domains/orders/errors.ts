@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 /** The first request under the key has had its effect, or the key would not be known: it is told which that was. */
 export function keyReused(order: string | null): Refusal {

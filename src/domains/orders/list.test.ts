@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { addCustomer, buy, wire } from '../../../test/harness/wired.ts'
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
+import type { CustomerId, OrderId } from '../../core/ids.ts'
 import type { Orders } from './index.ts'
 
 /** Every page of a customer's orders, one after another. */

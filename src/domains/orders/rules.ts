@@ -1,6 +1,6 @@
-import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import { type Kopecks, toRoubles } from '../../kernel/money.ts'
-import type { Vault } from '../../kernel/vault.ts'
+import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import { type Kopecks, toRoubles } from '../../core/money.ts'
+import type { Vault } from '../../core/vault.ts'
 import type { Happening } from '../events/rules.ts'
 import type { Posting } from '../ledger/rules.ts'
 

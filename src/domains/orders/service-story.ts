@@ -1,4 +1,4 @@
-import type { OrderId } from '../../kernel/ids.ts'
+import type { OrderId } from '../../core/ids.ts'
 import type { Events } from '../events/index.ts'
 import type { Event } from '../events/rules.ts'
 import type { Ledger } from '../ledger/index.ts'

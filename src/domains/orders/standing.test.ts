@@ -3,9 +3,9 @@ import { type Engine, engines, openTestDatabase } from '../../../test/harness/da
 import { refusalOf } from '../../../test/harness/failure.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
 import { addCustomer, buy, wire } from '../../../test/harness/wired.ts'
+import type { Services } from '../../app/shop/services.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { Services } from '../../main/shop/services.ts'
 
 /** The same database, with every statement of its transactions written down. */
 function overheard(db: Database): { db: Database; statements: string[] } {

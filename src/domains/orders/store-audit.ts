@@ -1,6 +1,6 @@
+import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { list } from '../../db/rows.ts'
 import type { Reader } from '../../db/transaction.ts'
-import type { CustomerId, OrderId } from '../../kernel/ids.ts'
 import type { Order, Plain } from './rules.ts'
 import { type OrderRow, toOrder } from './store.ts'
 

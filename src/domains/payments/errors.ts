@@ -1,5 +1,5 @@
-import { type Kopecks, toRoubles, toRoubleText } from '../../kernel/money.ts'
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { type Kopecks, toRoubles, toRoubleText } from '../../core/money.ts'
+import { malformed, Refusal } from '../../core/refusal.ts'
 
 export const unknownMethod = (allowed: readonly string[]): Refusal =>
   malformed([

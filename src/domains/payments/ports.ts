@@ -1,6 +1,6 @@
-import type { Address } from '../../kernel/address.ts'
-import type { PaymentId } from '../../kernel/ids.ts'
-import type { Kopecks } from '../../kernel/money.ts'
+import type { Address } from '../../core/address.ts'
+import type { PaymentId } from '../../core/ids.ts'
+import type { Kopecks } from '../../core/money.ts'
 
 /** A payment as its provider has it now. What is credited follows from this, and from no notification. */
 export type Seen = {

@@ -1,4 +1,4 @@
-import { type Kopecks, kopecks, readRoubles } from '../../kernel/money.ts'
+import { type Kopecks, kopecks, readRoubles } from '../../core/money.ts'
 
 /** What the operator has settled of one way to pay. */
 export type MethodTerms = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { CustomerId, PaymentId } from '../../kernel/ids.ts'
-import { kopecks, zero } from '../../kernel/money.ts'
+import type { CustomerId, PaymentId } from '../../core/ids.ts'
+import { kopecks, zero } from '../../core/money.ts'
 import { bonusOf, whyNot } from './codes/rules.ts'
 import { methodTerms, readPairs, readPercent } from './providers.ts'
 import { type ChangeKind, decide, feeOf, isStep, nextAskAt, type Payment, type Said, takeStep } from './rules.ts'

@@ -1,5 +1,5 @@
-import type { CustomerId, NoticeId, OrderId, PaymentId, TokenId } from '../../kernel/ids.ts'
-import { add, divideUp, type Kopecks } from '../../kernel/money.ts'
+import type { CustomerId, NoticeId, OrderId, PaymentId, TokenId } from '../../core/ids.ts'
+import { add, divideUp, type Kopecks } from '../../core/money.ts'
 
 /** `new` is written down here and not yet known to be at the provider; customers see it as pending. */
 export type PaymentState = 'new' | 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded'

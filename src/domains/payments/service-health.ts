@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/time.ts'
+import type { Clock } from '../../core/time.ts'
 import { type PaymentProvider, ProviderRefused } from './ports.ts'
 
 /** How a provider has answered this process; nothing of it is kept. A no is an answer too, and one to look at. */

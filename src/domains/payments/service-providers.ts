@@ -1,6 +1,6 @@
+import type { Clock } from '../../core/time.ts'
+import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
-import type { Clock } from '../../kernel/time.ts'
-import type { Vault } from '../../kernel/vault.ts'
 import type { Customers } from '../customers/index.ts'
 import { badSetting, noSuchProvider, providerNotSet } from './errors.ts'
 import type { OfferedMethod, PaymentProvider, ProviderKind } from './ports.ts'

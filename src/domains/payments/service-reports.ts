@@ -1,5 +1,5 @@
+import { type Kopecks, kopecks, zero } from '../../core/money.ts'
 import type { Database } from '../../db/transaction.ts'
-import { type Kopecks, kopecks, zero } from '../../kernel/money.ts'
 import * as store from './store.ts'
 
 export type PaymentReports = ReturnType<typeof createPaymentReports>

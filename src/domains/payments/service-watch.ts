@@ -1,7 +1,7 @@
+import { type PaymentId, readId } from '../../core/ids.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
-import { type PaymentId, readId } from '../../kernel/ids.ts'
-import { Refusal } from '../../kernel/refusal.ts'
-import type { Clock } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import { noSuchPayment, noSuchProvider, notTheProvider, unreadableNotification } from './errors.ts'
 import {

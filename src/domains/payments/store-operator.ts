@@ -1,7 +1,7 @@
+import type { NoticeId, PaymentId } from '../../core/ids.ts'
+import { kopecks } from '../../core/money.ts'
 import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { NoticeId, PaymentId } from '../../kernel/ids.ts'
-import { kopecks } from '../../kernel/money.ts'
 import type { Notice, NoticeReason } from './rules.ts'
 
 type NoticeRow = {

@@ -1,6 +1,6 @@
+import type { CustomerId } from '../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import { type Payment, retryMs } from './rules.ts'
 import { type PaymentRow, toPayment } from './store.ts'
 

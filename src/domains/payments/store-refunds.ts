@@ -1,6 +1,6 @@
+import type { PaymentId } from '../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { PaymentId } from '../../kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../kernel/money.ts'
 
 /** One refund that was asked of a provider. `asked` has no outcome yet, and a payment has one such refund at most. */
 export type ProviderRefund = {

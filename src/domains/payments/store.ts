@@ -1,7 +1,7 @@
+import type { CustomerId, OrderId, PaymentId, TokenId } from '../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { CustomerId, OrderId, PaymentId, TokenId } from '../../kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { AwaitedPurchase, ChangeKind, Payment, PaymentChange, PaymentState } from './rules.ts'
 
 export type PaymentRow = {

@@ -1,4 +1,4 @@
-import { type FieldProblem, malformed, Refusal } from '../../kernel/refusal.ts'
+import { type FieldProblem, malformed, Refusal } from '../../core/refusal.ts'
 
 /** The same for a sub-user that does not exist and one that is somebody else's. */
 export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })

@@ -1,6 +1,6 @@
+import type { CustomerId, SubuserId } from '../../core/ids.ts'
 import { list, numberOrNull, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { CustomerId, SubuserId } from '../../kernel/ids.ts'
 
 type Row = {
   id: string

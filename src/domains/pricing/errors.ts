@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { malformed, Refusal } from '../../core/refusal.ts'
 
 export const noCatalogue = (): Refusal => new Refusal('no_prices', {}, { charged: false })
 

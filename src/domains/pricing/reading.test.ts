@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { shipped } from '../../../test/harness/proxies.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { readCatalogue } from './reading.ts'
 import { priceDedicated, priceProlonging } from './rules.ts'
 

@@ -1,5 +1,5 @@
-import { readCountry } from '../../kernel/country.ts'
-import { type Kopecks, readRoubles } from '../../kernel/money.ts'
+import { readCountry } from '../../core/country.ts'
+import { type Kopecks, readRoubles } from '../../core/money.ts'
 import { badCatalogue } from './errors.ts'
 import {
   type Catalogue,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { shipped } from '../../../test/harness/proxies.ts'
-import { kopecks } from '../../kernel/money.ts'
+import { kopecks } from '../../core/money.ts'
 import { readCatalogue } from './reading.ts'
 import { effectsOf, type Held } from './rules-effect.ts'
 

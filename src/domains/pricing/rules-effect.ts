@@ -1,5 +1,5 @@
-import { type Kopecks, kopecks, zero } from '../../kernel/money.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { type Kopecks, kopecks, zero } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { type Catalogue, priceProlonging, priceVpn } from './rules.ts'
 
 /** One kind of goods: proxies of a country and kind, traffic of a pool, or VPN. */

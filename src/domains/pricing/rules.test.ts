@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../test/harness/scale.ts'
-import { type Kopecks, total } from '../../kernel/money.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { type Kopecks, total } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { readCatalogue } from './reading.ts'
 import { type Catalogue, priceDedicated, priceProlonging, priceTraffic, priceVpn, shareOut } from './rules.ts'
 

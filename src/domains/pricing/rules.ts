@@ -1,5 +1,5 @@
-import { divideUp, type Kopecks, kopecks } from '../../kernel/money.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { divideUp, type Kopecks, kopecks } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { badPeriod, countryNotSold, notCharged } from './errors.ts'
 
 /** Hundredths of a percent, so that 12.5 % is a whole number. */

@@ -1,6 +1,6 @@
+import { remember } from '../../core/remember.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
-import { remember } from '../../kernel/remember.ts'
-import type { Clock } from '../../kernel/time.ts'
 import { difference } from './difference.ts'
 import { noCatalogue } from './errors.ts'
 import { readCatalogue } from './reading.ts'

@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { malformed, Refusal } from '../../core/refusal.ts'
 
 /** What goes with a customer, as it is told. */
 export type LostDetails = {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { fillShop, wireFilled } from '../../../test/harness/filled.ts'
-import { auditOf } from '../../kernel/finding.ts'
-import type { Services } from '../../main/shop/services.ts'
+import type { Services } from '../../app/shop/services.ts'
+import { auditOf } from '../../core/finding.ts'
 import { idsIn, isBeginning, monthStartsUntil, readCursor, redact, toCursor, withoutNames } from './rules.ts'
 
 describe.each([...engines])('what is old on %s', (engine) => {

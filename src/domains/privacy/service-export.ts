@@ -1,6 +1,6 @@
+import type { CustomerId } from '../../core/ids.ts'
+import { toIso } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import { toIso } from '../../kernel/time.ts'
 import type { Customers } from '../customers/index.ts'
 import { badCursor } from './errors.ts'
 import { fitsKey, type HandedOut, type Place, readCursor, toCursor } from './rules.ts'

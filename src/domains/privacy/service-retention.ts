@@ -1,6 +1,6 @@
+import { monthStart } from '../../core/terms.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
-import { monthStart } from '../../kernel/terms.ts'
-import type { Clock } from '../../kernel/time.ts'
 import { monthStartsUntil, type Retention } from './rules.ts'
 import * as store from './store-retention.ts'
 

@@ -1,5 +1,5 @@
+import type { CustomerId } from '../../core/ids.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
 import { withoutNames } from './rules.ts'
 
 /** Blanks a bounded number of a customer's rows, and tells how many: fewer than that are the last. */

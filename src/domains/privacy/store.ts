@@ -1,7 +1,7 @@
+import type { CustomerId } from '../../core/ids.ts'
+import { kopecks } from '../../core/money.ts'
 import { containing, list, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import { kopecks } from '../../kernel/money.ts'
 import { type Lost, type Place } from './rules.ts'
 import { type Holding, holdings } from './store-holdings.ts'
 

@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { malformed, Refusal } from '../../core/refusal.ts'
 
 /** One answer for an unknown name and a wrong password, so that nobody learns which names there are. */
 export const signInFailed = (): Refusal => new Refusal('sign_in_failed', {}, { code_required: false })

@@ -1,5 +1,5 @@
-import type { CustomerId, LinkId, OperatorId, SessionId } from '../../kernel/ids.ts'
-import { isText, makeText } from '../../kernel/token-text.ts'
+import type { CustomerId, LinkId, OperatorId, SessionId } from '../../core/ids.ts'
+import { isText, makeText } from '../../core/token-text.ts'
 import type { Scope } from '../customers/rules.ts'
 
 /** Whoever signs in. */

@@ -1,7 +1,7 @@
+import { type Audit, attempt, type Finding, type Verifier } from '../../core/finding.ts'
+import { sameBytes } from '../../core/token-text.ts'
+import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
-import { type Audit, attempt, type Finding, type Verifier } from '../../kernel/finding.ts'
-import { sameBytes } from '../../kernel/token-text.ts'
-import type { Vault } from '../../kernel/vault.ts'
 import { namedText } from './rules.ts'
 import * as store from './store.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import { readAddress } from '../../kernel/address.ts'
-import { householdOf } from '../../kernel/household.ts'
-import { Refusal } from '../../kernel/refusal.ts'
+import { readAddress } from '../../core/address.ts'
+import { householdOf } from '../../core/household.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { createPasswordWork } from './service-passwords.ts'
 
 const household = (text: string): string => {

@@ -1,6 +1,6 @@
-import { type BucketRate, createBuckets, secondsUntilOne } from '../../kernel/buckets.ts'
-import { networkOf } from '../../kernel/household.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { type BucketRate, createBuckets, secondsUntilOne } from '../../core/buckets.ts'
+import { networkOf } from '../../core/household.ts'
+import type { Clock } from '../../core/time.ts'
 import { tooBusy, tooManyAttempts } from './errors.ts'
 import type { Passwords } from './ports.ts'
 

@@ -1,7 +1,7 @@
+import { type SharedBuckets, secondsUntilOne } from '../../core/buckets.ts'
+import type { CustomerId } from '../../core/ids.ts'
+import { type Kopecks, toRoubles } from '../../core/money.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type SharedBuckets, secondsUntilOne } from '../../kernel/buckets.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import { type Kopecks, toRoubles } from '../../kernel/money.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import {

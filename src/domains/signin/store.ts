@@ -1,6 +1,6 @@
+import type { CustomerId, LinkId, OperatorId, SessionId } from '../../core/ids.ts'
 import { containing, list, numberOrNull, padded } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
-import type { CustomerId, LinkId, OperatorId, SessionId } from '../../kernel/ids.ts'
 import type { Scope } from '../customers/rules.ts'
 import { loginTaken } from './errors.ts'
 import type { Identity, LinkPurpose, OneTimeLink, Owner, OwnerKind, Session } from './rules.ts'

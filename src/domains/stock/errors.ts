@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 export const outOfStock = (available: number): Refusal =>
   new Refusal('out_of_stock', { available }, { available, charged: false })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../test/harness/scale.ts'
-import { contains, type Prefix, readAddress, readPrefix } from '../../kernel/address.ts'
+import { contains, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
 import { randomAddress, scattered, sizeOf } from './rules.ts'
 
 function prefixOf(text: string): Prefix {

@@ -1,5 +1,5 @@
-import { type Address, addressFromNumber, addressToNumber, formatAddress, type Prefix } from '../../kernel/address.ts'
-import type { CountryCode } from '../../kernel/country.ts'
+import { type Address, addressFromNumber, addressToNumber, formatAddress, type Prefix } from '../../core/address.ts'
+import type { CountryCode } from '../../core/country.ts'
 
 /** `3` IPv4 shared by up to three customers, `4` IPv4 of one's own, `6` IPv6 of one's own. */
 export type Ipv = 3 | 4 | 6

@@ -1,4 +1,3 @@
-import type { Database, Reader } from '../../db/transaction.ts'
 import {
   type Address,
   contains,
@@ -7,10 +6,11 @@ import {
   type Prefix,
   readAddress,
   readPrefix,
-} from '../../kernel/address.ts'
-import { readCountry } from '../../kernel/country.ts'
-import { type Finding, mostFindings } from '../../kernel/finding.ts'
-import type { Clock } from '../../kernel/time.ts'
+} from '../../core/address.ts'
+import { readCountry } from '../../core/country.ts'
+import { type Finding, mostFindings } from '../../core/finding.ts'
+import type { Clock } from '../../core/time.ts'
+import type { Database, Reader } from '../../db/transaction.ts'
 import type { Fleet } from '../fleet/index.ts'
 import { noSuchAddress, partOfBlock } from './errors.ts'
 import type { Ranges } from './ranges/service.ts'

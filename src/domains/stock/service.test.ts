@@ -13,9 +13,9 @@ import {
 } from '../../../test/harness/proxies.ts'
 import { wideIn } from '../../../test/harness/scans.ts'
 import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
-import { type Address, contains, readAddress, readPrefix } from '../../kernel/address.ts'
-import type { CustomerId } from '../../kernel/ids.ts'
-import { realSurroundings } from '../../main/shop/services.ts'
+import { realSurroundings } from '../../app/shop/services.ts'
+import { type Address, contains, readAddress, readPrefix } from '../../core/address.ts'
+import type { CustomerId } from '../../core/ids.ts'
 import type { Ipv } from './rules.ts'
 
 const dayMs = 86_400_000

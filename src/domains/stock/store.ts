@@ -1,6 +1,6 @@
+import { contains, type Prefix, readAddress } from '../../core/address.ts'
 import { chunked, list, numberOrNull, padded, runRows, sendRows, writtenOnce } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { contains, type Prefix, readAddress } from '../../kernel/address.ts'
 import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
 
 export type Range = { readonly after: number; readonly upto: number }

@@ -1,5 +1,5 @@
-import { bytes, toGigabytes } from '../../kernel/bytes.ts'
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { bytes, toGigabytes } from '../../core/bytes.ts'
+import { malformed, Refusal } from '../../core/refusal.ts'
 
 export const tooLittleTraffic = (wanted: bigint, available: bigint): Refusal => {
   const facts = { required_gb: toGigabytes(bytes(wanted)), available_gb: toGigabytes(bytes(available)) }

@@ -1,4 +1,4 @@
-import { type Address, addressFromNumber, addressToNumber, formatAddress, type Prefix } from '../../kernel/address.ts'
+import { type Address, addressFromNumber, addressToNumber, formatAddress, type Prefix } from '../../core/address.ts'
 
 /** Where devices get their addresses from: a block of IPv4, and an IPv6 prefix with room for all of it. */
 export type Pool = { readonly v4: Prefix; readonly v6: Prefix }

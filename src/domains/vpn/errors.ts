@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../../kernel/refusal.ts'
+import { malformed, Refusal } from '../../core/refusal.ts'
 
 /** The same words for what does not exist, what is deleted and what is another customer's. */
 export const noSuchSubscription = (): Refusal => new Refusal('vpn_subscription_not_found', {}, { charged: false })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { readPrefix } from '../../kernel/address.ts'
-import { bytes } from '../../kernel/bytes.ts'
-import { kopecks } from '../../kernel/money.ts'
-import { toIso } from '../../kernel/time.ts'
+import { readPrefix } from '../../core/address.ts'
+import { bytes } from '../../core/bytes.ts'
+import { kopecks } from '../../core/money.ts'
+import { toIso } from '../../core/time.ts'
 import type { Node } from '../fleet/rules.ts'
 import { ipv4Text, ipv6Of, rangeOf } from './addresses.ts'
 import {

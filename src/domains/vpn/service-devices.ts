@@ -1,4 +1,4 @@
-import type { CustomerId, PeerId, TokenId } from '../../kernel/ids.ts'
+import type { CustomerId, PeerId, TokenId } from '../../core/ids.ts'
 import { priceVpn } from '../pricing/rules.ts'
 import { deviceLimitReached, noDevice, noSuchDevice, noSuchSubscription, notRunning } from './errors.ts'
 import { isLinkSecret, type Peer, type SubscriptionId, statusOf, type View } from './rules.ts'

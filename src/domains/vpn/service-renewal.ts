@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Sale } from '../orders/index.ts'
 import { noLongerDue } from './errors.ts'
 import { keptAfterEndMs, renewAgainMs, renewAheadMs, type Subscription } from './rules.ts'

@@ -1,7 +1,7 @@
+import { type Bytes, bytes } from '../../core/bytes.ts'
+import type { CustomerId, PeerId } from '../../core/ids.ts'
 import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Bytes, bytes } from '../../kernel/bytes.ts'
-import type { CustomerId, PeerId } from '../../kernel/ids.ts'
 
 /** A device with what of its subscription decides whether it may carry. */
 export type PeerState = {

@@ -1,8 +1,8 @@
+import { type Bytes, bytes } from '../../core/bytes.ts'
+import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import { list, numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Bytes, bytes } from '../../kernel/bytes.ts'
-import type { CustomerId, OrderId, TokenId } from '../../kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../kernel/money.ts'
 import type { RefundRule, Subscription, SubscriptionId, Term } from './rules.ts'
 
 type SubscriptionRow = {

@@ -1,7 +1,7 @@
+import { readPrefix } from '../../core/address.ts'
+import { readCountry } from '../../core/country.ts'
 import type { Stock } from '../../domains/stock/index.ts'
 import type { Ipv } from '../../domains/stock/rules.ts'
-import { readPrefix } from '../../kernel/address.ts'
-import { readCountry } from '../../kernel/country.ts'
 
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 

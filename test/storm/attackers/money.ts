@@ -1,4 +1,4 @@
-import { kopecks } from '../../../src/kernel/money.ts'
+import { kopecks } from '../../../src/core/money.ts'
 import { kopecksOf } from '../books.ts'
 import { Shopper } from '../shopper.ts'
 import { insist, type OpenAttack } from './attacker.ts'

@@ -1,4 +1,4 @@
-import { mostLost } from '../../../src/plane/gateway/count/losses.ts'
+import { mostLost } from '../../../src/dataplane/gateway/metering/losses.ts'
 import { bytesOf } from '../books.ts'
 import { Shopper } from '../shopper.ts'
 import type { AttackDeps, Attacker } from './attacker.ts'

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { toIso } from '../../../kernel/time.ts'
+import { toIso } from '../../../core/time.ts'
 import { exampleAt, moment, queryInteger, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { told } from '../fields.ts'

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import { type Kopecks, toRoubles } from '../../../core/money.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
-import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
-import { toIso } from '../../../kernel/time.ts'
 import { token, tokenWish } from '../../customer/tokens/shapes.ts'
 import {
   exampleAt,

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import { toIso } from '../../../core/time.ts'
 import type { Entry, Operator, OperatorToken } from '../../../domains/operators/rules.ts'
 import { roles } from '../../../domains/operators/rules.ts'
-import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, flag, moment, nextCursor, pageOf, pageQuery, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { instant, isoOrNull, told, words } from '../fields.ts'

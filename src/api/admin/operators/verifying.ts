@@ -1,7 +1,7 @@
+import { type Verifier, verifyAll } from '../../../core/finding.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { type Clock, toIso } from '../../../core/time.ts'
 import { createKeptVerifier, type LedgerAudit } from '../../../domains/ledger/index.ts'
-import { type Verifier, verifyAll } from '../../../kernel/finding.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { type Clock, toIso } from '../../../kernel/time.ts'
 import { noRun, type Run } from './shapes.ts'
 
 const busy = (): Refusal => new Refusal('verification_running')

@@ -1,6 +1,6 @@
+import { Refusal } from '../../../core/refusal.ts'
+import { type Clock, toIso } from '../../../core/time.ts'
 import type { PaymentOperator, Providers } from '../../../domains/payments/index.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { type Clock, toIso } from '../../../kernel/time.ts'
 import { type Comparison, noComparison } from './shapes-reconcile.ts'
 
 const busy = (): Refusal => new Refusal('reconciliation_running')

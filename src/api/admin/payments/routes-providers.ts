@@ -1,5 +1,5 @@
+import { toRoubles } from '../../../core/money.ts'
 import type { Providers } from '../../../domains/payments/index.ts'
-import { toRoubles } from '../../../kernel/money.ts'
 import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { toIso } from '../../../kernel/time.ts'
+import { toIso } from '../../../core/time.ts'
 import { exampleAt, exampleOrder, flag, moment, nextCursor, pageQuery, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { exampleCustomer, note, replayed } from '../fields.ts'

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
+import { toIso } from '../../../core/time.ts'
 import type { Holders } from '../../../domains/privacy/rules.ts'
-import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, flag, moment, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { isoOrNull, words } from '../fields.ts'

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
+import { readAddress } from '../../../core/address.ts'
 import { placeStates } from '../../../domains/stock/rules.ts'
-import { readAddress } from '../../../kernel/address.ts'
 import { bodyInteger, flag, moment, nextCursor, pageQuery, queryInteger, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { countryText, note, prefixText, yes } from '../fields.ts'

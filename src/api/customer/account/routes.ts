@@ -1,8 +1,8 @@
+import { readId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { Ledger } from '../../../domains/ledger/index.ts'
 import type { Orders } from '../../../domains/orders/index.ts'
 import type { Exporting } from '../../../domains/privacy/index.ts'
-import { readId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
 import { type Bound, bind } from '../../bind.ts'
 import { positionOf, readNumber, soughtFor, toExport } from '../../fields.ts'
 import {

@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi'
+import { readId } from '../../../core/ids.ts'
+import { type Kopecks, toRoubles } from '../../../core/money.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
 import type { Order, Plain } from '../../../domains/orders/rules.ts'
-import { readId } from '../../../kernel/ids.ts'
-import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { toIso } from '../../../kernel/time.ts'
 import {
   exampleAt,
   exampleOrder,

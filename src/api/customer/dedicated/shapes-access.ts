@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { Refusal } from '../../../kernel/refusal.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import { passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { bodyIds, exampleProxy, noSuchProxy, proxy, proxyExample, queryIds, see, tag } from './shapes-proxy.ts'

@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
+import { type CountryCode, countryName } from '../../../core/country.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { toIso } from '../../../core/time.ts'
 import type { PortType } from '../../../domains/dedicated/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
-import { type CountryCode, countryName } from '../../../kernel/country.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, flag, nextCursor, pageOf, pageQuery, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {

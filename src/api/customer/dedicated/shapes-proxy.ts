@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
+import { type CountryCode, readCountry } from '../../../core/country.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { toDateEnd, toIso } from '../../../core/time.ts'
 import type { PortType, ProxyStatus } from '../../../domains/dedicated/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
-import { type CountryCode, readCountry } from '../../../kernel/country.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { toDateEnd, toIso } from '../../../kernel/time.ts'
 import { bodyInteger, exampleAt, moment, queryInteger, text, whole } from '../../fields.ts'
 import type { RefusalExample } from '../../operation.ts'
 

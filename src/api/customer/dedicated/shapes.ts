@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
+import { type Kopecks, toRoubles } from '../../../core/money.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { toDateEnd, toIso } from '../../../core/time.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
-import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { toDateEnd, toIso } from '../../../kernel/time.ts'
 import { balanceAfter, exampleAt, exampleOrder, moment, orderId, queryInteger, roubles, whole } from '../../fields.ts'
 import { operation, type RefusalExample } from '../../operation.ts'
 import {

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
+import { toIso } from '../../../core/time.ts'
 import { type Event, eventTypes } from '../../../domains/events/rules.ts'
-import { toIso } from '../../../kernel/time.ts'
 import {
   exampleAt,
   exampleOrder,

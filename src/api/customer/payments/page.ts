@@ -1,8 +1,8 @@
+import { readId } from '../../../core/ids.ts'
+import { toRoubleText } from '../../../core/money.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Payments } from '../../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
-import { readId } from '../../../kernel/ids.ts'
-import { toRoubleText } from '../../../kernel/money.ts'
-import { toIso } from '../../../kernel/time.ts'
 import type { PlainRoute } from '../../http.ts'
 import { languageOf, type PayPageWords, payPageWords } from './page-words.ts'
 

@@ -1,5 +1,5 @@
+import { namedWithin } from '../../../core/refusal.ts'
 import type { PurchaseWish } from '../../../domains/payments/index.ts'
-import { namedWithin } from '../../../kernel/refusal.ts'
 import type { z } from '../../operation.ts'
 import { readFields } from '../../validate.ts'
 import { buyDedicated } from '../dedicated/shapes.ts'

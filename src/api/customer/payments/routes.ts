@@ -1,6 +1,6 @@
+import { readId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { Payments } from '../../../domains/payments/index.ts'
-import { readId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
 import { type Bound, bind, bindRepeatable } from '../../bind.ts'
 import { positionOf, soughtFor } from '../../fields.ts'
 import { readPurchase } from './purchase.ts'

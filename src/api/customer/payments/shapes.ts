@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
+import { add, type Kopecks, readRoubles, toRoubles, zero } from '../../../core/money.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { toIso } from '../../../core/time.ts'
 import { type AwaitedPurchase, type Payment, toPay } from '../../../domains/payments/rules.ts'
-import { add, type Kopecks, readRoubles, toRoubles, zero } from '../../../kernel/money.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { toIso } from '../../../kernel/time.ts'
 import {
   exampleAt,
   examplePayment,

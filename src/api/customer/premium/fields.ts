@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import { type Bytes, toGigabytes } from '../../../core/bytes.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
-import { type Bytes, toGigabytes } from '../../../kernel/bytes.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
 import { flag, text } from '../../fields.ts'
 import type { Code, RefusalExample } from '../../operation.ts'
 

@@ -1,7 +1,7 @@
-import { readId, type SubuserId } from '../../../kernel/ids.ts'
-import { problemOfTemplate, templateOf } from '../../../kernel/line-template.ts'
-import { toSlug } from '../../../kernel/login.ts'
-import { type FieldProblem, malformed, Refusal } from '../../../kernel/refusal.ts'
+import { readId, type SubuserId } from '../../../core/ids.ts'
+import { problemOfTemplate, templateOf } from '../../../core/line-template.ts'
+import { toSlug } from '../../../core/login.ts'
+import { type FieldProblem, malformed, Refusal } from '../../../core/refusal.ts'
 
 export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
 

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
+import { longestSessionMinutes } from '../../../core/login.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
-import { longestSessionMinutes } from '../../../kernel/login.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { toIso } from '../../../kernel/time.ts'
 import { bodyInteger, exampleAt, flag, moment, passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {

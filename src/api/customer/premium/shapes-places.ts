@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import { bytes } from '../../../core/bytes.ts'
+import { readIso, toIso } from '../../../core/time.ts'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
-import { bytes } from '../../../kernel/bytes.ts'
-import { readIso, toIso } from '../../../kernel/time.ts'
 import { moment, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {

@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
+import type { Bytes } from '../../../core/bytes.ts'
+import type { OrderId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Limits, Subuser } from '../../../domains/premium/subusers/rules.ts'
-import type { Bytes } from '../../../kernel/bytes.ts'
-import type { OrderId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { toIso } from '../../../kernel/time.ts'
 import {
   bodyInteger,
   exampleAt,

@@ -1,7 +1,7 @@
+import type { CustomerId } from '../../../core/ids.ts'
+import { toRoubles } from '../../../core/money.ts'
 import type { Referrals } from '../../../domains/payments/index.ts'
 import type { Registration } from '../../../domains/signin/index.ts'
-import type { CustomerId } from '../../../kernel/ids.ts'
-import { toRoubles } from '../../../kernel/money.ts'
 import { type Bound, bind } from '../../bind.ts'
 import { getReferral, makeReferralCode } from './shapes.ts'
 

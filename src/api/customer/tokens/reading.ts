@@ -1,8 +1,8 @@
+import { type Prefix, readPrefix } from '../../../core/address.ts'
+import { kopecks } from '../../../core/money.ts'
+import { readIso } from '../../../core/time.ts'
 import type { TokenWish } from '../../../domains/customers/index.ts'
 import type { Scope } from '../../../domains/customers/rules.ts'
-import { type Prefix, readPrefix } from '../../../kernel/address.ts'
-import { kopecks } from '../../../kernel/money.ts'
-import { readIso } from '../../../kernel/time.ts'
 import type { z } from '../../operation.ts'
 import type { tokenWish } from './shapes.ts'
 

@@ -1,6 +1,6 @@
+import { readId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { Customers } from '../../../domains/customers/index.ts'
-import { readId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
 import { type Bound, bind } from '../../bind.ts'
 import { readTokenWish } from './reading.ts'
 import { createOwnToken, listOwnTokens, revokeOwnToken, toToken } from './shapes.ts'

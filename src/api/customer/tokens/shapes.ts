@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
+import { formatPrefix, readPrefix } from '../../../core/address.ts'
+import { toRoubles } from '../../../core/money.ts'
+import { readIso, toIso } from '../../../core/time.ts'
 import { allScopes, type Token } from '../../../domains/customers/rules.ts'
-import { formatPrefix, readPrefix } from '../../../kernel/address.ts'
-import { toRoubles } from '../../../kernel/money.ts'
-import { readIso, toIso } from '../../../kernel/time.ts'
 import { exampleAt, flag, moment, roubles, text } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 

@@ -1,7 +1,7 @@
+import { readId } from '../../../core/ids.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import type { View } from '../../../domains/vpn/rules.ts'
-import { readId } from '../../../kernel/ids.ts'
-import { toIso } from '../../../kernel/time.ts'
 import type { PlainRoute } from '../../http.ts'
 import { linkPath } from './shapes-subscription.ts'
 

@@ -1,6 +1,6 @@
+import { toRoubles } from '../../../core/money.ts'
 import type { Caller } from '../../../domains/customers/index.ts'
 import type { Bought, Drawing, Vpn } from '../../../domains/vpn/index.ts'
-import { toRoubles } from '../../../kernel/money.ts'
 import { type Bound, bind, bindPurchase } from '../../bind.ts'
 import { assertSeesPasswords, seesPasswords } from '../passwords.ts'
 import {

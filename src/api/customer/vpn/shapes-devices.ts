@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
+import { Refusal } from '../../../core/refusal.ts'
 import type { View } from '../../../domains/vpn/rules.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
 import { passwordsRefused, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {

@@ -1,4 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import { type PeerId, readId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
+import { toIso } from '../../../core/time.ts'
 import {
   ipv4Text,
   isDeviceName,
@@ -8,9 +11,6 @@ import {
   type SubscriptionId,
   type View,
 } from '../../../domains/vpn/rules.ts'
-import { type PeerId, readId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { toIso } from '../../../kernel/time.ts'
 import { exampleAt, flag, moment, text, whole } from '../../fields.ts'
 import type { RefusalExample } from '../../operation.ts'
 

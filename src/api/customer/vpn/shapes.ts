@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
+import { type Kopecks, toRoubles } from '../../../core/money.ts'
+import { malformed, Refusal } from '../../../core/refusal.ts'
+import { toIso } from '../../../core/time.ts'
 import type { View } from '../../../domains/vpn/rules.ts'
-import { type Kopecks, toRoubles } from '../../../kernel/money.ts'
-import { malformed, Refusal } from '../../../kernel/refusal.ts'
-import { toIso } from '../../../kernel/time.ts'
 import {
   balanceAfter,
   bodyInteger,

@@ -11,8 +11,8 @@ import {
 } from '../../../../test/harness/proxies.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
-import type { CustomerId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
+import type { CustomerId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 
 const dayMs = 86_400_000
 const graceMs = 3 * dayMs

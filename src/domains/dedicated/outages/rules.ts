@@ -1,4 +1,4 @@
-import { toIso } from '../../../kernel/time.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Happening } from '../../events/rules.ts'
 import { eventOf, type Proxy } from '../rules.ts'
 

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../kernel/refusal.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { OutageRule } from '../../pricing/rules.ts'
 import { NoGateway, type Stock } from '../../stock/index.ts'
 import { firstUnserved } from '../../stock/ranges/rules.ts'

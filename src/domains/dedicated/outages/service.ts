@@ -1,6 +1,6 @@
+import { kopecks } from '../../../core/money.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
-import { kopecks } from '../../../kernel/money.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import type { Events } from '../../events/index.ts'
 import type { Happening } from '../../events/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'

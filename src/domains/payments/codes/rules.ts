@@ -1,4 +1,4 @@
-import { type Kopecks, kopecks } from '../../../kernel/money.ts'
+import { type Kopecks, kopecks } from '../../../core/money.ts'
 
 /** What adds to a top-up: an amount, or a part of it in hundredths of a percent. */
 export type Code = {

@@ -1,6 +1,6 @@
+import { kopecks } from '../../../core/money.ts'
 import { numberOrNull } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import { kopecks } from '../../../kernel/money.ts'
 import type { Code } from './rules.ts'
 
 type Row = {

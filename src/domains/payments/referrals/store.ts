@@ -1,6 +1,6 @@
+import type { CustomerId } from '../../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../../core/money.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { CustomerId } from '../../../kernel/ids.ts'
-import { type Kopecks, kopecks } from '../../../kernel/money.ts'
 
 /** How much whoever brought a customer gets of the first so many top-ups. */
 export type ReferralTerms = { readonly hundredths: number; readonly topUps: number }

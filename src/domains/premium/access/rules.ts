@@ -1,6 +1,6 @@
-import { formatPrefix, type Prefix, readPrefix } from '../../../kernel/address.ts'
-import type { FieldProblem } from '../../../kernel/refusal.ts'
-import { isPublic } from '../../../kernel/reserved.ts'
+import { formatPrefix, type Prefix, readPrefix } from '../../../core/address.ts'
+import type { FieldProblem } from '../../../core/refusal.ts'
+import { isPublic } from '../../../core/reserved.ts'
 
 export type WhitelistEntry = {
   readonly prefix: string

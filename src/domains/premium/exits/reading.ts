@@ -1,8 +1,8 @@
-import { formatAddress, readAddress } from '../../../kernel/address.ts'
-import { readCountry } from '../../../kernel/country.ts'
-import { toSlug } from '../../../kernel/login.ts'
-import { isTemplate, problemOfTemplate } from '../../../kernel/login-template.ts'
-import { malformed, type Refusal } from '../../../kernel/refusal.ts'
+import { formatAddress, readAddress } from '../../../core/address.ts'
+import { readCountry } from '../../../core/country.ts'
+import { toSlug } from '../../../core/login.ts'
+import { isTemplate, problemOfTemplate } from '../../../core/login-template.ts'
+import { malformed, type Refusal } from '../../../core/refusal.ts'
 import { type Exit, type Offers, offersOf } from './rules.ts'
 
 /** An exit as somebody wishes it, in words. The names of the fields are those of the API and of the tool's options. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { ExitId } from '../../../kernel/ids.ts'
+import type { ExitId } from '../../../core/ids.ts'
 import { type ExitWord, narrow, type Placed, place, standingOf } from './rules.ts'
 
 const exitIn = (city: string): Placed =>

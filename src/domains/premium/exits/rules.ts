@@ -1,8 +1,8 @@
-import type { ExitId } from '../../../kernel/ids.ts'
-import { toSlug } from '../../../kernel/login.ts'
-import { takenBy } from '../../../kernel/login-template.ts'
-import type { FieldProblem } from '../../../kernel/refusal.ts'
-import { type RunningSince } from '../../../kernel/stall-monitor.ts'
+import type { ExitId } from '../../../core/ids.ts'
+import { toSlug } from '../../../core/login.ts'
+import { takenBy } from '../../../core/login-template.ts'
+import type { FieldProblem } from '../../../core/refusal.ts'
+import { type RunningSince } from '../../../core/stall-monitor.ts'
 
 /** Where traffic of a pool leaves: from an address of ours, or through somebody's proxy. Credentials are kept apart. */
 export type Exit = {

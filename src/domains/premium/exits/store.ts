@@ -1,7 +1,7 @@
+import type { ExitId } from '../../../core/ids.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { ExitId } from '../../../kernel/ids.ts'
 import { type Exit, type ExitWord, readOffers, writeOffers } from './rules.ts'
 
 type Row = {

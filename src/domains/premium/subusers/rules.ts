@@ -1,5 +1,5 @@
-import { randomBase32 } from '../../../kernel/base32.ts'
-import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
+import { randomBase32 } from '../../../core/base32.ts'
+import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 
 /**
  * What a sub-user may at most carry: bytes in a day and a month of UTC and in all, over every pool; tunnels at once.

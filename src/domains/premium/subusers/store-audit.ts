@@ -1,6 +1,6 @@
+import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 import { list, padded } from '../../../db/rows.ts'
 import type { Reader } from '../../../db/transaction.ts'
-import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 
 /** A sub-user with what nobody else may see, as `verify` looks at it. */
 export type SecretRow = {

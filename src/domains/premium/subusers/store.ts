@@ -1,6 +1,6 @@
+import type { CustomerId, OrderId, SubuserId } from '../../../core/ids.ts'
 import { numberOrNull } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { CustomerId, OrderId, SubuserId } from '../../../kernel/ids.ts'
 import type { Limits, Subuser } from './rules.ts'
 
 type Row = {

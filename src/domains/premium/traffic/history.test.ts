@@ -4,8 +4,8 @@ import { engines } from '../../../../test/harness/database.ts'
 import { openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { quietly } from '../../../../test/harness/wired.ts'
-import type { OrderId, SubuserId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
+import type { OrderId, SubuserId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 
 type Step =
   | { do: 'buy'; who: number; tenths: number }

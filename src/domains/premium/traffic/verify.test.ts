@@ -4,8 +4,8 @@ import { failureOf } from '../../../../test/harness/failure.ts'
 import { leaseBytes, openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
 import { sampledOn } from '../../../../test/harness/scale.ts'
 import { findingsAfter } from '../../../../test/harness/wired.ts'
+import type { SubuserId } from '../../../core/ids.ts'
 import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
-import type { SubuserId } from '../../../kernel/ids.ts'
 
 /** Corruption that code cannot make: the guards are lifted first, as somebody with the database's password would. */
 const corruptions: readonly {

@@ -4,9 +4,9 @@ import { engines } from '../../../../test/harness/database.ts'
 import { HandProcess } from '../../../../test/harness/hand-process.ts'
 import { leaseBytes, leaseLastsMs, openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
 import { isLong } from '../../../../test/harness/scale.ts'
-import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
-import { createServices } from '../../../main/shop/services.ts'
+import { createServices } from '../../../app/shop/services.ts'
+import type { CustomerId, SubuserId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { NodeReport } from '../index.ts'
 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)

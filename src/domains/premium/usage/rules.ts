@@ -1,4 +1,4 @@
-import type { SubuserId } from '../../../kernel/ids.ts'
+import type { SubuserId } from '../../../core/ids.ts'
 import type { AccountKey } from '../../traffic/accounts/rules.ts'
 import type { Carried } from '../../traffic/leases/rules.ts'
 

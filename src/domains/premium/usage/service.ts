@@ -1,6 +1,6 @@
+import type { CustomerId, SubuserId } from '../../../core/ids.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Database } from '../../../db/transaction.ts'
-import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { endsBeforeItBegins, longRange, unknownPool } from '../errors.ts'
 import type { Subuser } from '../subusers/rules.ts'

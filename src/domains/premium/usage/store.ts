@@ -1,7 +1,7 @@
+import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { CustomerId, SubuserId } from '../../../kernel/ids.ts'
 import type { AccountKey } from '../../traffic/accounts/rules.ts'
 import type { Carried } from '../../traffic/leases/rules.ts'
 

@@ -7,6 +7,7 @@ import { HandProcess } from '../../../../test/harness/hand-process.ts'
 import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
+import { createServices, type Services } from '../../../app/shop/services.ts'
 import {
   addressToNumber,
   contains,
@@ -14,10 +15,9 @@ import {
   formatPrefix,
   type Prefix,
   readPrefix,
-} from '../../../kernel/address.ts'
-import type { CustomerId } from '../../../kernel/ids.ts'
-import { createServices, type Services } from '../../../main/shop/services.ts'
-import { mostTriedSingly } from '../../../wire/node/tried.ts'
+} from '../../../core/address.ts'
+import type { CustomerId } from '../../../core/ids.ts'
+import { mostTriedSingly } from '../../../node-protocol/tried.ts'
 import { mostWrittenOut } from '../rules.ts'
 import {
   awayWithinMs,

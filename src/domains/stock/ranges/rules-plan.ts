@@ -1,4 +1,4 @@
-import { addressToNumber, contains, type Prefix, readAddress } from '../../../kernel/address.ts'
+import { addressToNumber, contains, type Prefix, readAddress } from '../../../core/address.ts'
 import type { Range } from './rules.ts'
 
 /** Ranges that one transaction writes or hears of: SQLite is slow once a transaction outgrows its memory. */

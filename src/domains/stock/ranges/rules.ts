@@ -1,5 +1,5 @@
-import { type Address, addressFromNumber, addressToNumber, contains, type Prefix } from '../../../kernel/address.ts'
-import type { RunningSince } from '../../../kernel/stall-monitor.ts'
+import { type Address, addressFromNumber, addressToNumber, contains, type Prefix } from '../../../core/address.ts'
+import type { RunningSince } from '../../../core/stall-monitor.ts'
 import type { Node } from '../../fleet/rules.ts'
 import { sizeOf } from '../rules.ts'
 

@@ -1,6 +1,6 @@
+import { contains, formatPrefix, type Prefix, readAddress, readPrefix } from '../../../core/address.ts'
+import { type Finding, mostFindings } from '../../../core/finding.ts'
 import type { Reader } from '../../../db/transaction.ts'
-import { contains, formatPrefix, type Prefix, readAddress, readPrefix } from '../../../kernel/address.ts'
-import { type Finding, mostFindings } from '../../../kernel/finding.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
 import { covers, isNormal, type MayServe, mayCarry, offsetOf, type Range, type Trial } from './rules.ts'

@@ -1,5 +1,5 @@
+import { formatAddress, readPrefix } from '../../../core/address.ts'
 import type { Tx } from '../../../db/transaction.ts'
-import { formatAddress, readPrefix } from '../../../kernel/address.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
 import { addressesOf, isWhole, type Range, type Run } from './rules.ts'
 import * as store from './store.ts'

@@ -1,5 +1,5 @@
-import type { RunningSince } from '../../../kernel/stall-monitor.ts'
-import { toIso } from '../../../kernel/time.ts'
+import type { RunningSince } from '../../../core/stall-monitor.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Node } from '../../fleet/rules.ts'
 import { countOf, isServing, proofMs, type Range, servingWithinMs, type Trial } from './rules.ts'

@@ -1,6 +1,6 @@
+import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
-import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { isServing, type UnservedPosition } from './rules.ts'
 import * as store from './store.ts'

@@ -1,6 +1,6 @@
+import { type Address, formatAddress, formatPrefix, readPrefix } from '../../../core/address.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Database, Tx } from '../../../db/transaction.ts'
-import { type Address, formatAddress, formatPrefix, readPrefix } from '../../../kernel/address.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
 import {
   isNormal,

@@ -1,6 +1,6 @@
+import { readPrefix } from '../../../core/address.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Database } from '../../../db/transaction.ts'
-import { readPrefix } from '../../../kernel/address.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import { beingAdded } from '../errors.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
 import { type MayServe, standsStill, type UnderWay } from './rules.ts'

@@ -1,15 +1,8 @@
+import { addressToNumber, contains, formatPrefix, type Prefix, readAddress, readPrefix } from '../../../core/address.ts'
+import { remember } from '../../../core/remember.ts'
+import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Counter, Database, Reader, Tx } from '../../../db/transaction.ts'
-import {
-  addressToNumber,
-  contains,
-  formatPrefix,
-  type Prefix,
-  readAddress,
-  readPrefix,
-} from '../../../kernel/address.ts'
-import { remember } from '../../../kernel/remember.ts'
-import { runningSince, type Stalls } from '../../../kernel/stall-monitor.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Endpoint, Node } from '../../fleet/rules.ts'

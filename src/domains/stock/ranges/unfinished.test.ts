@@ -5,10 +5,10 @@ import { failureOf } from '../../../../test/harness/failure.ts'
 import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
 import { isLong } from '../../../../test/harness/scale.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
+import { createServices, type Services } from '../../../app/shop/services.ts'
+import { type Prefix, readPrefix } from '../../../core/address.ts'
+import type { CustomerId } from '../../../core/ids.ts'
 import type { Database } from '../../../db/transaction.ts'
-import { type Prefix, readPrefix } from '../../../kernel/address.ts'
-import type { CustomerId } from '../../../kernel/ids.ts'
-import { createServices, type Services } from '../../../main/shop/services.ts'
 
 /** Stock is added 4,000 addresses at a time: two parts, or three in a long run. */
 const text = isLong ? '203.0.96.0/19' : '203.0.96.0/20'

@@ -1,12 +1,5 @@
-import {
-  type Chain,
-  emptyChain,
-  endingWith,
-  problemsOfEnd,
-  problemsOfLink,
-  type Sha256,
-} from '../../../kernel/chain.ts'
-import type { Finding } from '../../../kernel/finding.ts'
+import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../../core/chain.ts'
+import type { Finding } from '../../../core/finding.ts'
 import { type ByteAccount, type ByteMovement, fieldsOf, usedBy } from './rules.ts'
 
 /** What an account's movements say of its leases, to be compared with what the nodes' lines say. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { emptyChain } from '../../../kernel/chain.ts'
-import type { OrderId, SubuserId } from '../../../kernel/ids.ts'
-import { Refusal } from '../../../kernel/refusal.ts'
+import { emptyChain } from '../../../core/chain.ts'
+import type { OrderId, SubuserId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import {
   type ByteAccount,
   comeBack,

@@ -1,4 +1,4 @@
-import type { Bytes } from '../../../kernel/bytes.ts'
+import type { Bytes } from '../../../core/bytes.ts'
 import {
   type Chain,
   endingWith,
@@ -7,8 +7,8 @@ import {
   nextPlace,
   type Sha256,
   sealEntry,
-} from '../../../kernel/chain.ts'
-import type { OrderId, SubuserId } from '../../../kernel/ids.ts'
+} from '../../../core/chain.ts'
+import type { OrderId, SubuserId } from '../../../core/ids.ts'
 import { tooLittleTraffic, trafficFull } from '../errors.ts'
 
 /** Whose bytes, and of which pool: each pair has one account. */

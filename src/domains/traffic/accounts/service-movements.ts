@@ -1,6 +1,6 @@
+import type { Sha256 } from '../../../core/chain.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Tx } from '../../../db/transaction.ts'
-import type { Sha256 } from '../../../kernel/chain.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import {
   type AccountKey,
   type ByteAccount,

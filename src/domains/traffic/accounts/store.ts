@@ -1,7 +1,7 @@
+import { emptyHead } from '../../../core/chain.ts'
+import type { OrderId, SubuserId } from '../../../core/ids.ts'
 import { list, padded, readWide, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import { emptyHead } from '../../../kernel/chain.ts'
-import type { OrderId, SubuserId } from '../../../kernel/ids.ts'
 import type { AccountKey, ByteAccount, ByteMovement, Lot, MovementKind } from './rules.ts'
 
 type AccountRow = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { bytes } from '../../../kernel/bytes.ts'
+import { bytes } from '../../../core/bytes.ts'
 import { believe, firstBudget, largerOf, newIn, refill, settle, sumRefused } from './rules.ts'
 
 const count = (subject: string, received: bigint, sent: bigint) => ({

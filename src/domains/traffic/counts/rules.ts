@@ -1,4 +1,4 @@
-import { type Bytes, bytes } from '../../../kernel/bytes.ts'
+import { type Bytes, bytes } from '../../../core/bytes.ts'
 
 /**
  * What a node has carried for a subject since it booted: to the customer (`received`) and from the customer (`sent`).

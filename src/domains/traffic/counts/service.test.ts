@@ -3,8 +3,8 @@ import { HandClock } from '../../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
 import { wire } from '../../../../test/harness/wired.ts'
-import { bytes } from '../../../kernel/bytes.ts'
-import type { Services } from '../../../main/shop/services.ts'
+import type { Services } from '../../../app/shop/services.ts'
+import { bytes } from '../../../core/bytes.ts'
 
 describe.each([...engines])('what nodes claim on %s', (engine) => {
   const clock = new HandClock()

@@ -1,6 +1,6 @@
+import { type Bytes, bytes } from '../../../core/bytes.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
-import { type Bytes, bytes } from '../../../kernel/bytes.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { subjects } from '../accounts/rules.ts'
 import { tooManyCounts } from '../errors.ts'

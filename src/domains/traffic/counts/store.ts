@@ -1,7 +1,7 @@
+import { bytes } from '../../../core/bytes.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import { bytes } from '../../../kernel/bytes.ts'
 import type { Budget, Count, Known } from './rules.ts'
 
 type Row = { subject: string; received: bigint; sent: bigint }

@@ -1,5 +1,5 @@
+import { bytes } from '../../../core/bytes.ts'
 import type { Tx } from '../../../db/transaction.ts'
-import { bytes } from '../../../kernel/bytes.ts'
 import { type AccountKey, type ByteAccount, readSubject, subjectOf } from '../accounts/rules.ts'
 import { lockKnownAccount } from '../accounts/store.ts'
 import type { Counts } from '../counts/service.ts'

@@ -1,8 +1,8 @@
+import type { Sha256 } from '../../../core/chain.ts'
+import type { SubuserId } from '../../../core/ids.ts'
+import { runningBefore, type Stalls } from '../../../core/stall-monitor.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
-import type { Sha256 } from '../../../kernel/chain.ts'
-import type { SubuserId } from '../../../kernel/ids.ts'
-import { runningBefore, type Stalls } from '../../../kernel/stall-monitor.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import {
   type AccountKey,
   type ByteAccount,

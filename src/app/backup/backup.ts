@@ -1,0 +1,135 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import manifestOfProgram from '../../../package.json' with { type: 'json' }
+import { Refusal, refuseHere } from '../../core/refusal.ts'
+import { type Clock, toIso } from '../../core/time.ts'
+import { writeOwnFile } from '../../dataplane/agent/own-file.ts'
+import { hasTable, holdsShop } from '../../db/closed.ts'
+import { newestCheckpoint } from '../../db/copy/checkpoint.ts'
+import { carry, heldBy, type OnProgress } from '../../db/copy/copy.ts'
+import { differing } from '../../db/copy/digest.ts'
+import { fillSqlite } from '../../db/copy/fill.ts'
+import { tablesOf } from '../../db/copy/tables.ts'
+import { appliedTo, type Migration, migrate, pending } from '../../db/migrate.ts'
+import { openSqlite } from '../../db/sqlite.ts'
+import { copySqlite, flushFile, leaveLog, readSqlite } from '../../db/sqlite-file.ts'
+import type { Database } from '../../db/transaction.ts'
+import { createShopKey } from '../../domains/customers/index.ts'
+import { type Config, databaseAddress } from '../settings/config.ts'
+import { findSecretKey } from '../settings/secret-key.ts'
+import { openConfigured, readMigrations } from '../shop/database.ts'
+import { openVault } from '../shop/vault.ts'
+import { filesOf, type Manifest } from './manifest.ts'
+
+/** What a backup that was killed leaves behind, beside where it was to be. */
+export const draftMark = '.partial-'
+
+/**
+ * Writes a backup of a shop, which may be selling meanwhile, into a new folder: all rows as of one moment in a SQLite
+ * file whichever engine they come from, the key in a file of its own, and last the manifest. The folder gets its name
+ * when all of it is on the disk.
+ */
+export async function backUp(config: Config, folder: string, clock: Clock, onProgress: OnProgress): Promise<Manifest> {
+  if (existsSync(folder) && readdirSync(folder).length > 0) {
+    throw refuseHere(`${folder} is not empty. A backup is written into a new folder.`)
+  }
+  const beganAt = clock()
+  const db = openExisting(config)
+  try {
+    await assertCurrent(db)
+    if (!(await holdsShop(db)) || !(await createShopKey({ db }).isShop())) throw noShop()
+    await openVault(config, db)
+    mkdirSync(dirname(folder), { recursive: true, mode: 0o700 })
+    const draft = mkdtempSync(join(dirname(folder), `${basename(folder)}${draftMark}`))
+    try {
+      const manifest = await writeDraft(config, db, draft, { beganAt, clock, onProgress })
+      // An empty folder that is there already gives its place up.
+      renameSync(draft, folder)
+      flushFile(dirname(folder))
+      return manifest
+    } finally {
+      rmSync(draft, { recursive: true, force: true })
+    }
+  } finally {
+    await db.close()
+  }
+}
+
+/** What an older version has written is that version's to back up, unless it is brought up to date first. */
+async function assertCurrent(db: Database): Promise<void> {
+  if (!(await hasTable(db, 'migrations')) || (await pending(db, readMigrations())).length === 0) return
+  throw refuseHere('The database is of an earlier version. Back it up with that one, or run "turnpike migrate" first.')
+}
+
+const noShop = (): Refusal => refuseHere('There is no shop to back up.')
+
+/** Asking for a backup makes no database. */
+function openExisting(config: Config): Database {
+  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) throw noShop()
+  return openConfigured(config)
+}
+
+type Work = { readonly beganAt: number; readonly clock: Clock; readonly onProgress: OnProgress }
+
+async function writeDraft(config: Config, db: Database, draft: string, work: Work): Promise<Manifest> {
+  const files = filesOf(draft)
+  const carried = db.engine === 'sqlite' ? undefined : await writeRows(db, files.rows, work.onProgress)
+  if (!carried) copySqlite(databaseAddress(config), files.rows)
+  chmodSync(files.rows, 0o600)
+  const written = await describeRows(files.rows, work.onProgress)
+  const wrong = carried ? differing(carried, written.tables) : []
+  if (wrong.length > 0) throw new Error(`what was written is not what was read: ${wrong.join(', ')}`)
+  const key = findSecretKey(config)
+  if (config.backupKey && key) writeOwnFile(files.key, `${Buffer.from(key).toString('hex')}\n`)
+  const manifest: Manifest = {
+    format: 1,
+    version: manifestOfProgram.version,
+    engine: db.engine,
+    began_at: toIso(work.beganAt),
+    made_at: toIso(work.clock()),
+    ...written,
+  }
+  writeOwnFile(files.manifest, `${JSON.stringify(manifest, null, 2)}\n`)
+  return manifest
+}
+
+/** PostgreSQL's rows, as of one snapshot, in a SQLite file. What they say of themselves stays spelled as it was. */
+function writeRows(db: Database, path: string, onProgress: OnProgress): Promise<Manifest['tables']> {
+  return db.snapshot(async (reader) => {
+    const migrations = await appliedTo(reader, readMigrations())
+    await makeEmpty(path, migrations)
+    const tables = await tablesOf(migrations)
+    let held: Manifest['tables'] = {}
+    await fillSqlite(path, tables, async (insert) => {
+      held = await carry({ engine: 'postgres', reader }, tables, insert, onProgress)
+    })
+    leaveLog(path)
+    flushFile(path)
+    return held
+  })
+}
+
+async function makeEmpty(path: string, migrations: readonly Migration[]): Promise<void> {
+  const empty = openSqlite(path)
+  await migrate(empty, migrations)
+  await empty.close()
+}
+
+/** What a file with a shop's rows holds. */
+async function describeRows(
+  path: string,
+  onProgress: OnProgress,
+): Promise<Pick<Manifest, 'schema' | 'tables' | 'checkpoint'>> {
+  const file = readSqlite(path)
+  const { reader } = file
+  try {
+    const migrations = await appliedTo(reader, readMigrations())
+    return {
+      schema: migrations.at(-1)?.name ?? '',
+      tables: await heldBy({ engine: 'sqlite', reader }, await tablesOf(migrations), onProgress),
+      checkpoint: await newestCheckpoint(reader),
+    }
+  } finally {
+    file.close()
+  }
+}

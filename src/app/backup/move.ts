@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { Refusal, refuseHere } from '../../core/refusal.ts'
+import { type Clock, toIso } from '../../core/time.ts'
+import { createOwnFile } from '../../dataplane/agent/own-file.ts'
+import type { OnProgress } from '../../db/copy/copy.ts'
+import type { Held } from '../../db/copy/digest.ts'
+import { alone } from '../../db/sole.ts'
+import { type Config, databaseAddress } from '../settings/config.ts'
+import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
+import { looksRight, type Verify } from './restore.ts'
+import { fileIn, fillTarget, nameOf, openTarget } from './target.ts'
+
+const refused = (problem: string): Refusal => refuseHere(problem)
+
+/** Where a shop goes, as the operator has typed it: PostgreSQL's address, or a data folder for SQLite. */
+function readPlace(to: string): { readonly address: string; readonly folder: string | undefined } {
+  if (/^postgres(ql)?:\/\//.test(to)) {
+    if (!URL.canParse(to)) throw refused('--to is postgres://user:password@host/database, or a folder.')
+    return { address: to, folder: undefined }
+  }
+  // An address that is mistyped would be the name of a folder, with a password in it.
+  if (/:\/|\/\/|[@=\s]/.test(to)) {
+    throw refused('The place to move to is neither postgres://user:password@host/database nor the name of a folder.')
+  }
+  const folder = resolve(to)
+  return { address: fileIn(folder), folder }
+}
+
+/**
+ * Carries a shop that is stopped to another database. The source is closed before the new place is opened, so that
+ * there is never a moment with two shops, and stays as it is but for that.
+ */
+export async function move(
+  config: Config,
+  to: string,
+  work: {
+    readonly clock: Clock
+    readonly onProgress: OnProgress
+    readonly verify: Verify
+    /** How long to wait for connections of a stopped shop to go. */
+    readonly goneWithinMs?: number
+  },
+): Promise<{ held: Record<string, Held>; isRight: boolean; to: string }> {
+  const from = databaseAddress(config)
+  const place = readPlace(to)
+  if (config.databaseUrl === undefined && !existsSync(from)) throw refused(`There is no shop in ${config.folder}.`)
+  if (from === place.address) throw refused('The shop is there already.')
+  const key = findSecretKey(config)
+  if (!key) throw refused(`There is no ${secretKeyFile(config.folder)}; set TURNPIKE_SECRET_KEY.`)
+  assertKeyFits(place.folder, key)
+  const moved = await alone(
+    from,
+    async (sole) => {
+      const target = await openTarget(place.address, work.clock())
+      try {
+        const held = await fillTarget(target, sole, work.onProgress)
+        const isRight = await looksRight(config, target, key, work.verify)
+        if (!isRight) return { held, isRight, target }
+        await sole.close(`It was moved to ${place.folder ?? nameOf(to)} at ${toIso(work.clock())}.`, work.clock())
+        return { held, isRight, target }
+      } catch (error) {
+        await target.leave()
+        throw error
+      }
+    },
+    work.goneWithinMs,
+  )
+  const { target, ...told } = moved
+  try {
+    if (moved.isRight) {
+      if (place.folder !== undefined) keepKey(config, place.folder, key)
+      await target.finish()
+    }
+    return { ...told, to: place.folder ?? nameOf(to) }
+  } finally {
+    await target.leave()
+  }
+}
+
+/** A folder that holds another shop's key is no place for this one. */
+function assertKeyFits(folder: string | undefined, key: Uint8Array): void {
+  const there = folder === undefined ? undefined : readSecretKey(secretKeyFile(folder))
+  if (there && !Buffer.from(there).equals(key)) throw refused(`${folder} holds the key of another shop.`)
+}
+
+/** A shop whose key is a setting keeps it there. */
+function keepKey(config: Config, folder: string, key: Uint8Array): void {
+  if (config.secretKey !== undefined || existsSync(secretKeyFile(folder))) return
+  createOwnFile(secretKeyFile(folder), `${Buffer.from(key).toString('hex')}\n`)
+}

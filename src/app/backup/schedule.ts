@@ -1,0 +1,90 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '../../core/time.ts'
+import { type Backups, backupChores } from '../../jobs/backups.ts'
+import type { Chore, Notes } from '../../jobs/chores.ts'
+import { toProcess } from '../program.ts'
+import type { Config } from '../settings/config.ts'
+import { draftMark } from './backup.ts'
+import { filesOf } from './manifest.ts'
+
+const hourMs = 3_600_000
+
+export type Schedule = {
+  readonly chores: readonly Chore[]
+  /** Names of the backups that are there. */
+  readonly list: () => readonly string[]
+  stop(): Promise<void>
+}
+
+/** Backups that the shop makes by itself, where it is told to. */
+export function scheduleBackups(config: Config, clock: Clock, notes: Notes): Schedule {
+  const folder = config.backupFolder
+  if (folder === undefined) return { chores: [], list: () => [], stop: async () => {} }
+  const end = new AbortController()
+  const backups = backupsIn(folder, config, end.signal)
+  const chores = backupChores(
+    {
+      backups,
+      clock,
+      everyMs: config.backupHours * hourMs,
+      keep: config.backupKeep,
+    },
+    notes,
+  )
+  return {
+    chores,
+    list: () => backups.list(),
+    async stop() {
+      end.abort()
+    },
+  }
+}
+
+/** Names of the whole backups in a folder. */
+export const listBackups = (folder: string): string[] =>
+  readdirSync(folder).filter((name) => existsSync(filesOf(join(folder, name)).manifest))
+
+function backupsIn(folder: string, config: Config, end: AbortSignal): Backups {
+  return {
+    list() {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      return listBackups(folder)
+    },
+    async write(name) {
+      removeDrafts(folder)
+      await writeApart(config, join(folder, name), end)
+    },
+    remove: (name) => rmSync(join(folder, name), { recursive: true, force: true }),
+  }
+}
+
+/** What was killed is worth nothing. Nobody else writes here now: this shop leads. */
+function removeDrafts(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    if (/^turnpike-\d{8}T\d{6}Z\.partial-/.test(name) && name.includes(draftMark)) {
+      rmSync(join(folder, name), { recursive: true, force: true })
+    }
+  }
+}
+
+/** In a process of its own: copying a large file would hold up every sale of this one. */
+async function writeApart(config: Config, folder: string, end: AbortSignal): Promise<void> {
+  const child = Bun.spawn(toProcess(['backup', folder]), {
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      TURNPIKE_DATA: config.folder,
+      TURNPIKE_DATABASE_URL: config.databaseUrl ?? '',
+      TURNPIKE_SECRET_KEY: config.secretKey ?? '',
+      TURNPIKE_BACKUP_KEY: config.backupKey ? 'on' : 'off',
+    },
+    signal: end,
+    killSignal: 'SIGKILL',
+  })
+  const said = await child.stderr.text()
+  if ((await child.exited) === 0 || end.aborted) return
+  throw new Error(`the backup was not written: ${said.trim().slice(0, 1000)}`)
+}

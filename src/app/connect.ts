@@ -1,0 +1,147 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { AdminCaller } from '../api/admin/bind.ts'
+import type { Bound } from '../api/bind.ts'
+import { readBody } from '../api/body.ts'
+import { readKey, runOperation } from '../api/http.ts'
+import type { Operation, z } from '../api/operation.ts'
+import type { Given } from '../cli/command.ts'
+import type { Call, Connect, Fields } from '../cli/operation-command.ts'
+import type { Code } from '../core/messages/codes.ts'
+import { type RefusalDetails, refuseHere } from '../core/refusal.ts'
+import { noStalls } from '../core/stall-monitor.ts'
+import { findClosed } from '../db/closed.ts'
+import { pending } from '../db/migrate.ts'
+import type { Database } from '../db/transaction.ts'
+import { toolActor } from '../domains/operators/rules.ts'
+import { configOf, logOf } from './process.ts'
+import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
+import { createAdmin } from './shop/admin.ts'
+import { assertOpen, openConfigured, readMigrations } from './shop/database.ts'
+import { arrangementsOf, createServices, realSurroundings } from './shop/services.ts'
+import { openVault } from './shop/vault.ts'
+
+/** Commands that only read work on a shop that was moved elsewhere. */
+const readsClosedShop = new Set(['verify'])
+const answerMs = 60_000
+
+/** Sends a command's operations to the shop that `--shop` names, or runs them on the database of the settings. */
+export const connect: Connect = (given, work) => {
+  const { shop } = given.flags
+  return shop === undefined ? runLocally(given, work) : work(createRemoteCall(shop, readToken(given)))
+}
+
+/** The path, query and body of a request, made of an operation's fields. */
+function toRequest(origin: string, operation: Operation, fields: Fields, headers: Record<string, string>): Request {
+  const named = (schema: Operation['body']) =>
+    Object.entries(fields).filter(([name, value]) => name in schema.shape && value !== undefined)
+  const params = Object.fromEntries(named(operation.params))
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])))
+  const url = new URL(`${origin}/admin/v1${path}`)
+  for (const [name, value] of named(operation.query)) url.searchParams.set(name, String(value))
+  if (operation.method === 'GET') return new Request(url.href, { headers })
+  const body = JSON.stringify(Object.fromEntries(named(operation.body)))
+  return new Request(url.href, { method: 'POST', body, headers: { ...headers, 'Content-Type': 'application/json' } })
+}
+
+/** The database is opened by the first call: a command that makes none needs no shop. */
+async function runLocally<Result>(given: Given, work: (call: Call) => Promise<Result>): Promise<Result> {
+  const config = configOf(given)
+  let opened: Database | undefined
+  const open = async (): Promise<Call> => {
+    opened = await openForCommand(config, readsClosedShop.has(given.command.name))
+    const { vault } = await openVault(config, opened)
+    const services = createServices(opened, realSurroundings, arrangementsOf(config, vault))
+    const around = { ...realSurroundings, stalls: noStalls }
+    const { bound } = createAdmin(services, around, () => shopUrl(config), logOf(config, 'tool'))
+    return createLocalCall(bound)
+  }
+  let calling: Promise<Call> | undefined
+  try {
+    return await work(async (...args) => (await (calling ??= open()))(...args))
+  } finally {
+    await opened?.close()
+  }
+}
+
+/** A schema that is behind is named; `migrate` is a command of its own. */
+async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Database> {
+  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
+    const advice = '"turnpike up" or "turnpike migrate" makes one; --shop URL names one on another machine.'
+    throw refuseHere(`There is no shop in ${config.folder}. ${advice}`)
+  }
+  const db = openConfigured(config)
+  try {
+    const missing = await pending(db, readMigrations())
+    if (missing.length > 0) {
+      const problem = 'The database is not ready for this version. Run "turnpike migrate" first.'
+      throw refuseHere(problem)
+    }
+    const closed = mayBeClosed ? await findClosed(db) : undefined
+    if (closed) process.stderr.write(`turnpike: This shop is closed; you are reading old data. ${closed.because}\n`)
+    if (!mayBeClosed) await assertOpen(db)
+    return db
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}
+
+/** Runs operations in this process, as an owner: a user who can read the data folder could do anything with it. */
+export function createLocalCall(bound: readonly Bound<AdminCaller>[]): Call {
+  const visitor = { source: null, household: '', agent: null, shown: [] }
+  const caller = { actor: toolActor, visitor, credential: { expiresAt: null, assertStill: async () => {} } }
+  return async (operation, fields, key) => {
+    const found = bound.find((each) => each.operation === operation)
+    if (!found) throw new Error(`no code is bound to ${operation.id}`)
+    const request = toRequest('http://localhost', operation, fields, {})
+    const params = Object.fromEntries(Object.keys(operation.params.shape).map((name) => [name, String(fields[name])]))
+    const sent = operation.method === 'GET' ? {} : await readBody(request)
+    const { body } = await runOperation(found, { caller, key: readKey(key), request, params, sent })
+    return readData(operation, JSON.parse(body))
+  }
+}
+
+function createRemoteCall(shop: string, token: string): Call {
+  const url = URL.parse(shop)
+  const isLoopback = url !== null && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+  if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && isLoopback)) {
+    throw refuseHere('--shop is a URL that begins with https://; a token is not sent in the clear.', 'usage')
+  }
+  return async (operation, fields, key) => {
+    const headers = { Authorization: `Bearer ${token}`, ...(key !== undefined && { 'Idempotency-Key': key }) }
+    const request = toRequest(url.origin, operation, fields, headers)
+    const response = await fetch(request, { redirect: 'error', signal: AbortSignal.timeout(answerMs) }).catch(
+      (error: unknown) => {
+        const reason = error instanceof Error ? error.message : String(error)
+        throw refuseHere(`${url.origin} cannot be reached: ${reason}`, 'unavailable')
+      },
+    )
+    const answer: unknown = await response.json().catch(() => undefined)
+    return readData(operation, answer)
+  }
+}
+
+/** The `data` of a successful answer; a refusal is thrown as the shop worded it. */
+function readData<Op extends Operation>(operation: Op, answer: unknown): z.output<Op['answer']> {
+  if (typeof answer === 'object' && answer !== null) {
+    if ('data' in answer) return operation.answer.parse(answer.data) as z.output<Op['answer']>
+    if ('error' in answer) {
+      const { code, message, details } = answer.error as {
+        code: Code
+        message: string
+        details: RefusalDetails | null
+      }
+      throw refuseHere(message, code, details)
+    }
+  }
+  throw refuseHere('What answered is not a Turnpike shop, or not of this version.', 'unavailable')
+}
+
+/** An operator's token, from the environment or from a file: an argument would be visible to other users. */
+function readToken(given: Given): string {
+  const path = given.flags['token-file'] ?? process.env['TURNPIKE_OPERATOR_TOKEN_FILE']
+  const text = path === undefined ? process.env['TURNPIKE_OPERATOR_TOKEN'] : readFileSync(path, 'utf8').trim()
+  if (text) return text
+  const advice = 'Set TURNPIKE_OPERATOR_TOKEN, or name a file with --token-file. "operator token NAME" makes a token.'
+  throw refuseHere(`--shop needs an operator's token. ${advice}`, 'usage')
+}

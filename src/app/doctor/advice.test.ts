@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'bun:test'
+import { roomWithin } from '../../dataplane/gateway/access/capacity.ts'
+import {
+  adviseBackups,
+  adviseCertificate,
+  adviseClock,
+  adviseDisk,
+  adviseFiles,
+  adviseImport,
+  adviseMode,
+  adviseNode,
+  adviseOwnCertificate,
+  advisePostgres,
+  adviseProxies,
+  adviseUnproven,
+} from './advice.ts'
+
+const nowMs = Date.UTC(2026, 5, 1)
+const hourMs = 3_600_000
+const server = {
+  version: 150_004,
+  encoding: 'UTF8',
+  fsync: true,
+  fullPages: true,
+  waitsForDisk: true,
+  connections: 100,
+}
+const node = {
+  name: 'gw',
+  kind: 'gateway',
+  state: 'open',
+  joinedAt: 1,
+  lastSeenAt: nowMs - 1000,
+  version: '1.0.0',
+  health: { lagMs: 0 },
+}
+
+const lasting = (days: number) => ({
+  names: ['shop.example.net'],
+  beginsAt: nowMs - 90 * 24 * hourMs,
+  endsAt: nowMs + days * 24 * hourMs,
+})
+
+describe('the doctor', () => {
+  test('finds nothing wrong with what is as it should be', () => {
+    for (const advice of [
+      adviseDisk('disk', { free: 5e10, size: 1e11 }),
+      adviseFiles(100_000, 20_000, false),
+      adviseFiles(Number.POSITIVE_INFINITY, 20_000, true),
+      adviseClock(300, true),
+      adviseMode('/data', 0o40700, true),
+      advisePostgres(server),
+      adviseNode(node, nowMs, '1.0.0'),
+      adviseBackups('/backups', nowMs - hourMs, 24 * hourMs, nowMs),
+      adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, '', nowMs),
+      adviseCertificate('shop.example.net', nowMs + 3 * 24 * hourMs, '', nowMs, 6 * 24 * hourMs),
+      adviseOwnCertificate('tls.crt', lasting(60), 0, nowMs),
+    ]) {
+      expect(advice).toMatchObject({ state: 'ok', todo: '' })
+    }
+  })
+
+  test('says what needs the operator, and what to do about it', () => {
+    for (const advice of [
+      adviseDisk('disk', { free: 5e8, size: 1e9 }),
+      adviseDisk('disk', { free: 5e9, size: 1e11 }),
+      adviseClock(-5000, true),
+      adviseMode('/data', 0o40755, true),
+      adviseMode('/data', 0o40700, false),
+      advisePostgres({ ...server, version: 120_000 }),
+      advisePostgres({ ...server, encoding: 'SQL_ASCII' }),
+      advisePostgres({ ...server, fsync: false }),
+      advisePostgres({ ...server, fullPages: false }),
+      advisePostgres({ ...server, waitsForDisk: false }),
+      advisePostgres({ ...server, connections: 10 }),
+      adviseNode({ ...node, lastSeenAt: nowMs - 60_000 }, nowMs, '1.0.0'),
+      adviseNode({ ...node, health: { lagMs: 20_000 } }, nowMs, '1.0.0'),
+      adviseBackups('/backups', undefined, 24 * hourMs, nowMs),
+      adviseBackups('/backups', nowMs - 49 * hourMs, 24 * hourMs, nowMs),
+      adviseCertificate('shop.example.net', nowMs + 24 * hourMs, '', nowMs),
+      adviseOwnCertificate('tls.crt', lasting(-1), 0, nowMs),
+      adviseOwnCertificate('tls.crt', lasting(3), 2, nowMs),
+      adviseOwnCertificate('tls.crt', 'there is no certificate in PEM form', 0, nowMs),
+      adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, 'self-signed', nowMs),
+    ]) {
+      expect(advice.state).toBe('wrong')
+      expect(advice.todo.length).toBeGreaterThan(10)
+    }
+  })
+
+  test('only mentions what somebody may have wanted so', () => {
+    for (const advice of [
+      adviseFiles(1024, 20_000, false),
+      adviseFiles(100_000, 20_000, true),
+      adviseFiles(undefined, 20_000, false),
+      adviseClock(undefined, false),
+      adviseNode({ ...node, state: 'closed' }, nowMs, '1.0.0'),
+      adviseNode({ ...node, joinedAt: null }, nowMs, '1.0.0'),
+      adviseNode({ ...node, version: '0.9.0' }, nowMs, '1.0.0'),
+      adviseBackups(undefined, undefined, 24 * hourMs, nowMs),
+      adviseCertificate('shop.example.net', undefined, 'no answer in time', nowMs),
+      adviseOwnCertificate('tls.crt', lasting(60), 2, nowMs),
+    ]) {
+      expect(advice.state).toBe('note')
+    }
+  })
+
+  test('knows a proxy that is not trusted when the shop has seen one, and guesses where there has to be one', () => {
+    const states = (isForwarded: boolean, isBehindTls: boolean, trusted: number) =>
+      adviseProxies({ isForwarded, isBehindTls, trusted }).map((each) => each.state)
+    expect(states(true, false, 0)).toEqual(['wrong'])
+    expect(states(true, true, 1)).toEqual(['wrong'])
+    expect(states(false, true, 0)).toEqual(['note'])
+    expect(states(false, true, 1)).toEqual(['ok'])
+    expect(states(false, false, 0)).toEqual([])
+  })
+
+  test('reckons connections as the gateway does, with TLS and without', () => {
+    for (const isTls of [false, true]) {
+      for (const connections of [8, 100, 20_000, 1_000_000]) {
+        const { todo } = adviseFiles(64, connections, isTls)
+        const wanted = Number(/LimitNOFILE=(\d+)/.exec(todo)?.[1] ?? 64)
+        expect(adviseFiles(wanted, connections, isTls).state).toBe('ok')
+        const room = roomWithin(connections, wanted - 1, isTls).connections
+        if (wanted > 64)
+          expect(adviseFiles(wanted - 1, connections, isTls).says).toContain(`enough for ${room} connections`)
+      }
+    }
+  })
+})
+
+test('an import that was broken off is named, with what to do about it', () => {
+  const advice = adviseImport({ begunAt: nowMs, places: 4000, prefix: '203.0.96.0/19' })
+  expect(advice.state).toBe('wrong')
+  expect(advice.says).toContain('2026-06-01T00:00:00')
+  expect(advice.says).toContain('203.0.96.0/19')
+  expect(advice.todo).toContain('turnpike stock add')
+})
+
+test('claims to ranges that no call proves are named with the command that needs no proof', () => {
+  const advice = adviseUnproven('gate-1', 2)
+  expect(advice.state).toBe('wrong')
+  expect(advice.says).toContain('gate-1 claims 2 ranges')
+  expect(advice.todo).toContain('turnpike stock assign PREFIX --node gate-1')
+})

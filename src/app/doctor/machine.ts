@@ -1,0 +1,198 @@
+import { lookup } from 'node:dns/promises'
+import { readFileSync, statSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
+import { failuresIn } from '../../dataplane/tls/acme/renewal.ts'
+import { BadCertificate, type Certificate } from '../../dataplane/tls/certificate.ts'
+import type { CertificateFiles } from '../../dataplane/tls/files.ts'
+import { readFiles } from '../../dataplane/tls/keeper.ts'
+import { findMissing, lookAtMachine } from '../../dataplane/wireguard/requirements.ts'
+import { findProgram } from '../../dataplane/wireguard/run.ts'
+import { diskOf } from '../metrics/process.ts'
+import { type Config, listenUrl } from '../settings/config.ts'
+import { acmeFolder, certificateFilesOf, isTls } from '../settings/tls.ts'
+import { findUnknownSettings } from '../settings/unknown.ts'
+import { untrustedProxy } from '../shop/forwarding.ts'
+import {
+  type Advice,
+  adviseCertificate,
+  adviseDisk,
+  adviseFiles,
+  adviseMode,
+  adviseOwnCertificate,
+  adviseProxies,
+  adviseSetting,
+  note,
+  ok,
+  wrong,
+} from './advice.ts'
+
+const answerWithinMs = 3_000
+
+/** What the machine is like that a shop or a node runs on. Changes nothing, and asks nobody but itself. */
+export async function lookAtThisMachine(config: Config): Promise<Advice[]> {
+  return [
+    ...findUnknownSettings(process.env).map(adviseSetting),
+    adviseDisk('disk of the data folder', diskOf(config.folder)),
+    ...(config.backupFolder === undefined ? [] : [adviseDisk('disk of the backups', diskOf(config.backupFolder))]),
+    adviseFiles(hardFileLimit(), config.gatewayConnections, config.gatewayTlsPort > 0),
+    ...adviseRights(config),
+    ...(await Promise.all([...lookAtPorts(config), ...lookAtNames(config)])),
+    ...(await lookAtProxies(config)),
+    ...lookAtOwnCertificate(config),
+    ...(await lookAtCertificate(config)),
+    adviseWireguard(config),
+  ]
+}
+
+/** A process raises its own limit up to this one. */
+function hardFileLimit(): number | undefined {
+  try {
+    const [, hard] = /^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return hard === undefined ? undefined : Number(hard)
+  } catch {
+    return undefined
+  }
+}
+
+const adviseRights = (config: Config): Advice[] =>
+  [config.folder, ...['turnpike.db', 'secret.key'].map((name) => `${config.folder}/${name}`)].flatMap((path) => {
+    const found = statSync(path, { throwIfNoEntry: false })
+    // A shop on PostgreSQL has no file, one whose key is a setting none of its own.
+    if (!found && path !== config.folder) return []
+    return [adviseMode(path, found?.mode, found === undefined || found.uid === process.geteuid?.())]
+  })
+
+/** Each port is free, or its own role answers there. */
+function lookAtPorts(config: Config): Promise<Advice>[] {
+  const metrics = config.metricsListen
+  const ports = [
+    { of: `port ${config.port} of the shop`, url: `${listenUrl(config)}/healthz`, isOurs: /"ok":true/ },
+    {
+      of: `port ${config.gatewayPort} of the gateway`,
+      url: `http://127.0.0.1:${config.gatewayPort}/`,
+      isOurs: /turnpike/i,
+    },
+    ...(config.gatewayTlsPort > 0
+      ? [
+          {
+            of: `port ${config.gatewayTlsPort} of the gateway over TLS`,
+            url: `https://127.0.0.1:${config.gatewayTlsPort}/`,
+            isOurs: /turnpike/i,
+          },
+        ]
+      : []),
+    ...(metrics
+      ? [
+          {
+            of: `port ${metrics.port} of the shop's figures`,
+            url: `http://${isIP(metrics.host) === 6 ? `[${metrics.host}]` : metrics.host}:${metrics.port}/metrics`,
+            isOurs: /turnpike_build_info/,
+          },
+        ]
+      : []),
+  ]
+  return ports.map(async ({ of, url, isOurs }) => {
+    try {
+      // Only whether it is Turnpike is asked; whether others trust it is looked at below.
+      const anyone: object = { tls: { rejectUnauthorized: false } }
+      const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
+      const answer = await fetch(url, init)
+      const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
+      if (isOurs.test(text)) return ok(of, 'Turnpike answers there')
+      return wrong(of, 'another program has it', 'end that program, or choose another port')
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      if (/Refused|ECONNREFUSED/i.test(code))
+        return note(of, 'nobody listens there', 'start Turnpike, if it should run here')
+      return wrong(of, 'whoever has it does not answer as Turnpike does', 'see who has it (ss -ltnp)')
+    }
+  })
+}
+
+/** Names that customers are sent to. */
+function lookAtNames(config: Config): Promise<Advice>[] {
+  const hosts = [config.gatewayHost, config.vpnHost, URL.parse(config.publicUrl ?? '')?.hostname ?? '']
+  const names = [...new Set(hosts)].filter((host) => host !== '' && isIP(host.replace(/^\[|\]$/g, '')) === 0)
+  return names.map(async (name) => {
+    const of = `name ${name}`
+    const found = await Promise.race([
+      lookup(name, { all: true }).then(
+        (all) => all.map((each) => each.address),
+        () => [],
+      ),
+      Bun.sleep(answerWithinMs).then(() => []),
+    ])
+    if (found.length > 0) return ok(of, `it is ${found.join(', ')}`)
+    return wrong(of, 'it is not found', 'enter it into your DNS, or look at /etc/resolv.conf of this machine')
+  })
+}
+
+/** What the shop has seen of proxies, if it runs, and whether there has to be one. */
+async function lookAtProxies(config: Config): Promise<readonly Advice[]> {
+  const told = await fetch(`${listenUrl(config)}/readyz`, {
+    signal: AbortSignal.timeout(answerWithinMs),
+    tls: { rejectUnauthorized: false },
+  })
+    .then((answer) => answer.text())
+    .catch(() => '')
+  return adviseProxies({
+    isForwarded: told.includes(untrustedProxy),
+    isBehindTls: config.publicUrl?.startsWith('https:') === true && !isTls(config),
+    trusted: config.trustedProxies.length,
+  })
+}
+
+function lookAtOwnCertificate(config: Config): Advice[] {
+  const files = certificateFilesOf(config)
+  if (!files) return []
+  const failures = config.acmeNames.length > 0 ? failuresIn(acmeFolder(config.folder)) : 0
+  return [adviseOwnCertificate(files.cert, findCertificate(files), failures, Date.now())]
+}
+
+function findCertificate(files: CertificateFiles): Certificate | string {
+  try {
+    return readFiles(files)
+  } catch (error) {
+    if (error instanceof BadCertificate) return error.message
+    throw error
+  }
+}
+
+async function lookAtCertificate(config: Config): Promise<Advice[]> {
+  const url = URL.parse(config.publicUrl ?? '')
+  if (url?.protocol !== 'https:') return []
+  const { endsAt, beginsAt, problem } = await certificateOf(url.hostname, Number(url.port || 443))
+  const lifeMs = endsAt === undefined || beginsAt === undefined ? undefined : endsAt - beginsAt
+  return [adviseCertificate(url.hostname, endsAt, problem, Date.now(), lifeMs)]
+}
+
+type Seen = { endsAt: number | undefined; beginsAt?: number; problem: string }
+
+function certificateOf(host: string, port: number): Promise<Seen> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, servername: isIP(host) === 0 ? host : '', rejectUnauthorized: false })
+    const end = (endsAt: number | undefined, problem: string, beginsAt?: number): void => {
+      socket.destroy()
+      resolve({ endsAt, problem, ...(beginsAt !== undefined && { beginsAt }) })
+    }
+    socket.setTimeout(answerWithinMs, () => end(undefined, 'no answer in time'))
+    socket.once('error', (error) => end(undefined, error.message))
+    socket.once('secureConnect', () => {
+      const { valid_from: from, valid_to: until } = socket.getPeerCertificate()
+      const untilAt = Date.parse(until)
+      const problem = socket.authorized ? '' : String(socket.authorizationError ?? 'unknown')
+      end(Number.isNaN(untilAt) ? undefined : untilAt, problem, Date.parse(from))
+    })
+  })
+}
+
+/** Only where a VPN node is to run. */
+function adviseWireguard(config: Config): Advice {
+  const of = 'WireGuard'
+  const missing = findMissing(lookAtMachine(findProgram))
+  if (missing.length === 0) return ok(of, 'this machine can be a VPN node')
+  const says = `missing: ${missing.map((each) => each.what).join('; ')}`
+  const todo = missing.map((each) => each.how).join(' ')
+  return config.localNodes.includes('vpn') ? wrong(of, says, todo) : note(of, says, `${todo} Only a VPN node needs it.`)
+}

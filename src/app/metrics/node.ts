@@ -1,0 +1,70 @@
+import type { Metrics } from '../../core/metrics.ts'
+import type { Carrier } from '../../dataplane/agent/carrier.ts'
+import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
+
+/** How a node stands with its shop. */
+export type Standing = {
+  /** How long ago the shop last answered; undefined while it never has. */
+  readonly awayMs: () => number | undefined
+  readonly lagMs: () => number
+  readonly skewMs: () => number
+}
+
+/** Figures that every kind of node has. */
+export function addNodeMetrics(metrics: Metrics, carrier: Carrier, standing: Standing): void {
+  metrics.gauge('turnpike_shop_contact_age_seconds', 'How long ago the shop last answered this node.', () => {
+    const awayMs = standing.awayMs()
+    return awayMs === undefined ? undefined : awayMs / 1000
+  })
+  metrics.gauge('turnpike_state_lag_seconds', 'How long this node has not heard everything.', () => {
+    return standing.lagMs() / 1000
+  })
+  metrics.gauge('turnpike_clock_skew_seconds', 'How far the clock of the shop is ahead of this one.', () => {
+    return standing.skewMs() / 1000
+  })
+  metrics.gauge(
+    'turnpike_tunnels',
+    'Connections that are carried, or devices that are up.',
+    () => carrier.health.tunnels,
+  )
+  metrics.total(
+    'turnpike_carried_bytes_total',
+    'Bytes carried, both directions together.',
+    () => carrier.health.carried,
+  )
+}
+
+/** A gateway's own. */
+export function addGatewayMetrics(
+  metrics: Metrics,
+  engine: Engine,
+  exits: () => { readonly up: number; readonly down: number },
+): void {
+  const standing = (state: 'open' | 'passages' | 'dialling' | 'settling') => engine.standing[state]
+  metrics.total('turnpike_gateway_relayed_bytes_total', 'Of the bytes carried, those for other gateways.', () => {
+    return engine.carrier.health.relayed ?? 0
+  })
+  metrics.gauge('turnpike_gateway_connections', 'Connections that were accepted, by what they are at.', () =>
+    (['open', 'passages', 'dialling', 'settling'] as const).map((state) => ({
+      labels: { state: state === 'open' ? 'accepted' : state === 'passages' ? 'carried' : state },
+      value: standing(state),
+    })),
+  )
+  metrics.gauge('turnpike_gateway_listeners', 'Ports that are open for customers.', () => engine.standing.listeners)
+  metrics.total('turnpike_gateway_spared_total', 'Waiting connections that were closed to make room.', () => {
+    return engine.standing.spared
+  })
+  metrics.total('turnpike_gateway_turned_away_total', 'Newcomers for whom there was no room.', () => {
+    return engine.standing.turnedAway
+  })
+  metrics.total('turnpike_gateway_starved_total', 'Requests without a descriptor or memory left for them.', () => {
+    return engine.standing.starved
+  })
+  metrics.gauge('turnpike_gateway_exits', 'Exits that this gateway has tried, by how they are.', () => {
+    const { up, down } = exits()
+    return [
+      { labels: { state: 'up' }, value: up },
+      { labels: { state: 'down' }, value: down },
+    ]
+  })
+}

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync, statfsSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import manifest from '../../../package.json' with { type: 'json' }
+import { createMetrics, type Metrics } from '../../core/metrics.ts'
+import type { Config } from '../settings/config.ts'
+import type { Role } from './serve.ts'
+
+const lookEveryMs = 250
+
+/** Figures that every role has: of its process, of its disk, and of which version it is. */
+export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Role): Metrics & { stop(): void } {
+  const metrics = createMetrics()
+  metrics.gauge('turnpike_build_info', 'Which Turnpike this is.', () => [
+    { labels: { version: manifest.version, role }, value: 1 },
+  ])
+  metrics.total('process_cpu_seconds_total', 'Processor time in seconds.', () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  })
+  metrics.gauge('process_resident_memory_bytes', 'Memory in bytes.', () => process.memoryUsage.rss())
+  metrics.gauge('process_start_time_seconds', 'When the process began, since 1970.', () => startedAt / 1000)
+  metrics.gauge('process_open_fds', 'Files and connections that are open.', () => countOpenFiles())
+  metrics.gauge('process_max_fds', 'How many of them may be.', () => fileLimit())
+  metrics.gauge('turnpike_disk_free_bytes', 'Room on the disk of the data folder.', () => diskOf(config.folder)?.free)
+  metrics.gauge('turnpike_disk_size_bytes', 'Size of that disk.', () => diskOf(config.folder)?.size)
+  const lag = watchLag()
+  metrics.gauge(
+    'turnpike_event_loop_lag_seconds',
+    'The longest that work had to wait for its turn since this was last asked.',
+    () => lag.take(),
+  )
+  return { ...metrics, stop: lag.stop }
+}
+
+const startedAt = Date.now() - process.uptime() * 1000
+
+/** Where the system does not say, there is no figure. */
+function countOpenFiles(): number | undefined {
+  try {
+    return readdirSync('/proc/self/fd').length
+  } catch {
+    return undefined
+  }
+}
+
+function fileLimit(): number | undefined {
+  try {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
+    return soft === undefined ? undefined : Number(soft)
+  } catch {
+    return undefined
+  }
+}
+
+export function diskOf(folder: string): { readonly free: number; readonly size: number } | undefined {
+  try {
+    const { bavail, blocks, bsize } = statfsSync(folder)
+    return { free: bavail * bsize, size: blocks * bsize }
+  } catch {
+    return undefined
+  }
+}
+
+function watchLag() {
+  let dueAt = performance.now() + lookEveryMs
+  let worstMs = 0
+  const timer = setInterval(() => {
+    const nowMs = performance.now()
+    worstMs = Math.max(worstMs, nowMs - dueAt)
+    dueAt = nowMs + lookEveryMs
+  }, lookEveryMs)
+  timer.unref()
+  return {
+    take(): number {
+      const lateMs = Math.max(worstMs, performance.now() - dueAt, 0)
+      worstMs = 0
+      return lateMs / 1000
+    },
+    stop: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,133 @@
+import type { RequestNote } from '../../api/answers.ts'
+import { nodeBase } from '../../api/node/http.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Clock } from '../../core/time.ts'
+import { isReachable, soonEnough } from '../../db/open.ts'
+import { findTime } from '../../jobs/backups.ts'
+import type { ChoreRun } from '../../jobs/chores.ts'
+import type { Config } from '../settings/config.ts'
+import type { Services } from '../shop/services.ts'
+
+const bounds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** What is counted as it happens. */
+export type ShopTally = {
+  readonly request: (note: RequestNote) => void
+  readonly chore: (run: ChoreRun) => void
+}
+
+/** The shop's figures. Nodes are named, for there are few; customers never are. */
+export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
+  const requests = metrics.counter('turnpike_http_requests_total', 'Requests, by who asked and the status they got.')
+  const took = metrics.histogram('turnpike_http_request_duration_seconds', 'How long answers took.', bounds)
+  const sales = metrics.counter('turnpike_sales_total', 'Purchases that were charged, each once, by operation.')
+  const faults = metrics.counter('turnpike_faults_total', 'Requests that failed by a fault of ours.')
+  faults.add({}, 0)
+  const runs = metrics.counter('turnpike_chore_runs_total', 'Chores that came to their end, by how.')
+  const lastRuns = new Map<string, number>()
+  metrics.gauge('turnpike_chore_last_success_timestamp_seconds', 'When a chore last ended well, since 1970.', () =>
+    [...lastRuns].map(([chore, at]) => ({ labels: { chore }, value: at / 1000 })),
+  )
+  return {
+    request(note) {
+      const area = note.path.startsWith(nodeBase) ? 'node' : 'customer'
+      requests.add({ area, status: String(note.status) })
+      // A node waits for changes on purpose.
+      if (note.path !== `${nodeBase}state`) took.observe({ area }, note.tookMs / 1000)
+      if (note.isSale) sales.add({ operation: note.path })
+      if (note.status === 500) faults.add()
+    },
+    chore({ name, ok }) {
+      runs.add({ chore: name, outcome: ok ? 'done' : 'failed' })
+      if (ok) lastRuns.set(name, clock())
+    },
+  }
+}
+
+/** What is looked up when somebody asks. */
+export function addShopGauges(
+  metrics: Metrics,
+  services: Pick<Services, 'db' | 'fleet' | 'stock' | 'traffic' | 'ledgerAudit'>,
+  pending: () => number,
+): void {
+  const { db, ledgerAudit } = services
+  metrics.gauge('turnpike_database_up', 'Whether the database answers.', async () => ((await isReachable(db)) ? 1 : 0))
+  metrics.gauge('turnpike_http_requests_pending', 'Requests that run or wait, those of waiting nodes too.', pending)
+  metrics.gauge('turnpike_checkpoint_timestamp_seconds', 'When the newest checkpoint was made, since 1970.', () =>
+    soonEnough(ledgerAudit.newest()).then((newest) => newest && newest.madeAt / 1000),
+  )
+  addNodeGauges(metrics, services)
+}
+
+function addNodeGauges(
+  metrics: Metrics,
+  { fleet, stock, traffic }: Pick<Services, 'fleet' | 'stock' | 'traffic'>,
+): void {
+  const nodes = async () => (await soonEnough(Promise.all([fleet.nodes('gateway'), fleet.nodes('vpn')]))).flat()
+  const each = (read: (node: Awaited<ReturnType<typeof nodes>>[number]) => number | undefined) => async () =>
+    (await nodes()).flatMap((node) => {
+      const value = node.joinedAt === null ? undefined : read(node)
+      return value === undefined ? [] : [{ labels: { node: node.name, kind: node.kind }, value }]
+    })
+  metrics.gauge(
+    'turnpike_node_open',
+    'Whether a node that has joined may carry.',
+    each((node) => (node.state === 'open' ? 1 : 0)),
+  )
+  metrics.gauge(
+    'turnpike_node_last_seen_timestamp_seconds',
+    'When a node was last heard of, since 1970.',
+    each((node) => (node.lastSeenAt === null ? undefined : node.lastSeenAt / 1000)),
+  )
+  metrics.gauge(
+    'turnpike_node_lag_seconds',
+    'How long a node has not heard everything, as it said itself.',
+    each((node) => (node.health ? node.health.lagMs / 1000 : undefined)),
+  )
+  metrics.gauge(
+    'turnpike_node_tunnels',
+    'Connections or devices that a node has up, as it said itself.',
+    each((node) => node.health?.tunnels),
+  )
+  metrics.gauge(
+    'turnpike_node_most_ports',
+    'Ports for whitelisted addresses that a gateway has room for, as it said itself.',
+    each((node) => node.health?.mostPorts ?? undefined),
+  )
+  const byNode = (read: () => Promise<ReadonlyMap<string, number>>) => async () => {
+    const values = await soonEnough(read())
+    return (await nodes()).map((node) => ({ labels: { node: node.name }, value: values.get(node.id) ?? 0 }))
+  }
+  metrics.total(
+    'turnpike_node_refused_bytes_total',
+    'Bytes that a node has claimed and was not believed.',
+    byNode(async () => new Map((await traffic.counts.refusals()).map((one) => [one.node, Number(one.bytes)]))),
+  )
+  metrics.gauge(
+    'turnpike_node_accounts_at_limit',
+    'Accounts of which a node holds as much traffic as one node may.',
+    byNode(async () => new Map([...(await traffic.leases.held())].map(([id, held]) => [id, held.accountsAtLimit]))),
+  )
+  metrics.gauge(
+    'turnpike_node_unproven_ranges',
+    'Ranges on no named gateway that a gateway claims and has not proven.',
+    byNode(stock.ranges.unproven),
+  )
+}
+
+/** Only a shop that is told to back itself up has these. */
+export function addBackupMetrics(
+  metrics: Metrics,
+  config: Pick<Config, 'backupFolder' | 'backupHours'>,
+  list: () => readonly string[],
+): void {
+  if (config.backupFolder === undefined) return
+  metrics.gauge('turnpike_backup_interval_seconds', 'How far apart backups are to be.', () => config.backupHours * 3600)
+  metrics.gauge(
+    'turnpike_backup_last_timestamp_seconds',
+    'When the newest backup was begun; 0 if there is none.',
+    () => {
+      return Math.max(0, ...list().map((name) => findTime(name) ?? 0)) / 1000
+    },
+  )
+}

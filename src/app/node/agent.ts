@@ -1,0 +1,197 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import manifest from '../../../package.json' with { type: 'json' }
+import { randomBytes } from '../../adapters/random.ts'
+import type { Log } from '../../core/log.ts'
+import { refuseHere } from '../../core/refusal.ts'
+import { makeBoot } from '../../dataplane/agent/boot-id.ts'
+import type { Carrier } from '../../dataplane/agent/carrier.ts'
+import { sendEarlier } from '../../dataplane/agent/earlier.ts'
+import { hasNewerKey, type Identity, IdentityError, takeIdentity } from '../../dataplane/agent/identity.ts'
+import { openJournal } from '../../dataplane/agent/journal.ts'
+import { createMeter, type Meter, type MeterDeps } from '../../dataplane/agent/meter.ts'
+import { isRunning, listRunning } from '../../dataplane/agent/running.ts'
+import { createShopLink, LinkSettingError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
+import { realTiming } from '../../dataplane/agent/surroundings.ts'
+import { createSync, type PagePlace } from '../../dataplane/agent/sync.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import { mostBeside } from '../../node-protocol/report.ts'
+import type { StatePage } from '../../node-protocol/state.ts'
+import type { Standing } from '../metrics/node.ts'
+import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
+import { BadSetting } from '../settings/reading.ts'
+import { nodeFolder } from './folder.ts'
+
+/** Time, chance and the log, as all parts of a node take them. */
+export const surroundingsOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
+
+/** How a node stands with its shop, for its figures. */
+export function standingOf(
+  agent: Agent,
+  { sync, meter }: { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter },
+): Standing {
+  return {
+    awayMs() {
+      const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
+      return lastAt === 0 ? undefined : realTiming.now() - lastAt
+    },
+    lagMs: () => sync.lagMs,
+    skewMs: agent.skewMs,
+  }
+}
+
+export type Agent = {
+  readonly node: string
+  readonly folder: string
+  /** The name of this run. */
+  readonly boot: string
+  readonly link: ShopLink
+  /** Where the shop is: an address, or unix: and the path of a socket. */
+  readonly shopUrl: string
+  /** Whether there is a key to join anew with. */
+  readonly hasNewerKey: () => boolean
+  /** The shop's clock decides what has expired. It is known as soon as the first page was heard. */
+  readonly clock: () => number
+  /** How far the shop's clock is ahead of this machine's. */
+  readonly skewMs: () => number
+  /**
+   * Makes the two that talk with the shop: `sync` hears what is to be carried, `meter` tells what was. Neither begins
+   * by itself.
+   */
+  attach(
+    carrier: Carrier,
+    onPage: (page: StatePage, place: PagePlace) => void,
+    says?: MeterDeps['says'],
+  ): { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter }
+}
+
+/**
+ * Opens the node's end of the protocol, the same for every kind of node: who it is, joined with a key if it has not
+ * joined yet, and its line to the shop. `onRevoked` is called when the shop does not know it any more. Undefined when
+ * told to stop before it has joined.
+ */
+export async function openAgent(
+  config: Config,
+  kind: NodeKind,
+  log: Log,
+  end: AbortSignal,
+  onRevoked: () => void,
+): Promise<Agent | undefined> {
+  // What cannot be used is said before anything is waited for.
+  linkTo(config, '')
+  const folder = nodeFolder(config, kind)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const identity = await joinShop(config, kind, folder, log, end)
+  if (!identity) return undefined
+  const around = surroundingsOf(log)
+  const beside = await besideUs(folder)
+  const boot = makeBoot({ folder, clock: Date.now, randomBytes })
+  const link = linkTo(config, identity.secret, () => {
+    log.error('revoked', { explanation: 'the shop does not know this node any more; nothing is carried' })
+    onRevoked()
+  })
+  let skewMs = 0
+  const noteSkew = createSkewLog(log)
+  return {
+    node: identity.node,
+    folder,
+    boot,
+    link,
+    shopUrl: placeOfShop(config),
+    hasNewerKey: () => hasNewerKey(folder, findKeyFile(config, kind)),
+    clock: () => Date.now() + skewMs,
+    skewMs: () => skewMs,
+    attach(carrier, onPage, says) {
+      const named = { folder, node: identity.node, boot, version: manifest.version, link }
+      const sync = createSync({
+        ...around,
+        link,
+        onPage(page, place) {
+          skewMs = page.now - Date.now()
+          noteSkew(skewMs)
+          onPage(page, place)
+        },
+      })
+      const meter = createMeter({
+        ...around,
+        ...named,
+        carrier,
+        beside,
+        journal: openJournal({ ...around, ...named }),
+        lagMs: () => sync.lagMs,
+        says,
+        sendEarlier: (stop) =>
+          sendEarlier({ ...around, ...named, end: stop, isAlive: (each) => isRunning(folder, each) }),
+      })
+      return { sync, meter }
+    },
+  }
+}
+
+/** Other processes of this node that run now. What they hold stays theirs. */
+async function besideUs(folder: string): Promise<string[]> {
+  const running = await listRunning(folder)
+  if (running.length <= mostBeside) return running
+  throw refuseHere(
+    `${running.length} processes of this node carry connections already. Wait until one has ended, or stop one.`,
+  )
+}
+
+/** A clock that is off by more than this is worth a word, and again when it is off by as much more. */
+const mostSkewMs = 5_000
+
+/** What has expired is decided by the shop's clock; certificates, logs and whoever reads them go by the machine's. */
+function createSkewLog(log: Log): (skewMs: number) => void {
+  let saidMs = 0
+  return (skewMs) => {
+    if (Math.abs(skewMs - saidMs) <= mostSkewMs) return
+    saidMs = skewMs
+    const explanation =
+      Math.abs(skewMs) <= mostSkewMs ? 'as the shop has it' : 'set the clock of this machine, or of the shop’s'
+    log.warn('clock differs from the shop', { ahead_ms: -skewMs, explanation })
+  }
+}
+
+async function joinShop(
+  config: Config,
+  kind: NodeKind,
+  folder: string,
+  log: Log,
+  end: AbortSignal,
+): Promise<Identity | undefined> {
+  try {
+    return await takeIdentity({
+      ...surroundingsOf(log),
+      folder,
+      version: manifest.version,
+      randomBytes,
+      key: config.nodeKey,
+      keyFile: findKeyFile(config, kind),
+      linkWith: (secret) => linkTo(config, secret),
+      end,
+    })
+  } catch (error) {
+    if (end.aborted) return undefined
+    throw error instanceof IdentityError ? new BadSetting(error.message) : error
+  }
+}
+
+/** Only a shop on this machine writes keys into this folder: nobody waits for one of another machine's. */
+function findKeyFile(config: Config, kind: NodeKind): string | undefined {
+  const path = joinKeyFile(config.folder, kind)
+  const isOwn = config.shopUrl === undefined || config.shopUrl.startsWith('unix:')
+  return isOwn || existsSync(path) ? path : undefined
+}
+
+/** A shop that shares this data folder is met at its socket; else where the shop of these settings would listen. */
+const placeOfShop = (config: Config): string =>
+  config.shopUrl ?? (existsSync(joinFolder(config.folder)) ? localShopUrl(config) : listenUrl(config))
+
+function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {
+  try {
+    const { publicUrl } = config
+    return createShopLink({ url: placeOfShop(config), publicUrl, secret, ...(onRefused && { onRefused }) })
+  } catch (error) {
+    if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
+    throw error
+  }
+}

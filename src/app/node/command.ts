@@ -1,0 +1,53 @@
+import type { Command, Given, Option } from '../../cli/command.ts'
+import type { Log } from '../../core/log.ts'
+import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
+import type { Config } from '../settings/config.ts'
+
+export type RunningNode = {
+  /** Settles when the node carries what it is to carry; at once unless said. */
+  readonly ready?: Promise<void>
+  /** Settles should the node be unable to go on. */
+  readonly failed?: Promise<void>
+  /** Settles once another process has taken over and nothing is left to carry. */
+  readonly replaced?: Promise<void>
+  /** False from when another process has taken over; always true unless said. */
+  readonly isServing?: () => boolean
+  /** Reads its certificate again, where it has one. */
+  readonly onHangUp?: (() => void) | undefined
+  stop(): Promise<void>
+}
+
+/**
+ * A command that runs a node until it is told to stop or cannot go on. `open` may be told to stop before the node runs.
+ */
+export const nodeCommand = (
+  name: string,
+  summary: string,
+  open: (config: Config, log: Log, end: AbortSignal, given: Given) => Promise<RunningNode | undefined>,
+  options: readonly Option[] = [],
+): Command => ({
+  name,
+  summary,
+  takes: [],
+  options,
+  async run(given) {
+    const config = configOf(given)
+    const stop = new AbortController()
+    const told: { node?: RunningNode | undefined } = {}
+    // One that is still to take over does not serve either.
+    const isServing = () => told.node !== undefined && (told.node.isServing?.() ?? true)
+    const stopped = untilStopped(() => told.node?.onHangUp, isServing).then(() => stop.abort())
+    const node = await open(config, logOf(config, name), stop.signal, given)
+    told.node = node
+    void node?.ready?.then(() => tellOpened({}))
+    if (node && !node.ready) tellOpened({})
+    const exit = await Promise.race([
+      stopped.then(() => 0),
+      ...(node?.failed ? [node.failed.then(() => 1)] : []),
+      ...(node?.replaced ? [node.replaced.then(() => 0)] : []),
+    ])
+    stop.abort()
+    await node?.stop()
+    return { json: null, lines: [], exit }
+  },
+})

@@ -1,0 +1,32 @@
+import type { Log } from '../../core/log.ts'
+import type { Engine, EngineDeps } from '../../dataplane/gateway/relay/engine.ts'
+import { createLinuxEngine } from '../../dataplane/gateway/relay/linux/engine.ts'
+import { findLack } from '../../dataplane/gateway/relay/linux/lack.ts'
+import { createEngine } from '../../dataplane/gateway/relay/portable/engine.ts'
+import { createSockets } from '../../dataplane/gateway/relay/sockets.ts'
+import type { EngineChoice } from '../settings/gateway.ts'
+import { BadSetting } from '../settings/reading.ts'
+
+const here = { platform: process.platform, processor: process.arch }
+
+/**
+ * The engine that was asked for; left to choose, the fast one where the system allows it, and a line in the log where
+ * it does not.
+ */
+export function chooseEngine(
+  choice: EngineChoice,
+  log: Log,
+  deps: EngineDeps,
+  machine: { readonly platform: string; readonly processor: string } = here,
+): Engine {
+  const portable = (): Engine => createEngine({ ...deps, sockets: createSockets(process.platform) })
+  if (choice === 'portable') return portable()
+  const lack = findLack(machine.platform, machine.processor)
+  if (lack === undefined) {
+    const onRestart = (fault: unknown) => log.error('reactor started again', { fault })
+    return createLinuxEngine({ ...deps, onRestart })
+  }
+  if (choice === 'linux') throw new BadSetting(`The linux engine cannot run here: ${lack}.`)
+  log.warn('portable engine', { explanation: `the linux engine cannot run here: ${lack}` })
+  return portable()
+}

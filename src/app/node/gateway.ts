@@ -1,0 +1,374 @@
+import { lookup } from 'node:dns/promises'
+import manifest from '../../../package.json' with { type: 'json' }
+import { raiseFileLimit } from '../../adapters/file-limit.ts'
+import { sha256 } from '../../adapters/sha256.ts'
+import type { Command } from '../../cli/command.ts'
+import type { Address } from '../../core/address.ts'
+import type { Log } from '../../core/log.ts'
+import { classify } from '../../core/reserved.ts'
+import { createAsk } from '../../dataplane/agent/ask.ts'
+import { createExitWords, type ExitWords } from '../../dataplane/agent/exit-words.ts'
+import { takeHopKey } from '../../dataplane/agent/hop-key.ts'
+import type { Meter } from '../../dataplane/agent/meter.ts'
+import { openSavedState, readSavedState } from '../../dataplane/agent/saved-state.ts'
+import { createSnapshot, type Snapshot } from '../../dataplane/agent/snapshot.ts'
+import { realTiming, type Timing } from '../../dataplane/agent/surroundings.ts'
+import type { PagePlace } from '../../dataplane/agent/sync.ts'
+import { createTrials } from '../../dataplane/agent/trials.ts'
+import { openOffer } from '../../dataplane/gateway/handover/offer.ts'
+import type { Predecessor } from '../../dataplane/gateway/handover/take-over.ts'
+import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
+import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
+import { type Front, openFront } from '../../dataplane/tls/front.ts'
+import { addFrontMetrics } from '../metrics/front.ts'
+import { addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
+import { createProcessMetrics } from '../metrics/process.ts'
+import { serveMetrics } from '../metrics/serve.ts'
+import { tellSystemd } from '../process.ts'
+import type { Config } from '../settings/config.ts'
+import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
+import { listening, withIpv6OrWithout } from '../settings/listening.ts'
+import { openTls, type Tls } from '../tls.ts'
+import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
+import type { RunningNode } from './command.ts'
+import { nodeCommand } from './command.ts'
+import { chooseEngine } from './engine.ts'
+import { describeGateway, isHeard, meetPredecessor, notHeard, untilEmpty } from './handover.ts'
+import { createPressureLog } from './pressure.ts'
+import { reloadCommand } from './reload.ts'
+import { createRules, type Rules } from './rules.ts'
+
+/** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
+const drainMs = 4000
+/** A machine's own addresses may change while it runs. */
+const lookAroundMs = 60_000
+/** How often it is said, at most, that there was no room for somebody. */
+const pressureMs = 10_000
+
+/** Fewer than a small shop's customers open at once. */
+const fewConnections = 1000
+
+/** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
+const mostTrialMs = 15_000
+
+export type Gateway = RunningNode & { readonly port: number }
+
+/**
+ * Runs a gateway: joins the shop, learns what is to be carried, carries it, and tells what it has carried. Undefined
+ * when told to stop before that. With `takesOver` it listens on the sockets of the process that runs now, which then
+ * carries what it has to its end. Tests hand in a `trialTiming` with shorter pauses between two rounds of trials.
+ */
+export async function openGateway(
+  config: Config,
+  log: Log,
+  end: AbortSignal,
+  takesOver = false,
+  trialTiming = realTiming,
+): Promise<Gateway | undefined> {
+  const before = takesOver ? await meetPredecessor(config, log) : undefined
+  try {
+    return await openBeside(config, log, end, before, trialTiming)
+  } finally {
+    before?.close()
+  }
+}
+
+async function openBeside(
+  config: Config,
+  log: Log,
+  end: AbortSignal,
+  before: Predecessor | undefined,
+  trialTiming: Timing,
+): Promise<Gateway | undefined> {
+  const revoked = { call: () => {} }
+  // Before it joins: a certificate that cannot be served must not cost the key, which is good once.
+  const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log) : undefined
+  const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
+  if (!agent) {
+    await tls?.stop()
+    return undefined
+  }
+  const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log, trialTiming)
+  const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
+  revoked.call = () => {
+    engine.shutOut(true)
+    // Begun anew, it joins with the key that has come since.
+    if (agent.hasNewerKey()) fail()
+  }
+  const running = sync.run(end)
+  // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told
+  // no.
+  if (before && !(await isHeard(sync, end)) && !end.aborted) {
+    await tls?.stop()
+    await meter.stop()
+    throw notHeard()
+  }
+  if (!rules.isKnown()) await Promise.race([sync.ready, running])
+  if (end.aborted) {
+    await tls?.stop()
+    await meter.stop()
+    return undefined
+  }
+  const port = listen(engine, config, await before?.listeners())
+  // With its first report it counts as there, and what it carries is sold.
+  meter.start()
+  const metrics = createProcessMetrics(config, 'gateway')
+  addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
+  addGatewayMetrics(metrics, engine, () => words.standing())
+  tls?.addMetrics(metrics)
+  engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
+  if (before) await takePlace(before, engine, meter)
+  // Not handed over: the one before has let go of it by now.
+  const front = tls && listenTls(engine, tls, config, log)
+  if (front) addFrontMetrics(metrics, 'gateway', front)
+  const figures = serveMetrics(config, 'gateway', metrics, log)
+  const looking = setInterval(() => void rules.lookAround(), lookAroundMs)
+  const pressing = setInterval(
+    createPressureLog(log, () => engine.standing),
+    pressureMs,
+  )
+  // What it has is sold once it can be used: the port is open, and each address was tried.
+  const endTrials = new AbortController()
+  end.addEventListener('abort', () => endTrials.abort())
+  const trying = trials.run(endTrials.signal)
+  const stopShowing = once(async () => {
+    endTrials.abort()
+    saved.close()
+    metrics.stop()
+    await figures.stop()
+  })
+  const { promise: replaced, resolve: setReplaced } = Promise.withResolvers<void>()
+  const about = describeGateway(config)
+  const offer = openOffer({
+    folder: agent.folder,
+    boot: agent.boot,
+    ...about,
+    listeners: () => engine.listeners(),
+    async leave() {
+      about.noteLeaving()
+      log.info('taken over', { open: engine.standing.open, most_seconds: config.gatewayCarryOnSeconds })
+      front?.close()
+      await Promise.all([engine.leave(), stopShowing()])
+      meter.leave()
+      void untilEmpty(engine, config, end, log).then(setReplaced)
+    },
+    onGivenUp: () => log.warn('not taken over', { explanation: 'who had the listeners has stalled; this one goes on' }),
+    onFault: (fault) => log.error('fault', { fault }),
+  })
+  await Promise.race([trials.ready, realTiming.pause(mostTrialMs, endTrials.signal)])
+  log.info('gateway open', {
+    port,
+    ...(front && { tls_port: front.port }),
+    node: agent.node,
+    mode: rules.mode(),
+    version: manifest.version,
+  })
+  return {
+    port,
+    failed,
+    replaced,
+    isServing: () => !about.who().leaving,
+    onHangUp: tls?.look,
+    ...(tls && { ready: tls.settled() }),
+    async stop() {
+      front?.close()
+      // Nothing more of it is sold, and nobody new is let in, from the same moment on.
+      const closed = Promise.all([meter.withdraw(), engine.stop(drainMs)])
+      clearInterval(looking)
+      clearInterval(pressing)
+      await stopShowing()
+      await closed
+      front?.end()
+      await tls?.stop()
+      await meter.stop()
+      offer.close()
+      await Promise.all([running, trying])
+      log.info('gateway closed')
+    },
+  }
+}
+
+/**
+ * From here on nobody comes to the one before, and its figures make room for ours. Should it refuse, whoever has come
+ * here meanwhile is let go in order.
+ */
+async function takePlace(before: Predecessor, engine: Engine, meter: Meter): Promise<void> {
+  try {
+    await before.leave()
+  } catch (error) {
+    await engine.stop(drainMs)
+    await meter.stop()
+    throw error
+  }
+  tellSystemd(`MAINPID=${process.pid}`)
+}
+
+/** Whoever asks, and however often. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => {
+    done ??= work()
+    return done
+  }
+}
+
+/** As many connections as the system has descriptors for, and a word about it where that is less than was asked for. */
+function limitsOf(config: Config, log: Log): EngineLimits {
+  const files = raiseFileLimit(process.platform)
+  const limits = engineLimitsOf(config, files)
+  const { connections, ports } = limits
+  const fields = { files, connections, asked_for: config.gatewayConnections, ports }
+  const explanation = 'raise the limit of open files (ulimit -n) to carry more'
+  // What nobody has asked for is worth a warning only where it is little.
+  const isAsked = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)
+  if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
+  else if (isAsked || connections < fewConnections) log.warn('file limit', { ...fields, explanation })
+  else log.info('file limit', { ...fields, explanation })
+  return limits
+}
+
+const ownSix: Address = { version: 6, bytes: Uint8Array.from({ length: 16 }, (_, at) => (at === 15 ? 1 : 0)) }
+
+const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
+
+/** A page of the run before is a change: what it does not name may be on another one. */
+const savedPlace: PagePlace = { isWhole: false, isFirst: false, isLast: true }
+
+/** As the system has it, hosts file included: what the node's own calls to the shop go by. */
+const lookUpAll = async (name: string): Promise<string[]> =>
+  (await lookup(name, { all: true })).map(({ address }) => address)
+
+/** The engine, and what it hears the shop and tells it with. They call one another, never before all are made. */
+function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
+  const rules = createRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
+  const snapshot = createSnapshot()
+  const saved = openSavedState({ ...surroundingsOf(log), folder: agent.folder })
+  const words = createExitWords(realTiming.now)
+  const key = takeHopKey(agent.folder)
+  const limits = limitsOf(config, log)
+  const engine: Engine = chooseEngine(config.gatewayEngine, log, {
+    snapshot,
+    agent: {
+      wantLease: (id, pool) => meter.wantLease(id, pool),
+      giveBack: (id, pool) => meter.giveBack(id, pool),
+      noteNow: () => meter.noteNow(),
+    },
+    ask: askShop(snapshot, createAsk({ link: agent.link, now: realTiming.now, log })),
+    policy: rules.policy,
+    speeds: rules.speeds,
+    limits,
+    clock: agent.clock,
+    lastContactAt() {
+      const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
+      return lastAt === 0 ? rules.heardAt() : agent.clock() - (realTiming.now() - lastAt)
+    },
+    sha256,
+    random: Math.random,
+    hop: { node: agent.node, privateKey: key.privateKey },
+    onExit: noteExit(log, words, snapshot),
+    onFault: (fault) => log.error('fault', { fault }),
+  })
+  const trials = openTrials(agent, rules, log, trialTiming)
+  const room = Number.isFinite(limits.ports) ? { most_ports: limits.ports } : {}
+  const says = () => ({ hop_key: key.publicKey, exit_words: words.take(), ...room })
+  const { sync, meter } = agent.attach(
+    engine.carrier,
+    (page, place) => {
+      engine.shutOut(false)
+      saved.note(page, place)
+      trials.hear(page, place)
+      if (place.isFirst) snapshot.beginWhole()
+      const changes = [snapshot.apply(page)]
+      if (place.isWhole && place.isLast) changes.push(snapshot.endWhole())
+      rules.hear(page, place, snapshot)
+      for (const change of changes) engine.changed(change, notePort(log))
+      words.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
+    },
+    says,
+  )
+  // What the run before has heard holds until the shop is heard again. It tells nothing of the time.
+  for (const page of readSavedState(agent.folder, log)) {
+    snapshot.apply(page)
+    rules.hear(page, savedPlace, snapshot)
+  }
+  return { engine, meter, sync, rules, saved, trials, words }
+}
+
+/** Asks the shop about somebody; what its pages say of him meanwhile is newer than the answer. */
+const askShop =
+  (snapshot: Snapshot, asking: ReturnType<typeof createAsk>): EngineDeps['ask'] =>
+  async (question, source) => {
+    const end = snapshot.follow(question)
+    const answer = await asking.find(question, source).catch((fault: unknown) => {
+      end()
+      throw fault
+    })
+    // Nothing may come between the two: a page that did would be newer and be taken for older.
+    const isOvertaken = end()
+    if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
+    return answer.outcome === 'unasked' && !isOvertaken ? 'unasked' : 'asked'
+  }
+
+function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {
+  const tryAddress = createTryAddress(process.platform)
+  return createTrials({
+    ...surroundingsOf(log),
+    timing,
+    node: agent.node,
+    link: agent.link,
+    callShop: agent.link.callFrom,
+    // A sandbox leaves from ::1 in place of an IPv6 address that it does not have.
+    tryAddress: (address) =>
+      tryAddress(rules.mode() === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
+    isToLeave: (address) => rules.mode() === 'production' && classify(address) !== 'loopback',
+  })
+}
+
+/** What the engine found out about an exit is said to the shop, and written down when it has come or gone. */
+function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['onExit'] {
+  return (word) => {
+    const before = words.note(word)
+    const { pool, host } = snapshot.findExit(word.id) ?? { pool: '', host: '' }
+    const fields = { exit: word.id, pool, leaves_from: host }
+    if (!word.isUp) log.warn('exit down', { ...fields, reason: word.reason })
+    else if (before?.isUp === false) log.info('exit up', { ...fields, down_ms: word.sinceAt - before.sinceAt })
+  }
+}
+
+function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, number> = new Map()): number {
+  const { gatewayListen, gatewayPort: port } = config
+  return listening(gatewayListen, port, 'gateway', () =>
+    withIpv6OrWithout(gatewayListen, (hostname) => engine.start({ hostname, port, inherited })),
+  )
+}
+
+/** The port for proxies over TLS, on the same addresses as the other. */
+function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): Front {
+  const { gatewayTlsPort: port } = config
+  const most = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
+  const open = (hostname: string): Front =>
+    openFront({
+      hostname,
+      port,
+      certificate: current,
+      most,
+      onTls: (tls) => engine.takeTls(tls),
+      onFault: (fault) => log.error('fault', { fault }),
+    })
+  return listening(config.gatewayListen, port, 'gateway over TLS', () => withIpv6OrWithout(config.gatewayListen, open))
+}
+
+export const gatewayCommands: readonly Command[] = [
+  nodeCommand(
+    'gateway',
+    'Runs a gateway: proxies over HTTP and SOCKS5, for a shop here or elsewhere.',
+    (config, log, end, given) => openGateway(config, log, end, given.has('take-over')),
+    [
+      {
+        flag: 'take-over',
+        meaning: 'take the place of the gateway that runs on this data folder, which carries what it has to its end',
+      },
+    ],
+  ),
+  reloadCommand,
+]

@@ -1,0 +1,77 @@
+import manifest from '../../../package.json' with { type: 'json' }
+import type { Log } from '../../core/log.ts'
+import { Refusal, refuseHere } from '../../core/refusal.ts'
+import { realTiming, type Timing } from '../../dataplane/agent/surroundings.ts'
+import { findPredecessor, type Predecessor } from '../../dataplane/gateway/handover/take-over.ts'
+import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
+import type { Config } from '../settings/config.ts'
+import { BadSetting } from '../settings/reading.ts'
+import { nodeFolder } from './folder.ts'
+
+const lookEveryMs = 250
+/** How long a shop may take to say a first word, and then all of them. */
+const answerWithinMs = 5000
+const wholeWithinMs = 40_000
+
+/** What a gateway that runs says of itself, and why it cannot be taken over from. */
+export function describeGateway(config: Config) {
+  let isLeaving = false
+  return {
+    who: () => ({
+      pid: process.pid,
+      version: manifest.version,
+      hostname: config.gatewayListen,
+      port: config.gatewayPort,
+      leaving: isLeaving,
+    }),
+    findObstacle: (): string | undefined => {
+      // The one that looks after it would start it again.
+      if (process.env['TURNPIKE_SUPERVISED'] === '1') {
+        return '"turnpike up" looks after the gateway that runs; run "turnpike gateway" by itself to exchange it.'
+      }
+      return isLeaving ? 'Another process has taken over already.' : undefined
+    },
+    noteLeaving: (): void => void (isLeaving = true),
+  }
+}
+
+/** The gateway that runs on this data folder; undefined when none does, and then there is nothing to take over. */
+export async function meetPredecessor(config: Config, log: Log): Promise<Predecessor | undefined> {
+  if (process.platform !== 'linux') throw new BadSetting('Only on Linux can one gateway take over from another.')
+  const before = await findPredecessor(nodeFolder(config, 'gateway'), realTiming)
+  if (!before) {
+    log.info('nobody to take over from')
+    return undefined
+  }
+  const { hostname, port, pid, version } = before.who
+  log.info('taking over', { from_pid: pid, from_version: version })
+  if (hostname === config.gatewayListen && port === config.gatewayPort) return before
+  before.close()
+  throw refuseHere(`The gateway that runs listens on ${hostname} port ${port}. Another address needs a restart.`)
+}
+
+/**
+ * Whether whoever is to take over has heard the shop, all of it: one that cannot reach it would serve by old news in
+ * place of one that does not.
+ */
+export async function isHeard(
+  sync: { readonly ready: Promise<void>; readonly lastContactAt: number | undefined },
+  end: AbortSignal,
+  timing: Pick<Timing, 'pause'> = realTiming,
+): Promise<boolean> {
+  const ready = sync.ready.then(() => true)
+  const within = (ms: number) => Promise.race([ready, timing.pause(ms, end).then(() => false)])
+  return (await within(answerWithinMs)) || (sync.lastContactAt !== undefined && (await within(wholeWithinMs)))
+}
+
+export const notHeard = (): Refusal =>
+  refuseHere('The new process cannot reach the shop. The gateway that runs goes on.', 'unavailable')
+
+/** Settles when nobody is connected any more, or has been for as long as is allowed. */
+export async function untilEmpty(engine: Engine, config: Config, end: AbortSignal, log: Log): Promise<void> {
+  const giveUpAt = realTiming.now() + config.gatewayCarryOnSeconds * 1000
+  while (engine.standing.open > 0 && realTiming.now() < giveUpAt && !end.aborted) {
+    await realTiming.pause(lookEveryMs, end)
+  }
+  log.info('carried to the end', { cut_off: engine.standing.open })
+}

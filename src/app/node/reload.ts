@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs'
+import type { Command } from '../../cli/command.ts'
+import { refuseHere } from '../../core/refusal.ts'
+import { realTiming } from '../../dataplane/agent/surroundings.ts'
+import { findPredecessor } from '../../dataplane/gateway/handover/take-over.ts'
+import { configOf } from '../process.ts'
+import { toProcess } from '../program.ts'
+import { nodeFolder } from './folder.ts'
+
+/** How long the new process may take to take over. */
+const withinMs = 60_000
+const lookEveryMs = 100
+/** Marks the process between this command and the new gateway. */
+const mark = 'TURNPIKE_BETWEEN'
+
+/**
+ * Exchanges the gateway that runs for one of the program as it is installed now. What is started here outlives this
+ * command; where systemd looks after the gateway, it is told which process that is from now on.
+ */
+export const reloadCommand: Command = {
+  name: 'gateway reload',
+  summary: 'Exchanges the gateway that runs on this data folder for a new process; nobody who is connected notices.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
+      flag === 'json' ? [] : [`--${flag}=${value}`],
+    )
+    if (process.env[mark] === '1') return { json: null, lines: [String(startGateway(flags))] }
+    const folder = nodeFolder(configOf(given), 'gateway')
+    const serving = async () => {
+      const found = await findPredecessor(folder, realTiming)
+      found?.close()
+      return found?.who.pid
+    }
+    const before = await serving()
+    if (before === undefined) throw refuseHere('No gateway runs on this data folder.', 'not_found')
+    if (process.env['NOTIFY_SOCKET'] === undefined && isOfSystemd(before)) throw forSystemd()
+    const pid = await startApart(flags)
+    const giveUpAt = realTiming.now() + withinMs
+    while ((await serving()) !== pid) {
+      if (!isRunning(pid) || realTiming.now() > giveUpAt) {
+        if (isRunning(pid)) process.kill(pid)
+        throw refuseHere('The new process has not taken over, and has said why; the gateway goes on as before.')
+      }
+      await realTiming.pause(lookEveryMs)
+    }
+    return {
+      json: { pid, before },
+      lines: [`Process ${pid} has taken over from ${before}, which ends when nobody is connected to it.`],
+    }
+  },
+}
+
+/** Exchanged behind its back, systemd would take the end of the one that it knows for the end of the service. */
+const forSystemd = () =>
+  refuseHere('systemd looks after the gateway that runs. It exchanges it: "systemctl reload turnpike-gateway".')
+
+function isOfSystemd(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8')
+      .split('\0')
+      .some((each) => each.startsWith('NOTIFY_SOCKET='))
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Starts the new gateway through a process that ends at once, so that it is systemd's own child by the time systemd is
+ * told of it. One that is somebody else's is killed when it is to stop, without the time to do so in order.
+ */
+async function startApart(flags: readonly string[]): Promise<number> {
+  const between = Bun.spawn(toProcess(['gateway', 'reload', ...flags]), {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+    env: { ...process.env, [mark]: '1' },
+  })
+  const pid = Number(await between.stdout.text())
+  if (pid > 0) return pid
+  throw refuseHere('No new process could be started; the gateway goes on as before.', 'unavailable')
+}
+
+function startGateway(flags: readonly string[]): number {
+  const { TURNPIKE_LEASH: _, [mark]: __, ...env } = process.env
+  const child = Bun.spawn(toProcess(['gateway', '--take-over', ...flags]), {
+    stdin: 'ignore',
+    // It outlives this command, and whoever reads what this command says waits for the end of it.
+    stdout: 'ignore',
+    stderr: 'inherit',
+    env,
+    detached: true,
+  })
+  child.unref()
+  return child.pid
+}
+
+/** It is nobody's child here. One that has ended and waits for its parent to hear of it does not run. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}

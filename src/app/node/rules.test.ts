@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'bun:test'
+import { someExit } from '../../../test/harness/desired.ts'
+import { readAddress } from '../../core/address.ts'
+import { createSnapshot } from '../../dataplane/agent/snapshot.ts'
+import { mayReach } from '../../dataplane/gateway/access/policy.ts'
+import type { NodeExit, NodeGateway, NodeRange, StatePage } from '../../node-protocol/state.ts'
+import { readConfig } from '../settings/config.ts'
+import { createRules } from './rules.ts'
+
+const whole = { isWhole: true, isFirst: true, isLast: true }
+const change = { isWhole: false, isFirst: false, isLast: true }
+
+const range = (id: number, prefix: string, options: Partial<NodeRange> = {}): NodeRange => ({
+  id,
+  prefix,
+  homes: ['nod_elsewhere'],
+  gone: false,
+  ...options,
+})
+
+const gateway = (id: string, host: string, state: NodeGateway['state'] = 'open'): NodeGateway => ({
+  id,
+  name: id,
+  host,
+  port: 7777,
+  key: '',
+  state,
+})
+
+const page = (ranges: NodeRange[], exits: NodeExit[] = [], gateways: NodeGateway[] = []): StatePage => ({
+  cursor: '',
+  more: false,
+  now: 1,
+  mode: 'production',
+  gateways,
+  ranges,
+  proxies: [],
+  subusers: [],
+  exits,
+  peers: [],
+})
+
+/** Names that lead to addresses; a test may change them. */
+const names = new Map<string, string[]>()
+async function lookup(name: string): Promise<string[]> {
+  return names.get(name) ?? Promise.reject(new Error(`${name} is not known`))
+}
+
+function open(shopUrl = 'unix:/run/shop.sock') {
+  const rules = createRules(readConfig({}), { shopUrl, lookup })
+  const snapshot = createSnapshot()
+  return {
+    rules,
+    hear: (told: StatePage, place = change): void => {
+      if (place.isFirst) snapshot.beginWhole()
+      snapshot.apply(told)
+      if (place.isWhole && place.isLast) snapshot.endWhole()
+      rules.hear(told, place, snapshot)
+    },
+    judge: (text: string) => {
+      const address = readAddress(text)
+      if (!address) throw new Error(`${text} is not an address`)
+      return mayReach(address, 443, rules.policy())
+    },
+  }
+}
+
+describe('what a gateway refuses because the shop lists it', () => {
+  test('addresses of every range, IPv4 and IPv6, also of ranges that other gateways serve', () => {
+    const { hear, judge } = open()
+    hear(page([range(1, '45.12.7.0/24'), range(2, '2a0c:bbbb::/32')]), whole)
+    for (const own of ['45.12.7.0', '45.12.7.255', '2a0c:bbbb::1', '2a0c:bbbb:ffff::']) {
+      expect(judge(own)).toBe('destination_is_ours')
+    }
+    for (const foreign of ['45.12.6.255', '45.12.8.0', '2a0c:bbba::1', '2a0c:bbbc::']) {
+      expect(judge(foreign)).toBeUndefined()
+    }
+  })
+
+  test('addresses of exits, of this machine and of suppliers; an exit with a name lists no address', () => {
+    const { hear, judge } = open()
+    const supplier = someExit({ id: 'exit_2', kind: 'http', host: '45.12.9.2', port: 3128 })
+    const named = someExit({ id: 'exit_3', kind: 'http', host: 'gate.example', port: 3128 })
+    hear(page([], [someExit({ host: '2a0c:cccc::1' }), supplier, named]), whole)
+    expect(judge('2a0c:cccc::1')).toBe('destination_is_ours')
+    expect(judge('45.12.9.2')).toBe('destination_is_ours')
+    expect(judge('45.12.9.3')).toBeUndefined()
+  })
+
+  test('nothing that the shop has taken off its list, by a change or by a whole read without it', () => {
+    const { hear, judge } = open()
+    hear(page([range(1, '45.12.7.0/24'), range(2, '45.12.8.0/24')], [someExit({ host: '45.12.9.1' })]), whole)
+    hear(page([range(1, '45.12.7.0/24', { gone: true })], [someExit({ host: '45.12.9.1', drained: true })]))
+    expect(['45.12.7.1', '45.12.8.1', '45.12.9.1'].map(judge)).toEqual([undefined, 'destination_is_ours', undefined])
+    hear(page([]), whole)
+    expect(judge('45.12.8.1')).toBeUndefined()
+  })
+
+  test('what stands on the first of two pages as well as what stands on the last', () => {
+    const { hear, judge } = open()
+    hear(page([range(1, '45.12.7.0/24')]), { ...change, isLast: false })
+    hear(page([]))
+    expect(judge('45.12.7.1')).toBe('destination_is_ours')
+  })
+
+  test('addresses of other gateways, on every port and in both families, until the shop takes them off its list', async () => {
+    names.set('gate-3.example', ['45.12.3.1', '2a0c:dddd::3'])
+    const { hear, judge, rules } = open()
+    const fleet = [gateway('nod_1', '45.12.1.1'), gateway('nod_2', '2a0c:dddd::2'), gateway('nod_3', 'gate-3.example')]
+    hear(page([], [], fleet), whole)
+    await rules.lookAround()
+    const all = ['45.12.1.1', '::ffff:45.12.1.1', '2a0c:dddd::2', '45.12.3.1', '2a0c:dddd::3']
+    expect(all.map(judge)).toEqual(all.map(() => 'destination_is_ours'))
+    hear(page([], [], [gateway('nod_1', '45.12.1.1', 'gone')]))
+    expect([judge('45.12.1.1'), judge('2a0c:dddd::2')]).toEqual([undefined, 'destination_is_ours'])
+  })
+
+  test.each([
+    ['https://45.12.4.1:8443/', '45.12.4.1'],
+    ['https://[2a0c:dddd::4]/', '2a0c:dddd::4'],
+    ['https://shop.example/', '45.12.4.2'],
+    ['https://shop.example/', '2a0c:dddd::5'],
+  ])('the machine of a shop at %s, which is %s', async (url, address) => {
+    names.set('shop.example', ['45.12.4.2', '2a0c:dddd::5'])
+    const { hear, judge, rules } = open(url)
+    await rules.lookAround()
+    hear(page([]), whole)
+    expect(judge(address)).toBe('destination_is_ours')
+    expect(judge('45.12.4.3')).toBeUndefined()
+  })
+
+  test('the addresses that a name led to last, while it is not known, and its new ones once it is', async () => {
+    names.set('shop.example', ['45.12.4.2'])
+    const { judge, rules } = open('https://shop.example/')
+    await rules.lookAround()
+    names.delete('shop.example')
+    await rules.lookAround()
+    expect(judge('45.12.4.2')).toBe('destination_is_ours')
+    names.set('shop.example', ['45.12.4.9'])
+    await rules.lookAround()
+    expect(['45.12.4.2', '45.12.4.9'].map(judge)).toEqual([undefined, 'destination_is_ours'])
+  })
+
+  test('no loopback address in a sandbox, where the shop and its gateway are reached there', async () => {
+    const { hear, judge, rules } = open('http://127.0.0.1:8080/')
+    hear({ ...page([], [], [gateway('nod_1', '127.0.0.1')]), mode: 'sandbox' }, whole)
+    await rules.lookAround()
+    expect(judge('127.0.0.1')).toBeUndefined()
+  })
+})

@@ -1,0 +1,137 @@
+import type { Command } from '../../cli/command.ts'
+import type { Log } from '../../core/log.ts'
+import { Refusal } from '../../core/refusal.ts'
+import { LinkError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
+import { growingPause, realTiming } from '../../dataplane/agent/surroundings.ts'
+import type { PagePlace } from '../../dataplane/agent/sync.ts'
+import { clearRemains, describeChange, readChanges } from '../../dataplane/wireguard/changes.ts'
+import { openWireguardNode, type WireguardNode } from '../../dataplane/wireguard/node.ts'
+import { findMissing, lookAtMachine, refuseMissing } from '../../dataplane/wireguard/requirements.ts'
+import { findProgram, runProgram } from '../../dataplane/wireguard/run.ts'
+import type { VpnSetup } from '../../node-protocol/join.ts'
+import type { NodePeer, StatePage } from '../../node-protocol/state.ts'
+import { addNodeMetrics } from '../metrics/node.ts'
+import { createProcessMetrics } from '../metrics/process.ts'
+import { serveMetrics } from '../metrics/serve.ts'
+import { configOf } from '../process.ts'
+import type { Config } from '../settings/config.ts'
+import { BadSetting } from '../settings/reading.ts'
+import { openAgent, standingOf } from './agent.ts'
+import { nodeCommand, type RunningNode } from './command.ts'
+import { nodeFolder } from './folder.ts'
+
+const firstPauseMs = 250
+const mostPauseMs = 5_000
+
+/**
+ * Runs a VPN node: joins the shop, becomes what the shop wants, carries, and tells what it has carried. Undefined when
+ * told to stop before that. What a run that was killed left on the machine is cleared up first of all: nobody looks
+ * after it.
+ */
+async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<RunningNode | undefined> {
+  const folder = nodeFolder(config, 'vpn')
+  await orBadSetting(async () => {
+    refuseMissing(findMissing(lookAtMachine(findProgram)))
+    await clearRemains(folder, runProgram, log)
+  })
+  const revoked = { call: () => {} }
+  const agent = await openAgent(config, 'vpn', log, end, () => revoked.call())
+  const setup = agent && (await loadSetup(agent.link, log, end))
+  if (!setup) return undefined
+  const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
+  const counted = { note: () => {} }
+  const node = await orBadSetting(() =>
+    openWireguardNode({
+      deviceName: config.vpnDevice,
+      folder,
+      setup,
+      run: runProgram,
+      clock: agent.clock,
+      log,
+      onCounted: () => counted.note(),
+      onFault: () => fail(),
+    }),
+  )
+  revoked.call = () => void node.hold(true)
+  const { meter, sync } = agent.attach(node.carrier, passOnTo(node))
+  counted.note = () => meter.noteNow()
+  meter.start()
+  const metrics = createProcessMetrics(config, 'vpn-node')
+  addNodeMetrics(metrics, node.carrier, standingOf(agent, { sync, meter }))
+  const figures = serveMetrics(config, 'vpn-node', metrics, log)
+  const running = sync.run(end)
+  return {
+    ready: sync.ready,
+    failed,
+    async stop() {
+      metrics.stop()
+      await figures.stop()
+      await node.close()
+      await meter.stop()
+      await running
+    },
+  }
+}
+
+/** Nothing of this is mended by starting again: the operator has to do something. */
+async function orBadSetting<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof Refusal ? new BadSetting(error.message) : error
+  }
+}
+
+/** The keys and addresses of this node are the shop's to give, so it is asked until it answers. */
+async function loadSetup(link: ShopLink, log: Log, end: AbortSignal): Promise<VpnSetup | undefined> {
+  for (let failures = 1; !end.aborted; failures += 1) {
+    try {
+      return await link.vpn(end)
+    } catch (error) {
+      if (!(error instanceof LinkError)) throw error
+      if (!end.aborted) log.warn('setup not given yet', { fault: error })
+      await realTiming.pause(growingPause(failures, firstPauseMs, mostPauseMs, Math.random), end)
+    }
+  }
+  return undefined
+}
+
+/** Passes on to the device what the shop says. A whole read is applied as it comes, and once more when it is whole. */
+function passOnTo(node: WireguardNode): (page: StatePage, place: PagePlace) => void {
+  let whole: NodePeer[] = []
+  return (page, place) => {
+    if (place.isFirst) whole = []
+    if (place.isWhole) whole.push(...page.peers)
+    const isEnd = place.isWhole && place.isLast
+    void node.hold(false)
+    if (isEnd) void node.replace(whole)
+    else if (page.peers.length > 0) void node.apply(page.peers)
+    if (isEnd) whole = []
+  }
+}
+
+export const vpnNodeCommands: readonly Command[] = [
+  nodeCommand('vpn-node', 'Runs a VPN node: WireGuard tunnels, for a shop here or elsewhere. Needs root.', openVpnNode),
+  {
+    name: 'vpn-node status',
+    summary: 'Lists what a VPN node has changed on this machine, and what this machine lacks to be one.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const held = readChanges(nodeFolder(configOf(given), 'vpn'))
+      const changes = (held?.changes ?? []).map(describeChange)
+      const missing = findMissing(lookAtMachine(findProgram))
+      const state = held === undefined ? 'stopped' : held.runs ? 'running' : 'killed'
+      const heading = {
+        stopped: 'No VPN node runs here, and none has left anything behind.',
+        running: `A VPN node runs as process ${held?.pid}. It has changed:`,
+        killed: 'A VPN node was killed here. The next start undoes what it left behind:',
+      }[state]
+      const lacks = missing.map((each) => `Missing: ${each.what}. ${each.how}`)
+      return {
+        json: { state, pid: held?.pid ?? null, changes, missing },
+        lines: [heading, ...changes.map((each) => `  ${each}`), ...lacks],
+      }
+    },
+  },
+]

@@ -1,0 +1,115 @@
+import { resolve as toWholePath } from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
+import { redact } from '../adapters/log.ts'
+import { type Command, groupText, helpText, mistyped, type Outcome, putOptionsLast, readGiven } from '../cli/command.ts'
+import { Refusal } from '../core/refusal.ts'
+import { commonOptions } from './process.ts'
+import { readyCommand } from './ready.ts'
+import { BadSetting } from './settings/reading.ts'
+import { upCommand } from './up.ts'
+
+/** Where a command's words go. `out` ends when whoever reads has taken all of it. */
+export type Voice = { out(text: string): Promise<void>; err(text: string): void }
+
+/** Does what was typed. 0 is done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */
+export async function perform(argv: readonly string[], voice: Voice): Promise<number> {
+  const typed = putOptionsLast(argv, commonOptions)
+  const json = typed.includes('--json')
+  try {
+    return await performOne(typed, json, voice)
+  } catch (error) {
+    return explain(error, json, voice)
+  }
+}
+
+async function performOne(typed: readonly string[], json: boolean, voice: Voice): Promise<number> {
+  const print = (outcome: Outcome) => voice.out(toText(outcome, json))
+  if (typed[0] === '--version') {
+    await print({ json: { version: manifest.version }, lines: [manifest.version] })
+    return 0
+  }
+  const commands = await commandsFor(typed)
+  const asksForHelp = typed.length === 0 || typed.includes('--help') || typed[0] === 'help'
+  if (asksForHelp) {
+    const words = typed.filter((word) => !word.startsWith('--') && word !== 'help')
+    const one = commands
+      .filter((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '))
+      .toSorted((a, b) => b.name.length - a.name.length)[0]
+    await voice.out((one ? undefined : groupText(commands, words)) ?? helpText(commands, commonOptions, one))
+    return typed.length === 0 ? 2 : 0
+  }
+  const group = groupText(commands, typed)
+  if (group !== undefined && !json) {
+    await voice.out(group)
+    return 2
+  }
+  const { command, given } = readGiven(commands, typed, commonOptions)
+  if (given.has('shop') && command.operation === undefined) {
+    throw mistyped(`"${command.name}" works on this machine only, so it takes no --shop.`)
+  }
+  const outcome = await command.run(given)
+  await print(outcome)
+  return outcome.exit ?? 0
+}
+
+/**
+ * What runs all the time needs none of the others, neither `up` nor a node the database or the API, and an operator's
+ * command neither the API nor the gateway: each loads what it is made of.
+ */
+async function commandsFor(typed: readonly string[]): Promise<readonly Command[]> {
+  if (!typed.includes('--help')) {
+    if (typed[0] === 'up') return [upCommand]
+    if (typed[0] === 'ready') return [readyCommand]
+    if (typed[0] === 'shop') return [(await import('./shop/command.ts')).shopCommand]
+    if (typed[0] === 'gateway') return (await import('./node/gateway.ts')).gatewayCommands
+    if (typed[0] === 'vpn-node') return (await import('./node/vpn.ts')).vpnNodeCommands
+    if (typed[0] === 'doctor') return [(await import('./doctor/command.ts')).doctorCommand]
+    const { toolCommands } = await import('./tool.ts')
+    if (toolCommands.some(({ name }) => typed.slice(0, name.split(' ').length).join(' ') === name)) return toolCommands
+  }
+  return (await import('./commands.ts')).commands
+}
+
+const toText = (outcome: Outcome, json: boolean): string =>
+  json && outcome.json !== null
+    ? `${JSON.stringify(outcome.json)}\n`
+    : outcome.lines.map((line) => `${line}\n`).join('')
+
+async function explain(error: unknown, json: boolean, voice: Voice): Promise<number> {
+  const known = error instanceof Refusal || error instanceof BadSetting
+  const closed = closedPathOf(error)
+  if (closed !== undefined && !known) return explain(new BadSetting(closed), json, voice)
+  const message = messageOf(error)
+  const code = error instanceof Refusal ? error.code : error instanceof BadSetting ? 'bad_setting' : 'internal_error'
+  const details = error instanceof Refusal ? error.details : null
+  if (json) await voice.out(`${JSON.stringify({ error: { code, message, details } })}\n`)
+  else voice.err(`turnpike: ${message}\n`)
+  if (!known) return 70
+  return error instanceof BadSetting || code === 'usage' ? 2 : 1
+}
+
+/** A folder or file that this user may not use, which is for the operator to mend. */
+function closedPathOf(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error && 'path' in error)) return undefined
+  const path = toWholePath(String(error.path))
+  if (['ENOTDIR', 'EEXIST'].includes(String(error.code))) {
+    return `${path} cannot be a folder: a file is there. Name another with TURNPIKE_DATA (--data).`
+  }
+  const syscall = 'syscall' in error ? String(error.syscall) : ''
+  if (error.code === 'EISDIR') return `${path} is a folder, and has to be a file. Move it away, or name another place.`
+  if (error.code === 'ENOENT' && syscall === 'mkdir') {
+    return `${path} cannot be made there. Name another folder with TURNPIKE_DATA (--data).`
+  }
+  if (!['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))) return undefined
+  const place = 'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).'
+  return `${path} may not be used by this user. ${place}`
+}
+
+/**
+ * Here nobody sent a request: a database that cannot be reached is said to be that, with the reason the driver gave.
+ */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (!(error instanceof Refusal && error.kind === 'unavailable' && error.cause instanceof Error)) return error.message
+  return redact(`The database cannot be reached: ${error.cause.message}`)
+}

@@ -1,0 +1,87 @@
+import { createReadStream } from 'node:fs'
+import { isatty } from 'node:tty'
+import { createLog } from '../adapters/log.ts'
+import { tellServiceManager } from '../adapters/service-manager.ts'
+import type { Given, Option } from '../cli/command.ts'
+import type { Log } from '../core/log.ts'
+import { type Config, readConfig, settings } from './settings/config.ts'
+import { findUnknownSettings } from './settings/unknown.ts'
+import type { Opened } from './supervise.ts'
+
+/** What every command takes: how to answer, and all settings. */
+export const commonOptions: readonly Option[] = [
+  { flag: 'json', meaning: 'answer with JSON' },
+  { flag: 'help', meaning: 'say what this command takes' },
+  {
+    flag: 'shop',
+    value: 'URL',
+    meaning: 'run the command on the shop at this https:// address, as the operator of TURNPIKE_OPERATOR_TOKEN',
+  },
+  { flag: 'token-file', value: 'FILE', meaning: "a file with the operator's token for --shop" },
+  ...Object.values(settings).map((each) => ({
+    flag: each.flag,
+    value: each.value,
+    meaning: `${each.meaning} [${each.env}${each.fallback === '' ? '' : `, ${each.fallback}`}]`,
+  })),
+]
+
+export const configOf = (given: Given): Config => readConfig(process.env, given.flags)
+
+/** The log of a process that runs from now on. What is set and means nothing is its first word, said once by `up`. */
+export function logOf(config: Config, role: string): Log {
+  const log = createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
+  if (process.env['TURNPIKE_SUPERVISED'] === '1') return log
+  for (const { name, meant } of findUnknownSettings(process.env)) {
+    const explanation = `it is not known and was ignored${meant === undefined ? '' : `; did you mean ${meant}?`}`
+    log.warn('unknown setting', { setting: name, explanation })
+  }
+  return log
+}
+
+/** Tells systemd, where it has started this process. What is supervised by `up` leaves that to `up`. */
+export function tellSystemd(word: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`): void {
+  if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], word)
+}
+
+/**
+ * Tells whoever looks after this process that it has opened. Only the one that started it can hear that: whoever
+ * else has taken its place on a port cannot say it. False when nobody looks after it.
+ */
+export function tellOpened(opened: Opened): boolean {
+  tellSystemd('READY=1')
+  if (process.env['TURNPIKE_SUPERVISED'] !== '1' || !process.send) return false
+  process.send(opened)
+  return true
+}
+
+/** What a child has said. */
+export const readOpened = (said: unknown): Opened =>
+  typeof said === 'object' && said !== null && 'banner' in said && typeof said.banner === 'string'
+    ? { banner: said.banner, isSandbox: 'isSandbox' in said && said.isSandbox === true }
+    : {}
+
+/**
+ * Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly. A
+ * hang-up is a terminal that was closed, and stops; away from terminals it means what `findHangUp` gives, if anything.
+ * systemd hears of it from the one process that `isMain`: of several in a unit, any other would end them all by it.
+ */
+export function untilStopped(findHangUp?: () => (() => void) | undefined, isMain = () => true): Promise<void> {
+  const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
+  if (Number.isInteger(leash)) {
+    const cut = () => process.exit(137)
+    createReadStream('', { fd: leash }).on('end', cut).on('error', cut).resume()
+  }
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        const hangUp = signal === 'SIGHUP' && !isatty(0) ? findHangUp?.() : undefined
+        if (hangUp) {
+          hangUp()
+          return
+        }
+        if (isMain()) tellSystemd('STOPPING=1')
+        resolve()
+      })
+    }
+  })
+}

@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { addressFromNumber, contains, type Prefix, readPrefix } from '../core/address.ts'
+import { findFile, writeOwnFile } from '../dataplane/agent/own-file.ts'
+import { readChanges } from '../dataplane/wireguard/changes.ts'
+import { findMissing, lookAtMachine } from '../dataplane/wireguard/requirements.ts'
+import { findProgram, runProgram } from '../dataplane/wireguard/run.ts'
+import { nodeFolder } from './node/folder.ts'
+import { type Config, settings } from './settings/config.ts'
+
+/** What a VPN node takes of its machine: the network device, the UDP port, and the networks of its customers. */
+type VpnPlace = { readonly device: string; readonly port: number; readonly pool: string; readonly ula: string }
+
+/** How many places are looked at to find a free one. */
+const maxPlaces = 16
+const orphanMs = 3000
+const lookEveryMs = 25
+
+const placeOf = (number: number): VpnPlace => ({
+  device: `tpvpn${number}`,
+  port: 51_820 + number,
+  pool: `10.${66 + number}.0.0/16`,
+  ula: number === 0 ? 'fd74:7572:6e70::/64' : `fd74:7572:6e70:${number.toString(16)}::/64`,
+})
+
+/** Settings that name a place. An operator who has set one of them has chosen. */
+const placeSettings = ['vpnDevice', 'vpnPort', 'vpnPool', 'vpnUla'] as const
+
+/** What starts a VPN node beside a sandbox, or why none is started. */
+export type SandboxVpn =
+  | { readonly flags: readonly string[]; readonly says: string }
+  | { readonly problem: string; readonly flags?: undefined }
+
+/**
+ * Whether this machine can run a VPN node for a sandbox, and where. A free place is found once and kept with the data
+ * folder, because configurations that were sold name its port. Changes nothing else.
+ */
+export async function planSandboxVpn(
+  config: Config,
+  flags: Readonly<Record<string, string | undefined>>,
+): Promise<SandboxVpn> {
+  const [missing] = findMissing(lookAtMachine(findProgram))
+  if (missing) return { problem: `This machine lacks ${missing.what}. ${missing.how}` }
+  const left = await readRemains(nodeFolder(config, 'vpn'))
+  if (left?.runs) return { problem: `One runs on this data folder already, as process ${left.pid}.` }
+  const own = (left?.changes ?? []).flatMap((each) => (each.kind === 'setting' ? [] : [each.name]))
+  const other = (await listTables()).find((table) => !own.includes(table))
+  // Each node restores forwarding as it found it: the first to stop would end what the other carries.
+  if (other !== undefined) {
+    const remove = `nft delete table inet ${other}`
+    return { problem: `Another VPN node is on this machine. If none runs, remove what it left: ${remove}` }
+  }
+  return await findPlace(config, flags, own)
+}
+
+/** What an earlier run left behind. The node of an `up` that was just killed needs a moment to notice, and ends. */
+async function readRemains(folder: string): Promise<ReturnType<typeof readChanges>> {
+  const giveUpAt = performance.now() + orphanMs
+  for (;;) {
+    const left = readChanges(folder)
+    if (!left?.runs || performance.now() > giveUpAt) return left
+    await Bun.sleep(lookEveryMs)
+  }
+}
+
+async function findPlace(
+  config: Config,
+  flags: Readonly<Record<string, string | undefined>>,
+  own: readonly string[],
+): Promise<SandboxVpn> {
+  const isChosen = placeSettings.some((name) => {
+    const { flag, env } = settings[name]
+    return flags[flag] !== undefined || process.env[env] !== undefined
+  })
+  const file = join(nodeFolder(config, 'vpn'), 'sandbox-place')
+  const kept = isChosen ? undefined : readNumber(findFile(file))
+  const numbers = kept === undefined ? Array.from({ length: maxPlaces }, (_, at) => at) : [kept]
+  const places = isChosen ? [{ ...placeOf(0), device: config.vpnDevice, port: config.vpnPort }] : numbers.map(placeOf)
+  let problem = ''
+  for (const [at, place] of places.entries()) {
+    const taken = await findTaken(place, own, isChosen ? [] : readRoutes(own))
+    if (taken === undefined) {
+      if (!isChosen && kept === undefined) writeOwnFile(file, `${numbers[at]}\n`)
+      return {
+        flags: isChosen ? [] : placeSettings.map((name) => `--${settings[name].flag}=${valueOf(place, name)}`),
+        says: `A VPN node runs on this machine: network device ${place.device}, UDP port ${place.port}.`,
+      }
+    }
+    problem = `${taken} is in use on this machine.`
+  }
+  return { problem }
+}
+
+const valueOf = (place: VpnPlace, name: (typeof placeSettings)[number]): string =>
+  ({ vpnDevice: place.device, vpnPort: String(place.port), vpnPool: place.pool, vpnUla: place.ula })[name]
+
+/** What of a place another program has; undefined if nothing. What an earlier run left behind is its own to clear. */
+async function findTaken(
+  place: VpnPlace,
+  own: readonly string[],
+  routes: readonly Prefix[],
+): Promise<string | undefined> {
+  if (own.includes(place.device)) return undefined
+  const { code } = await runProgram(['ip', 'link', 'show', 'dev', place.device])
+  if (code === 0) return `The network device ${place.device}`
+  if (!(await isFreePort(place.port))) return `UDP port ${place.port}`
+  const pool = readPrefix(place.pool)
+  const overlaps = (route: Prefix): boolean =>
+    pool !== undefined && (contains(route, pool.base) || contains(pool, route.base))
+  return routes.some(overlaps) ? `The network ${place.pool}` : undefined
+}
+
+async function isFreePort(port: number): Promise<boolean> {
+  try {
+    const socket = await Bun.udpSocket({ port, hostname: '0.0.0.0' })
+    socket.close()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** IPv4 routes but the default ones: device, destination and mask are columns 1, 2 and 8, little-endian in hex. */
+function readRoutes(own: readonly string[]): Prefix[] {
+  const lines = readFileSync('/proc/net/route', 'utf8').trim().split('\n').slice(1)
+  return lines.flatMap((line) => {
+    const [device = '', destination = '', , , , , , mask = ''] = line.split('\t')
+    const length = Number.parseInt(mask, 16).toString(2).replaceAll('0', '').length
+    if (own.includes(device) || length === 0) return []
+    const base = BigInt(Buffer.from(destination, 'hex').readUInt32LE())
+    return [{ base: addressFromNumber(4, base), length }]
+  })
+}
+
+/** Tables of VPN nodes, also of one that was killed. */
+async function listTables(): Promise<string[]> {
+  const { out } = await runProgram(['nft', 'list', 'tables'])
+  return [...out.matchAll(/^table inet (turnpike_vpn_\S+)$/gm)].map(([, name = '']) => name)
+}
+
+const readNumber = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,2}\n?$/.test(text) && Number(text) < maxPlaces ? Number(text) : undefined

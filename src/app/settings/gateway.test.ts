@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'bun:test'
+import { readAddress } from '../../core/address.ts'
+import { isPortAllowed, mayName, mayReach } from '../../dataplane/gateway/access/policy.ts'
+import { readConfig } from './config.ts'
+import { engineLimitsOf, policyOf } from './gateway.ts'
+import { BadSetting } from './reading.ts'
+
+function reach(env: Record<string, string>, mode: 'sandbox' | 'production', host: string, port = 443) {
+  const address = readAddress(host)
+  if (!address) throw new Error(`${host} is not an address`)
+  return mayReach(address, port, policyOf(readConfig(env), mode))
+}
+
+describe('as shipped', () => {
+  test('a gateway listens everywhere, asks the shop of the same settings, and limits every customer', () => {
+    const config = readConfig({})
+    expect(config).toMatchObject({ shopUrl: undefined, nodeKey: undefined, gatewayListen: '::' })
+    expect(engineLimitsOf(config)).toEqual({
+      handshakeMs: 10_000,
+      betweenRequestsMs: 30_000,
+      connectMs: 10_000,
+      idleMs: 600_000,
+      refusalDelayMs: 250,
+      exitRetryMs: 1000,
+      connections: 20_000,
+      ports: Number.POSITIVE_INFINITY,
+      customer: { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 },
+    })
+  })
+
+  test('customers reach public addresses only, and in a sandbox this machine as well', () => {
+    for (const mode of ['sandbox', 'production'] as const) {
+      expect(reach({}, mode, '8.8.8.8')).toBeUndefined()
+      expect(reach({}, mode, '10.0.0.1')).toBe('destination_not_public')
+      expect(reach({}, mode, '8.8.8.8', 25)).toBe('port_denied')
+    }
+    expect(reach({}, 'production', '127.0.0.1')).toBe('destination_not_public')
+    expect(reach({}, 'sandbox', '127.0.0.1')).toBeUndefined()
+    expect(reach({}, 'sandbox', '::1', 8080)).toBeUndefined()
+  })
+})
+
+describe('what an operator sets', () => {
+  test('each limit is taken in its unit', () => {
+    const config = readConfig({
+      TURNPIKE_GATEWAY_CONNECTIONS: '5',
+      TURNPIKE_GATEWAY_TUNNELS: '4',
+      TURNPIKE_GATEWAY_NEW: '3',
+      TURNPIKE_GATEWAY_NAMES: '2',
+      TURNPIKE_GATEWAY_IDLE: '60',
+      TURNPIKE_GATEWAY_CONNECT: '7',
+    })
+    expect(engineLimitsOf(config)).toMatchObject({
+      connections: 5,
+      idleMs: 60_000,
+      connectMs: 7000,
+      customer: { tunnels: 1, newPerSecond: 3, namesPerSecond: 2 },
+    })
+  })
+
+  test.each([
+    // Connections, tunnels of a customer, open files, then what a customer gets.
+    [20_000, 4000, 1_048_576, 4000],
+    [20_000, 100, 1_048_576, 100],
+    [20_000, 1_000_000, 1_048_576, 5000],
+    [20_000, 4000, 20_000, 700],
+    [20_000, 4000, 64, 2],
+    [3, 4000, 1_048_576, 1],
+  ])(
+    'of %d connections, %d tunnels per customer and %d open files, one customer gets %d tunnels over TLS',
+    (connections, tunnels, files, most) => {
+      const config = readConfig({
+        TURNPIKE_GATEWAY_CONNECTIONS: String(connections),
+        TURNPIKE_GATEWAY_TUNNELS: String(tunnels),
+      })
+      expect(engineLimitsOf({ ...config, gatewayTlsPort: 10_801 }, files).customer.tunnels).toBe(most)
+    },
+  )
+
+  test.each(['auto', 'portable', 'linux'] as const)('the engine may be %s', (gatewayEngine) => {
+    expect(readConfig({ TURNPIKE_GATEWAY_ENGINE: gatewayEngine })).toMatchObject({ gatewayEngine })
+    expect(readConfig({}, { engine: gatewayEngine })).toMatchObject({ gatewayEngine })
+  })
+
+  test('ports are replaced, and what is never open stays closed', () => {
+    const { ports } = policyOf(readConfig({ TURNPIKE_GATEWAY_ALLOW_PORTS: '443, 20-30 ,65535' }), 'production')
+    const open = [19, 20, 24, 25, 26, 30, 31, 80, 443, 65_535].filter((port) => isPortAllowed(port, ports))
+    expect(open).toEqual([20, 24, 26, 30, 443, 65_535])
+  })
+
+  test('names are denied with all below them, however they are written', () => {
+    const policy = policyOf(readConfig({ TURNPIKE_GATEWAY_DENY_NAMES: ' Bad.Example. ,worse.example' }), 'production')
+    for (const name of ['bad.example', 'www.bad.example', 'a.b.worse.example']) {
+      expect(mayName(name, policy)).toBe('destination_denied')
+    }
+    for (const name of ['notbad.example', 'example', 'bad.example.org']) expect(mayName(name, policy)).toBeUndefined()
+  })
+
+  test('prefixes are denied, in a sandbox too', () => {
+    const env = { TURNPIKE_GATEWAY_DENY_PREFIXES: '8.8.8.0/24, 2606:4700::/32 ,127.66.0.0/16' }
+    expect(reach(env, 'production', '8.8.8.8')).toBe('destination_denied')
+    expect(reach(env, 'production', '8.8.9.8')).toBeUndefined()
+    expect(reach(env, 'production', '2606:4700::1111')).toBe('destination_denied')
+    expect(reach(env, 'sandbox', '127.66.0.1')).toBe('destination_denied')
+  })
+
+  test.each([
+    ['TURNPIKE_SHOP_URL', 'ftp://shop.example'],
+    ['TURNPIKE_SHOP_URL', 'shop.example'],
+    ['TURNPIKE_GATEWAY_ALLOW_PORTS', ''],
+    ['TURNPIKE_GATEWAY_ALLOW_PORTS', '0'],
+    ['TURNPIKE_GATEWAY_ALLOW_PORTS', '80,65536'],
+    ['TURNPIKE_GATEWAY_ALLOW_PORTS', '90-80'],
+    ['TURNPIKE_GATEWAY_ALLOW_PORTS', '80;443'],
+    ['TURNPIKE_GATEWAY_ALLOW_PORTS', 'http'],
+    ['TURNPIKE_GATEWAY_DENY_PREFIXES', '8.8.8.8/33'],
+    ['TURNPIKE_GATEWAY_DENY_PREFIXES', '8.8.8.1/24'],
+    ['TURNPIKE_GATEWAY_DENY_PREFIXES', 'example.com'],
+    ['TURNPIKE_GATEWAY_CONNECTIONS', '0'],
+    ['TURNPIKE_GATEWAY_TUNNELS', '-1'],
+    ['TURNPIKE_GATEWAY_NEW', '1.5'],
+    ['TURNPIKE_GATEWAY_NAMES', 'many'],
+    ['TURNPIKE_GATEWAY_IDLE', '86401'],
+    ['TURNPIKE_GATEWAY_CONNECT', '0'],
+    ['TURNPIKE_GATEWAY_ENGINE', 'fast'],
+  ])('a bad value stops the start and is named: %s=%p', (name, value) => {
+    expect(() => readConfig({ [name]: value })).toThrow(BadSetting)
+    expect(() => readConfig({ [name]: value })).toThrow(name)
+  })
+})

@@ -1,0 +1,235 @@
+import { networkInterfaces } from 'node:os'
+import { type Prefix, readPrefix, withoutNested } from '../../core/address.ts'
+import { refusalDelayMs } from '../../dataplane/gateway/access/admission.ts'
+import { roomWithin } from '../../dataplane/gateway/access/capacity.ts'
+import { exitRetryMs } from '../../dataplane/gateway/access/exit-health.ts'
+import { shippedLimits, tunnelsWithin } from '../../dataplane/gateway/access/limits.ts'
+import { type Policy, type Ports, shippedPorts } from '../../dataplane/gateway/access/policy.ts'
+import type { EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
+import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
+
+const engineChoices = ['auto', 'portable', 'linux'] as const
+/** What moves the bytes; `auto` is the fastest that this machine allows. */
+export type EngineChoice = (typeof engineChoices)[number]
+
+/** What an operator can set about a gateway, on the machine that it runs on. */
+export type GatewayConfig = {
+  readonly shopUrl: string | undefined
+  readonly nodeKey: string | undefined
+  readonly gatewayListen: string
+  readonly gatewayEngine: EngineChoice
+  readonly gatewayPorts: Ports['allow']
+  readonly gatewayDenyNames: readonly string[]
+  readonly gatewayDenyPrefixes: readonly Prefix[]
+  readonly gatewayConnections: number
+  readonly gatewayTunnels: number
+  readonly gatewayNewPerSecond: number
+  readonly gatewayNamesPerSecond: number
+  readonly gatewayIdleSeconds: number
+  readonly gatewayConnectSeconds: number
+  readonly gatewayCarryOnSeconds: number
+}
+
+export const gatewaySettings = {
+  shopUrl: {
+    env: 'TURNPIKE_SHOP_URL',
+    flag: 'shop-url',
+    value: 'URL',
+    fallback: '',
+    meaning:
+      'where a node finds its shop, https:// unless on this machine, or unix:/path/of/its/data/join/shop.sock; ' +
+      'else the shop of this data folder, or where the shop of these settings listens',
+  },
+  nodeKey: {
+    env: 'TURNPIKE_NODE_KEY',
+    flag: 'node-key',
+    value: 'KEY',
+    fallback: '',
+    meaning: 'the one-time key that "turnpike node add" printed, for the first start of a node',
+  },
+  gatewayListen: {
+    env: 'TURNPIKE_GATEWAY_LISTEN',
+    flag: 'gateway-listen',
+    value: 'ADDRESS',
+    fallback: '::',
+    meaning: 'where the gateway listens; :: is every address of this machine, IPv4 too',
+  },
+  gatewayEngine: {
+    env: 'TURNPIKE_GATEWAY_ENGINE',
+    flag: 'engine',
+    value: 'ENGINE',
+    fallback: 'auto',
+    meaning: 'what moves the bytes: linux (epoll and splice), portable, or auto, the fastest that this machine allows',
+  },
+  gatewayPorts: {
+    env: 'TURNPIKE_GATEWAY_ALLOW_PORTS',
+    flag: 'gateway-allow-ports',
+    value: 'PORTS',
+    fallback: '80,443,1024-65535',
+    meaning: 'ports that customers may reach; mail, file sharing and amplifiers never are',
+  },
+  gatewayDenyNames: {
+    env: 'TURNPIKE_GATEWAY_DENY_NAMES',
+    flag: 'gateway-deny-names',
+    value: 'NAMES',
+    fallback: '',
+    meaning: 'names that customers may not reach, with all names below them, separated by commas',
+  },
+  gatewayDenyPrefixes: {
+    env: 'TURNPIKE_GATEWAY_DENY_PREFIXES',
+    flag: 'gateway-deny-prefixes',
+    value: 'PREFIXES',
+    fallback: '',
+    meaning: 'addresses that customers may not reach, separated by commas',
+  },
+  gatewayConnections: {
+    env: 'TURNPIKE_GATEWAY_CONNECTIONS',
+    flag: 'gateway-connections',
+    value: 'N',
+    fallback: '20000',
+    meaning: 'connections that a gateway carries at once',
+  },
+  gatewayTunnels: {
+    env: 'TURNPIKE_GATEWAY_TUNNELS',
+    flag: 'gateway-tunnels',
+    value: 'N',
+    fallback: String(shippedLimits.tunnels),
+    meaning: 'of which one customer may have so many, and a quarter at most',
+  },
+  gatewayNewPerSecond: {
+    env: 'TURNPIKE_GATEWAY_NEW',
+    flag: 'gateway-new',
+    value: 'N',
+    fallback: String(shippedLimits.newPerSecond),
+    meaning: 'new connections a second and customer',
+  },
+  gatewayNamesPerSecond: {
+    env: 'TURNPIKE_GATEWAY_NAMES',
+    flag: 'gateway-names',
+    value: 'N',
+    fallback: String(shippedLimits.namesPerSecond),
+    meaning: 'names to be looked up a second and customer',
+  },
+  gatewayIdleSeconds: {
+    env: 'TURNPIKE_GATEWAY_IDLE',
+    flag: 'gateway-idle',
+    value: 'SECONDS',
+    fallback: '600',
+    meaning: 'how long a connection may carry nothing',
+  },
+  gatewayConnectSeconds: {
+    env: 'TURNPIKE_GATEWAY_CONNECT',
+    flag: 'gateway-connect',
+    value: 'SECONDS',
+    fallback: '10',
+    meaning: 'how long a destination may take to answer',
+  },
+  gatewayCarryOnSeconds: {
+    env: 'TURNPIKE_GATEWAY_CARRY_ON',
+    flag: 'gateway-carry-on',
+    value: 'SECONDS',
+    fallback: '3600',
+    meaning: 'how long a gateway that another process has taken over from carries on what it has open',
+  },
+} as const satisfies Record<keyof GatewayConfig, Setting>
+
+type GatewayReading = Reading<keyof typeof gatewaySettings>
+
+export function readGatewayConfig(reading: GatewayReading): GatewayConfig {
+  const { text, whole } = reading
+  return {
+    shopUrl: readShopUrl(reading),
+    nodeKey: givenOf(text('nodeKey')),
+    gatewayListen: text('gatewayListen'),
+    gatewayEngine: readEngine(reading),
+    gatewayPorts: readPorts(reading),
+    gatewayDenyNames: partsOf(text('gatewayDenyNames')).map((name) => name.toLowerCase().replace(/\.$/, '')),
+    gatewayDenyPrefixes: partsOf(text('gatewayDenyPrefixes')).map((part) => {
+      const prefix = readPrefix(part)
+      if (!prefix) throw reading.bad('gatewayDenyPrefixes', 'must be addresses or prefixes, separated by commas')
+      return prefix
+    }),
+    gatewayConnections: whole('gatewayConnections', 1, 1_000_000),
+    gatewayTunnels: whole('gatewayTunnels', 1, 1_000_000),
+    gatewayNewPerSecond: whole('gatewayNewPerSecond', 1, 1_000_000),
+    gatewayNamesPerSecond: whole('gatewayNamesPerSecond', 1, 1_000_000),
+    gatewayIdleSeconds: whole('gatewayIdleSeconds', 1, 86_400),
+    gatewayConnectSeconds: whole('gatewayConnectSeconds', 1, 120),
+    gatewayCarryOnSeconds: whole('gatewayCarryOnSeconds', 0, 604_800),
+  }
+}
+
+/** `files` is how many the process may have open. */
+export const engineLimitsOf = (
+  config: GatewayConfig & { readonly gatewayTlsPort?: number },
+  files = Number.POSITIVE_INFINITY,
+): EngineLimits => {
+  const room = roomWithin(config.gatewayConnections, files, (config.gatewayTlsPort ?? 0) > 0)
+  return {
+    handshakeMs: 10_000,
+    betweenRequestsMs: 30_000,
+    connectMs: config.gatewayConnectSeconds * 1000,
+    idleMs: config.gatewayIdleSeconds * 1000,
+    refusalDelayMs,
+    exitRetryMs,
+    ...room,
+    customer: {
+      tunnels: tunnelsWithin(config.gatewayTunnels, room.connections),
+      newPerSecond: config.gatewayNewPerSecond,
+      namesPerSecond: config.gatewayNamesPerSecond,
+    },
+  }
+}
+
+/**
+ * What customers may reach through this machine: nothing of what the shop has listed as its own. Only a sandbox's shop
+ * lets them reach the machine itself.
+ */
+export const policyOf = (
+  config: GatewayConfig,
+  mode: 'sandbox' | 'production',
+  listed: readonly Prefix[] = [],
+): Policy => ({
+  allowLoopback: mode === 'sandbox',
+  ownAddresses: withoutNested([...interfaceAddresses(), ...listed]),
+  denyPrefixes: config.gatewayDenyPrefixes,
+  denyNames: new Set(config.gatewayDenyNames),
+  ports: { allow: config.gatewayPorts, deny: shippedPorts.deny },
+})
+
+function interfaceAddresses(): Prefix[] {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  return all.flatMap(({ address }) => readPrefix(address.split('%', 1)[0] ?? '') ?? [])
+}
+
+function readEngine(reading: GatewayReading): EngineChoice {
+  const text = reading.text('gatewayEngine')
+  const choice = engineChoices.find((each) => each === text)
+  if (!choice) throw reading.bad('gatewayEngine', `must be one of ${engineChoices.join(', ')}`)
+  return choice
+}
+
+function readShopUrl(reading: GatewayReading): string | undefined {
+  const text = reading.text('shopUrl')
+  if (text === '') return undefined
+  if (/^unix:\/./.test(text)) return text
+  const url = URL.parse(text)
+  if (!url || !['http:', 'https:'].includes(url.protocol)) {
+    throw reading.bad('shopUrl', 'must be an http:// or https:// address, or unix:/ and the path of a socket')
+  }
+  return url.href
+}
+
+function readPorts(reading: GatewayReading): Ports['allow'] {
+  const ranges = partsOf(reading.text('gatewayPorts')).map((part) => {
+    const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(part)
+    const from = Number(match?.[1] ?? 0)
+    const to = Number(match?.[2] ?? from)
+    if (from < 1 || to > 65_535 || to < from) {
+      throw reading.bad('gatewayPorts', 'must be ports or ranges of ports, like 80,443,1024-65535')
+    }
+    return { from, to }
+  })
+  if (ranges.length === 0) throw reading.bad('gatewayPorts', 'must name at least one port')
+  return ranges
+}

@@ -1,0 +1,41 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { refuseHere } from '../../core/refusal.ts'
+import { BadSetting } from './reading.ts'
+
+/** A name to listen at has to lead somewhere: what the runtime says of one that does not tells nothing. */
+export async function assertNamed(hostname: string, setting: string): Promise<void> {
+  if (isIP(hostname) !== 0 || (await lookup(hostname).catch(() => undefined))) return
+  throw new BadSetting(`${setting} is ${hostname}, a name that leads nowhere. ${nameOne}`)
+}
+
+const nameOne = 'Name an address of this machine, or 0.0.0.0 for all of them.'
+
+/**
+ * Opens a port. What an operator can do about one that does not open is said in one line. One that is taken may be free
+ * again in a moment; the others are settings that cannot be used.
+ */
+export function listening<Result>(hostname: string, port: number, what: string, open: () => Result): Result {
+  try {
+    return open()
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'EADDRINUSE') {
+      throw refuseHere(`Port ${port} of the ${what} is in use by another program.`, 'unavailable')
+    }
+    if (code === 'EACCES') throw new BadSetting(`Port ${port} of the ${what} may not be opened by this user.`)
+    if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine. ${nameOne}`)
+    throw error
+  }
+}
+
+/** Opens at an address; on a machine without IPv6 every address is every IPv4 address. */
+export function withIpv6OrWithout<Result>(hostname: string, open: (hostname: string) => Result): Result {
+  try {
+    return open(hostname)
+  } catch (error) {
+    const isWithoutIpv6 = error instanceof Error && 'code' in error && error.code === 'EAFNOSUPPORT'
+    if (!isWithoutIpv6 || hostname !== '::') throw error
+    return open('0.0.0.0')
+  }
+}

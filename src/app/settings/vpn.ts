@@ -1,0 +1,179 @@
+import { formatPrefix, readAddress, readPrefix } from '../../core/address.ts'
+import { deviceNamePattern } from '../../dataplane/wireguard/device-name.ts'
+import { isPool4, isPool6, type Pool } from '../../domains/vpn/addresses.ts'
+import type { VpnArrangement } from '../../domains/vpn/index.ts'
+import { partsOf, type Reading, type Setting } from './reading.ts'
+
+/** What an operator can set about the VPN. */
+export type VpnConfig = {
+  readonly publicUrl: string | undefined
+  readonly vpnHost: string
+  readonly vpnPort: number
+  readonly vpnDns: readonly string[]
+  readonly vpnMtu: number
+  readonly vpnAllowed: readonly string[]
+  readonly vpnKeepalive: number
+  readonly vpnPool: Pool['v4']
+  readonly vpnUla: Pool['v6']
+  readonly linksPerMinute: number
+  readonly vpnDevice: string
+}
+
+export const vpnSettings = {
+  publicUrl: {
+    env: 'TURNPIKE_PUBLIC_URL',
+    flag: 'public-url',
+    value: 'URL',
+    fallback: '',
+    meaning: 'where customers reach the shop, for links in answers; else where it listens',
+  },
+  vpnHost: {
+    env: 'TURNPIKE_VPN_HOST',
+    flag: 'vpn-host',
+    value: 'ADDRESS',
+    fallback: '127.0.0.1',
+    meaning: 'where customers reach a VPN node that has no endpoint of its own',
+  },
+  vpnPort: {
+    env: 'TURNPIKE_VPN_PORT',
+    flag: 'vpn-port',
+    value: 'PORT',
+    fallback: '51820',
+    meaning: 'on which UDP port',
+  },
+  vpnDns: {
+    env: 'TURNPIKE_VPN_DNS',
+    flag: 'vpn-dns',
+    value: 'ADDRESSES',
+    fallback: '1.1.1.1,2606:4700:4700::1111',
+    meaning: 'name servers in VPN configurations, separated by commas; empty for none',
+  },
+  vpnMtu: {
+    env: 'TURNPIKE_VPN_MTU',
+    flag: 'vpn-mtu',
+    value: 'BYTES',
+    fallback: '1420',
+    meaning: 'largest packet inside the tunnel, 1280 to 1500',
+  },
+  vpnAllowed: {
+    env: 'TURNPIKE_VPN_ALLOWED_IPS',
+    flag: 'vpn-allowed-ips',
+    value: 'PREFIXES',
+    fallback: '0.0.0.0/0,::/0',
+    meaning: 'what devices send through the tunnel, separated by commas',
+  },
+  vpnKeepalive: {
+    env: 'TURNPIKE_VPN_KEEPALIVE',
+    flag: 'vpn-keepalive',
+    value: 'SECONDS',
+    fallback: '25',
+    meaning: 'how often an idle device shows that it is there, so that NAT remembers it; 0 is never',
+  },
+  vpnPool: {
+    env: 'TURNPIKE_VPN_POOL',
+    flag: 'vpn-pool',
+    value: 'PREFIX',
+    fallback: '10.66.0.0/16',
+    meaning: 'IPv4 addresses of devices inside the tunnel, /8 to /29',
+  },
+  vpnUla: {
+    env: 'TURNPIKE_VPN_ULA',
+    flag: 'vpn-ula',
+    value: 'PREFIX',
+    fallback: 'fd74:7572:6e70::/64',
+    meaning: 'IPv6 addresses of devices inside the tunnel, of at most 96 bits',
+  },
+  linksPerMinute: {
+    env: 'TURNPIKE_RATE_LINKS',
+    flag: 'rate-links',
+    value: 'N',
+    fallback: '60',
+    meaning: 'openings of secret VPN links a minute and source address; 0 is no limit',
+  },
+  vpnDevice: {
+    env: 'TURNPIKE_VPN_DEVICE',
+    flag: 'vpn-device',
+    value: 'NAME',
+    fallback: 'tpvpn0',
+    meaning: 'what a VPN node calls its network device on this machine, up to 14 characters',
+  },
+} as const satisfies Record<keyof VpnConfig, Setting>
+
+type VpnReading = Reading<keyof typeof vpnSettings>
+
+export function readVpnConfig(reading: VpnReading): VpnConfig {
+  return {
+    publicUrl: readUrl(reading),
+    vpnHost: reading.host('vpnHost'),
+    vpnPort: reading.whole('vpnPort', 1, 65_535),
+    vpnDns: readDns(reading),
+    // RFC 8200, section 5: IPv6 needs links of at least 1280 bytes.
+    vpnMtu: reading.whole('vpnMtu', 1280, 1500),
+    vpnAllowed: readAllowed(reading),
+    vpnKeepalive: reading.whole('vpnKeepalive', 0, 65_535),
+    ...readPool(reading),
+    linksPerMinute: reading.whole('linksPerMinute', 0, 10_000_000),
+    vpnDevice: readDevice(reading),
+  }
+}
+
+export const vpnArrangementOf = (config: VpnConfig): VpnArrangement => ({
+  tunnel: {
+    endpoint: { host: config.vpnHost, port: config.vpnPort },
+    dns: config.vpnDns,
+    mtu: config.vpnMtu,
+    allowed: config.vpnAllowed,
+    keepaliveSeconds: config.vpnKeepalive,
+  },
+  pool: { v4: config.vpnPool, v6: config.vpnUla },
+})
+
+/** What holds without any setting. */
+export const shippedVpn: VpnArrangement = vpnArrangementOf(
+  readVpnConfig({
+    text: (name) => vpnSettings[name].fallback,
+    whole: (name) => Number(vpnSettings[name].fallback),
+    host: (name) => vpnSettings[name].fallback,
+    bad: (name, problem) => new RangeError(`the shipped ${name} ${problem}`),
+  }),
+)
+
+function readUrl(reading: VpnReading): string | undefined {
+  const text = reading.text('publicUrl')
+  if (text === '') return undefined
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const plain =
+    url && ['http:', 'https:'].includes(url.protocol) && url.search === '' && url.hash === '' && !url.username
+  if (!plain) throw reading.bad('publicUrl', 'must be an http:// or https:// address')
+  return url.href.replace(/\/+$/, '')
+}
+
+function readDevice(reading: VpnReading): string {
+  const text = reading.text('vpnDevice')
+  if (deviceNamePattern.test(text)) return text
+  throw reading.bad('vpnDevice', 'must begin with a letter and have up to 14 letters, digits, - and _, all small')
+}
+
+function readDns(reading: VpnReading): string[] {
+  const parts = partsOf(reading.text('vpnDns'))
+  if (!parts.every((part) => readAddress(part))) throw reading.bad('vpnDns', 'must be addresses, separated by commas')
+  return parts
+}
+
+function readAllowed(reading: VpnReading): string[] {
+  const parts = partsOf(reading.text('vpnAllowed'))
+  const prefixes = parts.map((part) => readPrefix(part))
+  if (parts.length === 0 || prefixes.includes(undefined)) {
+    throw reading.bad('vpnAllowed', 'must be prefixes like 0.0.0.0/0, separated by commas')
+  }
+  return prefixes.flatMap((prefix) => (prefix ? [formatPrefix(prefix)] : []))
+}
+
+function readPool(reading: VpnReading): Pick<VpnConfig, 'vpnPool' | 'vpnUla'> {
+  const [v4, v6] = [readPrefix(reading.text('vpnPool')), readPrefix(reading.text('vpnUla'))]
+  if (!v4 || !isPool4(v4)) throw reading.bad('vpnPool', 'must be an IPv4 block from /8 to /29, like 10.66.0.0/16')
+  if (!v6 || !isPool6(v6)) {
+    throw reading.bad('vpnUla', 'must be an IPv6 prefix of at most 96 bits, like fd74:7572:6e70::/64')
+  }
+  return { vpnPool: v4, vpnUla: v6 }
+}

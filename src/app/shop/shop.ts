@@ -1,0 +1,345 @@
+import manifest from '../../../package.json' with { type: 'json' }
+import { probeProxy } from '../../adapters/proxy-probe.ts'
+import { drawing } from '../../adapters/qr-drawing.ts'
+import type { RequestNote } from '../../api/answers.ts'
+import { createCustomerSessions } from '../../api/auth/customer-sessions.ts'
+import { authApi } from '../../api/auth/routes.ts'
+import { openConsole } from '../../api/console.ts'
+import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
+import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
+import { eventOperations } from '../../api/customer/events/routes.ts'
+import { notifyRoute } from '../../api/customer/payments/notify.ts'
+import { payPageRoute } from '../../api/customer/payments/page.ts'
+import { paymentOperations } from '../../api/customer/payments/routes.ts'
+import { premiumOperations } from '../../api/customer/premium/routes.ts'
+import { referralOperations } from '../../api/customer/referral/routes.ts'
+import { tokenOperations } from '../../api/customer/tokens/routes.ts'
+import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
+import { vpnOperations } from '../../api/customer/vpn/routes.ts'
+import { createHttp, mount } from '../../api/http.ts'
+import { createNodeHttp } from '../../api/node/http.ts'
+import { createNodeState } from '../../api/node/state.ts'
+import { requestNotes, type Server, serve } from '../../api/serve.ts'
+import { soldIn } from '../../api/sold.ts'
+import type { Address } from '../../core/address.ts'
+import type { Log } from '../../core/log.ts'
+import { refuseHere } from '../../core/refusal.ts'
+import { StallMonitor, type Stalls } from '../../core/stall-monitor.ts'
+import { lifeOf } from '../../db/counter.ts'
+import { createLeaders } from '../../db/leader.ts'
+import { migrate } from '../../db/migrate.ts'
+import { isReachable } from '../../db/open.ts'
+import { forgetBuckets } from '../../db/shared-buckets.ts'
+import { urgently } from '../../db/urgent.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
+import type { Session } from '../../domains/signin/rules.ts'
+import { moneyChores, startChores } from '../../jobs/chores.ts'
+import { dedicatedChores } from '../../jobs/dedicated.ts'
+import { eventChores } from '../../jobs/events.ts'
+import { fleetChores } from '../../jobs/fleet.ts'
+import { admitLocalNodes } from '../../jobs/local-nodes.ts'
+import { outageChores } from '../../jobs/outages.ts'
+import { paymentChores } from '../../jobs/payments.ts'
+import { premiumChores } from '../../jobs/premium.ts'
+import { privacyChores } from '../../jobs/privacy.ts'
+import { forgetRates } from '../../jobs/rates.ts'
+import { makeSandboxLinks } from '../../jobs/sandbox/links.ts'
+import { openSandbox } from '../../jobs/sandbox/open.ts'
+import { signInChores } from '../../jobs/signin.ts'
+import { trafficChores } from '../../jobs/traffic.ts'
+import { vpnChores } from '../../jobs/vpn.ts'
+import { scheduleBackups } from '../backup/schedule.ts'
+import { banner } from '../banner.ts'
+import { addFrontMetrics } from '../metrics/front.ts'
+import { createProcessMetrics } from '../metrics/process.ts'
+import { serveMetrics } from '../metrics/serve.ts'
+import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
+import { type Config, listenUrl } from '../settings/config.ts'
+import { assertNamed, listening } from '../settings/listening.ts'
+import { BadSetting } from '../settings/reading.ts'
+import { openShopEntrance, openTls, type Tls } from '../tls.ts'
+import { createAdmin } from './admin.ts'
+import { assertNotLost, assertOpen, openConfigured, readMigrations } from './database.ts'
+import { createForwarding } from './forwarding.ts'
+import { joinKeysIn } from './join-keys.ts'
+import { openLocalSocket } from './local-socket.ts'
+import { arrangementsOf, createServices, realSurroundings, type Services, type Surroundings } from './services.ts'
+import { unshownTokenIn } from './unshown-token.ts'
+import { openVault } from './vault.ts'
+
+/** How long requests that run may take to finish once the shop is told to stop. */
+const drainMs = 9_000
+/** Where `npm install` puts the console that it builds. */
+const builtConsole = new URL('../../../dist/console/', import.meta.url)
+
+export type Shop = {
+  readonly url: string
+  /** What a newcomer reads first, as it is true now. */
+  readonly banner: () => string
+  /** Settles when it serves whoever comes, or when an authority has kept its certificate from it for a while. */
+  readonly settled: () => Promise<void>
+  readonly token: string | undefined
+  readonly services: Services
+  /** How many requests run or wait now. */
+  readonly pending: () => number
+  /** Reads its certificate again; undefined where it has none. */
+  readonly onHangUp: (() => void) | undefined
+  /** Says that it is not ready, then refuses what is new, finishes what runs, and closes the database. */
+  stop(): Promise<void>
+}
+
+/** Most shops send no letters: what it takes is loaded by those that do. */
+async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
+  if (url === undefined) return undefined
+  const { createMail } = await import('../../adapters/mail.ts')
+  return createMail({ url, from }, log)
+}
+
+/** Opens the shop: database, schema, sandbox, HTTP, chores. */
+export async function openShop(config: Config, log: Log, surroundings: Surroundings = realSurroundings): Promise<Shop> {
+  const stallMonitor = startStallMonitor()
+  const around = { stalls: stallMonitor.stalls, ...surroundings }
+  await assertNamed(config.host, 'TURNPIKE_HOST (--host)')
+  const tls = openTls(config, 'shop', log)
+  assertNotLost(config)
+  const db = openConfigured(config, config.databaseConnections)
+  const applied = await migrate(db, readMigrations())
+  if (applied.length > 0) log.info('migrated', { applied })
+  await assertOpen(db)
+  const { vault, confirm } = await openVault(config, db)
+  const mail = await openMail(config, log)
+  let site = ''
+  const joining = { isOpen: config.registration !== 'off', mail, siteUrl: () => site }
+  const services = createServices(db, around, { ...arrangementsOf(config, vault), joining })
+  await services.stock.ranges.unfinished.adoptOld()
+  const token = config.sandbox ? await openAsSandbox(services, config) : undefined
+  if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
+  // An empty database that is not to be a sandbox is a production shop from now on.
+  if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+  if (!config.sandbox) await warnOfSandbox(services, log)
+  await assertConfirming(services, config)
+  await confirm()
+  await warnOfPlaces(services, log)
+  const keys = joinKeysIn(config.folder)
+  const isSandbox = (await services.customers.mode()) === 'sandbox'
+  const localChores = await admitLocalNodes({ ...services, ...around, keys }, localKinds(config, isSandbox))
+  const metrics = createProcessMetrics(config, 'shop')
+  const tally = createShopMetrics(metrics, around.clock)
+  tls?.addMetrics(metrics)
+  const api = openApi(config, services, around, { log, tally, tls }, await lifeOf(db))
+  addShopGauges(metrics, services, api.pending)
+  if (api.entrance) addFrontMetrics(metrics, 'shop', api.entrance)
+  site = config.publicUrl ?? api.url
+  const local = await openLocalSocket(config, api.toNodes, log)
+  const backups = scheduleBackups(config, around.clock, log)
+  addBackupMetrics(metrics, config, backups.list)
+  const all = [
+    ...moneyChores(services, log),
+    ...dedicatedChores(services, log),
+    ...premiumChores(services, log),
+    ...trafficChores({ ...services, ...around }, log),
+    ...vpnChores(services, log),
+    ...fleetChores({ ...services, ...around }, log),
+    ...outageChores(services, log),
+    ...eventChores(services),
+    ...signInChores(services),
+    ...privacyChores(services, log),
+    forgetRates((most) => forgetBuckets(db, around.clock(), most)),
+    ...paymentChores(services, log),
+    ...localChores,
+    ...backups.chores,
+  ]
+  const leaders = createLeaders(config.databaseUrl)
+  const chores = startChores(all, log, (chore) => leaders.leads(chore), tally.chore)
+  const figures = serveMetrics(config, 'shop', metrics, log)
+  const links = await makeSandboxLinks(services)
+  log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
+  return {
+    url: api.url,
+    banner: () =>
+      banner(site, token, {
+        links,
+        isAwaited: tls !== undefined && tls.current() === undefined,
+        hasVpnNode: localKinds(config, isSandbox).includes('vpn'),
+      }),
+    settled: async () => tls?.settled(),
+    token,
+    services,
+    pending: api.pending,
+    onHangUp: tls?.look,
+    async stop() {
+      await api.drain()
+      await Promise.all([api.stop(), local?.stop(drainMs)])
+      await tls?.stop()
+      await figures.stop()
+      metrics.stop()
+      await backups.stop()
+      await chores.stop()
+      await leaders.stop()
+      await mail?.close()
+      await services.customers.noteUses()
+      await db.close()
+      stallMonitor.stop()
+      log.info('shop closed')
+    },
+  }
+}
+
+/** Kinds of nodes on this machine that join by themselves. */
+const localKinds = ({ localNodes }: Config, isSandbox: boolean): readonly NodeKind[] => [
+  ...new Set(localNodes.flatMap((each) => (each !== 'sandbox-vpn' ? [each] : isSandbox ? ['vpn' as const] : []))),
+]
+
+/** Measures for how long this process does not run: reports of nodes that it did not read then are no silence. */
+function startStallMonitor(): { readonly stalls: Stalls; stop(): void } {
+  const stalls = new StallMonitor(() => performance.now())
+  const timer = setInterval(() => stalls.tick(), stalls.everyMs)
+  timer.unref()
+  return { stalls, stop: () => clearInterval(timer) }
+}
+
+/** What a database was opened as first it stays: sandbox money and tokens never become real ones. */
+async function warnOfSandbox({ customers }: Services, log: Log): Promise<void> {
+  if ((await customers.mode()) !== 'sandbox') return
+  log.warn('still a sandbox', {
+    setting: 'TURNPIKE_SANDBOX',
+    explanation: 'this database was opened as a sandbox and stays one; name an empty one to open a production shop',
+  })
+}
+
+/** Where no letters are sent anybody signs up with any address, and learns which are taken: only if that is meant. */
+async function assertConfirming({ customers }: Services, config: Config): Promise<void> {
+  if (config.registration !== 'on' || config.smtpUrl !== undefined) return
+  // A sandbox has no money, and is there to be tried.
+  if ((await customers.mode()) === 'sandbox') return
+  throw new BadSetting(
+    'TURNPIKE_REGISTRATION is on, and without TURNPIKE_SMTP_URL nobody proves that an address is his. ' +
+      'Set TURNPIKE_SMTP_URL, or TURNPIKE_REGISTRATION=unconfirmed to take any address.',
+  )
+}
+
+/** Said at every start: whoever looks for the reason why nobody can use what he bought finds it. */
+async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
+  for (const { setting, host } of await reach.warnings()) {
+    log.warn('not reachable', {
+      setting,
+      host,
+      explanation: 'customers are sent to this machine’s own address; what only they could reach there is not sold',
+    })
+  }
+}
+
+const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
+  openSandbox(services, Bun.YAML.parse(String(shippedCatalogue)), config.sandboxToken, unshownTokenIn(config.folder))
+
+/** What an operator changes about himself is in the audit log, as all that he does is. */
+const actingAs =
+  ({ acting, operators }: Services) =>
+  async (session: Session, operation: string, work: () => Promise<void>): Promise<void> => {
+    const operator = session.owner.kind === 'operator' ? await operators.findPresent(session.owner.id) : undefined
+    if (!operator) throw refuseHere('This operator was removed.', 'invalid_token')
+    const actor = { operator: operator.id, name: operator.name, role: operator.role, source: session.source }
+    await acting.act({ actor, operation, request: '{}' }, work)
+  }
+
+/** What customers and nodes call, on its port. */
+function openApi(
+  config: Config,
+  services: Services,
+  around: Surroundings & { readonly stalls: Stalls },
+  { log, tally, tls }: { readonly log: Log; readonly tally: ShopTally; readonly tls: Tls | undefined },
+  life: number,
+) {
+  let isStopping = false
+  let isDraining = false
+  let url = ''
+  const written = requestNotes(log)
+  const forwarding = createForwarding(log)
+  const common = {
+    requestId: () => around.random(12).toHex(),
+    isStopping: () => isStopping,
+    onAdmitted: (from: Address): void => entrance?.welcome(from),
+    note(note: RequestNote): void {
+      tally.request(note)
+      written(note)
+    },
+  }
+  const { gateway } = services.arranged
+  const publicUrl = () => config.publicUrl ?? url
+  const state = createNodeState({ ...services, ...around, life })
+  const toNodes = createNodeHttp({ ...services, ...around, ...common, state, urgently })
+  const toCustomers = createHttp({
+    ...around,
+    ...common,
+    customers: services.customers,
+    buckets: services.buckets,
+    sessions: createCustomerSessions({ ...services, publicUrl }),
+    others: [
+      mount(
+        authApi({ ...services, ...around, publicUrl, drawSvg: (text) => drawing.svg(text), actAs: actingAs(services) }),
+      ),
+      mount(createAdmin(services, around, publicUrl, log)),
+    ],
+    bound: [
+      ...accountOperations(services),
+      ...paymentOperations({ ...services, publicUrl }),
+      ...referralOperations({ ...services, publicUrl }),
+      ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
+      ...premiumOperations(services),
+      ...vpnOperations({ ...services, drawing, publicUrl }),
+      ...orderOperations(services),
+      ...eventOperations(services),
+      ...tokenOperations(services),
+    ],
+    console: openConsole(builtConsole, around.random),
+    plain: [
+      vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute }),
+      payPageRoute(services),
+      notifyRoute(services),
+    ],
+    version: manifest.version,
+    publicUrl,
+    sold: async () => {
+      const catalogue = await services.pricing.find()
+      return catalogue && soldIn(catalogue)
+    },
+    readsPerMinute: config.readsPerMinute,
+    chargesPerMinute: config.chargesPerMinute,
+    corsOrigins: config.corsOrigins,
+    async findHindrance() {
+      if (isDraining) return 'The shop is stopping.'
+      if (services.db.isWritable?.() === false) return 'The database cannot be written now.'
+      return (await isReachable(services.db)) ? undefined : 'The database does not answer.'
+    },
+    warnings: async () => [
+      ...(await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
+      ...forwarding.warnings(),
+    ],
+  })
+  const { host: hostname, port, trustedProxies } = config
+  const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
+  const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.clientOf } : { hostname, port }
+  const server: Server = listening(hostname, port, 'shop', () =>
+    serve({ ...at, trustedProxies, ...forwarding, toCustomers, toNodes, onChange: () => state.poke() }),
+  )
+  url = listenUrl(config, entrance?.port ?? server.port)
+  return {
+    url,
+    entrance,
+    toNodes,
+    pending: server.pending,
+    /** Whoever shares out requests is told first, and has time to send them elsewhere. */
+    async drain(): Promise<void> {
+      isDraining = true
+      await Bun.sleep(config.drainSeconds * 1000)
+    },
+    async stop(): Promise<void> {
+      isStopping = true
+      state.stop()
+      entrance?.close()
+      await server.stop(drainMs)
+      entrance?.end()
+    },
+  }
+}

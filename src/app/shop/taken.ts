@@ -1,0 +1,24 @@
+import { isBound } from '../../dataplane/agent/running.ts'
+import { type Config, shopSocket } from '../settings/config.ts'
+import { BadSetting } from '../settings/reading.ts'
+
+/**
+ * Whether a process listens at a socket. A connection that is accepted is enough: a shop that is too busy to answer a
+ * request, or to accept more connections, still owns the socket. A killed shop leaves only the file behind.
+ */
+export const isListening = (path: string): Promise<boolean> =>
+  Bun.connect({ unix: path, socket: { data() {} } }).then(
+    (connection) => {
+      connection.end()
+      return true
+    },
+    () => isBound(path),
+  )
+
+export const taken = (config: Config): BadSetting =>
+  new BadSetting(`Another Turnpike is open on ${config.folder}. End it first, or use another TURNPIKE_DATA (--data).`)
+
+/** Refuses a data folder that another Turnpike is open on, before a gateway is started as if it were that one's. */
+export async function assertNotTaken(config: Config): Promise<void> {
+  if (await isListening(shopSocket(config.folder))) throw taken(config)
+}

@@ -1,0 +1,109 @@
+import type { Log } from '../core/log.ts'
+import type { Timing } from '../dataplane/agent/surroundings.ts'
+
+/** What a part says of itself once it does what it is there for. The shop has something to show, this once. */
+export type Opened = { readonly banner?: string; readonly isSandbox?: boolean }
+
+/** One process that is looked after. It is run to its end; `onOpen` is called when it has opened. */
+export type Part = {
+  readonly name: string
+  /** For a part that the others can do without: nothing waits for it to open, and only this is called when it fails. */
+  readonly onGivenUp?: () => void
+  run(onOpen: (opened: Opened) => void, stop: AbortSignal): Promise<number>
+}
+
+/** How a process ends that has a setting which cannot be used: trying again does not mend it. */
+const badSettingExit = 2
+
+const firstPauseMs = 250
+const mostPauseMs = 15_000
+/** A part that was open for this long has recovered; the next pause starts small again. */
+const healthyMs = 60_000
+/** How long a part may take to open for the first time: a database of the same machine is there by then. */
+const mostStartMs = 60_000
+/** Once it was open, the others can do without it for longer: a gateway goes on without its shop. */
+const mostAwayMs = 600_000
+/** The first part begins this much before the others, which can do nothing before it is there. */
+const othersLaterMs = 400
+
+type Deps = {
+  readonly log: Log
+  readonly timing: Timing
+  /** Called once, when every part that is needed has opened, with what they had to show. */
+  readonly onAllOpen: (shown: readonly Opened[]) => void
+}
+
+/**
+ * Runs each part, runs it again when it dies, with a growing pause, and passes the order to stop on. The first part is
+ * stopped last: nodes have a last word for the shop. A part that cannot live ends all of it, so that whoever looks
+ * after this process learns of it. Returns the exit code once all have ended: 0 when told to stop.
+ */
+export async function supervise(parts: readonly Part[], deps: Deps, stop: AbortSignal): Promise<number> {
+  const [first, ...others] = parts
+  if (!first) return 0
+  const opened = new Map<string, Opened>()
+  const stopOthers = new AbortController()
+  const stopFirst = new AbortController()
+  const onStop = (): void => stopOthers.abort()
+  stop.addEventListener('abort', onStop)
+  if (stop.aborted) onStop()
+
+  function noteOpen(part: Part, said: Opened): void {
+    if (opened.has(part.name)) return deps.log.info('open again', { part: part.name })
+    opened.set(part.name, said)
+    if (part.onGivenUp) return
+    const needed = parts.filter((each) => !each.onGivenUp)
+    if (needed.every(({ name }) => opened.has(name))) deps.onAllOpen([...opened.values()])
+  }
+
+  async function keep(part: Part, end: AbortSignal): Promise<number> {
+    const code = await keepAlive(part, deps, (said) => noteOpen(part, said), end)
+    if (part.onGivenUp) {
+      if (!end.aborted) part.onGivenUp()
+      return 0
+    }
+    stopOthers.abort()
+    return code
+  }
+
+  const rest = deps.timing
+    .pause(othersLaterMs, stopOthers.signal)
+    .then(() => Promise.all(others.map((part) => keep(part, stopOthers.signal))))
+  stopOthers.signal.addEventListener('abort', () => void rest.then(() => stopFirst.abort()))
+  if (stopOthers.signal.aborted) void rest.then(() => stopFirst.abort())
+  const codes = [await keep(first, stopFirst.signal), ...(await rest)]
+  return codes.includes(badSettingExit) ? badSettingExit : Math.max(...codes)
+}
+
+async function keepAlive(part: Part, deps: Deps, onOpen: (said: Opened) => void, stop: AbortSignal): Promise<number> {
+  const { log, timing } = deps
+  let pauseMs = firstPauseMs
+  let wasOpen = false
+  let awayAt = timing.now()
+  while (!stop.aborted) {
+    let openedAt = Number.POSITIVE_INFINITY
+    const code = await part.run((said) => {
+      openedAt = timing.now()
+      wasOpen = true
+      onOpen(said)
+    }, stop)
+    if (stop.aborted) return code === 0 ? 0 : 1
+    if (code === badSettingExit) {
+      log.error('cannot run', { part: part.name, exit: code })
+      return code
+    }
+    if (timing.now() - openedAt >= healthyMs) {
+      awayAt = timing.now()
+      pauseMs = firstPauseMs
+    }
+    const awayMs = timing.now() - awayAt
+    if (awayMs >= (wasOpen ? mostAwayMs : mostStartMs)) {
+      log.error('given up', { part: part.name, exit: code, away_ms: Math.round(awayMs) })
+      return 1
+    }
+    log.warn('died', { part: part.name, exit: code, again_in_ms: pauseMs })
+    await timing.pause(pauseMs, stop)
+    pauseMs = Math.min(pauseMs * 2, mostPauseMs)
+  }
+  return 0
+}

@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs'
+import manifest from '../../package.json' with { type: 'json' }
+import { raiseFileLimit } from '../adapters/file-limit.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import { realTiming } from '../dataplane/agent/surroundings.ts'
+import { createAuthority } from '../dataplane/tls/acme/authority.ts'
+import { type ChallengeServer, serveChallenges } from '../dataplane/tls/acme/challenge-server.ts'
+import { keepRenewed, type Renewal } from '../dataplane/tls/acme/renewal.ts'
+import { BadCertificate, type Certificate } from '../dataplane/tls/certificate.ts'
+import { type Entrance, openEntrance } from '../dataplane/tls/entrance.ts'
+import { keepCertificate, readFiles } from '../dataplane/tls/keeper.ts'
+import { type Config, localShopUrl, shopUrl } from './settings/config.ts'
+import { listening, withIpv6OrWithout } from './settings/listening.ts'
+import { BadSetting } from './settings/reading.ts'
+import { acmeFolder, certificateFilesOf } from './settings/tls.ts'
+
+/** An authority that is asked for the first time takes some seconds; whoever started it is told nothing before. */
+const awaitedMs = 30_000
+const awaitEveryMs = 50
+
+/** The certificate of a role, and whoever keeps it fresh. */
+export type Tls = {
+  readonly current: () => Certificate | undefined
+  /** Reads the files again, now. */
+  readonly look: () => void
+  /** Settles when there is a certificate, or when none has come for a while. */
+  readonly settled: () => Promise<void>
+  addMetrics(metrics: Metrics): void
+  stop(): Promise<void>
+}
+
+/**
+ * Opens what the settings say about TLS; undefined where they say nothing. Files that cannot be served stop the start.
+ * By ACME, the shop asks the authority, and a gateway of the same data folder takes what the shop got.
+ */
+export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls | undefined {
+  const files = certificateFilesOf(config)
+  if (!files) return undefined
+  if (config.tlsCert !== undefined) assertServable(config)
+  const keeper = keepCertificate({ files, log, clock: Date.now, isAwaited: config.acmeNames.length > 0 })
+  const ended = new AbortController()
+  const isBesideShop = config.shopUrl === undefined || config.shopUrl === localShopUrl(config)
+  const isAsking = config.acmeNames.length > 0 && (role === 'shop' || !isBesideShop)
+  const renewal = isAsking ? openRenewal(config, role, log, () => keeper.look()) : undefined
+  return {
+    current: keeper.current,
+    look: keeper.look,
+    async settled() {
+      const giveUpAt = realTiming.now() + awaitedMs
+      while (!keeper.current() && realTiming.now() < giveUpAt && !ended.signal.aborted) {
+        await realTiming.pause(awaitEveryMs, ended.signal)
+      }
+    },
+    addMetrics(metrics) {
+      const gauge = (name: string, help: string, read: (of: Certificate) => number): void =>
+        metrics.gauge(name, help, () => {
+          const certificate = keeper.current()
+          return certificate && read(certificate) / 1000
+        })
+      gauge(
+        'turnpike_tls_certificate_expires_timestamp_seconds',
+        'When the certificate ends, since 1970.',
+        (of) => of.endsAt,
+      )
+      gauge(
+        'turnpike_tls_certificate_begins_timestamp_seconds',
+        'When the certificate began, since 1970.',
+        (of) => of.beginsAt,
+      )
+      const asked = 'How often in a row an ACME authority gave no certificate; 0 where none is asked.'
+      metrics.gauge('turnpike_acme_failures', asked, () => renewal?.failures ?? 0)
+    },
+    async stop() {
+      ended.abort()
+      keeper.stop()
+      await renewal?.stop()
+    },
+  }
+}
+
+/** What an operator names has to be there and fit together. */
+function assertServable(config: Config): void {
+  try {
+    readFiles({ cert: config.tlsCert ?? '', key: config.tlsKey ?? '' })
+  } catch (error) {
+    if (!(error instanceof BadCertificate)) throw error
+    throw new BadSetting(
+      `TURNPIKE_TLS_CERT (--tls-cert) and TURNPIKE_TLS_KEY (--tls-key) cannot be used: ${error.message}.`,
+    )
+  }
+}
+
+function openRenewal(config: Config, role: 'shop' | 'gateway', log: Log, onRenewed: () => void) {
+  const challenges = openChallenges(config, role)
+  const authority = createAuthority({
+    directory: config.acmeDirectory,
+    ca: config.acmeCa === undefined ? undefined : readCa(config.acmeCa),
+    agent: `turnpike/${manifest.version}`,
+  })
+  const renewal: Renewal = keepRenewed({
+    folder: acmeFolder(config.folder),
+    names: config.acmeNames,
+    directory: config.acmeDirectory,
+    contact: config.acmeContact,
+    authority,
+    challenges,
+    clock: Date.now,
+    log,
+    onRenewed,
+  })
+  void renewal.look()
+  return {
+    get failures() {
+      return renewal.failures
+    },
+    async stop() {
+      await renewal.stop()
+      await challenges.stop()
+    },
+  }
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    throw new BadSetting(`TURNPIKE_ACME_CA (--acme-ca) is a file that cannot be read: ${path}.`)
+  }
+}
+
+function openChallenges(config: Config, role: 'shop' | 'gateway'): ChallengeServer {
+  const { host, port } = config.acmeListen
+  const to = role === 'shop' ? shopUrl(config) : undefined
+  return listening(host, port, 'ACME listener (TURNPIKE_ACME_LISTEN)', () =>
+    withIpv6OrWithout(host, (hostname) => serveChallenges({ hostname, port, to })),
+  )
+}
+
+/** Each connection is three files: the customer's, and both ends of the plain one behind it. */
+const filesOfConnection = 3
+const mostConnections = 10_000
+
+/** The shop's port, over TLS, with the server of this process behind it. */
+export function openShopEntrance(
+  { current }: Tls,
+  { hostname, port, inner, log }: { hostname: string; port: number; inner: () => number; log: Log },
+): Entrance {
+  const files = raiseFileLimit(process.platform)
+  const most = Math.min(mostConnections, Math.floor((files * 0.8) / filesOfConnection))
+  return listening(hostname, port, 'shop', () =>
+    openEntrance({ hostname, port, certificate: current, most, inner, log }),
+  )
+}

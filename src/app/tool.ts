@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs'
+import type { Command } from '../cli/command.ts'
+import { customerCommands } from '../cli/commands/customers.ts'
+import { nodeCommands, thingCommands } from '../cli/commands/network.ts'
+import { catalogueCommands, operatorCommands } from '../cli/commands/operators.ts'
+import { paymentCommands } from '../cli/commands/payments.ts'
+import { stockCommands } from '../cli/commands/stock.ts'
+import { toCommands } from '../cli/operation-command.ts'
+import { refuseHere } from '../core/refusal.ts'
+import { findClosed, isUnfinished, reopen } from '../db/closed.ts'
+import { migrate } from '../db/migrate.ts'
+import { compactSqlite } from '../db/sqlite-file.ts'
+import { connect } from './connect.ts'
+import { configOf } from './process.ts'
+import { databaseAddress } from './settings/config.ts'
+import { openConfigured, readMigrations } from './shop/database.ts'
+
+const upkeepCommands: readonly Command[] = [
+  {
+    name: 'migrate',
+    summary: 'Brings the database up to the schema of this version.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const db = openConfigured(configOf(given))
+      try {
+        const applied = await migrate(db, readMigrations())
+        const lines = applied.length > 0 ? applied.map((name) => `applied ${name}`) : ['Nothing to do.']
+        return { json: { applied }, lines }
+      } finally {
+        await db.close()
+      }
+    },
+  },
+  {
+    name: 'compact',
+    summary: 'Writes the file of a stopped SQLite shop anew: nothing is left in it of what was erased or forgotten.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const config = configOf(given)
+      const path = databaseAddress(config)
+      if (config.databaseUrl !== undefined) {
+        throw refuseHere('PostgreSQL does this by itself, with its own VACUUM.')
+      }
+      if (!existsSync(path)) throw refuseHere(`There is no shop in ${config.folder}.`)
+      const { before, after } = compactSqlite(path)
+      return { json: { before, after }, lines: [`${path} had ${before} bytes and has ${after}.`] }
+    },
+  },
+  {
+    name: 'reopen',
+    summary:
+      'Opens a shop again that was closed because it was moved elsewhere. What was sold there since is not in it.',
+    takes: [],
+    options: [],
+    async run(given) {
+      const db = openConfigured(configOf(given))
+      try {
+        const closed = await findClosed(db)
+        if (!closed) throw refuseHere('This shop is not closed.')
+        if (isUnfinished(closed)) {
+          throw refuseHere(`This is no whole shop. ${closed.because} Give that command again.`)
+        }
+        await db.transact(reopen)
+        return { json: { reopened: true }, lines: ['It can be opened again.'] }
+      } finally {
+        await db.close()
+      }
+    },
+  },
+]
+
+/** Commands over the admin operations, in the order in which help lists them. */
+export const operationCommands = [
+  ...customerCommands,
+  ...paymentCommands,
+  ...catalogueCommands,
+  ...stockCommands,
+  ...nodeCommands,
+  ...thingCommands,
+  ...operatorCommands,
+]
+
+export const toolCommands: readonly Command[] = [...upkeepCommands, ...toCommands(operationCommands, connect)]

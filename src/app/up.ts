@@ -1,0 +1,163 @@
+import type { Command } from '../cli/command.ts'
+import type { Log } from '../core/log.ts'
+import { realTiming, type Timing } from '../dataplane/agent/surroundings.ts'
+import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './process.ts'
+import { toProcess } from './program.ts'
+import type { SandboxVpn } from './sandbox-vpn.ts'
+import { type Config, localShopUrl, settings } from './settings/config.ts'
+import { isTls } from './settings/tls.ts'
+import { assertNotTaken } from './shop/taken.ts'
+import { unshownTokenIn } from './shop/unshown-token.ts'
+import { type Opened, type Part, supervise } from './supervise.ts'
+
+/** How long a part may take to end, besides what it waits for on purpose. */
+const stopMs = 10_000
+
+/** Runs a command of this program as a process of its own. Told to hang up, it reads its certificate again. */
+const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: EventTarget, endMs = stopMs): Part => ({
+  name,
+  async run(onOpen, stop) {
+    // The standard input is the leash: should this process be killed outright, it breaks, and the child ends by itself.
+    const child = Bun.spawn(toProcess([name, ...flags]), {
+      stdin: 'pipe',
+      stdout: 'inherit',
+      stderr: 'inherit',
+      env: { ...process.env, TURNPIKE_LEASH: '0', TURNPIKE_SUPERVISED: '1' },
+      serialization: 'json',
+      ipc: (said) => onOpen(readOpened(said)),
+    })
+    log.debug('started', { part: name, pid: child.pid })
+    let killer: ReturnType<typeof setTimeout> | undefined
+    const end = () => {
+      child.kill('SIGTERM')
+      killer = setTimeout(() => child.kill('SIGKILL'), endMs)
+    }
+    const hang = () => child.kill('SIGHUP')
+    stop.addEventListener('abort', end)
+    hangUp?.addEventListener('hangup', hang)
+    if (stop.aborted) end()
+    const code = await child.exited
+    hangUp?.removeEventListener('hangup', hang)
+    clearTimeout(killer)
+    stop.removeEventListener('abort', end)
+    return code
+  },
+})
+
+/** Plans a VPN node where nothing is said about local nodes, or where it is asked for. */
+async function planVpn(
+  config: Config,
+  flags: Readonly<Record<string, string | undefined>>,
+): Promise<SandboxVpn | undefined> {
+  const { flag, env } = settings.localNodes
+  const isSaid = flags[flag] !== undefined || process.env[env] !== undefined
+  if (!config.sandbox || (isSaid && !config.localNodes.includes('sandbox-vpn'))) return undefined
+  const { planSandboxVpn } = await import('./sandbox-vpn.ts')
+  return await planSandboxVpn(config, flags)
+}
+
+/** Lines for the terminal, each once. They wait for the banner, which comes first. */
+function createSpeech() {
+  let waiting: string | undefined = ''
+  const said = new Set<string>()
+  return {
+    say(line: string): void {
+      if (said.has(line)) return
+      said.add(line)
+      if (waiting === undefined) process.stdout.write(`${line}\n`)
+      else waiting += `${line}\n`
+    },
+    begin(banner: string): void {
+      process.stdout.write(banner + (waiting === undefined || waiting === '' ? '' : `\n${waiting}`))
+      waiting = undefined
+    },
+  }
+}
+
+const withoutVpn = (problem: string): string =>
+  `No VPN node runs here: ${problem} A VPN that is bought meanwhile does not connect, and says so in "warnings".`
+
+/** A VPN node that begins when the shop has said that it is a sandbox, and whose end ends nothing else. */
+const sandboxPartOf = (
+  node: Part,
+  sandbox: Promise<void>,
+  { says }: { readonly says: string },
+  speech: ReturnType<typeof createSpeech>,
+): Part => ({
+  name: node.name,
+  onGivenUp: () => speech.say(withoutVpn('it could not be started; the log says why.')),
+  async run(onOpen, stop) {
+    const { promise: stopped, resolve } = Promise.withResolvers<void>()
+    stop.addEventListener('abort', () => resolve())
+    await Promise.race([sandbox, stopped])
+    if (stop.aborted) return 0
+    return node.run((opened) => {
+      speech.say(`${says} "--local-nodes gateway" starts none.`)
+      onOpen(opened)
+    }, stop)
+  },
+})
+
+/**
+ * The `up` command. It supervises processes and loads none of their modules, so that it starts quickly and stays small.
+ * Tests hand in a `timing` with shorter pauses between two starts of a part.
+ */
+export const createUpCommand = (timing: Timing): Command => ({
+  name: 'up',
+  summary:
+    'Runs everything on this machine: the shop, a gateway and, with --local-nodes=vpn, a VPN node. A sandbox gets a ' +
+    'VPN node by itself where the machine allows it, unless --local-nodes says otherwise. ' +
+    'Each is started again if it dies, and all are stopped in order.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const config = configOf(given)
+    await assertNotTaken(config)
+    const log = logOf(config, 'up')
+    const stop = new AbortController()
+    const hangUp = new EventTarget()
+    const passOn = isTls(config) ? () => void hangUp.dispatchEvent(new Event('hangup')) : undefined
+    void untilStopped(() => passOn).then(() => stop.abort())
+    const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
+      flag === 'json' || flag === 'local-nodes' ? [] : [`--${flag}=${value}`],
+    )
+    const isVpn = config.localNodes.includes('vpn')
+    const planned = isVpn ? undefined : await planVpn(config, given.flags)
+    const vpn = planned?.flags ? planned : undefined
+    const nodeFlags = config.shopUrl === undefined ? [...flags, `--shop-url=${localShopUrl(config)}`] : flags
+    const local = ['gateway', ...(isVpn ? ['vpn'] : vpn ? ['sandbox-vpn'] : [])]
+    const shop = partOf(
+      'shop',
+      [...flags, ...(vpn?.flags ?? []), `--local-nodes=${local.join(',')}`],
+      log,
+      hangUp,
+      stopMs + config.drainSeconds * 1000,
+    )
+    const speech = createSpeech()
+    const sandbox = Promise.withResolvers<void>()
+    const parts: Part[] = [
+      {
+        name: shop.name,
+        run: (onOpen, end) =>
+          shop.run((opened) => {
+            if (opened.isSandbox) sandbox.resolve()
+            if (opened.isSandbox && planned && !planned.flags) speech.say(withoutVpn(planned.problem))
+            onOpen(opened)
+          }, end),
+      },
+      partOf('gateway', nodeFlags, log, config.gatewayTlsPort > 0 ? hangUp : undefined),
+      ...(isVpn ? [partOf('vpn-node', nodeFlags, log)] : []),
+      ...(vpn
+        ? [sandboxPartOf(partOf('vpn-node', [...nodeFlags, ...vpn.flags], log), sandbox.promise, vpn, speech)]
+        : []),
+    ]
+    const onAllOpen = (opened: readonly Opened[]): void => {
+      tellSystemd('READY=1')
+      speech.begin(opened.map((each) => each.banner ?? '').join(''))
+      unshownTokenIn(config.folder).forget()
+    }
+    return { json: null, lines: [], exit: await supervise(parts, { log, timing, onAllOpen }, stop.signal) }
+  },
+})
+
+export const upCommand: Command = createUpCommand(realTiming)

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'bun:test'
+import { HandTiming, hearingLog, quietLog, settle } from '../../../test/harness/hand-timing.ts'
+import type { FindBody, Found } from '../../node-protocol/state.ts'
+import { createAsk } from './ask.ts'
+import { LinkError } from './shop-link.ts'
+
+const none: Found = { proxy: null, subuser: null }
+const proxy: Found = {
+  subuser: null,
+  proxy: {
+    id: 1,
+    username: 'known',
+    digest: 'a'.repeat(64),
+    port_type: 'http',
+    leave_from: '192.0.2.1',
+    sources: [],
+    entry_port: null,
+    expires_at: 1,
+    state: 'active',
+    owner: 'a'.repeat(16),
+  },
+}
+
+function open(find: (body: FindBody) => Promise<Found>) {
+  const timing = new HandTiming()
+  const asked: FindBody[] = []
+  const ask = createAsk({
+    now: timing.now,
+    log: quietLog,
+    link: {
+      find(body) {
+        asked.push(body)
+        return find(body)
+      },
+    },
+  })
+  return { timing, asked, ask }
+}
+
+describe('asking about a credential', () => {
+  test('goes on with another shop when one of them has died: what cannot be asked is asked once more', async () => {
+    let failures = 1
+    const { ask, asked } = open(async () => {
+      if (failures-- > 0) throw new LinkError('unreachable', 'answered 502', 502)
+      return proxy
+    })
+    expect(await ask.find({ username: 'known' }, 'a')).toMatchObject({ outcome: 'found' })
+    expect(asked).toHaveLength(2)
+    failures = 10
+    expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(asked).toHaveLength(4)
+  })
+
+  test('is not done again for whoever has waited too long already, nor after a refusal', async () => {
+    const { ask, asked, timing } = open(async () => {
+      timing.spend(2_000)
+      throw new LinkError('unreachable', 'no answer in time')
+    })
+    expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(asked).toHaveLength(1)
+    const refused = open(() => Promise.reject(new LinkError('refused', 'answered 401', 401)))
+    await refused.ask.find({ username: 'known' }, 'a')
+    expect(refused.asked).toHaveLength(1)
+  })
+
+  test('the same question asked at once is one request, and everybody hears the answer', async () => {
+    const { ask, asked } = open(async () => proxy)
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => ask.find({ username: 'known' }, `${index}`)),
+    )
+    expect(asked).toHaveLength(1)
+    expect(answers.every((each) => each.outcome === 'found')).toBe(true)
+  })
+
+  test('a finding is not remembered, so looking afresh is possible', async () => {
+    const { ask, asked } = open(async () => proxy)
+    await ask.find({ username: 'known' }, 'a')
+    await ask.find({ username: 'known' }, 'a')
+    expect(asked).toHaveLength(2)
+  })
+
+  test('that an address is nobody’s is remembered for two seconds', async () => {
+    const { ask, asked, timing } = open(async () => none)
+    const question = { source: '192.0.2.1', port: 80 }
+    expect(await ask.find(question, 'a')).toEqual({ outcome: 'none' })
+    await timing.advance(1_999)
+    expect(await ask.find(question, 'a')).toEqual({ outcome: 'none' })
+    expect(asked).toHaveLength(1)
+    await timing.advance(1)
+    await ask.find(question, 'a')
+    expect(asked).toHaveLength(2)
+  })
+
+  test('a name that is nobody’s costs as many questions as one that is somebody’s', async () => {
+    for (const found of [none, proxy]) {
+      const { ask, asked } = open(async () => found)
+      for (let index = 0; index < 300; index += 1) await ask.find({ username: 'known' }, 'a')
+      expect(asked).toHaveLength(200)
+      expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'limited' })
+    }
+  })
+
+  test('a name and an address that read alike are different questions', async () => {
+    const { ask, asked } = open(async () => none)
+    await ask.find({ source: '192.0.2.1', port: 80 }, 'a')
+    await ask.find({ source: '192.0.2.1', port: 81 }, 'a')
+    await ask.find({ username: '80 192.0.2.1' }, 'a')
+    expect(asked).toHaveLength(3)
+  })
+
+  test('one source that guesses is limited, and others are not', async () => {
+    const { ask, asked, timing } = open(async () => none)
+    for (let index = 0; index < 300; index += 1) await ask.find({ username: `g${index}` }, 'guesser')
+    expect(asked).toHaveLength(200)
+    expect(await ask.find({ username: 'more' }, 'guesser')).toEqual({ outcome: 'unasked', why: 'limited' })
+    expect(await ask.find({ username: 'more' }, 'honest')).toEqual({ outcome: 'none' })
+    await timing.advance(1_000)
+    for (let index = 0; index < 300; index += 1) await ask.find({ username: `h${index}` }, 'guesser')
+    expect(asked).toHaveLength(301)
+  })
+
+  test('all sources together are limited, however many there are', async () => {
+    const { ask, asked, timing } = open(async () => none)
+    for (let index = 0; index < 30_000; index += 1) await ask.find({ username: `g${index}` }, `s${index}`)
+    expect(asked).toHaveLength(2000)
+    await timing.advance(1_000)
+    for (let index = 0; index < 3_000; index += 1) await ask.find({ username: `h${index}` }, `s${index}`)
+    expect(asked).toHaveLength(3000)
+  })
+
+  test('at most 256 questions are on their way', async () => {
+    const { ask, asked } = open(() => new Promise<Found>(() => {}))
+    const last = Array.from({ length: 300 }, (_, index) => ask.find({ username: `g${index}` }, `s${index}`)).at(-1)
+    expect(await last).toEqual({ outcome: 'unasked', why: 'limited' })
+    expect(asked).toHaveLength(256)
+  })
+
+  test('a shop that is away is no miss', async () => {
+    let isAway = true
+    const { ask } = open(async () => {
+      if (isAway) throw new LinkError('unreachable', 'away')
+      return proxy
+    })
+    expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    isAway = false
+    expect((await ask.find({ username: 'known' }, 'a')).outcome).toBe('found')
+  })
+
+  test('what no shop would look up is nobody’s, and is not asked', async () => {
+    const { ask, asked } = open(async () => proxy)
+    for (const username of ['', 'x'.repeat(256)]) expect(await ask.find({ username }, 'a')).toEqual({ outcome: 'none' })
+    expect(asked).toEqual([])
+  })
+
+  test('trouble is said once a minute', async () => {
+    const { said, log } = hearingLog()
+    const timing = new HandTiming()
+    const link = { find: async () => Promise.reject(new LinkError('unreachable', 'away')) }
+    const ask = createAsk({ now: timing.now, log, link })
+    for (let index = 0; index < 30; index += 1) await ask.find({ username: `u${index}` }, 'a')
+    await timing.advance(60_000)
+    await ask.find({ username: 'u' }, 'a')
+    await settle()
+    expect(said.map((each) => each.fields['times_unsaid'])).toEqual([undefined, 29])
+  })
+})

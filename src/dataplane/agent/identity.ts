@@ -1,0 +1,169 @@
+import { rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type Joined, joinedSchema, joinKeyPattern, nodeSecretPattern } from '../../node-protocol/join.ts'
+import { parseJson } from './json.ts'
+import { findFile, writeOwnFile } from './own-file.ts'
+import { LinkError, type ShopLink } from './shop-link.ts'
+import { type Chance, createLimitedLog, growingPause, type Log, type Timing } from './surroundings.ts'
+
+/** Who this node is, and what it shows to prove it. */
+export type Identity = Joined & { readonly secret: string }
+
+/** The node cannot become anybody; the text says what the operator can do. */
+export class IdentityError extends Error {
+  override readonly name = 'IdentityError'
+}
+
+const savedSchema = joinedSchema.extend({ secret: z.string().regex(nodeSecretPattern) })
+
+/** Who the node is, once it has joined. */
+const identityName = 'node.json'
+/** A secret that the node has made and the shop may have heard of already, or not. */
+const draftName = 'joining-secret'
+
+const keyPollMs = 200
+const firstPauseMs = 250
+const mostPauseMs = 5_000
+/** How long a node waits for its key and for the shop, before whoever started it is told. */
+const shippedWaitMs = 600_000
+
+export type IdentityDeps = {
+  readonly folder: string
+  readonly version: string
+  readonly linkWith: (secret: string) => Pick<ShopLink, 'join' | 'state'>
+  /** A join key from the settings, or a file that one may appear in. */
+  readonly key?: string | undefined
+  readonly keyFile?: string | undefined
+  readonly randomBytes: (count: number) => Uint8Array
+  readonly timing: Timing
+  readonly chance: Chance
+  readonly log: Log
+  readonly end?: AbortSignal
+  readonly waitMs?: number
+}
+
+/**
+ * The node's identity: the saved one, or one that it joins the shop with now. A saved one that the shop refuses is
+ * replaced when there is a key for it. The secret is on the disk before the shop hears of it, so an answer that is lost
+ * is mended by asking again with the same secret.
+ */
+export async function takeIdentity(deps: IdentityDeps): Promise<Identity> {
+  const saved = findSaved(deps)
+  if (!saved) return joinShop(deps)
+  if (findKey(deps) === undefined || !(await isRefused(deps, saved))) return saved
+  deps.log.warn('joining anew', { node: saved.node, explanation: 'the shop no longer knows this node; there is a key' })
+  return joinShop(deps)
+}
+
+function findSaved(deps: IdentityDeps): Identity | undefined {
+  const text = findFile(join(deps.folder, identityName))
+  if (text === undefined) return undefined
+  const read = savedSchema.safeParse(parseJson(text))
+  if (read.success) return read.data
+  deps.log.error('identity damaged', { file: identityName, explanation: 'the node needs a new key to join again' })
+  return undefined
+}
+
+/** A shop that cannot be asked has not refused anybody. */
+async function isRefused(deps: IdentityDeps, saved: Identity): Promise<boolean> {
+  try {
+    await deps.linkWith(saved.secret).state(undefined, 0, deps.end)
+    return false
+  } catch (error) {
+    if (error instanceof LinkError) return error.trouble === 'refused'
+    throw error
+  }
+}
+
+/** Whether a key has come since this node joined: the shop of this machine is another one now, or has begun anew. */
+export function hasNewerKey(folder: string, keyFile: string | undefined): boolean {
+  const [key, identity] = [keyFile, join(folder, identityName)].map((path) =>
+    path === undefined ? undefined : statSync(path, { throwIfNoEntry: false })?.mtimeMs,
+  )
+  return key !== undefined && identity !== undefined && key > identity
+}
+
+/** The key in the file comes first: it can be a newer one, a setting cannot change. */
+function findKey(deps: IdentityDeps): string | undefined {
+  const inFile = deps.keyFile === undefined ? undefined : findFile(deps.keyFile)?.trim()
+  return [inFile, deps.key?.trim()].find((each) => each !== undefined && joinKeyPattern.test(each))
+}
+
+/** For so long nobody is told that there is no key yet, or no shop: at its first start one makes its tables. */
+const keySoonMs = 20_000
+
+async function joinShop(deps: IdentityDeps): Promise<Identity> {
+  const { timing } = deps
+  const beganAt = timing.now()
+  const giveUpAt = beganAt + (deps.waitMs ?? shippedWaitMs)
+  const limitedLog = createLimitedLog(deps.log, timing.now)
+  const secret = takeDraft(deps)
+  const spent = new Set<string>()
+  let failures = 0
+  let lastTrouble = lackOf(deps)
+  while (timing.now() < giveUpAt && deps.end?.aborted !== true) {
+    const key = findKey(deps)
+    if (key === undefined || spent.has(key)) {
+      // Only a file can still come up with another key.
+      if (deps.keyFile === undefined) break
+      // A shop that was started at the same moment has one ready soon.
+      if (timing.now() - beganAt >= keySoonMs)
+        limitedLog('warn', 'no join key', { explanation: lastTrouble, looked_in: deps.keyFile })
+      await timing.pause(keyPollMs, deps.end)
+      continue
+    }
+    const outcome = await tryKey(deps, key, secret)
+    if (!(outcome instanceof LinkError)) return save(deps, { ...outcome, secret })
+    lastTrouble = outcome.message
+    if (isKeySpent(outcome)) {
+      spent.add(key)
+      deps.log.warn('join key refused', { fault: outcome })
+    } else {
+      failures += 1
+      // A shop that was started at the same moment has written the key before it answers.
+      const isSoon = deps.keyFile !== undefined && timing.now() - beganAt < keySoonMs
+      if (!isSoon || outcome.trouble !== 'unreachable') {
+        limitedLog('warn', 'not joined yet', { explanation: outcome.message })
+      }
+      await timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), deps.end)
+    }
+  }
+  throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node key\` prints a new one`)
+}
+
+/** What is missing, as the operator can mend it. */
+const lackOf = (deps: IdentityDeps): string =>
+  deps.key === undefined || deps.key.trim() === ''
+    ? 'no join key came; set TURNPIKE_NODE_KEY to the one that it prints'
+    : 'TURNPIKE_NODE_KEY is not a join key, which begins with tpj_'
+
+async function tryKey(deps: IdentityDeps, key: string, secret: string): Promise<Joined | LinkError> {
+  try {
+    return await deps.linkWith(secret).join({ key, secret, version: deps.version }, deps.end)
+  } catch (error) {
+    if (error instanceof LinkError) return error
+    throw error
+  }
+}
+
+/** The shop has looked at the key and said no; anything else may go better next time. */
+const isKeySpent = (error: LinkError): boolean =>
+  error.trouble === 'refused' || (error.blamesRequest && error.status !== 500)
+
+/** The secret of a joining that was not seen to its end, or a new one that is saved first. */
+function takeDraft(deps: IdentityDeps): string {
+  const path = join(deps.folder, draftName)
+  const draft = findFile(path)?.trim() ?? ''
+  if (nodeSecretPattern.test(draft)) return draft
+  const secret = `tpn_${Buffer.from(deps.randomBytes(32)).toString('hex')}`
+  writeOwnFile(path, `${secret}\n`)
+  return secret
+}
+
+function save(deps: IdentityDeps, identity: Identity): Identity {
+  writeOwnFile(join(deps.folder, identityName), `${JSON.stringify(identity)}\n`)
+  rmSync(join(deps.folder, draftName), { force: true })
+  deps.log.info('joined', { node: identity.node, name: identity.name, kind: identity.kind })
+  return identity
+}

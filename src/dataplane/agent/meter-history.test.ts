@@ -1,0 +1,249 @@
+import { describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as fc from 'fast-check'
+import { HandTiming, quietLog } from '../../../test/harness/hand-timing.ts'
+import { ModelCarrier } from '../../../test/harness/model-carrier.ts'
+import { scaled } from '../../../test/harness/scale.ts'
+import { allowance, count, giveBack, grant, type Line, newLine } from '../../domains/traffic/leases/rules.ts'
+import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../node-protocol/report.ts'
+import { makeBoot } from './boot-id.ts'
+import { sendEarlier } from './earlier.ts'
+import { openJournal } from './journal.ts'
+import { createMeter, type Meter } from './meter.ts'
+import { LinkError } from './shop-link.ts'
+
+const pool = 'residential'
+const leaseBytes = 1_000n
+type Way = 'well' | 'request lost' | 'answer lost' | 'twice' | 'refused' | 'slow' | 'late'
+
+/** The shop's own rules of leases over counts in memory, behind a road where anything can happen to a message. */
+class RulesShop {
+  readonly lines = new Map<string, Line>()
+  readonly proxies = new Map<string, number>()
+  readonly turns = new Map<string, string>()
+  way: Way = 'well'
+  private holder = ''
+  /** Requests that were given up by the node and have not come to the shop yet. */
+  private readonly onTheRoad: ReportBody[] = []
+
+  constructor(private readonly timing: HandTiming) {}
+
+  readonly report = async (sent: ReportBody): Promise<ReportAnswer> => {
+    const body = reportBodySchema.parse(sent)
+    const { way } = this
+    if (way === 'request lost') throw new LinkError('unreachable', way)
+    if (way === 'late') {
+      this.onTheRoad.push(body)
+      throw new LinkError('unreachable', way)
+    }
+    if (way === 'refused') throw new LinkError('fault', way, 500)
+    if (way === 'slow') await this.timing.pause(1_500)
+    if (way === 'twice') this.take(body)
+    const answer = this.take(body)
+    if (way === 'answer lost') throw new LinkError('unreachable', way)
+    return answer
+  }
+
+  /** What was under way comes in at last, the newest first. */
+  arrive(): void {
+    for (const body of this.onTheRoad.splice(0).toReversed()) this.take(body)
+  }
+
+  private take(body: ReportBody): ReportAnswer {
+    const isClosed = body.boot < this.holder
+    if (!isClosed && body.wishes.some((each) => each.want === 'lease')) this.holder = body.boot
+    for (const each of body.proxies) {
+      const key = `${body.boot} ${each.id}`
+      this.proxies.set(key, Math.max(this.proxies.get(key) ?? 0, each.received + each.sent))
+    }
+    for (const each of body.subusers) {
+      const line = this.line(body.boot, each.id)
+      const total = BigInt(each.received + each.sent)
+      const claimed = total - line.counted
+      if (claimed > 0n) this.put(count(line, { claimed, believed: claimed }, isClosed).line)
+    }
+    for (const wish of body.wishes) {
+      const line = this.line(body.boot, wish.id)
+      // One number is one wish, however often it comes.
+      const meaning = `${wish.id} ${wish.want}`
+      expect(this.turns.get(`${body.boot} ${wish.turn}`) ?? meaning).toBe(meaning)
+      this.turns.set(`${body.boot} ${wish.turn}`, meaning)
+      const free = isClosed ? 0n : leaseBytes
+      this.put(wish.want === 'return' ? giveBack(line, wish.turn).line : grant(line, wish.turn, leaseBytes, free).line)
+    }
+    const allowances = body.wishes.map(({ id }) => ({ id, pool, upto: Number(allowance(this.line(body.boot, id))) }))
+    return { now: 0, replaced: isClosed, allowances }
+  }
+
+  private line(boot: string, id: string): Line {
+    return this.lines.get(`${boot} ${id}`) ?? newLine('n', boot, id)
+  }
+
+  private put(line: Line): void {
+    this.lines.set(`${line.boot} ${line.subject}`, line)
+  }
+}
+
+type Step =
+  | { do: 'carry'; subuser: number; bytes: number }
+  | { do: 'proxy'; id: number; bytes: number }
+  | { do: 'note' }
+  | { do: 'give back'; subuser: number }
+  | { do: 'wait'; ms: number }
+  | { do: 'way'; way: Way }
+  | { do: 'arrive' }
+  | { do: 'kill' }
+  | { do: 'restart' }
+
+const subuser = fc.nat(2)
+const bytes = fc.integer({ min: 1, max: 1_500 })
+const ways: Way[] = ['well', 'well', 'request lost', 'answer lost', 'twice', 'refused', 'slow', 'late']
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('carry' as const), subuser, bytes }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('proxy' as const), id: fc.integer({ min: 1, max: 3 }), bytes }) },
+  { weight: 1, arbitrary: fc.constant({ do: 'note' as const }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('give back' as const), subuser }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, 5, 20, 500, 1_000, 7_000) }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('way' as const), way: fc.constantFrom(...ways) }) },
+  { weight: 1, arbitrary: fc.constant({ do: 'arrive' as const }) },
+  { weight: 1, arbitrary: fc.constant({ do: 'kill' as const }) },
+  { weight: 1, arbitrary: fc.constant({ do: 'restart' as const }) },
+)
+
+/** One run of a node: what it has carried in truth, and what a death may not cost. */
+type Run = { readonly boot: string; readonly carrier: ModelCarrier; readonly meter: Meter; isDead: boolean }
+
+class Node {
+  readonly runs: Run[] = []
+  private wallMs = Date.UTC(2026, 0)
+
+  constructor(
+    readonly folder: string,
+    readonly shop: RulesShop,
+    readonly timing: HandTiming,
+  ) {
+    this.start()
+  }
+
+  get run(): Run {
+    return this.runs.at(-1)!
+  }
+
+  start(): void {
+    // The clock goes back between runs, as clocks do.
+    this.wallMs -= 60_000
+    const { folder, timing } = this
+    const boot = makeBoot({ folder, clock: () => this.wallMs, randomBytes: (many) => new Uint8Array(many) })
+    const carrier = new ModelCarrier()
+    const run: Partial<Run> & { isDead: boolean } = { boot, carrier, isDead: false }
+    // A dead process says nothing more, and hears nothing.
+    const link = {
+      report: async (body: ReportBody) => {
+        if (run.isDead) return new Promise<ReportAnswer>(() => {})
+        const answer = await this.shop.report(body)
+        return run.isDead ? new Promise<ReportAnswer>(() => {}) : answer
+      },
+    }
+    const shared = { timing, chance: () => 0.5, log: quietLog, boot, version: '1' }
+    const journal = openJournal({ ...shared, folder, node: 'n' })
+    const meter = createMeter({
+      ...shared,
+      carrier,
+      link,
+      lagMs: () => 0,
+      sendEarlier: (end) => sendEarlier({ ...shared, folder, node: 'n', link, end }),
+      journal: { ...journal, note: (counts) => (run.isDead ? undefined : journal.note(counts)) },
+    })
+    this.runs.push(Object.assign(run, { meter }) as Run)
+    meter.start()
+  }
+
+  kill(): void {
+    // What was counted when the agent last asked is in the journal; later asking by a dead process must not move that.
+    this.run.isDead = true
+    const { carrier } = this.run
+    carrier.takeChanged = () => ({ proxies: [], subusers: [], hosts: [], peers: [] })
+    this.start()
+  }
+
+  async restart(): Promise<void> {
+    const stopping = this.run.meter.stop()
+    await this.timing.advance(5_000)
+    await stopping
+    this.start()
+  }
+}
+
+function checkNeverMore(node: Node): void {
+  for (const { boot, carrier } of node.runs) {
+    for (const [key, subject] of carrier.subjects) {
+      const [id] = key.split(' ')
+      const line = node.shop.lines.get(`${boot} ${id}`)
+      const truth = subject.received + subject.sent
+      expect(Number(line?.counted ?? 0n)).toBeLessThanOrEqual(truth)
+      // Nothing is carried that the shop has not let it carry, so nothing is ever claimed beyond.
+      expect(line?.quarantined ?? 0n).toBe(0n)
+      expect(truth).toBeLessThanOrEqual(Number((line?.granted ?? 0n) - (line?.returned ?? 0n)))
+    }
+    for (const [id, proxy] of carrier.proxies) {
+      expect(node.shop.proxies.get(`${boot} ${id}`) ?? 0).toBeLessThanOrEqual(proxy.received + proxy.sent)
+    }
+  }
+}
+
+/** When all is quiet the shop has what was carried; of those that were killed, what they had written down. */
+function checkNothingLost(node: Node): void {
+  for (const { boot, carrier } of node.runs) {
+    for (const [key, noted] of carrier.asked) {
+      expect(Number(node.shop.lines.get(`${boot} ${key.split(' ')[0]}`)?.counted ?? 0n)).toBe(noted)
+    }
+    for (const [id, noted] of carrier.askedProxies) expect(node.shop.proxies.get(`${boot} ${id}`)).toBe(noted)
+  }
+  const { carrier } = node.run
+  for (const [key, subject] of carrier.subjects) {
+    expect(carrier.asked.get(key) ?? 0).toBe(subject.received + subject.sent)
+  }
+}
+
+async function play(node: Node, each: Step): Promise<void> {
+  const { carrier, meter } = node.run
+  if (each.do === 'carry') carrier.carry(meter, `sub_${each.subuser}`, pool, each.bytes)
+  if (each.do === 'proxy') carrier.carryProxy(each.id, each.bytes)
+  if (each.do === 'note') meter.noteNow()
+  if (each.do === 'give back') carrier.giveBack(meter, `sub_${each.subuser}`, pool)
+  if (each.do === 'wait') await node.timing.advance(each.ms)
+  if (each.do === 'way') node.shop.way = each.way
+  if (each.do === 'arrive') node.shop.arrive()
+  if (each.do === 'kill') node.kill()
+  if (each.do === 'restart') await node.restart()
+}
+
+describe('the meter in any history of lost, late and repeated messages, deaths and restarts', () => {
+  test('never tells more than was carried, and in the end all that was written down', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 80, size: 'max' }), async (steps) => {
+        const folder = mkdtempSync(join(tmpdir(), 'turnpike-history-'))
+        const timing = new HandTiming()
+        const node = new Node(folder, new RulesShop(timing), timing)
+        for (const each of steps) {
+          await play(node, each)
+          checkNeverMore(node)
+        }
+        node.shop.way = 'well'
+        node.shop.arrive()
+        await timing.advance(120_000)
+        checkNeverMore(node)
+        checkNothingLost(node)
+        await node.restart()
+        node.run.isDead = true
+        rmSync(folder, { recursive: true, force: true })
+      }),
+      { numRuns: scaled(1_000) },
+    )
+  })
+})

@@ -1,0 +1,320 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HandTiming, hearingLog, passing, quietLog } from '../../../test/harness/hand-timing.ts'
+import { ModelCarrier } from '../../../test/harness/model-carrier.ts'
+import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../node-protocol/report.ts'
+import { readJournal } from './earlier.ts'
+import { openJournal } from './journal.ts'
+import { createMeter, type Meter, type MeterDeps } from './meter.ts'
+import { LinkError } from './shop-link.ts'
+
+const boot = '0mabcdefg-00000001'
+const pool = 'residential'
+const leaseBytes = 1000
+
+/** Answers each report as a shop with traffic without end would, unless the test answers in its place. */
+class EasyShop {
+  readonly reports: { atMs: number; body: ReportBody }[] = []
+  readonly waiting: ((outcome: ReportAnswer | LinkError) => void)[] = []
+  holds = false
+  trouble: LinkError | undefined
+  replaced = false
+
+  constructor(private readonly timing: HandTiming) {}
+
+  answer(body: ReportBody): ReportAnswer {
+    const counted = new Map(body.subusers.map((each) => [each.id, each.received + each.sent]))
+    const allowances = body.wishes.map(({ id, pool: of }) => ({
+      id,
+      pool: of,
+      upto: (counted.get(id) ?? 0) + leaseBytes,
+    }))
+    return { now: 0, replaced: this.replaced, allowances }
+  }
+
+  async report(body: ReportBody, end?: AbortSignal): Promise<ReportAnswer> {
+    this.reports.push({ atMs: this.timing.now(), body: reportBodySchema.parse(body) })
+    if (this.holds) {
+      const outcome = await new Promise<ReportAnswer | LinkError>((resolve) => {
+        this.waiting.push(resolve)
+        end?.addEventListener('abort', () => resolve(away))
+      })
+      if (outcome instanceof LinkError) throw outcome
+      return outcome
+    }
+    if (this.trouble) throw this.trouble
+    return this.answer(body)
+  }
+
+  get last(): ReportBody {
+    return this.reports.at(-1)!.body
+  }
+}
+
+const away = new LinkError('unreachable', 'away')
+
+describe('the meter', () => {
+  let folder = ''
+  let timing: HandTiming
+  let shop: EasyShop
+  let carrier: ModelCarrier
+  let meter: Meter
+  let replacements = 0
+  const { said, log } = hearingLog()
+
+  function open(more: Pick<MeterDeps, 'sendEarlier'> = {}): Meter {
+    return createMeter({
+      carrier,
+      link: shop,
+      journal: openJournal({ folder, node: 'nod_1', boot, timing, log: quietLog }),
+      timing,
+      chance: () => 1,
+      log,
+      boot,
+      version: '1.0.0',
+      lagMs: () => 7,
+      onReplaced: () => {
+        replacements += 1
+      },
+      ...more,
+    })
+  }
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-meter-'))
+    timing = new HandTiming()
+    shop = new EasyShop(timing)
+    carrier = new ModelCarrier()
+    meter = open()
+    replacements = 0
+    said.length = 0
+  })
+  afterEach(async () => {
+    await passing(timing, meter.stop())
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('is heard of every two seconds, whether or not anything was carried', async () => {
+    meter.start()
+    await timing.advance(10_000)
+    expect(shop.reports.map((each) => each.atMs)).toEqual([0, 2000, 4000, 6000, 8000, 10_000])
+    expect(shop.last.health).toEqual({ tunnels: 0, carried: 0, lag_ms: 7 })
+    expect(meter.lastContactAt).toBe(10_000)
+  })
+
+  test('sends the wishes of many tunnels in one request, within milliseconds', async () => {
+    meter.start()
+    await timing.advance(100)
+    for (let index = 0; index < 50; index += 1) carrier.carry(meter, `sub_${index}`, pool, 10)
+    meter.wantLease('sub_0', pool)
+    await timing.advance(5)
+    expect(shop.reports).toHaveLength(2)
+    expect(shop.last.wishes.map((each) => each.turn)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1))
+    expect(carrier.subject('sub_49', pool).upto).toBe(leaseBytes)
+  })
+
+  test('has one report on its way at a time, and a new wish goes with the next', async () => {
+    meter.start()
+    await timing.advance(100)
+    shop.holds = true
+    carrier.carry(meter, 'sub_1', pool, 10)
+    await timing.advance(50)
+    carrier.carry(meter, 'sub_2', pool, 10)
+    await timing.advance(1_000)
+    expect(shop.reports).toHaveLength(2)
+    shop.holds = false
+    shop.waiting.shift()!(shop.answer(shop.last))
+    await timing.advance(5)
+    expect(shop.last.wishes.map((each) => each.id)).toEqual(['sub_2'])
+    expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
+  })
+
+  test('tells what a sub-user has carried in the very report that wishes for more', async () => {
+    meter.start()
+    carrier.carry(meter, 'sub_1', pool, 10)
+    await timing.advance(10)
+    carrier.carry(meter, 'sub_1', pool, leaseBytes + 1)
+    for (let index = 0; index < 3_000; index += 1) carrier.subject(`sub_x${index}`, pool).upto = 10
+    for (let index = 0; index < 3_000; index += 1) carrier.carry(meter, `sub_x${index}`, pool, 5)
+    await timing.advance(5)
+    const asking = shop.reports.find((each) => each.body.wishes.some((wish) => wish.turn === 2))
+    expect(asking?.body.subusers.find((each) => each.id === 'sub_1')).toMatchObject({ received: 333, sent: 667 })
+    expect(Math.max(...shop.reports.map((each) => each.body.subusers.length))).toBe(1000)
+    expect(carrier.subject('sub_1', pool).upto).toBe(2 * leaseBytes)
+  })
+
+  test('asks again with the same number when there was no answer, and less and less often', async () => {
+    meter.start()
+    await timing.advance(10)
+    shop.trouble = away
+    carrier.carry(meter, 'sub_1', pool, 10)
+    await timing.advance(20_000)
+    const tries = shop.reports.slice(1)
+    expect(tries.every((each) => each.body.wishes[0]?.turn === 1)).toBe(true)
+    const gaps = tries.slice(1).map((each, index) => each.atMs - tries[index]!.atMs)
+    expect(gaps.slice(0, 7)).toEqual([105, 205, 405, 805, 1605, 3205, 5005])
+    shop.trouble = undefined
+    await timing.advance(5_005)
+    expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
+    expect(said.filter((each) => each.event === 'report not taken')).toHaveLength(1)
+  })
+
+  test('gives a wish a new number when it was unanswered so long that its lease may have lapsed', async () => {
+    meter.start()
+    shop.trouble = away
+    carrier.carry(meter, 'sub_1', pool, 10)
+    await timing.advance(70_000)
+    expect(shop.last.wishes[0]?.turn).toBe(2)
+  })
+
+  test('believes an answer only if nothing else was wished for meanwhile', async () => {
+    meter.start()
+    await timing.advance(10)
+    shop.holds = true
+    carrier.carry(meter, 'sub_1', pool, 10)
+    await timing.advance(10)
+    carrier.giveBack(meter, 'sub_1', pool)
+    shop.waiting.shift()!(shop.answer(shop.last))
+    await timing.advance(10)
+    expect(carrier.subject('sub_1', pool).upto).toBe(0)
+    expect(shop.last.wishes).toEqual([{ id: 'sub_1', pool, turn: 2, want: 'return' }])
+    shop.holds = false
+    shop.waiting.shift()!(shop.answer(shop.last))
+    await timing.advance(10)
+    carrier.carry(meter, 'sub_1', pool, 10)
+    await timing.advance(10)
+    expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
+  })
+
+  test('gives nothing back that it never had', async () => {
+    meter.start()
+    meter.giveBack('sub_1', pool)
+    await timing.advance(5_000)
+    expect(shop.reports.flatMap((each) => each.body.wishes)).toEqual([])
+  })
+
+  test('sends a count until the shop has it, and then no more', async () => {
+    meter.start()
+    carrier.carryProxy(7, 100)
+    shop.trouble = away
+    await timing.advance(1_000)
+    carrier.carryProxy(7, 100)
+    shop.trouble = undefined
+    await timing.advance(10_000)
+    expect(shop.reports.at(-1)?.body.proxies).toEqual([])
+    expect(shop.reports.findLast((each) => each.body.proxies.length > 0)?.body.proxies).toEqual([
+      { id: 7, received: 200, sent: 2 },
+    ])
+  })
+
+  test('is not held up by one count that the shop cannot make sense of', async () => {
+    for (let id = 1; id <= 2_000; id += 1) carrier.carryProxy(id, 1)
+    const taken = new Set<number>()
+    const answer = shop.answer.bind(shop)
+    shop.answer = (body) => {
+      if (body.proxies.some((each) => each.id === 13)) throw new LinkError('fault', 'what is 13?', 400)
+      for (const each of body.proxies) taken.add(each.id)
+      return answer(body)
+    }
+    meter.start()
+    await timing.advance(60_000)
+    expect(taken.size).toBe(1_999)
+  })
+
+  test('stops wishing and tells its owner once when another process has its place, and goes on counting', async () => {
+    meter.start()
+    await timing.advance(10)
+    shop.replaced = true
+    carrier.carry(meter, 'sub_1', pool, 10)
+    await timing.advance(10)
+    carrier.carry(meter, 'sub_2', pool, 10)
+    carrier.carryProxy(7, 100)
+    await timing.advance(5_000)
+    expect(replacements).toBe(1)
+    expect(shop.reports.flatMap((each) => each.body.wishes).map((each) => each.id)).toEqual(['sub_1'])
+    expect(shop.reports.flatMap((each) => each.body.proxies)).toHaveLength(1)
+  })
+
+  test('ends with final counts and gives back what it holds; the journal is not needed any more', async () => {
+    meter.start()
+    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.carry(meter, 'sub_2', pool, 10)
+    await timing.advance(10)
+    carrier.giveBack(meter, 'sub_2', pool)
+    await timing.advance(10)
+    carrier.carry(meter, 'sub_1', pool, 10)
+    await passing(timing, meter.stop())
+    expect(shop.last.subusers).toEqual([{ id: 'sub_1', pool, received: 3, sent: 7 }])
+    expect(shop.last.wishes).toEqual([{ id: 'sub_1', pool, turn: 4, want: 'return' }])
+    expect(readdirSync(folder)).toEqual([])
+    meter.wantLease('sub_1', pool)
+    meter.noteNow()
+    await timing.advance(5_000)
+    expect(shop.last.wishes[0]?.turn).toBe(4)
+  })
+
+  test.each(['away', 'silent'])(
+    'ends within five seconds when the shop is %s, and leaves its journal behind',
+    async (how) => {
+      meter.start()
+      await timing.advance(10)
+      if (how === 'away') shop.trouble = away
+      else shop.holds = true
+      carrier.carryProxy(7, 100)
+      const stopping = meter.stop()
+      await timing.advance(5_000)
+      const tries = shop.reports.length
+      await stopping
+      expect(tries).toBeGreaterThan(1)
+      expect(shop.reports).toHaveLength(tries)
+      expect(readdirSync(folder)).toEqual([`journal-${boot}.log`])
+    },
+  )
+
+  test('flushes what is there, and says whether the shop has it', async () => {
+    meter.start()
+    await timing.advance(10)
+    carrier.carryProxy(7, 100)
+    expect(await passing(timing, meter.flush())).toBe(true)
+    expect(shop.last.proxies).toHaveLength(1)
+    carrier.carryProxy(7, 100)
+    shop.trouble = away
+    expect(await passing(timing, meter.flush(1_000))).toBe(false)
+  })
+
+  test('has written down what it was told to write down when it returns', () => {
+    carrier.carryProxy(7, 1024 * 1024)
+    meter.noteNow()
+    expect(readJournal(folder, 'nod_1', boot).counts.proxies).toEqual([{ id: 7, received: 1024 * 1024, sent: 1 }])
+  })
+
+  test('writes down at most a tenth of the time, however often it is told to', async () => {
+    const takeChanged = carrier.takeChanged.bind(carrier)
+    let takes = 0
+    carrier.takeChanged = () => {
+      takes += 1
+      timing.spend(2)
+      return takeChanged()
+    }
+    for (let told = 0; told < 1_000; told += 1) {
+      meter.noteNow()
+      await timing.advance(1)
+    }
+    expect(takes).toBeGreaterThan(40)
+    expect(takes).toBeLessThanOrEqual(60)
+  })
+
+  test('tells no wish before the counts of earlier boots are told', async () => {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    meter = open({ sendEarlier: () => promise })
+    meter.start()
+    meter.wantLease('sub_1', pool)
+    await timing.advance(3_000)
+    expect(shop.reports).toEqual([])
+    resolve(true)
+    await timing.advance(5)
+    expect(shop.last.wishes).toHaveLength(1)
+  })
+})

@@ -1,0 +1,254 @@
+import { z } from 'zod'
+import { readAddress } from '../../core/address.ts'
+import { type JoinBody, type Joined, joinedSchema, type VpnSetup, vpnSetupSchema } from '../../node-protocol/join.ts'
+import { type ReportAnswer, type ReportBody, reportAnswerSchema } from '../../node-protocol/report.ts'
+import { type FindBody, type Found, foundSchema, type StatePage, statePageSchema } from '../../node-protocol/state.ts'
+import { type TriedAnswer, type TriedBody, triedAnswerSchema } from '../../node-protocol/tried.ts'
+import { createCallShop } from './call-shop.ts'
+import { parseJson } from './json.ts'
+import type { CallShop } from './leaving.ts'
+
+/**
+ * Why a request had no good end. `refused`: the shop does not know this node, or no longer. `unreachable`: no answer,
+ * or the shop is in trouble, so asking again may help. `fault`: an answer that makes no sense, or a request that the
+ * shop cannot make sense of.
+ */
+export type LinkTrouble = 'refused' | 'unreachable' | 'fault'
+
+/** The text names the request and the reason, and nothing that either side has sent: a secret could be among it. */
+export class LinkError extends Error {
+  override readonly name = 'LinkError'
+
+  constructor(
+    readonly trouble: LinkTrouble,
+    message: string,
+    /** The status of the answer, when there was one. */
+    readonly status?: number,
+  ) {
+    super(message)
+  }
+
+  /**
+   * Whether it may be what was sent that the shop cannot take. A shop that is busy or stopping says so, and blames
+   * nobody.
+   */
+  get blamesRequest(): boolean {
+    return this.status === 500 || (this.trouble === 'fault' && this.status !== undefined && this.status >= 400)
+  }
+}
+
+export type ShopLink = {
+  join(body: JoinBody, end?: AbortSignal): Promise<Joined>
+  /** A page of the desired state; without a cursor, the first. The shop may wait so long for a change. */
+  state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal): Promise<StatePage>
+  find(body: FindBody, end?: AbortSignal): Promise<Found>
+  report(body: ReportBody, end?: AbortSignal): Promise<ReportAnswer>
+  tried(body: TriedBody, end?: AbortSignal): Promise<TriedAnswer>
+  vpn(end?: AbortSignal): Promise<VpnSetup>
+  /** Calls the shop over a connection of its own, from one address; nothing where it has no address but a socket. */
+  readonly callFrom: CallShop | undefined
+}
+
+/**
+ * How long each request may take, reading the answer included. For the state it is besides the time that the shop was
+ * asked to wait.
+ */
+const shippedLimitsMs = { join: 10_000, state: 5_000, find: 2_000, report: 5_000, vpn: 5_000 }
+const mostAnswerBytes = 64 * 1024 * 1024
+
+/** A setting that must be mended by hand: asking again does not help. */
+export class LinkSettingError extends Error {
+  override readonly name = 'LinkSettingError'
+}
+
+type Asked<T> = {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly query?: Record<string, string>
+  readonly body?: unknown
+  readonly answer: z.ZodType<T>
+  readonly limitMs: number
+  readonly end: AbortSignal | undefined
+}
+
+/** `onRefused` is called when the shop no longer knows this node, once until it knows it again. */
+export function createShopLink(deps: {
+  readonly url: string
+  readonly secret: string
+  readonly mayTravelInClear?: boolean
+  /** Where else the shop is reached, for one that is met at a socket. */
+  readonly publicUrl?: string | undefined
+  readonly onRefused?: () => void
+  readonly limitsMs?: Partial<typeof shippedLimitsMs>
+}): ShopLink {
+  const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
+  const base = readPlace(deps.url, deps.mayTravelInClear ?? false)
+  const called = base.unix === undefined ? base.url : findCalled(deps.publicUrl)
+  let isRefused = false
+
+  function noteStanding(trouble: LinkTrouble | undefined): void {
+    const wasRefused = isRefused
+    isRefused = trouble === 'refused'
+    if (isRefused && !wasRefused) deps.onRefused?.()
+  }
+
+  async function ask<T>(asked: Asked<T>): Promise<T> {
+    const headers = { authorization: `Bearer ${deps.secret}` }
+    try {
+      const answer = await request(base, asked, headers)
+      noteStanding(undefined)
+      return answer
+    } catch (error) {
+      if (error instanceof LinkError && error.trouble !== 'unreachable') noteStanding(error.trouble)
+      throw error
+    }
+  }
+
+  return {
+    join: (body, end) =>
+      request(base, { method: 'POST', path: 'join', body, answer: joinedSchema, limitMs: limitsMs.join, end }, {}),
+    state: (cursor, waitSeconds, end) =>
+      ask({
+        method: 'GET',
+        path: 'state',
+        query: { ...(cursor !== undefined && { cursor }), wait: String(waitSeconds) },
+        answer: statePageSchema,
+        limitMs: limitsMs.state + waitSeconds * 1000,
+        end,
+      }),
+    find: (body, end) => ask({ method: 'POST', path: 'find', body, answer: foundSchema, limitMs: limitsMs.find, end }),
+    report: (body, end) =>
+      ask({ method: 'POST', path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
+    tried: (body, end) =>
+      ask({ method: 'POST', path: 'tried', body, answer: triedAnswerSchema, limitMs: limitsMs.report, end }),
+    callFrom: called && createCallShop({ base: called, secret: deps.secret }),
+    vpn: (end) => ask({ method: 'GET', path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),
+  }
+}
+
+/** A call that stays on this machine says nothing of leaving it, and the secret travels encrypted. */
+function findCalled(publicUrl: string | undefined): URL | undefined {
+  const url = URL.parse(publicUrl ?? '')
+  return url?.protocol === 'https:' && !isThisMachine(url.hostname) ? new URL('/node/v1/', url) : undefined
+}
+
+/** Where the shop is: an address, or a socket of this machine's file system. */
+type Place = { readonly url: URL; readonly unix?: string }
+
+function readPlace(text: string, mayTravelInClear: boolean): Place {
+  if (!text.startsWith('unix:/')) return { url: readShopUrl(text, mayTravelInClear) }
+  return { url: new URL('http://localhost/node/v1/'), unix: text.slice('unix:'.length) }
+}
+
+/** The node's secret opens the shop to whoever overhears it, so it travels encrypted or stays on this machine. */
+function readShopUrl(text: string, mayTravelInClear: boolean): URL {
+  const url = URL.parse(text)
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+    throw new LinkSettingError("the shop's address is not an http or https URL")
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new LinkSettingError("the shop's address holds credentials; a node has a secret of its own")
+  }
+  if (url.protocol === 'http:' && !isThisMachine(url.hostname) && !mayTravelInClear) {
+    throw new LinkSettingError(
+      `http to ${url.hostname} would send the node's secret in the clear: use https, or an address of this machine`,
+    )
+  }
+  return new URL('/node/v1/', url)
+}
+
+function isThisMachine(hostname: string): boolean {
+  const address = readAddress(hostname.replace(/^\[|\]$/g, ''))
+  if (!address) return hostname === 'localhost'
+  if (address.version === 4) return address.bytes[0] === 127
+  return address.bytes.every((byte, index) => byte === (index === 15 ? 1 : 0))
+}
+
+async function request<T>(place: Place, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
+  const url = new URL(asked.path, place.url)
+  for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value)
+  // The shop writes the same id into its log, so that both sides of a request are found by it.
+  const id = crypto.getRandomValues(new Uint8Array(12)).toHex()
+  const what = `${asked.method} ${url.pathname} (request ${id})`
+  const told = { ...headers, 'x-request-id': id }
+  const cut = new AbortController()
+  const giveUp = () => cut.abort()
+  const timer = setTimeout(giveUp, asked.limitMs)
+  asked.end?.addEventListener('abort', giveUp)
+  if (asked.end?.aborted === true) giveUp()
+  try {
+    const response = await fetch(url, {
+      method: asked.method,
+      headers: asked.body === undefined ? told : { ...told, 'content-type': 'application/json' },
+      ...(asked.body !== undefined && { body: JSON.stringify(asked.body) }),
+      // A redirect would carry the secret to wherever it points.
+      redirect: 'manual',
+      ...(place.unix !== undefined && { unix: place.unix }),
+      signal: cut.signal,
+    })
+    const text = await readText(response, what)
+    return readAnswer(what, response.status, text, asked.answer)
+  } catch (error) {
+    if (error instanceof LinkError) throw error
+    throw new LinkError('unreachable', `${what}: ${asked.end?.aborted === true ? 'given up' : reasonOf(error, cut)}`)
+  } finally {
+    clearTimeout(timer)
+    asked.end?.removeEventListener('abort', giveUp)
+  }
+}
+
+/** The code of a network error, never its text: that may hold what was sent. */
+function reasonOf(error: unknown, cut: AbortController): string {
+  if (cut.signal.aborted) return 'no answer in time'
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (!/^\w{1,40}$/.test(code)) return 'the connection failed'
+  if (/EXPIRED|NOT_YET_VALID/.test(code)) {
+    return `the certificate of the shop is not valid now (${code}), or this machine's clock is off`
+  }
+  if (/CERT|SELF_SIGNED|UNABLE_TO|ISSUER|ALTNAME/.test(code)) {
+    return (
+      `the certificate of the shop is not trusted (${code}): it needs one for its name from an authority that ` +
+      'this machine knows; NODE_EXTRA_CA_CERTS names a file with another authority'
+    )
+  }
+  return code
+}
+
+async function readText(response: Response, what: string): Promise<string> {
+  const body: ReadableStream<Uint8Array> | null = response.body
+  if (!body) return ''
+  const decoder = new TextDecoder()
+  let text = ''
+  let byteCount = 0
+  for await (const chunk of body) {
+    byteCount += chunk.length
+    if (byteCount > mostAnswerBytes) throw new LinkError('fault', `${what}: the answer is too long`, response.status)
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function readAnswer<T>(what: string, status: number, text: string, answer: z.ZodType<T>): T {
+  const body = parseJson(text)
+  if (status >= 200 && status < 300) {
+    const read = z.object({ ok: z.literal(true), data: answer }).safeParse(body)
+    if (read.success) return read.data.data
+    // Paths of fields alone: the values may be secrets.
+    const fields = read.error.issues.slice(0, 3).map((issue) => issue.path.join('.'))
+    throw new LinkError('fault', `${what}: the answer is not as agreed (${fields.join(', ')})`, status)
+  }
+  throw new LinkError(troubleOf(status), `${what}: answered ${status}${codeIn(body)}`, status)
+}
+
+function troubleOf(status: number): LinkTrouble {
+  if (status === 401) return 'refused'
+  return status >= 500 || status === 408 || status === 429 ? 'unreachable' : 'fault'
+}
+
+const refusalSchema = z.object({ error: z.object({ code: z.string().regex(/^[a-z_]{1,60}$/) }) })
+
+/** The shop's stable code for its refusal, if the answer has one. */
+function codeIn(body: unknown): string {
+  const read = refusalSchema.safeParse(body)
+  return read.success ? ` ${read.data.error.code}` : ''
+}

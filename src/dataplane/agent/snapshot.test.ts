@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { someExit, someProxy, someSubuser } from '../../../test/harness/desired.ts'
+import { scaled } from '../../../test/harness/scale.ts'
+import type { NodeExit, NodeProxy, NodeSubuser } from '../../node-protocol/state.ts'
+import { createSnapshot, type PortMeaning, type Snapshot } from './snapshot.ts'
+
+type Part = { proxies?: NodeProxy[]; subusers?: NodeSubuser[]; exits?: NodeExit[] }
+const pageOf = (part: Part) => ({ proxies: [], subusers: [], exits: [], ...part })
+
+describe('what a node has heard', () => {
+  test('is told by name, and what has changed is told to whoever keeps connections', () => {
+    const snapshot = createSnapshot()
+    const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa-country-de' }] })
+    const changed = snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
+    expect(changed).toEqual({ proxies: ['tp1abcd'], subusers: ['sub_1'], exits: true, ports: true, gateways: [] })
+    expect(snapshot.findProxy('tp1abcd')).toEqual(someProxy())
+    expect(snapshot.findLogin('u7k2m9x4qa')).toEqual(subuser)
+    expect(snapshot.findPort(20_001)).toEqual({ subuser: 'sub_1', login: 'u7k2m9x4qa-country-de' })
+    expect(snapshot.exitsOf('residential')).toEqual([someExit()])
+    expect(snapshot.exitsOf('mobile')).toEqual([])
+  })
+
+  test('goes with what is gone, deleted or drained', () => {
+    const snapshot = createSnapshot()
+    const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa' }] })
+    snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
+    const changed = snapshot.apply(
+      pageOf({
+        proxies: [someProxy({ state: 'gone' })],
+        subusers: [{ ...subuser, state: 'deleted' }],
+        exits: [someExit({ drained: true })],
+      }),
+    )
+    expect(changed).toMatchObject({ ports: true, exits: true })
+    expect(snapshot.findProxy('tp1abcd')).toBeUndefined()
+    expect(snapshot.findLogin('u7k2m9x4qa')).toBeUndefined()
+    expect([...snapshot.ports()]).toEqual([])
+    expect(snapshot.exitsOf('residential')).toEqual([])
+  })
+
+  test('stays known while the whole is read anew, and what that does not name is forgotten at its end', () => {
+    const snapshot = createSnapshot()
+    const port = { port: 20_001, login: 'boris' }
+    snapshot.apply(
+      pageOf({
+        proxies: [someProxy(), someProxy({ id: 2, username: 'tp2' }), someProxy({ id: 3, username: 'tp3' })],
+        subusers: [someSubuser(), someSubuser({ id: 'sub_2', login: 'boris', ports: [port] })],
+        exits: [someExit(), someExit({ id: 'exit_2' })],
+      }),
+    )
+    snapshot.beginWhole()
+    snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [someSubuser()] }))
+    expect(snapshot.findProxy('tp2')).toBeDefined()
+    expect(snapshot.findPort(20_001)).toBeDefined()
+    snapshot.learn({ proxy: someProxy({ id: 3, username: 'tp3' }), subuser: null })
+    snapshot.apply(pageOf({ exits: [someExit({ id: 'exit_2' })] }))
+    expect(snapshot.endWhole()).toEqual({
+      proxies: ['tp2'],
+      subusers: ['sub_2'],
+      exits: true,
+      ports: true,
+      gateways: [],
+    })
+    expect(snapshot.findProxy('tp1abcd')).toBeDefined()
+    expect(snapshot.findProxy('tp2')).toBeUndefined()
+    expect(snapshot.findProxy('tp3')).toBeDefined()
+    expect(snapshot.findLogin('boris')).toBeUndefined()
+    expect(snapshot.findPort(20_001)).toBeUndefined()
+    expect(snapshot.exitsOf('residential').map((each) => each.id)).toEqual(['exit_2'])
+  })
+
+  test.each([
+    ['a new password', { digest: 'f'.repeat(64) }],
+    ['its end', { state: 'gone' as const }],
+  ])('an answer that was overtaken by a page is worth nothing: %s', (_, change) => {
+    const snapshot = createSnapshot()
+    const before = someProxy({ username: 'tp7', entry_port: 21_007 })
+    snapshot.apply(pageOf({ proxies: [before] }))
+    const questions = [{ username: 'tp7' }, { source: '192.0.2.1', port: 21_007 }, { username: 'tp8' }]
+    const [byName, byPort, ofAnother] = questions.map((each) => snapshot.follow(each))
+    const after = { ...before, ...change }
+    snapshot.apply(pageOf({ proxies: [after] }))
+    const sharing = snapshot.follow({ username: 'tp7' })
+    expect([byName?.(), byPort?.(), sharing(), ofAnother?.()]).toEqual([true, true, true, false])
+    expect(snapshot.follow({ username: 'tp7' })()).toBeFalse()
+    const known = { proxy: 'state' in change ? null : after, subuser: null }
+    expect(questions.slice(0, 2).map((each) => snapshot.knownOf(each))).toEqual([known, known])
+  })
+
+  test('a port that an answer told of first is told of with the next page, though that says nothing new of it', () => {
+    const snapshot = createSnapshot()
+    const proxy = someProxy({ username: 'tp7', entry_port: null })
+    snapshot.apply(pageOf({ proxies: [proxy] }))
+    const withPort = { ...proxy, entry_port: 21_007 }
+    snapshot.learn({ proxy: withPort, subuser: null })
+    const pages = [withPort, withPort, { ...withPort, entry_port: null }].map((each) => pageOf({ proxies: [each] }))
+    expect(pages.map((page) => snapshot.apply(page).ports)).toEqual([true, false, true])
+    snapshot.learn({ proxy: withPort, subuser: null })
+    expect([snapshot.apply(pageOf({})).ports, [...snapshot.ports()]]).toEqual([true, [21_007]])
+  })
+
+  test('the exits of a pool are one array until an exit changes', () => {
+    const snapshot = createSnapshot()
+    snapshot.apply(pageOf({ exits: [someExit()] }))
+    const exits = snapshot.exitsOf('residential')
+    snapshot.apply(pageOf({ proxies: [someProxy()] }))
+    expect(snapshot.exitsOf('residential')).toBe(exits)
+    snapshot.apply(pageOf({ exits: [someExit({ id: 'exit_2', pool: 'mobile' })] }))
+    expect(snapshot.exitsOf('residential')).not.toBe(exits)
+  })
+})
+
+// --- any history, against a model that keeps the last word about each thing ---
+
+const number = fc.integer({ min: 0, max: 4 })
+/** A port never stands for two things. */
+const anyProxy = fc
+  .tuple(number, fc.constantFrom('active', 'blocked', 'gone'), fc.nat(9), fc.constantFrom(null, 0, 1))
+  .map(([id, state, expires, port]) =>
+    someProxy({
+      id: id + 1,
+      username: `tp${id}`,
+      state,
+      expires_at: expires,
+      entry_port: port === null ? null : 21_000 + id * 10 + port,
+    }),
+  )
+const anySubuser = fc
+  .tuple(number, fc.constantFrom('active', 'blocked', 'deleted'), fc.subarray([0, 1, 2]))
+  .map(([id, state, ports]) =>
+    someSubuser({
+      id: `sub_${id}`,
+      login: `login${id}`,
+      state,
+      ports: ports.map((port) => ({ port: 20_000 + id * 10 + port, login: `login${id}-session-s${port}` })),
+    }),
+  )
+const anyExit = fc
+  .tuple(number, fc.boolean(), fc.constantFrom('residential', 'mobile'))
+  .map(([id, drained, pool]) => someExit({ id: `exit_${id}`, drained, pool }))
+const pages = fc.record({
+  proxies: fc.array(anyProxy, { maxLength: 4 }),
+  subusers: fc.array(anySubuser, { maxLength: 4 }),
+  exits: fc.array(anyExit, { maxLength: 4 }),
+})
+const deeds = fc.oneof(
+  fc.record({ do: fc.constant('apply' as const), page: pages }),
+  fc.record({ do: fc.constant('learnProxy' as const), proxy: anyProxy }),
+  fc.record({ do: fc.constant('learnSubuser' as const), subuser: anySubuser }),
+  fc.record({ do: fc.constant('begin' as const) }),
+  fc.record({ do: fc.constant('end' as const) }),
+)
+type Deed = typeof deeds extends fc.Arbitrary<infer D> ? D : never
+
+class Model {
+  readonly proxies = new Map<string, NodeProxy>()
+  readonly subusers = new Map<string, NodeSubuser>()
+  readonly exits = new Map<string, NodeExit>()
+  private named: Set<string> | undefined
+
+  hear({ proxies = [], subusers = [], exits = [] }: Part): void {
+    for (const each of proxies) this.put(this.proxies, each.username, each, each.state === 'gone')
+    for (const each of subusers) this.put(this.subusers, each.id, each, each.state === 'deleted')
+    for (const each of exits) this.put(this.exits, each.id, each, each.drained)
+  }
+
+  take(deed: Deed): void {
+    if (deed.do === 'apply') this.hear(deed.page)
+    else if (deed.do === 'learnProxy') this.hear({ proxies: [deed.proxy] })
+    else if (deed.do === 'learnSubuser') this.hear({ subusers: [deed.subuser] })
+    else if (deed.do === 'begin') this.named = new Set()
+    else {
+      for (const table of [this.proxies, this.subusers, this.exits] as Map<string, unknown>[]) {
+        for (const key of table.keys()) if (this.named && !this.named.has(key)) table.delete(key)
+      }
+      this.named = undefined
+    }
+  }
+
+  private put<Thing>(table: Map<string, Thing>, key: string, thing: Thing, isGone: boolean): void {
+    this.named?.add(key)
+    if (isGone) table.delete(key)
+    else table.set(key, thing)
+  }
+}
+
+function take(snapshot: Snapshot, deed: Deed): void {
+  if (deed.do === 'apply') snapshot.apply(deed.page)
+  else if (deed.do === 'learnProxy') snapshot.learn({ proxy: deed.proxy, subuser: null })
+  else if (deed.do === 'learnSubuser') snapshot.learn({ proxy: null, subuser: deed.subuser })
+  else if (deed.do === 'begin') snapshot.beginWhole()
+  else snapshot.endWhole()
+}
+
+const byId = (all: Iterable<NodeExit>) => [...all].toSorted((a, b) => (a.id < b.id ? -1 : 1))
+
+function expectSame(snapshot: Snapshot, model: Model): void {
+  const ports = new Map<number, string>()
+  for (let id = 0; id <= 4; id += 1) {
+    const subuser = model.subusers.get(`sub_${id}`)
+    for (const { port, login } of subuser?.ports ?? []) ports.set(port, login)
+    const entry = model.proxies.get(`tp${id}`)?.entry_port ?? null
+    if (entry !== null) ports.set(entry, `tp${id}`)
+    expect(snapshot.findProxy(`tp${id}`)).toEqual(model.proxies.get(`tp${id}`) as never)
+    expect(snapshot.findSubuser(`sub_${id}`)).toEqual(subuser as never)
+    expect(snapshot.findLogin(`login${id}`)).toEqual(subuser as never)
+    expect(snapshot.findExit(`exit_${id}`)).toEqual(model.exits.get(`exit_${id}`) as never)
+  }
+  const nameOf = (meaning: PortMeaning | undefined) =>
+    meaning && ('login' in meaning ? meaning.login : meaning.username)
+  expect(new Map([...snapshot.ports()].map((port) => [port, nameOf(snapshot.findPort(port))]))).toEqual(
+    ports as Map<number, string | undefined>,
+  )
+  for (const pool of ['residential', 'mobile']) {
+    const there = [...model.exits.values()].filter((exit) => exit.pool === pool)
+    expect(byId(snapshot.exitsOf(pool))).toEqual(byId(there))
+  }
+}
+
+test('after any history a snapshot is what was last said of each thing', () => {
+  fc.assert(
+    fc.property(fc.array(deeds, { maxLength: 30 }), (history) => {
+      const [snapshot, model] = [createSnapshot(), new Model()]
+      for (const deed of history) {
+        take(snapshot, deed)
+        model.take(deed)
+        expectSame(snapshot, model)
+      }
+    }),
+    { numRuns: scaled(1000) },
+  )
+})

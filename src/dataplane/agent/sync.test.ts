@@ -1,0 +1,227 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { HandTiming, quietLog } from '../../../test/harness/hand-timing.ts'
+import { emptyPage, openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
+import { untilTrue } from '../../../test/harness/turnpike.ts'
+import { patienceMs } from '../../../test/harness/until.ts'
+import type { StatePage } from '../../node-protocol/state.ts'
+import { createShopLink, LinkError } from './shop-link.ts'
+import { realTiming } from './surroundings.ts'
+import { createSync, type PagePlace } from './sync.ts'
+
+const exit = (id: string): StatePage['exits'][number] => ({
+  id,
+  pool: 'residential',
+  kind: 'local',
+  host: '127.0.0.1',
+  port: null,
+  credentials: null,
+  country: 'de',
+  state: '',
+  city: '',
+  zip: '',
+  asn: null,
+  offers: null,
+  node: null,
+  drained: false,
+})
+const page = (cursor: string, more: boolean, ...ids: string[]): StatePage => ({
+  ...emptyPage,
+  cursor,
+  more,
+  exits: ids.map(exit),
+})
+const places = (place: PagePlace): string =>
+  [place.isWhole && 'whole', place.isFirst && 'first', place.isLast && 'last'].filter(Boolean).join(' ')
+
+describe('keeping up with the shop', () => {
+  let timing: HandTiming
+  let end: AbortController
+  let asked: { atMs: number; cursor: string | undefined; wait: number }[]
+  let answers: (StatePage | LinkError)[]
+  let heard: string[]
+  let wake: () => void
+  let fails: boolean
+
+  const open = () =>
+    createSync({
+      link: {
+        async state(cursor, wait, until) {
+          asked.push({ atMs: timing.now(), cursor, wait })
+          const answer = answers.shift()
+          if (answer instanceof LinkError) throw answer
+          if (answer) return answer
+          await new Promise<void>((resolve) => {
+            wake = resolve
+            until?.addEventListener('abort', () => resolve())
+          })
+          const later = answers.shift()
+          if (later instanceof LinkError) throw later
+          return later ?? page(cursor ?? 'c0', false)
+        },
+      },
+      timing,
+      chance: () => 1,
+      log: quietLog,
+      onPage(given, place) {
+        if (fails) throw new Error('a bug')
+        heard.push(`${given.exits.map((each) => each.id).join(',')}: ${places(place)}`)
+      },
+    })
+
+  beforeEach(() => {
+    timing = new HandTiming()
+    end = new AbortController()
+    asked = []
+    answers = []
+    heard = []
+    fails = false
+    wake = () => {}
+  })
+
+  test('hears the whole state page by page, is ready then, and waits for changes', async () => {
+    answers = [page('c1', true, 'a'), page('c2', true, 'b'), page('c3', false, 'c')]
+    const sync = open()
+    let isReady = false
+    void sync.ready.then(() => {
+      isReady = true
+      return undefined
+    })
+    const running = sync.run(end.signal)
+    await timing.advance(0)
+    expect(isReady).toBe(true)
+    expect(asked.map((each) => `${each.cursor} ${each.wait}`)).toEqual(['undefined 0', 'c1 0', 'c2 0', 'c3 10'])
+    answers = [page('c4', false, 'd')]
+    wake()
+    await timing.advance(0)
+    expect(heard).toEqual(['a: whole first', 'b: whole', 'c: whole last', 'd: last'])
+    expect(asked.at(-1)).toMatchObject({ cursor: 'c4', wait: 10 })
+    end.abort()
+    await running
+  })
+
+  test('asks a shop that is away less and less often, and knows how far it is behind', async () => {
+    const away = new LinkError('unreachable', 'away')
+    answers = [page('c1', false), ...Array.from({ length: 9 }, () => away)]
+    const sync = open()
+    const running = sync.run(end.signal)
+    await timing.advance(0)
+    expect(sync.lagMs).toBe(0)
+    await timing.advance(40_000)
+    const gaps = asked.slice(2).map((each, index) => each.atMs - asked[index + 1]!.atMs)
+    expect(gaps).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000])
+    expect(sync.lagMs).toBe(40_000)
+    expect(sync.lastContactAt).toBe(0)
+    await timing.advance(10_000)
+    answers = [page('c1', false)]
+    wake()
+    await timing.advance(0)
+    expect(sync.lagMs).toBe(0)
+    expect(heard).toEqual([': whole first last', ': last'])
+    end.abort()
+    await running
+  })
+
+  test('begins again when the shop does not know the cursor any more', async () => {
+    answers = [
+      page('c1', false, 'a'),
+      new LinkError('fault', 'bad cursor', 400),
+      page('n1', true, 'b'),
+      page('n2', false, 'c'),
+    ]
+    const running = open().run(end.signal)
+    await timing.advance(1_000)
+    expect(asked.map((each) => each.cursor)).toEqual([undefined, 'c1', undefined, 'n1', 'n2'])
+    expect(heard).toEqual(['a: whole first last', 'b: whole first', 'c: whole last'])
+    end.abort()
+    await running
+  })
+
+  test('is not taken round in circles by a shop that promises more and gives nothing', async () => {
+    answers = Array.from({ length: 50 }, () => page('c1', true, 'a'))
+    const running = open().run(end.signal)
+    await timing.advance(10_000)
+    expect(asked.length).toBeLessThan(12)
+    end.abort()
+    await running
+  })
+
+  test('does not ask without pause when the shop does not wait', async () => {
+    answers = Array.from({ length: 100 }, () => page('c1', false))
+    const running = open().run(end.signal)
+    await timing.advance(10_000)
+    expect(asked.length).toBeLessThan(45)
+    end.abort()
+    await running
+  })
+
+  test('hands a page in again when taking it failed', async () => {
+    fails = true
+    answers = [page('c1', false, 'a'), page('c1', false, 'a')]
+    const running = open().run(end.signal)
+    await timing.advance(10)
+    fails = false
+    await timing.advance(1_000)
+    expect(asked.slice(0, 2).map((each) => each.cursor)).toEqual([undefined, undefined])
+    expect(heard).toEqual(['a: whole first last'])
+    end.abort()
+    await running
+  })
+
+  test('goes on asking, slowly, after it was refused', async () => {
+    answers = [new LinkError('refused', 'no', 401), page('c1', false)]
+    const sync = open()
+    const running = sync.run(end.signal)
+    await timing.advance(10_000)
+    await sync.ready
+    expect(asked.map((each) => each.atMs).slice(0, 2)).toEqual([0, 10_000])
+    end.abort()
+    await running
+  })
+})
+
+describe('keeping up over real sockets', () => {
+  let shop: StandInShop
+  beforeEach(async () => {
+    shop = await openStandInShop()
+    shop.secret = 'tpn_x'
+  })
+  afterEach(() => shop.stop())
+
+  test('survives answers that are cut, lost, nonsense or never come, and a bad cursor', async () => {
+    shop.faults = ['cut', { status: 500 }, 'nonsense', 'silent']
+    let isCursorBad = true
+    shop.state = async (cursor) => {
+      if (cursor === 'c1' && isCursorBad) {
+        isCursorBad = false
+        return { status: 400 }
+      }
+      if (cursor === undefined) return page('c1', true, 'a')
+      if (cursor === 'c1') return page('c2', false, 'b')
+      return page('c2', false)
+    }
+    const heard: string[] = []
+    const end = new AbortController()
+    const linkWithin = (state: number) => createShopLink({ url: shop.url, secret: 'tpn_x', limitsMs: { state } })
+    const [patient, quick] = [linkWithin(patienceMs), linkWithin(200)]
+    let asked = 0
+    const sync = createSync({
+      link: {
+        // The fourth question is the one that is met with silence.
+        state(...question) {
+          asked += 1
+          return (asked === 4 ? quick : patient).state(...question)
+        },
+      },
+      timing: { ...realTiming, pause: (ms, until) => realTiming.pause(ms / 50, until) },
+      chance: () => 0,
+      log: quietLog,
+      onPage: (given) => void heard.push(...given.exits.map((each) => each.id)),
+    })
+    const running = sync.run(end.signal)
+    await sync.ready
+    expect(heard).toEqual(['a', 'a', 'b'])
+    expect(await untilTrue(() => shop.requests.length > 9)).toBe(true)
+    end.abort()
+    await running
+  })
+})

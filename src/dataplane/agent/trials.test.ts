@@ -1,0 +1,186 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { HandTiming, quietLog, settle } from '../../../test/harness/hand-timing.ts'
+import { formatAddress } from '../../core/address.ts'
+import type { NodeRange } from '../../node-protocol/state.ts'
+import { mostRuns, type TriedBody } from '../../node-protocol/tried.ts'
+import { LinkError } from './shop-link.ts'
+import { createTrials } from './trials.ts'
+
+const whole = { isWhole: true, isFirst: true, isLast: true }
+const change = { isWhole: false, isFirst: false, isLast: true }
+const range = (id: number, prefix: string, homes: string[] = []): NodeRange => ({ id, prefix, homes, gone: false })
+
+describe('trying addresses', () => {
+  let timing: HandTiming
+  let end: AbortController
+  let tried: string[]
+  let calls: { from: string; atMs: number }[]
+  let told: { atMs: number; body: TriedBody }[]
+  let lost: (address: string) => boolean
+  let isAway: boolean
+  let isProduction: boolean
+  let isShopCalled: boolean
+  let isShopTrusted: boolean
+
+  beforeEach(() => {
+    timing = new HandTiming()
+    end = new AbortController()
+    tried = []
+    calls = []
+    told = []
+    lost = () => false
+    isAway = false
+    isProduction = false
+    isShopCalled = true
+    isShopTrusted = true
+  })
+
+  function open(...ranges: NodeRange[]) {
+    let drawn = 0
+    const trials = createTrials({
+      node: 'nod_me',
+      link: {
+        async tried(body) {
+          told.push({ atMs: timing.now(), body })
+          if (isAway) throw new LinkError('unreachable', 'away')
+          return { now: 0 }
+        },
+      },
+      tryAddress(address) {
+        const text = formatAddress(address)
+        tried.push(text)
+        return lost(text) ? 'not_on_this_machine' : undefined
+      },
+      callShop: async (_version, from) => {
+        if (!isShopTrusted) throw Object.assign(new Error('unknown'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+        if (!isShopCalled) throw new Error('away')
+        if (from !== undefined) calls.push({ from, atMs: timing.now() })
+        return from ?? '192.0.2.1'
+      },
+      isToLeave: () => isProduction,
+      timing,
+      chance: () => (drawn++ % 1000) / 1000,
+      log: quietLog,
+    })
+    trials.hear({ ranges }, whole)
+    const running = trials.run(end.signal)
+    return {
+      trials,
+      stop: async () => {
+        end.abort()
+        await timing.advance(0)
+        await running
+      },
+    }
+  }
+  const lastOf = (id: number) => told.flatMap(({ body }) => body.ranges.filter((each) => each.id === id)).at(-1)
+
+  test('all of a new range is tried at once, again every ten seconds, and the shop hears all of it as often', async () => {
+    const { stop } = open(range(1, '45.12.0.0/30'))
+    await timing.advance(9_000)
+    expect(tried.length).toBe(4)
+    const heard = told.length
+    expect(lastOf(1)).toEqual({ id: 1, served: [[0, 4]], problems: [], seen_as: null })
+    await timing.advance(2_000)
+    expect(tried.length).toBe(8)
+    expect(told.length).toBe(heard + 1)
+    await stop()
+  })
+
+  test('what is lost is told in runs, with what is in the way', async () => {
+    const { stop } = open(range(1, '45.12.0.0/29'))
+    await timing.advance(1_000)
+    lost = (address) => ['45.12.0.2', '45.12.0.3', '45.12.0.7'].includes(address)
+    await timing.advance(10_000)
+    expect(lastOf(1)).toMatchObject({
+      served: [
+        [0, 2],
+        [4, 3],
+      ],
+      problems: [
+        { first: 2, count: 2, problem: 'not_on_this_machine' },
+        { first: 7, count: 1, problem: 'not_on_this_machine' },
+      ],
+    })
+    await stop()
+  })
+
+  test('a range in more pieces than a report may have is said to serve in the first of them', async () => {
+    lost = (address) => Number(address.split('.')[3]) % 2 === 1
+    const { stop } = open(range(1, '45.12.0.0/19'))
+    await timing.advance(60_000)
+    expect(lastOf(1)?.served.length).toBe(mostRuns)
+    expect(lastOf(1)?.problems.length).toBe(20)
+    await stop()
+  })
+
+  test('what is on other nodes is not tried, nor what is gone', async () => {
+    const { trials, stop } = open(range(1, '45.12.0.0/31', ['nod_other']), range(2, '45.13.0.0/31', ['nod_me']))
+    await timing.advance(1_000)
+    expect(tried).toEqual(['45.13.0.0', '45.13.0.1'])
+    trials.hear({ ranges: [{ ...range(2, '45.13.0.0/31'), gone: true }] }, change)
+    await timing.advance(30_000)
+    expect(tried.length).toBe(2)
+    await stop()
+  })
+
+  test('a block too large to go through is tried by a few that chance draws', async () => {
+    const { stop } = open(range(1, '2a0c:aaaa::/48'))
+    await timing.advance(1_000)
+    expect(new Set(tried).size).toBe(4)
+    expect(lastOf(1)?.served).toEqual([[0, 1]])
+    lost = () => true
+    await timing.advance(10_000)
+    expect(lastOf(1)).toMatchObject({ served: [], problems: [{ first: 0, count: 1, problem: 'not_on_this_machine' }] })
+    await stop()
+  })
+
+  test('a shop that is away is told again after pauses, and has heard all once it is back', async () => {
+    isAway = true
+    const { trials, stop } = open(range(1, '45.12.0.0/31'))
+    const hasHeard = () => Promise.race([trials.ready.then(() => true), settle().then(() => false)])
+    await timing.advance(60_000)
+    expect(told.length).toBeLessThan(20)
+    expect(await hasHeard()).toBe(false)
+    isAway = false
+    await timing.advance(11_000)
+    expect(await hasHeard()).toBe(true)
+    await stop()
+  })
+
+  test('what could not be tried is said, and held against nobody', async () => {
+    isProduction = true
+    isShopCalled = false
+    const { stop } = open(range(1, '45.12.0.0/30'))
+    await timing.advance(1_000)
+    expect(lastOf(1)).toEqual({
+      id: 1,
+      served: [[0, 4]],
+      problems: [{ first: 0, count: 4, problem: 'leaving_not_tried_shop_not_reached' }],
+      seen_as: null,
+    })
+    isShopTrusted = false
+    await timing.advance(12_000)
+    expect(lastOf(1)).toMatchObject({
+      served: [[0, 4]],
+      problems: [{ first: 0, count: 4, problem: 'leaving_not_tried_shop_not_trusted' }],
+    })
+    isShopTrusted = true
+    isShopCalled = true
+    await timing.advance(12_000)
+    expect(lastOf(1)).toMatchObject({ served: [[0, 4]], problems: [] })
+    await stop()
+  })
+
+  test('each address is called from within five minutes, however many there are, at fifty a second at most', async () => {
+    isProduction = true
+    const { stop } = open(range(1, '45.12.0.0/22'))
+    await timing.advance(1)
+    expect(calls.length).toBe(256)
+    await timing.advance(300_000)
+    expect(new Set(calls.map((each) => each.from)).size).toBe(1024)
+    const inOneSecond = calls.filter((each) => each.atMs >= 10_000 && each.atMs < 11_000)
+    expect(inOneSecond.length).toBeLessThanOrEqual(5)
+    await stop()
+  })
+})

@@ -1,0 +1,295 @@
+import { type Address, addressFromNumber, addressToNumber, type Prefix, readPrefix } from '../../core/address.ts'
+import type { NodeRange, StatePage } from '../../node-protocol/state.ts'
+import {
+  mostProblems,
+  mostRangesTried,
+  mostRuns,
+  mostRunsAtOnce,
+  mostTriedSingly,
+  type TriedRange,
+} from '../../node-protocol/tried.ts'
+import { type CallShop, createLeaving, type Leaving } from './leaving.ts'
+import { LinkError, type ShopLink } from './shop-link.ts'
+import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './surroundings.ts'
+import type { PagePlace } from './sync.ts'
+
+/** All addresses are tried again this often, and the shop is told all of it as often. */
+const everyMs = 10_000
+/** So many are tried in one go. */
+const sliceSize = 256
+/** Trying again what was tried before takes a twentieth of the time at most. */
+const restTimes = 19
+/** Each address is called from within five minutes, by four calls a second at the least and fifty at the most. */
+const callAllMs = 300_000
+const callEveryMs = 250
+const leastCallPauseMs = 20
+/** Calls that nobody answers take seconds each. */
+const mostCallsAtOnce = 64
+const firstPauseMs = 100
+const mostPauseMs = 5_000
+/** Of a block too large to be tried address by address, so many are drawn each time. */
+const drawnOfBlock = 4
+/** What has changed is told this soon, while a round goes on. */
+const sayEveryMs = 100
+/** A range that is new is called from before it is said to serve: all that are new share so many calls. */
+const firstCalls = 2048
+const mostFirstCalls = 256
+const leastFirstCalls = 8
+
+type Held = {
+  readonly range: NodeRange
+  readonly prefix: Prefix
+  /** None where nobody can be called. */
+  readonly leaving: Leaving | undefined
+  outcome: TriedRange | undefined
+  isNew: boolean
+}
+
+/** Says what is in the way of using an address, in a word; nothing when it can be used. */
+export type TryAddress = (address: Address) => string | undefined
+
+/**
+ * Tries the addresses that this node is told of, over and over, and tells the shop which of them it can use. What has
+ * changed is told at once, and all of it with every round.
+ */
+export function createTrials(deps: {
+  readonly node: string
+  readonly link: Pick<ShopLink, 'tried'>
+  readonly tryAddress: TryAddress
+  readonly callShop: CallShop | undefined
+  /** Whether leaving from such an address means anything: from loopback it does not, and neither in a sandbox. */
+  readonly isToLeave: (address: Address) => boolean
+  readonly timing: Timing
+  readonly chance: Chance
+  readonly log: Log
+}) {
+  const { timing } = deps
+  const bell = createBell(timing)
+  const limitedLog = createLimitedLog(deps.log, timing.now)
+  const held = new Map<number, Held>()
+  let unnamed: Set<number> | undefined
+  const { promise: ready, resolve: setReady } = Promise.withResolvers<void>()
+  let failures = 0
+  let slice = 0
+  let sliceBeganAt = timing.now()
+  let firstCallsEach = mostFirstCalls
+
+  function put(range: NodeRange): void {
+    unnamed?.delete(range.id)
+    const prefix = readPrefix(range.prefix)
+    const isMine = !range.gone && (range.homes.length === 0 || range.homes.includes(deps.node))
+    if (!isMine || !prefix) held.delete(range.id)
+    else {
+      const canUse = (address: Address) => deps.tryAddress(address) === undefined
+      const call = deps.callShop
+      const leaving = call && createLeaving({ ...deps, prefix, isBlock: isBlock(prefix), call, canUse })
+      held.set(range.id, { range, prefix, leaving, outcome: held.get(range.id)?.outcome, isNew: true })
+    }
+  }
+
+  /** Lets others have their turn after each slice, and rests where nobody waits for the outcome. */
+  async function breathe(isNew: boolean, end: AbortSignal): Promise<void> {
+    slice += 1
+    if (slice < sliceSize) return
+    slice = 0
+    await timing.pause(isNew ? 0 : (timing.now() - sliceBeganAt) * restTimes, end)
+    sliceBeganAt = timing.now()
+  }
+
+  async function tryEach(of: Held, end: AbortSignal): Promise<TriedRange> {
+    const finding = createFinding(of.range.id)
+    const base = addressToNumber(of.prefix.base)
+    const size = sizeOf(of.prefix)
+    for (let offset = 0; offset < size && !end.aborted; offset += 1) {
+      const address = addressFromNumber(of.prefix.base.version, base + BigInt(offset))
+      finding.add(offset, deps.tryAddress(address) ?? of.leaving?.problemOf(address))
+      await breathe(of.isNew, end)
+    }
+    return finding.end(of.leaving?.seenAs ?? null, unprovenOf(of))
+  }
+
+  /** A block is used whole or not at all: it is if addresses that chance draws can be. */
+  function tryBlock(of: Held): TriedRange {
+    const finding = createFinding(of.range.id)
+    const base = addressToNumber(of.prefix.base)
+    const size = 1n << BigInt(of.prefix.base.bytes.length * 8 - of.prefix.length)
+    let problem: string | undefined
+    for (let drawn = 0; drawn < drawnOfBlock && problem === undefined; drawn += 1) {
+      const offset = (size * BigInt(Math.floor(deps.chance() * 2 ** 40))) / 2n ** 40n
+      const address = addressFromNumber(of.prefix.base.version, base + offset)
+      problem = deps.tryAddress(address) ?? of.leaving?.problemOf(address)
+    }
+    finding.add(0, problem)
+    return finding.end(of.leaving?.seenAs ?? null, unprovenOf(of))
+  }
+
+  /** Why nothing is known of leaving, where there should be. It is said, and held against nobody. */
+  function unprovenOf(of: Held): string | undefined {
+    if (!deps.isToLeave(of.prefix.base) || of.leaving?.isReached) return undefined
+    if (!of.leaving) return 'leaving_not_tried_no_public_url'
+    return of.leaving.isDistrusted ? 'leaving_not_tried_shop_not_trusted' : 'leaving_not_tried_shop_not_reached'
+  }
+
+  /** What was found, if that is another thing than before. */
+  async function tryRange(of: Held, end: AbortSignal): Promise<TriedRange | undefined> {
+    const before = JSON.stringify(of.outcome)
+    if (of.isNew && deps.isToLeave(of.prefix.base)) await of.leaving?.begin(firstCallsEach, end)
+    const outcome = isBlock(of.prefix) ? tryBlock(of) : await tryEach(of, end)
+    if (end.aborted || held.get(of.range.id) !== of) return undefined
+    of.outcome = outcome
+    const isChanged = of.isNew || JSON.stringify(outcome) !== before
+    of.isNew = false
+    return isChanged ? outcome : undefined
+  }
+
+  /** Tells the shop, a report after another; whether it took all of them. */
+  async function tell(ranges: readonly TriedRange[], end: AbortSignal): Promise<boolean> {
+    for (const part of parts(ranges)) {
+      try {
+        await deps.link.tried({ ranges: part }, end)
+        failures = 0
+      } catch (error) {
+        if (!(error instanceof LinkError)) throw error
+        failures += 1
+        if (!end.aborted) limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'trials not taken', { fault: error })
+        await timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), end)
+        return false
+      }
+    }
+    return true
+  }
+
+  /** New ones first: whoever waits for them waits to sell them. What has changed does not wait for the round's end. */
+  async function round(end: AbortSignal): Promise<void> {
+    const inTurn = [...held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
+    const fresh = inTurn.filter((each) => each.isNew && deps.isToLeave(each.prefix.base)).length
+    firstCallsEach = Math.max(leastFirstCalls, Math.min(mostFirstCalls, Math.floor(firstCalls / Math.max(1, fresh))))
+    let unsaid: TriedRange[] = []
+    let saidAt = timing.now()
+    sliceBeganAt = timing.now()
+    for (const each of inTurn) {
+      const changed = held.get(each.range.id) === each ? await tryRange(each, end) : undefined
+      if (end.aborted) return
+      if (changed) unsaid.push(changed)
+      if (unsaid.length === 0 || (unsaid.length < mostRangesTried && timing.now() - saidAt < sayEveryMs)) continue
+      await tell(unsaid, end)
+      unsaid = []
+      saidAt = timing.now()
+    }
+    const all = [...held.values()].flatMap(({ outcome }) => outcome ?? [])
+    if (await tell(all, end)) setReady()
+  }
+
+  async function listen(call: Promise<boolean>): Promise<void> {
+    if (await call) bell.ring()
+  }
+
+  /** Calls from each address of these ranges in turn, so many at once. Those that are not here take their time too. */
+  async function callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
+    const turns = ranges.reduce((sum, each) => sum + (each.leaving?.turns ?? 0), 0)
+    const pauseMs = Math.min(callEveryMs, Math.max(leastCallPauseMs, callAllMs / turns))
+    const calls = new Set<Promise<void>>()
+    let passedOver = 0
+    let beganAt = timing.now()
+    for (const each of ranges) {
+      for (
+        let turn = 0;
+        turn < (each.leaving?.turns ?? 0) && held.get(each.range.id) === each && !end.aborted;
+        turn += 1
+      ) {
+        const call = each.leaving?.step(end)
+        if (call) {
+          const ended = listen(call).finally(() => calls.delete(ended))
+          calls.add(ended)
+          await timing.pause(pauseMs, end)
+          if (calls.size >= mostCallsAtOnce) await Promise.race(calls)
+        } else if (++passedOver % sliceSize === 0) await timing.pause((timing.now() - beganAt) * restTimes, end)
+        else continue
+        beganAt = timing.now()
+      }
+    }
+    await Promise.all(calls)
+  }
+
+  async function callOn(end: AbortSignal): Promise<void> {
+    while (!end.aborted) {
+      await timing.pause(callEveryMs, end)
+      const inTurn = [...held.values()].filter((each) => !each.isNew && deps.isToLeave(each.prefix.base))
+      await callFromEach(inTurn, end)
+    }
+  }
+
+  async function tryOn(end: AbortSignal): Promise<void> {
+    while (!end.aborted) {
+      const beganAt = timing.now()
+      bell.quiet()
+      await round(end)
+      await bell.wait(Math.max(0, beganAt + everyMs - timing.now()))
+    }
+  }
+
+  return {
+    /** Settles when the shop has been told once of all that there was to try. */
+    ready,
+
+    /** Hears what there is to try. A whole read names all there is: what it does not name is gone. */
+    hear(page: Pick<StatePage, 'ranges'>, place: PagePlace): void {
+      if (place.isFirst) unnamed = new Set(held.keys())
+      for (const range of page.ranges) put(range)
+      if (place.isWhole && place.isLast) {
+        for (const id of unnamed ?? []) held.delete(id)
+        unnamed = undefined
+      }
+      if (page.ranges.length > 0) bell.ring()
+    },
+
+    async run(end: AbortSignal): Promise<void> {
+      const stop = () => bell.ring()
+      end.addEventListener('abort', stop)
+      await Promise.all([tryOn(end), callOn(end)])
+      end.removeEventListener('abort', stop)
+    },
+  }
+}
+
+const isBlock = (prefix: Prefix): boolean => prefix.base.bytes.length * 8 - prefix.length > mostTriedSingly
+
+const sizeOf = (prefix: Prefix): number => 2 ** (prefix.base.bytes.length * 8 - prefix.length)
+
+/** Puts what was found of one address after another into runs. */
+function createFinding(id: number) {
+  const served: [number, number][] = []
+  const problems: { first: number; count: number; problem: string }[] = []
+  return {
+    add(offset: number, problem: string | undefined): void {
+      if (problem === undefined) {
+        const last = served.at(-1)
+        if (last && last[0] + last[1] === offset) last[1] += 1
+        else if (served.length < mostRuns) served.push([offset, 1])
+        return
+      }
+      const last = problems.at(-1)
+      if (last && last.problem === problem && last.first + last.count === offset) last.count += 1
+      else if (problems.length < mostProblems) problems.push({ first: offset, count: 1, problem })
+    },
+    end(seenAs: string | null, unproven: string | undefined): TriedRange {
+      const all = unproven === undefined ? [] : served.map(([first, count]) => ({ first, count, problem: unproven }))
+      return { id, served, problems: [...problems, ...all].slice(0, mostProblems), seen_as: seenAs }
+    },
+  }
+}
+
+function* parts(ranges: readonly TriedRange[]): Generator<TriedRange[]> {
+  let part: TriedRange[] = []
+  let runs = 0
+  for (const each of ranges) {
+    if (part.length === mostRangesTried || (part.length > 0 && runs + each.served.length > mostRunsAtOnce)) {
+      yield part
+      part = []
+      runs = 0
+    }
+    part.push(each)
+    runs += each.served.length
+  }
+  if (part.length > 0) yield part
+}

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { HandTiming } from '../../../../test/harness/hand-timing.ts'
+import type { Found } from '../../../node-protocol/state.ts'
+import { createSnapshot } from '../../agent/snapshot.ts'
+import { createAdmission, refusalDelayMs } from './admission.ts'
+
+const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
+const none: Found = { proxy: null, subuser: null }
+const known: Found = {
+  subuser: null,
+  proxy: {
+    id: 1,
+    username: 'known',
+    digest: Buffer.from(sha256('right')).toString('hex'),
+    port_type: 'http',
+    leave_from: '192.0.2.1',
+    sources: [],
+    entry_port: null,
+    expires_at: Number.MAX_SAFE_INTEGER,
+    state: 'active',
+    owner: 'a'.repeat(16),
+  },
+}
+
+/** Knows one name, as the shop does; what is asked and waited for is written down. */
+function open() {
+  const snapshot = createSnapshot()
+  if (known.proxy) snapshot.apply({ proxies: [known.proxy], subusers: [], exits: [] })
+  const notes: string[] = []
+  let nowMs = 1_000_000
+  let canAsk = true
+  const admission = createAdmission({
+    snapshot,
+    async ask(question) {
+      notes.push('asked')
+      if (!canAsk) return 'unasked'
+      snapshot.learn('username' in question && question.username === 'known' ? known : none)
+      return 'asked'
+    },
+    moment: () => ({ nowMs, lastContactAt: nowMs }),
+    sha256,
+    mainPort: () => 1,
+    noteSource() {},
+    after(ms, act) {
+      notes.push(`waited ${ms} ms`)
+      act()
+      return () => {}
+    },
+    now: () => 0,
+    refusalDelayMs,
+  })
+  return {
+    notes,
+    pass: (ms: number) => void (nowMs += ms),
+    setBudget: (yes: boolean) => void (canAsk = yes),
+    async guess(username: string, password: string): Promise<string> {
+      const credentials = { username, password }
+      const verdict = await admission.admit({ credentials, protocol: 'http', source: '192.0.2.9', port: 1 })
+      return 'refusal' in verdict ? verdict.refusal : 'let in'
+    },
+  }
+}
+
+/** Time moves only by hand; the shop takes so long for the name that it knows, and so long for others. */
+function openTimed(lookup: { readonly known: number; readonly unknown: number; readonly canAsk?: boolean }) {
+  const timing = new HandTiming()
+  const snapshot = createSnapshot()
+  if (known.proxy) snapshot.apply({ proxies: [known.proxy], subusers: [], exits: [] })
+  const admission = createAdmission({
+    snapshot,
+    async ask(question) {
+      const isKnown = 'username' in question && question.username === 'known'
+      await timing.pause(isKnown ? lookup.known : lookup.unknown)
+      return lookup.canAsk === false ? 'unasked' : 'asked'
+    },
+    moment: () => ({ nowMs: timing.now(), lastContactAt: timing.now() }),
+    sha256,
+    mainPort: () => 1,
+    noteSource() {},
+    after(ms, act) {
+      void timing.pause(ms).then(act)
+      return () => {}
+    },
+    now: timing.now,
+    refusalDelayMs,
+  })
+  /** After how many milliseconds of the hand clock the refusal came. */
+  async function timeOf(username: string, password: string): Promise<number> {
+    const startedAt = timing.now()
+    const took: number[] = []
+    const credentials = { username, password }
+    const judged = Promise.resolve(admission.admit({ credentials, protocol: 'http', source: '192.0.2.9', port: 1 }))
+    void judged.then(() => took.push(timing.now() - startedAt))
+    for (let passedMs = 0; passedMs < 5000 && took.length === 0; passedMs += 1) await timing.advance(1)
+    return took[0] ?? Number.NaN
+  }
+  return { timeOf }
+}
+
+const step = fc.oneof(
+  fc.record({ type: fc.constant('guess' as const), password: fc.constantFrom('a', 'b', 'c') }),
+  fc.record({ type: fc.constant('budget' as const), yes: fc.boolean() }),
+  fc.record({ type: fc.constant('pass' as const), ms: fc.constantFrom(1, 500, 1999, 2000) }),
+)
+
+describe('admission', () => {
+  test('a name that exists and one that does not take the same way, whatever was guessed before and may be asked', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const traces = await Promise.all(
+          ['known', 'nobody'].map(async (name) => {
+            const gate = open()
+            for (const each of steps) {
+              if (each.type === 'guess') gate.notes.push(await gate.guess(name, each.password))
+              else if (each.type === 'budget') gate.setBudget(each.yes)
+              else gate.pass(each.ms)
+            }
+            return gate.notes
+          }),
+        )
+        expect(traces[0]).toEqual(traces[1] ?? [])
+      }),
+    )
+  })
+
+  test.each([
+    ['that answers at once', { known: 0, unknown: 0 }, 250],
+    ['that takes 40 ms for a known name and 10 ms for an unknown one', { known: 40, unknown: 10 }, 250],
+    ['that takes 320 ms for a known name and 270 ms for an unknown one', { known: 320, unknown: 270 }, 500],
+    ['that takes 499 ms for a known name and 251 ms for an unknown one', { known: 499, unknown: 251 }, 500],
+    ['that cannot be asked', { known: 30, unknown: 0, canAsk: false }, 250],
+  ] as const)(
+    'with a shop %s, a wrong password and an unknown name are refused after the same time',
+    async (_, lookup, ms) => {
+      const gate = openTimed(lookup)
+      expect([await gate.timeOf('known', 'wrong'), await gate.timeOf('nobody', 'wrong')]).toEqual([ms, ms])
+      // The same guess a second time: one that the shop has answered is not looked up again.
+      const again = 'canAsk' in lookup ? ms : 250
+      expect([await gate.timeOf('known', 'wrong'), await gate.timeOf('nobody', 'wrong')]).toEqual([again, again])
+    },
+  )
+
+  test('who shows the right password is let in at once, however often a wrong one was tried', async () => {
+    const gate = open()
+    for (let count = 0; count < 50; count += 1) await gate.guess('known', 'wrong')
+    gate.setBudget(false)
+    gate.notes.length = 0
+    expect(await gate.guess('known', 'right')).toBe('let in')
+    expect(gate.notes).toEqual([])
+  })
+
+  test('the same wrong guess is asked about once in two seconds', async () => {
+    const gate = open()
+    for (const username of ['known', 'nobody']) {
+      gate.notes.length = 0
+      for (let count = 0; count < 5; count += 1) expect(await gate.guess(username, 'wrong')).toBe('bad_credentials')
+      expect(gate.notes.filter((note) => note === 'asked')).toHaveLength(1)
+      gate.pass(2000)
+      await gate.guess(username, 'wrong')
+      expect(gate.notes.filter((note) => note === 'asked')).toHaveLength(2)
+    }
+  })
+
+  test('nobody is told that a password is wrong when the shop cannot be asked', async () => {
+    const gate = open()
+    gate.setBudget(false)
+    expect(await gate.guess('known', 'wrong')).toBe('shop_unreachable')
+    expect(await gate.guess('nobody', 'wrong')).toBe('shop_unreachable')
+    expect(gate.notes.filter((note) => note === 'waited 250 ms')).toHaveLength(2)
+  })
+})

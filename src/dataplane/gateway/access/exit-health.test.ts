@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'bun:test'
+import { someExit } from '../../../../test/harness/desired.ts'
+import type { NodeExit } from '../../../node-protocol/state.ts'
+import { createExitHealth, type ExitWord } from './exit-health.ts'
+
+const healthOf = (...ids: string[]) => healthOfExits(...ids.map((id) => someExit({ id })))
+
+function healthOfExits(...exits: NodeExit[]) {
+  let nowMs = 1_000_000
+  const words: ExitWord[] = []
+  const health = createExitHealth({ clock: () => nowMs, onWord: (word) => void words.push(word) })
+  health.keep(exits)
+  return {
+    health,
+    words,
+    exits,
+    pass: (ms: number) => {
+      nowMs += ms
+    },
+    /** Tries all that are due, each with the same outcome, and tells which they were. */
+    tryDue: (problem?: string) => {
+      const due = health.takeDue()
+      for (const exit of due) health.tried(exit, problem)
+      return due.map((exit) => exit.id)
+    },
+  }
+}
+
+describe('an exit', () => {
+  test('is tried as soon as it is heard of, believed until then, and said to be up', () => {
+    const { health, tryDue, words } = healthOf('a', 'b')
+    expect(health.isUp('a')).toBeTrue()
+    expect(tryDue()).toEqual(['a', 'b'])
+    expect(words.map((word) => [word.id, word.isUp])).toEqual([
+      ['a', true],
+      ['b', true],
+    ])
+    expect(tryDue()).toEqual([])
+  })
+
+  test('that fails somebody is tried at once, and is down if that fails too', () => {
+    const { health, tryDue, words } = healthOf('a', 'b')
+    tryDue()
+    health.failed('a', 'refused')
+    expect(health.isUp('a')).toBeTrue()
+    expect(tryDue('refused')).toEqual(['a'])
+    expect(health.isUp('a')).toBeFalse()
+    expect(health.isUp('b')).toBeTrue()
+    expect(words.at(-1)).toMatchObject({ id: 'a', isUp: false, reason: 'refused' })
+  })
+
+  test('that fails three customers in a row is down, though it answers tries', () => {
+    const { health, tryDue } = healthOf('a')
+    tryDue()
+    for (const isUp of [true, true, false]) {
+      health.failed('a', 'closed')
+      expect(health.isUp('a')).toBe(isUp)
+      if (isUp) expect(tryDue()).toEqual(['a'])
+    }
+  })
+
+  test('that fails one customer and serves the next is well', () => {
+    const { health, tryDue } = healthOf('a')
+    tryDue()
+    for (let turn = 0; turn < 20; turn += 1) {
+      health.failed('a', 'closed')
+      health.worked('a')
+    }
+    expect(health.isUp('a')).toBeTrue()
+  })
+
+  test('of our own that is down is tried every few seconds: a gateway that is back carries for all others at once', () => {
+    const { tryDue, pass, health } = healthOfExits(someExit({ id: 'a', node: 'nod_far' }))
+    tryDue('refused')
+    for (const seconds of [1, 2, 4, 5, 5, 5]) {
+      pass(seconds * 1000 - 1)
+      expect(tryDue('refused')).toEqual([])
+      pass(1)
+      expect(tryDue('refused')).toEqual(['a'])
+    }
+    pass(5_000)
+    tryDue()
+    expect(health.isUp('a')).toBeTrue()
+  })
+
+  test('of a supplier that is down is tried after pauses that grow to a minute, and is up with the first that works', () => {
+    const { health, tryDue, pass, words } = healthOfExits(someExit({ id: 'a', kind: 'http', port: 3128 }))
+    tryDue('refused')
+    expect(health.isUp('a')).toBeFalse()
+    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+      pass(seconds * 1000 - 1)
+      expect(tryDue('refused')).toEqual([])
+      pass(1)
+      expect(tryDue('refused')).toEqual(['a'])
+    }
+    pass(60_000)
+    expect(tryDue()).toEqual(['a'])
+    expect(health.isUp('a')).toBeTrue()
+    expect(words.map((word) => word.isUp)).toEqual([false, true])
+  })
+
+  test('that is well and used is not tried; unused, every ten seconds', () => {
+    const { health, tryDue, pass } = healthOf('a')
+    tryDue()
+    for (let turn = 0; turn < 5; turn += 1) {
+      pass(9999)
+      health.worked('a')
+    }
+    expect(tryDue()).toEqual([])
+    pass(10_000)
+    expect(tryDue()).toEqual(['a'])
+  })
+
+  test('is not forgiven for what it was before it changed, and is tried anew', () => {
+    const { health, tryDue } = healthOf('a')
+    tryDue('refused')
+    health.keep([someExit({ id: 'a', port: 1 })])
+    expect(health.isUp('a')).toBeFalse()
+    expect(tryDue()).toEqual(['a'])
+    expect(health.isUp('a')).toBeTrue()
+    health.keep([])
+    expect(tryDue()).toEqual([])
+  })
+})
+
+test('of many exits at most 64 are tried at once, and they take turns', () => {
+  const { health } = healthOf(...Array.from({ length: 200 }, (_, index) => `exit_${index}`))
+  const first = health.takeDue()
+  expect(first).toHaveLength(64)
+  expect(health.takeDue()).toEqual([])
+  for (const exit of first) health.tried(exit, undefined)
+  const second = health.takeDue()
+  expect(second).toHaveLength(64)
+  expect(new Set([...first, ...second]).size).toBe(128)
+})

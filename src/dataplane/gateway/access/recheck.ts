@@ -1,0 +1,67 @@
+import { type Place, Roster } from '../../../core/roster.ts'
+import type { Found } from '../../../node-protocol/state.ts'
+import type { Changed, Snapshot } from '../../agent/snapshot.ts'
+import { type Access, type Moment, proxyKey, standing, subuserKey } from './admit.ts'
+import { hopKey } from './hop.ts'
+
+/** Somebody's open connection, as far as its right to go on is concerned. */
+export type OpenPassage = {
+  readonly access: Access
+  /** When a byte last passed. */
+  readonly activeAt: number
+  /** One side has said all it will say. */
+  readonly isHalfOpen: boolean
+  /** Ends both sides at once. */
+  cut(): void
+  /** Among all that are open. */
+  placeAmongOpen: Place
+}
+
+/** A connection on which one side has finished waits no longer than this for the other. */
+const halfOpenMs = 60_000
+
+/** Whoever is open, and looking again whether they still may be: a change cuts those it is about, and nobody else. */
+export function createRecheck<Passage extends OpenPassage>(deps: {
+  snapshot: Snapshot
+  moment: () => Moment
+  idleMs: number
+}) {
+  const open = new Roster<'placeAmongOpen', Passage>('placeAmongOpen')
+  const halfOpenIdleMs = Math.min(halfOpenMs, deps.idleMs)
+
+  function recheck(keys: ReadonlySet<string>): void {
+    const at = deps.moment()
+    open.forEach((passage) => {
+      if (keys.has(passage.access.key) && standing(passage.access, deps.snapshot, at)) passage.cut()
+    })
+  }
+
+  return {
+    add: (passage: Passage): void => open.add(passage),
+    /** False when it was not open any more. */
+    remove: (passage: Passage): boolean => open.delete(passage),
+    cutAll: (): void => open.forEach((passage) => passage.cut()),
+
+    afterChange: ({ proxies, subusers, gateways = [] }: Changed): void =>
+      recheck(new Set([...proxies.map(proxyKey), ...subusers.map(subuserKey), ...gateways.map(hopKey)])),
+
+    afterAnswer({ proxy, subuser }: Found): void {
+      const keys = [...(proxy ? [proxyKey(proxy.username)] : []), ...(subuser ? [subuserKey(subuser.id)] : [])]
+      if (keys.length > 0) recheck(new Set(keys))
+    },
+
+    /** Time has passed: terms end, and so does a connection that has carried nothing for too long. */
+    afterTime(nowMs: number): void {
+      const at = deps.moment()
+      open.forEach((passage) => {
+        const isIdle = nowMs - passage.activeAt >= (passage.isHalfOpen ? halfOpenIdleMs : deps.idleMs)
+        if (isIdle || (passage.access.kind === 'dedicated' && standing(passage.access, deps.snapshot, at)))
+          passage.cut()
+      })
+    },
+
+    get size(): number {
+      return open.size
+    },
+  }
+}

@@ -1,0 +1,148 @@
+import { expect, test } from 'bun:test'
+import { HandTiming, settle } from '../../../../test/harness/hand-timing.ts'
+import { formatAddress } from '../../../core/address.ts'
+import { createResolve, type Lookup, type Resolve } from './resolve.ts'
+
+/** A resolver by hand: what is asked of it is written down, and answered as told. */
+function byHand(answer: Lookup, namesPerSecond = 1000) {
+  const clock = { nowMs: 0 }
+  const timing = new HandTiming()
+  const asked: string[] = []
+  const resolve = createResolve({
+    clock: () => clock.nowMs,
+    after(ms, act) {
+      const end = new AbortController()
+      void timing.pause(ms, end.signal).then(() => end.signal.aborted || act())
+      return () => end.abort()
+    },
+    namesPerSecond,
+    lookup: (name, version) => {
+      asked.push(`${name} ${version}`)
+      return answer(name, version)
+    },
+  })
+  return { clock, timing, asked, resolve }
+}
+
+const failing = (code: string) => Object.assign(new Error('no'), { code })
+const tell = async (resolve: Resolve, name: string, version: 4 | 6 = 4, owner = 'anna'): Promise<string> => {
+  const resolved = await resolve(name, version, owner)
+  return 'refusal' in resolved ? resolved.refusal : resolved.addresses.map((each) => formatAddress(each)).join(' ')
+}
+const one =
+  (address: string, ttl = 60): Lookup =>
+  async () => [{ address, ttl }]
+
+test('an answer holds as long as it says, no less than five seconds and no more than five minutes', async () => {
+  for (const [ttl, seconds] of [
+    [60, 60],
+    [0, 5],
+    [1, 5],
+    [86_400, 300],
+  ] as const) {
+    const { clock, asked, resolve } = byHand(one('192.0.2.1', ttl))
+    await tell(resolve, 'a.example')
+    clock.nowMs = seconds * 1000 - 1
+    expect(await tell(resolve, 'a.example')).toBe('192.0.2.1')
+    expect(asked).toHaveLength(1)
+    clock.nowMs = seconds * 1000
+    await tell(resolve, 'a.example')
+    expect(asked).toHaveLength(2)
+  }
+})
+
+test('of several addresses the shortest time counts, and all of them are given', async () => {
+  const { clock, asked, resolve } = byHand(async () => [
+    { address: '192.0.2.1', ttl: 100 },
+    { address: '192.0.2.2', ttl: 10 },
+  ])
+  expect(await tell(resolve, 'a.example')).toBe('192.0.2.1 192.0.2.2')
+  clock.nowMs = 10_000
+  await tell(resolve, 'a.example')
+  expect(asked).toHaveLength(2)
+})
+
+test('IPv4 and IPv6 are different questions', async () => {
+  const { asked, resolve } = byHand(async (_, version) => [
+    { address: version === 4 ? '192.0.2.1' : '2001:db8::1', ttl: 9 },
+  ])
+  expect(await tell(resolve, 'a.example', 4)).toBe('192.0.2.1')
+  expect(await tell(resolve, 'a.example', 6)).toBe('2001:db8::1')
+  expect(asked).toEqual(['a.example 4', 'a.example 6'])
+})
+
+test.each([
+  ['name_not_found', async () => Promise.reject(failing('ENOTFOUND'))],
+  ['name_not_found', async () => Promise.reject(failing('DNS_ENODATA'))],
+  ['name_not_found', async () => []],
+  ['name_not_found', one('not an address')],
+  ['resolver_failed', async () => Promise.reject(failing('ESERVFAIL'))],
+  ['resolver_failed', async () => Promise.reject(failing('ECONNREFUSED'))],
+] as [string, Lookup][])('a no is %s, and is believed for five seconds', async (refusal, answer) => {
+  const { clock, asked, resolve } = byHand(answer)
+  expect(await tell(resolve, 'a.example')).toBe(refusal)
+  clock.nowMs = 4999
+  expect(await tell(resolve, 'a.example')).toBe(refusal)
+  expect(asked).toHaveLength(1)
+  clock.nowMs = 5000
+  await tell(resolve, 'a.example')
+  expect(asked).toHaveLength(2)
+})
+
+test('many who ask the same at once are one question, and only the first is counted for it', async () => {
+  const { promise, resolve: answer } = Promise.withResolvers<{ address: string; ttl: number }[]>()
+  const { asked, resolve } = byHand(() => promise, 1)
+  const all = Array.from({ length: 50 }, () => tell(resolve, 'a.example'))
+  await settle()
+  answer([{ address: '192.0.2.1', ttl: 1 }])
+  expect(new Set(await Promise.all(all))).toEqual(new Set(['192.0.2.1']))
+  expect(asked).toHaveLength(1)
+})
+
+test('a customer has so many questions a second; what is known already, and others, cost nothing of it', async () => {
+  const { clock, resolve } = byHand(one('192.0.2.1', 300), 2)
+  for (const name of ['a', 'b', 'c', 'd']) expect(await tell(resolve, `${name}.example`)).toBe('192.0.2.1')
+  expect(await tell(resolve, 'e.example')).toBe('too_many_names')
+  expect(await tell(resolve, 'a.example')).toBe('192.0.2.1')
+  expect(await tell(resolve, 'e.example', 4, 'boris')).toBe('192.0.2.1')
+  expect(await tell(resolve, 'f.example')).toBe('too_many_names')
+  clock.nowMs = 500
+  expect(await tell(resolve, 'f.example')).toBe('192.0.2.1')
+})
+
+test('names that are never asked of anybody', async () => {
+  const { asked, resolve } = byHand(one('192.0.2.66'), 1)
+  for (let index = 0; index < 5; index += 1) {
+    expect(await tell(resolve, 'localhost', 4)).toBe('127.0.0.1')
+    expect(await tell(resolve, `n${index}.localhost`, 6)).toBe('::1')
+    expect(await tell(resolve, `n${index}.invalid`)).toBe('name_not_found')
+  }
+  expect(asked).toEqual([])
+  expect(await tell(resolve, 'notlocalhost')).toBe('192.0.2.66')
+  expect(await tell(resolve, 'localhost.example')).toBe('192.0.2.66')
+})
+
+test('a resolver that never answers is given up after two seconds, and stalls no other name', async () => {
+  const { resolve, timing } = byHand((name) =>
+    name === 'slow.example' ? new Promise(() => {}) : one('192.0.2.1')(name, 4),
+  )
+  let told = ''
+  const slow = tell(resolve, 'slow.example').then((answer) => (told = answer))
+  expect(await tell(resolve, 'fast.example')).toBe('192.0.2.1')
+  await timing.advance(1999)
+  expect(told).toBe('')
+  await timing.advance(1)
+  expect(await slow).toBe('resolver_failed')
+})
+
+test('no more than five hundred questions are on their way at once', async () => {
+  const { promise, resolve: answer } = Promise.withResolvers<{ address: string; ttl: number }[]>()
+  const { asked, resolve } = byHand(() => promise)
+  const all = Array.from({ length: 510 }, (_, index) => tell(resolve, `n${index}.example`))
+  await settle()
+  answer([{ address: '192.0.2.1', ttl: 60 }])
+  const told = await Promise.all(all)
+  expect(told.filter((each) => each === 'resolver_failed')).toHaveLength(10)
+  expect(asked).toHaveLength(500)
+  expect(await tell(resolve, 'n509.example')).toBe('192.0.2.1')
+})

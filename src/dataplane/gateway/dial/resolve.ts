@@ -1,0 +1,102 @@
+import { Resolver } from 'node:dns/promises'
+import { type Address, readAddress } from '../../../core/address.ts'
+import { createBuckets } from '../../../core/buckets.ts'
+import type { After, Clock } from '../../../core/time.ts'
+import { rateOf } from '../access/limits.ts'
+
+type Resolved =
+  | { readonly addresses: readonly Address[] }
+  | { readonly refusal: 'name_not_found' | 'resolver_failed' | 'too_many_names' }
+
+type Entry = { readonly resolved: Resolved; readonly endsAt: number }
+
+const timeoutMs = 2000
+const mostKept = 10_000
+const mostInFlight = 500
+const leastTtlMs = 5000
+const mostTtlMs = 300_000
+const missTtlMs = 5000
+
+export type Resolve = (name: string, version: 4 | 6, owner: string) => Promise<Resolved>
+
+/** Asks for addresses; each is an address and how many seconds it holds. */
+export type Lookup = (name: string, version: 4 | 6) => Promise<readonly { address: string; ttl: number }[]>
+
+/**
+ * Looks names up with a resolver that waits on sockets, not on threads: two slow names stall nobody. Answers are kept
+ * as long as they hold, and each customer has a number of questions a second.
+ */
+export function createResolve(deps: { clock: Clock; after: After; namesPerSecond: number; lookup?: Lookup }): Resolve {
+  const kept = new Map<string, Entry>()
+  const asking = new Map<string, Promise<Resolved>>()
+  const lookup = deps.lookup ?? createLookup()
+  const questions = createBuckets(rateOf(deps.namesPerSecond), deps.clock)
+
+  async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
+    const found = await within(lookup(name, version), deps.after).catch(toFailure)
+    const resolved = toResolved(found)
+    if (kept.size >= mostKept) kept.clear()
+    kept.set(key, { resolved, endsAt: deps.clock() + ('refusal' in resolved ? missTtlMs : ttlOf(found)) })
+    return resolved
+  }
+
+  return (name, version, owner) => {
+    // RFC 6761, 6.3: never asked of anybody. Whether it may be reached is for the policy to say.
+    if (isWithin(name, 'localhost')) return Promise.resolve(localhost[version])
+    // RFC 6761, 6.4: nor is this one, and it never has an address.
+    if (isWithin(name, 'invalid')) return Promise.resolve({ refusal: 'name_not_found' })
+    const key = `${version} ${name}`
+    const known = kept.get(key)
+    if (known && deps.clock() < known.endsAt) return Promise.resolve(known.resolved)
+    const pending = asking.get(key)
+    if (pending) return pending
+    if (!questions.take(owner)) return Promise.resolve({ refusal: 'too_many_names' })
+    if (asking.size >= mostInFlight) return Promise.resolve({ refusal: 'resolver_failed' })
+    const asked = ask(key, name, version).finally(() => asking.delete(key))
+    asking.set(key, asked)
+    return asked
+  }
+}
+
+/** The system's resolver. */
+export function createLookup(): Lookup {
+  const resolver = new Resolver({ timeout: timeoutMs, tries: 2 })
+  return (name, version) =>
+    version === 4 ? resolver.resolve4(name, { ttl: true }) : resolver.resolve6(name, { ttl: true })
+}
+
+const isWithin = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`)
+
+type Answer = Awaited<ReturnType<Lookup>> | 'name_not_found' | 'resolver_failed'
+
+/** As long as the shortest holds, within bounds. */
+function ttlOf(found: Answer): number {
+  const ttlMs = typeof found === 'string' ? 0 : Math.min(...found.map((each) => each.ttl * 1000))
+  return Math.min(Math.max(ttlMs, leastTtlMs), mostTtlMs)
+}
+
+/** An answer of no address, or of something that is none, is a name without addresses. */
+function toResolved(found: Answer): Resolved {
+  if (typeof found === 'string') return { refusal: found }
+  const addresses = found.flatMap((each) => readAddress(each.address) ?? [])
+  return addresses.length === 0 ? { refusal: 'name_not_found' } : { addresses }
+}
+
+function toFailure(error: unknown): 'name_not_found' | 'resolver_failed' {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return /ENOTFOUND|ENODATA|NXDOMAIN|NOTFOUND|NODATA/.test(code) ? 'name_not_found' : 'resolver_failed'
+}
+
+function within<Value>(work: Promise<Value>, after: After): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const cancel = after(timeoutMs, () => reject(new Error('the resolver did not answer in time')))
+    work.then(resolve, reject).finally(cancel)
+  })
+}
+
+const localhost: Readonly<Record<4 | 6, Resolved>> = { 4: fixed('127.0.0.1'), 6: fixed('::1') }
+
+function fixed(text: string): Resolved {
+  const address = readAddress(text)
+  return { addresses: address ? [address] : [] }
+}

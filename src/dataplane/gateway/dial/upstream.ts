@@ -1,0 +1,206 @@
+import { readAddress } from '../../../core/address.ts'
+import type { NodeExit } from '../../../node-protocol/state.ts'
+import { isRefusalCode, type RefusalCode } from '../access/refusals.ts'
+import { formatAuthority, type Target } from '../protocol/authority.ts'
+
+/**
+ * Why an upstream does not carry. With `problem` it is the upstream itself that fails, whatever it is asked for;
+ * without, it has answered, and it is the destination that cannot be reached.
+ */
+type UpstreamFailure = {
+  readonly type: 'failed'
+  readonly refusal: RefusalCode
+  readonly problem?: string
+}
+
+/**
+ * What an upstream proxy is to be told next, or that it is open with the first bytes of the destination, or that it
+ * failed.
+ */
+type UpstreamStep =
+  | { readonly type: 'write'; readonly bytes: Uint8Array }
+  | { readonly type: 'open'; readonly rest: Uint8Array }
+  | UpstreamFailure
+
+/**
+ * Bytes in, steps out: the same ones however the bytes are split. After `open` or `failed` there is nothing more to
+ * say.
+ */
+export type UpstreamTalk = { begin(): Uint8Array; feed(chunk: Uint8Array): readonly UpstreamStep[] }
+
+const mostHeadBytes = 16 * 1024
+const failed = (problem: string): UpstreamFailure => ({ type: 'failed', refusal: 'exit_failed', problem })
+const unreached = (refusal: RefusalCode): UpstreamFailure => ({ type: 'failed', refusal })
+
+/** The client's side of a proxy's handshake, to a literal address: what the name means was settled here. */
+export function talkTo(exit: NodeExit, target: Target): UpstreamTalk {
+  return exit.kind === 'http'
+    ? connectTalk(formatAuthority(target), basicOf(exit), readConnected)
+    : socksTalk(exit, target)
+}
+
+/**
+ * As much of the handshake as tells whether a proxy is there and takes our login. SOCKS5 tells before anything is asked
+ * for. A proxy of HTTP has to be asked for something: a name that never has an address (RFC 6761, 6.4), which costs
+ * nobody a byte.
+ */
+export function tryOut(exit: NodeExit): UpstreamTalk {
+  return exit.kind === 'http'
+    ? connectTalk(formatAuthority(triedTarget), basicOf(exit), readTried)
+    : socksTalk(exit, undefined)
+}
+
+/** How another gateway of the fleet is asked for one of its exits. */
+export function hopTo(ticket: string, target: Target): UpstreamTalk {
+  return connectTalk(formatAuthority(target), `Turnpike-Hop ${ticket}`, readHop)
+}
+
+/** Whether another gateway takes our hops and its exit can be left through; see tryOut(). */
+export function tryHop(ticket: string): UpstreamTalk {
+  return connectTalk(formatAuthority(triedTarget), `Turnpike-Hop ${ticket}`, (status, code) => {
+    const outcome = readHop(status, code)
+    return outcome === 'open' || outcome.problem === undefined ? 'open' : outcome
+  })
+}
+
+/** What a gateway says when it is itself, or its exit, that does not carry. */
+const hopProblems: Readonly<Record<string, string>> = {
+  hop_refused: 'its gateway does not take our hop',
+  hop_late: 'the clocks of its gateway and of this one lie too far apart',
+  no_exit: 'its gateway cannot leave through it',
+  exit_failed: 'its gateway cannot leave through it',
+  address_unavailable: 'its gateway does not have the address',
+  gateway_full: 'its gateway is full',
+  gateway_stopping: 'its gateway is stopping',
+  gateway_closed: 'its gateway is shut out',
+  credentials_required: 'what is there is another gateway, or an older one',
+  bad_credentials: 'what is there is another gateway, or an older one',
+}
+
+const readHop: ReadStatus = (status, code) => {
+  if (status >= 200 && status < 300) return 'open'
+  if (code === undefined) return failed('what is there is no gateway of ours')
+  const problem = hopProblems[code]
+  if (problem !== undefined) return failed(problem)
+  return unreached(isRefusalCode(code) ? code : 'unreachable')
+}
+
+/** RFC 6761, 6.4: a name that never has an address. */
+export const triedTarget: Target = { host: 'turnpike.invalid', port: 443 }
+
+type ReadStatus = (status: number, code: string | undefined) => 'open' | UpstreamFailure
+
+/** A proxy that does not take our login, or wants money, is of no use for anything. */
+const isRejected = (status: number): boolean => status === 401 || status === 402 || status === 407
+
+const readConnected: ReadStatus = (status) => {
+  if (status >= 200 && status < 300) return 'open'
+  if (isRejected(status)) return failed(`it does not take our login (${status})`)
+  if (status < 400) return failed(`it answers with ${status}`)
+  if (status === 504) return unreached('connect_timeout')
+  return unreached(status === 502 || status === 503 ? 'unreachable' : 'exit_failed')
+}
+
+const readTried: ReadStatus = (status) =>
+  isRejected(status) ? failed(`it does not take our login (${status})`) : 'open'
+
+const basicOf = ({ credentials }: NodeExit): string | undefined =>
+  credentials ? `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}` : undefined
+
+/** RFC 9110, 9.3.6. */
+function connectTalk(authority: string, authorization: string | undefined, read: ReadStatus): UpstreamTalk {
+  let answer = Buffer.alloc(0)
+  return {
+    begin() {
+      const login = authorization === undefined ? '' : `Proxy-Authorization: ${authorization}\r\n`
+      return Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${login}\r\n`)
+    },
+    feed(chunk) {
+      answer = Buffer.concat([answer, chunk])
+      const end = answer.indexOf('\r\n\r\n')
+      if (end < 0 ? answer.length >= mostHeadBytes + 4 : end > mostHeadBytes) return [failed('its answer has no end')]
+      if (end < 0) return []
+      const head = answer.toString('latin1', 0, end)
+      const status = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |\r|$)/.exec(head)?.[1]
+      const code = /\r\nX-Turnpike-Error: (\w{1,40})(?:\r|$)/.exec(head)?.[1]
+      const outcome = status === undefined ? failed('it does not speak HTTP') : read(Number(status), code)
+      return [outcome === 'open' ? { type: 'open', rest: answer.subarray(end + 4) } : outcome]
+    },
+  }
+}
+
+type Stage = 'greeting' | 'login' | 'request'
+
+/** RFC 1928, 6: what a proxy that works says of a destination. */
+const socksReplies: Readonly<Record<number, RefusalCode>> = {
+  2: 'destination_denied',
+  3: 'unreachable',
+  4: 'unreachable',
+  5: 'connect_refused',
+  6: 'connect_timeout',
+}
+
+/** RFC 1928 with RFC 1929. Without a target it ends where the request would come. */
+function socksTalk({ credentials }: NodeExit, target: Target | undefined): UpstreamTalk {
+  let stage: Stage = 'greeting'
+  let answer = Buffer.alloc(0)
+
+  function ask(next: Stage, bytes: Uint8Array, used: number): UpstreamStep {
+    stage = next
+    answer = answer.subarray(used)
+    return { type: 'write', bytes }
+  }
+
+  const request = (): UpstreamStep =>
+    target ? ask('request', socksRequest(target), 2) : { type: 'open', rest: answer.subarray(2) }
+
+  /** Undefined while more is needed. */
+  function read(): UpstreamStep | undefined {
+    if (answer.length < 2) return undefined
+    const [first, second = 0] = answer
+    if (stage === 'greeting') {
+      if (first !== 5) return failed('it does not speak SOCKS5')
+      if (second === 0) return request()
+      return second === 2 && credentials ? ask('login', socksLogin(credentials), 2) : failed('it wants another login')
+    }
+    if (stage === 'login') return second === 0 ? request() : failed('it does not take our login')
+    if (first !== 5) return failed('it does not speak SOCKS5')
+    if (second !== 0) return second <= 8 ? unreached(socksReplies[second] ?? 'exit_failed') : failed('it says nonsense')
+    if (answer.length < 5) return undefined
+    const length = replyLength(answer)
+    if (length === undefined) return failed('it says nonsense')
+    return answer.length < length ? undefined : { type: 'open', rest: answer.subarray(length) }
+  }
+
+  return {
+    begin: () => (credentials ? Uint8Array.of(5, 2, 0, 2) : Uint8Array.of(5, 1, 0)),
+    feed(chunk) {
+      answer = Buffer.concat([answer, chunk])
+      const steps: UpstreamStep[] = []
+      for (let step = read(); step; step = read()) {
+        steps.push(step)
+        if (step.type !== 'write') break
+      }
+      return steps
+    },
+  }
+}
+
+function socksLogin({ username, password }: { username: string; password: string }): Uint8Array {
+  const [name, secret] = [Buffer.from(username), Buffer.from(password)]
+  return Buffer.concat([Uint8Array.of(1, name.length), name, Uint8Array.of(secret.length), secret])
+}
+
+function socksRequest({ host, port }: Target): Uint8Array {
+  const address = readAddress(host)
+  if (!address) throw new Error('an upstream proxy is given an address, never a name')
+  const kind = address.version === 4 ? 1 : 4
+  return Buffer.concat([Uint8Array.of(5, 1, 0, kind), address.bytes, Uint8Array.of(port >> 8, port & 255)])
+}
+
+/** RFC 1928, 6: the length of a reply depends on the kind of address in it. */
+function replyLength([, , , kind, first = 0]: Uint8Array): number | undefined {
+  if (kind === 1) return 10
+  if (kind === 4) return 22
+  return kind === 3 ? 7 + first : undefined
+}

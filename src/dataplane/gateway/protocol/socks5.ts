@@ -1,0 +1,231 @@
+import { formatAddress, readAddress, unmap } from '../../../core/address.ts'
+import { readHost, type Target } from './authority.ts'
+import { type Credentials, readLogin } from './basic-auth.ts'
+import { HeldBytes } from './held-bytes.ts'
+import { latin1Slice } from './latin1.ts'
+
+export type SocksEvent =
+  /** To be written to the client. */
+  | { readonly type: 'reply'; readonly bytes: Uint8Array }
+  /** The client says who it is. Answer with what accept() or deny() gives; after accept() go on with next(). */
+  | { readonly type: 'credentials'; readonly credentials: Credentials }
+  /** The client wants to go there. Answer with socksReply(); what it sent early is in rest(). */
+  | { readonly type: 'connect'; readonly target: Target }
+  /** To be written, and the connection closed; nothing more is read. */
+  | { readonly type: 'refuse'; readonly bytes: Uint8Array; readonly code: string }
+
+export type SocksOptions = {
+  /** True for a client admitted by its address: it may come without a name and password. */
+  readonly allowAnonymous: boolean
+  /** Bytes kept that were sent ahead of their turn. */
+  readonly heldBytes: number
+}
+
+type Step = { readonly event: SocksEvent | undefined; readonly used: number }
+
+const anonymous = 0
+const usernamePassword = 2
+type Method = typeof anonymous | typeof usernamePassword
+/** The longest message: a version, two lengths and two texts of 255 bytes (RFC 1929, 2). */
+const mostMessageBytes = 513
+const needMore = undefined
+const nothing = new Uint8Array(0)
+const toReply = (code: number): Uint8Array => Uint8Array.of(5, code, 0, 1, 0, 0, 0, 0, 0, 0)
+const replies = [
+  toReply(0),
+  toReply(1),
+  toReply(2),
+  toReply(3),
+  toReply(4),
+  toReply(5),
+  toReply(6),
+  toReply(7),
+  toReply(8),
+] as const
+const welcome = Uint8Array.of(1, 0)
+const noMethod = Uint8Array.of(5, 0xff)
+const asks = { [anonymous]: Uint8Array.of(5, anonymous), [usernamePassword]: Uint8Array.of(5, usernamePassword) }
+
+/** RFC 1928, 6. The address we are bound to is nobody's business: 0.0.0.0, port 0. */
+export const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array => replies[code]
+
+/** The no of SOCKS4 and 4a, which know no passwords: version 0, code 91, port and address that mean nothing. */
+export const socks4Refusal: Uint8Array = Uint8Array.of(0, 0x5b, 0, 0, 0, 0, 0, 0)
+
+/**
+ * The server's side of SOCKS5 (RFC 1928, 1929). Bytes in, events out, the same events however the bytes are split. It
+ * stops by itself for the verdict on credentials and after the request.
+ */
+export class Socks5Reader {
+  private readonly allowAnonymous: boolean
+  private readonly early: HeldBytes
+  /** The beginning of a message, never more than the longest one. */
+  private message: Uint8Array = nothing
+  private state: 'greeting' | 'credentials' | 'verdict' | 'request' | 'connected' | 'closed' = 'greeting'
+
+  constructor(options: Partial<SocksOptions> = {}) {
+    this.allowAnonymous = options.allowAnonymous ?? false
+    this.early = new HeldBytes(options.heldBytes ?? 256 * 1024)
+  }
+
+  feed(chunk: Uint8Array): SocksEvent[] {
+    const out: SocksEvent[] = []
+    let rest = chunk
+    while (rest.length > 0 && this.isReading()) rest = this.readSome(rest, out)
+    if ((this.state === 'verdict' || this.state === 'connected') && !this.early.add(rest)) {
+      this.take({ type: 'refuse', bytes: socksReply(1), code: 'bad_request' }, out)
+    }
+    return out
+  }
+
+  /** The credentials are good: write this, then call next(). */
+  accept(): Uint8Array {
+    if (this.state !== 'verdict') throw new Error('there are no credentials to accept')
+    this.state = 'request'
+    return welcome
+  }
+
+  /** They are not: write this and close (RFC 1929, 2). */
+  deny(): Uint8Array {
+    this.state = 'closed'
+    this.early.take()
+    return Uint8Array.of(1, 1)
+  }
+
+  /** Goes on after accept() with what the client had sent without waiting. */
+  next(): SocksEvent[] {
+    return this.feed(this.early.take())
+  }
+
+  /** What the client sent after its request; given once. */
+  rest(): Uint8Array {
+    return this.early.take()
+  }
+
+  private isReading(): boolean {
+    return this.state === 'greeting' || this.state === 'credentials' || this.state === 'request'
+  }
+
+  /** Takes one message, or keeps what there is of it, and returns the bytes behind it. */
+  private readSome(chunk: Uint8Array, out: SocksEvent[]): Uint8Array {
+    const before = this.message.length
+    const isWhole = before === 0 && chunk.length <= mostMessageBytes
+    const bytes = isWhole ? chunk : concat(this.message, chunk.subarray(0, mostMessageBytes - before))
+    const step = this.readMessage(bytes)
+    if (step === needMore) {
+      // The chunk's memory may be used again.
+      this.message = isWhole ? bytes.slice() : bytes
+      return isWhole ? nothing : chunk.subarray(bytes.length - before)
+    }
+    this.message = nothing
+    if (step.event) this.take(step.event, out)
+    const used = Math.max(0, step.used - before)
+    return used === chunk.length ? nothing : chunk.subarray(used)
+  }
+
+  private readMessage(bytes: Uint8Array): Step | undefined {
+    if (this.state === 'greeting') return readGreeting(bytes, this.allowAnonymous)
+    return this.state === 'credentials' ? readUser(bytes) : readRequest(bytes)
+  }
+
+  private take(event: SocksEvent, out: SocksEvent[]): void {
+    out.push(event)
+    if (event.type === 'refuse') {
+      this.state = 'closed'
+      this.early.take()
+    } else if (event.type === 'reply') this.state = event.bytes[1] === usernamePassword ? 'credentials' : 'request'
+    else this.state = event.type === 'credentials' ? 'verdict' : 'connected'
+  }
+}
+
+const refused = (bytes: Uint8Array, code: string): Step => ({ event: { type: 'refuse', bytes, code }, used: 0 })
+
+/**
+ * RFC 1928, 3: version, number of methods, methods. Credentials are preferred to none, for they say whose traffic it
+ * is.
+ */
+function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefined {
+  if (bytes[0] !== 5) return refused(noMethod, 'bad_request')
+  const count = bytes[1]
+  if (count === undefined || bytes.length < 2 + count) return needMore
+  const used = 2 + count
+  const offers = (method: Method): boolean => {
+    for (let at = 2; at < used; at += 1) if (bytes[at] === method) return true
+    return false
+  }
+  const method = offers(usernamePassword)
+    ? usernamePassword
+    : allowAnonymous && offers(anonymous)
+      ? anonymous
+      : undefined
+  if (method === undefined) return refused(noMethod, 'credentials_required')
+  return { event: { type: 'reply', bytes: asks[method] }, used }
+}
+
+/**
+ * RFC 1929, 2: version 1, name, password. Empty ones are read: whoever decides about names says no to them as to any
+ * other.
+ */
+function readUser(bytes: Uint8Array): Step | undefined {
+  if (bytes[0] !== 1) return refused(Uint8Array.of(1, 1), 'bad_request')
+  const nameEnd = 2 + (bytes[1] ?? 0)
+  const passwordLength = bytes[nameEnd]
+  if (bytes.length < 2 || passwordLength === undefined) return needMore
+  const used = nameEnd + 1 + passwordLength
+  if (bytes.length < used) return needMore
+  const credentials = readLogin(latin1Slice.call(bytes, 0, used), nameEnd)
+  if (!credentials) return refused(Uint8Array.of(1, 1), 'bad_credentials')
+  return { event: { type: 'credentials', credentials }, used }
+}
+
+/** RFC 1928, 4: version, command, a zero, address, port. Each byte is judged as soon as it is there. */
+function readRequest(bytes: Uint8Array): Step | undefined {
+  // By their places: taken apart as a list they would cost more than the rest of it.
+  const command = bytes[1]
+  const reserved = bytes[2]
+  const kind = bytes[3]
+  if (bytes[0] !== 5) return refused(socksReply(1), 'bad_request')
+  // BIND and UDP ASSOCIATE are not carried (RFC 1928, 6: command not supported).
+  if (command !== undefined && command !== 1) return refused(socksReply(7), 'command_unsupported')
+  if (reserved !== undefined && reserved !== 0) return refused(socksReply(1), 'bad_request')
+  if (kind === undefined) return needMore
+  if (kind !== 1 && kind !== 3 && kind !== 4) return refused(socksReply(8), 'address_type_unsupported')
+  const from = kind === 3 ? 5 : 4
+  const length = kind === 3 ? bytes[4] : kind === 1 ? 4 : 16
+  if (length === undefined) return needMore
+  if (length === 0) return refused(socksReply(1), 'bad_request')
+  const used = from + length + 2
+  if (bytes.length < used) return needMore
+  const host =
+    kind === 1
+      ? readQuad(bytes)
+      : kind === 3
+        ? readDomain(bytes.subarray(5, used - 2))
+        : readLong(bytes.subarray(4, 20))
+  const port = ((bytes[used - 2] ?? 0) << 8) | (bytes[used - 1] ?? 0)
+  if (host === undefined || port === 0) return refused(socksReply(1), 'bad_request')
+  return { event: { type: 'connect', target: { host, port } }, used }
+}
+
+/** A name as in a URI. curl and others send an address here too; it is taken in its canonical spelling alone. */
+function readDomain(bytes: Uint8Array): string | undefined {
+  const text = Buffer.from(bytes).toString('latin1')
+  return readHost(text) ?? readCanonicalIpv6(text)
+}
+
+function readCanonicalIpv6(text: string): string | undefined {
+  const address = readAddress(text)
+  return address && formatAddress(address) === text ? text : undefined
+}
+
+const readQuad = (bytes: Uint8Array): string => `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`
+
+/** An IPv4 address mapped into IPv6 is that IPv4 address, as everywhere. */
+const readLong = (bytes: Uint8Array): string => formatAddress(unmap({ version: 6, bytes }))
+
+function concat(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const both = new Uint8Array(first.length + second.length)
+  both.set(first)
+  both.set(second, first.length)
+  return both
+}

@@ -1,0 +1,398 @@
+import { nowhere, type Place } from '../../../core/roster.ts'
+import { type Soon, soon } from '../../../core/soon.ts'
+import type { Admission } from '../access/admission.ts'
+import type { Access, Verdict } from '../access/admit.ts'
+import type { Talker } from '../access/arrivals.ts'
+import { type RefusalCode, refusalOf } from '../access/refusals.ts'
+import type { Target } from '../protocol/authority.ts'
+import type { Credentials } from '../protocol/basic-auth.ts'
+import { detect } from '../protocol/detect.ts'
+import { answer } from '../protocol/http-answer.ts'
+import { type HttpEvent, HttpRequestReader } from '../protocol/http-request.ts'
+import { Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../protocol/socks5.ts'
+import type { Patience } from './engine.ts'
+import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
+import type { CarryTunnel, Passage, Passages } from './passage.ts'
+import type { Side, SideOwner } from './side.ts'
+
+export type ConnectionDeps = {
+  readonly admission: Admission
+  /** Lets another gateway in by its ticket, which is for this destination alone. */
+  readonly admitHop: (ticket: string, target: Target) => Verdict
+  readonly passages: Passages
+  /** Carries bytes both ways as they are; what the client sent early goes first. */
+  readonly tunnel: CarryTunnel
+  readonly clock: () => number
+  readonly patience: Patience
+  /** Another process has taken over: a connection that could rest here is closed after its answer. */
+  readonly isLeaving: () => boolean
+  readonly onClosed: (connection: Connection) => void
+  /** A bug of ours, to be written down. */
+  readonly onFault: (fault: unknown) => void
+}
+
+type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
+type Opened = Passage | { readonly refusal: RefusalCode }
+type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
+
+/** A connection on which this many questions were refused is closed. */
+const mostRefusals = 20
+const established = answer(200, undefined, '')
+const nothing = new Uint8Array(0)
+
+/** One customer's connection, from its first byte until its bytes are somebody else's business. */
+export class Connection implements SideOwner, Talker {
+  /** When it is too late; the engine looks. Infinity while it is not the client's turn. */
+  deadlineAt: number
+  private stage: Stage = 'detect'
+  private reader: HttpRequestReader | undefined
+  private socks: Socks5Reader | undefined
+  private access: Access | undefined
+  private forward: Forward | undefined
+  private pending: Pending | undefined
+  private refusals = 0
+  isStranger = true
+  /** Among all that talk. */
+  placeAmongAll: Place = nowhere
+  before: Connection | undefined
+  behind: Connection | undefined
+  readonly cameAt: number
+  /** The client has said all it will say. */
+  private hasEnded = false
+  /** The client has not read what it was answered. */
+  private isClogged = false
+  /** A SOCKS client is told at its request why it was not let in. */
+  private denial: RefusalCode | undefined
+
+  constructor(
+    readonly side: Side,
+    /** The address it comes from. */
+    readonly source: string,
+    private readonly deps: ConnectionDeps,
+  ) {
+    side.own(this)
+    this.cameAt = deps.clock()
+    this.deadlineAt = this.cameAt + deps.patience.handshakeMs
+  }
+
+  /** A bug in what is done for it ends this connection alone. */
+  onData(bytes: Uint8Array): void {
+    this.guard(() => this.take(bytes))
+  }
+
+  private take(bytes: Uint8Array): void {
+    if (this.stage === 'detect') this.begin(bytes[0] ?? 0)
+    if (this.stage === 'closed') return
+    if (this.socks) this.takeSocks(this.socks.feed(bytes))
+    else this.feedHttp(bytes)
+  }
+
+  private get http(): HttpRequestReader {
+    this.reader ??= new HttpRequestReader()
+    return this.reader
+  }
+
+  onEnd(): void {
+    this.hasEnded = true
+    // A client that half-closes behind its request still waits for the answer; within it, there is nothing to answer.
+    if (this.forward && !this.forward.hasWholeRequest) this.side.abort()
+    else if (this.isResting || this.stage === 'socks') this.side.release()
+  }
+
+  onDrain(): void {
+    if (this.forward) this.forward.onClientDrain()
+    else if (this.isClogged) this.nextRequest()
+  }
+
+  onClose(): void {
+    this.stage = 'closed'
+    this.forward?.onClientGone()
+    this.deps.onClosed(this)
+  }
+
+  /** Nothing was asked, or all was answered. */
+  get isResting(): boolean {
+    return this.stage === 'detect' || (this.stage === 'http' && !this.forward && !this.isClogged)
+  }
+
+  /** It is the client's turn, and nothing is being done for it. */
+  get isWaiting(): boolean {
+    return Number.isFinite(this.deadlineAt) && !this.forward && !this.pending
+  }
+
+  /** Others need the place more. */
+  spare(): void {
+    this.side.abort()
+  }
+
+  /** The client took too long. */
+  expire(): void {
+    if (this.stage === 'http') this.side.write(httpAnswer('handshake_timeout', {}, true, false))
+    this.close()
+  }
+
+  private begin(firstByte: number): void {
+    const dialect = detect(firstByte)
+    if (dialect === 'http') this.stage = 'http'
+    else if (dialect === 'socks5') {
+      this.stage = 'socks'
+      this.socks = new Socks5Reader({ allowAnonymous: this.deps.admission.isPortOfSomebody(this.side.arrivedAt) })
+    } else {
+      if (dialect === 'socks4') this.side.write(socks4Refusal)
+      this.close()
+    }
+  }
+
+  private fail(fault: unknown): void {
+    this.deps.onFault(fault)
+    this.side.abort()
+  }
+
+  private close(): void {
+    this.stage = 'closed'
+    this.deadlineAt = Number.POSITIVE_INFINITY
+    this.side.close()
+    this.deps.onClosed(this)
+  }
+
+  /** The bytes are carried by somebody else from here on. */
+  private leave(): void {
+    this.stage = 'closed'
+    this.deps.onClosed(this)
+  }
+
+  // --- HTTP ---
+
+  private feedHttp(bytes: Uint8Array): void {
+    const events = this.http.feed(bytes)
+    if (!this.forward || this.forward.pay(this.http.taken)) this.takeHttp(events)
+    else this.forward.whenPaid(() => this.takeHttp(events))
+  }
+
+  private takeHttp(events: readonly HttpEvent[]): void {
+    for (const event of events) {
+      if (this.stage === 'closed') return
+      if (event.type === 'tunnel') this.openTunnel(event)
+      else if (event.type === 'request') this.openForward(event)
+      else if (event.type === 'body') this.takeBody(event.bytes)
+      else if (event.type === 'end') this.takeEnd()
+      else {
+        const message = event.message.charAt(0).toUpperCase() + event.message.slice(1)
+        // An answer that has begun ends where it is; ours would be read as a part of it.
+        if (!this.forward?.hasAnswered) this.side.write(answer(event.status, event.code, message))
+        this.forward?.onClientGone()
+        this.close()
+      }
+    }
+  }
+
+  private takeBody(bytes: Uint8Array): void {
+    if (this.forward) this.forward.body(bytes)
+    else this.pending?.bodies.push(bytes)
+  }
+
+  private takeEnd(): void {
+    if (this.forward) {
+      this.forward.endOfRequest()
+      this.side.pause()
+    } else if (this.pending) this.pending.hasEnded = true
+  }
+
+  private openTunnel({ target, credentials, ticket, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): void {
+    const admitted = ticket === undefined ? this.admitHttp(credentials) : this.deps.admitHop(ticket, target)
+    this.pass(target, admitted, (passage) => {
+      if ('refusal' in passage) this.refuseHttp(passage.refusal, keepAlive && ticket === undefined, false)
+      else {
+        this.side.write(passage.extra ? answer(200, undefined, '', passage.extra) : established)
+        this.relay(passage, this.http.rest())
+      }
+    })
+  }
+
+  private openForward(asked: ForwardRequest): void {
+    const request = this.deps.isLeaving() ? { ...asked, keepAlive: false } : asked
+    const pending: Pending = { request, bodies: [], hasEnded: false }
+    this.pending = pending
+    // Its body and its end may have come with it, and are taken first.
+    this.pass(request.target, Promise.resolve(this.admitHttp(request.credentials)), (passage) => {
+      this.pending = undefined
+      if ('refusal' in passage)
+        this.refuseHttp(passage.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
+      else this.startForward(request, pending, passage)
+    })
+  }
+
+  private startForward(request: ForwardRequest, pending: Pending, passage: Passage): void {
+    this.stage = 'http'
+    const forward = new Forward(
+      this.side,
+      passage,
+      request,
+      this.deps,
+      () => this.http.rest(),
+      (outcome) => this.afterForward(outcome, request),
+    )
+    this.forward = forward
+    const begin = (): void => {
+      forward.start()
+      for (const bytes of pending.bodies) forward.body(bytes)
+      if (pending.hasEnded) forward.endOfRequest()
+      else if (this.hasEnded) this.side.abort()
+      else forward.resumeClient()
+    }
+    if (forward.pay(this.http.taken)) begin()
+    else forward.whenPaid(begin)
+  }
+
+  private afterForward(outcome: ForwardOutcome, request: ForwardRequest): void {
+    this.forward = undefined
+    if (outcome.type === 'switched') this.leave()
+    else if (outcome.type === 'done' && outcome.keepAlive) this.nextRequest()
+    else if (outcome.type === 'failed')
+      this.refuseHttp('origin_failed', this.http.isWaiting && request.keepAlive, request.method === 'HEAD')
+    else this.close()
+  }
+
+  private nextRequest(): void {
+    this.stage = 'http'
+    this.deadlineAt = this.deps.clock() + this.deps.patience.betweenRequestsMs
+    // More answers would pile up here for somebody who asks and does not read.
+    this.isClogged = this.side.heldBytes > 0
+    if (this.isClogged) return
+    this.takeHttp(this.http.next())
+    if (this.stage !== 'http' || this.pending) return
+    if (this.hasEnded) this.side.release()
+    else this.side.resume()
+  }
+
+  private admitHttp(credentials: Credentials | undefined): Soon<Verdict> {
+    const { source, side } = this
+    return this.deps.admission.admit({ credentials, protocol: 'http', source, port: side.arrivedAt })
+  }
+
+  private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
+    this.refusals += 1
+    const keep = mayKeep && this.refusals < mostRefusals
+    this.side.write(httpAnswer(code, {}, !keep, isHead))
+    if (keep) this.nextRequest()
+    else this.close()
+  }
+
+  // --- SOCKS5 ---
+
+  private takeSocks(events: readonly SocksEvent[]): void {
+    for (const event of events) {
+      if (this.stage === 'closed') return
+      if (event.type === 'reply') this.side.write(event.bytes)
+      else if (event.type === 'credentials') this.admitSocks(event)
+      else if (event.type === 'connect') this.connectSocks(event.target)
+      else {
+        this.side.write(event.bytes)
+        this.close()
+      }
+    }
+  }
+
+  /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
+  private admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): void {
+    this.wait()
+    this.use(this.admitBySocks(credentials), (verdict) => {
+      if (this.isGone() || !this.socks) return
+      if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
+        this.side.write(this.socks.deny())
+        this.close()
+        return
+      }
+      if ('access' in verdict) this.welcome(verdict.access)
+      else this.denial = verdict.refusal
+      this.stage = 'socks'
+      this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
+      this.side.write(this.socks.accept())
+      this.takeSocks(this.socks.next())
+      if (this.stage === 'socks') this.side.resume()
+    })
+  }
+
+  private admitBySocks(credentials: Credentials | undefined): Soon<Verdict> {
+    const { source, side } = this
+    return this.deps.admission.admit({ credentials, protocol: 'socks', source, port: side.arrivedAt })
+  }
+
+  private connectSocks(target: Target): void {
+    const { denial, access } = this
+    const verdict = denial ? { refusal: denial } : access ? { access } : this.admitBySocks(undefined)
+    this.pass(target, verdict, (passage) => {
+      if ('refusal' in passage) {
+        this.side.write(socksReply(refusalOf(passage.refusal).socks))
+        this.close()
+        return
+      }
+      this.side.write(socksReply(0))
+      this.relay(passage, this.socks?.rest() ?? nothing)
+    })
+  }
+
+  // --- both ---
+
+  private welcome(access: Access): void {
+    this.access = access
+    this.isStranger = false
+  }
+
+  /** Nothing is read from the client until it is known where its bytes go. */
+  private wait(): void {
+    this.stage = 'busy'
+    this.deadlineAt = Number.POSITIVE_INFINITY
+    this.side.pause()
+  }
+
+  /** A bug in it ends this connection alone. */
+  private use<Value>(value: Soon<Value>, act: (value: Value) => void): void {
+    if (!(value instanceof Promise)) act(value)
+    else
+      value.then(
+        (known) => this.guard(() => act(known)),
+        (fault: unknown) => this.fail(fault),
+      )
+  }
+
+  private guard(act: () => void): void {
+    try {
+      act()
+    } catch (fault) {
+      this.fail(fault)
+    }
+  }
+
+  /** Opens a way for whoever is let in. What comes of it is of no interest any more once the client has gone. */
+  private pass(target: Target, admitted: Soon<Verdict>, act: (opened: Opened) => void): void {
+    this.wait()
+    const opened = soon(admitted, (verdict): Soon<Opened> => {
+      if ('refusal' in verdict) return verdict
+      this.isStranger = false
+      if (this.isGone()) return { refusal: 'gateway_stopping' }
+      return this.deps.passages.open(verdict.access, target, this.side)
+    })
+    this.use(opened, (passage) => {
+      if (!this.isGone()) act(passage)
+      else if ('origin' in passage) {
+        passage.finish()
+        passage.origin.abort()
+      }
+    })
+  }
+
+  private relay(passage: Passage, early: Uint8Array): void {
+    this.leave()
+    this.deps.tunnel(this.side, passage, early, passage.early)
+  }
+
+  private isGone(): boolean {
+    return this.stage === 'closed' || this.side.isClosed
+  }
+}
+
+const httpAnswer = (code: RefusalCode, extra: Record<string, string>, close: boolean, isHead: boolean): Uint8Array => {
+  const { status, message } = refusalOf(code)
+  return answer(status, code, message, extra, close, isHead)
+}

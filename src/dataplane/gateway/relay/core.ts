@@ -1,0 +1,258 @@
+import { Roster } from '../../../core/roster.ts'
+import type { After } from '../../../core/time.ts'
+import type { Carrier } from '../../agent/carrier.ts'
+import { createSign, createVerify } from '../../agent/hop-key.ts'
+import type { Changed } from '../../agent/snapshot.ts'
+import { type Ask, createAdmission } from '../access/admission.ts'
+import type { Moment } from '../access/admit.ts'
+import { createArrivals } from '../access/arrivals.ts'
+import { createExitHealth } from '../access/exit-health.ts'
+import { createHopAdmission, createTicketWriter } from '../access/hop.ts'
+import { createTunnelLimits } from '../access/limits.ts'
+import { createRecheck } from '../access/recheck.ts'
+import type { RefusalCode } from '../access/refusals.ts'
+import { createExitChooser } from '../access/sessions.ts'
+import { createWayChooser } from '../access/way.ts'
+import { createDial, type Dialler } from '../dial/dial.ts'
+import { createResolve } from '../dial/resolve.ts'
+import { createUpstreams } from '../dial/upstreams.ts'
+import { createMetering } from '../metering/metering.ts'
+import { Connection } from './connection.ts'
+import type { EngineDeps } from './engine.ts'
+import { type CarryTunnel, createPassages, type Passage } from './passage.ts'
+import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
+
+/** How often time is looked at. */
+export const tickMs = 250
+
+/** How an engine moves bytes. Everything else about a gateway is the same for all of them. */
+export type Movement = {
+  readonly sockets: Sockets
+  readonly dialler: Dialler<Side>
+  readonly tunnel: CarryTunnel
+  readonly after: After
+}
+
+/** A gateway without its sockets: who is let in, where they go, what is counted and when they are cut off. */
+export function createCore(deps: EngineDeps & Movement) {
+  const { snapshot, limits, clock, sockets, after } = deps
+  const connections = new Roster<'placeAmongAll', Connection>('placeAmongAll')
+  let mainPort = 0
+  let isStopping = false
+  let isShutOut = false
+  let isLeaving = false
+  let nowMs = clock()
+
+  const moment = (): Moment => ({ nowMs: clock(), lastContactAt: deps.lastContactAt() })
+  const arrivals = createArrivals<Connection>({
+    policy: deps.policy,
+    clock,
+    connections: limits.connections,
+    lingering: () => metering.settling + passages.abandoned,
+  })
+  const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
+  const metering = createMetering<Side>({
+    agent: deps.agent,
+    watch: (side) => side.watch(sockets),
+    clock,
+    after,
+    ...(deps.speeds && { speeds: deps.speeds }),
+  })
+  const resolve = createResolve({
+    clock,
+    after,
+    namesPerSecond: limits.customer.namesPerSecond,
+    ...(deps.lookup && { lookup: deps.lookup }),
+  })
+  const health = createExitHealth({ clock, onWord: deps.onExit, retryMs: limits.exitRetryMs })
+  const self = deps.hop.node
+  const hops = {
+    self,
+    findGateway: (id: string) => snapshot.findGateway(id),
+    writeTicket: createTicketWriter({ self, clock, nonce: makeNonce, sign: createSign(deps.hop.privateKey) }),
+  }
+  const upstreams = createUpstreams({ resolve, dialler: deps.dialler, hops, policy: deps.policy })
+  const admission = createAdmission({
+    ...deps,
+    ask,
+    moment,
+    mainPort: () => mainPort,
+    noteSource: metering.noteSource,
+    now: () => performance.now(),
+    refusalDelayMs: limits.refusalDelayMs,
+  })
+  const passages = createPassages({
+    snapshot,
+    moment,
+    limits: createTunnelLimits(limits.customer, clock),
+    chooseWay: createWayChooser({
+      ask,
+      moment,
+      chooser: createExitChooser({ ...deps, health, self }),
+      findOwnExit,
+      sha256: deps.sha256,
+      random: deps.random,
+      allowanceOf: metering.allowanceOf,
+      after,
+    }),
+    dial: createDial({
+      policy: deps.policy,
+      resolve,
+      connectMs: limits.connectMs,
+      dialler: deps.dialler,
+      upstreams,
+      health,
+    }),
+    metering,
+    sockets,
+    open,
+    closedFor,
+  })
+  const connectionDeps = {
+    admission,
+    admitHop: createHopAdmission({ ...hops, clock, verify: createVerify() }),
+    passages,
+    tunnel: deps.tunnel,
+    clock: () => nowMs,
+    patience: limits,
+    isLeaving: () => isLeaving,
+    onClosed: forget,
+    onFault: deps.onFault,
+  }
+
+  function findOwnExit(id: string) {
+    const exit = snapshot.findExit(id)
+    return exit?.node === self && health.isUp(id) ? exit : undefined
+  }
+
+  function closedFor(): RefusalCode | undefined {
+    if (isStopping) return 'gateway_stopping'
+    if (isShutOut) return 'gateway_closed'
+    return arrivals.isFull && !arrivals.makeRoom() && !metering.letGo() ? 'gateway_full' : undefined
+  }
+
+  /** Whoever may no longer pass by what the shop has said is cut off. */
+  async function ask(...[question, source]: Parameters<Ask>): ReturnType<Ask> {
+    const asked = await deps.ask(question, source)
+    if (asked === 'unasked') return asked
+    const known = snapshot.knownOf(question)
+    if (known.subuser) expectMore([known.subuser.id])
+    open.afterAnswer(known)
+    return asked
+  }
+
+  /** Somebody who had used up all traffic may have bought more. */
+  function expectMore(ids: readonly string[]): void {
+    for (const id of ids) {
+      for (const { pool, left } of snapshot.findSubuser(id)?.pools ?? []) if (left > 0) metering.expectMore(id, pool)
+    }
+  }
+
+  function tryExits(): void {
+    if (isStopping || isShutOut) return
+    for (const exit of health.takeDue()) {
+      upstreams.tryExit(exit, drop).then(
+        (problem) => health.tried(exit, problem),
+        (fault: unknown) => {
+          health.tried(exit, undefined)
+          deps.onFault(fault)
+        },
+      )
+    }
+  }
+
+  function forget(connection: Connection): void {
+    if (connections.delete(connection)) arrivals.leave(connection)
+  }
+
+  const carrier: Required<Carrier> = {
+    takeChanged: () => metering.takeChanged(),
+    takeSources: () => metering.takeSources(),
+    noteAsked: (id, pool) => metering.noteAsked(id, pool),
+    paceOf: (id, pool) => metering.paceOf(id, pool),
+    allow: (id, pool, upto) => metering.allow(id, pool, upto),
+    get health() {
+      return { tunnels: open.size + passages.dialling, carried: metering.carried, relayed: metering.relayed }
+    },
+  }
+
+  return {
+    carrier,
+
+    /** The port where everybody is asked for a name; every other one stands for somebody. */
+    setMainPort: (port: number): void => void (mainPort = port),
+
+    /** A customer has come. Whoever may not even talk is gone at once. */
+    accepted(side: Side, source: string): void {
+      arrivals.opened()
+      const connection = new Connection(side, source, connectionDeps)
+      if (arrivals.enter(connection)) connections.add(connection)
+      else side.abort()
+    },
+
+    /** What was accepted is closed. */
+    departed: (): void => arrivals.closed(),
+
+    tick(): void {
+      nowMs = clock()
+      connections.forEach((connection) => {
+        if (nowMs >= connection.deadlineAt) connection.expire()
+      })
+      open.afterTime(nowMs)
+      metering.sweep()
+      passages.look()
+      tryExits()
+    },
+
+    changed(change: Changed): void {
+      expectMore(change.subusers)
+      if (change.exits) health.keep(snapshot.exits())
+      open.afterChange(change)
+    },
+
+    shutOut(yes: boolean): void {
+      isShutOut = yes
+      if (yes) open.cutAll()
+    },
+
+    /** Whoever comes back is another's, and is told so after each answer. */
+    leave: (): void => void (isLeaving = true),
+
+    /** Nobody new is carried. */
+    beginStop(): void {
+      isStopping = true
+      connections.forEach((connection) => {
+        if (connection.isResting) connection.side.release()
+      })
+    },
+
+    /** Whoever is left is cut off. */
+    endStop(): void {
+      open.cutAll()
+      connections.forEach((connection) => connection.side.abort())
+      metering.sweep()
+    },
+
+    get isStopping(): boolean {
+      return isStopping
+    },
+
+    get standing() {
+      const { spared, turnedAway } = arrivals.pressure
+      return {
+        open: arrivals.open,
+        connections: connections.size,
+        passages: open.size,
+        dialling: passages.dialling,
+        settling: metering.settling,
+        spared,
+        turnedAway,
+        starved: passages.starved,
+      }
+    },
+  }
+}
+
+const makeNonce = (): string => crypto.getRandomValues(new Uint8Array(16)).toHex()
+const drop = (side: Side): void => side.abort()

@@ -1,0 +1,204 @@
+import type { Carrier } from '../../../agent/carrier.ts'
+import { createLookup } from '../../dial/resolve.ts'
+import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
+import type { Engine, EngineDeps } from '../engine.ts'
+import { createSockets } from '../sockets.ts'
+import { createKernel } from './kernel.ts'
+import { openLibc } from './libc.ts'
+import type { FromReactor } from './messages.ts'
+import { createMirror } from './mirror.ts'
+import { createPorts } from './ports.ts'
+import { createStateFeed } from './state-feed.ts'
+import type { Processor } from './structures.ts'
+import { createThread, type ReactorThread } from './thread.ts'
+import { createTlsLines } from './tls-lines.ts'
+
+const tickMs = 250
+const drainStepMs = 20
+const closeStepMs = 5
+/** How long a reactor may take for its last words. */
+const stopWithinMs = 5000
+
+export type LinuxEngineDeps = EngineDeps & {
+  /** Bugs in who owns what are thrown, not passed over. For tests. */
+  readonly isStrict?: boolean
+  /** A reactor has died and another takes its place: its connections are gone, what it had counted is not. */
+  readonly onRestart?: (fault: unknown) => void
+}
+
+/**
+ * The engine over epoll and splice. This is the main thread's end of it: what a reactor lacks is found out here, and
+ * what it counted is kept.
+ */
+export function createLinuxEngine(
+  deps: LinuxEngineDeps,
+): Engine & { readonly thread: Pick<ReactorThread, 'terminate'> } {
+  const { snapshot, agent } = deps
+  const kernel = createKernel(openLibc(), process.arch as Processor)
+  const lookup = deps.lookup ?? createLookup()
+  const mirror = createMirror()
+  const feed = createStateFeed(snapshot)
+  const thread = createThread({
+    kernel,
+    limits: deps.limits,
+    hop: deps.hop,
+    isStrict: deps.isStrict ?? false,
+    onMessage: (message) => take(message),
+    onDeath(fault) {
+      carriedBefore += thread.memory.carried
+      relayedBefore += thread.memory.relayed
+      mirror.restart()
+      lines.reactorDied()
+      deps.onRestart?.(fault)
+    },
+    onBirth: () => brief(),
+  })
+  const lines = createTlsLines({ kernel, thread, sockets: createSockets(process.platform) })
+  const ports = createPorts(kernel, thread, deps.limits.ports)
+  let policy = deps.policy()
+  let speeds: Speeds = noLimit
+  let isShutOut = false
+  /** By reactors that are no more. */
+  let carriedBefore = 0
+  let relayedBefore = 0
+  let hasStarted = false
+  let isStopping = false
+  let isLeaving = false
+  let ticker: ReturnType<typeof setInterval> | undefined
+  let onStopped: () => void = () => {}
+
+  /** All that a reactor has to know before it serves anybody. */
+  function brief(): void {
+    lookAround()
+    thread.post({ type: 'policy', policy })
+    thread.post({ type: 'speeds', speeds })
+    if (isShutOut) thread.post({ type: 'shut-out', yes: true })
+    if (isLeaving) thread.post({ type: 'leave' })
+    for (const change of feed.whole()) thread.post({ type: 'state', change })
+    ports.announce()
+  }
+
+  /** The time of the shop, when it was last heard, and what customers may reach. */
+  function lookAround(): void {
+    thread.memory.skewMs = deps.clock() - Date.now()
+    thread.memory.lastContactAt = deps.lastContactAt()
+    const now = deps.policy()
+    if (now !== policy) thread.post({ type: 'policy', policy: now })
+    policy = now
+    const fast = deps.speeds?.() ?? noLimit
+    if (fast !== speeds) thread.post({ type: 'speeds', speeds: fast })
+    speeds = fast
+  }
+
+  function take(message: FromReactor): void {
+    if (message.type === 'ask') void ask(message)
+    else if (message.type === 'look-up') void lookUp(message)
+    else if (message.type === 'counts') {
+      mirror.take(message)
+      if (message.isUrgent) agent.noteNow()
+    } else if (message.type === 'want-lease') agent.wantLease(message.id, message.pool)
+    else if (message.type === 'give-back') agent.giveBack(message.id, message.pool)
+    else if (message.type === 'unlistened') ports.close(message.descriptor)
+    else if (message.type === 'tls-taken') lines.taken(message.descriptor)
+    else if (message.type === 'exit') deps.onExit(message.word)
+    else if (message.type === 'fault') deps.onFault(message.fault)
+    else if (message.type === 'stopped') onStopped()
+    else thread.terminate()
+  }
+
+  async function ask({ ticket, question, source }: Extract<FromReactor, { type: 'ask' }>): Promise<void> {
+    const reply = thread.replyTo()
+    try {
+      const asked = await deps.ask(question, source)
+      reply({ type: 'asked', ticket, answer: asked === 'unasked' ? asked : snapshot.knownOf(question) })
+    } catch (fault) {
+      deps.onFault(fault)
+      reply({ type: 'asked', ticket, answer: 'unasked' })
+    }
+  }
+
+  async function lookUp({ ticket, name, version }: Extract<FromReactor, { type: 'look-up' }>): Promise<void> {
+    const reply = thread.replyTo()
+    try {
+      reply({ type: 'looked-up', ticket, answer: await lookup(name, version) })
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      reply({ type: 'looked-up', ticket, answer: { code } })
+    }
+  }
+
+  const carrier: Carrier = {
+    takeChanged: () => mirror.takeChanged(),
+    takeSources: () => mirror.takeSources(),
+    noteAsked: (id, pool) => mirror.movingOf(id, pool),
+    paceOf: (id, pool) => mirror.paceOf(id, pool),
+    allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
+    get health() {
+      const { passages, dialling } = thread.memory.standing
+      const { carried, relayed } = thread.memory
+      return { tunnels: passages + dialling, carried: carriedBefore + carried, relayed: relayedBefore + relayed }
+    },
+  }
+
+  return {
+    carrier,
+    thread,
+
+    takeTls: (tls) => lines.take(tls),
+
+    start(at) {
+      const port = ports.openMain(at.hostname, at.port, at.inherited)
+      hasStarted = true
+      thread.start()
+      ticker = setInterval(lookAround, tickMs)
+      return port
+    },
+
+    changed(change, onPortFailure) {
+      if (!hasStarted) return
+      lookAround()
+      for (const each of feed.changed(change)) thread.post({ type: 'state', change: each })
+      if (change.ports && !isStopping && !isLeaving) ports.openThese(new Set(snapshot.ports()), onPortFailure)
+    },
+
+    shutOut(yes) {
+      isShutOut = yes
+      thread.post({ type: 'shut-out', yes })
+    },
+
+    listeners: () => ports.list(),
+
+    async leave() {
+      isLeaving = true
+      thread.post({ type: 'leave' })
+      ports.closeAll()
+      while (ports.closing > 0 && thread.isRunning) await Bun.sleep(closeStepMs)
+    },
+
+    async stop(drainMs) {
+      isStopping = true
+      clearInterval(ticker)
+      thread.post({ type: 'begin-stop' })
+      ports.closeAll()
+      if (!thread.isRunning) {
+        thread.retire()
+        return
+      }
+      const giveUpAt = performance.now() + drainMs
+      // The reactor may not have heard yet that it is to stop, so the first look comes after a step.
+      do await Bun.sleep(Math.min(drainMs, drainStepMs))
+      while (thread.memory.standing.passages > 0 && performance.now() < giveUpAt)
+      const stopped = new Promise<void>((resolve) => {
+        onStopped = resolve
+      })
+      thread.retire()
+      thread.post({ type: 'end-stop' })
+      await Promise.race([stopped, Bun.sleep(stopWithinMs)])
+      lines.stop()
+    },
+
+    get standing() {
+      return { ...thread.memory.standing, listeners: ports.count }
+    },
+  }
+}

@@ -1,0 +1,288 @@
+import { ptr } from 'bun:ffi'
+import { type Address, formatAddress } from '../../../../core/address.ts'
+import { nothingShown, type Transmission } from '../../metering/shown.ts'
+import type { Libc } from './libc.ts'
+import * as n from './numbers.ts'
+import {
+  eventLayoutOf,
+  mostSocketAddressBytes,
+  type Processor,
+  readQuadAt,
+  readSocketAddress,
+  readTcpInfo,
+  tcpInfoBytes,
+  writeEvent,
+  writeSocketAddress,
+} from './structures.ts'
+
+/** One read gives at most this much, and so is held for a peer that does not take it. */
+export const readBytes = 64 * 1024
+const mostEvents = 512
+const mostSources = 4096
+
+/** Where in the arena each thing lies: one allocation that never moves, whose address is taken once. */
+const eventsAt = 0
+const scratchAt = 16 * 1024
+const addressAt = scratchAt
+const lengthAt = scratchAt + 64
+const valueAt = scratchAt + 80
+const infoAt = scratchAt + 128
+const pairAt = scratchAt + 384
+const readAt = 64 * 1024
+const writeAt = readAt + readBytes
+const arenaBytes = writeAt + readBytes
+
+/** A pipe of the kernel, and how many bytes it holds. */
+export type Pipe = { readonly readEnd: number; readonly writeEnd: number; held: number }
+
+export type Kernel = ReturnType<typeof createKernel>
+/** What carries a tunnel's bytes; small, so that a test can stand in for the system. */
+export type ByteCalls = Pick<
+  Kernel,
+  'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'takeBack' | 'shutWrite'
+>
+
+/** Customers come again and again, so the text of an address is made once. */
+function createSourceReader() {
+  const known = new Map<number, string>()
+  const format = (view: DataView, at: number): string => {
+    const read = readSocketAddress(view, at)
+    return read ? formatAddress(read.address) : ''
+  }
+  return {
+    read(view: DataView, at: number): string {
+      const quad = readQuadAt(view, at)
+      if (quad === undefined) return format(view, at)
+      const before = known.get(quad)
+      if (before !== undefined) return before
+      const text = format(view, at)
+      if (known.size >= mostSources) known.clear()
+      known.set(quad, text)
+      return text
+    },
+  }
+}
+
+/**
+ * The system's calls as this engine uses them. Descriptors and counts are numbers; what fails returns the error's
+ * number, negative. Nothing here waits, except poll().
+ */
+export function createKernel(libc: Libc, processor: Processor) {
+  const { errno } = libc
+  const layout = eventLayoutOf(processor)
+  const arena = new Uint8Array(new ArrayBuffer(arenaBytes))
+  const view = new DataView(arena.buffer)
+  const base = Number(ptr(arena))
+  const events = new Int32Array(arena.buffer, eventsAt, (mostEvents * layout.bytes) / 4)
+
+  const sources = createSourceReader()
+
+  const orError = (result: number): number => (result < 0 ? -(errno[0] ?? 0) : result)
+
+  function setOption(descriptor: number, level: number, option: number, value: number): number {
+    view.setInt32(valueAt, value, true)
+    return orError(libc.setsockopt(descriptor, level, option, base + valueAt, 4))
+  }
+
+  function bindTo(descriptor: number, address: Address, port: number): number {
+    const length = writeSocketAddress(view, addressAt, address, port)
+    return orError(libc.bind(descriptor, base + addressAt, length))
+  }
+
+  const openSocket = ({ version }: Address): number =>
+    orError(libc.socket(version === 4 ? n.AF_INET : n.AF_INET6, n.SOCK_STREAM | n.NONBLOCK_CLOEXEC, 0))
+
+  function failed(descriptor: number, error: number): number {
+    libc.close(descriptor)
+    return error
+  }
+
+  function beginListening(descriptor: number, backlog: number): number {
+    const listening = orError(libc.listen(descriptor, backlog))
+    // Accepted connections inherit it: what acknowledges a request travels with the answer. Listening forgets it.
+    setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
+    return listening
+  }
+
+  return {
+    /** Where receive() puts what it read. Overwritten by the next one. */
+    received: arena.subarray(readAt, readAt + readBytes),
+
+    receive: (descriptor: number, most: number): number =>
+      orError(libc.recv(descriptor, base + readAt, Math.min(most, readBytes), 0)),
+
+    /** Whether there is something to read, without reading it. */
+    peek: (descriptor: number): number => orError(libc.recv(descriptor, base + valueAt, 1, n.MSG_PEEK)),
+
+    /**
+     * Sends the first of what was just received. With `isLast` the end of the stream follows at once, and travels with
+     * it.
+     */
+    pass: (descriptor: number, bytes: number, isLast: boolean): number =>
+      orError(libc.send(descriptor, base + readAt, bytes, isLast ? n.MSG_NOSIGNAL | n.MSG_MORE : n.MSG_NOSIGNAL)),
+
+    /** Sends as much of these as one call takes. */
+    send(descriptor: number, bytes: Uint8Array): number {
+      const part = bytes.length > readBytes ? bytes.subarray(0, readBytes) : bytes
+      arena.set(part, writeAt)
+      return orError(libc.send(descriptor, base + writeAt, part.length, n.MSG_NOSIGNAL))
+    },
+
+    /** From a socket into an empty pipe, so that only the socket can be what has nothing. */
+    fill: (descriptor: number, pipe: Pipe, most: number): number =>
+      orError(libc.splice(descriptor, 0, pipe.writeEnd, 0, most, n.SPLICE_F_MOVE | n.SPLICE_F_NONBLOCK)),
+
+    /** From a pipe that holds something into a socket, so that only the socket can be what is full. */
+    drain: (pipe: Pipe, descriptor: number): number =>
+      orError(libc.splice(pipe.readEnd, 0, descriptor, 0, pipe.held, n.SPLICE_F_MOVE | n.SPLICE_F_NONBLOCK)),
+
+    /** Reads out of a pipe what it holds. */
+    takeBack(pipe: Pipe): Uint8Array {
+      const bytes = new Uint8Array(pipe.held)
+      for (let at = 0; at < bytes.length; ) {
+        const got = libc.read(pipe.readEnd, base + readAt, Math.min(readBytes, bytes.length - at))
+        if (got <= 0) throw new Error('a pipe holds less than it should')
+        bytes.set(arena.subarray(readAt, readAt + got), at)
+        at += got
+      }
+      pipe.held = 0
+      return bytes
+    },
+
+    openPipe(bytes: number): Pipe | number {
+      const made = orError(libc.pipe2(base + pairAt, n.NONBLOCK_CLOEXEC))
+      if (made < 0) return made
+      const pipe = { readEnd: view.getInt32(pairAt, true), writeEnd: view.getInt32(pairAt + 4, true), held: 0 }
+      libc.fcntl(pipe.writeEnd, n.F_SETPIPE_SZ, bytes)
+      return pipe
+    },
+
+    /** Two sockets that are connected with one another, and with nobody else; or an error. */
+    openPair(): readonly [number, number] | number {
+      const made = orError(libc.socketpair(n.AF_UNIX, n.SOCK_STREAM | n.NONBLOCK_CLOEXEC, 0, base + pairAt))
+      return made < 0 ? made : [view.getInt32(pairAt, true), view.getInt32(pairAt + 4, true)]
+    },
+
+    /** Another descriptor of the same socket. */
+    duplicate: (descriptor: number): number => orError(libc.fcntl(descriptor, n.F_DUPFD_CLOEXEC, 0)),
+
+    shutWrite: (descriptor: number): void => void libc.shutdown(descriptor, n.SHUT_WR),
+    shutBoth: (descriptor: number): void => void libc.shutdown(descriptor, n.SHUT_RDWR),
+    close: (descriptor: number): void => void libc.close(descriptor),
+
+    /** When it is closed, the peer is told that the connection broke, and what has not gone out never does. */
+    resetOnClose(descriptor: number): void {
+      view.setInt32(valueAt, 1, true)
+      view.setInt32(valueAt + 4, 0, true)
+      libc.setsockopt(descriptor, n.SOL_SOCKET, n.SO_LINGER, base + valueAt, 8)
+    },
+
+    /** A socket that listens. Takes IPv4 too where the address is the unspecified one of IPv6. */
+    listen(address: Address, port: number, backlog: number): number {
+      const descriptor = openSocket(address)
+      if (descriptor < 0) return descriptor
+      setOption(descriptor, n.SOL_SOCKET, n.SO_REUSEADDR, 1)
+      // Accepted connections inherit it.
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
+      if (address.version === 6) setOption(descriptor, n.IPPROTO_IPV6, n.IPV6_V6ONLY, 0)
+      const bound = bindTo(descriptor, address, port)
+      if (bound < 0) return failed(descriptor, bound)
+      const listening = beginListening(descriptor, backlog)
+      return listening < 0 ? failed(descriptor, listening) : descriptor
+    },
+
+    /** A socket that listens already, opened by another process: it is made like one of ours. */
+    adopt(descriptor: number, backlog: number): number {
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
+      return beginListening(descriptor, backlog)
+    },
+
+    /** Whether the machine has an address: 0 if a socket can be bound to it. */
+    tryAddress(address: Address): number {
+      const descriptor = openSocket(address)
+      if (descriptor < 0) return descriptor
+      return failed(descriptor, bindTo(descriptor, address, 0))
+    },
+
+    portOf(descriptor: number): number {
+      view.setInt32(lengthAt, mostSocketAddressBytes, true)
+      libc.getsockname(descriptor, base + addressAt, base + lengthAt)
+      return readSocketAddress(view, addressAt)?.port ?? 0
+    },
+
+    accept(descriptor: number): number {
+      view.setInt32(lengthAt, mostSocketAddressBytes, true)
+      return orError(libc.accept4(descriptor, base + addressAt, base + lengthAt, n.NONBLOCK_CLOEXEC))
+    },
+
+    /** Who was accepted last; empty when it cannot be told. */
+    acceptedFrom: (): string => sources.read(view, addressAt),
+
+    /**
+     * Begins to connect. Whether it did is known once the socket can be written. With `isQuiet` the last part of the
+     * handshake travels with the first bytes, or goes with speakUp(): a packet less.
+     */
+    connect(there: Address, port: number, from: Address | undefined, isQuiet: boolean): number {
+      const descriptor = openSocket(there)
+      if (descriptor < 0) return descriptor
+      setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
+      if (isQuiet) setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
+      if (from) {
+        setOption(descriptor, n.IPPROTO_IP, n.IP_BIND_ADDRESS_NO_PORT, 1)
+        const bound = bindTo(descriptor, from, 0)
+        if (bound < 0) return failed(descriptor, bound)
+      }
+      const length = writeSocketAddress(view, addressAt, there, port)
+      const begun = orError(libc.connect(descriptor, base + addressAt, length))
+      return begun < 0 && begun !== -n.EINPROGRESS ? failed(descriptor, begun) : descriptor
+    },
+
+    /** Tells the other side what it has waited for: that the connection is made. */
+    speakUp: (descriptor: number): void => void setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 1),
+
+    /** What became of a connection; 0 for nothing bad. */
+    takeError(descriptor: number): number {
+      view.setInt32(lengthAt, 4, true)
+      const asked = orError(libc.getsockopt(descriptor, n.SOL_SOCKET, n.SO_ERROR, base + valueAt, base + lengthAt))
+      return asked < 0 ? -asked : view.getInt32(valueAt, true)
+    },
+
+    /** What the peer's machine has acknowledged, also after a reset, as long as the descriptor is open. */
+    standingOf(descriptor: number): Transmission {
+      view.setInt32(lengthAt, tcpInfoBytes, true)
+      const asked = libc.getsockopt(descriptor, n.IPPROTO_TCP, n.TCP_INFO, base + infoAt, base + lengthAt)
+      return asked < 0 ? nothingShown : readTcpInfo(view, infoAt)
+    },
+
+    /** The system takes no more than so many bytes ahead of what it can send. */
+    limitAhead: (descriptor: number, bytes: number): void =>
+      void setOption(descriptor, n.IPPROTO_TCP, n.TCP_NOTSENT_LOWAT, bytes),
+
+    openPoll: (): number => orError(libc.epoll_create1(n.CLOEXEC)),
+    openBell: (): number => orError(libc.eventfd(0, n.NONBLOCK_CLOEXEC)),
+
+    ring(bell: number): void {
+      view.setUint32(valueAt, 1, true)
+      view.setUint32(valueAt + 4, 0, true)
+      libc.write(bell, base + valueAt, 8)
+    },
+
+    hush: (bell: number): void => void libc.read(bell, base + valueAt, 8),
+
+    watch(poll: number, descriptor: number, wanted: number, life: number): number {
+      writeEvent(view, valueAt, layout, { events: wanted, descriptor, life })
+      return orError(libc.epoll_ctl(poll, n.EPOLL_CTL_ADD, descriptor, base + valueAt))
+    },
+
+    unwatch: (poll: number, descriptor: number): void =>
+      void libc.epoll_ctl(poll, n.EPOLL_CTL_DEL, descriptor, base + valueAt),
+
+    /** Waits for something to happen, and tells how many things did. */
+    poll: (poll: number, mostMs: number): number => orError(libc.epoll_wait(poll, base + eventsAt, mostEvents, mostMs)),
+
+    /** Of what poll() found: what happened, to which descriptor, and in which of its lives. */
+    eventsOf: (index: number): number => events[(index * layout.bytes) / 4] ?? 0,
+    descriptorOf: (index: number): number => events[(index * layout.bytes + layout.oursAt) / 4] ?? -1,
+    lifeOf: (index: number): number => events[(index * layout.bytes + layout.oursAt) / 4 + 1] ?? 0,
+  }
+}

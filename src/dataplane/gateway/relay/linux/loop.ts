@@ -1,0 +1,264 @@
+import { receiveMessageOnPort } from 'node:worker_threads'
+import type { Agent } from '../../../agent/carrier.ts'
+import { createSnapshot } from '../../../agent/snapshot.ts'
+import type { Policy } from '../../access/policy.ts'
+import type { Lookup } from '../../dial/resolve.ts'
+import { noLimit } from '../../metering/speed-limit.ts'
+import { createCore, tickMs } from '../core.ts'
+import { createHeldGauge } from '../held-gauge.ts'
+import { patient, Side } from '../side.ts'
+import { createReports } from './counts.ts'
+import { Descriptors } from './descriptors.ts'
+import { makeDirect } from './direct-calls.ts'
+import { createKernel } from './kernel.ts'
+import { openLibc } from './libc.ts'
+import { Listener } from './listener.ts'
+import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messages.ts'
+import { createMovement } from './movement.ts'
+import { PipePool } from './pipes.ts'
+import { Reactor } from './reactor.ts'
+import { openRouteLookup } from './routes.ts'
+import { viewMemory } from './shared-memory.ts'
+import type { Processor } from './structures.ts'
+import { TlsChannel } from './tls-channel.ts'
+import { viewTlsMemory } from './tls-memory.ts'
+
+/** Once stopped, connections that linger may take this long to be closed by the other side. */
+const lingerMs = 35_000
+
+/** So few events between two ticks are as good as none; so many are worth a collection. */
+const mostWhenIdle = 20
+const leastToCollect = 10_000
+
+type Answers = { asked: 'asked' | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
+
+/** Questions to the main thread that are not answered yet, by their number. */
+function createQuestions<Kind extends keyof Answers>() {
+  const waiting = new Map<number, (answer: Answers[Kind]) => void>()
+  let last = 0
+  return {
+    ask(send: (ticket: number) => void): Promise<Answers[Kind]> {
+      last += 1
+      const ticket = last
+      return new Promise((resolve) => {
+        waiting.set(ticket, resolve)
+        send(ticket)
+      })
+    },
+    answer(ticket: number, answer: Answers[Kind]): void {
+      waiting.get(ticket)?.(answer)
+      waiting.delete(ticket)
+    },
+  }
+}
+
+/** Nothing is open to customers until the main thread has said what is. */
+const nothingAllowed: Policy = {
+  allowLoopback: false,
+  ownAddresses: [],
+  denyPrefixes: [],
+  denyNames: new Set(),
+  ports: { allow: [], deny: new Set() },
+}
+
+/**
+ * A whole gateway on a thread that never returns to its own event loop: it waits in epoll, and hears from the main
+ * thread through a port that it looks into itself. It waits for the main thread only with what it does not know: a
+ * credential, a name, more bytes.
+ */
+export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => void) {
+  const { inbox, bell, isStrict } = terms
+  const memory = viewMemory(terms.memory)
+  const onFault = (fault: unknown): void => post({ type: 'fault', fault: toPlain(fault) })
+  const processor = process.arch as Processor
+  const libc = makeDirect(openLibc(), processor)
+  const kernel = createKernel(libc, processor)
+  const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
+  const routes = openRouteLookup(libc)
+  descriptors.own(routes.descriptor)
+  const reactor = new Reactor(kernel, descriptors, onFault)
+  const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict, terms.limits.connections)
+  const held = createHeldGauge()
+  const around = { after: reactor.timers.after, noteHeld: held.note }
+  const snapshot = createSnapshot()
+  const asking = createQuestions<'asked'>()
+  const lookingUp = createQuestions<'looked-up'>()
+  const listeners = new Map<number, Listener>()
+  let policy = nothingAllowed
+  let speeds = noLimit
+  let mainPort = 0
+  let endAt: number | undefined
+  let heard = 0
+
+  const tidyUp = createTidyUp()
+  const clock = (): number => reactor.wallMs + memory.skewMs
+  /** What is asked of the agent goes out after the turn: whoever asks is in the middle of carrying. */
+  const wishes: FromReactor[] = []
+  const agent: Agent = {
+    wantLease: (id, pool) => void wishes.push({ type: 'want-lease', id, pool }),
+    giveBack: (id, pool) => void wishes.push({ type: 'give-back', id, pool }),
+    noteNow: () => reports.hurry(),
+  }
+  const core = createCore({
+    ...createMovement(reactor, pipes, around, clock, routes.isDeliveredHere),
+    snapshot,
+    agent,
+    ask: (question, source) => asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
+    async lookup(name, version) {
+      const answer = await lookingUp.ask((ticket) => post({ type: 'look-up', ticket, name, version }))
+      if ('code' in answer) throw Object.assign(new Error('the name was not found'), answer)
+      return answer
+    },
+    policy: () => policy,
+    speeds: () => speeds,
+    limits: terms.limits,
+    hop: terms.hop,
+    clock,
+    lastContactAt: () => memory.lastContactAt,
+    sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
+    random: Math.random,
+    onExit: (word) => post({ type: 'exit', word }),
+    onFault,
+  })
+  const reports = createReports(core.carrier, post, () => reactor.nowMs)
+
+  function apply(change: StateChange): void {
+    const { proxies, subusers, exits, gateways, goneProxies, goneSubusers, goneExits, goneGateways } = change
+    const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits], gateways })
+    const forgotten = snapshot.forget(goneProxies, goneSubusers, goneExits, goneGateways)
+    core.changed({
+      proxies: [...changed.proxies, ...forgotten.proxies],
+      subusers: [...changed.subusers, ...forgotten.subusers],
+      exits: changed.exits || forgotten.exits,
+      ports: false,
+      gateways: [...(changed.gateways ?? []), ...(forgotten.gateways ?? [])],
+    })
+  }
+
+  function unlisten(descriptor: number): void {
+    listeners.get(descriptor)?.close()
+    listeners.delete(descriptor)
+    post({ type: 'unlistened', descriptor })
+  }
+
+  function takeTls({ descriptor, source, memory: shared }: Extract<ToReactor, { type: 'tls' }>): void {
+    const own = kernel.duplicate(descriptor)
+    post({ type: 'tls-taken', descriptor })
+    if (own < 0 || !descriptors.own(own)) return
+    const side = new Side(patient, around)
+    const channel = new TlsChannel(reactor, own, side, mainPort, () => core.departed(), viewTlsMemory(shared))
+    side.attach(channel)
+    core.accepted(side, source)
+    if (!side.isClosed) channel.watch()
+  }
+
+  /** It is taken in at once: whoever waits goes on only after what else there is to hear, which is newer. */
+  function hearAnswer({ ticket, answer }: Extract<ToReactor, { type: 'asked' }>): void {
+    if (answer !== 'unasked') snapshot.learn(answer)
+    asking.answer(ticket, answer === 'unasked' ? answer : 'asked')
+  }
+
+  function obey(message: ToReactor): void {
+    if (message.type === 'asked') hearAnswer(message)
+    else if (message.type === 'looked-up') lookingUp.answer(message.ticket, message.answer)
+    else if (message.type === 'allow') core.carrier.allow(message.id, message.pool, message.upto)
+    else if (message.type === 'state') apply(message.change)
+    else if (message.type === 'policy') policy = message.policy
+    else if (message.type === 'speeds') speeds = message.speeds
+    else if (message.type === 'shut-out') core.shutOut(message.yes)
+    else if (message.type === 'unlisten') unlisten(message.descriptor)
+    else if (message.type === 'tls') takeTls(message)
+    else if (message.type === 'listen') {
+      if (message.isMain) {
+        mainPort = message.port
+        core.setMainPort(mainPort)
+      }
+      listeners.set(message.descriptor, new Listener(reactor, message.descriptor, message.port, around, core))
+    } else if (message.type === 'leave') core.leave()
+    else if (message.type === 'begin-stop') core.beginStop()
+    else {
+      core.endStop()
+      endAt = performance.now() + lingerMs
+      reports.send()
+      post({ type: 'stopped' })
+    }
+  }
+
+  /** Returns whether there was anything. */
+  function hear(): boolean {
+    if (memory.posted === heard) return false
+    heard = memory.posted
+    for (let got = receiveMessageOnPort(inbox); got; got = receiveMessageOnPort(inbox)) {
+      try {
+        obey(got.message as ToReactor)
+      } catch (fault) {
+        onFault(fault)
+      }
+    }
+    return true
+  }
+
+  function tick(): void {
+    reactor.timers.after(tickMs, tick)
+    core.tick()
+    tidyUp(reactor.seen)
+  }
+
+  /** A wish goes with the counts of its moment. */
+  function tell(): void {
+    if (wishes.length > 0) {
+      reports.send()
+      for (const wish of wishes.splice(0)) post(wish)
+    } else reports.sendIfDue(reactor.timers.after)
+    tellStanding()
+    const { carried, relayed } = core.carrier.health
+    memory.carried = carried
+    memory.relayed = relayed ?? 0
+  }
+
+  /** Name by name: to copy an object of which nobody says what it has costs more than all else in a turn. */
+  function tellStanding(): void {
+    const { open, connections, passages, dialling, settling, spared, turnedAway, starved } = core.standing
+    const { mostHeld } = held
+    memory.standing = { open, connections, passages, dialling, settling, mostHeld, spared, turnedAway, starved }
+  }
+
+  const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)
+
+  return {
+    /** Returns when it was told to stop and nothing is open any more. */
+    run(): void {
+      reactor.watchLevel(bell, { onEvents: () => kernel.hush(bell), onFault() {} })
+      tick()
+      while (!isOver()) {
+        memory.isAsleep = true
+        reactor.turn(hear)
+        memory.isAsleep = false
+        tell()
+      }
+      reports.send()
+      post({ type: 'ended' })
+    },
+  }
+}
+
+/**
+ * Bun collects what nobody holds when its own loop is idle, to which this thread never returns. So it is done here:
+ * once much has happened since, and nothing happens now.
+ */
+function createTidyUp(): (seen: number) => void {
+  let last = 0
+  let collected = 0
+  return (seen) => {
+    const isIdle = seen - last < mostWhenIdle
+    last = seen
+    if (!isIdle || seen - collected < leastToCollect) return
+    collected = seen
+    Bun.gc(true)
+  }
+}
+
+/** An error crosses threads as its text and where it came from. */
+function toPlain(fault: unknown): unknown {
+  return fault instanceof Error ? Object.assign(new Error(fault.message), { stack: fault.stack }) : fault
+}

@@ -1,0 +1,85 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../../../node-protocol/state.ts'
+import type { Counts } from '../../../agent/carrier.ts'
+import type { ExitWord } from '../../access/exit-health.ts'
+import type { Policy } from '../../access/policy.ts'
+import type { Lookup } from '../../dial/resolve.ts'
+import type { Speeds } from '../../metering/speed-limit.ts'
+import type { EngineDeps, EngineLimits } from '../engine.ts'
+
+/** What a reactor is given when it begins. */
+export type ReactorTerms = {
+  readonly inbox: MessagePort
+  readonly memory: SharedArrayBuffer
+  /** An eventfd that is rung when it sleeps and a message waits. */
+  readonly bell: number
+  readonly limits: EngineLimits
+  readonly hop: EngineDeps['hop']
+  /** Bugs in who owns what are thrown, not passed over. */
+  readonly isStrict: boolean
+}
+
+/** What is to be carried, as far as it has changed. */
+export type StateChange = {
+  readonly proxies: readonly NodeProxy[]
+  readonly goneProxies: readonly string[]
+  readonly subusers: readonly NodeSubuser[]
+  readonly goneSubusers: readonly string[]
+  readonly exits: readonly NodeExit[]
+  readonly goneExits: readonly string[]
+  readonly gateways: readonly NodeGateway[]
+  readonly goneGateways: readonly string[]
+}
+
+type Question = { username: string } | { source: string; port: number }
+type Addresses = Awaited<ReturnType<Lookup>>
+
+/** From the main thread to a reactor. */
+export type ToReactor =
+  | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
+  | { readonly type: 'unlisten'; readonly descriptor: number }
+  /** Somebody who came over TLS: the plain end of his connection. The reactor takes a descriptor of its own. */
+  | { readonly type: 'tls'; readonly descriptor: number; readonly source: string; readonly memory: SharedArrayBuffer }
+  | { readonly type: 'state'; readonly change: StateChange }
+  | { readonly type: 'policy'; readonly policy: Policy }
+  | { readonly type: 'speeds'; readonly speeds: Speeds }
+  | { readonly type: 'asked'; readonly ticket: number; readonly answer: Found | 'unasked' }
+  | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
+  | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
+  | { readonly type: 'shut-out'; readonly yes: boolean }
+  | { readonly type: 'leave' }
+  | { readonly type: 'begin-stop' }
+  | { readonly type: 'end-stop' }
+
+/** From a reactor to the main thread. */
+export type FromReactor =
+  | { readonly type: 'ask'; readonly ticket: number; readonly question: Question; readonly source: string }
+  | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
+  | { readonly type: 'unlistened'; readonly descriptor: number }
+  | { readonly type: 'tls-taken'; readonly descriptor: number }
+  | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
+  | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
+  | CountsMessage
+  | { readonly type: 'exit'; readonly word: ExitWord }
+  | { readonly type: 'fault'; readonly fault: unknown }
+  | { readonly type: 'stopped' }
+  /** Nothing is open any more, and nothing more is said. */
+  | { readonly type: 'ended' }
+
+/** Counts since the reactor began, of one moment, and how each sub-user's lease stands then. */
+export type CountsMessage = {
+  readonly type: 'counts'
+  readonly counts: Counts
+  readonly leased: readonly LeaseStanding[]
+  readonly sources: readonly { readonly id: string; readonly address: string }[]
+  /** To be written down now, not at the next second. */
+  readonly isUrgent: boolean
+}
+
+/** What is on its way and in no count yet, and how fast it goes. */
+export type LeaseStanding = {
+  readonly id: string
+  readonly pool: string
+  readonly moving: number
+  readonly pace: number
+}

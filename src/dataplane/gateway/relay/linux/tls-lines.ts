@@ -1,0 +1,106 @@
+import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
+import type { TlsSocket } from '../../../tls/tls-socket.ts'
+import type { Watch } from '../../metering/tally.ts'
+import { followTls, noteHandshake } from '../secured-socket.ts'
+import type { Sockets } from '../sockets.ts'
+import type { Kernel } from './kernel.ts'
+import type { ReactorThread } from './thread.ts'
+import { makeTlsMemory, type TlsMemory, viewTlsMemory } from './tls-memory.ts'
+
+const lookEveryMs = 100
+/** How long what was written last may take to be acknowledged after a connection is closed. */
+const settleMs = 30_000
+
+/** A connection over TLS, from the customer to the plain end that the reactor has. */
+class TlsLine {
+  private closedAt: number | undefined
+
+  constructor(
+    private readonly tls: TlsSocket,
+    private readonly memory: TlsMemory,
+    private readonly watch: Watch | undefined,
+  ) {}
+
+  /** Tells the reactor how it stands. */
+  publish(): void {
+    if (!this.watch) return
+    const { acknowledged, sent, isOver } = this.watch.standing()
+    this.memory.note(acknowledged, sent)
+    if (this.tls.isClosed) this.memory.isGone = true
+    if (isOver && this.tls.isClosed) this.memory.isOver = true
+  }
+
+  /** False once there is nothing more to tell. */
+  look(nowMs: number): boolean {
+    this.publish()
+    if (this.memory.isCut && !this.tls.isClosed) this.tls.terminate()
+    if (!this.tls.isClosed) return true
+    this.closedAt ??= nowMs
+    const isWaiting = this.watch && !this.memory.isOver && !this.memory.isCut && nowMs - this.closedAt < settleMs
+    if (isWaiting && this.memory.acknowledged < this.memory.sent) return true
+    this.memory.isOver = true
+    this.watch?.close(this.memory.isCut)
+    return false
+  }
+}
+
+/**
+ * Connections over TLS, for a reactor that speaks none: this thread does, and hands what is meant to the reactor
+ * through a pair of sockets. Who is let in, what is counted and who is cut off is decided there, as for everybody.
+ */
+export function createTlsLines(deps: {
+  readonly kernel: Kernel
+  readonly thread: Pick<ReactorThread, 'post' | 'isRunning'>
+  readonly sockets: Sockets
+}) {
+  const { kernel, thread, sockets } = deps
+  const lines = new Set<TlsLine>()
+  /** Ends of which a reactor has still to take a descriptor of its own. */
+  const handed = new Set<number>()
+  let timer: ReturnType<typeof setInterval> | undefined
+
+  function look(): void {
+    const nowMs = performance.now()
+    for (const line of lines) if (!line.look(nowMs)) lines.delete(line)
+    if (lines.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  function letGo(descriptor: number): void {
+    if (handed.delete(descriptor)) kernel.close(descriptor)
+  }
+
+  return {
+    take(tls: TlsSocket): void {
+      const pair = thread.isRunning ? kernel.openPair() : -1
+      if (typeof pair === 'number') {
+        tls.terminate()
+        return
+      }
+      const [near, far] = pair
+      noteHandshake(tls, sockets)
+      const shared = makeTlsMemory()
+      const memory = viewTlsMemory(shared)
+      const line = new TlsLine(tls, memory, followTls(tls, sockets))
+      const data = new Bridge(tls, { onMoved: () => line.publish(), isCut: () => memory.isCut })
+      lines.add(line)
+      timer ??= setInterval(look, lookEveryMs)
+      handed.add(far)
+      thread.post({ type: 'tls', descriptor: far, source: tls.source, memory: shared })
+      void Bun.connect<Bridge>({ fd: near, allowHalfOpen: true, data, socket: innerHandlers } as never)
+    },
+
+    taken: letGo,
+
+    /** What it had taken is closed; what it had not is let go of here. */
+    reactorDied(): void {
+      for (const descriptor of handed) letGo(descriptor)
+    },
+
+    stop(): void {
+      for (const descriptor of handed) letGo(descriptor)
+      look()
+    },
+  }
+}

@@ -1,0 +1,172 @@
+import { type Address, readAddress } from '../../core/address.ts'
+import { householdOf, networkOf } from '../../core/household.ts'
+import { type InLine, Line } from '../../core/line.ts'
+import type { Clock } from '../../core/time.ts'
+
+/** How long a client address counts as known after a request from it was authenticated. */
+const knownMs = 3_600_000
+/** How often that is noted, at most. */
+const noteEveryMs = 60_000
+/** How many such addresses are remembered; the least recent are forgotten first. */
+const maxKnown = 50_000
+
+/** Whom a connection counts for: the IPv4 address or IPv6 /64, and for IPv6 its /48 too. */
+export type Prefixes = { readonly household: string; readonly network: string }
+
+export function prefixesOf(source: string): Prefixes {
+  const address = readAddress(source)
+  return address ? prefixesOfAddress(address) : { household: source, network: source }
+}
+
+function prefixesOfAddress(address: Address): Prefixes {
+  const household = householdOf(address)
+  return { household, network: address.version === 6 ? networkOf(household) : household }
+}
+
+/** One open connection. `close` ends it at once. */
+export class Seat implements InLine<Seat> {
+  before: Seat | undefined
+  behind: Seat | undefined
+  isKnown = false
+
+  constructor(
+    readonly prefixes: Prefixes,
+    readonly close: () => void,
+  ) {}
+}
+
+/** The connections of one network, least recently used first. */
+class NetworkSeats extends Line<Seat> implements InLine<NetworkSeats> {
+  before: NetworkSeats | undefined
+  behind: NetworkSeats | undefined
+}
+
+/**
+ * Connections by network, each network's least recently used first. Each operation takes constant time, but for
+ * `ofNetwork`.
+ */
+export class Ranking {
+  size = 0
+  private readonly networks = new Map<string, NetworkSeats>()
+  /** Networks by how many connections they have, each line least recently used first. */
+  private readonly ranks: Line<NetworkSeats>[] = [new Line()]
+
+  add(seat: Seat): void {
+    const { network } = seat.prefixes
+    const line = this.networks.get(network) ?? new NetworkSeats()
+    this.networks.set(network, line)
+    line.join(seat)
+    this.rank(line, line.size - 1)
+    this.size += 1
+  }
+
+  remove(seat: Seat): void {
+    const line = this.networks.get(seat.prefixes.network)
+    if (!line) return
+    line.leave(seat)
+    if (line.size === 0) this.networks.delete(seat.prefixes.network)
+    this.rank(line, line.size + 1)
+    this.size -= 1
+  }
+
+  touch(seat: Seat): void {
+    const line = this.networks.get(seat.prefixes.network)
+    if (!line) return
+    line.leave(seat)
+    line.join(seat)
+    this.rank(line, line.size)
+  }
+
+  /** The least recently used connection of the network that has most. */
+  findSpare(): Seat | undefined {
+    return this.ranks.at(-1)?.first?.first
+  }
+
+  /** How many connections a network has. */
+  countOf(network: string): number {
+    return this.networks.get(network)?.size ?? 0
+  }
+
+  ofNetwork(network: string): readonly Seat[] {
+    const seats: Seat[] = []
+    for (let seat = this.networks.get(network)?.first; seat; seat = seat.behind) seats.push(seat)
+    return seats
+  }
+
+  /** Moves a network to the rank of its size, which differs by 1 at most from the one before. */
+  private rank(line: NetworkSeats, sizeBefore: number): void {
+    this.ranks[sizeBefore]?.leave(line)
+    if (line.size > 0) {
+      const rank = this.ranks[line.size] ?? new Line()
+      this.ranks[line.size] = rank
+      rank.join(line)
+    }
+    if (this.ranks.length > 1 && this.ranks.at(-1)?.size === 0) this.ranks.pop()
+  }
+}
+
+/**
+ * Who holds the places of a listener, and who makes room when all are taken: the least recently used connection of the
+ * network that has most. Half of the places are kept for addresses from which a request was authenticated within an
+ * hour, the other half for all others: whichever of the two has more than its half makes room.
+ */
+export class Seats {
+  private readonly known = new Ranking()
+  private readonly strangers = new Ranking()
+  private readonly lastKnownAt = new Map<string, number>()
+
+  constructor(
+    private readonly max: number,
+    private readonly now: Clock,
+  ) {}
+
+  isKnown({ household }: Prefixes): boolean {
+    const at = this.lastKnownAt.get(household)
+    return at !== undefined && this.now() - at < knownMs
+  }
+
+  add(seat: Seat): void {
+    seat.isKnown = this.isKnown(seat.prefixes)
+    this.rankingOf(seat).add(seat)
+  }
+
+  remove(seat: Seat): void {
+    this.rankingOf(seat).remove(seat)
+  }
+
+  /** Bytes came from the client, or went to it. */
+  touch(seat: Seat): void {
+    this.rankingOf(seat).touch(seat)
+  }
+
+  /** A request from this address was authenticated. */
+  welcome(address: Address): void {
+    const prefixes = prefixesOfAddress(address)
+    const { household, network } = prefixes
+    const wasKnown = this.isKnown(prefixes)
+    if (wasKnown && this.now() - (this.lastKnownAt.get(household) ?? 0) < noteEveryMs) return
+    this.lastKnownAt.delete(household)
+    this.lastKnownAt.set(household, this.now())
+    for (const oldest of this.lastKnownAt.size > maxKnown ? this.lastKnownAt.keys() : []) {
+      this.lastKnownAt.delete(oldest)
+      break
+    }
+    if (wasKnown) return
+    for (const seat of this.strangers.ofNetwork(network)) {
+      if (seat.prefixes.household !== household) continue
+      this.strangers.remove(seat)
+      this.add(seat)
+    }
+  }
+
+  /** Closes one connection in favour of a newcomer. */
+  makeRoom(): void {
+    const crowd = this.known.size > this.max / 2 ? this.known : this.strangers
+    const spare = crowd.findSpare() ?? this.known.findSpare()
+    spare?.close()
+  }
+
+  private rankingOf(seat: Seat): Ranking {
+    return seat.isKnown ? this.known : this.strangers
+  }
+}

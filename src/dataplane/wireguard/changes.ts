@@ -1,0 +1,128 @@
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { refuseHere } from '../../core/refusal.ts'
+import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
+import type { Log } from '../agent/surroundings.ts'
+import { must, type Run } from './run.ts'
+import { socketPath } from './userspace.ts'
+
+/** One thing that a VPN node changed on its machine, with what it takes to undo it. */
+const changeSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('table'), name: z.string() }),
+  z.object({ kind: z.literal('link'), name: z.string(), use: z.string() }),
+  z.object({ kind: z.literal('setting'), path: z.string(), before: z.string(), after: z.string() }),
+])
+export type Change = z.infer<typeof changeSchema>
+
+const recordSchema = z.object({
+  device: z.string(),
+  /** The process that made the changes, and when the kernel says that it began: numbers of processes are used again. */
+  pid: z.int().positive(),
+  began: z.string(),
+  changes: z.array(changeSchema),
+})
+type Record = z.infer<typeof recordSchema>
+
+const fileName = 'vpn-changes.json'
+/** Mostly settings of network devices, of which a machine full of containers has hundreds. */
+const mostChanges = 10_000
+
+/** What the last run of a node in this folder changed and has not undone, and whether it still runs. */
+export function readChanges(folder: string): { changes: readonly Change[]; pid: number; runs: boolean } | undefined {
+  const record = readRecord(folder)
+  return record && { changes: record.changes, pid: record.pid, runs: beganOf(record.pid) === record.began }
+}
+
+/** A change as an operator reads it. */
+export function describeChange(change: Change): string {
+  if (change.kind === 'table') return `nftables: table inet ${change.name}`
+  if (change.kind === 'link') return `network device ${change.name}: ${change.use}`
+  if (change.before === change.after) return `${change.path}: ${change.before} again at the end`
+  return `${change.path}: ${change.after}, was ${change.before}`
+}
+
+export type Changes = ReturnType<typeof createChanges>
+
+/**
+ * The changes of this run, written down before each is made: whatever kills the node, the next start knows what to look
+ * for. The file is also what keeps a second node out of the folder.
+ */
+export function createChanges(folder: string, device: string) {
+  const record: Record = { device, pid: process.pid, began: beganOf(process.pid) ?? '', changes: [] }
+  const path = join(folder, fileName)
+  createOwnFile(path, toText(record))
+  return {
+    note(...changes: readonly Change[]): void {
+      if (record.changes.length + changes.length > mostChanges) throw new Error('more was changed than a node changes')
+      record.changes.push(...changes)
+      writeOwnFile(path, toText(record))
+    },
+    /** A change that is undone while the node goes on. */
+    strike(change: Change): void {
+      record.changes = record.changes.filter((each) => each !== change)
+      writeOwnFile(path, toText(record))
+    },
+    list: (): readonly Change[] => record.changes,
+    /** All is undone. */
+    close: (): void => rmSync(path, { force: true }),
+  }
+}
+
+/** Removes what a run that was killed left behind. Refuses while that run is alive. */
+export async function clearRemains(folder: string, run: Run, log: Log): Promise<void> {
+  const remains = readChanges(folder)
+  if (!remains) return
+  if (remains.runs) {
+    throw refuseHere(`A VPN node runs here already, as process ${remains.pid}.`, 'vpn_node_runs')
+  }
+  await undoChanges(remains.changes, run)
+  rmSync(join(folder, fileName), { force: true })
+  log.warn('remains cleared', { of: remains.pid, changes: remains.changes.map(describeChange) })
+}
+
+/** Undoes changes, the last first. One that was noted and never made, or is gone already, is no trouble. */
+export async function undoChanges(changes: readonly Change[], run: Run): Promise<void> {
+  for (const change of changes.toReversed()) await undo(change, run)
+}
+
+async function undo(change: Change, run: Run): Promise<void> {
+  if (change.kind === 'setting') {
+    // The device that it belonged to may have gone.
+    if (existsSync(change.path)) writeSetting(change.path, change.before)
+  } else if (change.kind === 'link') {
+    const isThere = (await run(['ip', 'link', 'show', 'dev', change.name])).code === 0
+    if (isThere) await must(run, ['ip', 'link', 'delete', 'dev', change.name])
+    // wireguard-go leaves its socket behind when it is killed.
+    rmSync(socketPath(change.name), { force: true })
+  } else {
+    // Adding first makes deleting right whether the table is there or not.
+    await must(run, ['nft', '-f', '-'], `add table inet ${change.name}\ndelete table inet ${change.name}\n`)
+  }
+}
+
+export function writeSetting(path: string, value: string): void {
+  const file = openSync(path, 'w')
+  try {
+    writeSync(file, `${value}\n`)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function readRecord(folder: string): Record | undefined {
+  const text = findFile(join(folder, fileName))
+  return text === undefined ? undefined : recordSchema.parse(JSON.parse(text))
+}
+
+const toText = (record: Record): string => `${JSON.stringify(record, null, 2)}\n`
+
+/**
+ * When a process began, in ticks since the machine did: field 22 of proc(5) stat, counted behind the name in brackets.
+ */
+function beganOf(pid: number): string | undefined {
+  const path = `/proc/${pid}/stat`
+  if (!existsSync(path)) return undefined
+  const text = readFileSync(path, 'utf8')
+  return text.slice(text.lastIndexOf(')') + 2).split(' ')[19]
+}

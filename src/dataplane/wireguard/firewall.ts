@@ -1,0 +1,92 @@
+import { formatPrefix, type Prefix, withoutNested } from '../../core/address.ts'
+import { mailPorts } from '../../core/mail-ports.ts'
+import { specialPrefixes } from '../../core/reserved.ts'
+import type { Changes } from './changes.ts'
+import type { TunnelAddress } from './desired.ts'
+import type { Forwarding } from './forwarding.ts'
+import { must, type Run } from './run.ts'
+
+export type FirewallPlan = {
+  readonly device: string
+  readonly networks: readonly TunnelAddress[]
+  /** What the machine did before the node came. */
+  readonly forwarding: Forwarding
+}
+
+const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
+
+/**
+ * The node's firewall, a table of its own that replaces itself in one step. A verdict of another table still holds:
+ * what somebody else's firewall drops stays dropped.
+ */
+export function toRuleset({ device, networks, forwarding }: FirewallPlan): string {
+  const table = tableOf(device)
+  const own = (version: 4 | 6) => networks.filter(({ network }) => network.base.version === version)
+  return `add table inet ${table}
+delete table inet ${table}
+table inet ${table} {
+${toSet('tunnel4', 'ipv4_addr', prefixesOf(own(4)))}
+${toSet('tunnel6', 'ipv6_addr', prefixesOf(own(6)))}
+${toSet('special4', 'ipv4_addr', withoutNested(specialPrefixes(4)))}
+${toSet('special6', 'ipv6_addr', withoutNested(specialPrefixes(6)))}
+
+  # Nothing on the node itself is there for its peers, at whichever of its addresses.
+  chain input {
+    type filter hook input priority filter; policy accept;
+    iifname "${device}" drop
+  }
+
+  chain forward {
+    type filter hook forward priority filter; policy accept;
+    iifname "${device}" jump from_tunnel
+    oifname "${device}" jump to_tunnel
+${forwarding.v4 ? '' : `    meta nfproto ipv4 drop comment "this machine did not forward before the node came"\n`}${
+  forwarding.v6 === false
+    ? `    meta nfproto ipv6 drop comment "this machine did not forward before the node came"\n`
+    : ''
+}  }
+
+  chain from_tunnel {
+    oifname "${device}" goto refuse
+    ip daddr @special4 goto refuse
+    ip6 daddr != 2000::/3 goto refuse
+    ip6 daddr @special6 goto refuse
+    meta l4proto { tcp, udp } th dport { ${mailPorts.join(', ')} } goto refuse
+    ip saddr @tunnel4 accept
+    ip6 saddr @tunnel6 accept
+    drop
+  }
+
+  # An answer, so that programs give up at once. The kernel sends few ICMP messages a second, but any number of resets.
+  chain refuse {
+    meta l4proto tcp reject with tcp reset
+    reject with icmpx type admin-prohibited
+  }
+
+  chain to_tunnel {
+    ct state established,related accept
+    drop
+  }
+
+  chain leaving {
+    type nat hook postrouting priority srcnat; policy accept;
+    oifname "${device}" return
+    ip saddr @tunnel4 masquerade
+    ip6 saddr @tunnel6 masquerade
+  }
+}
+`
+}
+
+export async function raiseFirewall(plan: FirewallPlan, changes: Changes, run: Run): Promise<void> {
+  changes.note({ kind: 'table', name: tableOf(plan.device) })
+  await must(run, ['nft', '-f', '-'], toRuleset(plan))
+}
+
+const prefixesOf = (networks: readonly TunnelAddress[]): Prefix[] => networks.map((each) => each.network)
+
+/** A set of intervals takes no block within another. */
+function toSet(name: string, type: string, prefixes: readonly Prefix[]): string {
+  const elements = prefixes.length === 0 ? '' : ` elements = { ${prefixes.map(formatPrefix).join(', ')} }`
+  return `  set ${name} { type ${type}; flags interval;${elements} }`
+}

@@ -1,0 +1,243 @@
+import type { Clock } from '../../core/time.ts'
+import type { VpnSetup } from '../../node-protocol/join.ts'
+import type { NodePeer } from '../../node-protocol/state.ts'
+import type { Carrier } from '../agent/carrier.ts'
+import type { Log } from '../agent/surroundings.ts'
+import { type Changes, clearRemains, createChanges, undoChanges } from './changes.ts'
+import { createPeerCounts } from './counts.ts'
+import { createDesired, readTunnelAddress, type TunnelAddress } from './desired.ts'
+import { type Device, openDevice } from './device.ts'
+import { diffPeers } from './diff.ts'
+import { raiseFirewall } from './firewall.ts'
+import { readForwarding, turnOnForwarding } from './forwarding.ts'
+import { toSetCalls } from './render.ts'
+import { findMissing, lookAtMachine, refuseMissing } from './requirements.ts'
+import { findProgram, must, type Run } from './run.ts'
+import { createSpeed, type Speed } from './speed.ts'
+
+export type WireguardDeps = {
+  readonly deviceName: string
+  /** Where the changes of this node are written down. */
+  readonly folder: string
+  readonly setup: VpnSetup
+  readonly run: Run
+  readonly clock: Clock
+  readonly log: Log
+  /** The device was just looked at: what it counted can be written down. */
+  readonly onCounted?: () => void
+  /** Called once, when the node cannot go on. What it changed is undone by close(). */
+  readonly onFault: (error: unknown) => void
+}
+
+export type WireguardNode = {
+  readonly carrier: Carrier
+  readonly kind: Device['kind']
+  /** Some of what there is to know, each device whole. Resolves once the device has it. */
+  apply(peers: readonly NodePeer[]): Promise<void>
+  /** All there is to know: a device that is not among these is cut off. */
+  replace(peers: readonly NodePeer[]): Promise<void>
+  /** Lets nobody pass while it lasts, whatever is wanted: the shop has shut this node out. */
+  hold(isHeld: boolean): Promise<void>
+  /** Takes a last count, then undoes everything. */
+  close(): Promise<void>
+}
+
+/**
+ * How often the device is looked at, a little less than a second, so that no more is lost to `kill -9`. A look takes
+ * its time when there are many peers, and is then taken less often, but always within `mostPauseMs`.
+ */
+const pauseMs = 900
+const mostPauseMs = 3_000
+const restPerLook = 4
+/**
+ * The device has vanished, or a program does not do as told, this often in a row: something that waiting does not mend.
+ */
+const mostFailures = 5
+
+/** Makes this machine a VPN node: firewall, forwarding, device; then whatever peers it is told. */
+export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardNode> {
+  const { deviceName, folder, setup, run, log } = deps
+  refuseMissing(findMissing(lookAtMachine(findProgram)))
+  const networks = setup.addresses.map(readNetwork)
+  await clearRemains(folder, run, log)
+  const changes = createChanges(folder, deviceName)
+  const plan = { name: deviceName, setup, networks }
+  try {
+    // The firewall comes first: no packet passes a device that is not behind it yet.
+    await raiseFirewall({ device: deviceName, networks, forwarding: readForwarding() }, changes, run)
+    turnOnForwarding(changes)
+    const device = await openDevice(plan, changes, run, log)
+    const speed = createSpeed(deviceName, changes, run, log)
+    log.info('vpn device is up', { device: deviceName, kind: device.kind, port: setup.listen_port })
+    const reopen = () => openDevice(plan, changes, run, log)
+    return createLoop(deps, { networks, changes, device, speed, reopen })
+  } catch (error) {
+    await undoAll(changes, run)
+    throw error
+  }
+}
+
+async function undoAll(changes: Changes, run: Run): Promise<void> {
+  await undoChanges(changes.list(), run)
+  changes.close()
+}
+
+function readNetwork(text: string): TunnelAddress {
+  const read = readTunnelAddress(text)
+  if (!read) throw new Error(`the shop gave ${text} as the node's address in the tunnel`)
+  return read
+}
+
+type Parts = {
+  readonly networks: readonly TunnelAddress[]
+  readonly changes: Changes
+  readonly device: Device
+  readonly speed: Speed
+  readonly reopen: () => Promise<Device>
+}
+
+type Page = { readonly peers: readonly NodePeer[]; readonly isAll: boolean }
+
+function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
+  const { deviceName, run, clock, log } = deps
+  let { device } = parts
+  const counts = createPeerCounts()
+  const refused = new Map<string, string>()
+  const desired = createDesired({
+    networks: parts.networks,
+    counts,
+    refuse: (id, problem) => {
+      if (refused.get(id) !== problem) log.warn('peer left out', { peer: id, problem })
+      refused.set(id, problem)
+    },
+  })
+  const pages: Page[] = []
+  let failures = 0
+  let isHeld = false
+  let isClosing = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  /**
+   * Looks, counts, then changes. What was carried is credited to whoever had the key until now, before anything new is
+   * heard, and a peer that goes has been counted just before.
+   */
+  async function pass(): Promise<void> {
+    const { peers } = await device.look()
+    counts.absorb(peers, desired.ownerOf)
+    deps.onCounted?.()
+    for (let page = pages.shift(); page; page = pages.shift()) {
+      if (page.isAll) desired.replace(page.peers)
+      else desired.take(page.peers)
+    }
+    const passing = isHeld ? [] : desired.passing(clock())
+    const difference = diffPeers(peers, passing)
+    for (const call of toSetCalls(deviceName, difference)) await must(run, call)
+    await parts.speed.keep(passing)
+    desired.forgetAllBut(new Set(passing.map((each) => each.public_key)))
+  }
+
+  async function passOrMend(): Promise<void> {
+    try {
+      await pass()
+      failures = 0
+    } catch (error) {
+      failures += 1
+      log.error('a look at the device failed', { error, failures })
+      if (failures >= mostFailures) {
+        isClosing = true
+        deps.onFault(error)
+      } else await mend()
+    }
+  }
+
+  /**
+   * A device that is gone is made anew. It counts from nothing again, and has no peers, so they are given back at once.
+   */
+  async function mend(): Promise<void> {
+    const isThere = await device.look().then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return
+    await device.close()
+    await parts.speed.reset()
+    device = await parts.reopen()
+    counts.absorb([], () => undefined)
+    log.warn('vpn device made anew', { device: deviceName })
+    await pass()
+  }
+
+  const turns = createTurns(async () => {
+    clearTimeout(timer)
+    if (isClosing) return
+    const beganAt = performance.now()
+    await passOrMend().catch((error: unknown) => log.error('the device could not be mended', { error }))
+    const restMs = (performance.now() - beganAt) * restPerLook
+    if (!isClosing) timer = setTimeout(() => void turns.next(), Math.min(mostPauseMs, Math.max(pauseMs, restMs)))
+  })
+  timer = setTimeout(() => void turns.next(), pauseMs)
+
+  const hear = (page: Page): Promise<void> => {
+    pages.push(page)
+    return turns.next()
+  }
+  return {
+    carrier: toCarrier(counts, clock),
+    kind: device.kind,
+    apply: (peers) => hear({ peers, isAll: false }),
+    replace: (peers) => hear({ peers, isAll: true }),
+    hold(wanted) {
+      if (isHeld === wanted) return Promise.resolve()
+      isHeld = wanted
+      return turns.next()
+    },
+    async close() {
+      isClosing = true
+      clearTimeout(timer)
+      await turns.last()
+      await device.look().then(
+        ({ peers }) => counts.absorb(peers, desired.ownerOf),
+        (error: unknown) => log.warn('no last count', { error }),
+      )
+      await device.close()
+      await undoAll(parts.changes, run)
+      log.info('vpn device is gone', { device: deviceName })
+    },
+  }
+}
+
+/** One piece of work at a time. Who asks while it runs waits for one more turn, which all who asked meanwhile share. */
+function createTurns(work: () => Promise<void>) {
+  let running: Promise<void> | undefined
+  let waiting: Promise<void> | undefined
+  const start = (): Promise<void> => {
+    running = work().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+  return {
+    next(): Promise<void> {
+      if (!running) return start()
+      waiting ??= running.then(() => {
+        waiting = undefined
+        return start()
+      })
+      return waiting
+    },
+    last: async (): Promise<void> => {
+      await waiting
+      await running
+    },
+  }
+}
+
+const toCarrier = (counts: ReturnType<typeof createPeerCounts>, clock: Clock): Carrier => ({
+  takeChanged: () => ({ proxies: [], subusers: [], hosts: [], peers: counts.takeChanged() }),
+  takeSources: () => [],
+  // Devices are told what is left with their state, and ask for no leases.
+  allow: () => undefined,
+  get health() {
+    return { tunnels: counts.upAt(clock()), carried: counts.carried }
+  },
+})

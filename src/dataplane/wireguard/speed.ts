@@ -1,0 +1,222 @@
+import { addressToNumber, readPrefix } from '../../core/address.ts'
+import type { NodePeer } from '../../node-protocol/state.ts'
+import type { Log } from '../agent/surroundings.ts'
+import type { Changes } from './changes.ts'
+import { queueNameOf } from './device-name.ts'
+import type { Run } from './run.ts'
+
+/**
+ * A peer's place in the queues: a class of its own, and in each of the two tables of addresses the entries that lead
+ * there.
+ */
+type Place = {
+  readonly mbit: number
+  readonly minor: number
+  readonly entries: readonly { readonly version: 4 | 6; readonly address: string; readonly handle: string }[]
+}
+
+type Limited = Readonly<Pick<NodePeer, 'id' | 'allowed' | 'speed_mbit'>>
+
+/** tc(8) counts classes in 16 bits and entries of one row in 12. */
+const mostClasses = 0xfffe
+const mostInRow = 0xfff
+
+/** What the device sends to peers, and what they send, which is led through a device of its own to be queued. */
+type Side = { readonly device: string; readonly end: 'src' | 'dst' }
+
+/**
+ * Decides what `tc` must be told when the wanted limits differ from the kept ones. An address is found by its last
+ * eight bits in a table of 256 rows, so that a packet passes a thousand limits as quickly as four.
+ */
+export function createSpeedPlan(sides: readonly Side[]) {
+  const places = new Map<string, Place>()
+  const minors = createNumbers(mostClasses)
+  const rows = new Map<string, Numbers>()
+
+  function place(peer: Limited, mbit: number): Place | undefined {
+    const minor = minors.take()
+    if (minor === undefined) return undefined
+    const entries: Place['entries'][number][] = []
+    for (const address of peer.allowed) {
+      const prefix = readPrefix(address)
+      if (!prefix) continue
+      const { version } = prefix.base
+      const row = `${version === 4 ? 4 : 6}:${(addressToNumber(prefix.base) & 255n).toString(16)}`
+      const items = rows.get(row) ?? createNumbers(mostInRow)
+      rows.set(row, items)
+      const item = items.take()
+      if (item === undefined) continue
+      entries.push({ version, address, handle: `${row}:${item.toString(16)}` })
+    }
+    return { mbit, minor, entries }
+  }
+
+  function free({ minor, entries }: Place): void {
+    minors.free(minor)
+    for (const { handle } of entries) {
+      const at = handle.lastIndexOf(':')
+      rows.get(handle.slice(0, at))?.free(Number.parseInt(handle.slice(at + 1), 16))
+    }
+  }
+
+  return {
+    /** Lines for `tc -batch`, and whom no place was left for. */
+    change(passing: readonly Limited[]): { lines: string[]; unlimited: string[] } {
+      const lines: string[] = []
+      const unlimited: string[] = []
+      const wanted = new Map(passing.map((each) => [each.id, each]))
+      for (const [id, held] of places) {
+        const peer = wanted.get(id)
+        if (peer && peer.speed_mbit !== null && isSamePlace(held, peer)) continue
+        lines.push(...sides.flatMap((side) => toRemoval(side, held)))
+        free(held)
+        places.delete(id)
+      }
+      for (const peer of passing) {
+        const held = places.get(peer.id)
+        const mbit = peer.speed_mbit
+        if (mbit === null || held?.mbit === mbit) continue
+        const next = held ? { ...held, mbit } : place(peer, mbit)
+        if (!next) {
+          unlimited.push(peer.id)
+          continue
+        }
+        lines.push(...sides.flatMap((side) => [toClass(side, next), ...(held ? [] : toEntries(side, next))]))
+        places.set(peer.id, next)
+      }
+      return { lines, unlimited }
+    },
+  }
+}
+
+type Numbers = ReturnType<typeof createNumbers>
+
+/** Numbers from 1 on, each given to one at a time. */
+function createNumbers(most: number) {
+  const freed: number[] = []
+  let next = 1
+  return {
+    take: (): number | undefined => freed.pop() ?? (next <= most ? next++ : undefined),
+    free: (number: number): void => void freed.push(number),
+  }
+}
+
+/** A peer keeps its place while its addresses stay; its speed may change. */
+const isSamePlace = (held: Place, peer: Limited): boolean =>
+  held.entries.length === peer.allowed.length && held.entries.every((each) => peer.allowed.includes(each.address))
+
+const hex = (number: number): string => number.toString(16)
+/** What 25 milliseconds carry may come at once, and never less than a few packets. */
+const burstOf = (mbit: number): number => Math.max(16_000, Math.floor((mbit * 1_000_000) / 8 / 40))
+
+const protocolOf = (version: 4 | 6): string => (version === 4 ? 'ip' : 'ipv6')
+
+/** One line for `tc`, whose words are easier to read below one another. */
+const line = (...words: readonly string[]): string => words.join(' ')
+
+const toClass = ({ device }: Side, { mbit, minor }: Place): string =>
+  line(
+    `class replace dev ${device} parent 1: classid 1:${hex(minor)}`,
+    `htb rate ${mbit}mbit burst ${burstOf(mbit)} quantum 3000`,
+  )
+
+const toEntries = ({ device, end }: Side, { minor, entries }: Place): string[] =>
+  entries.map(({ version, address, handle }) => {
+    const [table, row] = handle.split(':')
+    return line(
+      `filter add dev ${device} parent 1: protocol ${protocolOf(version)} prio ${version} handle ${handle}`,
+      `u32 ht ${table}:${row}: match ${version === 4 ? 'ip' : 'ip6'} ${end} ${address} flowid 1:${hex(minor)}`,
+    )
+  })
+
+const toRemoval = ({ device }: Side, { minor, entries }: Place): string[] => [
+  ...entries.map(({ version, handle }) =>
+    line(
+      `filter delete dev ${device} parent 1: protocol ${protocolOf(version)} prio ${version}`,
+      `handle ${handle} u32`,
+    ),
+  ),
+  `class delete dev ${device} classid 1:${hex(minor)}`,
+]
+
+/**
+ * The empty queues of one side: who is not limited passes them by. Where an address begins in a header: RFC 791 3.1,
+ * RFC 8200 3.
+ */
+function toFrame({ device, end }: Side): string[] {
+  const [at4, at6] = end === 'src' ? [12, 20] : [16, 36]
+  const table = (version: 4 | 6, at: number) => {
+    const filter = `filter add dev ${device} parent 1: prio ${version}`
+    const protocol = `protocol ${protocolOf(version)}`
+    return [
+      `${filter} handle ${version}: ${protocol} u32 divisor 256`,
+      `${filter} ${protocol} u32 match u32 0 0 at 0 hashkey mask 0x000000ff at ${at} link ${version}:`,
+    ]
+  }
+  return [`qdisc add dev ${device} root handle 1: htb default 0`, ...table(4, at4), ...table(6, at6)]
+}
+
+export type Speed = ReturnType<typeof createSpeed>
+
+/** Keeps the limits where `tc` lets it. Where it does not, that is said once, and traffic passes without limits. */
+export function createSpeed(device: string, changes: Changes, run: Run, log: Log) {
+  const queue = queueNameOf(device)
+  let state: { plan: ReturnType<typeof createSpeedPlan> } | 'none yet' | 'given up' = 'none yet'
+
+  async function batch(lines: readonly string[]): Promise<boolean> {
+    const { code, err } = await run(['tc', '-batch', '-'], `${lines.join('\n')}\n`)
+    if (code === 0) return true
+    log.warn('speed limits are not kept', { problem: err.trim().slice(0, 500) })
+    state = 'given up'
+    return false
+  }
+
+  /** What peers send passes a device of its own (ifb). Where the kernel has none, only what they receive is limited. */
+  async function openQueue(): Promise<Side[]> {
+    const side: Side = { device: queue, end: 'src' }
+    const note = { kind: 'link', name: queue, use: 'queues what peers send' } as const
+    changes.note(note)
+    const { code, err } = await run(['ip', 'link', 'add', 'dev', queue, 'type', 'ifb'])
+    if (code === 0 && (await run(['ip', 'link', 'set', 'dev', queue, 'up'])).code === 0) return [side]
+    log.warn('what peers send is not limited', { problem: err.trim() })
+    changes.strike(note)
+    return []
+  }
+
+  async function open(): Promise<void> {
+    const down: Side = { device, end: 'dst' }
+    if (!(await batch(toFrame(down)))) return
+    const [up] = await openQueue()
+    if (!up) {
+      state = { plan: createSpeedPlan([down]) }
+      return
+    }
+    const redirect = [
+      `qdisc add dev ${device} handle ffff: ingress`,
+      line(
+        `filter add dev ${device} parent ffff: protocol all prio 1`,
+        `u32 match u32 0 0 action mirred egress redirect dev ${queue}`,
+      ),
+    ]
+    if (await batch([...toFrame(up), ...redirect])) state = { plan: createSpeedPlan([down, up]) }
+  }
+
+  return {
+    /** Nothing is set up before the first peer with a limit. */
+    async keep(passing: readonly Limited[]): Promise<void> {
+      if (state === 'none yet' && passing.some((each) => each.speed_mbit !== null)) await open()
+      if (typeof state === 'string') return
+      const { lines, unlimited } = state.plan.change(passing)
+      if (lines.length > 0) await batch(lines)
+      if (unlimited.length > 0) log.warn('no limit left for peers', { count: unlimited.length })
+    },
+
+    /** The device was made anew and has no queues. */
+    async reset(): Promise<void> {
+      if (typeof state === 'string') return
+      await run(['ip', 'link', 'delete', 'dev', queue])
+      for (const change of changes.list()) if (change.kind === 'link' && change.name === queue) changes.strike(change)
+      state = 'none yet'
+    },
+  }
+}
