@@ -10,7 +10,7 @@ export type Room =
   | 'ports'
   | 'nodes'
   | 'store'
-  | 'service'
+  | 'use-case'
   | 'door'
   | 'node-protocol'
   | 'shapes'
@@ -73,7 +73,7 @@ export const law: Readonly<Record<Room, Sight>> = {
     ],
     packages: [hashing],
   },
-  service: { files: [core, 'src/db/transaction.ts', 'own/**', ...seenBelow], packages: [hashing] },
+  'use-case': { files: [core, 'src/db/transaction.ts', 'own/**', ...seenBelow], packages: [hashing] },
   door: { files: ['own/**'], packages: [] },
   'node-protocol': { files: [core, 'src/node-protocol/**'], packages: ['zod'] },
   shapes: {
@@ -196,6 +196,6 @@ function roomOfDomainFile(name: string): Room {
   if (stem === 'index') return 'door'
   if (stem === 'errors' || stem === 'ports' || stem === 'nodes') return stem
   if (stem === 'store' || stem.startsWith('store-')) return 'store'
-  if (stem === 'service' || stem.startsWith('service-')) return 'service'
-  return 'rules'
+  if (stem === 'rules' || stem.startsWith('rules-')) return 'rules'
+  return 'use-case'
 }

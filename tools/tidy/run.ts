@@ -30,5 +30,7 @@ function readProject(): Files {
 }
 
 const violations = checkAll(readProject())
-for (const each of violations) console.log(`${each.path}:${each.line} ${each.rule}: ${each.explanation}`)
-process.exit(violations.length > 0 ? 1 : 0)
+for (const { path, line, rule, explanation, isWarning } of violations) {
+  console.log(`${isWarning ? 'warning: ' : ''}${path}:${line} ${rule}: ${explanation}`)
+}
+process.exit(violations.some((each) => !each.isWarning) ? 1 : 0)

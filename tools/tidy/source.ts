@@ -6,6 +6,8 @@ export type Violation = {
   readonly line: number
   readonly rule: string
   readonly explanation: string
+  /** Shown, and does not fail the check. */
+  readonly isWarning?: true
 }
 
 /**

@@ -1,7 +1,7 @@
 import { formatPrefix, readAddress, readPrefix } from '../../core/address.ts'
 import { deviceNamePattern } from '../../dataplane/wireguard/device-name.ts'
-import { isPool4, isPool6, type Pool } from '../../domains/vpn/addresses.ts'
 import type { VpnArrangement } from '../../domains/vpn/index.ts'
+import { isPool4, isPool6, type Pool } from '../../domains/vpn/rules-addresses.ts'
 import { partsOf, type Reading, type Setting } from './reading.ts'
 
 /** What an operator can set about the VPN. */

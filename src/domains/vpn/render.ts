@@ -1,5 +1,5 @@
-import { ipv4Text } from './addresses.ts'
 import type { Peer } from './rules.ts'
+import { ipv4Text } from './rules-addresses.ts'
 
 /** What an operator has settled about every configuration. */
 export type Tunnel = {

@@ -5,7 +5,6 @@ import { bytes } from '../../core/bytes.ts'
 import { kopecks } from '../../core/money.ts'
 import { toIso } from '../../core/time.ts'
 import type { Node } from '../fleet/rules.ts'
-import { ipv4Text, ipv6Of, rangeOf } from './addresses.ts'
 import {
   byImportance,
   isDeviceName,
@@ -18,6 +17,7 @@ import {
   spanAfter,
   trafficLimitAfter,
 } from './rules.ts'
+import { ipv4Text, ipv6Of, rangeOf } from './rules-addresses.ts'
 
 const dayMs = 86_400_000
 /** A century, from 2000 with its leap day to 2100 without one. */

@@ -6,7 +6,7 @@ import { addMonths } from '../../core/terms.ts'
 import { chooseNode, type Node } from '../fleet/rules.ts'
 import { tooFarAhead } from './errors.ts'
 
-export { ipv4Text } from './addresses.ts'
+export { ipv4Text } from './rules-addresses.ts'
 
 declare const subscriptionId: unique symbol
 export type SubscriptionId = string & { readonly [subscriptionId]: true }

@@ -14,7 +14,6 @@ import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
 import type { Catalogue } from '../pricing/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
-import { ipv6Of, type Pool, rangeOf } from './addresses.ts'
 import {
   badLocation,
   badPublicKey,
@@ -43,6 +42,7 @@ import {
   unusedRestMs,
   type View,
 } from './rules.ts'
+import { ipv6Of, type Pool, rangeOf } from './rules-addresses.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 

@@ -3,9 +3,9 @@ import { type Bytes, bytes } from '../../core/bytes.ts'
 import type { CustomerId, PeerId } from '../../core/ids.ts'
 import { list, numberOrNull, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
-import type { Range } from './addresses.ts'
 import { keyInUse } from './errors.ts'
 import type { Peer, SubscriptionId } from './rules.ts'
+import type { Range } from './rules-addresses.ts'
 
 type PeerRow = {
   id: string
