@@ -3,9 +3,9 @@ import type { Address } from '../core/address.ts'
 import type { ShareBuckets } from '../core/buckets.ts'
 import { householdOf } from '../core/household.ts'
 import type { CustomerId } from '../core/ids.ts'
+import { KeyedSemaphore } from '../core/keyed-semaphore.ts'
 import { malformed, Refusal } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
-import { createTurns, type Turns } from '../core/turns.ts'
 import type { Caller, Customers } from '../domains/customers/index.ts'
 import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
@@ -94,7 +94,7 @@ type Limits = {
   readonly charges: RateLimit
   readonly strangers: Strangers
   /** By customer. A request may weigh as much as a thousand others: those of one customer wait for one another. */
-  readonly turns: Turns
+  readonly semaphore: KeyedSemaphore
 }
 
 /** How many requests of one customer are worked on at once: fewer than there are connections to the database. */
@@ -188,7 +188,7 @@ export function createHttp(deps: HttpDeps) {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
     charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
     strangers: createStrangers(deps.clock, deps.requestId()),
-    turns: createTurns(atOnce),
+    semaphore: new KeyedSemaphore(atOnce),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
   /** Operations whose path is the same for everybody, by method and path: they need no router. */
@@ -327,7 +327,7 @@ async function answer<By>(
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   const { customer } = admitted
-  const waits = customer === undefined ? undefined : limits.turns.take(customer)
+  const waits = customer === undefined ? undefined : limits.semaphore.acquire(customer)
   if (waits) await waits
   try {
     // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
@@ -344,7 +344,7 @@ async function answer<By>(
     if (purpose === 'sale' && isAnswer) await api.letIn(request, visit.from, operation)
     throw error
   } finally {
-    if (customer !== undefined) limits.turns.leave(customer)
+    if (customer !== undefined) limits.semaphore.release(customer)
   }
 }
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { createTurns } from './turns.ts'
+import { KeyedSemaphore } from './keyed-semaphore.ts'
 
-test('a name has so many turns at once, the next comes first, and another name waits for none of them', async () => {
-  const turns = createTurns(2)
+test('KeyedSemaphore grants 2 permits per key, then waits first in first out, and keys do not wait for each other', async () => {
+  const semaphore = new KeyedSemaphore(2)
   const order: string[] = []
   const come = async (name: string, label: string) => {
-    const waits = turns.take(name)
+    const waits = semaphore.acquire(name)
     await waits
     order.push(`${label}${waits ? ' waited' : ''}`)
   }
@@ -13,12 +13,12 @@ test('a name has so many turns at once, the next comes first, and another name w
   const [third, fourth] = [come('anna', 'three'), come('anna', 'four')]
   await come('boris', 'other')
   expect(order).toEqual(['one', 'two', 'other'])
-  turns.leave('anna')
+  semaphore.release('anna')
   await third
-  turns.leave('anna')
+  semaphore.release('anna')
   await fourth
   expect(order).toEqual(['one', 'two', 'other', 'three waited', 'four waited'])
-  for (const name of ['anna', 'anna', 'boris']) turns.leave(name)
+  for (const name of ['anna', 'anna', 'boris']) semaphore.release(name)
   await new Promise((resolve) => setImmediate(resolve))
   await come('anna', 'again')
   expect(order.at(-1)).toBe('again')

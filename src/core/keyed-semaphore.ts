@@ -1,0 +1,36 @@
+/** Per-key concurrency limit, first in first out. */
+export class KeyedSemaphore {
+  private readonly keys = new Map<string, { held: number; readonly waiting: (() => void)[] }>()
+  private released: string[] = []
+
+  constructor(private readonly limit: number) {}
+
+  /** Takes a permit now, or returns a promise that resolves when the caller has one. */
+  acquire(key: string): Promise<void> | undefined {
+    const of = this.keys.get(key)
+    if (!of) this.keys.set(key, { held: 1, waiting: [] })
+    else if (of.held >= this.limit) return new Promise((resolve) => of.waiting.push(resolve))
+    else of.held += 1
+    return undefined
+  }
+
+  /**
+   * Hands the permit on in the next turn of the event loop, after the sockets were read: on SQLite a request is
+   * answered without a pause, so other keys would wait behind all requests of this one.
+   */
+  release(key: string): void {
+    if (this.released.push(key) === 1) setImmediate(() => this.handOn())
+  }
+
+  private handOn(): void {
+    for (const key of this.released.splice(0)) {
+      const of = this.keys.get(key)
+      const next = of?.waiting.shift()
+      if (next) next()
+      else if (of) {
+        of.held -= 1
+        if (of.held === 0) this.keys.delete(key)
+      }
+    }
+  }
+}
