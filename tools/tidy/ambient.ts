@@ -1,46 +1,71 @@
-import { type Files, findInCode, isShipped, type Violation } from './source.ts'
+import { chainOf, childOf, type Files, findNodes, isShipped, type Node, nameOf, type Violation } from './source.ts'
 
-/** A thing that code may not reach for by itself, and where. */
+/** Something that code may use in some folders only. */
 type Ban = {
   readonly rule: string
-  readonly pattern: RegExp
+  readonly matches: (node: Node) => boolean
   readonly where: (path: string) => boolean
   readonly explanation: string
 }
 
 const isDecision = (path: string) => path.startsWith('src/core/') || path.startsWith('src/domains/')
-const isMoney = (path: string) => /^src\/(?:core\/money\.ts$|domains\/(?:ledger|pricing)\/)/.test(path)
+const isMoney = (path: string) => path === 'src/core/money.ts' || /^src\/domains\/(?:ledger|pricing)\//.test(path)
+const member =
+  (pattern: RegExp) =>
+  (node: Node): boolean =>
+    node.type === 'MemberExpression' && pattern.test(chainOf(node))
+const isEnvironment = member(/^(?:process|Bun|import\.meta)\.(?:env|\[\])$/)
+const isClock = member(/^(?:Date\.now|performance\.now|process\.hrtime|Bun\.nanoseconds|Temporal\.Now)$/)
+const isMathRandom = member(/^Math\.random$/)
+const isRounding = member(/^Math\.(?:round|floor|ceil|trunc|fround)$|\.toFixed$/)
+
+/** `const { env } = process`. */
+function takesEnvironment(node: Node): boolean {
+  const properties = childOf(node, 'id')?.['properties']
+  return (
+    node.type === 'VariableDeclarator' &&
+    Array.isArray(properties) &&
+    properties.some((each) => nameOf(childOf(each, 'key')) === 'env') &&
+    ['process', 'Bun'].includes(nameOf(childOf(node, 'init')))
+  )
+}
+
+/** `new Date()`, `new Date` and `Date()`: the present time. */
+function readsDate(node: Node): boolean {
+  const isDate = nameOf(childOf(node, 'callee')) === 'Date'
+  const isEmpty = Array.isArray(node['arguments']) && node['arguments'].length === 0
+  return isDate && (node.type === 'CallExpression' || (node.type === 'NewExpression' && isEmpty))
+}
 
 const bans: readonly Ban[] = [
   {
     rule: 'environment',
-    pattern:
-      /\b(?:process|Bun|import\.meta)\s*\??\.\s*env\b|\bprocess\s*\[|\{[^{}]*\benv\b[^{}]*\}\s*=\s*(?:process|Bun)\b/,
+    matches: (node) => isEnvironment(node) || takesEnvironment(node),
     where: (path) => !path.startsWith('src/app/'),
     explanation: 'only src/app reads the environment; take the value as an argument',
   },
   {
     rule: 'clock',
-    pattern:
-      /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bnew\s+Date\b(?!\s*[(.])|(?<!new\s+|[.\w])Date\s*\(|\bperformance\s*\.\s*now\b|\bprocess\s*\.\s*hrtime\b|\bBun\s*\.\s*nanoseconds\b|\bTemporal\s*\.\s*Now\b/,
+    matches: (node) => isClock(node) || readsDate(node),
     where: isDecision,
-    explanation: 'time is handed in, so that a test can drive it by hand',
+    explanation: 'take the time as an argument, so that a test can set it',
   },
   {
     rule: 'randomness',
-    pattern: /\bMath\s*\.\s*random\b|\bgetRandomValues\b|\brandomBytes\b|\brandomUUID(?:v7)?\b|\brandomInt\b/,
+    matches: (node) =>
+      /^(?:getRandomValues|randomBytes|randomUUID(?:v7)?|randomInt)$/.test(nameOf(node)) || isMathRandom(node),
     where: isDecision,
-    explanation: 'randomness is handed in, so that a test can repeat it',
+    explanation: 'take random values as an argument, so that a test can repeat them',
   },
   {
     rule: 'no-floats',
-    pattern: /\bparseFloat\b|\.\s*toFixed\b|\bMath\s*\.\s*(?:round|floor|ceil|trunc|fround)\b/,
+    matches: (node) => nameOf(node) === 'parseFloat' || isRounding(node),
     where: isMoney,
-    explanation: 'money is counted in whole kopecks and never meets a float',
+    explanation: 'money is counted in whole kopecks, never in floats',
   },
   {
     rule: 'console',
-    pattern: /\bconsole\s*\.\s*\w+/,
+    matches: member(/^console\.\w+$/),
     where: (path) => !path.startsWith('src/cli/') && !path.startsWith('src/app/'),
     explanation: 'only src/cli and src/app print; take a log as an argument',
   },
@@ -49,6 +74,6 @@ const bans: readonly Ban[] = [
 export function checkAmbient(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     const held = isShipped(path) ? bans.filter((ban) => ban.where(path)) : []
-    return held.flatMap((ban) => findInCode(path, text, ban.pattern, ban.rule, ban.explanation))
+    return held.flatMap((ban) => findNodes(path, text, ban.matches, ban.rule, ban.explanation))
   })
 }

@@ -7,9 +7,11 @@ import { checkManifest } from './manifest.ts'
 import { checkMigrations } from './migrations.ts'
 import { checkNames } from './names.ts'
 import { checkOrigin } from './origin.ts'
+import { checkProse } from './prose.ts'
 import type { Files, Violation } from './source.ts'
 import { checkSql } from './sql.ts'
 import { checkTimes } from './times.ts'
+import { checkCasts, checkTypeNames } from './types.ts'
 import { checkWaiting } from './waiting.ts'
 
 const checks = [
@@ -25,6 +27,9 @@ const checks = [
   checkOrigin,
   checkManifest,
   checkMigrations,
+  checkProse,
+  checkTypeNames,
+  checkCasts,
 ]
 
 /** Every house rule over every file, in the order of the files. */

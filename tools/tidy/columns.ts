@@ -1,31 +1,30 @@
-import { type Files, isCode, isTest, lineAt, takeApart, type Violation } from './source.ts'
+import { type Files, isCode, isTest, lineAt, parse, type Violation } from './source.ts'
 
-const mostColumns = 120
+const maxColumns = 120
 
 /**
- * What is wider than a window is not read. The formatter keeps code within it; comments and texts are kept here. Two
- * things may be wider, because breaking them makes them worse: a text in a test, such as its title, and a regular
- * expression.
+ * A line has at most 120 columns. The formatter breaks code; this rule is for comments and strings. A string in a test,
+ * such as its title, and a regular expression may be wider.
  */
 export function checkColumns(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     if (!isCode(path) || !text.split('\n').some(isTooWide)) return []
-    const { code, comments } = takeApart(text)
-    const isComment = (at: number) => comments.some((each) => each.at <= at && at < each.at + each.text.length)
+    const { nodes, literals, comments } = parse(path, text)
+    const regularExpressions = nodes.filter((node) => node['regex'] !== undefined)
     return startsOf(text).flatMap((start) => {
-      const line = text.slice(start, end(text, start))
-      if (!isTooWide(line)) return []
-      const kept = code.slice(start, start + line.length)
-      // Whatever is neither code nor a comment was blanked: a text, or a regular expression between its slashes.
-      const isText = !isComment(start + mostColumns) && kept !== line
-      if (isText && (isOfTests(path) || /\/ {40,}\//.test(kept))) return []
-      const explanation = `${line.length} columns; ${mostColumns} are the most`
+      const { length } = text.slice(start, end(text, start))
+      if (length <= maxColumns) return []
+      const isHere = (from: number, to: number) => from < start + length && start < to
+      const isComment = comments.some((each) => each.at <= start + maxColumns && start + maxColumns < each.end)
+      const isText = isOfTests(path) && !isComment && literals.some((each) => isHere(each.at, each.end))
+      if (isText || regularExpressions.some((each) => isHere(each.start, each.end))) return []
+      const explanation = `${length} columns; ${maxColumns} are allowed`
       return [{ path, line: lineAt(text, start), rule: 'columns', explanation }]
     })
   })
 }
 
-const isTooWide = (line: string): boolean => line.length > mostColumns
+const isTooWide = (line: string): boolean => line.length > maxColumns
 const isOfTests = (path: string): boolean => isTest(path) || path.startsWith('test/') || path.startsWith('bench/')
 
 /** Where each line begins. */

@@ -1,16 +1,33 @@
 import { posix } from 'node:path'
 import { below, findRoom, law, pure, type Sight } from './law.ts'
-import { type Files, findInCode, isCode, isTest, lineAt, takeApart, type Violation } from './source.ts'
+import {
+  chainOf,
+  childOf,
+  type Files,
+  findNodes,
+  isCode,
+  isTest,
+  lineAt,
+  type Node,
+  nameOf,
+  parse,
+  type Violation,
+} from './source.ts'
 
 export type Import = { readonly specifier: string; readonly line: number }
 
-const opensImport = /(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\(|\brequire\.resolve\s*\()\s*['"`]$/
+/** Each module that a file names: import, export from, import type, import() and require(). */
+export function findImports(path: string, text: string): Import[] {
+  return parse(path, text).nodes.flatMap((node) => {
+    const specifier = specifierOf(node)?.['value']
+    return typeof specifier === 'string' ? [{ specifier, line: lineAt(text, node.end) }] : []
+  })
+}
 
-/** Every module a file names: import, export from, import type, import() and require(). */
-export function findImports(text: string): Import[] {
-  const { code, literals } = takeApart(text)
-  const named = literals.filter((literal) => opensImport.test(code.slice(Math.max(0, literal.at - 200), literal.at)))
-  return named.map((literal) => ({ specifier: literal.text, line: lineAt(text, literal.at) }))
+function specifierOf(node: Node): Node | undefined {
+  if (node.type !== 'CallExpression') return childOf(node, 'source')
+  const isRequire = ['require', 'require.resolve'].includes(chainOf(childOf(node, 'callee')))
+  return isRequire && Array.isArray(node['arguments']) ? node['arguments'][0] : undefined
 }
 
 export function checkImports(files: Files): Violation[] {
@@ -20,7 +37,9 @@ export function checkImports(files: Files): Violation[] {
   })
 }
 
-const sockets = /\bBun\s*\.\s*(?:listen|connect|udpSocket)\b/
+const isSocket = (node: Node): boolean => /^Bun\.(?:listen|connect|udpSocket)$/.test(chainOf(node))
+const isComputedImport = (node: Node): boolean =>
+  node.type === 'ImportExpression' && typeof specifierOf(node)?.['value'] !== 'string'
 
 function checkFile(path: string, text: string): Violation[] {
   const place = findRoom(path)
@@ -31,25 +50,19 @@ function checkFile(path: string, text: string): Violation[] {
     return [violation(1, `the domain ${place.domain} has no layer in tools/tidy/law.ts`)]
   }
   const sight = law[place.room]
-  const forbidden = findImports(text).filter((each) => !mayImport(path, each.specifier, sight, place.domain))
+  const forbidden = findImports(path, text).filter((each) => !mayImport(path, each.specifier, sight, place.domain))
   return [
     ...forbidden.map((each) => violation(each.line, `${place.room} may not import ${each.specifier}`)),
     ...checkDrivers(path, text),
     ...(place.room === 'core'
-      ? findInCode(path, text, /\bBun\b/, 'import-law', 'src/core is pure and knows no runtime')
+      ? findNodes(path, text, (node) => nameOf(node) === 'Bun', 'import-law', 'src/core is pure and knows no runtime')
       : []),
     ...(place.room.startsWith('gateway-')
-      ? findInCode(path, text, sockets, 'import-law', 'only relay uses sockets; take what they do as an argument')
+      ? findNodes(path, text, isSocket, 'import-law', 'only relay uses sockets; take what they do as an argument')
       : []),
     ...(place.room === 'app'
       ? []
-      : findInCode(
-          path,
-          text,
-          /\bimport\s*\(\s*(?!['"`\s])/,
-          'import-law',
-          'a computed import hides what it sees; name the module',
-        )),
+      : findNodes(path, text, isComputedImport, 'import-law', 'a computed import hides what it sees; name the module')),
   ]
 }
 
@@ -78,8 +91,12 @@ function isForeignDriver(path: string, specifier: string): boolean {
 
 function checkDrivers(path: string, text: string): Violation[] {
   if (path.startsWith('src/db/')) return []
-  // Strings are blanked in code, so the module `bun` is three spaces between quotes.
-  const driver =
-    /\bBun\s*\.\s*(?:SQL|sql|postgres)\b|\bimport\s*(?:type\s*)?\{[^}]*\b(?:SQL|sql|postgres)\b[^}]*\}\s*from\s*['"] {3}['"]/
-  return findInCode(path, text, driver, 'driver', 'only src/db knows a database driver')
+  return findNodes(path, text, isDriver, 'driver', 'only src/db imports a database driver')
+}
+
+/** `Bun.SQL`, `Bun.sql` or `Bun.postgres`, or one of them imported from `bun`. */
+function isDriver(node: Node): boolean {
+  if (node.type !== 'ImportSpecifier') return /^Bun\.(?:SQL|sql|postgres)$/.test(chainOf(node))
+  const isOfBun = specifierOf(node.parent ?? node)?.['value'] === 'bun'
+  return isOfBun && /^(?:SQL|sql|postgres)$/.test(nameOf(childOf(node, 'imported')))
 }

@@ -30,7 +30,14 @@ function readProject(): Files {
 }
 
 const violations = checkAll(readProject())
+const showsWarnings = process.argv.includes('--warnings')
 for (const { path, line, rule, explanation, isWarning } of violations) {
-  console.log(`${isWarning ? 'warning: ' : ''}${path}:${line} ${rule}: ${explanation}`)
+  if (showsWarnings || !isWarning) console.log(`${isWarning ? 'warning: ' : ''}${path}:${line} ${rule}: ${explanation}`)
 }
+const warnings = Map.groupBy(
+  violations.filter((each) => each.isWarning),
+  (each) => each.rule,
+)
+const counts = [...warnings].map(([rule, found]) => `${rule} ${found.length}`)
+if (counts.length > 0) console.log(`warnings (--warnings lists them): ${counts.join(', ')}`)
 process.exit(violations.some((each) => !each.isWarning) ? 1 : 0)

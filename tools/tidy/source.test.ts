@@ -1,38 +1,34 @@
-import { describe, expect, test } from 'bun:test'
-import { takeApart } from './source.ts'
+import { expect, test } from 'bun:test'
+import { chainOf, parse } from './source.ts'
 
-describe('taking a source apart', () => {
-  test('prose in comments and strings is not code', () => {
-    const text = `const a = 'Date.now()' // Date.now()\n/* Date.now() */ const b = "Date.now()"`
-    const { code, comments, literals } = takeApart(text)
-    expect(code).not.toContain('Date')
-    expect(code.length).toBe(text.length)
-    expect(comments.length).toBe(2)
-    expect(literals.map((literal) => literal.text)).toEqual(['Date.now()', 'Date.now()'])
-  })
+const chains = (text: string) => parse('src/a.tsx', text).nodes.map(chainOf)
 
-  test('what stands inside a template substitution is code, nested templates included', () => {
-    const { code, literals } = takeApart('const a = `x ${f(`y ${Date.now()} z`, { b: 1 })} w`; g()')
-    expect(code).toContain('Date.now()')
-    expect(code).toContain('g()')
-    expect(code).not.toContain(' w')
-    expect(literals.map((literal) => literal.text)).toEqual(['x ${} w', 'y ${} z'])
-  })
+test('parse separates comments and strings from code', () => {
+  const text = `const a = 'Date.now()' // Date.now()\n/* Date.now() */ const b = "Date.now()"`
+  const { comments, literals } = parse('src/a.ts', text)
+  expect(chains(text)).not.toContain('Date.now')
+  expect(comments.length).toBe(2)
+  expect(literals.map((literal) => literal.text)).toEqual(['Date.now()', 'Date.now()'])
+})
 
-  test('a quote or a slash inside a regular expression opens nothing', () => {
-    expect(takeApart(`const a = /['"\`]/.test(b); Date.now()`).code).toContain('Date.now()')
-    expect(takeApart(`const a = s.split(/[/'"]\\//); Date.now()`).code).toContain('Date.now()')
-  })
+test('parse finds code inside the substitutions of nested templates', () => {
+  const text = 'const a = `x ${f(`y ${Date.now()} z`, { b: 1 })} w`; g()'
+  expect(chains(text)).toContain('Date.now')
+  expect(parse('src/a.ts', text).literals.map((literal) => literal.text)).toEqual(['x ${} w', 'y ${} z'])
+})
 
-  test('the slash of an element is not a regular expression', () => {
-    const { code } = takeApart(`const a = <b c={<d />}>{e}</b>; const f = '/'; Date.now()`)
-    expect(code).toContain('{e}</b>')
-    expect(code).toContain('Date.now()')
-  })
+test('parse tells regular expressions, divisions and elements apart', () => {
+  for (const before of [`/['"\`]/.test(b)`, `s.split(/[/'"]\\//)`, '<b c={<d />}>{e}</b>', 'b / c / 2']) {
+    expect(chains(`const a = ${before}; Date.now() // it's`)).toContain('Date.now')
+  }
+})
 
-  test('a division is not a regular expression', () => {
-    const { code } = takeApart(`const a = b / c; const d = e(1) / 2; const f = 'x' // it's`)
-    expect(code).toContain('c; const d = e(1)')
-    expect(code).not.toContain('it')
-  })
+test('chainOf joins the names of members, optional and quoted ones too', () => {
+  expect(chains(`process?.env['A']`)).toContain('process.env.A')
+  expect(chains('process[name]')).toContain('process.[]')
+  expect(chains('import.meta.env')).toContain('import.meta.env')
+})
+
+test('parse refuses a file with a syntax error', () => {
+  expect(() => parse('src/broken.ts', 'const = 1')).toThrow('src/broken.ts cannot be parsed')
 })

@@ -1,4 +1,6 @@
-/** Every file of the project by its path from the root, with `/` between folders. */
+import { parseSync } from 'oxc-parser'
+
+/** Each file of the project by its path from the root, with `/` between folders. */
 export type Files = ReadonlyMap<string, string>
 
 export type Violation = {
@@ -10,130 +12,100 @@ export type Violation = {
   readonly isWarning?: true
 }
 
-/**
- * A string or template: where its text begins, and the text without quotes. Substitutions of a template are left out.
- */
-type Literal = { readonly at: number; readonly text: string }
+/** A node of the syntax tree (ESTree with TypeScript), with its parent. */
+export type Node = {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly parent: Node | undefined
+  readonly [part: string]: unknown
+}
 
-/**
- * A source file taken apart, so that prose never looks like code: `code` has the same length, with all else blanked.
- */
+/** A comment, a string or the fixed text of a template. Substitutions of a template are replaced by `${}`. */
+export type Prose = { readonly at: number; readonly end: number; readonly text: string }
+
 export type Source = {
-  readonly code: string
-  readonly comments: readonly Literal[]
-  readonly literals: readonly Literal[]
+  /** All nodes, parents before their children, in the order of the text. */
+  readonly nodes: readonly Node[]
+  readonly comments: readonly Prose[]
+  readonly literals: readonly Prose[]
 }
 
-const beforeRegExp =
-  /(?:^|[(,=:[!&|?{};+\-*%<>~^\n]|\b(?:return|typeof|case|in|of|delete|void|throw|else|do|await|yield))\s*$/
+const parsedByPath = new Map<string, { readonly text: string; readonly source: Source }>()
 
-export function takeApart(text: string): Source {
-  const scanner = new Scanner(text)
-  scanner.readCode(0, false)
-  return { code: scanner.code.join(''), comments: scanner.comments, literals: scanner.literals }
+/** Parses a file once, however many rules read it. */
+export function parse(path: string, text: string): Source {
+  const known = parsedByPath.get(path)
+  if (known?.text === text) return known.source
+  const { program, comments, errors } = parseSync(path, text, { preserveParens: false })
+  if (errors.length > 0) throw new Error(`${path} cannot be parsed: ${errors[0]?.message}`)
+  const nodes: Node[] = []
+  collect(program, undefined, nodes)
+  const source = {
+    nodes,
+    comments: comments.map(({ start, end, value }) => ({ at: start, end, text: value })),
+    literals: nodes.flatMap((node) => toLiteral(node) ?? []),
+  }
+  parsedByPath.set(path, { text, source })
+  return source
 }
 
-class Scanner {
-  readonly code: string[]
-  readonly comments: Literal[] = []
-  readonly literals: Literal[] = []
-  readonly text: string
-
-  constructor(text: string) {
-    this.text = text
-    this.code = text.split('')
-  }
-
-  /**
-   * Reads code from `at` to the end, or past the brace that closes a template's substitution. Returns where it stopped.
-   */
-  readCode(at: number, inSubstitution: boolean): number {
-    let depth = 0
-    let position = at
-    while (position < this.text.length) {
-      const character = this.text[position]
-      if (inSubstitution && character === '}' && depth === 0) return position + 1
-      if (character === '{') depth++
-      if (character === '}') depth--
-      position = this.readToken(position)
-    }
-    return position
-  }
-
-  private readToken(at: number): number {
-    const two = this.text.slice(at, at + 2)
-    if (two === '//') return this.readComment(at, this.indexOrEnd('\n', at))
-    if (two === '/*') return this.readComment(at, this.indexOrEnd('*/', at + 2) + 2)
-    const character = this.text[at]
-    if (character === "'" || character === '"') return this.readString(at, character)
-    if (character === '`') return this.readTemplate(at)
-    if (character === '/') return this.readSlash(at)
-    return at + 1
-  }
-
-  private readComment(from: number, to: number): number {
-    this.comments.push({ at: from, text: this.text.slice(from, to) })
-    this.blank(from, to)
-    return to
-  }
-
-  private readString(from: number, quote: string): number {
-    let end = from + 1
-    while (end < this.text.length && this.text[end] !== quote && this.text[end] !== '\n')
-      end += this.text[end] === '\\' ? 2 : 1
-    this.literals.push({ at: from + 1, text: this.text.slice(from + 1, end) })
-    this.blank(from + 1, end)
-    return end + 1
-  }
-
-  private readTemplate(from: number): number {
-    let text = ''
-    let position = from + 1
-    const slot = this.literals.push({ at: from + 1, text }) - 1
-    while (position < this.text.length && this.text[position] !== '`') {
-      if (this.text.startsWith('${', position)) {
-        text += '${}'
-        position = this.readCode(position + 2, true)
-        continue
-      }
-      const width = this.text[position] === '\\' ? 2 : 1
-      text += this.text.slice(position, position + width)
-      this.blank(position, position + width)
-      position += width
-    }
-    this.literals[slot] = { at: from + 1, text }
-    return position + 1
-  }
-
-  /**
-   * A slash divides unless what stands before it cannot end an operand; then it opens a regular expression. In `</a>`
-   * and `<a />` it closes an element.
-   */
-  private readSlash(at: number): number {
-    if (this.text[at - 1] === '<' || this.text[at + 1] === '>') return at + 1
-    if (!beforeRegExp.test(this.code.slice(Math.max(0, at - 40), at).join(''))) return at + 1
-    const found = /^\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//.exec(this.text.slice(at, at + 2000))
-    if (found === null) return at + 1
-    const end = at + found[0].length
-    this.blank(at + 1, end - 1)
-    return end
-  }
-
-  private blank(from: number, to: number): void {
-    for (let at = from; at < Math.min(to, this.code.length); at++) if (this.code[at] !== '\n') this.code[at] = ' '
-  }
-
-  private indexOrEnd(sought: string, from: number): number {
-    const found = this.text.indexOf(sought, from)
-    return found === -1 ? this.text.length : found
+function collect(value: unknown, parent: Node | undefined, nodes: Node[]): void {
+  if (Array.isArray(value)) for (const each of value) collect(each, parent, nodes)
+  else if (isNode(value)) {
+    const node = Object.assign(value, { parent })
+    nodes.push(node)
+    for (const name of Object.keys(value)) if (name !== 'parent') collect(value[name], node, nodes)
   }
 }
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
+
+function toLiteral(node: Node): Prose | undefined {
+  const text = toText(node)
+  return text === undefined ? undefined : { at: node.start, end: node.end, text }
+}
+
+/** The text of a string, of an element's content or of a template; undefined for any other node. */
+export function toText(node: Node | undefined): string | undefined {
+  const value = node?.['value']
+  if (node?.type === 'Literal' || node?.type === 'JSXText') return typeof value === 'string' ? value : undefined
+  if (node?.type !== 'TemplateLiteral') return undefined
+  const pieces = node['quasis'] as readonly { readonly value: { readonly raw: string } }[]
+  return pieces.map((piece) => piece.value.raw).join('${}')
+}
+
+/** The child of a node by name; undefined where there is none, or a list. */
+export function childOf(node: Node | undefined, name: string): Node | undefined {
+  const child = node?.[name]
+  return isNode(child) ? child : undefined
+}
+
+/** The names of a chain such as `process.env.A` or `import.meta.env`, joined by dots. `a[b]` ends in `[]`. */
+export function chainOf(node: Node | undefined): string {
+  if (node === undefined) return ''
+  if (node.type === 'ThisExpression') return 'this'
+  if (node.type === 'ChainExpression') return chainOf(childOf(node, 'expression'))
+  if (node.type === 'MetaProperty') return 'import.meta'
+  if (node.type !== 'MemberExpression') return nameOf(node)
+  const property = childOf(node, 'property')
+  const isKnown = node['computed'] !== true || typeof property?.['value'] === 'string'
+  const last = isKnown ? String(property?.['name'] ?? property?.['value']) : '[]'
+  return `${chainOf(childOf(node, 'object'))}.${last}`
+}
+
+/** The name of an identifier; empty for any other node. */
+export const nameOf = (node: Node | undefined): string =>
+  node?.type === 'Identifier' || node?.type === 'JSXIdentifier' ? String(node['name']) : ''
 
 export function lineAt(text: string, at: number): number {
-  return text.slice(0, at).split('\n').length
+  let line = 1
+  for (let next = text.indexOf('\n'); next !== -1 && next < at; next = text.indexOf('\n', next + 1)) line += 1
+  return line
 }
 
-/** Code that runs in the service: what the strictest rules are about. */
+/** Code that runs in the service: the strictest rules are about it. */
 export function isShipped(path: string): boolean {
   return path.startsWith('src/') && isCode(path) && !isTest(path)
 }
@@ -146,15 +118,15 @@ export function isTest(path: string): boolean {
   return /\.test\.tsx?$/.test(path)
 }
 
-/** Every place where code, free of comments and strings, matches the pattern. */
-export function findInCode(
+/** Each place of a file where a node matches. */
+export function findNodes(
   path: string,
   text: string,
-  pattern: RegExp,
+  matches: (node: Node) => boolean,
   rule: string,
   explanation: string,
 ): Violation[] {
-  const { code } = takeApart(text)
-  const all = new RegExp(pattern.source, `${pattern.flags.replace('g', '')}g`)
-  return [...code.matchAll(all)].map((found) => ({ path, line: lineAt(text, found.index), rule, explanation }))
+  return parse(path, text)
+    .nodes.filter(matches)
+    .map((node) => ({ path, line: lineAt(text, node.start), rule, explanation }))
 }

@@ -1,4 +1,4 @@
-import { type Files, isShipped, lineAt, takeApart, type Violation } from './source.ts'
+import { type Files, isShipped, lineAt, parse, type Violation } from './source.ts'
 
 const shouted =
   /\bSELECT\b[\s\S]*\bFROM\b|\bINSERT\s+INTO\b|\bUPDATE\b[\s\S]*\bSET\b|\bDELETE\s+FROM\b|\bCREATE\s+(?:TEMP\w*\s+)?TABLE\b/
@@ -18,7 +18,7 @@ function looksLikeSql(text: string): boolean {
 export function checkSql(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     if (!isShipped(path) || mayHoldSql(path)) return []
-    const found = takeApart(text).literals.filter((literal) => looksLikeSql(literal.text))
+    const found = parse(path, text).literals.filter((literal) => looksLikeSql(literal.text))
     return found.map((literal) => ({
       path,
       line: lineAt(text, literal.at),

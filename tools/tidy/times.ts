@@ -1,35 +1,50 @@
-import { type Files, findInCode, isShipped, type Violation } from './source.ts'
+import { chainOf, childOf, type Files, findNodes, isShipped, type Node, nameOf, type Violation } from './source.ts'
 
-/** Words for a moment: what is named so is an instant, whatever it is counted in. */
-const moments = '[sS]tarted|[bB]egan|[uU]ntil|[eE]xpires|[aA]sked|[hH]eard|[cC]reated|[dD]eadline|[fF]illed|[mM]issed'
+/** A name of an instant that ends in the unit of a duration. */
+const instantInMs =
+  /(?:[sS]tarted|[bB]egan|[uU]ntil|[eE]xpires|[aA]sked|[hH]eard|[cC]reated|[dD]eadline|[fF]illed|[mM]issed|^[lL]ast(?:[A-Z]\w*)?)Ms$/
+const durations = new Set(['timeout', 'delay', 'interval', 'ttl', 'duration', 'elapsed', 'pause'])
+const instants = new Set(['until', 'since', 'deadline', 'expires', 'expiry', 'started', 'began'])
 
-/** A declaration: after `const`, `let`, `readonly`, a bracket or a comma, and before its type or its value. */
-const declared = (name: string, then: string) =>
-  new RegExp(`(?:\\b(?:const|let|readonly)\\s+|[({,]\\s*)${name}\\??\\s*${then}`)
+/** The name that a variable, a parameter or a property of a type declares; empty for any other node. */
+function declaredName(node: Node): string {
+  const isProperty = node.type === 'TSPropertySignature' || node.type === 'PropertyDefinition'
+  // A property that is not readonly has the name that a library gives it.
+  if (isProperty) return node['readonly'] === true ? nameOf(childOf(node, 'key')) : ''
+  if (node.type !== 'Identifier') return ''
+  const isVariable = node.parent?.type === 'VariableDeclarator' && childOf(node.parent, 'id') === node
+  return isVariable || childOf(node, 'typeAnnotation') !== undefined ? nameOf(node) : ''
+}
 
-const rules: readonly { readonly pattern: RegExp; readonly explanation: string }[] = [
+const isNumber = (node: Node): boolean =>
+  childOf(childOf(node, 'typeAnnotation'), 'typeAnnotation')?.type === 'TSNumberKeyword'
+
+function readsClock(node: Node): boolean {
+  const init = childOf(node, 'init')
+  return node.type === 'VariableDeclarator' && init?.type === 'CallExpression'
+    ? /^(?:Date\.now|performance\.now|(?:.+\.)?clock)$/.test(chainOf(childOf(init, 'callee')))
+    : false
+}
+
+const rules: readonly { readonly matches: (node: Node) => boolean; readonly explanation: string }[] = [
   {
-    pattern: declared(`\\w*(?:${moments}|\\b[lL]ast(?:[A-Z]\\w*)?)Ms\\b`, '[:=]'),
+    matches: (node) => instantInMs.test(declaredName(node)),
     explanation: 'an instant ends in At; Ms is for durations',
   },
   {
-    pattern: declared('(?:timeout|delay|interval|ttl|duration|elapsed|pause)', ':\\s*number\\b'),
+    matches: (node) => durations.has(declaredName(node)) && isNumber(node),
     explanation: 'a duration ends in its unit: Ms, Seconds, Days',
   },
+  { matches: (node) => instants.has(declaredName(node)) && isNumber(node), explanation: 'an instant ends in At' },
   {
-    pattern: declared('(?:until|since|deadline|expires|expiry|started|began)', ':\\s*number\\b'),
-    explanation: 'an instant ends in At',
-  },
-  {
-    pattern:
-      /\b(?:const|let)\s+(?!\w*(?:At|Ms)\b)\w+\s*=\s*(?:Date\s*\.\s*now|performance\s*\.\s*now|(?:[\w.]+\.)?clock)\(\)/,
-    explanation: 'a reading of a clock ends in At or, while it is now, in Ms',
+    matches: (node) => readsClock(node) && !/(?:At|Ms)$/.test(nameOf(childOf(node, 'id'))),
+    explanation: 'a reading of a clock ends in At, or in Ms while it is the present time',
   },
 ]
 
-/** What a number means is in its name: an instant ends in `At`, a duration in `Ms`, as far as a scan can tell them. */
+/** A name tells what its number means: an instant ends in `At`, a duration in `Ms`. */
 export function checkTimes(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) =>
-    isShipped(path) ? rules.flatMap((rule) => findInCode(path, text, rule.pattern, 'time-name', rule.explanation)) : [],
+    isShipped(path) ? rules.flatMap((rule) => findNodes(path, text, rule.matches, 'time-name', rule.explanation)) : [],
   )
 }

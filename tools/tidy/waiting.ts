@@ -1,6 +1,12 @@
-import { type Files, findInCode, isTest, type Violation } from './source.ts'
+import { chainOf, childOf, type Files, findNodes, isTest, type Node, nameOf, type Violation } from './source.ts'
 
-const waits = /\bBun\s*\.\s*sleep\b|\bnew\s+Promise\b[^;\n]*=>\s*setTimeout\s*\(/
+/** `Bun.sleep`, or a promise whose executor only calls `setTimeout`. */
+function waits(node: Node): boolean {
+  if (chainOf(node) === 'Bun.sleep') return true
+  if (node.type !== 'NewExpression' || nameOf(childOf(node, 'callee')) !== 'Promise') return false
+  const [executor] = Array.isArray(node['arguments']) ? node['arguments'] : []
+  return nameOf(childOf(childOf(executor, 'body'), 'callee')) === 'setTimeout'
+}
 
 /**
  * They kill or cut off at some moment, look again and again at what tells nobody when it is ready, drip bytes as a
@@ -30,6 +36,6 @@ const mayWait: readonly string[] = [
 export function checkWaiting(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     if (!(isTest(path) || path.startsWith('test/')) || mayWait.some((place) => path.startsWith(place))) return []
-    return findInCode(path, text, waits, 'waiting', 'a test waits for an event or moves the clock; it never sleeps')
+    return findNodes(path, text, waits, 'waiting', 'a test waits for an event or moves the clock; it never sleeps')
   })
 }
