@@ -1,4 +1,4 @@
-import { type Soon, soon } from '../../../core/soon.ts'
+import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { After, Clock } from '../../../core/time.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
@@ -110,11 +110,11 @@ export function createAdmission(deps: {
     isPortOfSomebody: (port: number): boolean => port !== deps.mainPort(),
 
     /** At once for whoever is known. */
-    admit(visitor: Visitor): Soon<Verdict> {
+    admit(visitor: Visitor): MaybePromise<Verdict> {
       const first = judge(visitor)
       const isSure = 'access' in first || (!visitor.credentials && visitor.port === deps.mainPort())
       if (visitor.credentials) return isSure ? first : askAndJudge(visitor)
-      return soon(isSure ? first : askAndJudge(visitor), (verdict) => noteSource(visitor, verdict))
+      return whenReady(isSure ? first : askAndJudge(visitor), (verdict) => noteSource(visitor, verdict))
     },
   }
 }

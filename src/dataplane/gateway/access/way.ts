@@ -1,4 +1,4 @@
-import type { Soon } from '../../../core/soon.ts'
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import type { After } from '../../../core/time.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import type { Allowance, Subject } from '../metering/allowance.ts'
@@ -46,7 +46,10 @@ export function createWayChooser(deps: {
   }
 
   /** `failed` are exits that have failed this very connection. */
-  return (access: Access, failed: readonly NodeExit[] = []): Soon<ChosenWay | { readonly refusal: RefusalCode }> => {
+  return (
+    access: Access,
+    failed: readonly NodeExit[] = [],
+  ): MaybePromise<ChosenWay | { readonly refusal: RefusalCode }> => {
     if (access.kind === 'dedicated') {
       const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
       return { way: { kind: 'address', address: access.proxy.leave_from }, allowance }

@@ -1,7 +1,7 @@
 import type { Address } from '../../../core/address.ts'
 import { recallAddress } from '../../../core/known-addresses.ts'
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { classify } from '../../../core/reserved.ts'
-import type { Soon } from '../../../core/soon.ts'
 import { type Denial, mayName, mayReach, type Policy } from '../access/policy.ts'
 import type { RefusalCode } from '../access/refusals.ts'
 import type { Way } from '../access/way.ts'
@@ -51,7 +51,7 @@ export function createDestinations(deps: {
     return addresses.length > 0 ? { addresses } : { refusal: denials[0] ?? 'name_not_found' }
   }
 
-  return (target: Target, way: Way, owner: string): Soon<Destinations> => {
+  return (target: Target, way: Way, owner: string): MaybePromise<Destinations> => {
     const literal = recallAddress(target.host)
     if (literal) {
       if (!versionsOf(way).includes(literal.version)) return { refusal: 'no_such_family' }

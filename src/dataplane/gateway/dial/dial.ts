@@ -1,5 +1,5 @@
 import { type Address, formatAddress } from '../../../core/address.ts'
-import { type Soon, soon } from '../../../core/soon.ts'
+import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import type { ExitHealth } from '../access/exit-health.ts'
 import type { Policy } from '../access/policy.ts'
@@ -45,7 +45,7 @@ export type Dialled<Origin> =
     }
   | ExitRefusal
 
-export type Dial<Origin> = (target: Target, way: Way, owner: string) => Soon<Dialled<Origin>>
+export type Dial<Origin> = (target: Target, way: Way, owner: string) => MaybePromise<Dialled<Origin>>
 
 const mostTries = 3
 
@@ -116,7 +116,7 @@ export function createDial<Origin>(deps: {
   }
 
   return (target, way, owner) =>
-    soon(findDestinations(target, way, owner), (found) => {
+    whenReady(findDestinations(target, way, owner), (found) => {
       if ('refusal' in found) return found
       return found.isLiteral ? go(target, way, deps.connectMs) : tryEach(found.addresses, target.port, way)
     })

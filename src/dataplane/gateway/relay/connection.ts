@@ -1,5 +1,5 @@
+import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { nowhere, type Place } from '../../../core/roster.ts'
-import { type Soon, soon } from '../../../core/soon.ts'
 import type { Admission } from '../access/admission.ts'
 import type { Access, Verdict } from '../access/admit.ts'
 import type { Talker } from '../access/arrivals.ts'
@@ -265,7 +265,7 @@ export class Connection implements SideOwner, Talker {
     else this.side.resume()
   }
 
-  private admitHttp(credentials: Credentials | undefined): Soon<Verdict> {
+  private admitHttp(credentials: Credentials | undefined): MaybePromise<Verdict> {
     const { source, side } = this
     return this.deps.admission.admit({ credentials, protocol: 'http', source, port: side.arrivedAt })
   }
@@ -313,7 +313,7 @@ export class Connection implements SideOwner, Talker {
     })
   }
 
-  private admitBySocks(credentials: Credentials | undefined): Soon<Verdict> {
+  private admitBySocks(credentials: Credentials | undefined): MaybePromise<Verdict> {
     const { source, side } = this
     return this.deps.admission.admit({ credentials, protocol: 'socks', source, port: side.arrivedAt })
   }
@@ -347,7 +347,7 @@ export class Connection implements SideOwner, Talker {
   }
 
   /** A bug in it ends this connection alone. */
-  private use<Value>(value: Soon<Value>, act: (value: Value) => void): void {
+  private use<Value>(value: MaybePromise<Value>, act: (value: Value) => void): void {
     if (!(value instanceof Promise)) act(value)
     else
       value.then(
@@ -365,9 +365,9 @@ export class Connection implements SideOwner, Talker {
   }
 
   /** Opens a way for whoever is let in. What comes of it is of no interest any more once the client has gone. */
-  private pass(target: Target, admitted: Soon<Verdict>, act: (opened: Opened) => void): void {
+  private pass(target: Target, admitted: MaybePromise<Verdict>, act: (opened: Opened) => void): void {
     this.wait()
-    const opened = soon(admitted, (verdict): Soon<Opened> => {
+    const opened = whenReady(admitted, (verdict): MaybePromise<Opened> => {
       if ('refusal' in verdict) return verdict
       this.isStranger = false
       if (this.isGone()) return { refusal: 'gateway_stopping' }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { sha256, someProxy } from '../../../../test/harness/desired.ts'
-import type { Soon } from '../../../core/soon.ts'
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { createSnapshot } from '../../agent/snapshot.ts'
 import { admitByPassword } from '../access/admit.ts'
 import { createTunnelLimits } from '../access/limits.ts'
@@ -17,7 +17,7 @@ const moment = () => ({ nowMs, lastContactAt: nowMs })
 const newSide = () => new Side(patient, { after: () => () => {}, noteHeld() {} })
 
 /** A customer who may have one tunnel, and whose way and dial are as told. */
-function openOne(told: { choose?: () => never; dial: () => Soon<Dialled<Side>> }) {
+function openOne(told: { choose?: () => never; dial: () => MaybePromise<Dialled<Side>> }) {
   const snapshot = createSnapshot()
   snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
   const agent = { wantLease() {}, giveBack() {}, noteNow() {} }

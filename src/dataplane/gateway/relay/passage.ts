@@ -1,5 +1,5 @@
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { nowhere, type Place, Roster } from '../../../core/roster.ts'
-import type { Soon } from '../../../core/soon.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import { type Access, type Moment, standing } from '../access/admit.ts'
@@ -134,7 +134,11 @@ export function createPassages(deps: {
   }
 
   /** What became of a connection to a destination. Much may have happened while it was made. */
-  function arrive(entry: Dialling, { way, allowance }: ChosenWay, dialled: Dialled<Side>): Soon<Passage | Refused> {
+  function arrive(
+    entry: Dialling,
+    { way, allowance }: ChosenWay,
+    dialled: Dialled<Side>,
+  ): MaybePromise<Passage | Refused> {
     const { access, target, client } = entry
     dialling.delete(entry)
     if ('refusal' in dialled) {
@@ -152,7 +156,7 @@ export function createPassages(deps: {
   }
 
   /** Whoever has not asked for one exit leaves through another when the first fails. */
-  function goElsewhere(entry: Dialling, way: ChosenWay['way'], failure: ExitRefusal): Soon<Passage | Refused> {
+  function goElsewhere(entry: Dialling, way: ChosenWay['way'], failure: ExitRefusal): MaybePromise<Passage | Refused> {
     if (way.kind !== 'exit' || !mayGoElsewhere(entry.access, failure)) return refuse(entry, failure.refusal)
     entry.failed = [...entry.failed, way.exit]
     entry.refusal = failure.refusal
@@ -160,7 +164,7 @@ export function createPassages(deps: {
     return choose(entry)
   }
 
-  function choose(entry: Dialling): Soon<Passage | Refused> {
+  function choose(entry: Dialling): MaybePromise<Passage | Refused> {
     const chosen = guard(entry, () => deps.chooseWay(entry.access, entry.failed))
     if (!(chosen instanceof Promise)) return go(entry, chosen)
     return chosen.then(
@@ -169,7 +173,7 @@ export function createPassages(deps: {
     )
   }
 
-  function go(entry: Dialling, chosen: ChosenWay | Refused): Soon<Passage | Refused> {
+  function go(entry: Dialling, chosen: ChosenWay | Refused): MaybePromise<Passage | Refused> {
     if ('refusal' in chosen) return refuse(entry, entry.refusal ?? chosen.refusal)
     dialling.add(entry)
     return guard(entry, () => {
@@ -232,7 +236,7 @@ export function createPassages(deps: {
     },
 
     /** Opens a way for somebody who was let in, or says why not. */
-    open(access: Access, target: Target, client: Side): Soon<Passage | Refused> {
+    open(access: Access, target: Target, client: Side): MaybePromise<Passage | Refused> {
       const closed = deps.closedFor()
       if (closed) return { refusal: closed }
       const most = access.kind === 'premium' ? access.subuser.tunnels : null
