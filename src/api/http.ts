@@ -1,11 +1,11 @@
 import { Hono } from 'hono'
 import type { Address } from '../core/address.ts'
-import type { ShareBuckets } from '../core/buckets.ts'
 import { householdOf } from '../core/household.ts'
 import type { CustomerId } from '../core/ids.ts'
 import { KeyedSemaphore } from '../core/keyed-semaphore.ts'
 import { malformed, Refusal } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
+import type { OpenTokenBuckets } from '../core/token-buckets.ts'
 import type { Caller, Customers } from '../domains/customers/index.ts'
 import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
@@ -157,7 +157,7 @@ export type HttpDeps = {
   /** What the operator should know of, though the shop works; nothing unless said. */
   readonly warnings?: () => Promise<readonly string[]>
   /** What all shops on one database count requests in; each its own unless said. */
-  readonly buckets?: ShareBuckets
+  readonly buckets?: OpenTokenBuckets
   readonly isStopping: () => boolean
   /** A request from this address was authenticated. */
   readonly onAdmitted?: (from: Address) => void

@@ -1,6 +1,10 @@
-import { bucketsOfOne, type ShareBuckets, secondsUntilOne } from '../core/buckets.ts'
-import { createDrawnBuckets } from '../core/drawn-buckets.ts'
 import type { Clock } from '../core/time.ts'
+import {
+  localTokenBuckets,
+  type OpenTokenBuckets,
+  prefetchTokenBuckets,
+  secondsUntilOne,
+} from '../core/token-buckets.ts'
 
 /** Where a caller stands after one more request. `retryAfterSeconds` is set when that request is one too many. */
 export type RateStanding = {
@@ -21,12 +25,12 @@ export function createRateLimit(
   perMinute: number,
   clock: Clock,
   purpose = '',
-  share: ShareBuckets = bucketsOfOne(clock),
+  share: OpenTokenBuckets = localTokenBuckets(clock),
 ) {
   if (perMinute === 0) return async (): Promise<RateStanding | undefined> => undefined
   const perSecond = perMinute / 60
   const rate = { perSecond, burst: perMinute }
-  const buckets = createDrawnBuckets(share(purpose, rate), rate, clock)
+  const buckets = prefetchTokenBuckets(share(purpose, rate), rate, clock)
 
   return async (name: string): Promise<RateStanding | undefined> => {
     const { isAllowed, level } = await buckets.take(name)

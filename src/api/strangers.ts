@@ -1,13 +1,13 @@
 import type { Address } from '../core/address.ts'
-import { type BucketRate, createBuckets } from '../core/buckets.ts'
 import { householdOf } from '../core/household.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
+import { createTokenBuckets, type TokenBucketRate } from '../core/token-buckets.ts'
 import { rateLimited } from './answers.ts'
 import type { RateStanding } from './rate.ts'
 
 /** What one household may show that opens nothing: so much at once, and so much a second from then on. */
-const mistakes: BucketRate = { perSecond: 5, burst: 300 }
+const mistakes: TokenBucketRate = { perSecond: 5, burst: 300 }
 const usedUp: RateStanding = { limit: 300, remaining: 0, resetSeconds: 60, retryAfterSeconds: 1 }
 /** What has opened something is known for one to two days after; so much of one name, and in all. */
 const turnMs = 24 * 3_600_000
@@ -25,7 +25,7 @@ export type Strangers = ReturnType<typeof createStrangers>
  * same print.
  */
 export function createStrangers(clock: Clock, seed: string) {
-  const households = createBuckets(mistakes, clock)
+  const households = createTokenBuckets(mistakes, clock)
   const seedNumber = Bun.hash(seed)
   const printOf = (secret: string): number | bigint => Bun.hash(secret, seedNumber)
   let known = new Set<number | bigint>()

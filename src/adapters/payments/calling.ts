@@ -1,5 +1,5 @@
-import { createBuckets } from '../../core/buckets.ts'
 import type { Clock } from '../../core/time.ts'
+import { createTokenBuckets } from '../../core/token-buckets.ts'
 import { type CallPurpose, ProviderRefused, ProviderUnavailable } from '../../domains/payments/ports.ts'
 
 /** How long a provider may take to answer, and how much it may say. */
@@ -25,7 +25,7 @@ export type Call = (url: string, asked: Asked) => Promise<{ readonly status: num
  * thrown names the provider and the status, and nothing that was sent or answered.
  */
 export function createCall(provider: string, clock: Clock = Date.now): Call {
-  const buckets = createBuckets(rate, clock)
+  const buckets = createTokenBuckets(rate, clock)
   return async (url, { purpose, method = 'GET', headers = {}, json }) => {
     if (!buckets.take(provider, reserves[purpose]))
       throw new ProviderUnavailable(`${provider} is asked too much at the moment`)

@@ -15,7 +15,7 @@ import { createCounter, nextNumber } from '../../db/counter.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
 import { createRowErasure, HistoryDiffers } from '../../db/row-erasure.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
-import { shareBuckets } from '../../db/shared-buckets.ts'
+import { openTokenBuckets } from '../../db/token-buckets.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import {
@@ -301,7 +301,7 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators({ db, ...around })
   const passwords = createPasswordWork({ passwords: createPasswords(around.passwordCost), clock: around.clock })
-  const buckets = shareBuckets(db, around.clock)
+  const buckets = openTokenBuckets(db, around.clock)
   const signInDeps = {
     db,
     ...around,

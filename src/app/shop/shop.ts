@@ -29,7 +29,7 @@ import { lifeOf } from '../../db/counter.ts'
 import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
-import { forgetBuckets } from '../../db/shared-buckets.ts'
+import { deleteFullBuckets } from '../../db/token-buckets.ts'
 import { urgently } from '../../db/urgent.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
@@ -145,7 +145,7 @@ export async function openShop(config: Config, log: Log, surroundings: Surroundi
     ...eventChores(services),
     ...signInChores(services),
     ...privacyChores(services, log),
-    forgetRates((most) => forgetBuckets(db, around.clock(), most)),
+    forgetRates((most) => deleteFullBuckets(db, around.clock(), most)),
     ...paymentChores(services, log),
     ...localChores,
     ...backups.chores,

@@ -1,5 +1,5 @@
-import { createBuckets } from '../../core/buckets.ts'
 import type { Clock } from '../../core/time.ts'
+import { createTokenBuckets } from '../../core/token-buckets.ts'
 import { type FindBody, type Found, findBodySchema } from '../../node-protocol/state.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 import { createLimitedLog, type Log } from './surroundings.ts'
@@ -31,8 +31,8 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
   const limitedLog = createLimitedLog(deps.log, now)
   const misses = new Map<string, number>()
   const inFlight = new Map<string, Promise<AskAnswer>>()
-  const sources = createBuckets(eachSource, now, mostSources)
-  const all = createBuckets(overall, now)
+  const sources = createTokenBuckets(eachSource, now, mostSources)
+  const all = createTokenBuckets(overall, now)
 
   /** Looks before it takes, so that a source that asks too much uses up nothing of what is there for all. */
   function mayAsk(source: string): boolean {

@@ -1,7 +1,7 @@
 import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
 import type { Address } from '../../core/address.ts'
-import { createBuckets } from '../../core/buckets.ts'
 import type { Clock } from '../../core/time.ts'
+import { createTokenBuckets } from '../../core/token-buckets.ts'
 import type { Certificate } from './certificate.ts'
 import { Handshake, Handshakes } from './handshakes.ts'
 import { type Prefixes, prefixesOf, Seat, Seats } from './seats.ts'
@@ -112,10 +112,10 @@ export function openFront(deps: {
   const now = deps.now ?? (() => performance.now())
   const handshakes = new Handshakes()
   const shakingOf = new Counts()
-  const paceOfHousehold = createBuckets(ofNetwork, now)
-  const paceOfSite = createBuckets(ofIpv6Site, now)
-  const paceOfFair = createBuckets(fairShare, now)
-  const paceOfAll = createBuckets(ofAll, now)
+  const paceOfHousehold = createTokenBuckets(ofNetwork, now)
+  const paceOfSite = createTokenBuckets(ofIpv6Site, now)
+  const paceOfFair = createTokenBuckets(fairShare, now)
+  const paceOfAll = createTokenBuckets(ofAll, now)
   const all = new Set<Connection>()
   const openOf = new Counts()
   const seats = new Seats(deps.most, now)

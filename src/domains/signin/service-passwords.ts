@@ -1,13 +1,13 @@
-import { type BucketRate, createBuckets, secondsUntilOne } from '../../core/buckets.ts'
 import { networkOf } from '../../core/household.ts'
 import type { Clock } from '../../core/time.ts'
+import { createTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'
 import { tooBusy, tooManyAttempts } from './errors.ts'
 import type { Passwords } from './ports.ts'
 
 /** How many of a household's and of a network's are worked on or wait: of 66 places that a process has. */
 const underWayOf = { household: 8, network: 24 }
 /** How many passwords a household and a network may have looked at or made, right ones too. */
-const rateOf: Readonly<Record<keyof typeof underWayOf, BucketRate>> = {
+const rateOf: Readonly<Record<keyof typeof underWayOf, TokenBucketRate>> = {
   household: { perSecond: 1, burst: 300 },
   network: { perSecond: 4, burst: 1200 },
 }
@@ -22,7 +22,7 @@ export type PasswordWork = ReturnType<typeof createPasswordWork>
 export function createPasswordWork(deps: { readonly passwords: Passwords; readonly clock: Clock }) {
   const bound = (kind: keyof typeof underWayOf) => {
     const rate = rateOf[kind]
-    const buckets = createBuckets(rate, deps.clock)
+    const buckets = createTokenBuckets(rate, deps.clock)
     const underWay = new Map<string, number>()
     return {
       /** Takes a place, and tells how it is left: what was not worked on is not counted. */

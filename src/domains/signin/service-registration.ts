@@ -1,6 +1,6 @@
-import { type SharedBuckets, secondsUntilOne } from '../../core/buckets.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
+import { type SharedTokenBuckets, secondsUntilOne } from '../../core/token-buckets.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
@@ -92,7 +92,7 @@ export function createRegistration(
     return email
   }
 
-  async function limit(addresses: SharedBuckets, email: string, { household }: Visitor): Promise<void> {
+  async function limit(addresses: SharedTokenBuckets, email: string, { household }: Visitor): Promise<void> {
     const ofHousehold = await households.take(household, 1)
     if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(forHousehold, ofHousehold.level))
     const ofAddress = await addresses.take(email, 1)

@@ -1,8 +1,8 @@
-import { type BucketRate, type ShareBuckets, secondsUntilOne } from '../../core/buckets.ts'
 import { readHousehold } from '../../core/household.ts'
 import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../core/ids.ts'
 import { remember } from '../../core/remember.ts'
 import type { Clock } from '../../core/time.ts'
+import { type OpenTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'
 import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
@@ -49,13 +49,13 @@ const mostRemembered = 10_000
 const touchEveryMs = 60_000
 
 /** Failures that are forgiven: twenty for a name, and sixty from one household, in a quarter of an hour. */
-const ofName: BucketRate = { perSecond: 20 / 900, burst: 20 }
-const ofSource: BucketRate = { perSecond: 60 / 900, burst: 60 }
+const ofName: TokenBucketRate = { perSecond: 20 / 900, burst: 20 }
+const ofSource: TokenBucketRate = { perSecond: 60 / 900, burst: 60 }
 /** How long a place is known from which somebody has signed in, and how many times back that is looked for. */
 const placeMs = sessionMs.customer
 const mostPlaces = 200
 /** How often somebody signs in rightly: every session is two versions in the history, for good. */
-const ofOwner: BucketRate = { perSecond: 60 / 3600, burst: 30 }
+const ofOwner: TokenBucketRate = { perSecond: 60 / 3600, burst: 30 }
 
 /** One of the attempts that are counted. It is given back when it succeeds, or when nobody has looked at it. */
 type Attempt = { readonly household: string; readonly succeeded: () => Promise<void> }
@@ -67,7 +67,7 @@ export type SignInDeps = {
   readonly sha256: (text: string) => Uint8Array
   readonly vault: Vault
   /** What all shops on one database count attempts in. */
-  readonly buckets: ShareBuckets
+  readonly buckets: OpenTokenBuckets
   readonly passwords: PasswordWork
   readonly codes: Codes
   readonly customers: Pick<Customers, 'assertOpenIn' | 'isUnusedIn'>

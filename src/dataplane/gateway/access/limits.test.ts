@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../../test/harness/scale.ts'
-import { createBuckets } from '../../../core/buckets.ts'
+import { createTokenBuckets } from '../../../core/token-buckets.ts'
 import { createTunnelLimits, rateOf } from './limits.ts'
 
 function atHand(limits: Partial<Parameters<typeof createTunnelLimits>[0]> = {}) {
@@ -52,7 +52,7 @@ test('over any stretch of time a bucket gives out no more than its burst and its
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20 }), steps, (pace, visits) => {
       let nowMs = 0
-      const may = createBuckets(rateOf(pace), () => nowMs).take
+      const may = createTokenBuckets(rateOf(pace), () => nowMs).take
       const given = { anna: 0, boris: 0 }
       for (const [waitMs, name] of visits) {
         nowMs += waitMs
@@ -66,7 +66,7 @@ test('over any stretch of time a bucket gives out no more than its burst and its
 
 test('a clock that is set back neither fills nor empties anybody’s bucket', () => {
   let nowMs = 1_000_000
-  const may = createBuckets(rateOf(1), () => nowMs).take
+  const may = createTokenBuckets(rateOf(1), () => nowMs).take
   expect([may('a'), may('a'), may('a')]).toEqual([true, true, false])
   nowMs = 0
   expect(may('a')).toBeFalse()
@@ -75,7 +75,7 @@ test('a clock that is set back neither fills nor empties anybody’s bucket', ()
 })
 
 test('a hundred thousand names do not make the table grow, and take nothing from a name that is in use', () => {
-  const may = createBuckets(rateOf(1), () => 0).take
+  const may = createTokenBuckets(rateOf(1), () => 0).take
   for (let index = 0; index < 100_000; index += 1) expect(may(`name ${index}`)).toBeTrue()
   expect(may('name 99999')).toBeTrue()
 })

@@ -1,5 +1,5 @@
-import { type BucketRate, createBuckets } from '../../../core/buckets.ts'
 import type { Clock } from '../../../core/time.ts'
+import { createTokenBuckets, type TokenBucketRate } from '../../../core/token-buckets.ts'
 
 /** What one customer may take of one gateway. */
 export type CustomerLimits = {
@@ -17,14 +17,14 @@ export const tunnelsWithin = (wanted: number, connections: number): number =>
   Math.min(wanted, Math.max(1, Math.floor(connections * mostShare)))
 
 /** So much a second for each customer; two seconds' worth may come at once. */
-export const rateOf = (perSecond: number): BucketRate => ({ perSecond, burst: perSecond * 2 })
+export const rateOf = (perSecond: number): TokenBucketRate => ({ perSecond, burst: perSecond * 2 })
 
 export type TunnelLimits = ReturnType<typeof createTunnelLimits>
 
 /** Counts the open connections of each customer and each sub-user. */
 export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
   const open = new Map<string, { tunnels: number }>()
-  const opening = createBuckets(rateOf(limits.newPerSecond), clock)
+  const opening = createTokenBuckets(rateOf(limits.newPerSecond), clock)
 
   const openOf = (name: string): number => open.get(name)?.tunnels ?? 0
 

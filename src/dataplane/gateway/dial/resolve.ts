@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { type Address, readAddress } from '../../../core/address.ts'
-import { createBuckets } from '../../../core/buckets.ts'
 import type { After, Clock } from '../../../core/time.ts'
+import { createTokenBuckets } from '../../../core/token-buckets.ts'
 import { rateOf } from '../access/limits.ts'
 
 type Resolved =
@@ -30,7 +30,7 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
   const kept = new Map<string, Entry>()
   const asking = new Map<string, Promise<Resolved>>()
   const lookup = deps.lookup ?? createLookup()
-  const questions = createBuckets(rateOf(deps.namesPerSecond), deps.clock)
+  const questions = createTokenBuckets(rateOf(deps.namesPerSecond), deps.clock)
 
   async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
     const found = await within(lookup(name, version), deps.after).catch(toFailure)

@@ -1,7 +1,7 @@
-import { type BucketRate, createBuckets, secondsUntilOne } from '../../../core/buckets.ts'
 import type { CustomerId } from '../../../core/ids.ts'
 import { type Kopecks, negate } from '../../../core/money.ts'
 import type { Clock } from '../../../core/time.ts'
+import { createTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../../core/token-buckets.ts'
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { Ledger } from '../../ledger/index.ts'
 import { codeExists, codeRefused, noSuchCode, tooManyCodes } from '../errors.ts'
@@ -14,12 +14,12 @@ export type Codes = ReturnType<typeof createCodes>
 
 const source = 'bonus'
 /** Codes are words, and could be guessed: so many that are none are forgiven to a customer, and as many an hour. */
-const mistakes: BucketRate = { perSecond: 20 / 3600, burst: 20 }
+const mistakes: TokenBucketRate = { perSecond: 20 / 3600, burst: 20 }
 
 /** Codes that add to top-ups: promised when a payment begins, given when it is paid, taken back with it. */
 export function createCodes(deps: { db: Database; ledger: Pick<Ledger, 'credit' | 'takeBack'>; clock: Clock }) {
   const { db, ledger, clock } = deps
-  const guesses = createBuckets(mistakes, clock)
+  const guesses = createTokenBuckets(mistakes, clock)
 
   /** Whoever has guessed too often learns of no code any more, whether it is one. */
   async function unlessGuessing<Found>(customer: CustomerId, find: () => Promise<Found | undefined>): Promise<Found> {

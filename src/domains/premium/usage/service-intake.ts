@@ -1,10 +1,10 @@
 import { contains, readAddress, readPrefix } from '../../../core/address.ts'
-import { createBuckets } from '../../../core/buckets.ts'
 import { bytes } from '../../../core/bytes.ts'
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 import { remember } from '../../../core/remember.ts'
 import { monthStart } from '../../../core/terms.ts'
 import type { Clock } from '../../../core/time.ts'
+import { createTokenBuckets } from '../../../core/token-buckets.ts'
 import type { Database, Tx } from '../../../db/transaction.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { Forgotten } from '../../fleet/index.ts'
@@ -60,7 +60,7 @@ export function createIntake(deps: {
 }) {
   const { db, clock, terms } = deps
   const { counts, leases } = deps.traffic
-  const newHosts = createBuckets({ perSecond: newHostsPerDay / 86_400, burst: newHostsPerDay }, clock)
+  const newHosts = createTokenBuckets({ perSecond: newHostsPerDay / 86_400, burst: newHostsPerDay }, clock)
   /** Whether a customer is blocked: asked outside of transactions and believed for a second. */
   const blocked = remember({
     ask: async (customer: CustomerId) => (await deps.customers.load(customer)).blockedAt !== null,

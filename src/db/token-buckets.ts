@@ -1,5 +1,10 @@
-import { type BucketRate, bucketsOfOne, type ShareBuckets, type SharedBuckets } from '../core/buckets.ts'
 import type { Clock } from '../core/time.ts'
+import {
+  localTokenBuckets,
+  type OpenTokenBuckets,
+  type SharedTokenBuckets,
+  type TokenBucketRate,
+} from '../core/token-buckets.ts'
 import type { Database, Tx } from './transaction.ts'
 
 /**
@@ -7,12 +12,12 @@ import type { Database, Tx } from './transaction.ts'
  * bucket is one moment: when all that was taken will have come back. A shop whose clock is ahead of the others' gives
  * out what comes back in that time too early, once.
  */
-export function shareBuckets(db: Database, clock: Clock): ShareBuckets {
-  if (db.engine === 'sqlite') return bucketsOfOne(clock)
+export function openTokenBuckets(db: Database, clock: Clock): OpenTokenBuckets {
+  if (db.engine === 'sqlite') return localTokenBuckets(clock)
   return (purpose, rate) => bucketsIn(db, clock, purpose, rate)
 }
 
-function bucketsIn(db: Database, clock: Clock, purpose: string, rate: BucketRate): SharedBuckets {
+function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucketRate): SharedTokenBuckets {
   const eachUs = BigInt(Math.round(1_000_000 / rate.perSecond))
   const fullUs = eachUs * BigInt(Math.floor(rate.burst))
 
@@ -58,7 +63,7 @@ async function lockBucket(tx: Tx, name: string): Promise<bigint> {
 }
 
 /** Forgets buckets that are full: they say no more than none. */
-export async function forgetBuckets(db: Database, nowMs: number, most: number): Promise<number> {
+export async function deleteFullBuckets(db: Database, nowMs: number, most: number): Promise<number> {
   if (db.engine === 'sqlite') return 0
   return db.transact((tx) =>
     tx.run(

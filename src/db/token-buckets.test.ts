@@ -2,17 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../test/harness/clock.ts'
 import { makePlace, type Place } from '../../test/harness/database.ts'
 import { readMigrations } from '../app/shop/database.ts'
-import type { SharedBuckets } from '../core/buckets.ts'
-import { createDrawnBuckets } from '../core/drawn-buckets.ts'
+import { prefetchTokenBuckets, type SharedTokenBuckets } from '../core/token-buckets.ts'
 import { migrate } from './migrate.ts'
 import { openDatabase } from './open.ts'
-import { forgetBuckets, shareBuckets } from './shared-buckets.ts'
+import { deleteFullBuckets, openTokenBuckets } from './token-buckets.ts'
 import type { Database } from './transaction.ts'
 
 /** So slow that nothing comes back while a test runs. */
 const rate = { perSecond: 1 / 3600, burst: 200 }
 
-describe('buckets that several shops share', () => {
+describe('token buckets of several shops', () => {
   let place: Place
   let shops: Database[]
   beforeAll(async () => {
@@ -25,10 +24,11 @@ describe('buckets that several shops share', () => {
     await place.remove()
   })
   const clock = new HandClock()
-  const buckets = (purpose: string, of = rate) => shops.map((db) => shareBuckets(db, () => clock.nowMs)(purpose, of))
+  const buckets = (purpose: string, of = rate) =>
+    shops.map((db) => openTokenBuckets(db, () => clock.nowMs)(purpose, of))
 
-  test('give out together what one holds, and not one more', async () => {
-    const drawn = buckets('reads').map((each) => createDrawnBuckets(each, rate, () => clock.nowMs))
+  test('three shops together hand out exactly the burst of a shared bucket', async () => {
+    const drawn = buckets('reads').map((each) => prefetchTokenBuckets(each, rate, () => clock.nowMs))
     const asked = Array.from({ length: 600 }, (_, index) => drawn[index % 3]?.take('token'))
     const answers = await Promise.all(asked.map(async (each) => each))
     expect(answers.filter((each) => each?.isAllowed)).toHaveLength(rate.burst)
@@ -36,27 +36,27 @@ describe('buckets that several shops share', () => {
     expect(await drawn[0]?.take('another')).toEqual({ isAllowed: true, level: rate.burst - 1 })
   })
 
-  test('draw a twentieth at a time, so that most requests ask nobody', async () => {
+  test('prefetchTokenBuckets fetches a twentieth of the burst per query', async () => {
     const [shared] = buckets('few')
     if (!shared) throw new Error('no bucket')
     let draws = 0
-    const counted: SharedBuckets = {
+    const counted: SharedTokenBuckets = {
       ...shared,
       take(name, want) {
         draws += 1
         return shared.take(name, want)
       },
     }
-    const drawn = createDrawnBuckets(counted, rate, () => clock.nowMs)
+    const drawn = prefetchTokenBuckets(counted, rate, () => clock.nowMs)
     for (let turn = 0; turn < rate.burst; turn += 1)
       expect(await drawn.take('token')).toMatchObject({ isAllowed: true })
     expect(draws).toBe(20)
-    // Whoever floods an empty one is refused from memory.
+    // An empty bucket refuses from memory.
     for (let turn = 0; turn < 1000; turn += 1) await drawn.take('token')
     expect(draws).toBeLessThanOrEqual(21)
   })
 
-  test('grow full again with time, and what is put back is there for every shop', async () => {
+  test('a shared bucket refills with time, and a returned token is there for every shop', async () => {
     const fast = { perSecond: 100, burst: 10 }
     const [one, other] = buckets('fast', fast)
     expect((await one?.take('x', 50))?.taken).toBe(10)
@@ -69,13 +69,13 @@ describe('buckets that several shops share', () => {
     expect((await same?.take('y', 5))?.taken).toBe(1)
   })
 
-  test('that are full are forgotten, and no others', async () => {
+  test('deleteFullBuckets deletes full buckets and no others', async () => {
     const [one] = buckets('forgotten', { perSecond: 1000, burst: 1 })
     await one?.take('soon full', 1)
     const [slow] = buckets('kept')
     await slow?.take('in use', 5)
     clock.advance(20)
-    await forgetBuckets(shops[0] as Database, clock.nowMs, 1000)
+    await deleteFullBuckets(shops[0] as Database, clock.nowMs, 1000)
     const names = await (shops[0] as Database).all<{ name: string }>('SELECT name FROM rate_buckets ORDER BY name')
     const purposes = names.map((each) => each.name.split(' ')[0])
     expect(purposes).toContain('kept')

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import { createBuckets } from './buckets.ts'
+import { createTokenBuckets } from './token-buckets.ts'
 
-/** How many of so many tries at one moment are let through. */
+/** How many of `tries` takes at one moment succeed. */
 const taken = (take: (name: string) => boolean, name: string, tries: number): number =>
   Array.from({ length: tries }, () => take(name)).filter(Boolean).length
 
-describe('buckets', () => {
-  test('a burst passes whole, a flood only at the rate', () => {
+describe('token buckets', () => {
+  test('a token bucket allows a burst of 5 and then 10 takes per second', () => {
     let nowMs = 1_000
-    const buckets = createBuckets({ perSecond: 10, burst: 5 }, () => nowMs)
+    const buckets = createTokenBuckets({ perSecond: 10, burst: 5 }, () => nowMs)
     expect(taken(buckets.take, 'anna', 20)).toBe(5)
     expect(buckets.level('anna')).toBe(0)
     nowMs += 99
@@ -20,24 +20,24 @@ describe('buckets', () => {
     expect(taken(buckets.take, 'anna', 20)).toBe(5)
   })
 
-  test('one name takes nothing from another, and asking for the level takes nothing', () => {
-    const buckets = createBuckets({ perSecond: 1, burst: 2 }, () => 0)
+  test('keys have separate buckets, and level() takes no token', () => {
+    const buckets = createTokenBuckets({ perSecond: 1, burst: 2 }, () => 0)
     expect(taken(buckets.take, 'anna', 9)).toBe(2)
     expect([buckets.level('boris'), buckets.level('boris'), taken(buckets.take, 'boris', 9)]).toEqual([2, 2, 2])
   })
 
-  test('a clock that is set back neither fills nor empties', () => {
+  test('a clock that is set back neither fills nor empties a bucket', () => {
     let nowMs = 10_000
-    const buckets = createBuckets({ perSecond: 1, burst: 2 }, () => nowMs)
+    const buckets = createTokenBuckets({ perSecond: 1, burst: 2 }, () => nowMs)
     buckets.take('anna')
     nowMs = 0
     expect(buckets.level('anna')).toBe(1)
     expect(taken(buckets.take, 'anna', 9)).toBe(1)
   })
 
-  test('when there are too many names, those with a full bucket go first, and whoever has emptied his stays held', () => {
+  test('above the key limit full buckets are deleted first, and an empty one stays empty', () => {
     let nowMs = 0
-    const buckets = createBuckets({ perSecond: 1, burst: 10 }, () => nowMs, 4)
+    const buckets = createTokenBuckets({ perSecond: 1, burst: 10 }, () => nowMs, 4)
     for (const name of ['a', 'b', 'c']) buckets.take(name)
     taken(buckets.take, 'flood', 10)
     nowMs += 1_000
@@ -45,8 +45,8 @@ describe('buckets', () => {
     expect(buckets.level('flood')).toBe(1)
   })
 
-  test('when all are in use, all begin afresh', () => {
-    const buckets = createBuckets({ perSecond: 1, burst: 10 }, () => 0, 4)
+  test('above the key limit all buckets are deleted if none is full', () => {
+    const buckets = createTokenBuckets({ perSecond: 1, burst: 10 }, () => 0, 4)
     for (const name of ['a', 'b', 'c', 'd']) taken(buckets.take, name, 10)
     buckets.take('new')
     expect(buckets.level('a')).toBe(10)
