@@ -114,7 +114,7 @@ async function measureCalm(
   return [
     timeRow(`${title}, ${ours.name}`, timesOf(ours)),
     timeRow(`${title}, ${none.name}`, timesOf(none)),
-    { ...ratioRow(`${title}, ${ours.name} against ${none.name}`, ratios, calmTarget), isHeadline: true },
+    ratioRow(`${title}, ${ours.name} against ${none.name}`, ratios, calmTarget),
   ]
 }
 
@@ -131,7 +131,7 @@ function toRatios(load: Load, protocol: string, carriers: readonly Carrier[], ta
     const target = other.pid === undefined ? undefined : peerTargets[load === bulk ? 'bulk' : 'new tunnels']
     if (other.isOurs) {
       const ratios = ratiosBy(taken, other, ours, ({ perSecond }) => perSecond)
-      return [{ ...ratioRow(`${title}, ${other.name} against not`, ratios, paidTarget), isHeadline: true }]
+      return [ratioRow(`${title}, ${other.name} against not`, ratios, paidTarget)]
     }
     const what = `${title}, ${ours.name} against ${other.name}`
     const byRate = ratioRow(
@@ -145,10 +145,7 @@ function toRatios(load: Load, protocol: string, carriers: readonly Carrier[], ta
       ratiosBy(taken, ours, other, byCost),
       load === bulk ? target : undefined,
     )
-    return [
-      { ...byRate, isHeadline: true },
-      { ...cost, isHeadline: true },
-    ]
+    return [{ ...byRate, isHeadline: true }, cost]
   })
 }
 
@@ -217,7 +214,7 @@ export async function measureIdle(tunnels: Tunnels, carrier: Carrier): Promise<R
       what,
       figure: `${kb.toFixed(1)} KB each, ${mb.toFixed(0)} MB in all`,
       rounds: [kb, mb],
-      ...(carrier.isOurs && { target: `≤ ${mostIdleKb} KB each`, met: kb <= mostIdleKb, isHeadline: true }),
+      ...(carrier.isOurs && { target: `≤ ${mostIdleKb} KB each`, met: kb <= mostIdleKb }),
     }
   if (carrier.isOurs) throw new Error(`${alive.tunnels} of ${count} idle tunnels stayed open: ${alive.firstError}`)
   return { what, figure: `${alive.tunnels} stayed open`, rounds: [alive.tunnels] }
