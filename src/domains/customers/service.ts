@@ -2,9 +2,9 @@ import { type Address, formatAddress, type Prefix } from '../../core/address.ts'
 import { type CustomerId, makeId, type RandomBytes, type SessionId, type TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import type { Refusal } from '../../core/refusal.ts'
-import { remember } from '../../core/remember.ts'
 import type { Clock } from '../../core/time.ts'
 import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
@@ -35,10 +35,10 @@ import {
 import * as store from './store.ts'
 
 /** How long a look-up is believed. A revocation in another process is known after this long at most. */
-const rememberMs = 500
+const cacheTtlMs = 500
 /** The same for a sale, which compares in its own transaction whether anybody was shut out since. */
-const rememberForSaleMs = 10_000
-const mostRemembered = 10_000
+const saleCacheTtlMs = 10_000
+const maxCached = 10_000
 /** Within a day so many times the tokens that may be open are made: their rows stay, revoked or not. */
 const turnover = 10
 const youngMs = 86_400_000
@@ -84,19 +84,19 @@ export function createCustomers(deps: {
   const decideMode = (tx: Tx, mode: ShopMode): Promise<boolean> =>
     store.decideMode(tx, mode, clock(), deps.vault.fingerprint)
   /** Many requests of one token share a look-up. What is not a token is forgotten at once. */
-  const tokens = remember({
-    ask: findToken,
+  const tokens = createTtlCache({
+    load: findToken,
     clock,
-    forMs: rememberMs,
-    most: mostRemembered,
-    isWorthKeeping: (found) => found !== undefined,
+    ttlMs: cacheTtlMs,
+    maxEntries: maxCached,
+    shouldKeep: (found) => found !== undefined,
   })
   /** Whether customers are blocked, for sessions: many requests share a look. */
-  const present = remember({
-    ask: (id: CustomerId) => store.findCustomer(db, id),
+  const present = createTtlCache({
+    load: (id: CustomerId) => store.findCustomer(db, id),
     clock,
-    forMs: rememberMs,
-    most: mostRemembered,
+    ttlMs: cacheTtlMs,
+    maxEntries: maxCached,
   })
   /** When tokens were used since that was last written down. */
   const uses = new Map<TokenId, { readonly at: number; readonly from: Address | undefined }>()
@@ -158,7 +158,7 @@ export function createCustomers(deps: {
     ): Promise<Caller> {
       if (text === undefined) throw invalidToken('missing')
       if (!(isTokenText(text) || text === sandboxText)) throw invalidToken('malformed')
-      const earlier = purpose === 'sale' ? await tokens.get(text, rememberForSaleMs) : undefined
+      const earlier = purpose === 'sale' ? await tokens.get(text, saleCacheTtlMs) : undefined
       // Whoever was shut out then may have been let in again: a refusal is never an old one.
       const known = earlier && isOpen(earlier) ? earlier : await tokens.get(text)
       if (!known) throw invalidToken('unknown')
@@ -262,8 +262,8 @@ export function createCustomers(deps: {
 
     /** All is asked anew from now on. */
     forget(): void {
-      tokens.forget()
-      present.forget()
+      tokens.clear()
+      present.clear()
     },
 
     async load(id: CustomerId): Promise<Customer> {
@@ -320,7 +320,7 @@ export function createCustomers(deps: {
         await deps.ledger.lock(tx, owner)
         await store.revokeToken(tx, owner, id, clock())
       })
-      tokens.forget()
+      tokens.clear()
     },
 
     /** Revokes one of a customer's own. */
@@ -329,7 +329,7 @@ export function createCustomers(deps: {
         await deps.ledger.lock(tx, customer)
         if (!(await store.revokeToken(tx, customer, id, clock()))) throw noSuchToken()
       })
-      tokens.forget()
+      tokens.clear()
     },
 
     /** The customer of a sandbox, where this is one. */

@@ -1,15 +1,15 @@
 import type { RandomBytes } from '../../core/ids.ts'
-import { remember } from '../../core/remember.ts'
 import type { Clock } from '../../core/time.ts'
 import { sameBytes } from '../../core/token-text.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { invalidJoinKey, invalidNodeSecret, nodeClosed, nodeOpen, noSuchNode } from './errors.ts'
 import { isSecretText, keyLastsMs, keyRandomBytes, makeKeyText, type Node } from './rules.ts'
 import * as store from './store.ts'
 
 /** How long a look-up is believed. A revocation in another process is known after this long at most. */
-const rememberMs = 500
-const mostRemembered = 10_000
+const cacheTtlMs = 500
+const maxCached = 10_000
 
 /** How nodes get in and are kept out. `changed` is called whenever a node is no more what it was. */
 export function createEntry(deps: {
@@ -21,16 +21,16 @@ export function createEntry(deps: {
 }) {
   const { db, clock } = deps
   /** Many requests of one node share a look-up. What is nobody's secret is forgotten at once. */
-  const secrets = remember({
-    ask: (text: string) => store.findBySecret(db, deps.sha256(text)),
+  const secrets = createTtlCache({
+    load: (text: string) => store.findBySecret(db, deps.sha256(text)),
     clock,
-    forMs: rememberMs,
-    most: mostRemembered,
-    isWorthKeeping: (found) => found !== undefined,
+    ttlMs: cacheTtlMs,
+    maxEntries: maxCached,
+    shouldKeep: (found) => found !== undefined,
   })
 
   function forget(): void {
-    secrets.forget()
+    secrets.clear()
     deps.changed()
   }
 

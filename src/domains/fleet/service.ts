@@ -1,6 +1,6 @@
 import { makeId, type NodeId, type RandomBytes } from '../../core/ids.ts'
-import { remember } from '../../core/remember.ts'
 import type { Clock } from '../../core/time.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Vault } from '../../core/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../core/wireguard.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
@@ -19,7 +19,7 @@ import { createEntry } from './service-entry.ts'
 import * as store from './store.ts'
 
 /** How long a look at the fleet is believed; a node counts as live for far longer. */
-const rememberMs = 500
+const cacheTtlMs = 500
 const nodeKinds = 2
 
 export type Fleet = ReturnType<typeof createFleet>
@@ -43,15 +43,15 @@ export function createFleet(deps: {
   publicKeyOf: PublicKeyOf
 }) {
   const { db, clock, random } = deps
-  const lists = remember({
-    ask: (kind: NodeKind) => store.listNodes(db, kind),
+  const lists = createTtlCache({
+    load: (kind: NodeKind) => store.listNodes(db, kind),
     clock,
-    forMs: rememberMs,
-    most: nodeKinds,
+    ttlMs: cacheTtlMs,
+    maxEntries: nodeKinds,
   })
 
   return {
-    ...createEntry({ ...deps, changed: lists.forget }),
+    ...createEntry({ ...deps, changed: lists.clear }),
 
     /**
      * Adds a node. The shop makes the keys of a VPN node and keeps the private one sealed until the node fetches it.
@@ -82,7 +82,7 @@ export function createFleet(deps: {
         drainedAt: null,
       }
       await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
-      lists.forget()
+      lists.clear()
       return node
     },
 
@@ -101,7 +101,7 @@ export function createFleet(deps: {
         if (!(await store.markSeen(tx, id, clock(), said.version))) throw noSuchNode()
         if (said.health) store.writeHealth(tx, id, said.health)
       })
-      lists.forget()
+      lists.clear()
     },
 
     /** The private key that the shop has made for a node, for that node alone. */

@@ -1,8 +1,8 @@
 import { sealEntry } from '../../core/chain.ts'
 import { makeId, type OperatorId, type OperatorTokenId, type RandomBytes } from '../../core/ids.ts'
-import { remember } from '../../core/remember.ts'
 import type { Clock } from '../../core/time.ts'
 import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import {
   badName,
@@ -29,8 +29,8 @@ import {
 import * as store from './store.ts'
 
 /** How long a look-up is believed. A revocation in another process is known after this long at most. */
-const rememberMs = 500
-const mostRemembered = 1000
+const cacheTtlMs = 500
+const maxCached = 1000
 const hintLength = 8
 
 export type Operators = ReturnType<typeof createOperators>
@@ -42,18 +42,18 @@ export function createOperators(deps: {
   sha256: (text: string) => Uint8Array
 }) {
   const { db, clock, random } = deps
-  const tokens = remember({
-    ask: findToken,
+  const tokens = createTtlCache({
+    load: findToken,
     clock,
-    forMs: rememberMs,
-    most: mostRemembered,
-    isWorthKeeping: (found) => found !== undefined,
+    ttlMs: cacheTtlMs,
+    maxEntries: maxCached,
+    shouldKeep: (found) => found !== undefined,
   })
-  const known = remember({
-    ask: (id: OperatorId) => store.findOperator(db, id),
+  const known = createTtlCache({
+    load: (id: OperatorId) => store.findOperator(db, id),
     clock,
-    forMs: rememberMs,
-    most: mostRemembered,
+    ttlMs: cacheTtlMs,
+    maxEntries: maxCached,
   })
 
   /** Compared again here: what an index takes for equal is not what opens a door. */
@@ -83,8 +83,8 @@ export function createOperators(deps: {
   }
 
   function forget(): void {
-    tokens.forget()
-    known.forget()
+    tokens.clear()
+    known.clear()
   }
 
   return {

@@ -1,5 +1,5 @@
-import { remember } from '../../core/remember.ts'
 import type { Clock } from '../../core/time.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { difference } from './difference.ts'
 import { noCatalogue } from './errors.ts'
@@ -9,7 +9,7 @@ import { type Effect, effectsOf, type Held } from './rules-effect.ts'
 import * as store from './store.ts'
 
 /** How long a price list is believed to be the latest. An order names the version it was priced with in any case. */
-const rememberMs = 500
+const cacheTtlMs = 500
 const mostVersionsKept = 100
 
 export type Pricing = ReturnType<typeof createPricing>
@@ -41,15 +41,15 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
     return catalogue
   }
 
-  const latest = remember({
-    async ask(): Promise<Catalogue | undefined> {
+  const latest = createTtlCache({
+    async load(): Promise<Catalogue | undefined> {
       const stored = await store.findLatest(db)
       return stored && parse(stored)
     },
     clock,
-    forMs: rememberMs,
-    most: 1,
-    isWorthKeeping: (catalogue) => catalogue !== undefined,
+    ttlMs: cacheTtlMs,
+    maxEntries: 1,
+    shouldKeep: (catalogue) => catalogue !== undefined,
   })
 
   return {
@@ -73,7 +73,7 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
       const version = (before?.version ?? 0) + 1
       readCatalogue(version, value)
       await store.insertVersion(tx, { version, text: JSON.stringify(value), appliedAt: clock() })
-      latest.forget()
+      latest.clear()
       return version
     },
 

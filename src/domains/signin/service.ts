@@ -1,9 +1,9 @@
 import { readHousehold } from '../../core/household.ts'
 import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../core/ids.ts'
-import { remember } from '../../core/remember.ts'
 import type { Clock } from '../../core/time.ts'
 import { type OpenTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'
 import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
@@ -43,8 +43,8 @@ import type { Credential, Opened, Visitor } from './service-visits.ts'
 import * as store from './store.ts'
 
 /** How long a look-up is believed. A session that another process has ended is known after this long at most. */
-const rememberMs = 500
-const mostRemembered = 10_000
+const cacheTtlMs = 500
+const maxCached = 10_000
 /** How exactly the last use of a session is kept. */
 const touchEveryMs = 60_000
 
@@ -81,16 +81,16 @@ export function createSignIn(deps: SignInDeps) {
   const names = deps.buckets('sign-in by name', ofName)
   const households = deps.buckets('sign-in', ofSource)
   const owners = deps.buckets('sessions', ofOwner)
-  const known = remember({
-    ask: async (secret: string) => {
+  const known = createTtlCache({
+    load: async (secret: string) => {
       const digest = sha256(secret)
       const found = await store.findSession(db, digest)
       return found && sameBytes(found.digest, digest) ? found.session : undefined
     },
     clock,
-    forMs: rememberMs,
-    most: mostRemembered,
-    isWorthKeeping: (found) => found !== undefined,
+    ttlMs: cacheTtlMs,
+    maxEntries: maxCached,
+    shouldKeep: (found) => found !== undefined,
   })
 
   /** Takes one from a name or, where others have used that up, from a place of one's own; tells which. */
@@ -356,7 +356,7 @@ export function createSignIn(deps: SignInDeps) {
       const nowMs = clock()
       if (nowMs - session.usedAt < touchEveryMs) return
       await db.transact((tx) => store.touchSession(tx, session.id, nowMs))
-      known.forget()
+      known.clear()
     },
 
     list: (owner: Owner): Promise<Session[]> => store.listSessions(db, owner.id, clock()),
@@ -371,7 +371,7 @@ export function createSignIn(deps: SignInDeps) {
         return store.endSession(tx, owner.id, id, clock())
       })
       if (!found) throw noSuchSession()
-      known.forget()
+      known.clear()
     },
 
     /** Ends every view that an operator has open, in the caller's transaction; `forget` follows its commit. */
@@ -383,12 +383,12 @@ export function createSignIn(deps: SignInDeps) {
 
     async endOthers(owner: Owner, except: SessionId | null): Promise<number> {
       const ended = await db.transact((tx) => store.endSessions(tx, owner.id, except, clock()))
-      known.forget()
+      known.clear()
       return ended
     },
 
     /** All is asked anew from now on. */
-    forget: () => known.forget(),
+    forget: () => known.clear(),
 
     /** Sessions and links that ended so long ago are gone; tells how many. */
     forgetEnded: (keptMs: number, limit: number): Promise<number> =>

@@ -1,7 +1,7 @@
 import { kopecks, toRoubles, total, zero } from '../../../core/money.ts'
-import { remember } from '../../../core/remember.ts'
 import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
 import { type Clock, toIso } from '../../../core/time.ts'
+import { createTtlCache } from '../../../core/ttl-cache.ts'
 import type { Customers } from '../../../domains/customers/index.ts'
 import type { ProxyOperator } from '../../../domains/dedicated/index.ts'
 import type { Fleet } from '../../../domains/fleet/index.ts'
@@ -30,16 +30,16 @@ export type AdminOverviewDeps = {
 type Overview = z.input<typeof getOverview.answer>
 
 const dayMs = 86_400_000
-const rememberMs = 10_000
-const mostRemembered = 10
+const cacheTtlMs = 10_000
+const maxCached = 10
 
 /** Many look at the first page; the figures are counted once for all of them. */
 export function adminOverviewOperations(bind: BindAdmin, deps: AdminOverviewDeps): readonly Bound<AdminCaller>[] {
-  const overview = remember({
-    ask: (days: number) => makeOverview(deps, days),
+  const overview = createTtlCache({
+    load: (days: number) => makeOverview(deps, days),
     clock: deps.clock,
-    forMs: rememberMs,
-    most: mostRemembered,
+    ttlMs: cacheTtlMs,
+    maxEntries: maxCached,
   })
   return [bind(getOverview, ({ query }) => overview.get(query.days))]
 }

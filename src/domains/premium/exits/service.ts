@@ -1,9 +1,9 @@
 import { readAddress } from '../../../core/address.ts'
 import { type ExitId, makeId, type RandomBytes } from '../../../core/ids.ts'
 import { zero } from '../../../core/money.ts'
-import { remember } from '../../../core/remember.ts'
 import { runningBefore, type Stalls } from '../../../core/stall-monitor.ts'
 import type { Clock } from '../../../core/time.ts'
+import { createTtlCache } from '../../../core/ttl-cache.ts'
 import type { Vault } from '../../../core/vault.ts'
 import { ConstraintViolation, type Database, type Tx } from '../../../db/transaction.ts'
 import type { Customers } from '../../customers/index.ts'
@@ -27,7 +27,7 @@ import {
 import * as store from './store.ts'
 
 /** How long the exits that were read are believed to be all. An exit that is drained serves for this long at most. */
-const rememberMs = 1000
+const cacheTtlMs = 1000
 
 const dayMs = 86_400_000
 
@@ -59,7 +59,12 @@ export function createExits(deps: {
     return byPool
   }
 
-  const serving = remember<'all', Map<string, Placed[]>>({ ask: readServing, clock, forMs: rememberMs, most: 1 })
+  const serving = createTtlCache<'all', Map<string, Placed[]>>({
+    load: readServing,
+    clock,
+    ttlMs: cacheTtlMs,
+    maxEntries: 1,
+  })
 
   async function ofPool(pool: string): Promise<readonly Placed[]> {
     const read = serving.get('all')
@@ -79,7 +84,7 @@ export function createExits(deps: {
   /** Adds exits in the caller's transaction. Credentials are sealed before they are written. */
   function add(tx: Tx, added: readonly NewExit[]): Exit[] {
     const nowMs = clock()
-    serving.forget()
+    serving.clear()
     const made = added.map(({ credentials, ...asked }) => {
       const exit: Exit = {
         ...asked,
@@ -242,7 +247,7 @@ export function createExits(deps: {
         db.transact(async (tx) => {
           const nowMs = clock()
           if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw noSuchExit()
-          serving.forget()
+          serving.clear()
         }),
       ),
 

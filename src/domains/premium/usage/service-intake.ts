@@ -1,10 +1,10 @@
 import { contains, readAddress, readPrefix } from '../../../core/address.ts'
 import { bytes } from '../../../core/bytes.ts'
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
-import { remember } from '../../../core/remember.ts'
 import { monthStart } from '../../../core/terms.ts'
 import type { Clock } from '../../../core/time.ts'
 import { createTokenBuckets } from '../../../core/token-buckets.ts'
+import { createTtlCache } from '../../../core/ttl-cache.ts'
 import type { Database, Tx } from '../../../db/transaction.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { Forgotten } from '../../fleet/index.ts'
@@ -43,8 +43,8 @@ const newHostsPerDay = 2000
 const otherBoot = 'other'
 const accountsAtOnce = 200
 const mostSources = 1000
-const rememberMs = 1000
-const mostRemembered = 10_000
+const cacheTtlMs = 1000
+const maxCached = 10_000
 /** A use of a whitelisted address is written down once a minute. */
 const noteUseEveryMs = 60_000
 
@@ -62,11 +62,11 @@ export function createIntake(deps: {
   const { counts, leases } = deps.traffic
   const newHosts = createTokenBuckets({ perSecond: newHostsPerDay / 86_400, burst: newHostsPerDay }, clock)
   /** Whether a customer is blocked: asked outside of transactions and believed for a second. */
-  const blocked = remember({
-    ask: async (customer: CustomerId) => (await deps.customers.load(customer)).blockedAt !== null,
+  const blocked = createTtlCache({
+    load: async (customer: CustomerId) => (await deps.customers.load(customer)).blockedAt !== null,
     clock,
-    forMs: rememberMs,
-    most: mostRemembered,
+    ttlMs: cacheTtlMs,
+    maxEntries: maxCached,
   })
 
   /** Sub-users that may not carry anything now, whatever traffic they have. */

@@ -1,7 +1,7 @@
 import { addressToNumber, contains, formatPrefix, type Prefix, readAddress, readPrefix } from '../../../core/address.ts'
-import { remember } from '../../../core/remember.ts'
 import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
 import type { Clock } from '../../../core/time.ts'
+import { createTtlCache } from '../../../core/ttl-cache.ts'
 import type { Counter, Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { Fleet } from '../../fleet/index.ts'
@@ -29,7 +29,7 @@ import * as store from './store.ts'
 import { countUnproven, vouch } from './store-proofs.ts'
 
 /** An expired proof stops sales this much later at most. */
-const unprovenRememberedMs = 5_000
+const unprovenTtlMs = 5_000
 const anyHome = { homes: [] }
 
 export type Ranges = ReturnType<typeof createRanges>
@@ -123,12 +123,12 @@ export function createRanges(deps: {
   }
 
   const unfinished = createUnfinished({ db, clock, live, judge })
-  const claims = remember({
-    ask: async (): Promise<ReadonlyMap<string, number>> =>
+  const claims = createTtlCache({
+    load: async (): Promise<ReadonlyMap<string, number>> =>
       (await deps.customers.mode()) === 'production' ? countUnproven(db, clock()) : new Map(),
     clock,
-    forMs: unprovenRememberedMs,
-    most: 1,
+    ttlMs: unprovenTtlMs,
+    maxEntries: 1,
   })
 
   /** How many ranges each gateway that is there claims and has not proven, as it was at most five seconds ago. */

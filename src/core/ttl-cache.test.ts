@@ -1,31 +1,31 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { failureOf } from '../../test/harness/failure.ts'
-import { type Remembered, remember } from './remember.ts'
+import { createTtlCache, type TtlCache } from './ttl-cache.ts'
 
 let nowMs: number
 let asked: string[]
 let found: string | undefined
-let known: Remembered<string, string | undefined>
+let known: TtlCache<string, string | undefined>
 
 beforeEach(() => {
   nowMs = 1_000
   asked = []
   found = 'here'
-  known = remember({
-    ask: async (key) => {
+  known = createTtlCache({
+    load: async (key) => {
       asked.push(key)
       if (found === 'fails') throw new Error('not reached')
       return found
     },
     clock: () => nowMs,
-    forMs: 500,
-    most: 3,
-    isWorthKeeping: (value) => value !== undefined,
+    ttlMs: 500,
+    maxEntries: 3,
+    shouldKeep: (value) => value !== undefined,
   })
 })
 
-describe('what is remembered for a while', () => {
-  test('is asked once by all who ask at once, and once more when it is too old', async () => {
+describe('TtlCache', () => {
+  test('concurrent callers share one load, and an entry is loaded again after 500 ms', async () => {
     expect(await Promise.all([known.get('a'), known.get('a'), known.get('b')])).toEqual(['here', 'here', 'here'])
     expect(asked).toEqual(['a', 'b'])
     nowMs += 499
@@ -37,7 +37,7 @@ describe('what is remembered for a while', () => {
     expect(asked).toEqual(['a', 'b', 'a'])
   })
 
-  test('is as old as whoever asks can use, and what was asked anew is everybody’s', async () => {
+  test('a caller may accept an older entry, and a newer load replaces it for all callers', async () => {
     await known.get('a')
     nowMs += 600
     found = 'moved'
@@ -47,27 +47,27 @@ describe('what is remembered for a while', () => {
     expect(asked).toEqual(['a', 'a'])
   })
 
-  test('and is waited for no longer than usual while nobody has answered', async () => {
+  test('a load that does not end is shared for the ttl of the cache only', async () => {
     let count = 0
-    const slow = remember({
-      ask: () => (count++ === 0 ? new Promise<string>(() => {}) : Promise.resolve('at once')),
+    const slow = createTtlCache({
+      load: () => (count++ === 0 ? new Promise<string>(() => {}) : Promise.resolve('at once')),
       clock: () => nowMs,
-      forMs: 500,
-      most: 3,
+      ttlMs: 500,
+      maxEntries: 3,
     })
     void slow.get('a', 10_000)
     nowMs += 500
     expect(await slow.get('a', 10_000)).toBe('at once')
   })
 
-  test('lasts no longer because a clock is set back', async () => {
+  test('a clock that is set back expires the entry', async () => {
     await known.get('a')
     nowMs -= 1
     await known.get('a')
     expect(asked).toEqual(['a', 'a'])
   })
 
-  test('is not a failure, nor an answer that is not worth keeping', async () => {
+  test('a failed load and a value that shouldKeep rejects are not cached', async () => {
     found = 'fails'
     expect((await failureOf(known.get('a'))).message).toBe('not reached')
     found = undefined
@@ -77,15 +77,15 @@ describe('what is remembered for a while', () => {
     expect(asked).toEqual(['a', 'a', 'a'])
   })
 
-  test('is kept when a later answer to the same question came while an earlier one failed', async () => {
+  test('the failure of an earlier load does not drop the entry of a later one', async () => {
     const { promise, reject } = Promise.withResolvers<string>()
     const answers = [promise, Promise.resolve('later')]
     let count = 0
-    const slow = remember({
-      ask: () => answers[count++] ?? Promise.resolve('once more'),
+    const slow = createTtlCache({
+      load: () => answers[count++] ?? Promise.resolve('once more'),
       clock: () => nowMs,
-      forMs: 500,
-      most: 3,
+      ttlMs: 500,
+      maxEntries: 3,
     })
     const first = slow.get('a')
     nowMs += 500
@@ -95,9 +95,9 @@ describe('what is remembered for a while', () => {
     expect(await slow.get('a')).toBe('later')
   })
 
-  test('can be forgotten, and never grows past its limit', async () => {
+  test('clear() drops all entries, and a full cache is cleared', async () => {
     await known.get('a')
-    known.forget()
+    known.clear()
     await known.get('a')
     expect(asked).toEqual(['a', 'a'])
     for (const key of ['b', 'c', 'd']) await known.get(key)
