@@ -1,6 +1,5 @@
 import type { Log } from '../core/log.ts'
-import type { Timing } from '../dataplane/agent/surroundings.ts'
-
+import type { Timing } from '../dataplane/agent/runtime.ts'
 /** What a part says of itself once it does what it is there for. The shop has something to show, this once. */
 export type Opened = { readonly banner?: string; readonly isSandbox?: boolean }
 

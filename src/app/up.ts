@@ -1,6 +1,6 @@
 import type { Command } from '../cli/command.ts'
 import type { Log } from '../core/log.ts'
-import { realTiming, type Timing } from '../dataplane/agent/surroundings.ts'
+import { realTiming, type Timing } from '../dataplane/agent/runtime.ts'
 import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './process.ts'
 import { toProcess } from './program.ts'
 import type { SandboxVpn } from './sandbox-vpn.ts'

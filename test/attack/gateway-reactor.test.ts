@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { createLinuxEngine } from '../../src/dataplane/gateway/relay/linux/engine.ts'
-import { findLack } from '../../src/dataplane/gateway/relay/linux/lack.ts'
+import { createLinuxEngine, findLack } from '../../src/dataplane/gateway/relay/linux/engine.ts'
 import { makeEngineDeps, passwordOf, until } from '../harness/engine.ts'
 import { freePort } from '../harness/gateway.ts'
 import { RawClient } from '../harness/raw-client.ts'

@@ -4,15 +4,16 @@
  * Prints `will BOOT SUBUSER TOTAL` before bytes are counted, `noted BOOT SUBUSER TOTAL` once they are in the journal
  * and `reported BOOT` once the shop has taken a report: the test knows what there was to lose.
  */
+
 import { writeSync } from 'node:fs'
-import { makeBoot } from '../../src/dataplane/agent/boot-id.ts'
+import { makeBoot } from '../../src/dataplane/agent/boots.ts'
 import type { Counts } from '../../src/dataplane/agent/carrier.ts'
 import { sendEarlier } from '../../src/dataplane/agent/earlier.ts'
 import { takeIdentity } from '../../src/dataplane/agent/identity.ts'
 import { openJournal } from '../../src/dataplane/agent/journal.ts'
 import { createMeter } from '../../src/dataplane/agent/meter.ts'
+import { realTiming } from '../../src/dataplane/agent/runtime.ts'
 import { createShopLink, LinkError, type ShopLink } from '../../src/dataplane/agent/shop-link.ts'
-import { realTiming } from '../../src/dataplane/agent/surroundings.ts'
 import type { ReportBody } from '../../src/node-protocol/report.ts'
 import { quietLog } from '../harness/hand-timing.ts'
 import { ModelCarrier } from '../harness/model-carrier.ts'

@@ -1,4 +1,4 @@
-import type { Log, Timing } from '../../src/dataplane/agent/surroundings.ts'
+import type { Log, Timing } from '../../src/dataplane/agent/runtime.ts'
 
 type Sleeper = { readonly atMs: number; readonly wake: () => void }
 

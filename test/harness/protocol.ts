@@ -1,9 +1,11 @@
 import { formatAuthority } from '../../src/dataplane/gateway/protocol/authority.ts'
 import { type HttpEvent, HttpRequestReader } from '../../src/dataplane/gateway/protocol/http-request.ts'
-import { HttpResponseReader, type ResponseEvent } from '../../src/dataplane/gateway/protocol/http-response.ts'
-import type { Asked } from '../../src/dataplane/gateway/protocol/response-head.ts'
+import {
+  type Asked,
+  HttpResponseReader,
+  type ResponseEvent,
+} from '../../src/dataplane/gateway/protocol/http-response.ts'
 import { Socks5Reader, type SocksEvent } from '../../src/dataplane/gateway/protocol/socks5.ts'
-
 /** One byte for each character, so that a test can write any byte as `\xff`. */
 export const toBytes = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0) & 255)
 

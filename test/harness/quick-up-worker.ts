@@ -7,7 +7,7 @@
 import { commonOptions } from '../../src/app/process.ts'
 import { createUpCommand } from '../../src/app/up.ts'
 import { readGiven } from '../../src/cli/command.ts'
-import { realTiming, type Timing } from '../../src/dataplane/agent/surroundings.ts'
+import { realTiming, type Timing } from '../../src/dataplane/agent/runtime.ts'
 
 const quick: Timing = { now: () => realTiming.now() / 10, pause: (ms, end) => realTiming.pause(ms / 10, end) }
 const { command, given } = readGiven([createUpCommand(quick)], ['up'], commonOptions)

@@ -8,7 +8,7 @@ import {
   EPOLLOUT,
   EPOLLRDHUP,
 } from '../../src/dataplane/gateway/relay/linux/numbers.ts'
-import { type Flow, Tunnel, type TunnelEnd } from '../../src/dataplane/gateway/relay/linux/tunnel.ts'
+import { type Flow, Tunnel, type TunnelEnd } from '../../src/dataplane/gateway/relay/linux/splice-relay.ts'
 
 const connectionReset = 104
 const brokenPipe = 32

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { readDump } from '../../src/dataplane/wireguard/dump.ts'
+import { readDump } from '../../src/dataplane/wireguard/peers.ts'
 import type { NodePeer } from '../../src/node-protocol/state.ts'
 import { findGround } from '../harness/ground.ts'
 import { makePeers, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'

@@ -42,7 +42,7 @@ test('what a gateway does is tried on each engine that uses the file', () => {
   const linux = { engine: 'linux' as const, tests: [unit, ofBoth] }
   const portable = { engine: 'portable' as const, tests: [ofBoth] }
   expect(byEngine('src/dataplane/gateway/relay/relay.ts', tests)).toEqual([portable, linux])
-  expect(byEngine('src/dataplane/gateway/access/admit.ts', tests)).toEqual([linux, portable])
+  expect(byEngine('src/dataplane/gateway/access/admission.ts', tests)).toEqual([linux, portable])
   expect(byEngine('src/dataplane/gateway/relay/linux/channel.ts', tests)).toEqual([linux])
   expect(byEngine('src/domains/ledger/rules.ts', tests)).toEqual([linux])
 })

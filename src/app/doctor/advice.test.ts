@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { roomWithin } from '../../dataplane/gateway/access/capacity.ts'
+import { roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import {
   adviseBackups,
   adviseCertificate,

@@ -1,8 +1,7 @@
 import { toIso } from '../../core/time.ts'
-import { filesFor, roomWithin } from '../../dataplane/gateway/access/capacity.ts'
+import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
-
 /** What the doctor says of one thing. `wrong` needs the operator, `note` is for him to know. */
 export type Advice = {
   readonly of: string

@@ -3,15 +3,14 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { randomBytes } from '../../adapters/random.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
-import { makeBoot } from '../../dataplane/agent/boot-id.ts'
+import { isRunning, listRunning, makeBoot } from '../../dataplane/agent/boots.ts'
 import type { Carrier } from '../../dataplane/agent/carrier.ts'
 import { sendEarlier } from '../../dataplane/agent/earlier.ts'
 import { hasNewerKey, type Identity, IdentityError, takeIdentity } from '../../dataplane/agent/identity.ts'
 import { openJournal } from '../../dataplane/agent/journal.ts'
 import { createMeter, type Meter, type MeterDeps } from '../../dataplane/agent/meter.ts'
-import { isRunning, listRunning } from '../../dataplane/agent/running.ts'
+import { realTiming } from '../../dataplane/agent/runtime.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
-import { realTiming } from '../../dataplane/agent/surroundings.ts'
 import { createSync, type PagePlace } from '../../dataplane/agent/sync.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { mostBeside } from '../../node-protocol/report.ts'
@@ -20,7 +19,6 @@ import type { Standing } from '../metrics/node.ts'
 import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { nodeFolder } from './folder.ts'
-
 /** Time, chance and the log, as all parts of a node take them. */
 export const surroundingsOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 

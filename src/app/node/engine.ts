@@ -1,7 +1,6 @@
 import type { Log } from '../../core/log.ts'
 import type { Engine, EngineDeps } from '../../dataplane/gateway/relay/engine.ts'
-import { createLinuxEngine } from '../../dataplane/gateway/relay/linux/engine.ts'
-import { findLack } from '../../dataplane/gateway/relay/linux/lack.ts'
+import { createLinuxEngine, findLack } from '../../dataplane/gateway/relay/linux/engine.ts'
 import { createEngine } from '../../dataplane/gateway/relay/portable/engine.ts'
 import { createSockets } from '../../dataplane/gateway/relay/sockets.ts'
 import type { EngineChoice } from '../settings/gateway.ts'

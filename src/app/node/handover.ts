@@ -1,8 +1,8 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Log } from '../../core/log.ts'
 import { Refusal, refuseHere } from '../../core/refusal.ts'
-import { realTiming, type Timing } from '../../dataplane/agent/surroundings.ts'
-import { findPredecessor, type Predecessor } from '../../dataplane/gateway/handover/take-over.ts'
+import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
+import { findPredecessor, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
 import type { Config } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'

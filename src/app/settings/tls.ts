@@ -1,7 +1,6 @@
 import { join, resolve } from 'node:path'
-import { acmeFiles, type CertificateFiles } from '../../dataplane/tls/files.ts'
+import { acmeFiles, type CertificateFiles } from '../../dataplane/tls/certificate.ts'
 import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
-
 /** Whether and with which certificate this machine serves over TLS. */
 export type TlsConfig = {
   readonly tlsCert: string | undefined

@@ -1,9 +1,8 @@
 import { formatPrefix, readAddress, readPrefix } from '../../core/address.ts'
-import { deviceNamePattern } from '../../dataplane/wireguard/device-name.ts'
+import { deviceNamePattern } from '../../dataplane/wireguard/device.ts'
 import type { VpnArrangement } from '../../domains/vpn/index.ts'
 import { isPool4, isPool6, type Pool } from '../../domains/vpn/rules-addresses.ts'
 import { partsOf, type Reading, type Setting } from './reading.ts'
-
 /** What an operator can set about the VPN. */
 export type VpnConfig = {
   readonly publicUrl: string | undefined

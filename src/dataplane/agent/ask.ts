@@ -1,11 +1,11 @@
 import type { Clock } from '../../core/time.ts'
 import { createTokenBuckets } from '../../core/token-buckets.ts'
 import { type FindBody, type Found, findBodySchema } from '../../node-protocol/state.ts'
+import { createLimitedLog, type Log } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import { createLimitedLog, type Log } from './surroundings.ts'
 
 /** `unasked`: nobody could tell. Whoever wants to come in is told to try again, not that the credential is wrong. */
-export type AskAnswer =
+type AskAnswer =
   | { readonly outcome: 'found'; readonly found: Found }
   | { readonly outcome: 'none' }
   | { readonly outcome: 'unasked'; readonly why: 'limited' | 'unreachable' }

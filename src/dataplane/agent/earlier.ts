@@ -1,10 +1,9 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { mostInReport, type ReportBody } from '../../node-protocol/report.ts'
-import { journalName } from './journal.ts'
-import { type KeptCounts, readRecords, saltOf } from './journal-record.ts'
+import { journalName, type KeptCounts, readRecords, saltOf } from './journal.ts'
+import { type Chance, growingPause, type Log, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import { type Chance, growingPause, type Log, type Timing } from './surroundings.ts'
 
 /** Journals are kept far shorter than this; what lies beyond is not read. */
 const mostJournalBytes = 256 * 1024 * 1024

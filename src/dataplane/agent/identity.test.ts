@@ -6,10 +6,10 @@ import { hearingLog } from '../../../test/harness/hand-timing.ts'
 import { openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
 import { patienceMs } from '../../../test/harness/until.ts'
-import { makeBoot } from './boot-id.ts'
+import { makeBoot } from './boots.ts'
 import { type IdentityDeps, IdentityError, takeIdentity } from './identity.ts'
+import { realTiming, type Timing } from './runtime.ts'
 import { createShopLink } from './shop-link.ts'
-import { realTiming, type Timing } from './surroundings.ts'
 
 const key = `tpj_${'k'.repeat(20)}`
 const newKey = `tpj_${'n'.repeat(20)}`

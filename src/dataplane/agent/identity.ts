@@ -2,11 +2,9 @@ import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type Joined, joinedSchema, joinKeyPattern, nodeSecretPattern } from '../../node-protocol/join.ts'
-import { parseJson } from './json.ts'
 import { findFile, writeOwnFile } from './own-file.ts'
+import { type Chance, createLimitedLog, growingPause, type Log, parseJson, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import { type Chance, createLimitedLog, growingPause, type Log, type Timing } from './surroundings.ts'
-
 /** Who this node is, and what it shows to prove it. */
 export type Identity = Joined & { readonly secret: string }
 

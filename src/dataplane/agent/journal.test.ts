@@ -18,8 +18,7 @@ import { HandTiming, hearingLog, quietLog } from '../../../test/harness/hand-tim
 import { scaled } from '../../../test/harness/scale.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { listEarlier, readJournal, sendEarlier } from './earlier.ts'
-import { journalName, openJournal } from './journal.ts'
-import { eachKept, type KeptCounts, keyOf, readRecords, saltOf, toRecord } from './journal-record.ts'
+import { eachKept, journalName, type KeptCounts, keyOf, openJournal, readRecords, saltOf, toRecord } from './journal.ts'
 import { LinkError } from './shop-link.ts'
 
 const node = 'nod_1'

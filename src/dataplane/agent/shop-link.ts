@@ -4,16 +4,15 @@ import { type JoinBody, type Joined, joinedSchema, type VpnSetup, vpnSetupSchema
 import { type ReportAnswer, type ReportBody, reportAnswerSchema } from '../../node-protocol/report.ts'
 import { type FindBody, type Found, foundSchema, type StatePage, statePageSchema } from '../../node-protocol/state.ts'
 import { type TriedAnswer, type TriedBody, triedAnswerSchema } from '../../node-protocol/tried.ts'
-import { createCallShop } from './call-shop.ts'
-import { parseJson } from './json.ts'
-import type { CallShop } from './leaving.ts'
+import { type CallShop, createCallShop } from './egress-check.ts'
+import { parseJson } from './runtime.ts'
 
 /**
  * Why a request had no good end. `refused`: the shop does not know this node, or no longer. `unreachable`: no answer,
  * or the shop is in trouble, so asking again may help. `fault`: an answer that makes no sense, or a request that the
  * shop cannot make sense of.
  */
-export type LinkTrouble = 'refused' | 'unreachable' | 'fault'
+type LinkTrouble = 'refused' | 'unreachable' | 'fault'
 
 /** The text names the request and the reason, and nothing that either side has sent: a secret could be among it. */
 export class LinkError extends Error {

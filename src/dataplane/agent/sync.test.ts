@@ -4,8 +4,8 @@ import { emptyPage, openStandInShop, type StandInShop } from '../../../test/harn
 import { untilTrue } from '../../../test/harness/turnpike.ts'
 import { patienceMs } from '../../../test/harness/until.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
+import { realTiming } from './runtime.ts'
 import { createShopLink, LinkError } from './shop-link.ts'
-import { realTiming } from './surroundings.ts'
 import { createSync, type PagePlace } from './sync.ts'
 
 const exit = (id: string): StatePage['exits'][number] => ({

@@ -8,9 +8,9 @@ import {
   mostTriedSingly,
   type TriedRange,
 } from '../../node-protocol/tried.ts'
-import { type CallShop, createLeaving, type Leaving } from './leaving.ts'
+import { type CallShop, createLeaving, type Leaving } from './egress-check.ts'
+import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './surroundings.ts'
 import type { PagePlace } from './sync.ts'
 
 /** All addresses are tried again this often, and the shop is told all of it as often. */

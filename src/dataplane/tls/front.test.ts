@@ -6,7 +6,7 @@ import { until } from '../../../test/harness/until.ts'
 import { WireClient } from '../../../test/harness/wire-client.ts'
 import { serve } from '../../api/serve.ts'
 import { readCertificate } from './certificate.ts'
-import { type Entrance, openEntrance } from './entrance.ts'
+import { type Entrance, openEntrance } from './front.ts'
 
 const log = { error() {}, warn() {}, info() {}, debug() {} }
 const trusting: object = { tls: { ca: selfSigned.cert } }

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { refuseHere } from '../../core/refusal.ts'
 import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
-import type { Log } from '../agent/surroundings.ts'
+import type { Log } from '../agent/runtime.ts'
+import { socketPath } from './device.ts'
 import { must, type Run } from './run.ts'
-import { socketPath } from './userspace.ts'
 
 /** One thing that a VPN node changed on its machine, with what it takes to undo it. */
 const changeSchema = z.discriminatedUnion('kind', [

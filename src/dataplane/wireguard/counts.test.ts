@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { createPeerCounts } from './counts.ts'
-import type { PeerState } from './dump.ts'
+import type { PeerState } from './peers.ts'
 
 const state = (publicKey: string, sent: number, received: number, handshakeAt: number | null = null): PeerState => ({
   publicKey,

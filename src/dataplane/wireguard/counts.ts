@@ -1,5 +1,5 @@
 import type { PeerCount } from '../agent/carrier.ts'
-import type { PeerState } from './dump.ts'
+import type { PeerState } from './peers.ts'
 
 type Total = { received: number; sent: number; handshakeAt: number | null }
 

@@ -10,8 +10,7 @@ import {
 import { readPublicKey } from '../../core/wireguard.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
 import type { PeerCounts } from './counts.ts'
-import { toAllowed } from './render.ts'
-
+import { toAllowed } from './peers.ts'
 /** The node's own address inside the tunnel, and the network that it shares with its peers. */
 export type TunnelAddress = { readonly text: string; readonly own: Address; readonly network: Prefix }
 

@@ -2,20 +2,17 @@ import type { Clock } from '../../core/time.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
 import type { Carrier } from '../agent/carrier.ts'
-import type { Log } from '../agent/surroundings.ts'
+import type { Log } from '../agent/runtime.ts'
 import { type Changes, clearRemains, createChanges, undoChanges } from './changes.ts'
 import { createPeerCounts } from './counts.ts'
 import { createDesired, readTunnelAddress, type TunnelAddress } from './desired.ts'
 import { type Device, openDevice } from './device.ts'
-import { diffPeers } from './diff.ts'
-import { raiseFirewall } from './firewall.ts'
-import { readForwarding, turnOnForwarding } from './forwarding.ts'
-import { toSetCalls } from './render.ts'
-import { findMissing, lookAtMachine, refuseMissing } from './requirements.ts'
-import { findProgram, must, type Run } from './run.ts'
+import { raiseFirewall, readForwarding, turnOnForwarding } from './firewall.ts'
+import { diffPeers, toSetCalls } from './peers.ts'
+import { findMissing, findProgram, lookAtMachine, must, type Run, refuseMissing } from './run.ts'
 import { createSpeed, type Speed } from './speed.ts'
 
-export type WireguardDeps = {
+type WireguardDeps = {
   readonly deviceName: string
   /** Where the changes of this node are written down. */
   readonly folder: string

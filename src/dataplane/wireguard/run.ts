@@ -1,3 +1,7 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { release } from 'node:os'
+import { refuseHere } from '../../core/refusal.ts'
+
 /** What a command left behind. */
 type Outcome = { readonly code: number; readonly out: string; readonly err: string }
 
@@ -47,3 +51,89 @@ export async function must(run: Run, command: readonly string[], input?: string)
   if (outcome.code !== 0) throw new CommandFailed(command, outcome)
   return outcome.out
 }
+
+/** What a machine has, as far as this node cares. */
+export type Machine = {
+  readonly platform: string
+  readonly mayChangeNetwork: boolean
+  readonly hasProgram: (name: string) => boolean
+  readonly kernelHasWireguard: boolean
+  readonly hasTun: boolean
+}
+
+/** Something that is not there, and how to get it. */
+type Missing = { readonly what: string; readonly how: string }
+
+const debian = (name: string): string => `On Debian or Ubuntu: apt-get install ${name}.`
+
+const programs = [
+  { name: 'wg', use: 'which drives WireGuard', package: 'wireguard-tools' },
+  { name: 'ip', use: 'which makes and addresses the device', package: 'iproute2' },
+  { name: 'nft', use: 'which makes the firewall', package: 'nftables' },
+] as const
+
+/** What must be there before anything on the machine is changed. Empty when nothing is missing. */
+export function findMissing(machine: Machine): Missing[] {
+  if (machine.platform !== 'linux') {
+    return [{ what: 'Linux', how: 'A VPN node runs on Linux: WireGuard, nftables and tc are used as they are there.' }]
+  }
+  const missing: Missing[] = []
+  if (!machine.mayChangeNetwork) {
+    missing.push({
+      what: 'the right to change the network (CAP_NET_ADMIN)',
+      how: 'Run it as root; in a container also with --cap-add NET_ADMIN.',
+    })
+  }
+  for (const each of programs) {
+    if (machine.hasProgram(each.name)) continue
+    missing.push({ what: `the program ${each.name}, ${each.use}`, how: debian(each.package) })
+  }
+  if (machine.kernelHasWireguard) return missing
+  if (!machine.hasProgram('wireguard-go')) {
+    missing.push({
+      what: 'WireGuard: this kernel has none, and the program wireguard-go, which does without, is not there',
+      how: debian('wireguard-go'),
+    })
+  }
+  if (!machine.hasTun) {
+    missing.push({
+      what: '/dev/net/tun, which wireguard-go needs',
+      how: 'As root: modprobe tun; in a container: --device /dev/net/tun.',
+    })
+  }
+  return missing
+}
+
+export function refuseMissing(missing: readonly Missing[]): void {
+  if (missing.length === 0) return
+  const list = missing.map((each) => `- ${each.what}. ${each.how}`).join('\n')
+  throw refuseHere(`This machine cannot be a VPN node yet. Missing:\n${list}`, 'vpn_node_lacks', {
+    missing,
+  })
+}
+
+/** Looks at this machine without changing it. */
+export const lookAtMachine = (findProgram: (name: string) => string | undefined): Machine => ({
+  platform: process.platform,
+  mayChangeNetwork: hasNetAdmin(readIfThere('/proc/self/status')),
+  hasProgram: (name) => findProgram(name) !== undefined,
+  kernelHasWireguard: hasModule('wireguard'),
+  hasTun: existsSync('/dev/net/tun'),
+})
+
+/** CAP_NET_ADMIN is bit 12 of the effective capabilities (capabilities(7)). */
+export function hasNetAdmin(status: string): boolean {
+  const effective = /^CapEff:\s*([0-9a-f]{1,16})$/m.exec(status)?.[1]
+  return effective !== undefined && ((BigInt(`0x${effective}`) >> 12n) & 1n) === 1n
+}
+
+/** Loaded, built in, or there to be loaded: `modules.dep` names a module's file at the beginning of a line. */
+function hasModule(name: string): boolean {
+  if (existsSync(`/sys/module/${name}`)) return true
+  const folder = `/lib/modules/${release()}`
+  return ['modules.builtin', 'modules.dep'].some((list) =>
+    new RegExp(`(^|/)${name}\\.ko`, 'm').test(readIfThere(`${folder}/${list}`)),
+  )
+}
+
+const readIfThere = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')

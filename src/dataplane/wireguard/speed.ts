@@ -1,8 +1,8 @@
 import { addressToNumber, readPrefix } from '../../core/address.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
-import type { Log } from '../agent/surroundings.ts'
+import type { Log } from '../agent/runtime.ts'
 import type { Changes } from './changes.ts'
-import { queueNameOf } from './device-name.ts'
+import { queueNameOf } from './device.ts'
 import type { Run } from './run.ts'
 
 /**

@@ -1,20 +1,224 @@
+import { contains, readAddress, readPrefix } from '../../../core/address.ts'
+import { type ProxyLogin, readProxyLogin } from '../../../core/login.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { After, Clock } from '../../../core/time.ts'
+import type { NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
-import {
-  admitByPassword,
-  admitBySource,
-  type Moment,
-  type Protocol,
-  type Proven,
-  poolOf,
-  type Verdict,
-} from './admit.ts'
 import type { RefusalCode } from './refusals.ts'
 
+type Protocol = 'http' | 'socks'
+
+/**
+ * Who is let in, as what, and on which grounds. Held by every open connection and looked at again whenever its grounds
+ * may have changed.
+ */
+export type Access = {
+  /** What it is found under. */
+  readonly key: string
+  /** The customer behind it, by a name that tells nothing of him. */
+  readonly owner: string
+  /** The address it came from, when that and the port let it in; else its password did. */
+  readonly source: string | undefined
+} & (
+  | { readonly kind: 'dedicated'; readonly proxy: NodeProxy; readonly protocol: Protocol }
+  | {
+      readonly kind: 'premium'
+      readonly subuser: NodeSubuser
+      readonly login: ProxyLogin
+    }
+  /** Another gateway of the fleet, for a customer of its own, through one exit of ours. */
+  | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
+)
+
+export type Verdict = { readonly access: Access } | { readonly refusal: RefusalCode }
+
+/** The moment, and when the shop was last heard. */
+export type Moment = { readonly nowMs: number; readonly lastContactAt: number }
+
+/** Heard of within this long, the shop would have told of a change. */
+const inContactMs = 10_000
+/** Out of contact, what may have been prolonged meanwhile is served for this long past the last word. */
+const doubtMs = 5 * 60_000
+
+const toOwner = ({ owner }: NodeProxy | NodeSubuser): string => `owner ${owner}`
+
+export const proxyKey = (username: string): string => `proxy ${username}`
+export const subuserKey = (id: string): string => `subuser ${id}`
+
+type Sha256 = (text: string) => Uint8Array
+
+/** Pairs that were found to be right, and what they opened. */
+export type Proven = WeakMap<Credentials, Access>
+
+/**
+ * Lets somebody in by name and password. Names of dedicated proxies and of sub-users never look alike. A pair that was
+ * right stays so for as long as what it opens is the same; what that may do now is asked every time.
+ */
+export function admitByPassword(
+  snapshot: Snapshot,
+  credentials: Credentials,
+  protocol: Protocol,
+  at: Moment,
+  sha256: Sha256,
+  proven: Proven,
+): Verdict {
+  const known = proven.get(credentials)
+  if (known && isSame(known, snapshot, credentials.username, protocol)) return judge(known, snapshot, at)
+  const access = prove(snapshot, credentials, protocol, sha256)
+  if (!access) return { refusal: 'bad_credentials' }
+  proven.set(credentials, access)
+  return judge(access, snapshot, at)
+}
+
+/** Whatever changes about a credential, the shop's next word makes it another object. */
+function isSame(access: Access, snapshot: Snapshot, username: string, protocol: Protocol): boolean {
+  if (access.kind === 'hop') return false
+  if (access.kind === 'premium') return snapshot.findLogin(access.login.login) === access.subuser
+  return snapshot.findProxy(username) === access.proxy && access.protocol === protocol
+}
+
+function prove(
+  snapshot: Snapshot,
+  { username, password }: Credentials,
+  protocol: Protocol,
+  sha256: Sha256,
+): Access | undefined {
+  const proxy = snapshot.findProxy(username)
+  const login = proxy ? undefined : readProxyLogin(username)
+  const subuser = login && snapshot.findLogin(login.login)
+  // An unknown name costs the same look at the password as a known one.
+  const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? nobodysDigest)
+  if (!isRight) return undefined
+  if (proxy) return toDedicated(proxy, protocol, undefined)
+  return subuser && login && toPremium(subuser, login, undefined)
+}
+
+const toDedicated = (proxy: NodeProxy, protocol: Protocol, source: string | undefined): Access => ({
+  kind: 'dedicated',
+  key: proxyKey(proxy.username),
+  owner: toOwner(proxy),
+  proxy,
+  protocol,
+  source,
+})
+
+const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | undefined): Access => ({
+  kind: 'premium',
+  key: subuserKey(subuser.id),
+  owner: toOwner(subuser),
+  subuser,
+  login,
+  source,
+})
+
+/**
+ * Lets somebody in by where it comes from and the port it came to, which stands for a dedicated proxy or a whole login.
+ */
+export function admitBySource(
+  snapshot: Snapshot,
+  source: string,
+  port: number,
+  protocol: Protocol,
+  at: Moment,
+): Verdict {
+  const meaning = snapshot.findPort(port)
+  if (meaning && 'username' in meaning) {
+    const proxy = snapshot.findProxy(meaning.username)
+    if (!proxy || !isAmong(proxy.sources, source)) return { refusal: 'credentials_required' }
+    return judge(toDedicated(proxy, protocol, source), snapshot, at)
+  }
+  const subuser = meaning && snapshot.findSubuser(meaning.subuser)
+  const login = meaning && readProxyLogin(meaning.login)
+  if (!subuser || !login || !isAmong(subuser.whitelist, source)) return { refusal: 'credentials_required' }
+  return judge(toPremium(subuser, login, source), snapshot, at)
+}
+
+function judge(access: Access, snapshot: Snapshot, at: Moment): Verdict {
+  const refusal = standing(access, snapshot, at)
+  return refusal ? { refusal } : { access }
+}
+
+/**
+ * Whether somebody who was let in may still pass; undefined for yes. Asked again of open connections at every change
+ * and as time goes by.
+ */
+export function standing(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
+  if (access.kind === 'dedicated') return standingOfProxy(access, snapshot, at)
+  if (access.kind === 'premium') return standingOfSubuser(access, snapshot)
+  return snapshot.findGateway(access.gateway.id)?.key === access.gateway.key ? undefined : 'hop_refused'
+}
+
+function standingOfProxy(
+  { proxy, protocol, source }: Extract<Access, { kind: 'dedicated' }>,
+  snapshot: Snapshot,
+  at: Moment,
+): RefusalCode | undefined {
+  const now = snapshot.findProxy(proxy.username)
+  if (!now) return 'bad_credentials'
+  if (source === undefined ? now.digest !== proxy.digest : !isAmong(now.sources, source)) return 'bad_credentials'
+  if (now.state === 'blocked') return 'blocked'
+  if (hasExpired(now.expires_at, at)) return 'expired'
+  if (now.port_type !== 'both' && now.port_type !== protocol) return 'wrong_protocol'
+  // Somebody else may have the old address next.
+  return now.leave_from === proxy.leave_from ? undefined : 'address_unavailable'
+}
+
+function standingOfSubuser(
+  { subuser, source }: Extract<Access, { kind: 'premium' }>,
+  snapshot: Snapshot,
+): RefusalCode | undefined {
+  const now = snapshot.findSubuser(subuser.id)
+  if (!now) return 'bad_credentials'
+  if (source === undefined ? now.digest !== subuser.digest : !isAmong(now.whitelist, source)) return 'bad_credentials'
+  return now.state === 'blocked' ? 'blocked' : undefined
+}
+
+/** To the second while the shop is heard; in doubt, in favour of the customer, for as long as promise 5 says. */
+export function hasExpired(expiresAt: number, { nowMs, lastContactAt }: Moment): boolean {
+  if (nowMs < expiresAt) return false
+  const silentMs = nowMs - lastContactAt
+  return silentMs <= inContactMs || silentMs >= doubtMs
+}
+
+type NamedPool = { readonly pool: string } | { readonly refusal: 'pool_required' | 'traffic_exhausted' }
+
+/**
+ * The pool that carries and pays: the one that is named, or the only one with traffic in it. What is left is a hint;
+ * who has one pool is not refused by it.
+ */
+export function poolOf({ login, subuser: { pools } }: Extract<Access, { kind: 'premium' }>): NamedPool {
+  if (login.pool !== null) return { pool: login.pool }
+  const filled = pools.filter((each) => each.left > 0)
+  const [only, another] = filled.length > 0 ? filled : pools
+  if (only && !another) return { pool: only.pool }
+  return { refusal: filled.length > 1 ? 'pool_required' : 'traffic_exhausted' }
+}
+
+/** Whether an address is one of these, or in one of these blocks. */
+function isAmong(listed: readonly string[], source: string): boolean {
+  const address = readAddress(source)
+  if (!address) return false
+  return listed.some((text) => {
+    const prefix = readPrefix(text)
+    return prefix !== undefined && contains(prefix, address)
+  })
+}
+
+const nobodysDigest = '0'.repeat(64)
+
+/** Looks at every digit whatever the first ones are. */
+function matches(digest: Uint8Array, expected: string): boolean {
+  const given = Buffer.from(digest).toString('hex')
+  let difference = given.length ^ expected.length
+  for (let index = 0; index < expected.length; index += 1) {
+    difference |= given.charCodeAt(index) ^ expected.charCodeAt(index)
+  }
+  return difference === 0
+}
+
 /** Somebody who wants to be let in: what it shows, how it speaks, and where it comes from. */
-export type Visitor = {
+type Visitor = {
   readonly credentials: Credentials | undefined
   readonly protocol: Protocol
   readonly source: string

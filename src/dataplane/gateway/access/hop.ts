@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/time.ts'
 import type { NodeGateway } from '../../../node-protocol/state.ts'
 import { formatAuthority, type Target } from '../protocol/authority.ts'
-import type { Verdict } from './admit.ts'
+import type { Verdict } from './admission.ts'
 
 /** What one gateway shows to another: who asks whom, when, for which destination and exit. It is good once. */
 type Ticket = {

@@ -1,11 +1,11 @@
 import { type Place, Roster } from '../../../core/roster.ts'
 import type { Found } from '../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
-import { type Access, type Moment, proxyKey, standing, subuserKey } from './admit.ts'
+import { type Access, type Moment, proxyKey, standing, subuserKey } from './admission.ts'
 import { hopKey } from './hop.ts'
 
 /** Somebody's open connection, as far as its right to go on is concerned. */
-export type OpenPassage = {
+type OpenPassage = {
   readonly access: Access
   /** When a byte last passed. */
   readonly activeAt: number

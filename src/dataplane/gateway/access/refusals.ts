@@ -67,7 +67,7 @@ const refusals = {
 
 export type RefusalCode = keyof typeof refusals
 export const isRefusalCode = (text: string): text is RefusalCode => Object.hasOwn(refusals, text)
-export type GatewayRefusal = {
+type GatewayRefusal = {
   readonly status: number
   readonly socks: 1 | 2 | 3 | 4 | 5 | 6
   readonly message: string

@@ -2,14 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { someExit } from '../../../../test/harness/desired.ts'
 import { startEcho } from '../../../../test/harness/tunnel.ts'
 import { readAddress, readPrefix } from '../../../core/address.ts'
+import type { Way } from '../access/exit-choice.ts'
 import { type Policy, shippedPorts } from '../access/policy.ts'
-import type { Way } from '../access/way.ts'
-import { after } from '../relay/portable/bun-sockets.ts'
-import { createDialler } from '../relay/portable/dialler.ts'
+import { after, createDialler } from '../relay/portable/dialler.ts'
 import { createSockets } from '../relay/sockets.ts'
 import { createDial } from './dial.ts'
 import { createResolve } from './resolve.ts'
-import { createUpstreams } from './upstreams.ts'
+import { createUpstreams } from './upstream.ts'
 
 const sandbox: Policy = {
   allowLoopback: true,

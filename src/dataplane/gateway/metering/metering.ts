@@ -4,7 +4,7 @@ import type { Agent, Carrier, ExitCount, HostCount, ProxyCount, SubuserCount } f
 import { Allowance, type Counted, type Subject } from './allowance.ts'
 import { createLosses, mostLost } from './losses.ts'
 import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
-import { type CustomerEnd, Delivery, Tally, type Watch } from './tally.ts'
+import { type CustomerEnd, Delivery, Tally, type Watch } from './tunnel-meter.ts'
 
 const noteEveryBytes = 1024 * 1024
 const mostSources = 1000

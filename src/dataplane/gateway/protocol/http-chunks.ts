@@ -1,7 +1,6 @@
-import { isForbiddenTrailer } from './http-fields.ts'
-import { LineReader, readField, toLatin1 } from './http-head.ts'
+import { isForbiddenTrailer, LineReader, readField, toLatin1 } from './http-head.ts'
 
-export type ChunkOptions = {
+type ChunkOptions = {
   /** True to give the body in chunks again, with sizes written anew; false to give its bytes alone. */
   readonly reencode: boolean
   /** True for an answer: blanks after a size are passed over, and a trailer is dropped whatever it is called. */

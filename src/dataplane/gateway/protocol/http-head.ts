@@ -4,7 +4,7 @@
  */
 export type Field = { readonly name: string; readonly label: string; readonly value: string }
 
-export type HeadLimits = {
+type HeadLimits = {
   readonly startLineBytes: number
   readonly headBytes: number
   readonly fields: number
@@ -18,7 +18,7 @@ export type HeadLimits = {
 }
 
 type LineProgress = 'more' | 'line' | 'too_long' | 'malformed'
-export type HeadProgress = 'more' | 'start' | 'done' | 'start_line_too_long' | 'head_too_large' | 'malformed'
+type HeadProgress = 'more' | 'start' | 'done' | 'start_line_too_long' | 'head_too_large' | 'malformed'
 
 const cr = 13
 const lf = 10
@@ -157,7 +157,7 @@ export function readField(line: string): Field | undefined {
 }
 
 /** Takes spaces and tabs off both ends, and nothing else: what `trim` would remove besides is part of the value. */
-export function trimBlanks(text: string): string {
+function trimBlanks(text: string): string {
   let from = 0
   let to = text.length
   while (from < to && isBlank(text.charCodeAt(from))) from += 1
@@ -166,3 +166,107 @@ export function trimBlanks(text: string): string {
 }
 
 const isBlank = (code: number): boolean => code === 32 || code === 9
+
+/** How long a message's body is: not there, so many bytes, in chunks, or (an answer only) until the connection ends. */
+export type Framing =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'length'; readonly bytes: number }
+  | { readonly kind: 'chunked' }
+  | { readonly kind: 'until_close' }
+
+/**
+ * RFC 9110, 7.6.1 and what came before it: fields about this connection only. Those that begin with `proxy-` are added
+ * in isHop.
+ */
+const hops = new Set(['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+
+/**
+ * Fields that no sender may put into a trailer (RFC 9110, 6.5.1): framing, routing, authentication, connection control.
+ */
+const neverTrailing = new Set(
+  [
+    ...hops,
+    'content-length',
+    'host',
+    'authorization',
+    'expect',
+    'max-forwards',
+    'cookie',
+    'set-cookie',
+    'range',
+  ].concat('content-encoding', 'content-type', 'content-range', 'cache-control', 'www-authenticate'),
+)
+
+export const isForbiddenTrailer = (name: string): boolean => neverTrailing.has(name) || name.startsWith('proxy-')
+
+/** True for what ends here: hop-by-hop fields, all `Proxy-*`, and whatever the Connection field names. */
+export const isHop = (name: string, named: ReadonlySet<string>): boolean =>
+  hops.has(name) || name.startsWith('proxy-') || named.has(name)
+
+export const valuesOf = (fields: readonly Field[], name: string): string[] =>
+  fields.filter((field) => field.name === name).map((field) => field.value)
+
+/**
+ * The members of a list field in lower case, over all its lines (RFC 9110, 5.6.1). Undefined when one is not a token.
+ */
+export function readTokens(fields: readonly Field[], name: string): ReadonlySet<string> | undefined {
+  const members = valuesOf(fields, name)
+    .flatMap((value) => value.split(',').map(trimBlanks))
+    .filter((member) => member !== '')
+  return members.every(isToken) ? new Set(members.map((member) => member.toLowerCase())) : undefined
+}
+
+/**
+ * Plain digits without leading zeros, below 10^15: never a sign, a list, a blank, or a number that loses its last
+ * digit.
+ */
+export const readLength = (text: string): number | undefined =>
+  /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : undefined
+
+/** Our own answers, by the phrase that stands beside their status (RFC 9110, 15). */
+const phrases: Readonly<Record<number, string>> = {
+  200: 'Connection established',
+  400: 'Bad Request',
+  402: 'Payment Required',
+  403: 'Forbidden',
+  407: 'Proxy Authentication Required',
+  408: 'Request Timeout',
+  414: 'URI Too Long',
+  417: 'Expectation Failed',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+  505: 'HTTP Version Not Supported',
+}
+
+/**
+ * An answer of the gateway itself. A 200 is the one to CONNECT and has neither length nor body (RFC 9110, 9.3.6); a 407
+ * names the scheme (RFC 9110, 11.7.1). `isHead` leaves the body of an answer to HEAD away, so that a kept connection
+ * stays in step.
+ */
+export function answer(
+  status: number,
+  code: string | undefined,
+  message: string,
+  extra: Readonly<Record<string, string>> = {},
+  close = true,
+  isHead = false,
+): Uint8Array {
+  const lines = [`HTTP/1.1 ${status} ${phrases[status] ?? 'Refused'}`]
+  const body = status === 200 ? '' : Buffer.from(`${message}\n`).toString('latin1')
+  if (status === 407) lines.push('Proxy-Authenticate: Basic realm="Turnpike"')
+  if (code !== undefined) lines.push(`X-Turnpike-Error: ${toFieldText(code)}`)
+  for (const [name, value] of Object.entries(extra)) lines.push(`${toFieldText(name)}: ${toFieldText(value)}`)
+  if (status !== 200) {
+    lines.push('Content-Type: text/plain; charset=utf-8', `Content-Length: ${body.length}`)
+    lines.push(`Connection: ${close ? 'close' : 'keep-alive'}`)
+  }
+  return toLatin1(`${lines.join('\r\n')}\r\n\r\n${isHead ? '' : body}`)
+}
+
+/** Whatever is told in a field, it cannot end the line. */
+const toFieldText = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, '?')

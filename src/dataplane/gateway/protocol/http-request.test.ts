@@ -2,9 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { splitAt, tellRequests, toBytes, toText } from '../../../../test/harness/protocol.ts'
 import { readField } from './http-head.ts'
-import { type HttpEvent, HttpRequestReader } from './http-request.ts'
-import { readRequestHead, toOriginHead } from './request-head.ts'
-import { readRequestLine } from './request-line.ts'
+import { type HttpEvent, HttpRequestReader, readRequestHead, readRequestLine, toOriginHead } from './http-request.ts'
 
 /** The head the origin gets for this one, or what is said instead. */
 function forwarded(...lines: string[]): string {

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { byteByByte, splitAt, tellAnswer, toBytes, toText } from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
-import { HttpResponseReader } from './http-response.ts'
-import type { Asked } from './response-head.ts'
+import { type Asked, HttpResponseReader } from './http-response.ts'
 
 const asked: Asked = { method: 'GET', clientKeepAlive: true, upgrade: false }
 const old: Asked = { method: 'GET', clientKeepAlive: false, upgrade: false, clientVersion: '1.0' }

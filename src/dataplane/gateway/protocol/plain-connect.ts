@@ -1,9 +1,9 @@
 import { readAuthority, type Target } from './authority.ts'
 import { type Credentials, readBasic } from './basic-auth.ts'
-import { latin1Slice } from './latin1.ts'
+import { latin1Slice } from './bytes.ts'
 
 /** A CONNECT without anything unusual, and where the bytes behind its head begin. */
-export type PlainConnect = {
+type PlainConnect = {
   readonly target: Target
   readonly credentials: Credentials | undefined
   readonly next: number

@@ -1,8 +1,20 @@
 import { formatAddress, readAddress, unmap } from '../../../core/address.ts'
 import { readHost, type Target } from './authority.ts'
 import { type Credentials, readLogin } from './basic-auth.ts'
-import { HeldBytes } from './held-bytes.ts'
-import { latin1Slice } from './latin1.ts'
+import { HeldBytes, latin1Slice } from './bytes.ts'
+
+type Dialect = 'http' | 'socks5' | 'socks4' | 'unknown'
+
+/**
+ * Tells the protocols of one port apart by the first byte: SOCKS begins with its version (RFC 1928, 3), an HTTP request
+ * with the letter of a method. A TLS hello (22), an empty line and everything else is unknown.
+ */
+export function detect(firstByte: number): Dialect {
+  if (firstByte === 5) return 'socks5'
+  if (firstByte === 4) return 'socks4'
+  const lower = firstByte | 0x20
+  return firstByte < 0x80 && lower >= 0x61 && lower <= 0x7a ? 'http' : 'unknown'
+}
 
 export type SocksEvent =
   /** To be written to the client. */
@@ -14,7 +26,7 @@ export type SocksEvent =
   /** To be written, and the connection closed; nothing more is read. */
   | { readonly type: 'refuse'; readonly bytes: Uint8Array; readonly code: string }
 
-export type SocksOptions = {
+type SocksOptions = {
   /** True for a client admitted by its address: it may come without a name and password. */
   readonly allowAnonymous: boolean
   /** Bytes kept that were sent ahead of their turn. */

@@ -1,21 +1,19 @@
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { nowhere, type Place } from '../../../core/roster.ts'
-import type { Admission } from '../access/admission.ts'
-import type { Access, Verdict } from '../access/admit.ts'
+import type { Access, Admission, Verdict } from '../access/admission.ts'
 import type { Talker } from '../access/arrivals.ts'
 import { type RefusalCode, refusalOf } from '../access/refusals.ts'
 import type { Target } from '../protocol/authority.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
-import { detect } from '../protocol/detect.ts'
-import { answer } from '../protocol/http-answer.ts'
+import { answer } from '../protocol/http-head.ts'
 import { type HttpEvent, HttpRequestReader } from '../protocol/http-request.ts'
-import { Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../protocol/socks5.ts'
+import { detect, Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../protocol/socks5.ts'
 import type { Patience } from './engine.ts'
 import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
-import type { CarryTunnel, Passage, Passages } from './passage.ts'
 import type { Side, SideOwner } from './side.ts'
+import type { CarryTunnel, Passage, Passages } from './tunnel.ts'
 
-export type ConnectionDeps = {
+type ConnectionDeps = {
   readonly admission: Admission
   /** Lets another gateway in by its ticket, which is for this destination alone. */
   readonly admitHop: (ticket: string, target: Target) => Verdict

@@ -110,3 +110,20 @@ export type Engine = {
     readonly mostHeld: number
   }
 }
+
+/** The most that was held for one peer that does not take it: what such a peer costs, and a promise to the operator. */
+export function createHeldGauge() {
+  let mostHeld = 0
+  return {
+    note: (bytes: number): void => {
+      if (bytes > mostHeld) mostHeld = bytes
+    },
+    get mostHeld(): number {
+      return mostHeld
+    },
+  }
+}
+
+/** So many ports stay closed: each is a file, and without files left nobody could be answered. */
+export const noRoom = (left: number, most: number): Error =>
+  new Error(`no room for ${left} ports of customers: at most ${most} within the limit of open files (ulimit -n)`)

@@ -1,9 +1,8 @@
 import type { HttpEvent } from '../protocol/http-request.ts'
 import { HttpResponseReader, type ResponseEvent } from '../protocol/http-response.ts'
-import type { CarryTunnel, Passage } from './passage.ts'
-import { Pipe } from './pipe.ts'
+import { Pipe } from './relay.ts'
 import type { Side } from './side.ts'
-
+import type { CarryTunnel, Passage } from './tunnel.ts'
 export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>
 
 /** What becomes of a forwarded request, for whoever reads the client's connection. */

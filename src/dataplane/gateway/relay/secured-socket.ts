@@ -1,9 +1,7 @@
 import type { TlsSocket } from '../../tls/tls-socket.ts'
-import { unwrapped } from '../metering/shown.ts'
-import type { Watch } from '../metering/tally.ts'
+import { unwrapped, type Watch } from '../metering/tunnel-meter.ts'
 import type { SideSocket } from './side.ts'
 import type { Sockets } from './sockets.ts'
-
 /** A customer's connection over TLS, as a side uses it: only what is meant is written, read and counted. */
 export class SecuredSocket implements SideSocket {
   constructor(

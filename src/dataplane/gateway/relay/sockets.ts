@@ -1,15 +1,13 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { readAddress } from '../../../core/address.ts'
 import type { IsDeliveredHere } from '../dial/dial.ts'
-import { nothingShown, type Transmission } from '../metering/shown.ts'
-import type { Watch } from '../metering/tally.ts'
+import { nothingShown, type Transmission, type Watch } from '../metering/tunnel-meter.ts'
 import type { Target } from '../protocol/authority.ts'
 import { createKernel } from './linux/kernel.ts'
 import { openLibc as openCalls } from './linux/libc.ts'
 import { EADDRNOTAVAIL } from './linux/numbers.ts'
 import { openRouteLookup } from './linux/routes.ts'
 import { type Processor, readTcpInfo, tcpInfoBytes } from './linux/structures.ts'
-
 /** What the system can tell of sockets, and be told about them, beyond what Bun's have. */
 export type Sockets = {
   /**

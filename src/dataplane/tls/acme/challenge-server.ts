@@ -1,4 +1,4 @@
-import type { Challenges } from './order.ts'
+import type { Challenges } from './client.ts'
 
 const path = '/.well-known/acme-challenge/'
 /** So long may a request line and its headers be under way. */

@@ -3,10 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Pebble, startPebble } from '../../../../test/harness/pebble.ts'
-import { readCertificate } from '../certificate.ts'
-import { acmeFiles } from '../files.ts'
-import { AcmeProblem, createAuthority } from './authority.ts'
+import { acmeFiles, readCertificate } from '../certificate.ts'
 import { type ChallengeServer, serveChallenges } from './challenge-server.ts'
+import { AcmeProblem, createAuthority } from './client.ts'
 import { keepRenewed, pauseAfter, renewAt } from './renewal.ts'
 
 const hourMs = 3_600_000

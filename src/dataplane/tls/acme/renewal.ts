@@ -2,11 +2,17 @@ import { join } from 'node:path'
 import type { Log } from '../../../core/log.ts'
 import type { Clock } from '../../../core/time.ts'
 import { findFile, writeOwnFile } from '../../agent/own-file.ts'
-import { BadCertificate, type Certificate, readCertificate } from '../certificate.ts'
-import { acmeFiles } from '../files.ts'
-import { AcmeProblem, type Authority } from './authority.ts'
-import { makeAccountKey, readAccountKey } from './jws.ts'
-import { type Account, type Challenges, openAccount, orderCertificate } from './order.ts'
+import { acmeFiles, BadCertificate, type Certificate, readCertificate } from '../certificate.ts'
+import {
+  type Account,
+  AcmeProblem,
+  type Authority,
+  type Challenges,
+  makeAccountKey,
+  openAccount,
+  orderCertificate,
+  readAccountKey,
+} from './client.ts'
 
 const minuteMs = 60_000
 /** After a failure it is tried again in two minutes, then in four, and at most twice a day. */

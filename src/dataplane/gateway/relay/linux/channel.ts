@@ -1,8 +1,10 @@
-import type { Side, SideSocket } from '../side.ts'
+import type { Watch } from '../../metering/tunnel-meter.ts'
+import { patient, Side, type SideAround, type SideSocket } from '../side.ts'
 import { readBytes } from './kernel.ts'
 import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
-import type { Tunnel, TunnelEnd } from './tunnel.ts'
+import type { TlsMemory } from './shared-memory.ts'
+import type { Tunnel, TunnelEnd } from './splice-relay.ts'
 
 /** How often one reads before the others have their turn. */
 const mostReads = 4
@@ -203,5 +205,113 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
   }
   abort(): void {
     this.side.abort()
+  }
+}
+
+/**
+ * The plain end of a connection over TLS. Its socket leads to another thread, not to the customer: what has reached
+ * him, that he has gone, and that he is to be cut off is said in memory that both threads see.
+ */
+export class TlsChannel extends Channel {
+  constructor(
+    reactor: Reactor,
+    descriptor: number,
+    side: Side,
+    localPort: number,
+    onGone: () => void,
+    private readonly memory: TlsMemory,
+  ) {
+    super(reactor, descriptor, side, localPort, onGone)
+  }
+
+  /** A customer who has gone has not only said all: it is as if he had reset the connection. */
+  override onEvents(events: number): void {
+    super.onEvents(events & EPOLLHUP && this.memory.isGone ? events | EPOLLERR : events)
+  }
+
+  override terminate(): void {
+    this.memory.isCut = true
+    super.terminate()
+  }
+
+  follow(): Watch {
+    const { memory } = this
+    return {
+      standing: () => ({
+        acknowledged: memory.acknowledged,
+        sent: memory.sent,
+        selectedSegments: 0,
+        unknownSegments: 0,
+        segmentBytes: 0,
+        isOver: memory.isOver,
+      }),
+      // It is closed already, which says the same.
+      shut() {},
+      close(reset) {
+        if (reset) memory.isCut = true
+      },
+    }
+  }
+}
+
+/** How many are taken in before the others have their turn. */
+const mostAccepted = 64
+/** Without room for another descriptor the system would tell of the same newcomers for ever. */
+const restMs = 100
+
+/** A port on which customers come. Its descriptor belongs to whoever opened it. */
+export class Listener implements Pollable {
+  private readonly onGone = (): void => this.core.departed()
+  private isClosed = false
+  private isResting = false
+
+  constructor(
+    private readonly reactor: Reactor,
+    private readonly descriptor: number,
+    private readonly port: number,
+    private readonly around: SideAround,
+    private readonly core: { accepted(side: Side, source: string): void; departed(): void },
+  ) {
+    reactor.watchLevel(descriptor, this)
+  }
+
+  onEvents(): void {
+    const { kernel, descriptors } = this.reactor
+    for (let count = 0; count < mostAccepted; count += 1) {
+      const descriptor = kernel.accept(this.descriptor)
+      if (descriptor < 0) {
+        if (descriptor !== -EAGAIN) this.rest()
+        return
+      }
+      const source = kernel.acceptedFrom()
+      if (descriptors.own(descriptor)) this.begin(descriptor, source)
+    }
+  }
+
+  /** One newcomer that is a bug to us does not keep out the others. */
+  onFault(): void {}
+
+  close(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    if (!this.isResting) this.reactor.unwatch(this.descriptor)
+  }
+
+  private begin(descriptor: number, source: string): void {
+    const { reactor, core, around } = this
+    const side = new Side(patient, around)
+    const channel = new Channel(reactor, descriptor, side, this.port, this.onGone)
+    side.attach(channel)
+    core.accepted(side, source)
+    if (!side.isClosed) channel.watch()
+  }
+
+  private rest(): void {
+    this.isResting = true
+    this.reactor.unwatch(this.descriptor)
+    this.reactor.timers.after(restMs, () => {
+      this.isResting = false
+      if (!this.isClosed) this.reactor.watchLevel(this.descriptor, this)
+    })
   }
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { Descriptors, ownedIn, ownedWords } from './descriptors.ts'
+import { Descriptors, ownedIn, ownedWords, PipePool } from './descriptors.ts'
 import type { Pipe } from './kernel.ts'
-import { PipePool } from './pipes.ts'
 
 function open(isStrict = true) {
   const closed: number[] = []

@@ -1,14 +1,16 @@
+import type { NodeExit } from '../../../../node-protocol/state.ts'
 import type { Carrier } from '../../../agent/carrier.ts'
+import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
 import { createLookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createSockets } from '../sockets.ts'
+import { createMirror } from './counts.ts'
 import { createKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
-import type { FromReactor } from './messages.ts'
-import { createMirror } from './mirror.ts'
+import type { FromReactor, StateChange } from './messages.ts'
 import { createPorts } from './ports.ts'
-import { createStateFeed } from './state-feed.ts'
+import { openRouteLookup } from './routes.ts'
 import type { Processor } from './structures.ts'
 import { createThread, type ReactorThread } from './thread.ts'
 import { createTlsLines } from './tls-lines.ts'
@@ -19,7 +21,7 @@ const closeStepMs = 5
 /** How long a reactor may take for its last words. */
 const stopWithinMs = 5000
 
-export type LinuxEngineDeps = EngineDeps & {
+type LinuxEngineDeps = EngineDeps & {
   /** Bugs in who owns what are thrown, not passed over. For tests. */
   readonly isStrict?: boolean
   /** A reactor has died and another takes its place: its connections are gone, what it had counted is not. */
@@ -201,4 +203,91 @@ export function createLinuxEngine(
       return { ...thread.memory.standing, listeners: ports.count }
     },
   }
+}
+
+/** One message holds so many at most. */
+const mostAtOnce = 1000
+
+const nothing: StateChange = {
+  proxies: [],
+  goneProxies: [],
+  subusers: [],
+  goneSubusers: [],
+  exits: [],
+  goneExits: [],
+  gateways: [],
+  goneGateways: [],
+}
+
+/** Keeps a reactor's snapshot the same as this thread's: all of it once, then what has changed. */
+function createStateFeed(snapshot: Snapshot) {
+  let exits = new Map<string, NodeExit>()
+
+  function* slices<Item>(items: readonly Item[]): Generator<Item[]> {
+    for (let at = 0; at < items.length; at += mostAtOnce) yield items.slice(at, at + mostAtOnce)
+  }
+
+  function* changedExits(): Generator<StateChange> {
+    const now = new Map([...snapshot.exits()].map((exit) => [exit.id, exit]))
+    const gone = [...exits.keys()].filter((id) => !now.has(id))
+    const fresh = [...now.values()].filter((exit) => exits.get(exit.id) !== exit)
+    exits = now
+    yield { ...nothing, goneExits: gone }
+    for (const each of slices(fresh)) yield { ...nothing, exits: each }
+  }
+
+  return {
+    *whole(): Generator<StateChange> {
+      exits = new Map()
+      // Gateways come before the exits that are theirs.
+      for (const gateways of slices([...snapshot.gateways()])) yield { ...nothing, gateways }
+      yield* changedExits()
+      for (const proxies of slices([...snapshot.proxies()])) yield { ...nothing, proxies }
+      for (const subusers of slices([...snapshot.subusers()])) yield { ...nothing, subusers }
+    },
+
+    *changed(change: Changed): Generator<StateChange> {
+      for (const ids of slices(change.gateways ?? [])) {
+        const gateways = ids.flatMap((id) => snapshot.findGateway(id) ?? [])
+        yield { ...nothing, gateways, goneGateways: ids.filter((id) => !snapshot.findGateway(id)) }
+      }
+      if (change.exits) yield* changedExits()
+      for (const usernames of slices(change.proxies)) {
+        const proxies = usernames.flatMap((username) => snapshot.findProxy(username) ?? [])
+        const goneProxies = usernames.filter((username) => !snapshot.findProxy(username))
+        yield { ...nothing, proxies, goneProxies }
+      }
+      for (const ids of slices(change.subusers)) {
+        const subusers = ids.flatMap((id) => snapshot.findSubuser(id) ?? [])
+        const goneSubusers = ids.filter((id) => !snapshot.findSubuser(id))
+        yield { ...nothing, subusers, goneSubusers }
+      }
+    },
+  }
+}
+
+const processors: readonly string[] = ['x64', 'arm64'] satisfies Processor[]
+
+/** Why this engine cannot run on this machine; undefined when it can. The calls that a sandbox may forbid are tried. */
+export function findLack(platform: string, processor: string): string | undefined {
+  if (platform !== 'linux') return `it needs Linux, and this is ${platform}`
+  if (!processors.includes(processor)) return `it knows no ${processor} processors`
+  try {
+    return tryCalls(processor as Processor)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function tryCalls(processor: Processor): string | undefined {
+  const libc = openLibc()
+  const kernel = createKernel(libc, processor)
+  kernel.close(openRouteLookup(libc).descriptor)
+  const [poll, bell] = [kernel.openPoll(), kernel.openBell()]
+  const pipe = kernel.openPipe(0)
+  const opened = typeof pipe === 'number' ? [poll, bell] : [poll, bell, pipe.readEnd, pipe.writeEnd]
+  for (const descriptor of opened) if (descriptor >= 0) kernel.close(descriptor)
+  if (poll < 0) return `epoll_create1 fails with ${-poll}`
+  if (bell < 0) return `eventfd fails with ${-bell}`
+  return typeof pipe === 'number' ? `pipe2 fails with ${-pipe}` : undefined
 }

@@ -1,9 +1,8 @@
 import { ptr } from 'bun:ffi'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { until } from '../../../../../test/harness/until.ts'
-import { makeDirect } from './direct-calls.ts'
 import { createKernel, type Kernel } from './kernel.ts'
-import { openLibc } from './libc.ts'
+import { makeDirect, openLibc } from './libc.ts'
 import { EAGAIN, IPPROTO_TCP, TCP_INFO } from './numbers.ts'
 import type { Processor } from './structures.ts'
 

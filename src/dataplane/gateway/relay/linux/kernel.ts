@@ -1,6 +1,7 @@
 import { ptr } from 'bun:ffi'
 import { type Address, formatAddress } from '../../../../core/address.ts'
-import { nothingShown, type Transmission } from '../../metering/shown.ts'
+import type { RefusalCode } from '../../access/refusals.ts'
+import { nothingShown, type Transmission } from '../../metering/tunnel-meter.ts'
 import type { Libc } from './libc.ts'
 import * as n from './numbers.ts'
 import {
@@ -286,3 +287,18 @@ export function createKernel(libc: Libc, processor: Processor) {
     lifeOf: (index: number): number => events[(index * layout.bytes + layout.oursAt) / 4 + 1] ?? 0,
   }
 }
+
+/** What is not the destination's doing is not told as if it were: without descriptors or memory we are full. */
+const refusals = new Map<number, RefusalCode>([
+  [n.ECONNREFUSED, 'connect_refused'],
+  [n.ETIMEDOUT, 'connect_timeout'],
+  [n.EADDRNOTAVAIL, 'address_unavailable'],
+  [n.EADDRINUSE, 'address_unavailable'],
+  [n.EMFILE, 'gateway_full'],
+  [n.ENFILE, 'gateway_full'],
+  [n.ENOBUFS, 'gateway_full'],
+  [n.ENOMEM, 'gateway_full'],
+])
+
+/** Why a connection was not made, by the system's number for it. */
+export const connectRefusalOf = (error: number): RefusalCode => refusals.get(error) ?? 'unreachable'

@@ -1,4 +1,5 @@
 import { dlopen, type FFIFunction, type Pointer, toArrayBuffer } from 'bun:ffi'
+import type { Processor } from './structures.ts'
 
 /**
  * `size_t` is declared as a pointer: a plain number then goes through whole, without BigInt. `ssize_t` is read as
@@ -32,7 +33,7 @@ const symbols = {
   __errno_location: { args: [], returns: 'ptr' },
 } as const
 
-export type Call = (...args: number[]) => number
+type Call = (...args: number[]) => number
 
 /** The calls of the system's C library, and the number of this thread's last error. */
 export type Libc = Readonly<Record<Exclude<keyof typeof symbols, '__errno_location'>, Call>> & {
@@ -50,7 +51,7 @@ export function openLibc(): Libc {
 const toPointer = (address: number): Pointer => address as Pointer
 
 /** Calls of the C library: glibc's name first, then musl's. */
-export function openCalls<Name extends string>(wanted: Readonly<Record<Name, FFIFunction>>): Record<Name, Call> {
+function openCalls<Name extends string>(wanted: Readonly<Record<Name, FFIFunction>>): Record<Name, Call> {
   let fault: unknown
   for (const name of ['libc.so.6', 'libc.so']) {
     try {
@@ -61,3 +62,31 @@ export function openCalls<Name extends string>(wanted: Readonly<Record<Name, FFI
   }
   throw new Error('the C library cannot be opened', { cause: fault })
 }
+
+/** Numbers of the kernel's calls, by the names of its headers. */
+const numbersOf = {
+  x64: { accept4: 288, close: 3, connect: 42, recvfrom: 45, sendto: 44 },
+  arm64: { accept4: 242, close: 57, connect: 203, recvfrom: 207, sendto: 206 },
+} as const satisfies Record<Processor, Record<string, number>>
+
+/**
+ * The same calls without what the C library does around each of these, so that somebody may cancel the thread in the
+ * middle of it. Nobody does, and in a process of several threads it costs as much as the call of an idle socket.
+ */
+export function makeDirect(libc: Libc, processor: Processor): Libc {
+  const numbers = numbersOf[processor]
+  const one = openSyscall(['i32', 'i32'])
+  const four = openSyscall(['i32', 'i32', 'ptr', 'ptr', 'i32'])
+  const six = openSyscall(['i32', 'i32', 'ptr', 'ptr', 'i32', 'ptr', 'ptr'])
+  return {
+    ...libc,
+    close: (descriptor) => one(numbers.close, descriptor),
+    accept4: (descriptor, address, length, flags) => four(numbers.accept4, descriptor, address, length, flags),
+    connect: (descriptor, address, length) => four(numbers.connect, descriptor, address, length, 0),
+    recv: (descriptor, at, most, flags) => six(numbers.recvfrom, descriptor, at, most, flags, 0, 0),
+    send: (descriptor, at, bytes, flags) => six(numbers.sendto, descriptor, at, bytes, flags, 0, 0),
+  }
+}
+
+/** `syscall` with as many arguments, and of such kinds, as one call takes. */
+const openSyscall = (args: ('i32' | 'ptr')[]): Call => openCalls({ syscall: { args, returns: 'i32' } }).syscall

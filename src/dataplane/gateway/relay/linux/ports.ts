@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import { readAddress } from '../../../../core/address.ts'
-import { noRoom } from '../no-room.ts'
+import { noRoom } from '../engine.ts'
 import type { Kernel } from './kernel.ts'
 import type { ReactorThread } from './thread.ts'
 

@@ -1,8 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { Descriptors, ownedWords } from './descriptors.ts'
-import { makeDirect } from './direct-calls.ts'
 import { createKernel } from './kernel.ts'
-import { openLibc } from './libc.ts'
+import { makeDirect, openLibc } from './libc.ts'
 import { Reactor } from './reactor.ts'
 import type { Processor } from './structures.ts'
 

@@ -1,21 +1,20 @@
 import { type Address, unmap } from '../../../../core/address.ts'
-import type { Transmission } from '../../metering/shown.ts'
+import type { Transmission } from '../../metering/tunnel-meter.ts'
 import { AF_INET, AF_INET6 } from './numbers.ts'
-
 /** The processors whose kernel interface is known here. Both count bytes from the little end. */
 export type Processor = 'x64' | 'arm64'
 
 /**
  * `struct epoll_event`: 32 bits of events, 64 bits that are ours. It is packed on x86-64 and aligned everywhere else.
  */
-export type EventLayout = { readonly bytes: number; readonly oursAt: number }
+type EventLayout = { readonly bytes: number; readonly oursAt: number }
 export const eventLayoutOf = (processor: Processor): EventLayout =>
   processor === 'x64' ? { bytes: 12, oursAt: 4 } : { bytes: 16, oursAt: 8 }
 
 /**
  * An epoll event as we write and read it: what happened, the descriptor, and which of its lives it was registered in.
  */
-export type PollEvent = { readonly events: number; readonly descriptor: number; readonly life: number }
+type PollEvent = { readonly events: number; readonly descriptor: number; readonly life: number }
 
 export function writeEvent(into: DataView, at: number, layout: EventLayout, event: PollEvent): void {
   into.setUint32(at, event.events >>> 0, true)

@@ -1,11 +1,11 @@
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import type { TlsSocket } from '../../../tls/tls-socket.ts'
-import type { Watch } from '../../metering/tally.ts'
+import type { Watch } from '../../metering/tunnel-meter.ts'
 import { followTls, noteHandshake } from '../secured-socket.ts'
 import type { Sockets } from '../sockets.ts'
 import type { Kernel } from './kernel.ts'
+import { makeTlsMemory, type TlsMemory, viewTlsMemory } from './shared-memory.ts'
 import type { ReactorThread } from './thread.ts'
-import { makeTlsMemory, type TlsMemory, viewTlsMemory } from './tls-memory.ts'
 
 const lookEveryMs = 100
 /** How long what was written last may take to be acknowledged after a connection is closed. */

@@ -1,12 +1,27 @@
-import type { Socket } from 'bun'
+import type { Socket, SocketHandler } from 'bun'
+import type { After } from '../../../../core/time.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler } from '../../dial/dial.ts'
 import type { Target } from '../../protocol/authority.ts'
-import { createConverse } from '../converse.ts'
-import { connectRefusalOf } from '../linux/connect-refusal.ts'
-import { patient, Side, type SideAround } from '../side.ts'
+import { connectRefusalOf } from '../linux/kernel.ts'
+import { createConverse, patient, Side, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
-import { after, handlers } from './bun-sockets.ts'
+
+/** Bun's own timers. */
+export const after: After = (ms, act) => {
+  const timer = setTimeout(act, ms)
+  return () => clearTimeout(timer)
+}
+
+/** Handlers shared by all sockets: each finds its side in the socket. */
+export const handlers: SocketHandler<Side> = {
+  data: (socket, chunk) => socket.data.onSocketData(chunk),
+  drain: (socket) => socket.data.onSocketDrain(),
+  end: (socket) => socket.data.onSocketEnd(),
+  close: (socket) => socket.data.onSocketClose(),
+  // A reset is followed by close, which says all there is to say.
+  error: () => {},
+}
 
 /** Connections that were given up and that Bun cannot be told to give up. The system does so after a minute or two. */
 const mostGivenUp = 1000

@@ -1,16 +1,13 @@
 import type { Socket, TCPSocketListener } from 'bun'
 import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { createCore, tickMs } from '../core.ts'
-import type { Engine, EngineDeps } from '../engine.ts'
-import { createHeldGauge } from '../held-gauge.ts'
-import { noRoom } from '../no-room.ts'
+import { createHeldGauge, type Engine, type EngineDeps, noRoom } from '../engine.ts'
 import { Relay } from '../relay.ts'
 import { noteHandshake, SecuredSocket } from '../secured-socket.ts'
 import { patient, Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { createAccepter, type Listening } from './accepter.ts'
-import { after, handlers } from './bun-sockets.ts'
-import { createDialler } from './dialler.ts'
+import { after, createDialler, handlers } from './dialler.ts'
 
 const drainStepMs = 20
 

@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isRunning, listRunning, openRunning, runningSocket } from './boots.ts'
+
+const socket = { data() {}, error() {} }
+const bootOf = (number: number): string => `boot_${String(number).padStart(4, '0')}`
+
+let folder: string
+const children: Bun.Subprocess[] = []
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'turnpike-running-'))
+})
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    child.kill('SIGKILL')
+    await child.exited
+  }
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('who runs is found for as long as it runs, and leaves nothing behind', async () => {
+  const [first, second] = [bootOf(1), bootOf(2)].map((boot) => openRunning(folder, boot, socket))
+  expect(await listRunning(folder)).toEqual([bootOf(1), bootOf(2)])
+  first?.close()
+  expect(await listRunning(folder)).toEqual([bootOf(2)])
+  second?.close()
+  expect(readdirSync(folder)).toEqual([])
+})
+
+/** A process that listens, as another boot of the same node. */
+async function spawnListening(path: string) {
+  const script = `Bun.listen({ unix: ${JSON.stringify(path)}, socket: { data() {} } }); console.log('open')`
+  const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
+  children.push(child)
+  await child.stdout.getReader().read()
+  return child
+}
+
+test('who was killed leaves a socket that nobody answers at, and it goes', async () => {
+  const path = runningSocket(folder, bootOf(1))
+  const killed = await spawnListening(path)
+  expect(await isRunning(folder, bootOf(1))).toBeTrue()
+  killed.kill('SIGKILL')
+  await killed.exited
+  expect(existsSync(path)).toBeTrue()
+  expect([await isRunning(folder, bootOf(1)), existsSync(path)]).toEqual([false, false])
+})
+
+test('who has not come round to those who spoke to it still runs', async () => {
+  const path = runningSocket(folder, bootOf(1))
+  const held = await spawnListening(path)
+  held.kill('SIGSTOP')
+  const speak = () => Bun.connect({ unix: path, socket: { data() {} } })
+  const refused = await Promise.allSettled(Array.from({ length: 2000 }, speak)).then((all) =>
+    all.filter((each) => each.status === 'rejected'),
+  )
+  expect(refused.length).toBeGreaterThan(0)
+  expect([await isRunning(folder, bootOf(1)), existsSync(path)]).toEqual([true, true])
+})
+
+test('whoever looks at the moment in which one opens does not take it for dead', async () => {
+  const looking = `import { listRunning } from ${JSON.stringify(join(import.meta.dir, 'running.ts'))}
+    console.log('looks'); for (;;) await listRunning(${JSON.stringify(folder)})`
+  const looker = Bun.spawn([process.execPath, '-e', looking], { stdout: 'pipe' })
+  children.push(looker)
+  await looker.stdout.getReader().read()
+  const lost: string[] = []
+  for (let number = 0; number < 1000; number += 1) {
+    const boot = bootOf(number)
+    const open = openRunning(folder, boot, socket)
+    await isRunning(folder, boot)
+    if (!existsSync(runningSocket(folder, boot))) lost.push(boot)
+    open.close()
+  }
+  expect(lost).toEqual([])
+})

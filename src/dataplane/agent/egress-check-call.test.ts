@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { selfSigned } from '../../../test/harness/self-signed.ts'
+import { patienceMs } from '../../../test/harness/until.ts'
+import { createCallShop } from './egress-check.ts'
+
+const answer = (request: Request, server: Bun.Server<undefined>): Response => {
+  if (request.headers.get('authorization') !== 'Bearer a-secret') return new Response('', { status: 401 })
+  return Response.json({ ok: true, data: { from: server.requestIP(request)?.address ?? '' } })
+}
+
+describe('calling the shop from an address', () => {
+  let plain: Bun.Server<undefined>
+  let secure: Bun.Server<undefined>
+  const end = new AbortController().signal
+  const certificate = join(tmpdir(), `turnpike-call-shop-${process.pid}.pem`)
+
+  beforeAll(() => {
+    plain = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: answer })
+    secure = Bun.serve({ hostname: '0.0.0.0', port: 0, tls: selfSigned, fetch: answer })
+    writeFileSync(certificate, selfSigned.cert)
+  })
+  afterAll(async () => {
+    await plain.stop(true)
+    await secure.stop(true)
+    rmSync(certificate, { force: true })
+  })
+
+  const callPlainly = (secret = 'a-secret') =>
+    createCallShop({ base: new URL(`http://127.0.0.1:${plain.port}/node/v1/`), secret, limitMs: patienceMs })
+
+  /** Whom a node is trusted to trust is fixed when its process begins. */
+  async function callSecurely(host: string, trusts: boolean): Promise<string> {
+    const script = `
+      const { createCallShop } = await import(${JSON.stringify(join(import.meta.dir, 'egress-check.ts'))})
+      const call = createCallShop({ base: new URL('https://${host}:${secure.port}/node/v1/'), secret: 'a-secret', limitMs: ${patienceMs} })
+      const said = await call(4, '127.0.0.9', new AbortController().signal).catch((error) => error.code)
+      process.stdout.write(String(said))`
+    const child = Bun.spawn([process.execPath, '--no-env-file', '-e', script], {
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: trusts ? certificate : '' },
+      stdout: 'pipe',
+      stderr: 'ignore',
+    })
+    const said = await child.stdout.text()
+    await child.exited
+    return said
+  }
+
+  test('the shop sees the address that is called from, or any', async () => {
+    expect(await callPlainly()(4, '127.0.0.9', end)).toBe('127.0.0.9')
+    expect(await callPlainly()(4, undefined, end)).toBe('127.0.0.1')
+  })
+
+  test('an address that is not here, another answer and an end fail', async () => {
+    const call = callPlainly()
+    expect(await call(4, '198.51.100.9', end).catch(() => 'failed')).toBe('failed')
+    expect(await callPlainly('another')(4, undefined, end).catch(() => 'failed')).toBe('failed')
+    const ended = new AbortController()
+    const calling = call(4, undefined, ended.signal).catch(() => 'failed')
+    ended.abort()
+    expect(await calling).toBe('failed')
+  })
+
+  test('over TLS the shop is who its certificate says, by name and by address', async () => {
+    const [named, numbered] = await Promise.all([callSecurely('localhost', true), callSecurely('127.0.0.1', true)])
+    expect([named, numbered]).toEqual(['127.0.0.9', '127.0.0.9'])
+    const [other, untrusted] = await Promise.all([callSecurely('127.0.0.5', true), callSecurely('127.0.0.1', false)])
+    expect(other).toBe('ERR_TLS_CERT_ALTNAME_INVALID')
+    expect(untrusted).toBe('DEPTH_ZERO_SELF_SIGNED_CERT')
+  })
+})

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'bun:test'
+import { type Address, formatAddress, readAddress, readPrefix } from '../../core/address.ts'
+import { createLeaving } from './egress-check.ts'
+
+const at = (text: string): Address => {
+  const address = readAddress(text)
+  if (!address) throw new Error(`${text} is no address`)
+  return address
+}
+
+/** A shop that can be called, but from some addresses; it remembers who called. */
+function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: string) => boolean } = {}) {
+  const prefix = readPrefix(text)
+  if (!prefix) throw new Error(`${text} is no prefix`)
+  const shop = { isThere: true, lost: new Set<string>(), seesAs: undefined as string | undefined }
+  const calls: string[] = []
+  let drawn = 0
+  const leaving = createLeaving({
+    prefix,
+    isBlock: given.isBlock ?? false,
+    canUse: (address) => !given.isNotHere?.(formatAddress(address)),
+    chance: () => (drawn++ % 1000) / 1000,
+    async call(_version, from) {
+      if (from !== undefined) calls.push(from)
+      if (!shop.isThere || (from !== undefined && shop.lost.has(from))) throw new Error('away')
+      return shop.seesAs ?? from ?? '192.0.2.1'
+    },
+  })
+  return { leaving, shop, calls, end: new AbortController().signal }
+}
+
+describe('leaving from the addresses of a range', () => {
+  test('each is called from before the range is said to serve, and whoever cannot leave is named', async () => {
+    const { leaving, shop, calls, end } = open('45.12.0.0/29')
+    shop.lost.add('45.12.0.3')
+    await leaving.begin(256, end)
+    expect(new Set(calls).size).toBe(8)
+    expect(leaving.problemOf(at('45.12.0.3'))).toBe('cannot_leave')
+    expect(leaving.problemOf(at('45.12.0.4'))).toBeUndefined()
+  })
+
+  test('of a large range 256 are called from at first, and the others in their turn', async () => {
+    const { leaving, calls, end } = open('45.12.0.0/22')
+    await leaving.begin(256, end)
+    expect(calls.length).toBe(256)
+    expect(leaving.turns).toBe(1024)
+    for (let turn = 256; turn < 1024; turn += 1) await leaving.step(end)
+    expect(new Set(calls).size).toBe(1024)
+  })
+
+  test('a failure is looked at again at once, and one call that comes through takes it back', async () => {
+    const { leaving, shop, calls, end } = open('45.12.0.0/32')
+    shop.lost.add('45.12.0.0')
+    expect(await leaving.step(end)).toBe(true)
+    expect(calls.length).toBe(2)
+    expect(leaving.problemOf(at('45.12.0.0'))).toBe('cannot_leave')
+    expect(await leaving.step(end)).toBe(false)
+    shop.lost.clear()
+    expect(await leaving.step(end)).toBe(true)
+    expect(leaving.problemOf(at('45.12.0.0'))).toBeUndefined()
+  })
+
+  test('while the shop is away nothing is held against anybody', async () => {
+    const { leaving, shop, end } = open('45.12.0.0/31')
+    shop.isThere = false
+    await leaving.begin(256, end)
+    for (let turn = 0; turn < 10; turn += 1) await leaving.step(end)
+    expect(leaving.problemOf(at('45.12.0.0'))).toBeUndefined()
+  })
+
+  test('nobody is called from an address that is not here, or twice at once from one', async () => {
+    const { leaving, calls, end } = open('45.12.0.0/31', { isNotHere: (address) => address === '45.12.0.1' })
+    await leaving.begin(256, end)
+    expect(calls).toEqual(['45.12.0.0'])
+    const first = leaving.step(end)
+    expect(first).toBeDefined()
+    expect(leaving.step(end)).toBeUndefined()
+    expect(leaving.step(end)).toBeUndefined()
+    await first
+  })
+
+  test('who is seen in place of an address is told', async () => {
+    const { leaving, shop, end } = open('45.12.0.0/32')
+    shop.seesAs = '198.51.100.7'
+    await leaving.begin(256, end)
+    expect(leaving.seenAs).toBe('198.51.100.7')
+  })
+
+  test('of a block too large to go through sixteen that chance draws stand for all', async () => {
+    const { leaving, shop, calls, end } = open('2a0c:aaaa::/48', { isBlock: true })
+    await leaving.begin(256, end)
+    expect(new Set(calls).size).toBe(16)
+    expect(leaving.turns).toBe(16)
+    expect(leaving.problemOf(at('2a0c:aaaa::1234'))).toBeUndefined()
+    shop.lost = { has: (from: string) => from.startsWith('2a0c') } as Set<string>
+    await leaving.step(end)
+    expect(leaving.problemOf(at('2a0c:aaaa::1234'))).toBe('cannot_leave')
+  })
+})

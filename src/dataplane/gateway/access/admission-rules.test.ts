@@ -1,0 +1,266 @@
+import { describe, expect, test } from 'bun:test'
+import { sha256, someProxy, someSubuser } from '../../../../test/harness/desired.ts'
+import type { NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
+import { createSnapshot } from '../../agent/snapshot.ts'
+import {
+  type Access,
+  admitByPassword,
+  admitBySource,
+  hasExpired,
+  type Proven,
+  poolOf,
+  standing,
+  type Verdict,
+} from './admission.ts'
+
+const at = { nowMs: 500_000, lastContactAt: 500_000 }
+
+function snapshotOf(known: { proxies?: NodeProxy[]; subusers?: NodeSubuser[] }) {
+  const snapshot = createSnapshot()
+  snapshot.apply({ proxies: [], subusers: [], exits: [], ...known })
+  return snapshot
+}
+
+function accessOf(verdict: Verdict): Access {
+  if ('refusal' in verdict) throw new Error(`refused: ${verdict.refusal}`)
+  return verdict.access
+}
+
+/** As they come from a reader: the same pair is the same object, in all tests here. */
+const pairs = new Map<string, { username: string; password: string }>()
+const proven: Proven = new WeakMap()
+
+function byPassword(
+  snapshot: ReturnType<typeof createSnapshot>,
+  username: string,
+  password = 'secret',
+  protocol: 'http' | 'socks' = 'http',
+): Verdict {
+  const pair = pairs.get(`${username}:${password}`) ?? { username, password }
+  pairs.set(`${username}:${password}`, pair)
+  return admitByPassword(snapshot, pair, protocol, at, sha256, proven)
+}
+
+describe('a pair that was right', () => {
+  const known = (proxy: NodeProxy = someProxy()) => snapshotOf({ proxies: [proxy] })
+
+  test('is not looked at again while what it opens is the same', () => {
+    const snapshot = known()
+    let looks = 0
+    const look = (text: string) => {
+      looks += 1
+      return sha256(text)
+    }
+    const pair = { username: 'tp1abcd', password: 'secret' }
+    const own: Proven = new WeakMap()
+    const first = admitByPassword(snapshot, pair, 'http', at, look, own)
+    expect(admitByPassword(snapshot, pair, 'http', at, look, own)).toEqual(first)
+    expect(looks).toBe(1)
+    snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
+    expect(admitByPassword(snapshot, pair, 'http', at, look, own)).toEqual(first)
+    expect(looks).toBe(2)
+  })
+
+  test('opens nothing once the password is another', () => {
+    const snapshot = known()
+    expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated' } })
+    const digest = Buffer.from(sha256('another')).toString('hex')
+    snapshot.apply({ proxies: [{ ...someProxy(), digest }], subusers: [], exits: [] })
+    expect(byPassword(snapshot, 'tp1abcd')).toEqual({ refusal: 'bad_credentials' })
+    expect(byPassword(snapshot, 'tp1abcd', 'another')).toMatchObject({ access: { kind: 'dedicated' } })
+  })
+
+  test('opens nothing once it is blocked or gone, nor in another protocol', () => {
+    const snapshot = known()
+    expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated' } })
+    expect(byPassword(snapshot, 'tp1abcd', 'secret', 'socks')).toEqual({ refusal: 'wrong_protocol' })
+    snapshot.apply({ proxies: [{ ...someProxy(), state: 'blocked' }], subusers: [], exits: [] })
+    expect(byPassword(snapshot, 'tp1abcd')).toEqual({ refusal: 'blocked' })
+    snapshot.forget(['tp1abcd'], [], [])
+    expect(byPassword(snapshot, 'tp1abcd')).toEqual({ refusal: 'bad_credentials' })
+  })
+})
+
+describe('a dedicated proxy', () => {
+  const snapshot = snapshotOf({ proxies: [someProxy()] })
+
+  test('lets in who knows its name and password, in its protocol', () => {
+    expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated', proxy: { id: 1 } } })
+  })
+
+  test.each([
+    ['a wrong password', 'tp1abcd', 'Secret'],
+    ['no password', 'tp1abcd', ''],
+    ['an unknown name', 'tp1abce', 'secret'],
+    ['a name in other letters', 'TP1ABCD', 'secret'],
+    ['a name with a login’s parts', 'tp1abcd-country-de', 'secret'],
+    ['no name', '', 'secret'],
+    ['the digest in place of the password', 'tp1abcd', someProxy().digest],
+  ])('lets nobody in with %s', (_, username, password) => {
+    expect(byPassword(snapshot, username, password)).toEqual({ refusal: 'bad_credentials' })
+  })
+
+  test.each([
+    ['blocked', { state: 'blocked' }, 'http'],
+    ['expired', { expires_at: at.nowMs }, 'http'],
+    ['wrong_protocol', {}, 'socks'],
+    ['wrong_protocol', { port_type: 'socks' }, 'http'],
+    ['bad_credentials', { state: 'gone' }, 'http'],
+  ] as const)('says %s to who knows the password, and to nobody else', (refusal, wish, protocol) => {
+    const changed = snapshotOf({ proxies: [someProxy(wish)] })
+    expect(byPassword(changed, 'tp1abcd', 'secret', protocol)).toEqual({ refusal })
+    expect(byPassword(changed, 'tp1abcd', 'wrong', protocol)).toEqual({ refusal: 'bad_credentials' })
+  })
+
+  test('of both protocols lets in in each of them', () => {
+    const both = snapshotOf({ proxies: [someProxy({ port_type: 'both' })] })
+    for (const protocol of ['http', 'socks'] as const) {
+      expect(byPassword(both, 'tp1abcd', 'secret', protocol)).toMatchObject({ access: { protocol } })
+    }
+  })
+
+  const open = { sources: ['192.0.2.7', '2001:db8::7'], entry_port: 21_000 }
+  const bySource = (of: ReturnType<typeof createSnapshot>, source: string, to = 21_000) =>
+    admitBySource(of, source, to, 'http', at)
+
+  test('lets in who comes from one of its addresses to its port, and nobody else', () => {
+    const entered = snapshotOf({ proxies: [someProxy(open)] })
+    for (const source of ['192.0.2.7', '::ffff:192.0.2.7', '2001:db8::7']) {
+      expect(bySource(entered, source)).toMatchObject({ access: { kind: 'dedicated', source } })
+    }
+    for (const source of ['192.0.2.8', '2001:db8::8', '', 'nonsense']) {
+      expect(bySource(entered, source)).toEqual({ refusal: 'credentials_required' })
+    }
+    expect(bySource(entered, '192.0.2.7', 21_001)).toEqual({ refusal: 'credentials_required' })
+  })
+
+  test.each([
+    [undefined, { digest: 'f'.repeat(64) }],
+    ['bad_credentials', { sources: ['192.0.2.8'] }],
+    ['bad_credentials', { state: 'gone' }],
+    ['blocked', { state: 'blocked' }],
+    ['wrong_protocol', { port_type: 'socks' }],
+  ] as const)('who came from an address is told %s once that is so', (refusal, change) => {
+    const one = snapshotOf({ proxies: [someProxy(open)] })
+    const access = accessOf(bySource(one, '192.0.2.7'))
+    one.apply({ proxies: [{ ...someProxy(open), ...change } as NodeProxy], subusers: [], exits: [] })
+    expect(standing(access, one, at)).toBe(refusal as never)
+  })
+
+  test.each([
+    ['bad_credentials', { state: 'gone' }],
+    ['bad_credentials', { digest: 'f'.repeat(64) }],
+    ['blocked', { state: 'blocked' }],
+    ['expired', { expires_at: at.nowMs - 1 }],
+    ['wrong_protocol', { port_type: 'socks' }],
+    ['address_unavailable', { leave_from: '127.0.0.2' }],
+    [undefined, { expires_at: 2_000_000 }],
+    [undefined, { owner: 'fedcba9876543210' }],
+  ] as const)('an open connection is told %s once that is so', (refusal, change) => {
+    const one = snapshotOf({ proxies: [someProxy()] })
+    const access = accessOf(byPassword(one, 'tp1abcd'))
+    expect(standing(access, one, at)).toBeUndefined()
+    one.apply({ proxies: [someProxy(change)], subusers: [], exits: [] })
+    expect(standing(access, one, at)).toBe(refusal as never)
+  })
+})
+
+describe('a premium sub-user', () => {
+  const port = { port: 20_001, login: 'u7k2m9x4qa-pool-residential-country-de' }
+  const listed = { whitelist: ['192.0.2.7', '198.51.100.0/24', '2001:db8::/56'], ports: [port] }
+  const snapshot = snapshotOf({ subusers: [someSubuser(listed)] })
+
+  test('lets in who knows its login and password, whatever parts follow, in either protocol', () => {
+    for (const protocol of ['http', 'socks'] as const) {
+      const verdict = byPassword(snapshot, 'U7K2M9X4QA-country-us-session-a1', 'secret', protocol)
+      expect(verdict).toMatchObject({ access: { kind: 'premium', login: { countries: ['us'] }, source: undefined } })
+    }
+  })
+
+  test.each(['u7k2m9x4qa-country', 'u7k2m9x4qa-planet-mars', 'u7k2m9x4qa-ttl-5', 'u7k2m9x4qb', 'u7k2m9x4qa-'])(
+    'lets nobody in as %s, which is no login of anybody',
+    (username) => {
+      expect(byPassword(snapshot, username)).toEqual({ refusal: 'bad_credentials' })
+    },
+  )
+
+  test('lets in by address and port who is on its list, however the address is written', () => {
+    for (const source of ['192.0.2.7', '::ffff:192.0.2.7', '198.51.100.255', '2001:db8:0:ff::1']) {
+      expect(admitBySource(snapshot, source, port.port, 'http', at)).toMatchObject({
+        access: { kind: 'premium', login: { pool: 'residential', countries: ['de'] }, source },
+      })
+    }
+  })
+
+  test.each([
+    ['192.0.2.8', port.port],
+    ['198.51.101.0', port.port],
+    ['2001:db8:0:100::1', port.port],
+    ['::c000:207', port.port],
+    ['192.0.2.7', port.port + 1],
+    ['', port.port],
+    ['nonsense', port.port],
+  ])('lets nobody in from %s to %d', (source, to) => {
+    expect(admitBySource(snapshot, source, to, 'http', at)).toEqual({ refusal: 'credentials_required' })
+  })
+
+  test('blocked, it says so to who would be let in', () => {
+    const blocked = snapshotOf({ subusers: [someSubuser({ ...listed, state: 'blocked' })] })
+    expect(byPassword(blocked, 'u7k2m9x4qa')).toEqual({ refusal: 'blocked' })
+    expect(byPassword(blocked, 'u7k2m9x4qa', 'wrong')).toEqual({ refusal: 'bad_credentials' })
+    expect(admitBySource(blocked, '192.0.2.7', port.port, 'http', at)).toEqual({ refusal: 'blocked' })
+  })
+
+  test.each([
+    ['a new password ends who came with the old one', { digest: 'f'.repeat(64) }, 'bad_credentials', undefined],
+    ['a shorter list ends who came from an address', { whitelist: ['192.0.2.8'] }, undefined, 'bad_credentials'],
+    ['a block ends both', { state: 'blocked' }, 'blocked', 'blocked'],
+    ['removal ends both', { state: 'deleted' }, 'bad_credentials', 'bad_credentials'],
+    ['other changes end nobody', { keep_hosts: false, tunnels: 1, pools: [] }, undefined, undefined],
+  ] as const)('%s', (_, change, ofPassword, ofSource) => {
+    const one = snapshotOf({ subusers: [someSubuser(listed)] })
+    const withPassword = accessOf(byPassword(one, 'u7k2m9x4qa'))
+    const fromAddress = accessOf(admitBySource(one, '192.0.2.7', port.port, 'http', at))
+    const changed = { ...someSubuser(listed), ...change } as NodeSubuser
+    one.apply({ proxies: [], subusers: [changed], exits: [] })
+    expect(standing(withPassword, one, at)).toBe(ofPassword as never)
+    expect(standing(fromAddress, one, at)).toBe(ofSource as never)
+  })
+
+  test.each([
+    ['the one that is named', '-pool-mobile', { residential: 9, mobile: 0 }, { pool: 'mobile' }],
+    ['the only one with traffic', '', { residential: 0, mobile: 9 }, { pool: 'mobile' }],
+    ['the only one there is, for what is left is a hint', '', { residential: 0 }, { pool: 'residential' }],
+    ['none of two', '', { residential: 1, mobile: 1 }, { refusal: 'pool_required' }],
+    ['none of two that are empty', '', { residential: 0, mobile: 0 }, { refusal: 'traffic_exhausted' }],
+    ['none where there is none', '', {}, { refusal: 'traffic_exhausted' }],
+  ])('pays with %s', (_, parts, left, expected) => {
+    const pools = Object.entries(left).map(([pool, bytes]) => ({ pool, left: bytes ?? 0 }))
+    const access = accessOf(byPassword(snapshotOf({ subusers: [someSubuser({ pools })] }), `u7k2m9x4qa${parts}`))
+    if (access.kind !== 'premium') throw new Error('not premium')
+    expect(poolOf(access)).toEqual(expected as never)
+  })
+})
+
+describe('expiry', () => {
+  const expiresAt = 1_000_000
+  const minute = 60_000
+  const isOver = (afterMs: number, silentMs: number) =>
+    hasExpired(expiresAt, { nowMs: expiresAt + afterMs, lastContactAt: expiresAt + afterMs - silentMs })
+
+  test('is kept to the millisecond while the shop is heard', () => {
+    for (const silentMs of [0, 1000, 10_000]) {
+      expect(isOver(-1, silentMs)).toBeFalse()
+      expect(isOver(0, silentMs)).toBeTrue()
+    }
+  })
+
+  test('is in doubt while the shop is away, for it may have been prolonged, and for five minutes at most', () => {
+    expect(isOver(0, 10_001)).toBeFalse()
+    expect(isOver(minute, minute)).toBeFalse()
+    expect(isOver(5 * minute - 1, 5 * minute - 1)).toBeFalse()
+    expect(isOver(5 * minute, 5 * minute)).toBeTrue()
+    expect(isOver(1, 5 * minute)).toBeTrue()
+    expect(isOver(-1, 60 * minute)).toBeFalse()
+  })
+})

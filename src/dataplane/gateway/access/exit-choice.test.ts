@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { someExit } from '../../../../test/harness/desired.ts'
+import { scaled } from '../../../../test/harness/scale.ts'
+import { type ProxyLogin, readProxyLogin } from '../../../core/login.ts'
+import type { NodeExit } from '../../../node-protocol/state.ts'
+import { createSnapshot } from '../../agent/snapshot.ts'
+import { createExitChooser } from './exit-choice.ts'
+
+const minute = 60_000
+
+function chooserWith(exits: readonly NodeExit[], random: () => number = Math.random) {
+  const snapshot = createSnapshot()
+  const apply = (...changed: NodeExit[]) => snapshot.apply({ proxies: [], subusers: [], exits: changed })
+  apply(...exits)
+  const down = new Set<string>()
+  let generation = 0
+  const health = {
+    isUp: (id: string) => !down.has(id),
+    get generation() {
+      return generation
+    },
+  }
+  return {
+    chooser: createExitChooser({ snapshot, random, health }),
+    /** Takes exits for dead, or for alive again. */
+    setDown: (exit: NodeExit, yes: boolean) => {
+      generation += 1
+      if (yes) down.add(exit.id)
+      else down.delete(exit.id)
+    },
+    apply,
+    drain: (exit: NodeExit) => apply({ ...exit, drained: true }),
+  }
+}
+
+const several = (count: number, wish: (index: number) => Partial<NodeExit> = () => ({})): NodeExit[] =>
+  Array.from({ length: count }, (_, index) => someExit({ id: `exit_${index}`, ...wish(index) }))
+
+function as(parts: string): ProxyLogin {
+  const login = readProxyLogin(`anna${parts}`)
+  if (!login) throw new Error(`${parts} cannot be read`)
+  return login
+}
+
+type Chooser = ReturnType<typeof createExitChooser>
+const pick = (chooser: Chooser, parts: string, nowMs = 0, owner = 'sub_1'): string => {
+  const choice = chooser.choose(owner, 'residential', as(parts), nowMs)
+  return 'exit' in choice ? choice.exit.id : choice.refusal
+}
+
+describe('without a session', () => {
+  test('every connection may leave elsewhere, and every exit has its share', () => {
+    const { chooser } = chooserWith(several(10))
+    const counts = Map.groupBy(
+      Array.from({ length: 2000 }, () => pick(chooser, '')),
+      (each) => each,
+    )
+    expect(counts.size).toBe(10)
+    for (const each of counts.values()) expect(each.length).toBeGreaterThan(100)
+    expect(chooser.size).toBe(0)
+  })
+
+  test('the extremes of chance are exits too', () => {
+    for (const chance of [0, 0.999_999_999_999]) {
+      expect(pick(chooserWith(several(3), () => chance).chooser, '')).toStartWith('exit_')
+    }
+  })
+
+  test('what is asked for is honoured or refused, for every choice of places', () => {
+    const countries = ['de', 'fr', 'us']
+    const cities = ['berlin', 'paris', 'newyork']
+    const asns = [1, 2, 3]
+    const exits = several(40, (index) => ({
+      country: countries[index % 3] ?? '',
+      city: cities[Math.floor(index / 3) % 3] ?? '',
+      asn: index % 4 === 3 ? null : (asns[index % 4] ?? null),
+      pool: index % 5 === 0 ? 'mobile' : 'residential',
+    }))
+    const { chooser } = chooserWith(exits)
+    const some = (values: readonly (string | number)[]) => fc.subarray([...values], { maxLength: 2 })
+    fc.assert(
+      fc.property(some([...countries, 'br']), some(cities), some(asns), (country, city, asn) => {
+        const lists = { country, city, asn }
+        const parts = Object.entries(lists).flatMap(([key, list]) =>
+          list.length > 0 ? [`-${key}-${list.join('.')}`] : [],
+        )
+        const fitting = exits.filter(
+          (exit) =>
+            exit.pool === 'residential' &&
+            (country.length === 0 || country.includes(exit.country)) &&
+            (city.length === 0 || city.includes(exit.city)) &&
+            (asn.length === 0 || (exit.asn !== null && asn.includes(exit.asn))),
+        )
+        const ids = fitting.map((exit) => exit.id)
+        for (const session of ['', '-session-a']) {
+          expect(ids.length === 0 ? ['no_exit'] : ids).toContain(pick(chooser, parts.join('') + session))
+        }
+      }),
+      { numRuns: scaled(2000) },
+    )
+  })
+
+  test('an exit that is down is passed over until it is up, and one that failed this connection for now', () => {
+    const [first, second] = several(2) as [NodeExit, NodeExit]
+    const { chooser, setDown } = chooserWith([first, second])
+    setDown(first, true)
+    for (let turn = 0; turn < 20; turn += 1) expect(pick(chooser, '')).toBe('exit_1')
+    expect(chooser.choose('sub_1', 'residential', as(''), 0, [second])).toEqual({ refusal: 'no_exit' })
+    setDown(second, true)
+    expect(pick(chooser, '')).toBe('no_exit')
+    setDown(first, false)
+    expect(pick(chooser, '')).toBe('exit_0')
+  })
+
+  test('an exit that comes or goes is noticed at once', () => {
+    const [first, second] = several(2) as [NodeExit, NodeExit]
+    const { chooser, apply, drain } = chooserWith([first])
+    expect(pick(chooser, '')).toBe('exit_0')
+    drain(first)
+    expect(pick(chooser, '')).toBe('no_exit')
+    apply(second)
+    expect(pick(chooser, '')).toBe('exit_1')
+  })
+})
+
+describe('with a session', () => {
+  test('the exit stays for the time that is said, ten minutes unless said, from the first use', () => {
+    const { chooser } = chooserWith(several(50))
+    for (const [parts, minutes] of [
+      ['-session-a', 10],
+      ['-session-b-ttl-1', 1],
+      ['-session-c-ttl-120', 120],
+    ] as const) {
+      const first = pick(chooser, parts)
+      for (const share of [0.3, 0.9, 0.999]) expect(pick(chooser, parts, minutes * minute * share)).toBe(first)
+      const turns = [1, 2, 3, 4, 5, 6].map((turn) => pick(chooser, parts, turn * minutes * minute))
+      expect(new Set([first, ...turns]).size).toBeGreaterThan(1)
+    }
+  })
+
+  test('is told once that its exit is down, and goes on from another', () => {
+    const exits = several(5)
+    const { chooser, setDown } = chooserWith(exits)
+    const first = pick(chooser, '-session-a')
+    const gone = exits.find((exit) => exit.id === first) as NodeExit
+    setDown(gone, true)
+    expect(pick(chooser, '-session-a')).toBe('session_lost')
+    const next = pick(chooser, '-session-a')
+    expect(next).toStartWith('exit_')
+    expect(next).not.toBe(first)
+    setDown(gone, false)
+    expect(pick(chooser, '-session-a')).toBe(next)
+  })
+
+  test('a name means something only with its owner and its places', () => {
+    const { chooser } = chooserWith(several(500))
+    const picks = [
+      pick(chooser, '-session-a'),
+      pick(chooser, '-session-a', 0, 'sub_2'),
+      pick(chooser, '-session-a-country-de'),
+      pick(chooser, '-session-b'),
+    ]
+    expect(new Set(picks).size).toBe(4)
+    expect(pick(chooser, '-session-a-ttl-5')).toBe(picks[0] ?? '')
+  })
+
+  test('every gateway, and this one after a restart, begins with the same exit', () => {
+    const exits = several(40)
+    const [one, other] = [chooserWith(exits).chooser, chooserWith(exits.toReversed()).chooser]
+    for (let index = 0; index < 200; index += 1) {
+      expect(pick(one, `-session-s${index}`)).toBe(pick(other, `-session-s${index}`))
+    }
+  })
+
+  test('when an exit goes only its own sessions move, and each is told once', () => {
+    const exits = several(20)
+    const { chooser, drain } = chooserWith(exits)
+    const names = Array.from({ length: 1000 }, (_, index) => `-session-s${index}`)
+    const before = new Map(names.map((name) => [name, pick(chooser, name)]))
+    const [gone] = exits as [NodeExit]
+    drain(gone)
+    for (const name of names) {
+      const held = before.get(name) ?? ''
+      if (held !== gone.id) expect(pick(chooser, name)).toBe(held)
+      else {
+        expect(pick(chooser, name)).toBe('session_lost')
+        const next = pick(chooser, name)
+        expect(next).toStartWith('exit_')
+        expect(next).not.toBe(gone.id)
+        expect(pick(chooser, name)).toBe(next)
+      }
+    }
+    const fresh = chooserWith(exits.slice(1)).chooser
+    for (const name of names) if (before.get(name) !== gone.id) expect(pick(fresh, name)).toBe(before.get(name) ?? '')
+  })
+
+  test('sessions are spread over all exits', () => {
+    const { chooser } = chooserWith(several(10))
+    const counts = Map.groupBy(
+      Array.from({ length: 5000 }, (_, index) => pick(chooser, `-session-s${index}`)),
+      (id) => id,
+    )
+    expect(counts.size).toBe(10)
+    for (const each of counts.values()) expect(each.length).toBeGreaterThan(300)
+  })
+
+  test('a flood of names does not grow the table, and what has ended makes room first', () => {
+    const { chooser } = chooserWith(several(2))
+    const login = as('-session-x')
+    const open = (index: number, nowMs: number) =>
+      chooser.choose('sub_1', 'residential', { ...login, session: { name: `n${index}`, ttlMinutes: 1 } }, nowMs)
+    for (let index = 0; index < 120_000; index += 1) open(index, 0)
+    expect(chooser.size).toBeLessThanOrEqual(100_000)
+    expect(chooser.size).toBeGreaterThan(80_000)
+    const held = chooser.size
+    for (let index = 0; index <= 100_000 - held; index += 1) open(200_000 + index, 2 * minute)
+    expect(chooser.size).toBeLessThan(held)
+  })
+})

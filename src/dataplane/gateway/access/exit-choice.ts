@@ -1,0 +1,287 @@
+import type { ProxyLogin } from '../../../core/login.ts'
+import { fillTemplate, isTemplate, type TemplateValues, takenBy } from '../../../core/login-template.ts'
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
+import type { After } from '../../../core/time.ts'
+import type { NodeExit } from '../../../node-protocol/state.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
+import { type Allowance, type Subject, waitForBytes } from '../metering/allowance.ts'
+import { type Access, type Ask, type Moment, poolOf } from './admission.ts'
+import type { ExitHealth } from './exit-health.ts'
+import type { RefusalCode } from './refusals.ts'
+
+/** Exits that fit and can be left through, and those of them that are near: ours, or nobody's in particular. */
+type Fitting = { readonly fit: readonly NodeExit[]; readonly near: readonly NodeExit[] }
+/** As long as no exit has changed, nor how any is doing. */
+type FittingNow = Fitting & { readonly all: readonly NodeExit[]; readonly generation: number }
+type Session = { exit: string; endsAt: number; turn: number }
+
+/** `session` names a customer's session and its turn, alike on every gateway. */
+type Choice = { readonly exit: NodeExit; readonly session?: string } | { readonly refusal: 'no_exit' | 'session_lost' }
+
+const mostSessions = 100_000
+const mostFilters = 1000
+const shippedMinutes = 10
+
+type ExitChooser = ReturnType<typeof createExitChooser>
+
+/**
+ * Chooses where a premium connection leaves. Geography is honoured or refused. A session keeps its exit for its time,
+ * from its first use; each exit draws a number from the session's name, so that every gateway, and this one after a
+ * restart, begins with the same one.
+ */
+export function createExitChooser(deps: {
+  snapshot: Snapshot
+  random: () => number
+  health: Pick<ExitHealth, 'isUp' | 'generation'>
+  /** The gateway that this is. Exits of others are left to those who ask for them or find no other. */
+  self?: string
+}) {
+  const { health } = deps
+  const sessions = new Map<string, Session>()
+  const fitting = new Map<string, FittingNow>()
+
+  /** The same login comes again and again, as the same object. */
+  const fittingLogin = new WeakMap<ProxyLogin, FittingNow>()
+
+  function findFitting(pool: string, login: ProxyLogin): Fitting {
+    const all = deps.snapshot.exitsOf(pool)
+    const last = fittingLogin.get(login)
+    if (last?.all === all && last.generation === health.generation) return last
+    const found = fitAfresh(all, pool, login)
+    fittingLogin.set(login, found)
+    return found
+  }
+
+  function fitAfresh(all: readonly NodeExit[], pool: string, login: ProxyLogin): FittingNow {
+    const { generation } = health
+    const key = placeKey(pool, login)
+    const known = fitting.get(key)
+    // The array is another one as soon as any exit has changed.
+    if (known?.all === all && known.generation === generation) return known
+    const fit = all.filter((exit) => health.isUp(exit.id) && fits(exit, login))
+    const near = fit.filter((exit) => exit.node === null || exit.node === deps.self)
+    if (fitting.size >= mostFilters) fitting.clear()
+    const found = { all, generation, fit, near: near.length > 0 ? near : fit }
+    fitting.set(key, found)
+    return found
+  }
+
+  function drawAnother(exits: readonly NodeExit[], failed: readonly NodeExit[]): NodeExit | undefined {
+    const among = failed.length === 0 ? exits : exits.filter((exit) => !failed.some((each) => each.id === exit.id))
+    return among[Math.floor(deps.random() * among.length)]
+  }
+
+  function begin(key: string, exits: readonly NodeExit[], login: ProxyLogin, turn: number, nowMs: number): Choice {
+    const session = `${key} ${turn}`
+    const exit = draw(exits, session)
+    if (!exit) return { refusal: 'no_exit' }
+    if (sessions.size >= mostSessions) forgetSome(sessions, nowMs)
+    const minutes = login.session?.ttlMinutes ?? shippedMinutes
+    sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
+    return { exit, session }
+  }
+
+  return {
+    /** `failed` are exits that have just failed this very connection; with a session there is but one. */
+    choose(owner: string, pool: string, login: ProxyLogin, nowMs: number, failed: readonly NodeExit[] = []): Choice {
+      const { fit: exits, near } = findFitting(pool, login)
+      if (!login.session) {
+        const exit = drawAnother(near, failed) ?? drawAnother(exits, failed)
+        return exit ? { exit } : { refusal: 'no_exit' }
+      }
+      const key = `${owner} ${login.session.name} ${placeKey(pool, login)}`
+      const known = sessions.get(key)
+      if (!known) return begin(key, exits, login, 0, nowMs)
+      if (nowMs >= known.endsAt) return begin(key, exits, login, known.turn + 1, nowMs)
+      const exit = deps.snapshot.findExit(known.exit)
+      if (exit && health.isUp(exit.id)) return { exit, session: `${key} ${known.turn}` }
+      // Said once, aloud: whoever relies on one address must know that it is another from here on.
+      sessions.delete(key)
+      return { refusal: 'session_lost' }
+    },
+
+    get size(): number {
+      return sessions.size
+    },
+  }
+}
+
+function fits(exit: NodeExit, login: ProxyLogin): boolean {
+  if (exit.offers !== null) return offersPlace(exit, login)
+  const has = (list: readonly string[], value: string): boolean => list.length === 0 || list.includes(value)
+  return (
+    has(login.countries, exit.country) &&
+    has(login.states, exit.state) &&
+    has(login.cities, exit.city) &&
+    has(login.zips, exit.zip) &&
+    (login.asns.length === 0 || (exit.asn !== null && login.asns.includes(exit.asn)))
+  )
+}
+
+const placeKey = (pool: string, { countries, states, cities, zips, asns }: ProxyLogin): string =>
+  [pool, ...[countries, states, cities, zips, asns].map((list) => list.join('.'))].join('|')
+
+/** The exit with the largest number drawn: when one goes, only its own sessions move. */
+function draw(exits: readonly NodeExit[], subject: string): NodeExit | undefined {
+  let best: NodeExit | undefined
+  let most = -1
+  for (const exit of exits) {
+    const drawn = Bun.hash.xxHash32(`${subject} ${exit.id}`)
+    if (drawn > most) [best, most] = [exit, drawn]
+  }
+  return best
+}
+
+/** What has ended goes first; if nothing has, the oldest tenth goes, so that a flood of names cannot grow the table. */
+function forgetSome(sessions: Map<string, Session>, nowMs: number): void {
+  for (const [key, session] of sessions) if (nowMs >= session.endsAt) sessions.delete(key)
+  let left = sessions.size - Math.floor(mostSessions * 0.9)
+  for (const key of sessions.keys()) {
+    if (left <= 0) return
+    sessions.delete(key)
+    left -= 1
+  }
+}
+
+const anyCountry = 'any'
+const usualMinutes = '10'
+/** Enough that sessions of two customers never meet. */
+const sessionLength = 20
+
+/** What a login asks of a supplier's exit, or undefined when the exit does not offer it. */
+function readAsked(exit: NodeExit, login: ProxyLogin): TemplateValues | undefined {
+  const offers = exit.offers ?? []
+  const taken = takenBy(exit.credentials?.username ?? '')
+  const country = offers.includes(anyCountry)
+    ? login.countries[0]
+    : login.countries.find((each) => offers.includes(each))
+  const asked = {
+    country: { wish: login.countries, value: country },
+    state: { wish: login.states, value: login.states[0] },
+    city: { wish: login.cities, value: login.cities[0] },
+    zip: { wish: login.zips, value: login.zips[0] },
+    asn: { wish: login.asns, value: login.asns[0]?.toString() },
+  }
+  const values: Record<string, string> = {}
+  for (const [name, { wish, value }] of Object.entries(asked)) {
+    if (wish.length === 0) continue
+    if (value === undefined || !taken.has(name)) return undefined
+    values[name] = value
+  }
+  return { ...values, ...(country !== undefined && { COUNTRY: country.toUpperCase() }) }
+}
+
+/** Whatever a supplier's login cannot be written without and the customer leaves open. */
+function otherwiseFor(exit: NodeExit): TemplateValues {
+  const [first] = exit.offers ?? []
+  if (first === undefined || first === anyCountry) return { minutes: usualMinutes }
+  return { minutes: usualMinutes, country: first, COUNTRY: first.toUpperCase() }
+}
+
+/** Whether a supplier's exit offers what a login asks for. */
+function offersPlace(exit: NodeExit, login: ProxyLogin): boolean {
+  const asked = readAsked(exit, login)
+  const otherwise = { ...otherwiseFor(exit), session: 'x' }
+  return asked !== undefined && fillTemplate(exit.credentials?.username ?? '', asked, otherwise) !== undefined
+}
+
+/**
+ * An exit with the login that its supplier understands for this very customer. A session of his is one of the
+ * supplier's: made with a secret that no customer has, so that nobody can name another's.
+ */
+function fillLogin(
+  exit: NodeExit,
+  login: ProxyLogin,
+  session: string | undefined,
+  deps: { readonly sha256: (text: string) => Uint8Array; readonly random: () => number },
+): NodeExit {
+  const { credentials } = exit
+  if (exit.offers === null || !credentials || !isTemplate(credentials.username)) return exit
+  const nameOf = (text: string): string =>
+    Buffer.from(deps.sha256(`${credentials.password}\0${text}`))
+      .toString('hex')
+      .slice(0, sessionLength)
+  const asked: TemplateValues = {
+    ...readAsked(exit, login),
+    ...(session !== undefined && {
+      session: nameOf(session),
+      minutes: String(login.session?.ttlMinutes ?? usualMinutes),
+    }),
+  }
+  const otherwise = { ...otherwiseFor(exit), session: nameOf(`${deps.random()} ${deps.random()}`) }
+  const username = fillTemplate(credentials.username, asked, otherwise)
+  return username === undefined ? exit : { ...exit, credentials: { ...credentials, username } }
+}
+
+/** The login to try an exit with: what is left open is left out, or as good as any. */
+export function triedLogin(exit: NodeExit): NodeExit {
+  const { credentials } = exit
+  if (exit.offers === null || !credentials || !isTemplate(credentials.username)) return exit
+  const any = { country: 'us', COUNTRY: 'US', state: '', city: '', zip: '', asn: '', session: 'turnpike' }
+  const username = fillTemplate(credentials.username, {}, { ...any, ...otherwiseFor(exit) }) ?? credentials.username
+  return { ...exit, credentials: { ...credentials, username } }
+}
+
+/** Where a connection leaves: an address of this machine, or somebody's proxy. */
+export type Way =
+  | { readonly kind: 'address'; readonly address: string }
+  | { readonly kind: 'exit'; readonly exit: NodeExit }
+
+export type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
+
+/** Chooses where somebody who was let in leaves, and what pays for it; waits until there are bytes to begin with. */
+export function createWayChooser(deps: {
+  ask: Ask
+  moment: () => Moment
+  chooser: ExitChooser
+  sha256: (text: string) => Uint8Array
+  random: () => number
+  /** An exit of this very gateway that can be left through: nobody is handed on a second time. */
+  findOwnExit: (id: string) => NodeExit | undefined
+  allowanceOf: (subject: Subject) => Allowance
+  after: After
+}) {
+  /** There was nothing to have when the shop was last asked; whoever bought a moment ago is not told of that. */
+  async function waitAfresh(
+    allowance: Allowance,
+    access: Extract<Access, { kind: 'premium' }>,
+  ): Promise<RefusalCode | undefined> {
+    await deps.ask({ username: access.subuser.login }, access.owner)
+    return waitForBytes(allowance, deps.after)
+  }
+
+  async function waitForSome(
+    allowance: Allowance,
+    access: Extract<Access, { kind: 'premium' }>,
+  ): Promise<RefusalCode | undefined> {
+    const refusal = await waitForBytes(allowance, deps.after)
+    return refusal === 'traffic_exhausted' ? waitAfresh(allowance, access) : refusal
+  }
+
+  /** `failed` are exits that have failed this very connection. */
+  return (
+    access: Access,
+    failed: readonly NodeExit[] = [],
+  ): MaybePromise<ChosenWay | { readonly refusal: RefusalCode }> => {
+    if (access.kind === 'dedicated') {
+      const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
+      return { way: { kind: 'address', address: access.proxy.leave_from }, allowance }
+    }
+    if (access.kind === 'hop') {
+      const exit = deps.findOwnExit(access.exit)
+      if (!exit) return { refusal: 'no_exit' }
+      const allowance = deps.allowanceOf({ kind: 'hop', id: access.gateway.id })
+      return { way: { kind: 'exit', exit }, allowance }
+    }
+    const named = poolOf(access)
+    if ('refusal' in named) return named
+    const { pool } = named
+    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs, failed)
+    if ('refusal' in choice) return choice
+    const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
+    const exit = fillLogin(choice.exit, access.login, choice.session, deps)
+    const chosen: ChosenWay = { way: { kind: 'exit', exit }, allowance }
+    if (allowance.hasSome) return chosen
+    return waitForSome(allowance, access).then((refusal) => (refusal ? { refusal } : chosen))
+  }
+}

@@ -1,0 +1,58 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { type CustomerEnd, Delivery, nothingShown, type Transmission } from './tunnel-meter.ts'
+
+/** A socket of which the test says what has arrived. */
+class FakeSocket {
+  now: Transmission = { ...nothingShown, acknowledged: 400, sent: 900, segmentBytes: 100, isOver: false }
+  readonly done: string[] = []
+  standing = (): Transmission => this.now
+  shut = (): void => void this.done.push('shut')
+  close = (reset: boolean): void => void this.done.push(reset ? 'reset' : 'closed')
+}
+
+describe('what was written to a customer who is gone', () => {
+  let socket: FakeSocket
+  let delivery: Delivery
+  beforeEach(() => {
+    socket = new FakeSocket()
+    const end: CustomerEnd = { written: 1000, heldBytes: 0, delivery: undefined }
+    delivery = new Delivery(end, () => {})
+    delivery.follow(() => socket)
+  })
+
+  test('is waited for, and counted whole once all of it has arrived', () => {
+    expect(delivery.settle(1000)).toBe(false)
+    expect(delivery.settle(30_999)).toBe(false)
+    socket.now = { ...socket.now, acknowledged: 1000, sent: 1000 }
+    expect(delivery.settle(30_999)).toBe(true)
+    expect([delivery.shown(), delivery.sent, socket.done]).toEqual([1000, 1000, ['shut', 'closed']])
+  })
+
+  test('is waited for no longer than half a minute, and then only what has arrived counts', () => {
+    expect(delivery.settle(1000)).toBe(false)
+    expect(delivery.settle(31_000)).toBe(true)
+    expect([delivery.shown(), delivery.sent, socket.done]).toEqual([400, 900, ['shut', 'reset']])
+  })
+
+  test('is let go of at once where all of it has arrived already', () => {
+    socket.now = { ...socket.now, acknowledged: 1000, sent: 1000 }
+    expect(delivery.settle(1000)).toBe(true)
+    expect([delivery.shown(), delivery.sent, socket.done]).toEqual([1000, 1000, ['closed']])
+  })
+
+  test('is not waited for when the connection is over or was cut', () => {
+    socket.now = { ...socket.now, isOver: true }
+    expect(delivery.settle(1000)).toBe(true)
+    const other = new Delivery({ written: 1000, heldBytes: 0, delivery: undefined }, () => {})
+    const cut = new FakeSocket()
+    other.follow(() => cut)
+    other.cut()
+    expect(other.settle(1000)).toBe(true)
+    expect(cut.done).toEqual(['reset'])
+  })
+
+  test('counts as it was written where nobody can say what has arrived', () => {
+    const blind = new Delivery({ written: 1000, heldBytes: 0, delivery: undefined }, () => {})
+    expect([blind.settle(1000), blind.shown()]).toEqual([true, 1000])
+  })
+})

@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { scaled } from '../../../../../test/harness/scale.ts'
+import { openModel } from '../../../../../test/harness/tunnel-model.ts'
+import { type FlowEvent, type FlowState, flowEvents, flowStates, flowSteps } from './splice-relay.ts'
+
+/** What is expected of each cell, written anew from what each state means: what is done, and what comes next. */
+const expected: Readonly<Record<FlowState, Readonly<Record<FlowEvent, string>>>> = {
+  open: {
+    readable: 'fill, open',
+    writable: 'nothing, open',
+    allowed: 'nothing, open',
+    exhausted: 'nothing, open',
+    blocked: 'nothing, held',
+    drained: 'fault, open',
+    dry: 'wait, starved',
+    ended: 'shut, done',
+  },
+  held: {
+    readable: 'nothing, held',
+    writable: 'drain, held',
+    allowed: 'nothing, held',
+    exhausted: 'nothing, held',
+    blocked: 'nothing, held',
+    drained: 'fill, open',
+    dry: 'fault, held',
+    ended: 'nothing, last',
+  },
+  starved: {
+    readable: 'nothing, starved',
+    writable: 'nothing, starved',
+    allowed: 'fill, open',
+    exhausted: 'exhaust, starved',
+    blocked: 'fault, starved',
+    drained: 'fault, starved',
+    dry: 'fault, starved',
+    ended: 'fault, starved',
+  },
+  last: {
+    readable: 'nothing, last',
+    writable: 'drain, last',
+    allowed: 'nothing, last',
+    exhausted: 'nothing, last',
+    blocked: 'nothing, last',
+    drained: 'shut, done',
+    dry: 'fault, last',
+    ended: 'fault, last',
+  },
+  done: {
+    readable: 'nothing, done',
+    writable: 'nothing, done',
+    allowed: 'nothing, done',
+    exhausted: 'nothing, done',
+    blocked: 'fault, done',
+    drained: 'fault, done',
+    dry: 'fault, done',
+    ended: 'fault, done',
+  },
+}
+
+describe('one direction of a tunnel', () => {
+  const cells = flowStates.flatMap((state) => flowEvents.map((event) => [state, event] as const))
+  test.each(cells)('that is %s, when %s', (state, event) => {
+    const { action, next } = flowSteps[state][event]
+    expect(`${action}, ${next}`).toBe(expected[state][event])
+  })
+})
+
+describe('a tunnel', () => {
+  test('carries what each side says to the other, early words first, and closes when both have said all', () => {
+    const model = openModel({ fromClient: 'early ', fromOrigin: 'banner ' })
+    model.client.say('hello')
+    model.origin.say('welcome')
+    model.run()
+    model.client.finish()
+    model.run()
+    expect({ origin: model.origin.heard, hasEnded: model.origin.wasFinished }).toEqual({
+      origin: 'early hello',
+      hasEnded: true,
+    })
+    expect(model.origin.isGone).toBeFalse()
+    model.origin.say(' and bye')
+    model.origin.finish()
+    model.run()
+    expect(model.client.heard).toBe('banner welcome and bye')
+    expect(model.told).toEqual(['over', 'client released', 'origin released'])
+  })
+
+  test('holds what a side does not take, and reads no more until it has', () => {
+    const model = openModel({})
+    model.client.room = 3
+    model.origin.say('x'.repeat(200_000))
+    model.run()
+    expect(model.client.heard).toHaveLength(3)
+    expect(model.mostHeld).toBeLessThanOrEqual(256 * 1024)
+    const left = model.origin.unread
+    model.run()
+    expect(model.origin.unread).toBe(left)
+    model.client.room = Number.POSITIVE_INFINITY
+    model.run()
+    expect(model.client.heard).toHaveLength(200_000)
+  })
+
+  test('stops at the last byte of its traffic, goes on with more, and ends where it is without', () => {
+    const model = openModel({ traffic: 10 })
+    model.origin.say('0123456789abcdef')
+    model.run()
+    expect(model.client.heard).toBe('0123456789')
+    expect(model.asked).toBeGreaterThan(0)
+    model.allow(12)
+    model.run()
+    expect(model.client.heard).toBe('0123456789ab')
+    model.exhaust()
+    model.run()
+    expect(model.told).toEqual(['over', 'origin aborted', 'client closed'])
+    expect(model.client.heard).toBe('0123456789ab')
+  })
+
+  test('needs no traffic to hear that a side has ended', () => {
+    const model = openModel({ traffic: 0 })
+    model.client.finish()
+    model.origin.finish()
+    model.run()
+    expect(model.told).toEqual(['over', 'client released', 'origin released'])
+  })
+
+  test('gives a customer what came from an origin that broke, and closes', () => {
+    const model = openModel({})
+    model.client.room = 5
+    model.origin.say('x'.repeat(300_000))
+    model.run()
+    const read = 300_000 - model.origin.unread
+    model.origin.reset()
+    model.run()
+    expect(model.told).toEqual(['over', 'origin aborted', 'client closed'])
+    model.client.room = Number.POSITIVE_INFINITY
+    model.flushSides()
+    expect(model.client.heard).toHaveLength(read)
+  })
+
+  test('of a customer who broke off ends both sides at once', () => {
+    const model = openModel({})
+    model.origin.say('x')
+    model.client.reset()
+    model.run()
+    expect(model.told).toEqual(['over', 'client aborted', 'origin aborted'])
+  })
+
+  test('that is cut carries nothing more', () => {
+    const model = openModel({})
+    model.client.room = 0
+    model.origin.say('never')
+    model.run()
+    model.cut()
+    model.client.room = 100
+    model.run()
+    expect({ heard: model.client.heard, told: model.told }).toEqual({
+      heard: '',
+      told: ['cut', 'over', 'client aborted', 'origin aborted'],
+    })
+  })
+
+  const side = fc.constantFrom('client' as const, 'origin' as const)
+  const happening = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ do: fc.constant('say' as const), side, bytes: fc.nat(400_000) }) },
+    { weight: 5, arbitrary: fc.record({ do: fc.constant('room' as const), side, bytes: fc.nat(300_000) }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('allow' as const), bytes: fc.nat(500_000) }) },
+    { weight: 5, arbitrary: fc.record({ do: fc.constant('turn' as const) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('stir' as const), side, events: fc.nat(0x3fff) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('finish' as const), side }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('reset' as const), side }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('cut' as const, 'exhaust' as const) }) },
+  )
+
+  test('whatever happens in whatever order loses, doubles and mixes nothing, and takes no more than it may', () => {
+    fc.assert(
+      fc.property(fc.array(happening, { maxLength: 60 }), fc.nat(1_000_000), (happenings, traffic) => {
+        const model = openModel({ traffic })
+        for (const each of happenings) {
+          model.happen(each)
+          model.check()
+        }
+        model.settle()
+        model.check()
+      }),
+      { numRuns: scaled(4000) },
+    )
+  })
+})

@@ -1,0 +1,503 @@
+import { type Pipes, pipeBytes } from './descriptors.ts'
+import { type ByteCalls, type Pipe, readBytes } from './kernel.ts'
+import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
+
+/**
+ * One direction of a tunnel: bytes flow from a source to a sink. Every state, every thing that can happen in it, and
+ * what is done then. A tunnel has two directions, each in a state of its own.
+ */
+
+export const flowStates = [
+  /** Nothing is held. What the source has is read as soon as it has something. */
+  'open',
+  /** The sink did not take all; nothing is read until it has. */
+  'held',
+  /** The source has something, and there is no traffic to carry it with. */
+  'starved',
+  /** The source has said all it will say; what is held of it goes out first. */
+  'last',
+  /** All was said and passed on. */
+  'done',
+] as const
+
+export const flowEvents = [
+  /** The source has something, or has ended. */
+  'readable',
+  /** The sink takes bytes again. */
+  'writable',
+  /** There is traffic to carry with. */
+  'allowed',
+  /** There is none, and it is sure that none comes. */
+  'exhausted',
+  /** The sink took less than it was given. */
+  'blocked',
+  /** All that was held has gone out. */
+  'drained',
+  /** The source has something, and there is no traffic for it. */
+  'dry',
+  /** The source has said all it will say. */
+  'ended',
+] as const
+
+const flowActions = [
+  'nothing',
+  /** Reads from the source and passes on. */
+  'fill',
+  /** Passes on what is held. */
+  'drain',
+  /** Asks for traffic and waits. */
+  'wait',
+  /** Tells the sink that nothing more comes. */
+  'shut',
+  /** Ends the tunnel where it is: its traffic is used up. */
+  'exhaust',
+  /** Cannot happen; a bug of ours. */
+  'fault',
+] as const
+
+export type FlowState = (typeof flowStates)[number]
+export type FlowEvent = (typeof flowEvents)[number]
+type FlowAction = (typeof flowActions)[number]
+
+/** What is done, and the state that follows; the same state unless said. */
+type Cell = FlowAction | readonly [FlowAction, FlowState]
+
+const flowTable: Readonly<Record<FlowState, Readonly<Record<FlowEvent, Cell>>>> = {
+  open: {
+    readable: 'fill',
+    writable: 'nothing',
+    allowed: 'nothing',
+    exhausted: 'nothing',
+    blocked: ['nothing', 'held'],
+    drained: 'fault',
+    dry: ['wait', 'starved'],
+    ended: ['shut', 'done'],
+  },
+  held: {
+    readable: 'nothing',
+    writable: 'drain',
+    allowed: 'nothing',
+    exhausted: 'nothing',
+    blocked: 'nothing',
+    drained: ['fill', 'open'],
+    dry: 'fault',
+    ended: ['nothing', 'last'],
+  },
+  starved: {
+    readable: 'nothing',
+    writable: 'nothing',
+    allowed: ['fill', 'open'],
+    exhausted: 'exhaust',
+    blocked: 'fault',
+    drained: 'fault',
+    dry: 'fault',
+    ended: 'fault',
+  },
+  last: {
+    readable: 'nothing',
+    writable: 'drain',
+    allowed: 'nothing',
+    exhausted: 'nothing',
+    blocked: 'nothing',
+    drained: ['shut', 'done'],
+    dry: 'fault',
+    ended: 'fault',
+  },
+  done: {
+    readable: 'nothing',
+    writable: 'nothing',
+    allowed: 'nothing',
+    exhausted: 'nothing',
+    blocked: 'fault',
+    drained: 'fault',
+    dry: 'fault',
+    ended: 'fault',
+  },
+}
+
+type Step = { readonly action: FlowAction; readonly next: FlowState }
+type Steps<Of extends FlowState> = Readonly<Record<Of, Readonly<Record<FlowEvent, Step>>>>
+
+/** The table in the one shape that the loop looks into, for every event. */
+export const flowSteps = Object.fromEntries(
+  flowStates.map((state) => [
+    state,
+    Object.fromEntries(
+      flowEvents.map((event) => {
+        const cell = flowTable[state][event]
+        return [event, typeof cell === 'string' ? { action: cell, next: state } : { action: cell[0], next: cell[1] }]
+      }),
+    ),
+  ]),
+) as Steps<FlowState>
+
+/** One end of a tunnel: a socket, what is known of it, and how it is let go. */
+export type TunnelEnd = {
+  readonly descriptor: number
+  /** It had something to read, or an end, that was not read to the end yet. */
+  isReadable: boolean
+  /** The peer has said all; what it said may not be read yet. */
+  hasHungUp: boolean
+  hasFailed: boolean
+  /**
+   * The peer has sent TCP urgent data. A read stops at the urgent mark, so that a short one does not mean an empty
+   * socket, and splice cannot pass the mark.
+   */
+  hasUrgent: boolean
+  /** Bytes that the system has taken, since the beginning. */
+  written: number
+  /** Nothing more is written. */
+  isFinished: boolean
+  /** Writes what the system takes, and holds the rest. */
+  hold(bytes: Uint8Array): void
+  /** Closes: both have said all. */
+  release(): void
+  /** Closes once what is held has gone out. */
+  close(): void
+  /** Ends at once. */
+  abort(): void
+  /** It is no tunnel's any more. */
+  leave(): void
+}
+
+/** What a tunnel carries for whom, as far as carrying is concerned. */
+type Fare = {
+  readonly tally: {
+    takeSent(bytes: number): number
+    takeReceived(bytes: number): number
+    cut(): void
+    readonly allowance: {
+      readonly left: number
+      readonly isUsedUp: boolean
+      readonly hasSome: boolean
+      askForMore(): void
+      onChange(wake: () => void): () => void
+    }
+  }
+  activeAt: number
+  isHalfOpen: boolean
+  carriedBy: { cut(): void } | undefined
+  finish(): void
+}
+
+export type TunnelDeps = {
+  readonly calls: ByteCalls
+  readonly pipes: Pipes
+  readonly clock: () => number
+  /** Gives a flow its next turn after everybody else had theirs. */
+  readonly queue: (flow: Flow) => void
+  /** So much is held for an end that does not take it. */
+  readonly noteHeld: (bytes: number) => void
+}
+
+/** How often one flow reads before the others have their turn. */
+const mostReads = 8
+
+/** One direction. Its states and what is done in them stand in flow-table.ts. */
+export class Flow {
+  state: FlowState = 'open'
+  /** What came before there was anybody to pass it to. */
+  early: Uint8Array | undefined
+  /** What the sink did not take: here, or in the pipe. */
+  held: Uint8Array | undefined
+  pipe: Pipe | undefined
+  /** So much comes at once that it pays to let the kernel move it. */
+  isSplicing = false
+  isQueued = false
+
+  constructor(
+    private readonly tunnel: Tunnel,
+    readonly from: TunnelEnd,
+    readonly to: TunnelEnd,
+  ) {}
+
+  takeTurn(): void {
+    this.isQueued = false
+    this.tunnel.onTurn(this)
+  }
+
+  onFault(): void {
+    this.tunnel.breakOff()
+  }
+}
+
+/**
+ * Carries bytes both ways as they are, never more than there is traffic for, until both sides have said all or one is
+ * gone.
+ */
+export class Tunnel {
+  private readonly up: Flow
+  private readonly down: Flow
+  private isOver = false
+  private forget: (() => void) | undefined
+
+  constructor(
+    private readonly client: TunnelEnd,
+    private readonly origin: TunnelEnd,
+    private readonly fare: Fare,
+    private readonly deps: TunnelDeps,
+  ) {
+    this.up = new Flow(this, client, origin)
+    this.down = new Flow(this, origin, client)
+  }
+
+  /** `toClient` was said and not written yet; the other two came before there was anybody to pass them to. */
+  start(toClient: Uint8Array | undefined, fromClient: Uint8Array, fromOrigin: Uint8Array): void {
+    this.fare.carriedBy = this
+    if (toClient) {
+      this.down.held = toClient
+      this.down.state = 'held'
+    }
+    if (fromClient.length > 0) this.up.early = fromClient
+    if (fromOrigin.length > 0) this.down.early = fromOrigin
+    this.step(this.up, 'readable')
+    if (!this.isOver) this.step(this.down, 'readable')
+  }
+
+  onEvents(end: TunnelEnd, events: number): void {
+    const isClient = end === this.client
+    const own = isClient ? this.up : this.down
+    if (events & EPOLLRDHUP) end.hasHungUp = true
+    if (events & EPOLLERR) end.hasFailed = true
+    if (events & EPOLLPRI) end.hasUrgent = true
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+      end.isReadable = true
+      this.step(own, 'readable')
+      // Nobody reads from it now, so nobody would notice that it is gone.
+      if (end.hasFailed && !this.isOver && own.state !== 'open') this.lose(end)
+    }
+    if (!this.isOver && events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) this.step(isClient ? this.down : this.up, 'writable')
+  }
+
+  onTurn(flow: Flow): void {
+    if (!this.isOver) this.step(flow, 'readable')
+  }
+
+  private step(flow: Flow, event: FlowEvent): void {
+    const { action, next } = flowSteps[flow.state][event]
+    flow.state = next
+    if (action === 'fill') this.fill(flow)
+    else if (action === 'drain') this.drain(flow)
+    else if (action === 'wait') this.wait()
+    else if (action === 'shut') this.shut(flow)
+    else if (action === 'exhaust') this.endGently()
+    else if (action === 'fault') throw new Error(`a tunnel’s flow met “${event}” where it cannot happen`)
+  }
+
+  private fill(flow: Flow): void {
+    for (let reads = 0; reads < mostReads; reads += 1) {
+      if (!flow.early && !flow.from.isReadable) {
+        this.givePipe(flow)
+        return
+      }
+      const { left } = this.fare.tally.allowance
+      if (left <= 0) this.starve(flow)
+      else if (flow.early) this.passEarly(flow, flow.early, left)
+      else if (flow.isSplicing && !flow.from.hasUrgent) this.splice(flow, left)
+      else this.copy(flow, left)
+      if (this.isOver || flow.state !== 'open') return
+    }
+    if (flow.isQueued) return
+    flow.isQueued = true
+    this.deps.queue(flow)
+  }
+
+  /** There is no traffic. An end of the stream needs none. */
+  private starve(flow: Flow): void {
+    this.givePipe(flow)
+    const next = flow.early ? 1 : this.deps.calls.peek(flow.from.descriptor)
+    if (next > 0) this.step(flow, 'dry')
+    else this.noteUnread(flow, next)
+  }
+
+  /** A read that gave nothing: the end, nothing for now, or a failure. */
+  private noteUnread(flow: Flow, outcome: number): void {
+    if (outcome === 0) this.step(flow, 'ended')
+    else if (outcome === -EAGAIN) flow.from.isReadable = false
+    else this.lose(flow.from)
+  }
+
+  private take(flow: Flow, bytes: number): void {
+    this.fare.activeAt = this.deps.clock()
+    if (flow === this.up) this.fare.tally.takeSent(bytes)
+    else this.fare.tally.takeReceived(bytes)
+  }
+
+  private passEarly(flow: Flow, early: Uint8Array, left: number): void {
+    const bytes = Math.min(left, early.length)
+    flow.early = bytes < early.length ? early.subarray(bytes) : undefined
+    this.take(flow, bytes)
+    flow.held = early.subarray(0, bytes)
+    this.passHeld(flow)
+  }
+
+  /** Small pieces are read and written: cheaper than a pipe. */
+  private copy(flow: Flow, left: number): void {
+    const { calls } = this.deps
+    const { from, to } = flow
+    const wanted = Math.min(left, readBytes)
+    const got = calls.receive(from.descriptor, wanted)
+    if (got <= 0) {
+      this.noteUnread(flow, got)
+      return
+    }
+    // Read to the end. An end of the stream that was told of before is not told of again, and came behind these bytes.
+    const isEmpty = got < wanted && !from.hasFailed && !from.hasUrgent
+    const isLast = isEmpty && from.hasHungUp
+    if (isEmpty) from.isReadable = false
+    flow.isSplicing = got === readBytes
+    this.take(flow, got)
+    const gone = calls.pass(to.descriptor, got, isLast)
+    if (gone > 0) to.written += gone
+    if (gone < got) {
+      flow.held = calls.received.slice(Math.max(0, gone), got)
+      this.passHeld(flow)
+    }
+    if (isLast && !this.isOver) this.step(flow, 'ended')
+  }
+
+  /** Large ones go through a pipe and are never seen here. */
+  private splice(flow: Flow, left: number): void {
+    flow.pipe ??= this.deps.pipes.take()
+    const { pipe, from } = flow
+    if (!pipe) {
+      this.copy(flow, left)
+      return
+    }
+    const got = this.deps.calls.fill(from.descriptor, pipe, Math.min(left, pipeBytes))
+    if (got <= 0) {
+      this.givePipe(flow)
+      // What cannot be spliced can still be read.
+      if (got === -EINVAL) flow.isSplicing = false
+      else this.noteUnread(flow, got)
+      return
+    }
+    pipe.held = got
+    this.take(flow, got)
+    this.passHeld(flow)
+  }
+
+  /** Writes what is held right after it was read. */
+  private passHeld(flow: Flow): void {
+    if (this.push(flow) === 'blocked') this.step(flow, 'blocked')
+  }
+
+  /** Writes what is held, and reads on once it is gone. */
+  private drain(flow: Flow): void {
+    const outcome = this.push(flow)
+    if (outcome !== 'lost') this.step(flow, outcome)
+  }
+
+  private push(flow: Flow): 'drained' | 'blocked' | 'lost' {
+    while (flow.held || (flow.pipe && flow.pipe.held > 0)) {
+      const gone = this.pushOnce(flow)
+      if (gone > 0) flow.to.written += gone
+      else if (gone === -EAGAIN) {
+        this.deps.noteHeld((flow.held?.length ?? 0) + (flow.pipe?.held ?? 0))
+        return 'blocked'
+      } else {
+        this.lose(flow.to)
+        return 'lost'
+      }
+    }
+    return 'drained'
+  }
+
+  /** What is held here is older than what the pipe holds. */
+  private pushOnce(flow: Flow): number {
+    const { held, pipe, to } = flow
+    const { calls } = this.deps
+    if (held) {
+      const gone = calls.send(to.descriptor, held)
+      if (gone > 0) flow.held = gone < held.length ? held.subarray(gone) : undefined
+      return gone
+    }
+    if (!pipe) return 0
+    const gone = calls.drain(pipe, to.descriptor)
+    if (gone > 0) pipe.held -= gone
+    return gone
+  }
+
+  /** Bytes wait for traffic; when it is sure that none comes, the tunnel ends where it is. */
+  private wait(): void {
+    const { allowance } = this.fare.tally
+    // Behind all others who wait: each has its turn.
+    this.forget?.()
+    this.forget = allowance.onChange(() => this.look())
+    if (!allowance.hasSome) allowance.askForMore()
+    this.look()
+  }
+
+  private look(): void {
+    const { allowance } = this.fare.tally
+    const event = allowance.left > 0 ? 'allowed' : allowance.isUsedUp ? 'exhausted' : undefined
+    if (!event) return
+    if (!this.isOver) this.step(this.up, event)
+    if (!this.isOver) this.step(this.down, event)
+    if (this.isOver || this.up.state === 'starved' || this.down.state === 'starved') return
+    this.forget?.()
+    this.forget = undefined
+  }
+
+  private shut(flow: Flow): void {
+    this.givePipe(flow)
+    this.fare.isHalfOpen = true
+    if (this.up.state === 'done' && this.down.state === 'done') {
+      this.end()
+      this.client.release()
+      this.origin.release()
+      return
+    }
+    flow.to.isFinished = true
+    this.deps.calls.shutWrite(flow.to.descriptor)
+  }
+
+  /** One end is gone. A customer whose origin is gone still gets what came from it. */
+  private lose(end: TunnelEnd): void {
+    if (this.isOver) return
+    if (end === this.origin) this.endGently()
+    else this.breakOff()
+  }
+
+  /** Ends both at once. */
+  breakOff(): void {
+    if (this.isOver) return
+    this.end()
+    this.client.abort()
+    this.origin.abort()
+  }
+
+  private endGently(): void {
+    const { held, pipe } = this.down
+    const unread = pipe && pipe.held > 0 ? this.deps.calls.takeBack(pipe) : undefined
+    this.end()
+    this.origin.abort()
+    if (held) this.client.hold(held)
+    if (unread) this.client.hold(unread)
+    this.client.close()
+  }
+
+  cut(): void {
+    if (this.isOver) return
+    this.fare.tally.cut()
+    this.breakOff()
+  }
+
+  private end(): void {
+    this.isOver = true
+    this.forget?.()
+    this.forget = undefined
+    this.givePipe(this.up)
+    this.givePipe(this.down)
+    this.client.leave()
+    this.origin.leave()
+    this.fare.finish()
+  }
+
+  private givePipe(flow: Flow): void {
+    const { pipe } = flow
+    if (!pipe) return
+    flow.pipe = undefined
+    this.deps.pipes.give(pipe)
+  }
+}

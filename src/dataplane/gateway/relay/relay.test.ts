@@ -1,0 +1,207 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { HandTime } from '../../../../test/harness/hand-time.ts'
+import { Allowance } from '../metering/allowance.ts'
+import { SpeedLimit } from '../metering/speed-limit.ts'
+import { Pipe } from './relay.ts'
+import type { Side } from './side.ts'
+import type { Passage } from './tunnel.ts'
+
+/** One end of a conversation, as far as a pipe knows it: it takes so much, and holds what is more. */
+class FakeSide {
+  text = ''
+  heldBytes = 0
+  isPaused = false
+  room = Number.POSITIVE_INFINITY
+  onWrite: () => void = () => {}
+
+  write(bytes: Uint8Array): boolean {
+    this.onWrite()
+    this.text += Buffer.from(bytes).toString('latin1')
+    this.heldBytes = Math.max(0, this.text.length - this.room)
+    return this.heldBytes === 0
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+  }
+}
+
+function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit) {
+  const [client, origin] = [new FakeSide(), new FakeSide()]
+  const allowance = new Allowance(
+    { kind: 'subuser', id: 'sub', pool: 'pool' },
+    () => {},
+    () => 0,
+    speed,
+  )
+  const passage = {
+    origin: origin as unknown as Side,
+    tally: { allowance, takeSent: (bytes: number) => allowance.take(bytes) },
+    sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} },
+    activeAt: 0,
+  } as unknown as Passage
+  const told: string[] = []
+  const pipe = new Pipe('up', client as unknown as Side, passage, () => 7, {
+    ...owner,
+    onExhausted: () => {
+      told.push('exhausted')
+      pipe.close()
+    },
+    onCleared: () => told.push('cleared'),
+  })
+  let allowed = 0
+  return {
+    client,
+    origin,
+    allowance,
+    passage,
+    pipe,
+    told,
+    /** The shop lets so many more pass; none, when it has no more. */
+    allow: (bytes: number): void => {
+      allowance.noteAsked()
+      allowed += bytes
+      allowance.allow(allowed)
+    },
+  }
+}
+
+const bytesOf = (text: string): Uint8Array => Buffer.from(text, 'latin1')
+
+describe('a pipe', () => {
+  test('whatever comes and whatever is leased passes in order, once, and never more than was leased', () => {
+    const step = fc.oneof(
+      fc.record({ carry: fc.string({ minLength: 1, maxLength: 20 }) }),
+      fc.record({ allow: fc.integer({ min: 1, max: 25 }) }),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const { pipe, client, origin, passage, told, allow } = openPipe()
+        let [sent, leased] = ['', 0]
+        const passed: number[] = []
+        for (const each of steps) {
+          if ('allow' in each) {
+            leased += each.allow
+            allow(each.allow)
+          } else {
+            sent += each.carry
+            const end = sent.length
+            pipe.carry(bytesOf(each.carry), () => passed.push(end, origin.text.length))
+          }
+          expect(origin.text).toBe(sent.slice(0, leased))
+          expect(pipe.isClear).toBe(sent.length <= leased)
+          if (!pipe.isClear) expect(client.isPaused).toBe(true)
+        }
+        // Each is told of when its last byte has gone, and not before.
+        for (let index = 0; index < passed.length; index += 2) expect(passed[index]).toBe(passed[index + 1])
+        expect(passage.activeAt).toBe(sent === '' ? 0 : 7)
+        expect(told).not.toContain('exhausted')
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('reads on once all that waited has passed and there is room, and not before', () => {
+    const { pipe, client, origin, told, allow } = openPipe()
+    pipe.carry(bytesOf('hello'))
+    expect(client.isPaused).toBe(true)
+    pipe.resume()
+    expect(client.isPaused).toBe(true)
+    origin.room = 3
+    allow(5)
+    expect({ isPaused: client.isPaused, text: origin.text, told }).toEqual({
+      isPaused: true,
+      text: 'hello',
+      told: ['cleared'],
+    })
+    origin.heldBytes = 0
+    pipe.resume()
+    expect(client.isPaused).toBe(false)
+  })
+
+  test('does not read on for an owner that wants no more', () => {
+    let wantsMore = false
+    const { pipe, client, allow } = openPipe({ wantsMore: () => wantsMore })
+    pipe.carry(bytesOf('hello'))
+    allow(5)
+    expect(client.isPaused).toBe(true)
+    wantsMore = true
+    pipe.resume()
+    expect(client.isPaused).toBe(false)
+  })
+
+  test('what is paid for by the piece waits in its turn, and is said when it is paid', () => {
+    const { pipe, origin, allow } = openPipe()
+    const said: string[] = []
+    expect(pipe.pay(10)).toBe(false)
+    pipe.after(() => said.push('first'))
+    expect(pipe.pay(0)).toBe(false)
+    pipe.after(() => said.push('second'))
+    allow(9)
+    expect(said).toEqual([])
+    allow(1)
+    expect(said).toEqual(['first', 'second'])
+    pipe.after(() => said.push('at once'))
+    pipe.send(bytesOf('in another form'))
+    expect(said).toEqual(['first', 'second', 'at once'])
+    expect(origin.text).toBe('in another form')
+  })
+
+  test('ends when it is sure that there is no traffic, with all that was leased gone out and nothing else', () => {
+    const { pipe, origin, told, allow, allowance } = openPipe()
+    const said: string[] = []
+    allow(3)
+    pipe.carry(bytesOf('hello'), () => said.push('passed'))
+    pipe.after(() => said.push('after'))
+    expect(told).toEqual([])
+    allow(0)
+    expect(told).toEqual(['exhausted'])
+    pipe.carry(bytesOf('more'))
+    pipe.after(() => said.push('too late'))
+    allow(100)
+    expect({ text: origin.text, said, hasSome: allowance.hasSome }).toEqual({ text: 'hel', said: [], hasSome: true })
+    expect(pipe.pay(1)).toBe(false)
+  })
+
+  test('two that wait for one lease have it in turn', () => {
+    const { pipe, passage, origin, allow, client } = openPipe()
+    const other = new Pipe('up', client as unknown as Side, passage, () => 7, { onExhausted() {} })
+    pipe.carry(bytesOf('aaaa'))
+    other.carry(bytesOf('bbbb'))
+    for (let lease = 0; lease < 4; lease += 1) allow(2)
+    expect(origin.text).toBe('aabbaabb')
+  })
+
+  test('three pipes under one speed limit pass every byte, however long each write takes', () => {
+    const lengths = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 12 })
+    const writesMs = fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 20 })
+    fc.assert(
+      fc.property(lengths, writesMs, fc.integer({ min: 1000, max: 20_000 }), (all, slownessMs, rate) => {
+        const time = new HandTime()
+        const { pipe, passage, origin, client, allow } = openPipe(
+          {},
+          new SpeedLimit(() => rate, time.clock, time.after),
+        )
+        const other = () => new Pipe('up', client as unknown as Side, passage, () => 7, { onExhausted() {} })
+        const pipes = [pipe, other(), other()]
+        const fromMs = time.clock()
+        let writes = 0
+        origin.onWrite = () => time.spend(slownessMs[writes++ % slownessMs.length] ?? 0)
+        const bytes = all.reduce((sum, each) => sum + each, 0)
+        allow(bytes)
+        for (const [index, length] of all.entries()) pipes[index % 3]?.carry(bytesOf('x'.repeat(length)))
+        // Each step of 25 ms lets at least 25 bytes through, so as many steps as bytes are plenty.
+        for (let step = 0; step < bytes; step += 1) time.pass(25)
+        expect(origin.text).toHaveLength(bytes)
+        expect(bytes).toBeLessThanOrEqual((rate * (time.clock() - fromMs + 25)) / 1000)
+        expect(time.timers).toBe(0)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'bun:test'
+import { sha256, someProxy } from '../../../../test/harness/desired.ts'
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
+import { createSnapshot } from '../../agent/snapshot.ts'
+import { admitByPassword } from '../access/admission.ts'
+import type { ChosenWay } from '../access/exit-choice.ts'
+import { createTunnelLimits } from '../access/limits.ts'
+import { createRecheck } from '../access/recheck.ts'
+import type { Dialled } from '../dial/dial.ts'
+import { createMetering } from '../metering/metering.ts'
+import { patient, Side } from './side.ts'
+import { createSockets } from './sockets.ts'
+import { createPassages, type Passage } from './tunnel.ts'
+
+const nowMs = 500_000
+const moment = () => ({ nowMs, lastContactAt: nowMs })
+const newSide = () => new Side(patient, { after: () => () => {}, noteHeld() {} })
+
+/** A customer who may have one tunnel, and whose way and dial are as told. */
+function openOne(told: { choose?: () => never; dial: () => MaybePromise<Dialled<Side>> }) {
+  const snapshot = createSnapshot()
+  snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
+  const agent = { wantLease() {}, giveBack() {}, noteNow() {} }
+  const metering = createMetering<Side>({ agent, watch: () => undefined, clock: () => nowMs, after: () => () => {} })
+  const way: ChosenWay = {
+    way: { kind: 'address', address: '192.0.2.9' },
+    allowance: metering.allowanceOf({ kind: 'proxy', id: 1 }),
+  }
+  const limits = createTunnelLimits({ tunnels: 1, newPerSecond: 100, namesPerSecond: 100 }, () => nowMs)
+  const passages = createPassages({
+    snapshot,
+    moment,
+    limits,
+    chooseWay: told.choose ?? (() => way),
+    dial: told.dial,
+    metering,
+    sockets: createSockets('darwin'),
+    open: createRecheck<Passage>({ snapshot, moment, idleMs: 1000 }),
+    closedFor: () => undefined,
+  })
+  const pair = { username: 'tp1abcd', password: 'secret' }
+  const verdict = admitByPassword(snapshot, pair, 'http', moment(), sha256, new WeakMap())
+  if ('refusal' in verdict) throw new Error(verdict.refusal)
+  const { access } = verdict
+  return {
+    open: async () => passages.open(access, { host: '192.0.2.1', port: 443 }, newSide()),
+    isFree: () => limits.enter(access.owner, access.key, null) === undefined && passages.dialling === 0,
+  }
+}
+
+const fault = (): never => {
+  throw new Error('a bug')
+}
+
+describe('a customer’s place is free again', () => {
+  test.each([
+    ['when the destination refuses at once', { dial: () => ({ refusal: 'connect_refused' }) as const }],
+    ['when it refuses later', { dial: () => Promise.resolve({ refusal: 'connect_refused' } as const) }],
+  ])('%s', async (_, told) => {
+    const stand = openOne(told)
+    expect(await stand.open()).toEqual({ refusal: 'connect_refused' })
+    expect(stand.isFree()).toBe(true)
+  })
+
+  test.each([
+    ['when choosing a way is a bug', { choose: fault, dial: fault }],
+    ['when dialling is a bug at once', { dial: fault }],
+    ['when dialling is a bug later', { dial: () => Promise.reject(new Error('a bug')) }],
+    ['when what was dialled is a bug', { dial: () => Promise.resolve(undefined as never) }],
+  ])('%s, which is told', async (_, told) => {
+    const stand = openOne(told)
+    expect(await stand.open().catch((error: unknown) => error instanceof Error)).toBe(true)
+    expect(stand.isFree()).toBe(true)
+  })
+
+  test('once its passage is over, and not before', async () => {
+    const stand = openOne({ dial: () => ({ origin: newSide() }) })
+    const passage = await stand.open()
+    expect(await stand.open()).toEqual({ refusal: 'too_many_tunnels' })
+    if ('refusal' in passage) throw new Error(passage.refusal)
+    passage.finish()
+    passage.finish()
+    expect(stand.isFree()).toBe(true)
+  })
+})

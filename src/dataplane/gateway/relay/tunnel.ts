@@ -1,0 +1,255 @@
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
+import { nowhere, type Place, Roster } from '../../../core/roster.ts'
+import type { NodeExit } from '../../../node-protocol/state.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
+import { type Access, type Moment, standing } from '../access/admission.ts'
+import type { ChosenWay, createWayChooser } from '../access/exit-choice.ts'
+import type { TunnelLimits } from '../access/limits.ts'
+import type { createRecheck } from '../access/recheck.ts'
+import type { RefusalCode } from '../access/refusals.ts'
+import type { Dial, Dialled, ExitRefusal } from '../dial/dial.ts'
+import type { Metering } from '../metering/metering.ts'
+import type { Tally } from '../metering/tunnel-meter.ts'
+import type { Target } from '../protocol/authority.ts'
+import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
+
+/** A way through, from one customer's connection to one destination. */
+export type Passage = {
+  readonly access: Access
+  readonly origin: Side
+  readonly early: Uint8Array
+  readonly tally: Tally
+  /** What the system can be told about its two sockets. */
+  readonly sockets: Sockets
+  /** Facts for whoever can be told them: HTTP clients. */
+  readonly extra: Readonly<Record<string, string>> | undefined
+  activeAt: number
+  isHalfOpen: boolean
+  placeAmongOpen: Place
+  /** Set by whoever carries the bytes. */
+  carriedBy: { cut(): void } | undefined
+  /** Ends both sides at once. */
+  cut(): void
+  /** It is over, whoever ended it. */
+  finish(): void
+}
+
+/** What all passages share. */
+type PassageAround = { readonly sockets: Sockets; end(passage: Passage): void }
+
+/** A class, and nothing made for each: a tunnel that stands idle is small. */
+class OpenPassage implements Passage {
+  isHalfOpen = false
+  placeAmongOpen: Place = nowhere
+  carriedBy: { cut(): void } | undefined
+
+  constructor(
+    readonly access: Access,
+    readonly origin: Side,
+    readonly early: Uint8Array,
+    readonly tally: Tally,
+    readonly extra: Readonly<Record<string, string>> | undefined,
+    public activeAt: number,
+    private readonly around: PassageAround,
+  ) {}
+
+  get sockets(): Sockets {
+    return this.around.sockets
+  }
+
+  cut(): void {
+    this.carriedBy?.cut()
+  }
+
+  finish(): void {
+    this.around.end(this)
+  }
+}
+
+/** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
+export type CarryTunnel = (client: Side, passage: Passage, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
+
+/** A connection to a destination that is being made. */
+type Dialling = {
+  readonly access: Access
+  readonly target: Target
+  readonly client: Side
+  /** Exits that have failed it. */
+  failed: readonly NodeExit[]
+  /** Why the last of them did. */
+  refusal: RefusalCode | undefined
+  /** The place that it takes among its customer's is free again. */
+  hasLeft: boolean
+  /** Among all that are being made. */
+  placeAmongDialling: Place
+}
+
+/** How many exits one connection may be tried through. */
+const mostExits = 3
+
+type Refused = { readonly refusal: RefusalCode }
+const nothing = new Uint8Array(0)
+const none: readonly NodeExit[] = []
+
+export type Passages = ReturnType<typeof createPassages>
+
+export function createPassages(deps: {
+  snapshot: Snapshot
+  moment: () => Moment
+  limits: TunnelLimits
+  chooseWay: ReturnType<typeof createWayChooser>
+  dial: Dial<Side>
+  metering: Metering<Side>
+  sockets: Sockets
+  open: ReturnType<typeof createRecheck<Passage>>
+  /** Why nobody new can be carried now, if so. */
+  closedFor: () => RefusalCode | undefined
+}) {
+  const { metering, sockets } = deps
+  /** Customers whose destinations are being connected to. */
+  const dialling = new Roster<'placeAmongDialling', Dialling>('placeAmongDialling')
+  let abandoned = 0
+  let starved = 0
+
+  /** Of another gateway's customers none is known here; that gateway keeps their limits. */
+  function leavePlace(access: Access): void {
+    if (access.kind !== 'hop') deps.limits.leave(access.owner, access.key)
+  }
+
+  function leave(entry: Dialling): void {
+    if (!entry.hasLeft) leavePlace(entry.access)
+    entry.hasLeft = true
+  }
+
+  function refuse(entry: Dialling, refusal: RefusalCode): Refused {
+    leave(entry)
+    return { refusal }
+  }
+
+  function fail(entry: Dialling, fault: unknown): never {
+    dialling.delete(entry)
+    leave(entry)
+    throw fault
+  }
+
+  /** What became of a connection to a destination. Much may have happened while it was made. */
+  function arrive(
+    entry: Dialling,
+    { way, allowance }: ChosenWay,
+    dialled: Dialled<Side>,
+  ): MaybePromise<Passage | Refused> {
+    const { access, target, client } = entry
+    dialling.delete(entry)
+    if ('refusal' in dialled) {
+      if (dialled.refusal === 'gateway_full') starved += 1
+      return goElsewhere(entry, way, dialled)
+    }
+    const refusal = client.isClosed ? 'gateway_stopping' : standing(access, deps.snapshot, deps.moment())
+    if (refusal) {
+      dialled.origin.abort()
+      return refuse(entry, refusal)
+    }
+    const host = access.kind === 'premium' && access.subuser.keep_hosts ? target.host : undefined
+    const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
+    return begin(access, dialled, metering.begin(allowance, client, access.owner, host, exit))
+  }
+
+  /** Whoever has not asked for one exit leaves through another when the first fails. */
+  function goElsewhere(entry: Dialling, way: ChosenWay['way'], failure: ExitRefusal): MaybePromise<Passage | Refused> {
+    if (way.kind !== 'exit' || !mayGoElsewhere(entry.access, failure)) return refuse(entry, failure.refusal)
+    entry.failed = [...entry.failed, way.exit]
+    entry.refusal = failure.refusal
+    if (entry.failed.length >= mostExits || entry.client.isClosed) return refuse(entry, failure.refusal)
+    return choose(entry)
+  }
+
+  function choose(entry: Dialling): MaybePromise<Passage | Refused> {
+    const chosen = guard(entry, () => deps.chooseWay(entry.access, entry.failed))
+    if (!(chosen instanceof Promise)) return go(entry, chosen)
+    return chosen.then(
+      (known) => go(entry, known),
+      (fault: unknown) => fail(entry, fault),
+    )
+  }
+
+  function go(entry: Dialling, chosen: ChosenWay | Refused): MaybePromise<Passage | Refused> {
+    if ('refusal' in chosen) return refuse(entry, entry.refusal ?? chosen.refusal)
+    dialling.add(entry)
+    return guard(entry, () => {
+      const dialled = deps.dial(entry.target, chosen.way, entry.access.owner)
+      if (!(dialled instanceof Promise)) return arrive(entry, chosen, dialled)
+      return dialled.then(
+        (outcome) => guard(entry, () => arrive(entry, chosen, outcome)),
+        (fault: unknown) => fail(entry, fault),
+      )
+    })
+  }
+
+  /** A bug of ours costs no customer his place. */
+  function guard<Result>(entry: Dialling, act: () => Result): Result {
+    try {
+      return act()
+    } catch (fault) {
+      return fail(entry, fault)
+    }
+  }
+
+  function begin(
+    access: Access,
+    { origin, early, leftFrom }: Exclude<Dialled<Side>, ExitRefusal>,
+    tally: Tally,
+  ): Passage {
+    const extra = leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom }
+    const passage = new OpenPassage(access, origin, early ?? nothing, tally, extra, deps.moment().nowMs, around)
+    deps.open.add(passage)
+    return passage
+  }
+
+  const around: PassageAround = {
+    sockets,
+    end(passage) {
+      if (!deps.open.remove(passage)) return
+      metering.finish(passage.tally)
+      leavePlace(passage.access)
+    },
+  }
+
+  return {
+    /** Connections to destinations that are being made; a place of the customer's is taken for each. */
+    get dialling(): number {
+      return dialling.size
+    },
+    /** Those of them whose customer had gone when look() looked. */
+    get abandoned(): number {
+      return abandoned
+    },
+    /** How often the system had nothing left to connect with. */
+    get starved(): number {
+      return starved
+    },
+    look(): void {
+      abandoned = 0
+      dialling.forEach(({ client }) => {
+        if (client.isClosed) abandoned += 1
+      })
+    },
+
+    /** Opens a way for somebody who was let in, or says why not. */
+    open(access: Access, target: Target, client: Side): MaybePromise<Passage | Refused> {
+      const closed = deps.closedFor()
+      if (closed) return { refusal: closed }
+      const most = access.kind === 'premium' ? access.subuser.tunnels : null
+      const denied = access.kind === 'hop' ? undefined : deps.limits.enter(access.owner, access.key, most)
+      if (denied) return { refusal: denied }
+      const fresh = { failed: none, refusal: undefined, hasLeft: false, placeAmongDialling: nowhere }
+      return choose({ access, target, client, ...fresh })
+    },
+  }
+}
+
+/** The exit is to blame, not the destination, and no session wants that very exit. */
+const mayGoElsewhere = (access: Access, failure: ExitRefusal): boolean =>
+  access.kind === 'premium' &&
+  access.login.session === null &&
+  (failure.problem !== undefined || failure.refusal === 'address_unavailable')

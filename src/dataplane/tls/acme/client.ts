@@ -1,0 +1,321 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { type Certificate, readCertificate } from '../certificate.ts'
+
+/** A key of an account: a curve that every authority takes (RFC 8555, 6.2), and its public half as a JWK. */
+type AccountKey = {
+  readonly pem: string
+  readonly key: KeyObject
+  readonly jwk: Readonly<Record<string, string>>
+}
+
+export function makeAccountKey(): AccountKey {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return readAccountKey(privateKey.export({ type: 'pkcs8', format: 'pem' }))
+}
+
+export function readAccountKey(pem: string): AccountKey {
+  const key = createPrivateKey(pem)
+  const {
+    crv = '',
+    kty = '',
+    x = '',
+    y = '',
+  } = createPublicKey(pem).export({ format: 'jwk' }) as Record<string, string>
+  // In this order, which the thumbprint needs (RFC 7638, 3).
+  return { pem, key, jwk: { crv, kty, x, y } }
+}
+
+const toBase64Url = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url')
+
+/** What an authority expects to find where it looks for a token (RFC 8555, 8.1). */
+const keyAuthorization = (token: string, { jwk }: AccountKey): string =>
+  `${token}.${toBase64Url(createHash('sha256').update(JSON.stringify(jwk)).digest())}`
+
+/** A request as it is sent: signed with the account's key, for one address and once (RFC 8555, 6.2). */
+function signRequest(
+  account: AccountKey,
+  header: { readonly url: string; readonly nonce: string; readonly kid?: string },
+  payload: object | '',
+): string {
+  const { kid, ...rest } = header
+  const shown = kid === undefined ? { jwk: account.jwk } : { kid }
+  const head = toBase64Url(JSON.stringify({ alg: 'ES256', ...shown, ...rest }))
+  const body = payload === '' ? '' : toBase64Url(JSON.stringify(payload))
+  const signature = sign('sha256', Buffer.from(`${head}.${body}`), { key: account.key, dsaEncoding: 'ieee-p1363' })
+  return JSON.stringify({ protected: head, payload: body, signature: toBase64Url(signature) })
+}
+
+/** Tags of DER that a request is made of (X.690, 8). */
+const tag = {
+  whole: 0x02,
+  bits: 0x03,
+  octets: 0x04,
+  oid: 0x06,
+  sequence: 0x30,
+  set: 0x31,
+  attributes: 0xa0,
+  name: 0x82,
+}
+
+function der(kind: number, ...parts: readonly Uint8Array[]): Uint8Array {
+  const content = Buffer.concat(parts)
+  const { length } = content
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255]
+  return Buffer.concat([Uint8Array.from([kind, ...size]), content])
+}
+
+const oid = (...bytes: readonly number[]): Uint8Array => der(tag.oid, Uint8Array.from(bytes))
+/** 1.2.840.113549.1.9.14, a request for extensions. */
+const extensionRequest = oid(0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x0e)
+/** 2.5.29.17, subjectAltName. */
+const subjectAltName = oid(0x55, 0x1d, 0x11)
+/** 1.2.840.10045.4.3.2, ecdsa-with-SHA256. */
+const ecdsaWithSha256 = oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02)
+
+/** A new key on P-256, as PEM. */
+function makeKey(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return privateKey.export({ type: 'pkcs8', format: 'pem' })
+}
+
+/** Asks for a certificate for these names (PKCS #10, RFC 2986); the subject is empty, as names are what counts. */
+function makeRequest(names: readonly string[], keyPem: string): Uint8Array {
+  const publicKey = createPublicKey(keyPem).export({ type: 'spki', format: 'der' })
+  const all = der(tag.sequence, ...names.map((name) => der(tag.name, Buffer.from(name, 'ascii'))))
+  const extensions = der(tag.sequence, der(tag.sequence, subjectAltName, der(tag.octets, all)))
+  const attributes = der(tag.attributes, der(tag.sequence, extensionRequest, der(tag.set, extensions)))
+  const about = der(tag.sequence, der(tag.whole, Uint8Array.of(0)), der(tag.sequence), publicKey, attributes)
+  const signature = sign('sha256', about, createPrivateKey(keyPem))
+  return der(tag.sequence, about, der(tag.sequence, ecdsaWithSha256), der(tag.bits, Uint8Array.of(0), signature))
+}
+
+/** What an authority said no with (RFC 7807); its text is for the operator. */
+export class AcmeProblem extends Error {
+  override readonly name = 'AcmeProblem'
+
+  constructor(
+    message: string,
+    /** The last part of its type, such as `rateLimited`; empty where it gave none. */
+    readonly kind: string,
+    /** How long it wants to be left alone. */
+    readonly retryAfterMs: number | undefined,
+  ) {
+    super(message)
+  }
+}
+
+type Answer = {
+  readonly body: unknown
+  readonly text: string
+  readonly location: string | undefined
+  readonly retryAfterMs: number | undefined
+}
+
+const answerWithinMs = 30_000
+const mostBytes = 256 * 1024
+/** A nonce that is not taken is asked for anew (RFC 8555, 6.5), so often. */
+const mostNonces = 10
+const mostRetryMs = 7 * 86_400_000
+
+/** An authority: its directory, and requests to it that are signed and never repeat a nonce. */
+export function createAuthority(deps: {
+  readonly directory: string
+  /** Authorities that its own certificate may be from, as PEM, where it is not a public one. */
+  readonly ca?: string | undefined
+  readonly agent: string
+}) {
+  let places: Record<string, unknown> | undefined
+  let nonce: string | undefined
+
+  async function call(url: string, init: RequestInit = {}): Promise<{ response: Response; answer: Answer }> {
+    if (!url.startsWith('https://'))
+      throw new AcmeProblem('the authority named an address that is not https', '', undefined)
+    const tls: object = deps.ca === undefined ? {} : { tls: { ca: deps.ca } }
+    const headers = { 'User-Agent': deps.agent, ...(init.headers as Record<string, string> | undefined) }
+    const signal = AbortSignal.timeout(answerWithinMs)
+    const response = await fetch(url, { ...init, ...tls, headers, signal, redirect: 'error' })
+    const text = await readAll(response)
+    nonce = response.headers.get('replay-nonce') ?? nonce
+    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '')
+    const location = response.headers.get('location') ?? undefined
+    const retryAfterMs = readRetryAfter(response.headers.get('retry-after'))
+    return { response, answer: { body: isJson ? parse(text) : undefined, text, location, retryAfterMs } }
+  }
+
+  async function placeOf(name: string): Promise<string> {
+    if (!places) {
+      const { response, answer } = await call(deps.directory)
+      if (!response.ok) throw problemOf(response.status, answer)
+      places = fieldsOf(answer.body)
+    }
+    const place = places[name]
+    if (typeof place !== 'string') throw new AcmeProblem(`the directory has no ${name}`, '', undefined)
+    return place
+  }
+
+  async function takeNonce(): Promise<string> {
+    if (nonce === undefined) await call(await placeOf('newNonce'), { method: 'HEAD' })
+    const taken = nonce
+    nonce = undefined
+    if (taken === undefined) throw new AcmeProblem('the authority gave no nonce', '', undefined)
+    return taken
+  }
+
+  /** Sends one request, signed; '' only reads (RFC 8555, 6.3). */
+  async function post(
+    account: AccountKey,
+    kid: string | undefined,
+    url: string,
+    payload: object | '',
+  ): Promise<Answer> {
+    for (let left = mostNonces; ; left -= 1) {
+      const header = { url, nonce: await takeNonce(), ...(kid !== undefined && { kid }) }
+      const { response, answer } = await call(url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/jose+json' },
+        body: signRequest(account, header, payload),
+      })
+      if (response.ok) return answer
+      const problem = problemOf(response.status, answer)
+      if (problem.kind !== 'badNonce' || left === 1) throw problem
+    }
+  }
+
+  return { placeOf, post }
+}
+
+export type Authority = ReturnType<typeof createAuthority>
+
+const fieldsOf = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** What is wrong, in one line that can be logged. */
+function problemOf(status: number, { body, retryAfterMs }: Pick<Answer, 'body' | 'retryAfterMs'>): AcmeProblem {
+  const { type, detail } = fieldsOf(body)
+  const kind = textOf(type).split(':').at(-1) ?? ''
+  const says = textOf(detail).replace(/\s+/g, ' ').slice(0, 500)
+  return new AcmeProblem(`${kind || `status ${status}`}${says ? `: ${says}` : ''}`, kind, retryAfterMs)
+}
+
+async function readAll(response: Response): Promise<string> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += part.length
+    if (bytes > mostBytes) throw new AcmeProblem('the authority says too much', '', undefined)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString()
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3). */
+function readRetryAfter(text: string | null): number | undefined {
+  if (text === null) return undefined
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return Number.isFinite(ms) ? Math.min(mostRetryMs, Math.max(0, ms)) : undefined
+}
+
+/** Where an authority finds what it was told to look for. */
+export type Challenges = {
+  readonly put: (token: string, text: string) => void
+  readonly remove: (token: string) => void
+}
+
+export type Account = { readonly key: AccountKey; readonly url: string }
+
+/** How long an authority may take to make up its mind, and how often it is asked meanwhile. */
+const mostPolls = 60
+const shippedPollMs = 500
+const mostPollMs = 10_000
+
+/** Opens an account, or finds the one that the key has already (RFC 8555, 7.3). */
+export async function openAccount(
+  authority: Authority,
+  key: AccountKey,
+  contact: string | undefined,
+): Promise<Account> {
+  const wish = {
+    termsOfServiceAgreed: true,
+    ...(contact !== undefined && { contact: [`mailto:${contact}`] }),
+  }
+  const { location } = await authority.post(key, undefined, await authority.placeOf('newAccount'), wish)
+  if (location === undefined) throw new AcmeProblem('the authority gave the account no address', '', undefined)
+  return { key, url: location }
+}
+
+/** Gets a certificate for these names, with a key of its own (RFC 8555, 7.4). */
+export async function orderCertificate(
+  authority: Authority,
+  { key, url: kid }: Account,
+  names: readonly string[],
+  challenges: Challenges,
+  pollMs = shippedPollMs,
+): Promise<Certificate> {
+  const post = (url: string, payload: object | ''): Promise<Answer> => authority.post(key, kid, url, payload)
+
+  /** Asks again until it is neither pending nor processing. */
+  async function settle(url: string): Promise<Record<string, unknown>> {
+    for (let polls = 0; polls < mostPolls; polls += 1) {
+      const answer = await post(url, '')
+      const fields = fieldsOf(answer.body)
+      if (fields['status'] !== 'pending' && fields['status'] !== 'processing') return fields
+      await Bun.sleep(Math.min(mostPollMs, Math.max(pollMs, answer.retryAfterMs ?? pollMs)))
+    }
+    throw new AcmeProblem('the authority takes too long', '', undefined)
+  }
+
+  async function prove(url: string): Promise<void> {
+    const fields = fieldsOf((await post(url, '')).body)
+    if (fields['status'] === 'valid') return
+    const all = Array.isArray(fields['challenges']) ? fields['challenges'].map(fieldsOf) : []
+    const challenge = all.find((each) => each['type'] === 'http-01')
+    const [token, place] = [challenge?.['token'], challenge?.['url']]
+    // Nothing else can stand in a path, or in a file's name (RFC 8555, 8.1).
+    if (typeof place !== 'string' || typeof token !== 'string' || !/^[A-Za-z0-9_-]{1,200}$/.test(token)) {
+      throw new AcmeProblem('the authority offers no http-01 for a name', '', undefined)
+    }
+    challenges.put(token, keyAuthorization(token, key))
+    try {
+      await post(place, {})
+      const proven = await settle(url)
+      if (proven['status'] !== 'valid') throw problemIn(proven)
+    } finally {
+      challenges.remove(token)
+    }
+  }
+
+  const wish = { identifiers: names.map((value) => ({ type: 'dns', value })) }
+  const made = await post(await authority.placeOf('newOrder'), wish)
+  const { authorizations, finalize } = fieldsOf(made.body)
+  if (made.location === undefined || !Array.isArray(authorizations) || typeof finalize !== 'string') {
+    throw new AcmeProblem('the authority’s order cannot be read', '', undefined)
+  }
+  for (const each of authorizations.slice(0, names.length + 1)) await prove(String(each))
+  const keyPem = makeKey()
+  await post(finalize, { csr: Buffer.from(makeRequest(names, keyPem)).toString('base64url') })
+  const done = await settle(made.location)
+  if (done['status'] !== 'valid' || typeof done['certificate'] !== 'string') {
+    throw problemOf(0, { body: done['error'], retryAfterMs: undefined })
+  }
+  const { text } = await post(done['certificate'], '')
+  return readCertificate(text, keyPem)
+}
+
+/** Why a name was not proven: the challenge says. */
+function problemIn(authorization: Record<string, unknown>): AcmeProblem {
+  const all = Array.isArray(authorization['challenges']) ? authorization['challenges'].map(fieldsOf) : []
+  const { value } = fieldsOf(authorization['identifier'])
+  const body = all.find((each) => each['error'] !== undefined)?.['error']
+  const problem = problemOf(0, { body, retryAfterMs: undefined })
+  return new AcmeProblem(`${String(value)} was not proven: ${problem.message}`, problem.kind, undefined)
+}

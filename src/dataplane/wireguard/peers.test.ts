@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import { diffPeers, type PeerState, readDump, toDeviceCall, toSetCalls, type WantedPeer } from './peers.ts'
+
+const keyOf = (index: number): string => Buffer.alloc(32, index + 1).toString('base64')
+const privateKey = Buffer.alloc(32, 0x55).toString('base64')
+
+/**
+ * A WireGuard device as far as `wg set` and `wg show dump` know it. A block that one peer is given, another loses
+ * (wg(8)).
+ */
+class Model {
+  readonly peers = new Map<string, { allowed: Set<string>; rx: number; tx: number; handshake: number }>()
+  readonly touched = new Set<string>()
+
+  constructor(held: readonly WantedPeer[], counts: readonly number[]) {
+    for (const [index, { public_key: key, allowed }] of held.entries()) {
+      const rx = counts[index] ?? 0
+      this.peers.set(key, { allowed: new Set(allowed), rx, tx: rx * 3, handshake: rx % 2 })
+    }
+  }
+
+  run([wg, set, device, ...words]: readonly string[]): void {
+    expect([wg, set, device]).toEqual(['wg', 'set', 'tp0'])
+    while (words.length > 0) {
+      expect(words.shift()).toBe('peer')
+      const key = words.shift() ?? ''
+      this.touched.add(key)
+      if (words[0] === 'remove') {
+        words.shift()
+        this.peers.delete(key)
+        continue
+      }
+      expect(words.shift()).toBe('allowed-ips')
+      const allowed = new Set((words.shift() ?? '').split(','))
+      for (const other of this.peers.values()) for (const block of allowed) other.allowed.delete(block)
+      this.peers.set(key, { ...(this.peers.get(key) ?? { rx: 0, tx: 0, handshake: 0 }), allowed })
+    }
+  }
+
+  dump(): string {
+    const lines = [...this.peers].map(([key, { allowed, rx, tx, handshake }]) =>
+      [key, '(none)', '192.0.2.1:5000', [...allowed].join(',') || '(none)', handshake, rx, tx, 'off'].join('\t'),
+    )
+    return `${[`${privateKey}\t${keyOf(99)}\t51820\toff`, ...lines].join('\n')}\n`
+  }
+}
+
+/** Peers with keys of their own that share no block. */
+const peers = fc.uniqueArray(fc.nat(30), { maxLength: 20 }).chain((keys) =>
+  fc
+    .shuffledSubarray(
+      Array.from({ length: 60 }, (_, index) => index),
+      { minLength: keys.length * 2, maxLength: keys.length * 2 },
+    )
+    .map((blocks) =>
+      keys.map((key, index): WantedPeer => {
+        const [a = 0, b = 0] = blocks.slice(index * 2)
+        return { public_key: keyOf(key), allowed: [`10.66.0.${a}/32`, `fd74::${(b + 1).toString(16)}/128`] }
+      }),
+    ),
+)
+
+const sorted = (all: readonly (PeerState | WantedPeer)[]) =>
+  all
+    .map((each) => ({
+      key: 'publicKey' in each ? each.publicKey : each.public_key,
+      allowed: [...each.allowed].toSorted(),
+    }))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+
+describe('a difference', () => {
+  test('a peer that has a block too many or too few is set again, and one whose blocks are in another order is not', () => {
+    const [a, b] = ['10.66.0.1/32', 'fd74::1/128']
+    const wanted = { public_key: keyOf(1), allowed: [a, b] }
+    const setFor = (allowed: string[]) => diffPeers([{ publicKey: keyOf(1), allowed }], [wanted]).set
+    for (const allowed of [[a, b, '10.66.0.2/32'], [a], [], [a, '10.66.0.2/32']]) {
+      expect(setFor(allowed)).toEqual([wanted])
+    }
+    expect(setFor([b, a])).toEqual([])
+  })
+
+  test('makes any device exactly what is wanted, names nobody else, and leaves nothing to do', () => {
+    fc.assert(
+      fc.property(peers, peers, fc.array(fc.nat(), { minLength: 20, maxLength: 20 }), (held, wanted, counts) => {
+        const device = new Model(held, counts)
+        const before = readDump(device.dump()).peers
+        for (const call of toSetCalls('tp0', diffPeers(before, wanted))) device.run(call)
+        const after = readDump(device.dump()).peers
+        expect(sorted(after)).toEqual(sorted(wanted))
+        expect(diffPeers(after, wanted)).toEqual({ remove: [], set: [] })
+        for (const peer of before) {
+          const same = wanted.some((each) => JSON.stringify(sorted([each])) === JSON.stringify(sorted([peer])))
+          if (same) expect(device.touched.has(peer.publicKey)).toBe(false)
+          if (same) expect(after).toContainEqual(peer)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('of a thousand peers takes few calls, each within what a command line holds', () => {
+    const set = Array.from({ length: 5000 }, (_, index) => ({
+      public_key: keyOf(index % 200),
+      allowed: [`10.66.${index >> 8}.${index & 255}/32`, `fd74:7572:6e70::a42:${index.toString(16)}/128`],
+    }))
+    const calls = toSetCalls('tp0', { remove: [], set })
+    expect(calls.length).toBeLessThan(10)
+    for (const call of calls) expect(call.join(' ').length).toBeLessThan(128 * 1024)
+    expect(toSetCalls('tp0', { remove: [], set: [] })).toEqual([])
+  })
+})
+
+test('the private key of a device is never an argument', () => {
+  expect(toDeviceCall('tp0', 51_820)).toEqual(['wg', 'set', 'tp0', 'listen-port', '51820', 'private-key', '/dev/stdin'])
+})

@@ -1,0 +1,137 @@
+import { formatAddress, type Prefix, readPrefix } from '../../core/address.ts'
+import { readKey } from '../../core/wireguard.ts'
+import type { NodePeer } from '../../node-protocol/state.ts'
+
+/** A device as `wg show IFACE dump` tells it. Its private key stands in that text too, and is left there. */
+export type DeviceState = { readonly listenPort: number; readonly peers: readonly PeerState[] }
+
+/** `received` went to the customer, `sent` came from the customer: both with what WireGuard adds to each packet. */
+export type PeerState = {
+  readonly publicKey: string
+  /** Each with its length, in canonical text. */
+  readonly allowed: readonly string[]
+  readonly handshakeAt: number | null
+  readonly received: number
+  readonly sent: number
+}
+
+/**
+ * Reads a dump strictly: what `wg` does not write is a fault, because bytes are billed by it. No message quotes a line,
+ * since the first holds the private key.
+ */
+export const readDump = (text: string): DeviceState => createDumpReader()(text)
+
+/** Looks come every second and name the same addresses: a reader remembers how it read them. */
+export function createDumpReader(): (text: string) => DeviceState {
+  const known = new Map<string, readonly string[]>()
+  return (text) => {
+    if (known.size > mostKnown) known.clear()
+    return readWith(text, known)
+  }
+}
+
+/** Twice as many peers as a network of the largest kind that is sold has addresses. */
+const mostKnown = 131_072
+
+function readWith(text: string, known: Map<string, readonly string[]>): DeviceState {
+  const lines = text.split('\n')
+  if (lines.pop() !== '') throw new Error('the dump breaks off within a line')
+  const [head, ...peers] = lines
+  const fields = head?.split('\t') ?? []
+  const listenPort = readCount(fields[2])
+  if (fields.length !== 4 || listenPort === undefined || listenPort > 65_535) {
+    throw new Error('the dump does not begin with a device')
+  }
+  const read = peers.map((line, index) => readPeerLine(line, index, known))
+  if (new Set(read.map((each) => each.publicKey)).size < read.length) throw new Error('the dump has a peer twice')
+  return { listenPort, peers: read }
+}
+
+function readPeerLine(line: string, index: number, known: Map<string, readonly string[]>): PeerState {
+  const [publicKey = '', , , allowedText = '', handshake, rx, tx, keepalive, ...rest] = line.split('\t')
+  const allowed = known.get(allowedText) ?? readAllowed(allowedText)
+  const [seconds, sent, received] = [handshake, rx, tx].map(readCount)
+  const isWhole = keepalive !== undefined && rest.length === 0 && readKey(publicKey) !== undefined
+  if (!isWhole || !allowed || seconds === undefined || sent === undefined || received === undefined) {
+    throw new Error(`line ${index + 2} of the dump is not a peer`)
+  }
+  known.set(allowedText, allowed)
+  return { publicKey, allowed, handshakeAt: seconds === 0 ? null : seconds * 1000, received, sent }
+}
+
+function readAllowed(text: string): string[] | undefined {
+  if (text === '(none)') return []
+  const prefixes = text.split(',').map((part) => readPrefix(part))
+  return prefixes.includes(undefined) ? undefined : prefixes.flatMap((each) => (each ? [toAllowed(each)] : []))
+}
+
+/** Digits only, and no more than a number holds exactly: nine petabytes. */
+function readCount(text: string | undefined): number | undefined {
+  if (text === undefined || !/^(0|[1-9]\d{0,15})$/.test(text)) return undefined
+  const count = Number(text)
+  return Number.isSafeInteger(count) ? count : undefined
+}
+
+/** What WireGuard has to know of a peer. `allowed` is in canonical text, and no two peers share a block. */
+export type WantedPeer = Readonly<Pick<NodePeer, 'public_key' | 'allowed'>>
+
+type Difference = { readonly remove: readonly string[]; readonly set: readonly WantedPeer[] }
+
+/** What must be done to a device so that it has exactly the wanted peers. One that is as it should be is not named. */
+export function diffPeers(
+  held: readonly Pick<PeerState, 'publicKey' | 'allowed'>[],
+  wanted: readonly WantedPeer[],
+): Difference {
+  const keys = new Set(wanted.map((each) => each.public_key))
+  const heldAllowed = new Map(held.map((each) => [each.publicKey, each.allowed]))
+  return {
+    remove: held.filter((each) => !keys.has(each.publicKey)).map((each) => each.publicKey),
+    set: wanted.filter((each) => !isSame(heldAllowed.get(each.public_key), each.allowed)),
+  }
+}
+
+function isSame(held: readonly string[] | undefined, wanted: readonly string[]): boolean {
+  if (held?.length !== wanted.length) return false
+  const all = new Set(held)
+  return wanted.every((block) => all.has(block))
+}
+
+/** An allowed block as `wg` writes it: always with its length, in canonical text, so that texts can be compared. */
+export const toAllowed = (prefix: Prefix): string => `${formatAddress(prefix.base)}/${prefix.length}`
+
+/** Well below what Linux takes on one command line (128 KiB is the least it may be set to). */
+const mostInCall = 96 * 1024
+
+/**
+ * The fewest `wg set` calls that make a difference come true. `wg set` touches the peers that it names and no others;
+ * what it is given is public keys and addresses. Those that go come first, so that an address is free before somebody
+ * else gets it.
+ */
+export function toSetCalls(device: string, difference: Difference): string[][] {
+  const calls: string[][] = []
+  let room = 0
+  for (const words of [...difference.remove.map(toRemoval), ...difference.set.map(toSetting)]) {
+    const size = words.reduce((sum, word) => sum + word.length + 1, 0)
+    if (size > room) {
+      calls.push(['wg', 'set', device])
+      room = mostInCall
+    }
+    calls.at(-1)?.push(...words)
+    room -= size
+  }
+  return calls
+}
+
+const toRemoval = (publicKey: string): string[] => ['peer', publicKey, 'remove']
+const toSetting = (peer: WantedPeer): string[] => ['peer', peer.public_key, 'allowed-ips', peer.allowed.join(',')]
+
+/** Settles the device itself. The private key is read from the standard input: arguments are for everybody to see. */
+export const toDeviceCall = (device: string, listenPort: number): string[] => [
+  'wg',
+  'set',
+  device,
+  'listen-port',
+  String(listenPort),
+  'private-key',
+  '/dev/stdin',
+]
