@@ -2,11 +2,13 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import type { Services } from '../../src/app/shop/services.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { engines, openTestDatabase } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
+import { patienceMs } from '../harness/until.ts'
 import { addCustomer, findingsOf, wire } from '../harness/wired.ts'
 import type { Bill, OtherSide } from '../providers/other-side.ts'
 import { introduce } from '../providers/shop.ts'
@@ -103,7 +105,21 @@ const readRows = (db: Database): Promise<Row[]> =>
   db.all<Row>(`SELECT id, customer_id, provider_id, amount, credited, debited, purchase_state, purchase_order
     FROM payments`)
 
-/** Everybody is well and time goes by: what the killed ones have left is told again, asked for and bought. */
+/** Repeats a call while the provider's answer takes longer than its limit, as providers do and a slow machine needs. */
+async function untilAnswered(call: () => Promise<unknown>): Promise<void> {
+  const giveUpAt = performance.now() + patienceMs
+  for (;;) {
+    try {
+      await call()
+      return
+    } catch (error) {
+      const isSilent = error instanceof Refusal && error.kind === 'unavailable'
+      if (!isSilent || performance.now() > giveUpAt) throw error
+    }
+  }
+}
+
+/** After all kills: the provider repeats its notifications, and the shop asks for and carries out the rest. */
 async function settle(db: Database, provider: string, side: OtherSide, nowAt: number): Promise<Services> {
   const clock = { read: () => nowAt }
   let later = wire(db, clock)
@@ -114,13 +130,12 @@ async function settle(db: Database, provider: string, side: OtherSide, nowAt: nu
     const { headers, body } = side.tell(bill.id)
     const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
     const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
-    await later.paymentWatch.notify(provider, notification)
+    await untilAnswered(() => later.paymentWatch.notify(provider, notification))
   }
   for (;;) {
     later = wire(db, clock)
     const { asked, silent } = await later.paymentWatch.lookAgain(askedAtOnce)
-    expect(silent).toEqual([])
-    if (asked === 0) break
+    if (asked === 0 && silent.length === 0) break
   }
   while ((await later.purchases.carryOutAll(100)) > 0);
   return later

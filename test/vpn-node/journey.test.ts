@@ -13,7 +13,7 @@ import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findGround()
 
-const program = join(import.meta.dir, '..', '..', 'src', 'main', 'turnpike.ts')
+const program = join(import.meta.dir, '..', '..', 'src', 'app', 'turnpike.ts')
 const token = 'a-token-of-the-sandbox'
 const shop = 'http://127.0.0.1:8080'
 const megabyte = 1_000_000
