@@ -1,24 +1,24 @@
 import { z } from 'zod'
 
 /**
- * What the shop tells a node: the whole desired state, then changes. A node learns digests, never passwords, prices or
- * customers: `owner` is a digest that only tells which credentials share one customer's limits.
+ * The desired state of a node. It contains digests, never passwords, prices or customers; `owner` only groups
+ * credentials of one customer.
  */
 
 const moment = z.int().nonnegative()
-/** SHA-256 of a password, in hexadecimal digits. */
+/** SHA-256 of a password. */
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
 const owner = z.string().regex(/^[0-9a-f]{16}$/)
 const port = z.int().min(1).max(65_535)
 
-/** A dedicated proxy. `gone` is forgotten; `expires_at` is kept by the node itself, to the second. */
+/** A dedicated proxy. The node enforces `expires_at` itself. */
 const nodeProxySchema = z.object({
   id: z.int().positive(),
   username: z.string(),
   digest,
   port_type: z.enum(['http', 'socks', 'both']),
   leave_from: z.string(),
-  /** Addresses that are let in without a password, at the port that stands for this proxy. */
+  /** Client addresses admitted without a password at `entry_port`. */
   sources: z.array(z.string()).default([]),
   entry_port: port.nullable().default(null),
   expires_at: moment,
@@ -27,7 +27,7 @@ const nodeProxySchema = z.object({
 })
 export type NodeProxy = z.infer<typeof nodeProxySchema>
 
-/** A premium sub-user. `pools` has what is left in each, as a hint whether a lease is worth asking for. */
+/** A premium sub-user. `left` is a hint whether a lease is worth requesting. */
 const nodeSubuserSchema = z.object({
   id: z.string(),
   login: z.string(),
@@ -36,17 +36,13 @@ const nodeSubuserSchema = z.object({
   tunnels: z.int().positive().nullable(),
   keep_hosts: z.boolean(),
   whitelist: z.array(z.string()),
-  /** Each port stands for one login. */
   ports: z.array(z.object({ port, login: z.string() })),
   pools: z.array(z.object({ pool: z.string(), left: z.int().nonnegative() })),
   owner,
 })
 export type NodeSubuser = z.infer<typeof nodeSubuserSchema>
 
-/**
- * Where traffic of a pool leaves. Places are slugs, as in a login; an upstream's credentials are plain, because the
- * node logs in with them. A node that reaches the exit over a hop gets none.
- */
+/** An exit of a pool, with plain credentials for its upstream. Gateways that reach it by a hop get none. */
 const nodeExitSchema = z.object({
   id: z.string(),
   pool: z.string(),
@@ -59,18 +55,14 @@ const nodeExitSchema = z.object({
   city: z.string(),
   zip: z.string(),
   asn: z.int().positive().nullable(),
-  /**
-   * Of a supplier whose login is a template (`acct-country-{country}`): the countries that it offers, or `any`. Its own
-   * place means nothing then.
-   */
+  /** Countries, or `any`, of a supplier with a template login (`acct-country-{country}`); its own place is ignored. */
   offers: z.array(z.string()).nullable().default(null),
-  /** The gateway that it belongs to: others reach it over a hop. None: every gateway leaves through it itself. */
+  /** The owning gateway, which others reach by a hop. Null: every gateway uses it directly. */
   node: z.string().nullable().default(null),
   drained: z.boolean(),
 })
 export type NodeExit = z.infer<typeof nodeExitSchema>
 
-/** A gateway of the fleet: where the others reach it, and the key that it signs with. `gone` is forgotten. */
 const nodeGatewaySchema = z.object({
   id: z.string(),
   name: z.string(),
@@ -82,7 +74,7 @@ const nodeGatewaySchema = z.object({
 })
 export type NodeGateway = z.infer<typeof nodeGatewaySchema>
 
-/** A VPN device. `up` until `expires_at`, which the node keeps by itself; `down` is cut off at once. */
+/** A VPN device. The node enforces `expires_at` itself. */
 const nodePeerSchema = z.object({
   id: z.string(),
   public_key: z.string(),
@@ -94,7 +86,7 @@ const nodePeerSchema = z.object({
 })
 export type NodePeer = z.infer<typeof nodePeerSchema>
 
-/** Addresses that are tried by the nodes named, or by every gateway where none is. `gone` is forgotten. */
+/** Addresses to try, by the named nodes or by every gateway. */
 const nodeRangeSchema = z.object({
   id: z.int().positive(),
   prefix: z.string(),
@@ -103,7 +95,6 @@ const nodeRangeSchema = z.object({
 })
 export type NodeRange = z.infer<typeof nodeRangeSchema>
 
-/** Each sort of thing that a node is told of. */
 export type StateParts = {
   ranges: NodeRange
   proxies: NodeProxy
@@ -115,8 +106,7 @@ export type StateParts = {
 export type StatePart = keyof StateParts
 
 /**
- * One page. `cursor` is given back with the next request; what it holds is the shop's business. While `more` is true
- * the next page is there at once; else the request may wait for a change. Hearing the same thing twice changes nothing.
+ * One page. While `more` is true the next page follows at once; else the request waits for a change. Items may repeat.
  */
 export const statePageSchema = z.object({
   cursor: z.string(),
@@ -124,7 +114,7 @@ export const statePageSchema = z.object({
   now: moment,
   mode: z.enum(['sandbox', 'production']),
   gateways: z.array(nodeGatewaySchema),
-  /** How fast each credential may carry, both ways together; null for no limit. Left out by shops that know of none. */
+  /** Both directions together; null for no limit. */
   speed_mbit: z.object({ proxies: z.int().positive().nullable(), subusers: z.int().positive().nullable() }).optional(),
   ranges: z.array(nodeRangeSchema),
   proxies: z.array(nodeProxySchema),
@@ -136,7 +126,7 @@ export type StatePage = z.infer<typeof statePageSchema>
 
 const longestWaitSeconds = 25
 
-/** `GET /node/v1/state?cursor=…&wait=…`: without a cursor, from the beginning. */
+/** `GET /node/v1/state?cursor=…&wait=…` */
 export const stateQuerySchema = z.object({
   cursor: z.string().max(12_000).optional(),
   wait: z
@@ -147,20 +137,16 @@ export const stateQuerySchema = z.object({
     .optional(),
 })
 
-/**
- * `POST /node/v1/find`: a user name that the node does not know (before the first `-`, for premium), or who comes from
- * an address to a port.
- */
+/** `POST /node/v1/find`: an unknown user name (before the first `-`), or a client address and port. */
 export const findBodySchema = z.union([
   z.object({ username: z.string().min(1).max(255) }),
   z.object({ source: z.string().max(45), port }),
 ])
 export type FindBody = z.infer<typeof findBodySchema>
 
-/** Neither, or one of the two. */
 export const foundSchema = z.object({ proxy: nodeProxySchema.nullable(), subuser: nodeSubuserSchema.nullable() })
 export type Found = z.infer<typeof foundSchema>
 
-/** A hint of what is left, as JSON can carry it: nobody has more than this, so one that is cut short says as much. */
+/** Clamps to an exact JSON number. */
 export const toLeft = (bytes: bigint): number =>
   bytes > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(bytes)

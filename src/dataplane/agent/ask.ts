@@ -4,27 +4,26 @@ import { type FindBody, type Found, findBodySchema } from '../../node-protocol/s
 import { createLimitedLog, type Log } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
-/** `unasked`: nobody could tell. Whoever wants to come in is told to try again, not that the credential is wrong. */
+/** `unasked`: the lookup was not made; the client is asked to retry instead of being refused. */
 type AskAnswer =
   | { readonly outcome: 'found'; readonly found: Found }
   | { readonly outcome: 'none' }
   | { readonly outcome: 'unasked'; readonly why: 'limited' | 'unreachable' }
 
 const missLastsMs = 2_000
-/** Whoever has waited longer than this is told to try again. */
+/** A failed lookup is repeated only within this time. */
 const soonMs = 500
 const mostMisses = 10_000
 const mostInFlight = 256
 const mostSources = 10_000
 const overall = { perSecond: 1000, burst: 2000 }
-/** A reseller who buys and tries a hundred proxies a second is no guesser. */
+/** A reseller may buy and test a hundred proxies a second. */
 const eachSource = { perSecond: 100, burst: 200 }
 
 /**
- * Asks the shop about a credential that the node does not know, or wants to look at afresh. Guessing at logins must
- * cost the shop little: the same question at the same time is one request, and there are limits for each source and for
- * all together. That an address is nobody's is remembered for a moment. That a name is nobody's is not: a name that is
- * somebody's is asked about every time, and whoever guesses could tell the two apart.
+ * Looks up unknown or doubtful credentials at the shop, with rate limits per source and overall. Equal questions share
+ * one request. An unknown address is cached for 2 s; an unknown name is not, because timing would tell guessers which
+ * names exist.
  */
 export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonly now: Clock; readonly log: Log }) {
   const { now } = deps
@@ -34,13 +33,13 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
   const sources = createTokenBuckets(eachSource, now, mostSources)
   const all = createTokenBuckets(overall, now)
 
-  /** Looks before it takes, so that a source that asks too much uses up nothing of what is there for all. */
+  /** Checks both buckets before taking from either: a limited source does not drain the overall bucket. */
   function mayAsk(source: string): boolean {
     if (inFlight.size >= mostInFlight || sources.level(source) < 1 || all.level('') < 1) return false
     return sources.take(source) && all.take('')
   }
 
-  /** Behind a balancer the next request goes to another shop: of two, one may have died a moment ago. */
+  /** Retries once: behind a load balancer the next request reaches another shop. */
   async function findTwice(question: FindBody): Promise<Found> {
     const askedAt = now()
     try {
@@ -79,10 +78,9 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
   }
 
   return {
-    /** `source` is whoever asks, as the caller tells them apart: an address, or its network. */
     async find(question: FindBody, source: string): Promise<AskAnswer> {
       const key = 'username' in question ? `u${question.username}` : `s${question.port} ${question.source}`
-      // What the shop would not even look up is nobody's.
+      // A question that the schema rejects has no answer at the shop.
       if (isMissed(key) || !findBodySchema.safeParse(question).success) return { outcome: 'none' }
       const asked = inFlight.get(key)
       if (asked) return asked
@@ -94,7 +92,7 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
   }
 }
 
-/** Maps keep the order of insertion: the first is the oldest. */
+/** Evicts the oldest entry; a Map keeps insertion order. */
 function makeRoom<V>(map: Map<string, V>, most: number): void {
   if (map.size < most) return
   for (const oldest of map.keys()) {

@@ -8,13 +8,13 @@ import { findFile, writeOwnFile } from './own-file.ts'
 const fileName = 'last-boot'
 /** Base 36: nine characters hold the milliseconds of the next three thousand years. */
 const timeDigits = 9
-/** A damaged file must not use up the names that are left. */
+/** Later times come from a damaged file and are ignored. */
 const lastAt = Date.UTC(2500, 0)
 const bootPattern = /^([0-9a-z]{9})-[0-9a-f]{8}$/
 
 /**
- * Names this run of the node. Later names sort later, also when the clock was set back since the last run: the shop
- * would take a name that sorts earlier for a dead process and give it nothing. Remembered before it is used.
+ * Makes this run's boot id and saves it. Ids sort by time even if the clock was set back: the shop treats an id that
+ * sorts earlier as a dead process.
  */
 export function makeBoot(deps: {
   readonly folder: string
@@ -30,7 +30,6 @@ export function makeBoot(deps: {
   return boot
 }
 
-/** The moment in a boot's name; nothing for a text that is none, or for a moment that no clock of ours has shown. */
 function findTime(boot: string): number[] {
   const at = Number.parseInt(bootPattern.exec(boot)?.[1] ?? '', 36)
   return at < lastAt ? [at] : []
@@ -38,13 +37,10 @@ function findTime(boot: string): number[] {
 
 const socketPattern = /^running-([0-9a-z_-]{8,64})\.sock$/
 
-/** Where a process of a node can be spoken to while it runs, by the boot that it is. */
+/** The Unix socket of a running process, named by its boot id. */
 export const runningSocket = (folder: string, boot: string): string => join(folder, `running-${boot}.sock`)
 
-/**
- * Opens where this process is spoken to. It gets its name once it listens: before that, whoever looks would take it for
- * one that was killed.
- */
+/** Listens under a temporary name and renames the socket: a named socket that does not listen counts as killed. */
 export function openRunning<Data>(folder: string, boot: string, socket: SocketHandler<Data>): { close(): void } {
   const path = runningSocket(folder, boot)
   const unnamed = join(folder, `opening-${boot}.sock`)
@@ -58,7 +54,7 @@ export function openRunning<Data>(folder: string, boot: string, socket: SocketHa
   }
 }
 
-/** Whether a boot of the node in this folder is a process that runs now. One that stands still runs too. */
+/** Whether the process of this boot runs; a stopped (SIGSTOP) process counts as running. */
 export async function isRunning(folder: string, boot: string): Promise<boolean> {
   const path = runningSocket(folder, boot)
   try {
@@ -69,26 +65,25 @@ export async function isRunning(folder: string, boot: string): Promise<boolean> 
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
     if (code !== 'ECONNREFUSED' || isBound(`-${boot}.sock`)) return true
-    // A killed process leaves its socket file behind.
     rmSync(path, { force: true })
     return false
   }
 }
 
 /**
- * Whether a process has a Unix socket open that it bound under a path with this end. Bun reports ECONNREFUSED both for
- * a full queue of connections and for a socket file whose process was killed; this tells one from the other.
+ * Whether any process has bound a Unix socket whose path ends so. Bun reports ECONNREFUSED for a full backlog and for a
+ * dead socket alike.
  */
 export function isBound(pathEnd: string): boolean {
   try {
     return readFileSync('/proc/net/unix', 'utf8').includes(`${pathEnd}\n`)
   } catch {
-    // Systems other than Linux have no such list; gateways that hand over, and `up`, are for Linux.
+    // Only Linux has this list; handover and `up` need Linux.
     return false
   }
 }
 
-/** The boots of the node in this folder that run now, oldest first. */
+/** Boots that run now, oldest first. */
 export async function listRunning(folder: string): Promise<string[]> {
   if (!existsSync(folder)) return []
   const named = readdirSync(folder).flatMap((name) => socketPattern.exec(name)?.[1] ?? [])

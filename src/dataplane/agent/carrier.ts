@@ -1,9 +1,8 @@
 import type { ReportBody } from '../../node-protocol/report.ts'
 
 /**
- * What the agent asks of whatever carries bytes on this node: a gateway's engine or a WireGuard device. Counts are
- * those of a report: cumulative since the boot, never falling; `received` went to the customer, `sent` came from the
- * customer.
+ * What the agent needs from a gateway engine or a WireGuard device. Counts are cumulative since the boot; `received`
+ * went to the customer, `sent` came from the customer.
  */
 
 export type ProxyCount = Readonly<ReportBody['proxies'][number]>
@@ -16,43 +15,31 @@ export type Counts = {
   readonly subusers: readonly SubuserCount[]
   readonly hosts: readonly HostCount[]
   readonly peers: readonly PeerCount[]
-  /** What went through exits, of no bill; only gateways have them. */
+  /** Per exit, not billed; gateways only. */
   readonly exits?: readonly ExitCount[]
 }
 
 export type Carrier = {
-  /**
-   * Whatever changed since this was last asked, each with its whole count. The asker keeps what it has not passed on
-   * yet.
-   */
+  /** Cumulative counts of all subjects that changed since the last call. */
   takeChanged(): Counts
-  /** Whitelisted addresses that somebody came from since this was last asked. */
+  /** Whitelisted addresses that customers connected from since the last call. */
   takeSources(): readonly { readonly id: string; readonly address: string }[]
-  /**
-   * A question for more goes out, with the counts of this moment. Tells what is on its way to the customer and not
-   * counted yet. Without it, nothing ever is.
-   */
+  /** Called when a lease is requested. Returns bytes on their way to the customer that are not counted yet. */
   noteAsked?(id: string, pool: string): number
-  /**
-   * The shop's answer: both directions together must not pass `upto`. Unchanged, it means that there is no more to have
-   * now.
-   */
+  /** The shop's answer: `received` + `sent` must not exceed `upto`. An unchanged value means that nothing is left. */
   allow(id: string, pool: string, upto: number): void
-  /** How many bytes pass in a moment at the present pace: a lease of that size is worth having. */
+  /** Bytes per 200 ms at the current rate; sizes the next lease. */
   paceOf?(id: string, pool: string): number
-  /** Connections or devices that are up, all bytes carried since the boot, and those for other gateways among them. */
+  /** `relayed` is the part of `carried` that belongs to other gateways. */
   readonly health: { readonly tunnels: number; readonly carried: number; readonly relayed?: number }
 }
 
-/** What the carrier asks of the agent in its turn. All of it returns at once. */
+/** What a carrier calls on the agent. Each call returns at once. */
 export type Agent = {
-  /**
-   * The carrier runs low for this sub-user in this pool. The answer comes with allow(); asking twice meanwhile is
-   * asking once.
-   */
+  /** Requests a lease; the answer arrives through allow(). Repeated requests are merged. */
   wantLease(id: string, pool: string): void
-  /** Nobody uses it any more: what is left may go back. */
+  /** Returns an unused lease. */
   giveBack(id: string, pool: string): void
-  /** A tunnel has carried a MiB since counts were last written down: write them down now, not at the next second. */
+  /** A tunnel has moved 1 MiB since the last journal write: write now. */
   noteNow(): void
 }

@@ -5,18 +5,17 @@ import { journalName, type KeptCounts, readRecords, saltOf } from './journal.ts'
 import { type Chance, growingPause, type Log, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
-/** Journals are kept far shorter than this; what lies beyond is not read. */
+/** Longer journals are read up to here. */
 const mostJournalBytes = 256 * 1024 * 1024
-/** A node that dies over and over makes a journal each time that it has carried something. */
 const mostJournals = 10_000
 const firstPauseMs = 100
 const mostPauseMs = 5_000
-/** How often a shop that cannot make sense of one report is asked to take it, before the node goes on without. */
+/** Attempts at a report that the shop rejects. */
 const mostBadAnswers = 8
 
 /**
- * The boots before this one that left a journal, oldest first; without one, all of them. A later boot's journal is not
- * touched: it is alive, and this process is the one that was replaced.
+ * Boots with a journal, oldest first, only those before `boot` if given: a later boot is alive and has replaced this
+ * one.
  */
 export function listEarlier(folder: string, boot?: string): string[] {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -26,7 +25,7 @@ export function listEarlier(folder: string, boot?: string): string[] {
     .toSorted()
 }
 
-/** Boots that died in the middle of rewriting a journal left a part of the new one; the old one is whole. */
+/** Removes half-written journal rewrites of dead boots. */
 async function removeDrafts(folder: string, boot: string, isAlive: IsAlive): Promise<void> {
   for (const name of readdirSync(folder)) {
     const of = /^journal-([0-9a-z_-]{8,64})\.log\.new$/.exec(name)?.[1]
@@ -59,7 +58,6 @@ function readStart(path: string): string {
   }
 }
 
-/** The counts of an earlier boot as reports, without wishes: it wants nothing any more. */
 function toReports(boot: string, version: string, counts: KeptCounts): ReportBody[] {
   const longest = Math.max(counts.proxies.length, counts.subusers.length, counts.peers.length)
   return Array.from({ length: Math.ceil(longest / mostInReport) }, (_, index) => {
@@ -79,10 +77,8 @@ function toReports(boot: string, version: string, counts: KeptCounts): ReportBod
 }
 
 /**
- * Tells the shop what earlier boots have carried and removes each journal once it is taken. This comes before the first
- * wish, because that wish closes the earlier boots: what they carried on a lapsed lease could not be claimed any more.
- * A journal that the shop cannot make sense of stays, and so does that of a boot that is alive: it tells its counts
- * itself, unless it dies. Returns whether none is left.
+ * Reports the journals of dead boots and deletes each one that the shop accepts. Runs before the first lease request,
+ * which closes earlier boots. Returns whether none is left.
  */
 export async function sendEarlier(deps: {
   readonly folder: string
@@ -94,7 +90,7 @@ export async function sendEarlier(deps: {
   readonly chance: Chance
   readonly log: Log
   readonly end: AbortSignal
-  /** Whether a boot is a process that runs beside this one; nobody does unless said. */
+  /** Whether a boot still runs beside this one; by default none does. */
   readonly isAlive?: IsAlive
 }): Promise<boolean> {
   const { folder, log, end, isAlive = nobody } = deps
@@ -120,9 +116,7 @@ export async function sendEarlier(deps: {
   return isAllTaken
 }
 
-/**
- * Asks until the shop takes it. While there is no answer at all there is no hurry: no wish could be answered either.
- */
+/** Retries until the shop accepts the report or has rejected it too often. */
 async function sendOne(
   deps: Pick<Parameters<typeof sendEarlier>[0], 'link' | 'timing' | 'chance' | 'log' | 'end'>,
   report: ReportBody,

@@ -13,26 +13,29 @@ import { seenSchema } from '../../node-protocol/tried.ts'
 import { type Chance, parseJson } from './runtime.ts'
 
 const callsAtOnce = 16
-/** An address fails when it has failed so often in a row, each time while the shop could be called without it. */
+/**
+ * Consecutive failures, each while the shop was reachable from another address, before an address counts as failed.
+ */
 const mostFailures = 2
-/** What a TLS library calls its reasons not to believe a certificate, such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
+/** TLS error codes about certificates, such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
 const ofCertificates = /CERT|LEAF_SIGNATURE/
-/** Chance is drawn in so many steps. */
 const steps = 2 ** 40
 
-/** Calls the shop from an address of this machine, or from any of a family: who the shop saw. Fails if it is away. */
+/**
+ * Calls the shop from one address of this machine, or from any address of a family. Resolves to the address that the
+ * shop saw.
+ */
 export type CallShop = (version: 4 | 6, from: string | undefined, end: AbortSignal) => Promise<string>
 
-/** What is known of leaving from the addresses of one range. */
 export type Leaving = ReturnType<typeof createLeaving>
 
 /**
- * Whether this node can leave from the addresses of a range: it calls the shop from them. Where the shop cannot be
- * called in their family at all, nothing is known, and nothing is held against them.
+ * Checks that connections can leave from the addresses of a range, by calling the shop from them. If the shop cannot be
+ * called in their family at all, no address fails.
  */
 export function createLeaving(deps: {
   readonly prefix: Prefix
-  /** Of a block too large to go through, addresses are drawn, and stand for all of it. */
+  /** A large block is sampled instead of checked address by address. */
   readonly isBlock: boolean
   readonly call: CallShop
   readonly canUse: (address: Address) => boolean
@@ -66,7 +69,7 @@ export function createLeaving(deps: {
     }
   }
 
-  /** Tells whether something became known that was not. */
+  /** Resolves to whether the result changed. */
   async function callOnce(address: Address, end: AbortSignal): Promise<boolean> {
     const [key, text] = [keyOf(address), formatAddress(address)]
     const had = failures.get(key) ?? 0
@@ -84,7 +87,7 @@ export function createLeaving(deps: {
     }
   }
 
-  /** A failure is looked at again at once: whoever buys meanwhile buys what does not work. */
+  /** Retries a first failure at once. */
   async function callFrom(address: Address, end: AbortSignal): Promise<boolean> {
     const text = formatAddress(address)
     calling.add(text)
@@ -96,10 +99,10 @@ export function createLeaving(deps: {
   }
 
   return {
-    /** How many calls go once through the range. */
+    /** Calls per pass over the range. */
     turns: deps.isBlock ? callsAtOnce : Number(size),
 
-    /** Calls from the first addresses, before the range is said to serve; the others follow in their turn. */
+    /** Checks the first addresses before the range is reported as serving. */
     async begin(firstCalls: number, end: AbortSignal): Promise<void> {
       if (!(await canCall(end))) return
       const count = deps.isBlock ? callsAtOnce : Number(size < firstCalls ? size : BigInt(firstCalls))
@@ -112,10 +115,7 @@ export function createLeaving(deps: {
       await Promise.all(Array.from({ length: callsAtOnce }, work))
     },
 
-    /**
-     * Calls from the next one. Tells whether something became known that was not; undefined when nobody is called,
-     * because the address is not here or a call from it is under way.
-     */
+    /** Checks the next address. Undefined if it is not on this machine or already being checked. */
     step(end: AbortSignal): Promise<boolean> | undefined {
       const address = next()
       return calling.has(formatAddress(address)) || !deps.canUse(address) ? undefined : callFrom(address, end)
@@ -124,17 +124,16 @@ export function createLeaving(deps: {
     problemOf: (address: Address): string | undefined =>
       (failures.get(keyOf(address)) ?? 0) >= mostFailures ? 'cannot_leave' : undefined,
 
-    /** Whether the shop could ever be called in this family: else nothing is known. */
+    /** Whether the shop was ever reached in this family. */
     get isReached(): boolean {
       return isReached
     },
 
-    /** Whether somebody answers there whose certificate is not believed. */
     get isDistrusted(): boolean {
       return isDistrusted
     },
 
-    /** Who the shop saw in place of an address of this range, if that was somebody else. */
+    /** The address that the shop saw, if it differed. */
     get seenAs(): string | null {
       return seenAs
     },
@@ -146,18 +145,17 @@ const mostBytes = 16 * 1024
 
 const answerSchema = z.object({ data: seenSchema })
 
-/** Asks the shop whom it sees, over a connection that leaves from one address, and shows the node's secret. */
+/** Creates a caller of `GET /node/v1/seen` over a connection bound to one local address. */
 export function createCallShop(deps: {
   readonly base: URL
   readonly secret: string
-  /** How long a call may take; three seconds unless given. */
   readonly limitMs?: number
 }): CallShop {
   const { base, secret, limitMs = shippedLimitMs } = deps
   const host = base.hostname.replace(/^\[|\]$/g, '')
   const isSecure = base.protocol === 'https:'
   const port = base.port === '' ? (isSecure ? 443 : 80) : Number(base.port)
-  // RFC 6066, section 3: an address is no server name. The certificate is held against `host` all the same.
+  // RFC 6066, 3: an IP address is no server name; the certificate is still checked against `host`.
   const named = readAddress(host) ? {} : { servername: host }
   const head = [
     `GET ${new URL('seen', base).pathname} HTTP/1.1`,
@@ -195,7 +193,7 @@ export function createCallShop(deps: {
     })
 }
 
-/** The body is one line of JSON, however the answer is framed. */
+/** The body is one line of JSON in any framing. */
 function readSeen(answer: string): string | undefined {
   if (!/^HTTP\/1\.[01] 200 /.test(answer)) return undefined
   const body = /\{.*\}/s.exec(answer.slice(answer.indexOf('\r\n\r\n')))?.[0]

@@ -2,13 +2,13 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { join } from 'node:path'
 import { createOwnFile, findFile } from './own-file.ts'
 
-/** An Ed25519 key of a gateway's own (RFC 8032): the private one never leaves the machine, the public one is told. */
+/** A gateway's Ed25519 key pair (RFC 8032); only the public key leaves the machine. */
 export type HopKey = { readonly publicKey: string; readonly privateKey: string }
 
 const fileName = 'hop-key'
 const mostKeys = 1000
 
-/** The key in the node's folder; the first time it is made. */
+/** Loads the key from the node's folder, or creates it. */
 export function takeHopKey(folder: string): HopKey {
   const path = join(folder, fileName)
   const found = findFile(path)
@@ -35,7 +35,6 @@ export function createSign(privateKey: string): (text: string) => string {
   return (text) => sign(null, Buffer.from(text), key).toString('base64url')
 }
 
-/** Whether a text was signed with the private key that belongs to a public one. */
 export function createVerify(): (publicKey: string, text: string, signature: string) => boolean {
   const keys = new Map<string, KeyObject>()
   return (publicKey, text, signature) => {
@@ -48,7 +47,7 @@ export function createVerify(): (publicKey: string, text: string, signature: str
       }
       return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'))
     } catch {
-      // A key that is none has signed nothing.
+      // An invalid key or signature.
       return false
     }
   }

@@ -5,32 +5,29 @@ import { type Joined, joinedSchema, joinKeyPattern, nodeSecretPattern } from '..
 import { findFile, writeOwnFile } from './own-file.ts'
 import { type Chance, createLimitedLog, growingPause, type Log, parseJson, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-/** Who this node is, and what it shows to prove it. */
 export type Identity = Joined & { readonly secret: string }
 
-/** The node cannot become anybody; the text says what the operator can do. */
+/** The node could not join; the message tells the operator what to do. */
 export class IdentityError extends Error {
   override readonly name = 'IdentityError'
 }
 
 const savedSchema = joinedSchema.extend({ secret: z.string().regex(nodeSecretPattern) })
 
-/** Who the node is, once it has joined. */
 const identityName = 'node.json'
-/** A secret that the node has made and the shop may have heard of already, or not. */
+/** A generated secret that may or may not have reached the shop yet. */
 const draftName = 'joining-secret'
 
 const keyPollMs = 200
 const firstPauseMs = 250
 const mostPauseMs = 5_000
-/** How long a node waits for its key and for the shop, before whoever started it is told. */
 const shippedWaitMs = 600_000
 
 export type IdentityDeps = {
   readonly folder: string
   readonly version: string
   readonly linkWith: (secret: string) => Pick<ShopLink, 'join' | 'state'>
-  /** A join key from the settings, or a file that one may appear in. */
+  /** From the settings, or from a file that may appear later. */
   readonly key?: string | undefined
   readonly keyFile?: string | undefined
   readonly randomBytes: (count: number) => Uint8Array
@@ -42,9 +39,8 @@ export type IdentityDeps = {
 }
 
 /**
- * The node's identity: the saved one, or one that it joins the shop with now. A saved one that the shop refuses is
- * replaced when there is a key for it. The secret is on the disk before the shop hears of it, so an answer that is lost
- * is mended by asking again with the same secret.
+ * Loads the saved identity or joins the shop. A saved identity that the shop refuses is replaced if there is a key. The
+ * secret is on disk before it is sent, so a lost answer is repaired by joining again with the same secret.
  */
 export async function takeIdentity(deps: IdentityDeps): Promise<Identity> {
   const saved = findSaved(deps)
@@ -63,7 +59,7 @@ function findSaved(deps: IdentityDeps): Identity | undefined {
   return undefined
 }
 
-/** A shop that cannot be asked has not refused anybody. */
+/** An unreachable shop has not refused the node. */
 async function isRefused(deps: IdentityDeps, saved: Identity): Promise<boolean> {
   try {
     await deps.linkWith(saved.secret).state(undefined, 0, deps.end)
@@ -74,7 +70,7 @@ async function isRefused(deps: IdentityDeps, saved: Identity): Promise<boolean> 
   }
 }
 
-/** Whether a key has come since this node joined: the shop of this machine is another one now, or has begun anew. */
+/** Whether the key file is newer than the identity: this machine's shop was replaced or reset. */
 export function hasNewerKey(folder: string, keyFile: string | undefined): boolean {
   const [key, identity] = [keyFile, join(folder, identityName)].map((path) =>
     path === undefined ? undefined : statSync(path, { throwIfNoEntry: false })?.mtimeMs,
@@ -82,13 +78,13 @@ export function hasNewerKey(folder: string, keyFile: string | undefined): boolea
   return key !== undefined && identity !== undefined && key > identity
 }
 
-/** The key in the file comes first: it can be a newer one, a setting cannot change. */
+/** The file wins: it can be replaced while the process runs. */
 function findKey(deps: IdentityDeps): string | undefined {
   const inFile = deps.keyFile === undefined ? undefined : findFile(deps.keyFile)?.trim()
   return [inFile, deps.key?.trim()].find((each) => each !== undefined && joinKeyPattern.test(each))
 }
 
-/** For so long nobody is told that there is no key yet, or no shop: at its first start one makes its tables. */
+/** No warnings about a missing key or shop before this: a new shop first creates its tables. */
 const keySoonMs = 20_000
 
 async function joinShop(deps: IdentityDeps): Promise<Identity> {
@@ -103,9 +99,7 @@ async function joinShop(deps: IdentityDeps): Promise<Identity> {
   while (timing.now() < giveUpAt && deps.end?.aborted !== true) {
     const key = findKey(deps)
     if (key === undefined || spent.has(key)) {
-      // Only a file can still come up with another key.
       if (deps.keyFile === undefined) break
-      // A shop that was started at the same moment has one ready soon.
       if (timing.now() - beganAt >= keySoonMs)
         limitedLog('warn', 'no join key', { explanation: lastTrouble, looked_in: deps.keyFile })
       await timing.pause(keyPollMs, deps.end)
@@ -119,7 +113,7 @@ async function joinShop(deps: IdentityDeps): Promise<Identity> {
       deps.log.warn('join key refused', { fault: outcome })
     } else {
       failures += 1
-      // A shop that was started at the same moment has written the key before it answers.
+      // A shop that starts at the same time writes the key before it listens.
       const isSoon = deps.keyFile !== undefined && timing.now() - beganAt < keySoonMs
       if (!isSoon || outcome.trouble !== 'unreachable') {
         limitedLog('warn', 'not joined yet', { explanation: outcome.message })
@@ -130,7 +124,6 @@ async function joinShop(deps: IdentityDeps): Promise<Identity> {
   throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node key\` prints a new one`)
 }
 
-/** What is missing, as the operator can mend it. */
 const lackOf = (deps: IdentityDeps): string =>
   deps.key === undefined || deps.key.trim() === ''
     ? 'no join key came; set TURNPIKE_NODE_KEY to the one that it prints'
@@ -145,11 +138,11 @@ async function tryKey(deps: IdentityDeps, key: string, secret: string): Promise<
   }
 }
 
-/** The shop has looked at the key and said no; anything else may go better next time. */
+/** The shop rejected this key; other errors are retried. */
 const isKeySpent = (error: LinkError): boolean =>
   error.trouble === 'refused' || (error.blamesRequest && error.status !== 500)
 
-/** The secret of a joining that was not seen to its end, or a new one that is saved first. */
+/** The secret of an interrupted join, or a new one that is saved first. */
 function takeDraft(deps: IdentityDeps): string {
   const path = join(deps.folder, draftName)
   const draft = findFile(path)?.trim() ?? ''

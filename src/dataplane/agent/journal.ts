@@ -6,9 +6,7 @@ import type { PeerCount, ProxyCount, SubuserCount } from './carrier.ts'
 import { openOwn } from './own-file.ts'
 import { createLimitedLog, type Log, parseJson, type Timing } from './runtime.ts'
 
-/**
- * What is billed by, and must outlive the process. Where the bytes went is for the eye only and is not written down.
- */
+/** Billed counts, which must survive the process. Counts per host are not billed and not kept. */
 export type KeptCounts = {
   readonly proxies: readonly ProxyCount[]
   readonly subusers: readonly SubuserCount[]
@@ -20,7 +18,7 @@ type KeptCount =
   | { readonly of: 'subuser'; readonly count: SubuserCount }
   | { readonly of: 'peer'; readonly count: PeerCount }
 
-/** Each subject's name within a journal. A sub-user's id and pool hold no line break. */
+/** The key of a subject. A sub-user's id and pool contain no line break. */
 export function keyOf(kept: KeptCount): string {
   if (kept.of === 'subuser') return `s${kept.count.id}\n${kept.count.pool}`
   return kept.of === 'proxy' ? `p${kept.count.id}` : `v${kept.count.id}`
@@ -32,13 +30,10 @@ export function* eachKept(counts: KeptCounts): Generator<KeptCount> {
   for (const count of counts.peers) yield { of: 'peer', count }
 }
 
-/**
- * Every checksum begins with whose journal it is, so that a record of another boot that turns up in this file (an old
- * disk block, a file that was renamed) does not check out, however whole it is.
- */
+/** Checksum seed: records of another node or boot do not verify. */
 export const saltOf = (node: string, boot: string): number => crc32(`${node} ${boot}`)
 
-/** One line: the checksum in eight hexadecimal digits, then an array that stands for itself. */
+/** One line: eight hex digits of CRC-32, then a JSON array. */
 export function toRecord(kept: KeptCount, salt: number): string {
   const payload = JSON.stringify(toFields(kept))
   return `${toDigits(crc32(payload, salt))} ${payload}\n`
@@ -53,8 +48,7 @@ function toFields({ of, count }: KeptCount): readonly unknown[] {
 const toDigits = (checksum: number): string => checksum.toString(16).padStart(8, '0')
 
 /**
- * Reads whatever checks out of a journal, however it was cut or damaged. Of several records of a subject the largest
- * counts are taken: counts never fall, so that is the latest that can still be proved, and never more than was carried.
+ * Reads all records that verify. Of several records of a subject the largest counts win, because counts never fall.
  */
 export function readRecords(text: string, salt: number): { counts: KeptCounts; damaged: number } {
   const latest = new Map<string, KeptCount>()
@@ -84,7 +78,7 @@ function toCounts(all: Iterable<KeptCount>): KeptCounts {
 function readRecord(line: string, salt: number): KeptCount | undefined {
   const payload = line.slice(9)
   if (line.slice(0, 9) !== `${toDigits(crc32(payload, salt))} `) return undefined
-  // One damaged line in four thousand million has a fitting checksum: it may still be no array.
+  // A damaged line may still match its checksum.
   const fields = parseJson(payload)
   return Array.isArray(fields) ? fromFields(fields) : undefined
 }
@@ -122,24 +116,19 @@ function larger(a: KeptCount | undefined, b: KeptCount): KeptCount {
 const flushFile = promisify(fdatasync)
 const flushFolder = promisify(fsync)
 
-/** A journal is rewritten once it is this long, and many times as long as what still matters in it. */
+/** A journal is rewritten beyond this size, if live records are at most a quarter of it. */
 const shipped = { mostBytes: 4 * 1024 * 1024, mostTimesLive: 4 }
 
 export const journalName = (boot: string): string => `journal-${boot}.log`
 
-/**
- * An open file and how long it is. `isTorn`: the last write ended in the middle, so the next one begins on a line of
- * its own.
- */
+/** `isTorn`: the last write was incomplete, so the next one starts on a new line. */
 type Sheet = { readonly fd: number; bytes: number; isTorn: boolean; isBroken: boolean }
 
 export type Journal = ReturnType<typeof openJournal>
 
 /**
- * The counts of one boot on disk, so that they outlive the process: one write for each note(), which is enough for
- * `kill -9`, and a flush with each sync(), for the day the power fails. A disk that is full or gone is said in the log;
- * the node goes on, and what could not be written is written when that works again. The file is made with the first
- * count.
+ * Append-only journal of one boot's counts: note() writes, which survives `kill -9`; sync() flushes, for power
+ * failures. Failed writes are logged and repeated with the next write. The file is created with the first count.
  */
 export function openJournal(deps: {
   readonly folder: string
@@ -153,12 +142,12 @@ export function openJournal(deps: {
   const path = join(deps.folder, journalName(deps.boot))
   const salt = saltOf(deps.node, deps.boot)
   const limitedLog = createLimitedLog(deps.log, deps.timing.now)
-  /** What the shop has not confirmed, the latest of each subject, as it stands in the file. */
+  /** Latest record of each subject that the shop has not confirmed. */
   const live = new Map<string, { readonly count: KeptCount['count']; readonly record: string }>()
   const unwritten = new Set<string>()
   let liveBytes = 0
   let sheet: Sheet | undefined
-  /** The shorter file that is to take the sheet's place; until it does, everything is written to both. */
+  /** The compacted file while it is being made; records go to both. */
   let next: Sheet | undefined
   let syncing: Promise<void> | undefined
 
@@ -169,16 +158,15 @@ export function openJournal(deps: {
 
   function openSheet(at: string, flags: 'a' | 'w'): Sheet {
     mkdirSync(deps.folder, { recursive: true, mode: 0o700 })
-    // A file that is there already may end in the middle of a record.
+    // An existing file may end in an incomplete record.
     return { fd: openOwn(at, flags), bytes: 0, isTorn: flags === 'a', isBroken: false }
   }
 
-  /** All of it, or the reason why not. A part may be in the file even then. */
   function append(to: Sheet, text: string): void {
     const bytes = Buffer.from(to.isTorn ? `\n${text}` : text)
     to.isTorn = true
     let done = 0
-    // A write that takes nothing and says nothing would go round for ever.
+    // A write that takes no bytes would loop forever.
     while (done < bytes.length) {
       const taken = writeSync(to.fd, bytes, done)
       if (taken === 0) throw new Error('the disk takes no more')
@@ -196,7 +184,7 @@ export function openJournal(deps: {
       try {
         append(next, text)
       } catch {
-        // Only the rewriting is given up; the sheet below decides whether the counts are safe.
+        // Only the compaction fails; the main file decides whether counts are safe.
         next.isBroken = true
       }
     }
@@ -209,7 +197,7 @@ export function openJournal(deps: {
     }
   }
 
-  /** Writes what still matters to a new file and puts it in the place of the old one, whole or not at all. */
+  /** Compacts the journal into a new file and renames it over the old one. */
   async function rewrite(old: Sheet): Promise<void> {
     const newPath = `${path}.new`
     const fresh = openSheet(newPath, 'w')
@@ -263,7 +251,7 @@ export function openJournal(deps: {
   }
 
   return {
-    /** Takes counts in and writes them down. Returns when they would outlive the process, or the log says why not. */
+    /** Records counts; failures are logged. */
     note(counts: KeptCounts): void {
       for (const kept of eachKept(counts)) {
         const key = keyOf(kept)
@@ -276,10 +264,7 @@ export function openJournal(deps: {
       write()
     },
 
-    /**
-     * The shop has these counts, the very ones that were noted: unless they have moved since, they need not be kept any
-     * more.
-     */
+    /** Drops counts that the shop confirmed, unless they have changed since. */
     taken(counts: KeptCounts): void {
       for (const kept of eachKept(counts)) {
         const key = keyOf(kept)
@@ -287,12 +272,10 @@ export function openJournal(deps: {
       }
     },
 
-    /**
-     * Flushes to the disk, and rewrites a file that has grown long. One at a time; while one runs, another is the same.
-     */
+    /** Flushes, and compacts a long file. Concurrent calls share one run. */
     sync,
 
-    /** The file is gone afterwards if the shop has everything that was in it. */
+    /** Deletes the file if the shop has confirmed everything. */
     async close(): Promise<void> {
       await sync()
       if (!sheet) return

@@ -9,31 +9,23 @@ type PendingWish = {
   readonly pool: string
   readonly turn: number
   readonly want: 'lease' | 'return'
-  /** When it was given its number. */
   readonly numberedAt: number
 }
 
-/**
- * What is taken from the waiting for one report: the very objects, so that what moved meanwhile can be told from what
- * did not.
- */
+/** One report's items. They are the same objects as in the queue, so a changed count is told from an unchanged one. */
 type Batch = Pick<ReportBody, 'proxies' | 'subusers' | 'peers' | 'hosts' | 'sources' | 'exits'> & {
   readonly wishes: readonly PendingWish[]
 }
 
 type Source = { readonly id: string; readonly address: string }
 
-/** Of no bill, so the newest are left out when there are too many; a host that goes on moving comes again. */
+/** Not billed: when full, new hosts are dropped until they move again. */
 const mostHosts = 20_000
 const mostSources = 20_000
 
 const subjectKey = (id: string, pool: string): string => `${id}\n${pool}`
 
-/**
- * Everything that the shop has not confirmed. Of each subject only the latest count is kept, so this is never larger
- * than the number of subjects. A wish is numbered once, and a new wish about the same subject takes the place of the
- * old one.
- */
+/** Counts and lease requests that the shop has not confirmed, the latest per subject. */
 function createPending(now: () => number) {
   const proxies = new Map<number, ProxyCount>()
   const subusers = new Map<string, SubuserCount>()
@@ -67,12 +59,12 @@ function createPending(now: () => number) {
       }
     },
 
-    /** Asking for the same thing again while the first asking is unanswered is asking once. */
+    /** A repeated request keeps its number. */
     wish(id: string, pool: string, want: PendingWish['want']): void {
       if (wishes.get(subjectKey(id, pool))?.want !== want) wish(id, pool, want)
     },
 
-    /** A new number for wishes that went unanswered so long that the shop may have let their lease lapse meanwhile. */
+    /** Renumbers requests so old that the shop may have let their lease lapse. */
     renumber(olderThanMs: number): void {
       for (const each of wishes.values()) {
         if (now() - each.numberedAt > olderThanMs) wish(each.id, each.pool, each.want)
@@ -83,7 +75,7 @@ function createPending(now: () => number) {
 
     dropWishes: (): void => wishes.clear(),
 
-    /** The longest waiting first, at most so many of each kind. What a wish is about is counted in the same report. */
+    /** Up to `most` items of each kind, oldest first, with the counts that the lease requests refer to. */
     batch(most = mostInReport): Batch {
       const wished = [...firstOf(wishes.values(), most)]
       const counted = new Set<SubuserCount>()
@@ -106,10 +98,7 @@ function createPending(now: () => number) {
       }
     },
 
-    /**
-     * The shop has these. Returns the wishes among them that are still the latest about their subject: only their
-     * answers count.
-     */
+    /** Drops confirmed items. Returns the lease requests that are still the latest of their subject. */
     settle(sent: Batch): PendingWish[] {
       for (const each of sent.proxies) drop(proxies, each.id, each)
       for (const each of sent.subusers) drop(subusers, subjectKey(each.id, each.pool), each)
@@ -120,7 +109,7 @@ function createPending(now: () => number) {
       return sent.wishes.filter((each) => drop(wishes, subjectKey(each.id, each.pool), each))
     },
 
-    /** Puts a batch that the shop could not take behind the others, so that one bad item does not hold up the rest. */
+    /** Moves a rejected batch to the end of the queue. */
     putBack(sent: Batch): void {
       for (const each of sent.proxies) toEnd(proxies, each.id)
       for (const each of sent.subusers) toEnd(subusers, subjectKey(each.id, each.pool))
@@ -150,7 +139,6 @@ function* firstOf<T>(all: Iterable<T>, most: number): Generator<T> {
   }
 }
 
-/** Whether it was there still, and has not moved since. */
 function drop<K, V>(from: Map<K, V>, key: K, sent: V): boolean {
   return from.get(key) === sent && from.delete(key)
 }
@@ -162,24 +150,21 @@ function toEnd<K, V>(map: Map<K, V>, key: K): void {
   map.set(key, value)
 }
 
-/**
- * A little less than a second, so that a timer that is late still keeps the promise: `kill -9` loses no more than that.
- */
+/** Below one second, so that `kill -9` loses at most one second even if the timer is late. */
 const noteEveryMs = 900
 const heartbeatMs = 2_000
-/** Wishes of many tunnels within this time make one request. */
+/** Lease requests within this time share a report. */
 const collectMs = 5
 const firstPauseMs = 100
 const mostPauseMs = 5_000
-/** Writing down takes at most a tenth of the time, and is never put off for longer than this. */
+/** Journal writes take at most a tenth of the time, and wait at most maxRestMs. */
 const restTimes = 9
 const mostRestMs = 100
-/** Long before the shop takes a lease back from a node that it does not hear of. */
+/** Shorter than the shop's lease expiry for a silent node. */
 const renumberMs = 60_000
 const stopLimitMs = 5_000
-/** A shop that is away must not hold up a stop. */
 const withdrawLimitMs = 1_000
-/** How long the shop has peace from journals that it could not take. */
+/** Pause before rejected journals are sent again. */
 const earlierAgainMs = 60_000
 
 export type MeterDeps = {
@@ -191,52 +176,42 @@ export type MeterDeps = {
   readonly log: Log
   readonly boot: string
   readonly version: string
-  /** Earlier boots that carry on what they have while this one takes in whoever is new. */
+  /** Earlier boots that still run and drain. */
   readonly beside?: readonly string[] | undefined
-  /** How far behind the newest change the node is. */
   readonly lagMs: () => number
-  /** What a gateway has to say besides what it has carried. */
+  /** Extra fields of a gateway's report. */
   readonly says?: (() => Pick<ReportBody, 'hop_key' | 'exit_words'>) | undefined
-  /**
-   * Tells the shop what earlier boots have carried, and whether it has all of it now. No wish goes out before the first
-   * try has ended.
-   */
+  /** Reports earlier boots' journals; resolves to whether none is left. Lease requests wait for the first attempt. */
   readonly sendEarlier?: (end: AbortSignal) => Promise<boolean>
-  /**
-   * A later boot holds this node's leases: another process runs with this identity. Said once; nothing more is wished
-   * for.
-   */
+  /** A later boot holds this node's leases. Called once; no lease is requested afterwards. */
   readonly onReplaced?: () => void
 }
 
 export type Meter = Agent & {
   start(): void
-  /** Sends what there is to send now; whether the shop has everything afterwards. */
+  /** Sends everything pending; resolves to whether the shop has it all. */
   flush(limitMs?: number): Promise<boolean>
-  /** Another process has taken this one's place: from now on it says what it has carried, and nothing of the node. */
+  /** Another process took over: report counts only, no health. */
   leave(): void
-  /** Tells the shop to sell nothing more of this node; what is sold goes on. Within a second, or not at all. */
+  /** Tells the shop to sell nothing more of this node. Gives up after one second. */
   withdraw(): Promise<void>
   /**
-   * Final counts, and back with what is held, within five seconds. Closes the journal. The carrier must carry nothing
-   * any more.
+   * Sends final counts and returns leases, within five seconds, then closes the journal. Call after the carrier has
+   * stopped.
    */
   stop(): Promise<void>
   readonly lastContactAt: number | undefined
 }
 
-/**
- * Tells the shop what is carried, and asks it for more. Counts are cumulative, so whatever is lost or repeated on the
- * way changes nothing.
- */
+/** Reports cumulative counts to the shop and requests leases; a lost or repeated report changes nothing. */
 export function createMeter(deps: MeterDeps): Meter {
   const { carrier, journal, timing } = deps
   const pending = createPending(timing.now)
   const bell = createBell(timing)
   const limitedLog = createLimitedLog(deps.log, timing.now)
-  /** What the shop has let this boot carry and has not been given back, each with the last answer. */
+  /** Leases held by this boot, with the last answer for each. */
   const held = new Map<string, { readonly id: string; readonly pool: string; readonly upto: number }>()
-  /** Ends all waiting; `cut` ends a request that is on its way, too. */
+  /** `end` stops waiting; `cut` also aborts a request. */
   const end = new AbortController()
   const cut = new AbortController()
   let loops: Promise<unknown> = Promise.resolve()
@@ -252,7 +227,7 @@ export function createMeter(deps: MeterDeps): Meter {
   let isNoteDue = false
   let restEndsAt = Number.NEGATIVE_INFINITY
 
-  /** Takes in what the carrier has counted, and writes it down. */
+  /** Takes the carrier's counts and journals them. */
   function gather(): void {
     const beganAt = timing.now()
     const changed = carrier.takeChanged()
@@ -297,7 +272,7 @@ export function createMeter(deps: MeterDeps): Meter {
       const key = subjectKey(id, pool)
       if (want === 'return') held.delete(key)
       else {
-        // A wish that the answer passes over is one that the shop has nothing for.
+        // The shop omits a request that it has nothing for.
         const upto = allowances.get(key) ?? held.get(key)?.upto ?? 0
         held.set(key, { id, pool, upto })
         carrier.allow(id, pool, upto)
@@ -315,8 +290,8 @@ export function createMeter(deps: MeterDeps): Meter {
   }
 
   /**
-   * What the shop could not take goes behind the others, and the next report has a tenth of it, down to single items:
-   * so one bad item ends up failing alone.
+   * A rejected batch goes to the end and the next report is a tenth of its size, so that one bad item finally fails
+   * alone.
    */
   function noteFailure(error: unknown, batch: Batch): void {
     failures += 1
@@ -347,7 +322,7 @@ export function createMeter(deps: MeterDeps): Meter {
     return isFull || pending.hasWishes ? 'more' : 'taken'
   }
 
-  /** At most one report is on its way, whoever wants it sent. */
+  /** One report at a time. */
   async function send(): Promise<'taken' | 'more' | 'failed'> {
     const before = lastInLine
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -367,7 +342,7 @@ export function createMeter(deps: MeterDeps): Meter {
     try {
       return (await deps.sendEarlier?.(end.signal)) ?? true
     } catch (error) {
-      // A folder that cannot be read must not keep the node from serving; the journals stay where they are.
+      // An unreadable folder must not stop the node; the journals stay.
       limitedLog('error', 'earlier counts not sent', { fault: error })
       return false
     }
@@ -408,7 +383,6 @@ export function createMeter(deps: MeterDeps): Meter {
     }
   }
 
-  /** Sends until nothing is left or the signal is given. */
   async function drain(until: AbortSignal): Promise<boolean> {
     gather()
     while (!pending.isEmpty && !until.aborted) {
@@ -417,7 +391,7 @@ export function createMeter(deps: MeterDeps): Meter {
     return pending.isEmpty
   }
 
-  /** Runs the work with a signal that is given after so long. */
+  /** Runs the work and aborts `limit` after so long. */
   async function within<T>(limitMs: number, limit: AbortController, work: () => Promise<T>): Promise<T> {
     const done = new AbortController()
     const watching = timing.pause(limitMs, done.signal).then(() => limit.abort())
@@ -478,7 +452,7 @@ export function createMeter(deps: MeterDeps): Meter {
       const told = new AbortController()
       const sending = send().then(() => told.abort())
       await timing.pause(withdrawLimitMs, told.signal)
-      // A report that hangs is cut when the meter stops.
+      // A hanging report is cut by stop().
       void sending
     },
 

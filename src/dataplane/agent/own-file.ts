@@ -13,9 +13,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 
-/**
- * Writes a file of the node's own, whole or not at all, for nobody else's eyes. It is on the disk when this returns.
- */
+/** Writes a file atomically, mode 0600, flushed to disk. */
 export function writeOwnFile(path: string, text: string): void {
   const draft = `${path}.new`
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -24,7 +22,7 @@ export function writeOwnFile(path: string, text: string): void {
   flushFolder(path)
 }
 
-/** The same for a file that must not be there yet: of two who make it at once, one succeeds. */
+/** Like writeOwnFile, but fails if the file exists. */
 export function createOwnFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   writeFlushed(path, 'wx', text)
@@ -32,8 +30,8 @@ export function createOwnFile(path: string, text: string): void {
 }
 
 /**
- * The text of a file of one's own, or undefined when there is none. One that was put back from somewhere may have come
- * with other rights; it is its owner's alone from now on.
+ * Reads a file, or returns undefined if it does not exist. Restores mode 0600, which a restore from backup may have
+ * lost.
  */
 export function findFile(path: string): string | undefined {
   try {
@@ -46,7 +44,7 @@ export function findFile(path: string): string | undefined {
   }
 }
 
-/** Opens a file to write to, for its owner alone, also where a run before left it open to others. */
+/** Opens a file for writing with mode 0600, also if it exists with another mode. */
 export function openOwn(path: string, flags: 'w' | 'wx' | 'a'): number {
   const fd = openSync(path, flags, 0o600)
   if ((fstatSync(fd).mode & 0o077) !== 0) fchmodSync(fd, 0o600)
@@ -56,7 +54,7 @@ export function openOwn(path: string, flags: 'w' | 'wx' | 'a'): number {
 function writeFlushed(path: string, flags: 'w' | 'wx', text: string): void {
   const fd = openOwn(path, flags)
   try {
-    // Written through to the end: one write may take less than all of it.
+    // One write may be partial.
     const bytes = Buffer.from(text)
     for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
     fsyncSync(fd)
@@ -65,7 +63,7 @@ function writeFlushed(path: string, flags: 'w' | 'wx', text: string): void {
   }
 }
 
-/** A name is on the disk only when its folder is. */
+/** A rename is durable once its folder is flushed. */
 function flushFolder(path: string): void {
   const folder = openSync(dirname(path), 'r')
   try {

@@ -1,20 +1,20 @@
 import type { Clock } from '../../core/time.ts'
 
-/** What the node writes down for its operator. */
+/** The node's log. */
 export type Log = {
   error(event: string, fields?: Record<string, unknown>): void
   warn(event: string, fields?: Record<string, unknown>): void
   info(event: string, fields?: Record<string, unknown>): void
 }
 
-/** Time that only goes forward, and waiting in it: a wall clock that is set back must not stop a heartbeat. */
+/** Monotonic time: a wall clock that is set back must not stop a heartbeat. */
 export type Timing = {
   readonly now: Clock
-  /** Waits, or ends early and quietly when the signal is given. */
+  /** Waits, or resolves early when the signal is aborted. */
   pause(ms: number, end?: AbortSignal): Promise<void>
 }
 
-/** A number from 0 up to 1, handed in. */
+/** A random number in [0, 1). */
 export type Chance = () => number
 
 export const realTiming: Timing = {
@@ -32,15 +32,13 @@ export const realTiming: Timing = {
     }),
 }
 
-/**
- * Doubles with each failure up to a limit; half of it is chance, so that twenty nodes do not come back in one moment.
- */
+/** Exponential backoff with 50 % jitter. */
 export function growingPause(failures: number, firstMs: number, mostMs: number, chance: Chance): number {
   const wholeMs = Math.min(mostMs, firstMs * 2 ** Math.min(failures - 1, 30))
   return wholeMs / 2 + (chance() * wholeMs) / 2
 }
 
-/** Lets one loop wait for a while or for a call, whichever comes first. A call that comes early is not lost. */
+/** A wait that ring() ends early; a ring before the wait is not lost. */
 export function createBell(timing: Timing) {
   let isRung = false
   let waiting: AbortController | undefined
@@ -49,7 +47,7 @@ export function createBell(timing: Timing) {
       isRung = true
       waiting?.abort()
     },
-    /** Whoever begins now hears of all that was rung for before. */
+    /** Clears earlier rings. */
     quiet(): void {
       isRung = false
     },
@@ -66,10 +64,7 @@ export function createBell(timing: Timing) {
 
 const sayAgainMs = 60_000
 
-/**
- * Says each kind of trouble once a minute, with how often it happened meanwhile: a full disk must not be filled further
- * by its own log.
- */
+/** Logs each event at most once a minute, with the number of suppressed repeats. */
 export function createLimitedLog(log: Log, now: Clock) {
   const said = new Map<string, { saidAt: number; unsaid: number }>()
   return (level: 'warn' | 'error', event: string, fields: Record<string, unknown> = {}): void => {
@@ -83,7 +78,7 @@ export function createLimitedLog(log: Log, now: Clock) {
   }
 }
 
-/** What a text says, or undefined when it is not JSON: whoever asks has a schema that refuses both alike. */
+/** Undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -8,29 +8,24 @@ import { type CallShop, createCallShop } from './egress-check.ts'
 import { parseJson } from './runtime.ts'
 
 /**
- * Why a request had no good end. `refused`: the shop does not know this node, or no longer. `unreachable`: no answer,
- * or the shop is in trouble, so asking again may help. `fault`: an answer that makes no sense, or a request that the
- * shop cannot make sense of.
+ * `refused`: the shop does not know this node. `unreachable`: no answer, or a temporary failure; retry. `fault`: an
+ * invalid answer or a rejected request.
  */
 type LinkTrouble = 'refused' | 'unreachable' | 'fault'
 
-/** The text names the request and the reason, and nothing that either side has sent: a secret could be among it. */
+/** The message never contains sent or received data, which may hold a secret. */
 export class LinkError extends Error {
   override readonly name = 'LinkError'
 
   constructor(
     readonly trouble: LinkTrouble,
     message: string,
-    /** The status of the answer, when there was one. */
     readonly status?: number,
   ) {
     super(message)
   }
 
-  /**
-   * Whether it may be what was sent that the shop cannot take. A shop that is busy or stopping says so, and blames
-   * nobody.
-   */
+  /** Whether the request's content may be the cause; a busy or stopping shop is not. */
   get blamesRequest(): boolean {
     return this.status === 500 || (this.trouble === 'fault' && this.status !== undefined && this.status >= 400)
   }
@@ -38,24 +33,21 @@ export class LinkError extends Error {
 
 export type ShopLink = {
   join(body: JoinBody, end?: AbortSignal): Promise<Joined>
-  /** A page of the desired state; without a cursor, the first. The shop may wait so long for a change. */
+  /** A page of the desired state, the first without a cursor. The shop waits up to `waitSeconds` for a change. */
   state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal): Promise<StatePage>
   find(body: FindBody, end?: AbortSignal): Promise<Found>
   report(body: ReportBody, end?: AbortSignal): Promise<ReportAnswer>
   tried(body: TriedBody, end?: AbortSignal): Promise<TriedAnswer>
   vpn(end?: AbortSignal): Promise<VpnSetup>
-  /** Calls the shop over a connection of its own, from one address; nothing where it has no address but a socket. */
+  /** Calls the shop from a given local address. Undefined if the shop is reached through a Unix socket only. */
   readonly callFrom: CallShop | undefined
 }
 
-/**
- * How long each request may take, reading the answer included. For the state it is besides the time that the shop was
- * asked to wait.
- */
+/** Per request, including reading the answer; for `state` on top of its wait. */
 const shippedLimitsMs = { join: 10_000, state: 5_000, find: 2_000, report: 5_000, vpn: 5_000 }
 const mostAnswerBytes = 64 * 1024 * 1024
 
-/** A setting that must be mended by hand: asking again does not help. */
+/** A setting that the operator must fix; retrying does not help. */
 export class LinkSettingError extends Error {
   override readonly name = 'LinkSettingError'
 }
@@ -70,12 +62,12 @@ type Asked<T> = {
   readonly end: AbortSignal | undefined
 }
 
-/** `onRefused` is called when the shop no longer knows this node, once until it knows it again. */
+/** `onRefused` is called once each time the shop stops accepting this node. */
 export function createShopLink(deps: {
   readonly url: string
   readonly secret: string
   readonly mayTravelInClear?: boolean
-  /** Where else the shop is reached, for one that is met at a socket. */
+  /** The shop's public URL if `url` is a Unix socket. */
   readonly publicUrl?: string | undefined
   readonly onRefused?: () => void
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
@@ -125,13 +117,12 @@ export function createShopLink(deps: {
   }
 }
 
-/** A call that stays on this machine says nothing of leaving it, and the secret travels encrypted. */
+/** Egress calls need a remote HTTPS address: a local call proves nothing, and the secret must be encrypted. */
 function findCalled(publicUrl: string | undefined): URL | undefined {
   const url = URL.parse(publicUrl ?? '')
   return url?.protocol === 'https:' && !isThisMachine(url.hostname) ? new URL('/node/v1/', url) : undefined
 }
 
-/** Where the shop is: an address, or a socket of this machine's file system. */
 type Place = { readonly url: URL; readonly unix?: string }
 
 function readPlace(text: string, mayTravelInClear: boolean): Place {
@@ -139,7 +130,7 @@ function readPlace(text: string, mayTravelInClear: boolean): Place {
   return { url: new URL('http://localhost/node/v1/'), unix: text.slice('unix:'.length) }
 }
 
-/** The node's secret opens the shop to whoever overhears it, so it travels encrypted or stays on this machine. */
+/** The node's secret travels encrypted or stays on this machine. */
 function readShopUrl(text: string, mayTravelInClear: boolean): URL {
   const url = URL.parse(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
@@ -166,7 +157,7 @@ function isThisMachine(hostname: string): boolean {
 async function request<T>(place: Place, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
   const url = new URL(asked.path, place.url)
   for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value)
-  // The shop writes the same id into its log, so that both sides of a request are found by it.
+  // The shop logs the same id.
   const id = crypto.getRandomValues(new Uint8Array(12)).toHex()
   const what = `${asked.method} ${url.pathname} (request ${id})`
   const told = { ...headers, 'x-request-id': id }
@@ -180,7 +171,7 @@ async function request<T>(place: Place, asked: Asked<T>, headers: Record<string,
       method: asked.method,
       headers: asked.body === undefined ? told : { ...told, 'content-type': 'application/json' },
       ...(asked.body !== undefined && { body: JSON.stringify(asked.body) }),
-      // A redirect would carry the secret to wherever it points.
+      // A redirect would send the secret elsewhere.
       redirect: 'manual',
       ...(place.unix !== undefined && { unix: place.unix }),
       signal: cut.signal,
@@ -196,7 +187,7 @@ async function request<T>(place: Place, asked: Asked<T>, headers: Record<string,
   }
 }
 
-/** The code of a network error, never its text: that may hold what was sent. */
+/** The error code, never the text, which may contain sent data. */
 function reasonOf(error: unknown, cut: AbortController): string {
   if (cut.signal.aborted) return 'no answer in time'
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
@@ -232,7 +223,7 @@ function readAnswer<T>(what: string, status: number, text: string, answer: z.Zod
   if (status >= 200 && status < 300) {
     const read = z.object({ ok: z.literal(true), data: answer }).safeParse(body)
     if (read.success) return read.data.data
-    // Paths of fields alone: the values may be secrets.
+    // Field paths only: the values may be secrets.
     const fields = read.error.issues.slice(0, 3).map((issue) => issue.path.join('.'))
     throw new LinkError('fault', `${what}: the answer is not as agreed (${fields.join(', ')})`, status)
   }
@@ -246,7 +237,6 @@ function troubleOf(status: number): LinkTrouble {
 
 const refusalSchema = z.object({ error: z.object({ code: z.string().regex(/^[a-z_]{1,60}$/) }) })
 
-/** The shop's stable code for its refusal, if the answer has one. */
 function codeIn(body: unknown): string {
   const read = refusalSchema.safeParse(body)
   return read.success ? ` ${read.data.error.code}` : ''

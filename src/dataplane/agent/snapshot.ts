@@ -8,24 +8,24 @@ import type {
   StatePage,
 } from '../../node-protocol/state.ts'
 
-/** What a page changed, by the names that open connections are kept under. */
+/** What a page changed, by the keys of open tunnels. */
 export type Changed = {
   readonly proxies: readonly string[]
   readonly subusers: readonly string[]
   readonly exits: boolean
   readonly ports: boolean
-  /** Other gateways, by id; none unless said. */
+  /** Ids of other gateways. */
   readonly gateways?: readonly string[]
 }
 
-/** What a port stands for: a sub-user's login, or a dedicated proxy. */
+/** What a customer port stands for. */
 export type PortMeaning = { readonly subuser: string; readonly login: string } | { readonly username: string }
 type Question = { isOvertaken: boolean }
 const portName = (port: number): string => `port ${port}`
 
 export type Snapshot = ReturnType<typeof createSnapshot>
 
-/** What the shop wants carried, as this node last heard of it. Every question is one look into a table. */
+/** The desired state as last received from the shop, indexed for lookup. */
 export function createSnapshot() {
   const proxies = new Map<string, NodeProxy>()
   const subusers = new Map<string, NodeSubuser>()
@@ -34,14 +34,14 @@ export function createSnapshot() {
   const exits = new Map<string, NodeExit>()
   const gateways = new Map<string, NodeGateway>()
   let byPool: Map<string, NodeExit[]> | undefined
-  /** Questions that are under way, by whom they are about: a login, or a port. */
+  /** Lookups under way, by login or port. */
   const questions = new Map<string, Set<Question>>()
-  /** An answer has changed a port, and nobody was told of it yet: pages do that. */
+  /** A lookup has changed ports; the next apply() reports it. */
   let learntPorts = false
-  /** While the whole state is read anew: what was not named yet, and is forgotten at the end. */
+  /** During a whole read: items not seen yet, dropped at the end. */
   let unnamed: { proxies: Set<string>; subusers: Set<string>; exits: Set<string>; gateways: Set<string> } | undefined
 
-  /** Tells whether its port changed. */
+  /** Returns whether its port changed. */
   function putProxy(proxy: NodeProxy): boolean {
     unnamed?.proxies.delete(proxy.username)
     const had = dropEntry(proxy.username)
@@ -54,7 +54,7 @@ export function createSnapshot() {
     return had !== proxy.entry_port
   }
 
-  /** Tells which port it was. */
+  /** Returns the port it had. */
   function dropEntry(username: string): number | null {
     const port = proxies.get(username)?.entry_port ?? null
     const meaning = port === null ? undefined : ports.get(port)
@@ -71,7 +71,7 @@ export function createSnapshot() {
     return known.length > 0
   }
 
-  /** Tells whether its ports changed. */
+  /** Returns whether its ports changed. */
   function putSubuser(subuser: NodeSubuser): boolean {
     unnamed?.subusers.delete(subuser.id)
     const had = dropPorts(subuser.id)
@@ -98,7 +98,7 @@ export function createSnapshot() {
     else gateways.set(gateway.id, gateway)
   }
 
-  /** The shop's pages name somebody: an answer about him that is still on its way may be older. */
+  /** Marks lookups about a name as overtaken: their answer may be older than the page. */
   function overtake(name: string): void {
     for (const question of questions.get(name) ?? []) question.isOvertaken = true
   }
@@ -115,7 +115,7 @@ export function createSnapshot() {
     for (const { port } of known?.ports ?? []) overtake(portName(port))
   }
 
-  /** By the names and ports that they have, before a page is taken in and after it. */
+  /** Called before and after a page is applied, for old and new names and ports. */
   function overtakeNamed(page: Pick<StatePage, 'proxies' | 'subusers'>): void {
     for (const { username } of page.proxies) overtakeProxy(username)
     for (const { id, login } of page.subusers) {
@@ -124,7 +124,7 @@ export function createSnapshot() {
     }
   }
 
-  /** Knows these no longer, by username and by id. */
+  /** Removes items by username and id. */
   function forget(
     usernames: readonly string[],
     ids: readonly string[],
@@ -151,7 +151,6 @@ export function createSnapshot() {
     return { proxies: usernames, subusers: ids, exits: exitsChanged, ports: portsChanged, gateways: gatewayIds }
   }
 
-  /** What is known of whom a question is about. */
   function knownOf(about: FindBody): Found {
     const meaning = 'username' in about ? { username: about.username } : ports.get(about.port)
     const username = meaning && 'username' in meaning ? meaning.username : ''
@@ -181,14 +180,11 @@ export function createSnapshot() {
       }
     },
 
-    /**
-     * A question about somebody goes out. When the answer is there, tells whether the shop's pages have named him
-     * since: what they say is newer.
-     */
+    /** Starts a lookup. The returned function ends it and tells whether a page has overtaken the answer. */
     follow(about: FindBody): () => boolean {
       const name = 'username' in about ? about.username : portName(about.port)
       const others = questions.get(name) ?? new Set<Question>()
-      // The same question at the same time is one request, which went out with the first.
+      // Joins a running lookup, which may be overtaken already.
       const question = { isOvertaken: [...others].some((each) => each.isOvertaken) }
       questions.set(name, others.add(question))
       return () => {
@@ -200,13 +196,12 @@ export function createSnapshot() {
 
     knownOf,
 
-    /** Takes in the answer to a question. */
     learn(found: Found): void {
       if (found.proxy && putProxy(found.proxy)) learntPorts = true
       if (found.subuser && putSubuser(found.subuser)) learntPorts = true
     },
 
-    /** The whole state is about to be read anew; until endWhole() what is known stays known. */
+    /** Starts a whole read; known items stay until endWhole(). */
     beginWhole(): void {
       unnamed = {
         proxies: new Set(proxies.keys()),
@@ -216,7 +211,7 @@ export function createSnapshot() {
       }
     },
 
-    /** Forgets what the whole state did not name. */
+    /** Removes items that the whole read did not name. */
     endWhole(): Changed {
       const left = unnamed
       unnamed = undefined
@@ -230,7 +225,6 @@ export function createSnapshot() {
 
     forget,
 
-    /** All that is known. */
     proxies: (): Iterable<NodeProxy> => proxies.values(),
     subusers: (): Iterable<NodeSubuser> => subusers.values(),
     exits: (): Iterable<NodeExit> => exits.values(),
@@ -248,10 +242,7 @@ export function createSnapshot() {
     ports: (): Iterable<number> => ports.keys(),
     findExit: (id: string): NodeExit | undefined => exits.get(id),
 
-    /**
-     * The exits that serve a pool. The same array until an exit changes, so that whoever asks may remember what it made
-     * of it.
-     */
+    /** Exits of a pool. The same array until an exit changes, so callers can cache by identity. */
     exitsOf(pool: string): readonly NodeExit[] {
       byPool ??= Map.groupBy(exits.values(), (exit) => exit.pool)
       return byPool.get(pool) ?? none

@@ -5,20 +5,20 @@ import { findFile, openOwn } from './own-file.ts'
 import { type Chance, createLimitedLog, growingPause, type Log, parseJson, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
-/** Where in a read a page stands. A whole read names all there is: what it does not name is gone. */
+/** A page's position in a read. A whole read names everything; items that it omits are gone. */
 export type PagePlace = { readonly isWhole: boolean; readonly isFirst: boolean; readonly isLast: boolean }
 
 const firstPauseMs = 250
 const mostPauseMs = 10_000
-/** Short enough that a connection that died silently is noticed soon. */
+/** Short, so that a dead connection is noticed soon. */
 const waitSeconds = 10
-/** A shop that answers a waiting request at once with nothing in it is not asked more often than this. */
+/** Pause after a long poll that returned at once with nothing. */
 const emptyPauseMs = 250
 const quickMs = 100
 
 /**
- * Keeps the node up to date: the whole state, page by page, then changes as they come. `onPage` may be handed the same
- * thing twice. An `onPage` that throws is handed the same page again after a pause.
+ * Keeps the node up to date: the whole state page by page, then changes by long polling. `onPage` may receive an item
+ * twice; if it throws, it receives the same page again.
  */
 export function createSync(deps: {
   readonly link: Pick<ShopLink, 'state'>
@@ -31,12 +31,11 @@ export function createSync(deps: {
   const limitedLog = createLimitedLog(deps.log, timing.now)
   const { promise: ready, resolve: setReady } = Promise.withResolvers<void>()
   let cursor: string | undefined
-  /** True until a read from the beginning has come to its end. */
   let isWhole = true
   let isBehind = true
   let failures = 0
   let lastContactAt: number | undefined
-  /** When all was last known to be heard; before that, when the asking began. */
+  /** When the node was last up to date; before that, when it started. */
   let currentAt = timing.now()
 
   function restart(): void {
@@ -79,20 +78,19 @@ export function createSync(deps: {
   }
 
   return {
-    /** Settles when the node has heard the whole state once. */
+    /** Resolves after the first whole read. */
     ready,
 
-    /** When the shop last answered, by the handed-in time. */
     get lastContactAt(): number | undefined {
       return lastContactAt
     },
 
-    /** How long the node has not known for sure that it has heard everything. */
+    /** Milliseconds since the node was last known to be up to date. */
     get lagMs(): number {
       return isBehind ? Math.max(0, Math.round(timing.now() - currentAt)) : 0
     },
 
-    /** Runs until the signal. A refused node goes on asking at the slowest pace: the operator may take it back. */
+    /** A refused node keeps asking at the slowest rate: the operator may restore it. */
     async run(end: AbortSignal): Promise<void> {
       currentAt = timing.now()
       while (!end.aborted) {
@@ -116,15 +114,14 @@ const isEmpty = (page: StatePage): boolean =>
   [page.ranges, page.gateways, page.proxies, page.subusers, page.exits, page.peers].every((part) => part.length === 0)
 
 const fileName = 'state.log'
-/** What changes may add to the file before it is written anew; also, as much as was in it then. */
+/** Changes may add this much, or as much as the whole state, before the file is compacted. */
 const shippedMostAdded = 4 * 1024 * 1024
-/** Things of a page that is written anew. */
+/** Items per page of a compacted file. */
 const thingsEach = 500
 
 /**
- * What the shop last wanted carried, on the node's own disk, a page a line: a node that starts while the shop is away
- * serves from it. It is written as it is heard and never trusted for longer than until the shop answers, for then the
- * whole state is read anew.
+ * The desired state on disk, one page per line: a node that starts while the shop is away serves from it. It is
+ * replaced by the first whole read.
  */
 export function openSavedState(deps: {
   readonly folder: string
@@ -133,13 +130,12 @@ export function openSavedState(deps: {
   readonly mostAdded?: number
 }) {
   const path = join(deps.folder, fileName)
-  // Two processes of one node may be at it for a moment, and each puts a whole file into its place.
+  // Two processes of one node may write at the same time.
   const draft = join(deps.folder, `${fileName}.new-${process.pid}`)
   removeDrafts(deps.folder)
   const limitedLog = createLimitedLog(deps.log, deps.timing.now)
   let descriptor: number | undefined
   const mostAdded = deps.mostAdded ?? shippedMostAdded
-  /** How long the file was when it last held everything once, and what came after. */
   let wholeBytes = 0
   let addedBytes = 0
   let isOver = false
@@ -164,7 +160,7 @@ export function openSavedState(deps: {
     if (!place.isWhole && addedBytes > Math.max(mostAdded, wholeBytes)) compact()
   }
 
-  /** Each thing once, as it was last heard of, and nothing of what is gone. */
+  /** Rewrites the file with the latest version of each item. */
   function compact(): void {
     end()
     descriptor = openOwn(draft, 'w')
@@ -177,9 +173,9 @@ export function openSavedState(deps: {
   }
 
   return {
-    /** Notes a page. A disk that is full costs the node nothing but this. */
+    /** Saves a page; a full disk is only logged. */
     note(page: StatePage, place: PagePlace): void {
-      // A page of a poll that waited in vain says nothing.
+      // A long poll that timed out.
       if (isOver || (!place.isWhole && isEmpty(page))) return
       try {
         write(page, place)
@@ -189,7 +185,7 @@ export function openSavedState(deps: {
       }
     },
 
-    /** Nothing more is noted: somebody else does. */
+    /** Another process saves from now on. */
     close(): void {
       isOver = true
       end()
@@ -197,7 +193,7 @@ export function openSavedState(deps: {
   }
 }
 
-/** What a process that died had begun. */
+/** Deletes drafts of dead processes. */
 function removeDrafts(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pid = /^state\.log\.new-(\d+)$/.exec(name)?.[1]
@@ -214,7 +210,7 @@ function isProcess(pid: number): boolean {
   }
 }
 
-/** The pages that were saved, in their order; none when there are none. A torn last line is left out. */
+/** Saved pages in order, without a torn last line. */
 export function readSavedState(folder: string, log: Log): StatePage[] {
   const path = join(folder, fileName)
   const pages: StatePage[] = []
@@ -230,7 +226,6 @@ export function readSavedState(folder: string, log: Log): StatePage[] {
   return pages
 }
 
-/** The same state in as few pages as it needs. */
 function foldPages(pages: readonly StatePage[]): StatePage[] {
   const last = pages.at(-1)
   if (!last) return []

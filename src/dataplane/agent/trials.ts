@@ -13,25 +13,24 @@ import { type Chance, createBell, createLimitedLog, growingPause, type Log, type
 import { LinkError, type ShopLink } from './shop-link.ts'
 import type { PagePlace } from './sync.ts'
 
-/** All addresses are tried again this often, and the shop is told all of it as often. */
+/** All addresses are tried, and all results reported, this often. */
 const everyMs = 10_000
-/** So many are tried in one go. */
+/** Addresses tried without a pause. */
 const sliceSize = 256
-/** Trying again what was tried before takes a twentieth of the time at most. */
+/** Repeated trials use at most a twentieth of the time. */
 const restTimes = 19
-/** Each address is called from within five minutes, by four calls a second at the least and fifty at the most. */
+/** Each address is called from within five minutes, at 4 to 50 calls a second. */
 const callAllMs = 300_000
 const callEveryMs = 250
 const leastCallPauseMs = 20
-/** Calls that nobody answers take seconds each. */
 const mostCallsAtOnce = 64
 const firstPauseMs = 100
 const mostPauseMs = 5_000
-/** Of a block too large to be tried address by address, so many are drawn each time. */
+/** Random samples per trial of a large block. */
 const drawnOfBlock = 4
-/** What has changed is told this soon, while a round goes on. */
+/** Changes are reported this soon during a round. */
 const sayEveryMs = 100
-/** A range that is new is called from before it is said to serve: all that are new share so many calls. */
+/** New ranges share so many calls before they are reported as serving. */
 const firstCalls = 2048
 const mostFirstCalls = 256
 const leastFirstCalls = 8
@@ -39,25 +38,22 @@ const leastFirstCalls = 8
 type Held = {
   readonly range: NodeRange
   readonly prefix: Prefix
-  /** None where nobody can be called. */
+  /** Undefined if the shop cannot be called from an address. */
   readonly leaving: Leaving | undefined
   outcome: TriedRange | undefined
   isNew: boolean
 }
 
-/** Says what is in the way of using an address, in a word; nothing when it can be used. */
+/** Returns why an address cannot be used, or undefined. */
 export type TryAddress = (address: Address) => string | undefined
 
-/**
- * Tries the addresses that this node is told of, over and over, and tells the shop which of them it can use. What has
- * changed is told at once, and all of it with every round.
- */
+/** Tries this node's addresses in rounds and reports which can be used: changes at once, everything each round. */
 export function createTrials(deps: {
   readonly node: string
   readonly link: Pick<ShopLink, 'tried'>
   readonly tryAddress: TryAddress
   readonly callShop: CallShop | undefined
-  /** Whether leaving from such an address means anything: from loopback it does not, and neither in a sandbox. */
+  /** False for loopback and in a sandbox, where egress proves nothing. */
   readonly isToLeave: (address: Address) => boolean
   readonly timing: Timing
   readonly chance: Chance
@@ -87,7 +83,7 @@ export function createTrials(deps: {
     }
   }
 
-  /** Lets others have their turn after each slice, and rests where nobody waits for the outcome. */
+  /** Yields after each slice; rests only in repeated trials. */
   async function breathe(isNew: boolean, end: AbortSignal): Promise<void> {
     slice += 1
     if (slice < sliceSize) return
@@ -108,7 +104,7 @@ export function createTrials(deps: {
     return finding.end(of.leaving?.seenAs ?? null, unprovenOf(of))
   }
 
-  /** A block is used whole or not at all: it is if addresses that chance draws can be. */
+  /** A block serves as a whole: random samples decide. */
   function tryBlock(of: Held): TriedRange {
     const finding = createFinding(of.range.id)
     const base = addressToNumber(of.prefix.base)
@@ -123,14 +119,14 @@ export function createTrials(deps: {
     return finding.end(of.leaving?.seenAs ?? null, unprovenOf(of))
   }
 
-  /** Why nothing is known of leaving, where there should be. It is said, and held against nobody. */
+  /** Why egress is unproven. Reported, but no reason to stop serving. */
   function unprovenOf(of: Held): string | undefined {
     if (!deps.isToLeave(of.prefix.base) || of.leaving?.isReached) return undefined
     if (!of.leaving) return 'leaving_not_tried_no_public_url'
     return of.leaving.isDistrusted ? 'leaving_not_tried_shop_not_trusted' : 'leaving_not_tried_shop_not_reached'
   }
 
-  /** What was found, if that is another thing than before. */
+  /** Returns the result if it changed. */
   async function tryRange(of: Held, end: AbortSignal): Promise<TriedRange | undefined> {
     const before = JSON.stringify(of.outcome)
     if (of.isNew && deps.isToLeave(of.prefix.base)) await of.leaving?.begin(firstCallsEach, end)
@@ -142,7 +138,7 @@ export function createTrials(deps: {
     return isChanged ? outcome : undefined
   }
 
-  /** Tells the shop, a report after another; whether it took all of them. */
+  /** Sends reports one by one; resolves to whether the shop took all. */
   async function tell(ranges: readonly TriedRange[], end: AbortSignal): Promise<boolean> {
     for (const part of parts(ranges)) {
       try {
@@ -159,7 +155,7 @@ export function createTrials(deps: {
     return true
   }
 
-  /** New ones first: whoever waits for them waits to sell them. What has changed does not wait for the round's end. */
+  /** New ranges first, because they wait to be sold. */
   async function round(end: AbortSignal): Promise<void> {
     const inTurn = [...held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
     const fresh = inTurn.filter((each) => each.isNew && deps.isToLeave(each.prefix.base)).length
@@ -184,7 +180,6 @@ export function createTrials(deps: {
     if (await call) bell.ring()
   }
 
-  /** Calls from each address of these ranges in turn, so many at once. Those that are not here take their time too. */
   async function callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
     const turns = ranges.reduce((sum, each) => sum + (each.leaving?.turns ?? 0), 0)
     const pauseMs = Math.min(callEveryMs, Math.max(leastCallPauseMs, callAllMs / turns))
@@ -229,10 +224,10 @@ export function createTrials(deps: {
   }
 
   return {
-    /** Settles when the shop has been told once of all that there was to try. */
+    /** Resolves after the first complete report. */
     ready,
 
-    /** Hears what there is to try. A whole read names all there is: what it does not name is gone. */
+    /** Takes ranges from a state page; a whole read drops those that it omits. */
     hear(page: Pick<StatePage, 'ranges'>, place: PagePlace): void {
       if (place.isFirst) unnamed = new Set(held.keys())
       for (const range of page.ranges) put(range)
@@ -256,7 +251,7 @@ const isBlock = (prefix: Prefix): boolean => prefix.base.bytes.length * 8 - pref
 
 const sizeOf = (prefix: Prefix): number => 2 ** (prefix.base.bytes.length * 8 - prefix.length)
 
-/** Puts what was found of one address after another into runs. */
+/** Collects results of consecutive addresses into runs. */
 function createFinding(id: number) {
   const served: [number, number][] = []
   const problems: { first: number; count: number; problem: string }[] = []

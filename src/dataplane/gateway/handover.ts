@@ -8,18 +8,17 @@ import { createPassing, mostAtOnce, type Passing, type Received } from './relay/
 import { after } from './relay/portable/dialler.ts'
 
 /**
- * What two processes of one gateway say to each other over a socket in its folder, a line of JSON each: the later one
- * asks, the earlier one answers.
+ * Handover protocol between two processes of one gateway, over a Unix socket: the new process asks, the old one
+ * answers, one JSON object per line.
  */
 
 const port = z.int().min(1).max(65_535)
 
 const questionSchema = z.discriminatedUnion('ask', [
-  /** Who is it? */
   z.object({ ask: z.literal('who') }),
-  /** May its listeners be shared? Those from the `from`th on come with the answer, as descriptors. */
+  /** Requests listeners as descriptors, starting with the `from`th. */
   z.object({ ask: z.literal('listeners'), from: z.int().nonnegative() }),
-  /** All is taken over: it listens no more. Answered once that is so. */
+  /** The new process has taken over: stop listening. Answered when done. */
   z.object({ ask: z.literal('leave') }),
 ])
 type Question = z.infer<typeof questionSchema>
@@ -30,7 +29,7 @@ const whoSchema = z.object({
   version: z.string().max(50),
   hostname: z.string().max(255),
   port,
-  /** Another has taken over from it already. */
+  /** It has been replaced already. */
   leaving: z.boolean(),
 })
 type Who = z.infer<typeof whoSchema>
@@ -40,33 +39,31 @@ const leftSchema = z.object({ left: z.literal(true) })
 const answerSchema = z.union([noSchema, whoSchema, listenersSchema, leftSchema])
 type Answer = z.infer<typeof answerSchema>
 
-/** No question is longer. */
 const mostLineBytes = 1000
-/** Whoever has the listeners opens his door and says so within this; else he is given up. */
+/** Time between sharing the listeners and taking over. */
 const takenWithinMs = 30_000
 
 type Asking = { text: string }
 type Listener = { readonly port: number; readonly descriptor: number }
 
-/** Speaks for a gateway that runs, to a later process that is to take over from it. */
+/** The old process's side: answers a new process that takes over. */
 export function openOffer(deps: {
   readonly folder: string
   readonly boot: string
   readonly who: () => Who
-  /** Why it cannot be taken over from now, if so. */
+  /** Why it cannot be replaced now, or undefined. */
   readonly findObstacle: () => string | undefined
   readonly listeners: () => readonly Listener[]
-  /** Another process listens from now on. */
+  /** The new process listens; stop listening. */
   readonly leave: () => Promise<void>
-  /** One that had the listeners has not taken over in time; this one goes on. */
+  /** The new process did not take over in time; this one continues. */
   readonly onGivenUp: () => void
   readonly onFault: (fault: unknown) => void
-  /** Waits for so long; by a timer unless given. */
   readonly after?: After
 }) {
   const wait = deps.after ?? after
   let passing: Passing | undefined
-  /** Whoever has its listeners already. */
+  /** The process that has received listeners. */
   let taker: Socket<Asking> | undefined
   let stopWaiting: (() => void) | undefined
 
@@ -103,7 +100,7 @@ export function openOffer(deps: {
     say(socket, { ports: some.map((each) => each.port), more }, descriptors)
   }
 
-  /** Not by Bun, which cannot send descriptors. Each answer is small, and the asker waits for it. */
+  /** Uses sendmsg directly, because Bun cannot send descriptors. Answers are small. */
   function say(socket: Socket<Asking>, word: Answer, descriptors: readonly number[] = []): void {
     passing ??= createPassing()
     const { fd } = socket as unknown as { readonly fd: number }
@@ -136,7 +133,6 @@ export function openOffer(deps: {
   })
 
   return {
-    /** It runs no more, as far as others can tell. */
     close(): void {
       stopWaiting?.()
       running.close()
@@ -146,12 +142,11 @@ export function openOffer(deps: {
 
 const answerWithinMs = 10_000
 const lookEveryMs = 2
-/** As many ports as a gateway can have, and a few more. */
+/** More than a gateway can need for its ports. */
 const mostRounds = 1000
 
 const cannot = (why: string): Refusal => refuseHere(why, 'unavailable')
 
-/** The other end is no more. */
 class Ended extends Refusal {
   constructor() {
     const text = 'The gateway that runs has ended in the middle of being taken over.'
@@ -159,17 +154,17 @@ class Ended extends Refusal {
   }
 }
 
-/** The gateway that runs now, as the process sees it that is to take its place. */
+/** The running gateway, as seen by the process that replaces it. */
 export type Predecessor = {
   readonly who: Who
-  /** Its listeners, by port: the same sockets, under descriptors of this process. It goes on listening, too. */
+  /** Its listeners by port, duplicated into this process. It keeps listening too. */
   listeners(): Promise<Map<number, number>>
-  /** It listens no more, and carries what it has to its end. */
+  /** Stops listening and drains. */
   leave(): Promise<void>
   close(): void
 }
 
-/** The process that serves the gateway of a folder now; undefined when none does. */
+/** The process that serves this folder now, or undefined. */
 export async function findPredecessor(folder: string, timing: Timing): Promise<Predecessor | undefined> {
   for (const boot of (await listRunning(folder)).toReversed()) {
     const predecessor = await meet(runningSocket(folder, boot), timing)
@@ -182,7 +177,7 @@ export async function findPredecessor(folder: string, timing: Timing): Promise<P
 async function meet(path: string, timing: Timing): Promise<Predecessor | undefined> {
   const passing = createPassing()
   const descriptor = passing.connect(path)
-  // It has ended since it was seen.
+  // It has exited since.
   if (descriptor < 0) return undefined
   const line = createLine(passing, descriptor, timing)
   try {
@@ -197,7 +192,7 @@ async function meet(path: string, timing: Timing): Promise<Predecessor | undefin
     }
   } catch (error) {
     passing.close(descriptor)
-    // One that nobody is connected to ends as soon as another has taken over, be it while it is asked.
+    // A draining process may exit while it is asked.
     if (error instanceof Ended) return undefined
     throw error
   }
@@ -205,7 +200,7 @@ async function meet(path: string, timing: Timing): Promise<Predecessor | undefin
 
 type Line = ReturnType<typeof createLine>
 
-/** Questions and answers, one after the other. */
+/** Sends one question at a time. */
 function createLine(passing: Passing, descriptor: number, timing: Timing) {
   async function receive(giveUpAt: number): Promise<Received> {
     while (timing.now() < giveUpAt) {

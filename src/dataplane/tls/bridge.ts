@@ -1,21 +1,20 @@
 import type { Socket, SocketHandler } from 'bun'
 import type { TlsOwner, TlsSocket } from './tls-socket.ts'
 
-/** How long a client that was told the last thing may go on talking, which is thrown away. */
+/** After the last answer, the client's bytes are discarded for this long. */
 const lingerMs = 2000
-/** How long it may take to read what is held for it. */
+/** Time for the client to read its backlog. */
 const flushMs = 30_000
 
 type BridgeHooks = {
-  /** Something was written to the client, or the client is gone. */
   readonly onMoved?: () => void
-  /** Whether the inner end was closed to break the connection off, not because all was said. */
+  /** Whether the inner socket was closed by a reset. */
   readonly isCut?: () => boolean
 }
 
 /**
- * Joins a client's TLS connection with a plain one inside this machine: what comes on either goes out on the other,
- * ends of streams too, and nothing is read from one while the other does not take it.
+ * Connects a client's TLS socket with a plain socket of this machine, with half-close and backpressure in both
+ * directions.
  */
 export class Bridge implements TlsOwner {
   private inner: Socket<Bridge> | undefined
@@ -36,12 +35,11 @@ export class Bridge implements TlsOwner {
     outer.pause()
   }
 
-  /** The address that the client comes from. */
   get source(): string {
     return this.outer.source
   }
 
-  /** Keeps from the plain one what the client sends next, its end too, until `release`. */
+  /** Withholds the client's bytes from the inner socket until release(). */
   hold(): void {
     this.isHeld = true
   }
@@ -86,7 +84,7 @@ export class Bridge implements TlsOwner {
   onInnerOpen(inner: Socket<Bridge>): void {
     this.inner = inner
     if (this.outer.isClosed) inner.terminate()
-    // What came with the end of the handshake waits already.
+    // Bytes may have arrived with the end of the handshake.
     else this.onInnerDrain()
   }
 
@@ -116,20 +114,19 @@ export class Bridge implements TlsOwner {
     if (this.outer.isClosed) return
     if (this.hooks.isCut?.()) this.outer.terminate()
     else {
-      // A close on unread bytes would destroy the answer.
+      // Closing with unread bytes would lose the answer.
       this.outer.resume()
       this.timers = [after(lingerMs, () => this.letGo()), after(flushMs, () => this.outer.terminate())]
       this.endOuter()
     }
   }
 
-  /** It could not be reached, or has to go at once. */
   breakOff(): void {
     this.forOuter = []
     if (!this.outer.isClosed) this.outer.terminate()
   }
 
-  /** Tells the client that nothing more comes, once all was written. */
+  /** Half-closes after the backlog is written. */
   private endOuter(): void {
     if (!this.hasInnerEnded || this.forOuter.length > 0 || this.outer.isClosed) return
     if (this.isInnerClosed && this.hasOuterEnded) this.outer.end()
@@ -141,7 +138,7 @@ export class Bridge implements TlsOwner {
   }
 }
 
-/** Writes as much as is taken, and returns the rest. */
+/** Returns what was not taken. */
 function push(
   to: { write(bytes: Uint8Array): number } | undefined,
   parts: readonly Uint8Array[],
@@ -159,7 +156,6 @@ function after(ms: number, act: () => void): ReturnType<typeof setTimeout> {
   return timer
 }
 
-/** For the plain socket, whose data the bridge is. */
 export const innerHandlers: SocketHandler<Bridge> = {
   open: (socket) => socket.data.onInnerOpen(socket),
   data: (socket, bytes) => socket.data.onInnerData(bytes),

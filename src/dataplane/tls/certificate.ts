@@ -4,24 +4,23 @@ import { join } from 'node:path'
 import type { Log } from '../../core/log.ts'
 import type { Clock } from '../../core/time.ts'
 
-/** A certificate that can be served: its chain and key as PEM, and what is known of it. */
+/** Certificate chain and key as PEM. */
 export type Certificate = {
   readonly cert: string
   readonly key: string
-  /** Names and addresses that it is for, in small letters. */
+  /** DNS names and IP addresses, lower case. */
   readonly names: readonly string[]
   readonly beginsAt: number
   readonly endsAt: number
-  /** Of the certificate itself, to tell two apart. */
   readonly digest: string
 }
 
-/** What cannot be served; the text says why, and holds no part of a key. */
+/** The message contains no part of a key. */
 export class BadCertificate extends Error {
   override readonly name = 'BadCertificate'
 }
 
-/** Reads a chain and its key, and refuses what no client could be served with. One that has ended is still read. */
+/** Parses a chain and its key; expired certificates are accepted. */
 export function readCertificate(cert: string, key: string): Certificate {
   const own = readOwn(cert)
   if (!own.checkPrivateKey(readKey(key))) throw new BadCertificate('the key does not belong to the certificate')
@@ -35,7 +34,7 @@ export function readCertificate(cert: string, key: string): Certificate {
   }
 }
 
-/** The first one is the server's own; those behind it are its issuers. */
+/** The first certificate is the server's own. */
 function readOwn(cert: string): X509Certificate {
   const blocks = cert.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? []
   if (blocks.length === 0) throw new BadCertificate('there is no certificate in PEM form')
@@ -43,7 +42,7 @@ function readOwn(cert: string): X509Certificate {
     const [own] = blocks.map((block) => new X509Certificate(block))
     if (own) return own
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new BadCertificate('the certificate cannot be read')
 }
@@ -56,43 +55,39 @@ function readKey(key: string) {
   }
 }
 
-/** `DNS:a.example, IP Address:192.0.2.1` as it is written by the library. */
+/** As formatted by the library. */
 const namesIn = (text: string): string[] =>
   text.split(', ').flatMap((part) => /^(?:DNS|IP Address):(.+)$/.exec(part)?.[1]?.toLowerCase() ?? [])
 
-/** A certificate that is not good now, whatever the clock of a client says. */
 const isInForce = ({ beginsAt, endsAt }: Certificate, nowMs: number): boolean => beginsAt <= nowMs && nowMs < endsAt
 
-/** Where a certificate and its key are. */
 export type CertificateFiles = { readonly cert: string; readonly key: string }
 
-/** Where a folder has the certificate that an authority gave. */
+/** Files of an ACME certificate. */
 export const acmeFiles = (folder: string): CertificateFiles => ({
   cert: join(folder, 'certificate.pem'),
   key: join(folder, 'certificate.key'),
 })
 
 type Keeper = {
-  /** What newcomers are served with; undefined while there is none. */
+  /** The certificate for new connections. */
   readonly current: () => Certificate | undefined
-  /** Looks at the files now. */
   readonly look: () => void
   stop(): void
 }
 
-/** How soon a file that was replaced is noticed. */
 const lookEveryMs = 5000
 
 /**
- * Keeps the certificate that is in its files. What was replaced is taken without a restart; what cannot be served
- * leaves the one before in force, and a line in the log.
+ * Serves the certificate in two files and reloads it when they change. An invalid replacement is logged and the old
+ * certificate stays.
  */
 export function keepCertificate(deps: {
   readonly files: CertificateFiles
   readonly log: Log
   readonly clock: Clock
   readonly everyMs?: number
-  /** Whether an authority is being asked for one: then there is none at first, and nothing for the operator to do. */
+  /** An ACME order is under way, so a missing certificate is no problem yet. */
   readonly isAwaited?: boolean
 }): Keeper {
   const { files, log, clock } = deps
@@ -137,7 +132,6 @@ export function keepCertificate(deps: {
   return { current: () => current, look, stop: () => clearInterval(timer) }
 }
 
-/** Reads both, or says which cannot be read. */
 export function readFiles(files: CertificateFiles): Certificate {
   const [cert, key] = [files.cert, files.key].map((path) => {
     try {
@@ -150,10 +144,9 @@ export function readFiles(files: CertificateFiles): Certificate {
   return readCertificate(cert ?? '', key ?? '')
 }
 
-/** The standing of two files that are not there. */
 const nothingThere = '- -'
 
-/** Changes whenever either file does, also when it is a link that leads elsewhere now. */
+/** Changes whenever a file or the target of a link changes. */
 const standingOf = (files: CertificateFiles): string =>
   [files.cert, files.key]
     .map((path) => {

@@ -8,23 +8,19 @@ import type { Certificate } from './certificate.ts'
 import { Handshake, Handshakes, type Prefixes, prefixesOf, Seat, Seats } from './seats.ts'
 import { TlsSocket } from './tls-socket.ts'
 
-/** How long a handshake may take, however often a byte of it comes. */
 const handshakeMs = 10_000
 const lookEveryMs = 250
-/** How many may be at their handshake: of one address or IPv6 /64, and in all. An IPv6 /48 has twice as many. */
+/** Handshakes under way: per IPv4 address or IPv6 /64, and in all. An IPv6 /48 may have twice as many. */
 const mostOfNetwork = 128
 const mostShaking = 2048
 const leastShaking = 32
-/** A handshake costs a quarter of a millisecond: so many a second are begun, of one network and in all. */
+/** Handshakes started per second, 0.25 ms each: per address or /64, per IPv6 /48, and in all. */
 const ofNetwork = { perSecond: 400, burst: 800 }
 const ofIpv6Site = { perSecond: 800, burst: 1600 }
 const ofAll = { perSecond: 1500, burst: 3000 }
-/** Up to this pace an address may use all of the common pace; beyond it, only what is above half of its burst. */
+/** Beyond this rate an address may only use the upper half of the overall bucket. */
 const fairShare = { perSecond: 20, burst: 100 }
-/**
- * TLS 1.2 with forward secrecy and AES-GCM alone; what TLS 1.3 has besides. What a record adds is the same for all of
- * these, which counting builds on.
- */
+/** Forward secrecy and AES-GCM only: all have the same record overhead, which delivery tracking relies on. */
 const ciphers = [
   'ECDHE-ECDSA-AES128-GCM-SHA256',
   'ECDHE-RSA-AES128-GCM-SHA256',
@@ -32,7 +28,6 @@ const ciphers = [
   'ECDHE-RSA-AES256-GCM-SHA384',
 ].join(':')
 
-/** One connection, from when it was accepted. */
 class Connection {
   tls: TlsSocket | undefined
   isShaking = true
@@ -40,7 +35,7 @@ class Connection {
   readonly handshake: Handshake
 
   constructor(
-    /** What can be told to end: first the socket as it was accepted, then its secured twin. */
+    /** The accepted socket, later its TLS twin. */
     public socket: Socket<unknown>,
     readonly source: string,
     readonly prefixes: Prefixes,
@@ -53,7 +48,7 @@ class Connection {
   }
 }
 
-/** How many each prefix has: an address or IPv6 /64, and an IPv6 /48. */
+/** Counts per address or IPv6 /64, and per IPv6 /48. */
 class Counts {
   private readonly counts = new Map<string, number>()
 
@@ -67,7 +62,7 @@ class Counts {
     }
   }
 
-  /** Whether an address or /64 has as many as it may have, or a /48 twice as many. */
+  /** A /48 may have twice as many as a /64. */
   isFull({ household, network }: Prefixes, max: number): boolean {
     return this.of(household) >= max || (network !== household && this.of(network) >= 2 * max)
   }
@@ -75,38 +70,34 @@ class Counts {
 
 export type Front = {
   readonly port: number
-  /** Connections that are open, those at their handshake among them. */
+  /** Including handshakes. */
   readonly open: number
   readonly shaking: number
-  /** How often a handshake failed or took too long, and newcomers for whom there was no room, since the beginning. */
+  /** Totals. */
   readonly failed: number
   readonly turnedAway: number
-  /** Connections that were closed to make room for others: at their handshake, and after it. */
+  /** Evicted connections. */
   readonly spared: { readonly handshake: number; readonly open: number }
-  /** A request from this address was authenticated: places are kept for it for an hour. */
+  /** Reserves room for this address for an hour after an authenticated request. */
   welcome(address: Address): void
-  /** Takes nobody new. */
   close(): void
-  /** Ends whoever is left. */
   end(): void
 }
 
 /**
- * Accepts connections, makes the handshake with the certificate of the moment, and hands over what then speaks. Each
- * newcomer gets the newest certificate, and nobody who is there notices that it has changed. Whoever dawdles, or comes
- * in crowds, costs little and for a short time.
+ * TLS listener: accepts, rate-limits handshakes, and passes TLS sockets on. New connections use the newest certificate.
  */
 export function openFront(deps: {
   readonly hostname: string
   readonly port: number
   readonly certificate: () => Certificate | undefined
-  /** How many may be open at once. An engine that makes room itself holds to it; here handshakes come on top. */
+  /** Maximum of open connections; with an engine that evicts by itself, handshakes come on top. */
   readonly most: number
-  /** Closes connections for newcomers when all places are taken. A gateway's engine does so itself. */
+  /** Evict when full. A gateway's engine does so itself. */
   readonly isMakingRoom?: boolean
-  /** Steady time, for handshakes and their pace. */
+  /** Monotonic. */
   readonly now?: Clock
-  /** Somebody who has made the handshake. Whoever takes it sets the owner. */
+  /** The receiver sets `owner`. */
   readonly onTls: (tls: TlsSocket) => void
   readonly onFault: (fault: unknown) => void
 }): Front {
@@ -120,10 +111,8 @@ export function openFront(deps: {
   const all = new Set<Connection>()
   const openOf = new Counts()
   const seats = new Seats(deps.most, now)
-  /** No network has all the room there is. */
   const roomOfNetwork = Math.max(leastShaking, Math.floor(deps.most / 4))
   const roomToShake = Math.min(mostShaking, Math.max(leastShaking, Math.floor(deps.most / 4)))
-  /** Where an engine makes room it has to be reached when it is full: handshakes come on top of its connections. */
   const room = deps.isMakingRoom ? deps.most : deps.most + roomToShake
   let failed = 0
   let turnedAway = 0
@@ -138,7 +127,7 @@ export function openFront(deps: {
     return true
   }
 
-  /** Paces handshakes. A few busy addresses cannot use up the common pace: below half it is for the others. */
+  /** Rate-limits handshakes. Busy addresses leave the lower half of the overall bucket to others. */
   function mayBegin(prefixes: Prefixes): boolean {
     const { household, network } = prefixes
     if (!paceOfHousehold.take(household)) return false
@@ -148,7 +137,7 @@ export function openFront(deps: {
     return (isFair || paceOfAll.level('') > ofAll.burst / 2) && paceOfAll.take('')
   }
 
-  /** Ends one handshake in favour of a newcomer. False when there is none to end. */
+  /** Evicts one handshake. False if there is none to evict. */
   function makeRoomToShake(newcomer: Prefixes): boolean {
     const seat = handshakes.findSpare(newcomer, now())
     seat?.close()
@@ -162,7 +151,6 @@ export function openFront(deps: {
     shakingOf.add(one.prefixes, -1)
   }
 
-  /** It ends before its handshake is made, if it is not made yet. */
   function fail(one: Connection): void {
     if (one.isShaking) failed += 1
     leave(one)
@@ -203,7 +191,7 @@ export function openFront(deps: {
       else guard(one, () => one.tls?.owner?.onSocketEnd())
     },
     close: () => gone(one),
-    // A reset is followed by close, which says all there is to say.
+    // A reset is followed by close.
     error() {},
   })
 
@@ -218,7 +206,7 @@ export function openFront(deps: {
     guard(one, () => tls.owner?.onSocketClose())
   }
 
-  /** Closes a connection in favour of another. Its place is free at once, whenever the system tells of the close. */
+  /** Evicts a connection; its place is free at once. */
   function spare(one: Connection): void {
     spared[one.isShaking ? 'handshake' : 'open'] += 1
     leave(one)
@@ -243,7 +231,7 @@ export function openFront(deps: {
     handshakes.add(one.handshake)
     shakingOf.add(prefixes, 1)
     const { cert, key } = certificate
-    // As a server, which Bun's types do not know.
+    // Server mode is missing in Bun's types.
     const options: object = { isServer: true, tls: { cert, key, ciphers, minVersion }, socket: handlersOf(one) }
     guard(one, () => {
       const [, secured] = raw.upgradeTLS<unknown>(options as never)
@@ -258,7 +246,7 @@ export function openFront(deps: {
     exclusive: true,
     socket: {
       open: begin,
-      // What comes is ciphertext, which the secured twin has already.
+      // Ciphertext, which the TLS twin receives too.
       data() {},
       drain() {},
       close: (raw) => raw.data && gone(raw.data),
@@ -298,25 +286,22 @@ export function openFront(deps: {
   }
 }
 
-/** TLS 1.2 by its number on the wire. */
+/** TLS 1.2. */
 const minVersion = 0x0303
 
 export type Entrance = Front & {
-  /** The client behind a plain connection that comes from this port of loopback; undefined for a stranger. */
+  /** The client behind a loopback connection from this port; undefined for foreign connections. */
   readonly clientOf: (port: number) => Bridge | undefined
 }
 
-/**
- * An entrance over TLS to a server of this process that listens on loopback. The server asks it who is behind a
- * connection: whoever else on this machine finds the port is nobody.
- */
+/** TLS listener for a plain server of this process on loopback. Connections of other local programs have no client. */
 export function openEntrance(deps: {
   readonly hostname: string
   readonly port: number
   readonly certificate: () => Certificate | undefined
   readonly most: number
   readonly now?: Clock
-  /** Where the server is; it may open later than the entrance. */
+  /** The server's port; it may open later. */
   readonly inner: () => number
   readonly log: Log
 }): Entrance {

@@ -3,14 +3,13 @@ import { householdOf, networkOf } from '../../core/household.ts'
 import { type InLine, Line } from '../../core/line.ts'
 import type { Clock } from '../../core/time.ts'
 
-/** How long a client address counts as known after a request from it was authenticated. */
+/** An address is known for this long after an authenticated request. */
 const knownMs = 3_600_000
-/** How often that is noted, at most. */
 const noteEveryMs = 60_000
-/** How many such addresses are remembered; the least recent are forgotten first. */
+/** Known addresses, least recent evicted first. */
 const maxKnown = 50_000
 
-/** Whom a connection counts for: the IPv4 address or IPv6 /64, and for IPv6 its /48 too. */
+/** The IPv4 address or IPv6 /64, and for IPv6 its /48. */
 export type Prefixes = { readonly household: string; readonly network: string }
 
 export function prefixesOf(source: string): Prefixes {
@@ -23,7 +22,7 @@ function prefixesOfAddress(address: Address): Prefixes {
   return { household, network: address.version === 6 ? networkOf(household) : household }
 }
 
-/** One open connection. `close` ends it at once. */
+/** An open connection. */
 export class Seat implements InLine<Seat> {
   before: Seat | undefined
   behind: Seat | undefined
@@ -35,20 +34,17 @@ export class Seat implements InLine<Seat> {
   ) {}
 }
 
-/** The connections of one network, least recently used first. */
+/** Connections of one network, least recently used first. */
 class NetworkSeats extends Line<Seat> implements InLine<NetworkSeats> {
   before: NetworkSeats | undefined
   behind: NetworkSeats | undefined
 }
 
-/**
- * Connections by network, each network's least recently used first. Each operation takes constant time, but for
- * `ofNetwork`.
- */
+/** Connections by network in LRU order. All operations but `ofNetwork` take constant time. */
 class Ranking {
   size = 0
   private readonly networks = new Map<string, NetworkSeats>()
-  /** Networks by how many connections they have, each line least recently used first. */
+  /** Networks by number of connections, each list in LRU order. */
   private readonly ranks: Line<NetworkSeats>[] = [new Line()]
 
   add(seat: Seat): void {
@@ -77,12 +73,11 @@ class Ranking {
     this.rank(line, line.size)
   }
 
-  /** The least recently used connection of the network that has most. */
+  /** The LRU connection of the largest network. */
   findSpare(): Seat | undefined {
     return this.ranks.at(-1)?.first?.first
   }
 
-  /** How many connections a network has. */
   countOf(network: string): number {
     return this.networks.get(network)?.size ?? 0
   }
@@ -93,7 +88,7 @@ class Ranking {
     return seats
   }
 
-  /** Moves a network to the rank of its size, which differs by 1 at most from the one before. */
+  /** Moves a network to the rank of its size. */
   private rank(line: NetworkSeats, sizeBefore: number): void {
     this.ranks[sizeBefore]?.leave(line)
     if (line.size > 0) {
@@ -106,9 +101,8 @@ class Ranking {
 }
 
 /**
- * Who holds the places of a listener, and who makes room when all are taken: the least recently used connection of the
- * network that has most. Half of the places are kept for addresses from which a request was authenticated within an
- * hour, the other half for all others: whichever of the two has more than its half makes room.
+ * Eviction policy of a listener: the LRU connection of the largest network. Half of the places are for addresses known
+ * from authenticated requests; the group with more than its half is evicted from.
  */
 export class Seats {
   private readonly known = new Ranking()
@@ -134,12 +128,10 @@ export class Seats {
     this.rankingOf(seat).remove(seat)
   }
 
-  /** Bytes came from the client, or went to it. */
   touch(seat: Seat): void {
     this.rankingOf(seat).touch(seat)
   }
 
-  /** A request from this address was authenticated. */
   welcome(address: Address): void {
     const prefixes = prefixesOfAddress(address)
     const { household, network } = prefixes
@@ -159,7 +151,7 @@ export class Seats {
     }
   }
 
-  /** Closes one connection in favour of a newcomer. */
+  /** Evicts one connection. */
   makeRoom(): void {
     const crowd = this.known.size > this.max / 2 ? this.known : this.strangers
     const spare = crowd.findSpare() ?? this.known.findSpare()
@@ -171,10 +163,10 @@ export class Seats {
   }
 }
 
-/** When there is no room, a handshake that has taken longer than this makes room for others. */
+/** A handshake that took longer may be evicted. */
 const graceMs = 2000
 
-/** A TLS handshake that has begun. Its seat closes it for another; `expire` ends it because it took too long. */
+/** `expire` ends it after a timeout. */
 export class Handshake implements InLine<Handshake> {
   before: Handshake | undefined
   behind: Handshake | undefined
@@ -186,7 +178,7 @@ export class Handshake implements InLine<Handshake> {
   ) {}
 }
 
-/** Handshakes that have begun and not ended, by age and by network. Each operation takes constant time. */
+/** Handshakes under way, by age and by network, in constant time. */
 export class Handshakes {
   private readonly byAge = new Line<Handshake>()
   private readonly byNetwork = new Ranking()
@@ -210,8 +202,8 @@ export class Handshakes {
   }
 
   /**
-   * What to close for a newcomer: the oldest handshake of the network that has most of them, if the newcomer's has
-   * fewer; otherwise the oldest of all, if it had time for several round trips.
+   * Eviction candidate: the oldest of the largest network if the newcomer's is smaller, else the oldest of all after
+   * the grace period.
    */
   findSpare({ network }: Prefixes, nowMs: number): Seat | undefined {
     const crowded = this.byNetwork.findSpare()

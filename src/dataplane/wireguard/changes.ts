@@ -7,7 +7,7 @@ import type { Log } from '../agent/runtime.ts'
 import { socketPath } from './device.ts'
 import { must, type Run } from './run.ts'
 
-/** One thing that a VPN node changed on its machine, with what it takes to undo it. */
+/** A change of the machine, with what is needed to undo it. */
 const changeSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('table'), name: z.string() }),
   z.object({ kind: z.literal('link'), name: z.string(), use: z.string() }),
@@ -17,7 +17,7 @@ export type Change = z.infer<typeof changeSchema>
 
 const recordSchema = z.object({
   device: z.string(),
-  /** The process that made the changes, and when the kernel says that it began: numbers of processes are used again. */
+  /** Process id and start time: ids are reused. */
   pid: z.int().positive(),
   began: z.string(),
   changes: z.array(changeSchema),
@@ -25,16 +25,15 @@ const recordSchema = z.object({
 type Record = z.infer<typeof recordSchema>
 
 const fileName = 'vpn-changes.json'
-/** Mostly settings of network devices, of which a machine full of containers has hundreds. */
+/** Mostly settings of network devices; containers create hundreds. */
 const mostChanges = 10_000
 
-/** What the last run of a node in this folder changed and has not undone, and whether it still runs. */
+/** Changes that the last run has not undone, and whether it still runs. */
 export function readChanges(folder: string): { changes: readonly Change[]; pid: number; runs: boolean } | undefined {
   const record = readRecord(folder)
   return record && { changes: record.changes, pid: record.pid, runs: beganOf(record.pid) === record.began }
 }
 
-/** A change as an operator reads it. */
 export function describeChange(change: Change): string {
   if (change.kind === 'table') return `nftables: table inet ${change.name}`
   if (change.kind === 'link') return `network device ${change.name}: ${change.use}`
@@ -45,8 +44,8 @@ export function describeChange(change: Change): string {
 export type Changes = ReturnType<typeof createChanges>
 
 /**
- * The changes of this run, written down before each is made: whatever kills the node, the next start knows what to look
- * for. The file is also what keeps a second node out of the folder.
+ * Journal of this run's changes, each written before it is made, so that the next start can undo them. The file also
+ * locks the folder.
  */
 export function createChanges(folder: string, device: string) {
   const record: Record = { device, pid: process.pid, began: beganOf(process.pid) ?? '', changes: [] }
@@ -58,18 +57,16 @@ export function createChanges(folder: string, device: string) {
       record.changes.push(...changes)
       writeOwnFile(path, toText(record))
     },
-    /** A change that is undone while the node goes on. */
     strike(change: Change): void {
       record.changes = record.changes.filter((each) => each !== change)
       writeOwnFile(path, toText(record))
     },
     list: (): readonly Change[] => record.changes,
-    /** All is undone. */
     close: (): void => rmSync(path, { force: true }),
   }
 }
 
-/** Removes what a run that was killed left behind. Refuses while that run is alive. */
+/** Undoes the changes of a killed run. Refuses while it is alive. */
 export async function clearRemains(folder: string, run: Run, log: Log): Promise<void> {
   const remains = readChanges(folder)
   if (!remains) return
@@ -81,22 +78,22 @@ export async function clearRemains(folder: string, run: Run, log: Log): Promise<
   log.warn('remains cleared', { of: remains.pid, changes: remains.changes.map(describeChange) })
 }
 
-/** Undoes changes, the last first. One that was noted and never made, or is gone already, is no trouble. */
+/** Undoes changes in reverse order; missing ones are skipped. */
 export async function undoChanges(changes: readonly Change[], run: Run): Promise<void> {
   for (const change of changes.toReversed()) await undo(change, run)
 }
 
 async function undo(change: Change, run: Run): Promise<void> {
   if (change.kind === 'setting') {
-    // The device that it belonged to may have gone.
+    // The network device may be gone.
     if (existsSync(change.path)) writeSetting(change.path, change.before)
   } else if (change.kind === 'link') {
     const isThere = (await run(['ip', 'link', 'show', 'dev', change.name])).code === 0
     if (isThere) await must(run, ['ip', 'link', 'delete', 'dev', change.name])
-    // wireguard-go leaves its socket behind when it is killed.
+    // A killed wireguard-go leaves its socket behind.
     rmSync(socketPath(change.name), { force: true })
   } else {
-    // Adding first makes deleting right whether the table is there or not.
+    // `add` first makes `delete` succeed in any case.
     await must(run, ['nft', '-f', '-'], `add table inet ${change.name}\ndelete table inet ${change.name}\n`)
   }
 }
@@ -117,9 +114,7 @@ function readRecord(folder: string): Record | undefined {
 
 const toText = (record: Record): string => `${JSON.stringify(record, null, 2)}\n`
 
-/**
- * When a process began, in ticks since the machine did: field 22 of proc(5) stat, counted behind the name in brackets.
- */
+/** Start time of a process in clock ticks: field 22 of /proc/PID/stat. */
 function beganOf(pid: number): string | undefined {
   const path = `/proc/${pid}/stat`
   if (!existsSync(path)) return undefined

@@ -3,22 +3,21 @@ import type { PeerState } from './peers.ts'
 
 type Total = { received: number; sent: number; handshakeAt: number | null }
 
-/** A device that has shaken hands within this time is up: WireGuard lets a session live no longer without a new one. */
+/** The longest life of a WireGuard session. */
 const freshMs = 180_000
 
 export type PeerCounts = ReturnType<typeof createPeerCounts>
 
 /**
- * What each device has carried since the boot, from what WireGuard counts for a key since it knows the key. A count
- * that falls began anew, because the peer or the whole WireGuard device is another one: then all of it is new. A key
- * that is gone is forgotten with its count: should it come back, it counts from nothing.
+ * Bytes per device since the boot, from WireGuard's counters per key. A counter that falls was reset, so all of it is
+ * new. A removed key starts from zero if it returns.
  */
 export function createPeerCounts() {
   const totals = new Map<string, Total>()
-  /** WireGuard's own counts when they were last looked at, by public key. */
+  /** WireGuard's counters at the last look, by public key. */
   let seen = new Map<string, { received: number; sent: number }>()
   const changed = new Set<string>()
-  /** Both directions together when the agent last took the count: the shop cannot know of more. */
+  /** Total when the agent last took the count, the most that the shop can know. */
   const taken = new Map<string, number>()
   let carried = 0
 
@@ -39,10 +38,7 @@ export function createPeerCounts() {
   }
 
   return {
-    /**
-     * Takes in a look at the device. `ownerOf` tells whose key it was until now; bytes of a key without an owner are
-     * nobody's.
-     */
+    /** Adds counters to the owner of each key; bytes of unknown keys are dropped. */
     absorb(peers: readonly PeerState[], ownerOf: (publicKey: string) => string | undefined): void {
       for (const peer of peers) {
         const id = ownerOf(peer.publicKey)

@@ -11,10 +11,10 @@ import { readPublicKey } from '../../core/wireguard.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
 import type { PeerCounts } from './counts.ts'
 import { toAllowed } from './peers.ts'
-/** The node's own address inside the tunnel, and the network that it shares with its peers. */
+/** The node's address inside the tunnel, and its network. */
 export type TunnelAddress = { readonly text: string; readonly own: Address; readonly network: Prefix }
 
-/** Reads `10.66.0.1/16`: an address with the length of its network. */
+/** Parses `10.66.0.1/16`. */
 export function readTunnelAddress(text: string): TunnelAddress | undefined {
   const [addressText = '', lengthText = '', ...rest] = text.split('/')
   const address = readAddress(addressText)
@@ -26,34 +26,24 @@ export function readTunnelAddress(text: string): TunnelAddress | undefined {
   return { text: `${addressText}/${length}`, own: address, network: { base, length } }
 }
 
-/**
- * A peer that has been read: its key is one that WireGuard takes, its addresses are within the tunnel and in canonical
- * text.
- */
+/** A validated peer with canonical addresses. */
 type Held = {
   readonly peer: NodePeer
-  /** What the peer had carried when the shop said how much is left. */
+  /** Total when the shop reported `left`. */
   readonly carriedBefore: number
 }
 
-/**
- * What the shop wants of this node, as far as it has told. Decides by itself when time or traffic of a device is over.
- */
+/** The desired peers. Decides by itself when a peer's time or traffic is used up. */
 export function createDesired(deps: {
   readonly networks: readonly TunnelAddress[]
   readonly counts: Pick<PeerCounts, 'totalOf' | 'takenOf'>
   readonly refuse: (id: string, problem: string) => void
 }) {
   const held = new Map<string, Held>()
-  /**
-   * Whose key it is. Of two devices with one key the one that was told last has it: the shop lets a key be held once.
-   */
+  /** Owner of each key; the last one named wins. */
   const owners = new Map<string, string>()
 
-  /**
-   * What is left was true when the shop said so, and the shop knew at most what the agent had taken by then. The same
-   * number again says nothing new: otherwise each repetition would grant what was carried in between.
-   */
+  /** `left` is relative to the total that the shop knew. A repeated value must not grant the bytes used in between. */
   function carriedBefore(peer: NodePeer): number {
     const before = held.get(peer.id)
     return before && before.peer.left === peer.left ? before.carriedBefore : deps.counts.takenOf(peer.id)
@@ -81,12 +71,11 @@ export function createDesired(deps: {
     (peer.left === null || deps.counts.totalOf(peer.id) - before < peer.left)
 
   return {
-    /** Changes: each is all there is to know about one device. Hearing the same twice changes nothing. */
     take(peers: readonly NodePeer[]): void {
       for (const peer of peers) take(peer)
     },
 
-    /** Everything there is: a device that is not among these is not wanted any more. */
+    /** The complete list: other peers are dropped. */
     replace(peers: readonly NodePeer[]): void {
       const named = new Set(peers.map((each) => each.id))
       for (const id of held.keys()) if (!named.has(id)) held.delete(id)
@@ -95,7 +84,7 @@ export function createDesired(deps: {
 
     ownerOf: (publicKey: string): string | undefined => owners.get(publicKey),
 
-    /** Those that may pass traffic now. A block or key that two of them claim goes to the one that was told first. */
+    /** Peers that may pass now. Of two with the same key or block, the first wins. */
     passing(nowMs: number): NodePeer[] {
       const claimed = new Map<string, string>()
       const mayClaim = (peer: NodePeer): boolean => {
@@ -111,7 +100,7 @@ export function createDesired(deps: {
       })
     },
 
-    /** Once the device has what was wanted, nothing needs to be known of keys and devices that are off it. */
+    /** Drops peers and keys that are off the device. */
     forgetAllBut(keysOnDevice: ReadonlySet<string>): void {
       for (const [id, { peer }] of held) if (peer.state === 'down') held.delete(id)
       for (const [key, id] of owners) if (!keysOnDevice.has(key) && !held.has(id)) owners.delete(key)

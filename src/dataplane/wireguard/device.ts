@@ -6,7 +6,7 @@ import type { TunnelAddress } from './desired.ts'
 import { createDumpReader, type DeviceState, toDeviceCall } from './peers.ts'
 import { findProgram, must, programPath, type Run } from './run.ts'
 
-/** Linux takes 15 characters; one is left for the device beside it that queues what peers send. */
+/** Linux allows 15 characters; one is reserved for the queue device's suffix. */
 export const deviceNamePattern = /^[a-z][a-z0-9_-]{0,13}$/
 
 export const queueNameOf = (device: string): string => `${device}u`
@@ -16,13 +16,12 @@ const readyPollMs = 20
 const endsWithinMs = 2_000
 const mostComplaint = 2_000
 
-/** The socket on which wireguard-go takes commands for a device. */
+/** wireguard-go's control socket. */
 export const socketPath = (device: string): string => `/var/run/wireguard/${device}.sock`
 
 /**
- * Whether a process accepts connections on the socket. `wg` cannot be asked while wireguard-go starts: it deletes a
- * socket that refuses a connection, also one that is bound and does not listen yet, and wireguard-go ends when its
- * socket is deleted.
+ * Whether a process accepts on the socket. `wg` must not be used while wireguard-go starts: it deletes a socket that
+ * refuses connections, which ends wireguard-go.
  */
 export const isListening = (path: string): Promise<boolean> =>
   Bun.connect({ unix: path, socket: { data: () => {} } }).then(
@@ -33,7 +32,7 @@ export const isListening = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Starts wireguard-go in the foreground, as a child that the kernel ends together with this process. */
+/** Starts wireguard-go as a child that the kernel kills together with this process. */
 async function startUserspace(name: string): Promise<{ close: () => Promise<void> }> {
   const program = findProgram('wireguard-go')
   if (program === undefined) throw new Error('this kernel has no WireGuard, and wireguard-go is not installed')
@@ -74,9 +73,8 @@ async function listen(stream: ReadableStream<Uint8Array>, take: (text: string) =
 
 export type Device = {
   readonly kind: 'kernel' | 'wireguard-go'
-  /** What it has now. Fails when it is gone. */
+  /** Fails if the device is gone. */
   look(): Promise<DeviceState>
-  /** Takes it away, and all its peers. */
   close(): Promise<void>
 }
 
@@ -86,10 +84,7 @@ type DevicePlan = {
   readonly networks: readonly TunnelAddress[]
 }
 
-/**
- * Makes the device, addresses it and brings it up, without peers. The kernel's WireGuard if it has one, else
- * wireguard-go.
- */
+/** Creates the device without peers, with the kernel's WireGuard or else wireguard-go. */
 export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, log: Log): Promise<Device> {
   const { name } = plan
   if ((await run(['ip', 'link', 'show', 'dev', name])).code === 0) {
@@ -101,7 +96,6 @@ export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, l
   const userspace = isKernels ? undefined : await startUserspace(name)
   const close = async () => {
     await userspace?.close()
-    // Gone already when it was wireguard-go's.
     await run(['ip', 'link', 'delete', 'dev', name])
     changes.strike(note)
   }
@@ -123,7 +117,7 @@ async function settle({ name, setup, networks }: DevicePlan, run: Run, log: Log)
   await must(run, toDeviceCall(name, setup.listen_port), `${setup.private_key}\n`)
   await must(run, ['ip', 'link', 'set', 'dev', name, 'mtu', String(setup.mtu)])
   for (const { text, own } of networks) {
-    // A tunnel has no neighbours, so nobody else can have the address.
+    // `nodad`: a tunnel has no neighbours.
     const words = ['ip', 'address', 'add', text, 'dev', name, ...(own.version === 6 ? ['nodad'] : [])]
     const { code, err } = await run(words)
     if (code === 0) continue

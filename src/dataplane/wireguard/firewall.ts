@@ -9,16 +9,13 @@ import { must, type Run } from './run.ts'
 type FirewallPlan = {
   readonly device: string
   readonly networks: readonly TunnelAddress[]
-  /** What the machine did before the node came. */
+  /** Before the node's changes. */
   readonly forwarding: Forwarding
 }
 
 const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
 
-/**
- * The node's firewall, a table of its own that replaces itself in one step. A verdict of another table still holds:
- * what somebody else's firewall drops stays dropped.
- */
+/** The node's nftables table, replaced atomically. Drops by other tables still apply. */
 export function toRuleset({ device, networks, forwarding }: FirewallPlan): string {
   const table = tableOf(device)
   const own = (version: 4 | 6) => networks.filter(({ network }) => network.base.version === version)
@@ -85,7 +82,7 @@ export async function raiseFirewall(plan: FirewallPlan, changes: Changes, run: R
 
 const prefixesOf = (networks: readonly TunnelAddress[]): Prefix[] => networks.map((each) => each.network)
 
-/** A set of intervals takes no block within another. */
+/** An interval set must not contain nested blocks. */
 function toSet(name: string, type: string, prefixes: readonly Prefix[]): string {
   const elements = prefixes.length === 0 ? '' : ` elements = { ${prefixes.map(formatPrefix).join(', ')} }`
   return `  set ${name} { type ${type}; flags interval;${elements} }`
@@ -93,7 +90,7 @@ function toSet(name: string, type: string, prefixes: readonly Prefix[]): string 
 
 const net = '/proc/sys/net'
 
-/** Whether the machine passed on packets of others before the node began. Undefined: it does not have that protocol. */
+/** Whether the machine forwards packets; undefined without that protocol. */
 type Forwarding = { readonly v4: boolean; readonly v6: boolean | undefined }
 
 export function readForwarding(): Forwarding {
@@ -104,8 +101,7 @@ export function readForwarding(): Forwarding {
 type Setting = Extract<Change, { kind: 'setting' }>
 
 /**
- * Lets the machine pass packets on. The kernel moves other settings along, there and back
- * (Documentation/networking/ip-sysctl), so what an operator had settled about them is noted first and comes back last.
+ * Turns forwarding on. The kernel changes related settings with it, so their values are noted first and restored last.
  */
 export function turnOnForwarding(changes: Changes): void {
   const { v4, v6 } = readForwarding()
@@ -120,10 +116,7 @@ const plan4 = (): Setting[] => [
   ...changed(`${net}/ipv4/ip_forward`, '0', '1'),
 ]
 
-/**
- * A machine that forwards does not listen to its router, and loses its own way out, unless the device is told to go on:
- * 2.
- */
+/** A forwarding machine ignores router advertisements, and loses its default route, unless accept_ra is 2. */
 const plan6 = (): Setting[] => [
   ...devicesOf('ipv6').flatMap((device) => [
     ...kept(`${net}/ipv6/conf/${device}/forwarding`, '1'),
@@ -132,11 +125,11 @@ const plan6 = (): Setting[] => [
   ...changed(`${net}/ipv6/conf/all/forwarding`, '0', '1'),
 ]
 
-/** From one value to another. A setting that has neither is the operator's. */
+/** A setting with another value is the operator's and stays. */
 const changed = (path: string, before: string, after: string): Setting[] =>
   read(path) === before ? [{ kind: 'setting', path, before, after }] : []
 
-/** Not changed here, but by what follows: noted if it is as it would not be afterwards. */
+/** Changed by the kernel as a side effect. */
 const kept = (path: string, value: string): Setting[] => changed(path, value, value)
 
 const devicesOf = (family: string): string[] =>

@@ -14,44 +14,38 @@ import { createSpeed, type Speed } from './speed.ts'
 
 type WireguardDeps = {
   readonly deviceName: string
-  /** Where the changes of this node are written down. */
+  /** Where changes are journalled. */
   readonly folder: string
   readonly setup: VpnSetup
   readonly run: Run
   readonly clock: Clock
   readonly log: Log
-  /** The device was just looked at: what it counted can be written down. */
+  /** Counters were read. */
   readonly onCounted?: () => void
-  /** Called once, when the node cannot go on. What it changed is undone by close(). */
+  /** Called once if the node cannot continue; close() undoes its changes. */
   readonly onFault: (error: unknown) => void
 }
 
 export type WireguardNode = {
   readonly carrier: Carrier
   readonly kind: Device['kind']
-  /** Some of what there is to know, each device whole. Resolves once the device has it. */
+  /** Applies changed peers. */
   apply(peers: readonly NodePeer[]): Promise<void>
-  /** All there is to know: a device that is not among these is cut off. */
+  /** Applies the complete list of peers. */
   replace(peers: readonly NodePeer[]): Promise<void>
-  /** Lets nobody pass while it lasts, whatever is wanted: the shop has shut this node out. */
+  /** Blocks all peers while the shop refuses this node. */
   hold(isHeld: boolean): Promise<void>
-  /** Takes a last count, then undoes everything. */
   close(): Promise<void>
 }
 
-/**
- * How often the device is looked at, a little less than a second, so that no more is lost to `kill -9`. A look takes
- * its time when there are many peers, and is then taken less often, but always within `mostPauseMs`.
- */
+/** Interval between looks, below one second for `kill -9`; longer with many peers, up to `maxPauseMs`. */
 const pauseMs = 900
 const mostPauseMs = 3_000
 const restPerLook = 4
-/**
- * The device has vanished, or a program does not do as told, this often in a row: something that waiting does not mend.
- */
+/** Consecutive failures before the node gives up. */
 const mostFailures = 5
 
-/** Makes this machine a VPN node: firewall, forwarding, device; then whatever peers it is told. */
+/** Sets the machine up as a VPN node. */
 export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardNode> {
   const { deviceName, folder, setup, run, log } = deps
   refuseMissing(findMissing(lookAtMachine(findProgram)))
@@ -60,7 +54,7 @@ export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardN
   const changes = createChanges(folder, deviceName)
   const plan = { name: deviceName, setup, networks }
   try {
-    // The firewall comes first: no packet passes a device that is not behind it yet.
+    // The firewall comes first, so that no packet passes without it.
     await raiseFirewall({ device: deviceName, networks, forwarding: readForwarding() }, changes, run)
     turnOnForwarding(changes)
     const device = await openDevice(plan, changes, run, log)
@@ -115,8 +109,8 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   let timer: ReturnType<typeof setTimeout> | undefined
 
   /**
-   * Looks, counts, then changes. What was carried is credited to whoever had the key until now, before anything new is
-   * heard, and a peer that goes has been counted just before.
+   * Reads counters, then applies changes: bytes are credited to a key's previous owner, and a removed peer is counted
+   * just before.
    */
   async function pass(): Promise<void> {
     const { peers } = await device.look()
@@ -147,9 +141,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     }
   }
 
-  /**
-   * A device that is gone is made anew. It counts from nothing again, and has no peers, so they are given back at once.
-   */
+  /** Recreates a missing device and its peers. */
   async function mend(): Promise<void> {
     const isThere = await device.look().then(
       () => true,
@@ -203,7 +195,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   }
 }
 
-/** One piece of work at a time. Who asks while it runs waits for one more turn, which all who asked meanwhile share. */
+/** Runs one at a time; calls during a run share the next one. */
 function createTurns(work: () => Promise<void>) {
   let running: Promise<void> | undefined
   let waiting: Promise<void> | undefined
@@ -232,7 +224,7 @@ function createTurns(work: () => Promise<void>) {
 const toCarrier = (counts: ReturnType<typeof createPeerCounts>, clock: Clock): Carrier => ({
   takeChanged: () => ({ proxies: [], subusers: [], hosts: [], peers: counts.takeChanged() }),
   takeSources: () => [],
-  // Devices are told what is left with their state, and ask for no leases.
+  // Peers have no leases: `left` comes with their state.
   allow: () => undefined,
   get health() {
     return { tunnels: counts.upAt(clock()), carried: counts.carried }

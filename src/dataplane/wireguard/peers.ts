@@ -2,26 +2,23 @@ import { formatAddress, type Prefix, readPrefix } from '../../core/address.ts'
 import { readKey } from '../../core/wireguard.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
 
-/** A device as `wg show IFACE dump` tells it. Its private key stands in that text too, and is left there. */
+/** Parsed `wg show IFACE dump`, without the private key. */
 export type DeviceState = { readonly listenPort: number; readonly peers: readonly PeerState[] }
 
-/** `received` went to the customer, `sent` came from the customer: both with what WireGuard adds to each packet. */
+/** `received` went to the customer. Includes WireGuard's overhead. */
 export type PeerState = {
   readonly publicKey: string
-  /** Each with its length, in canonical text. */
+  /** Canonical, with prefix length. */
   readonly allowed: readonly string[]
   readonly handshakeAt: number | null
   readonly received: number
   readonly sent: number
 }
 
-/**
- * Reads a dump strictly: what `wg` does not write is a fault, because bytes are billed by it. No message quotes a line,
- * since the first holds the private key.
- */
+/** Strict, because bytes are billed by it. Errors never quote a line: the first holds the private key. */
 export const readDump = (text: string): DeviceState => createDumpReader()(text)
 
-/** Looks come every second and name the same addresses: a reader remembers how it read them. */
+/** Caches parsed address lists, which repeat every second. */
 export function createDumpReader(): (text: string) => DeviceState {
   const known = new Map<string, readonly string[]>()
   return (text) => {
@@ -30,7 +27,7 @@ export function createDumpReader(): (text: string) => DeviceState {
   }
 }
 
-/** Twice as many peers as a network of the largest kind that is sold has addresses. */
+/** Twice the addresses of the largest network sold. */
 const mostKnown = 131_072
 
 function readWith(text: string, known: Map<string, readonly string[]>): DeviceState {
@@ -65,19 +62,18 @@ function readAllowed(text: string): string[] | undefined {
   return prefixes.includes(undefined) ? undefined : prefixes.flatMap((each) => (each ? [toAllowed(each)] : []))
 }
 
-/** Digits only, and no more than a number holds exactly: nine petabytes. */
 function readCount(text: string | undefined): number | undefined {
   if (text === undefined || !/^(0|[1-9]\d{0,15})$/.test(text)) return undefined
   const count = Number(text)
   return Number.isSafeInteger(count) ? count : undefined
 }
 
-/** What WireGuard has to know of a peer. `allowed` is in canonical text, and no two peers share a block. */
+/** `allowed` is canonical; no two peers share a block. */
 export type WantedPeer = Readonly<Pick<NodePeer, 'public_key' | 'allowed'>>
 
 type Difference = { readonly remove: readonly string[]; readonly set: readonly WantedPeer[] }
 
-/** What must be done to a device so that it has exactly the wanted peers. One that is as it should be is not named. */
+/** The changes that make a device have exactly the wanted peers. */
 export function diffPeers(
   held: readonly Pick<PeerState, 'publicKey' | 'allowed'>[],
   wanted: readonly WantedPeer[],
@@ -96,17 +92,13 @@ function isSame(held: readonly string[] | undefined, wanted: readonly string[]):
   return wanted.every((block) => all.has(block))
 }
 
-/** An allowed block as `wg` writes it: always with its length, in canonical text, so that texts can be compared. */
+/** Canonical text with prefix length, as written by `wg`. */
 export const toAllowed = (prefix: Prefix): string => `${formatAddress(prefix.base)}/${prefix.length}`
 
-/** Well below what Linux takes on one command line (128 KiB is the least it may be set to). */
+/** Below Linux's smallest command line limit, 128 KiB. */
 const mostInCall = 96 * 1024
 
-/**
- * The fewest `wg set` calls that make a difference come true. `wg set` touches the peers that it names and no others;
- * what it is given is public keys and addresses. Those that go come first, so that an address is free before somebody
- * else gets it.
- */
+/** The fewest `wg set` calls for a difference. Removals come first, to free their addresses. */
 export function toSetCalls(device: string, difference: Difference): string[][] {
   const calls: string[][] = []
   let room = 0
@@ -125,7 +117,7 @@ export function toSetCalls(device: string, difference: Difference): string[][] {
 const toRemoval = (publicKey: string): string[] => ['peer', publicKey, 'remove']
 const toSetting = (peer: WantedPeer): string[] => ['peer', peer.public_key, 'allowed-ips', peer.allowed.join(',')]
 
-/** Settles the device itself. The private key is read from the standard input: arguments are for everybody to see. */
+/** The private key is read from stdin, because arguments are visible to other users. */
 export const toDeviceCall = (device: string, listenPort: number): string[] => [
   'wg',
   'set',

@@ -2,22 +2,20 @@ import { existsSync, readFileSync } from 'node:fs'
 import { release } from 'node:os'
 import { refuseHere } from '../../core/refusal.ts'
 
-/** What a command left behind. */
 type Outcome = { readonly code: number; readonly out: string; readonly err: string }
 
-/** Runs one program with its arguments as they are, no shell in between, within a bounded time. */
+/** Runs a program without a shell, with a time limit. */
 export type Run = (command: readonly string[], input?: string) => Promise<Outcome>
 
-/** Where system programs are, whatever the environment of whoever started this says. */
+/** Ignores the environment's PATH. */
 export const programPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 export const findProgram = (name: string): string | undefined => Bun.which(name, { PATH: programPath }) ?? undefined
 
 const withinMs = 10_000
-/** A dump of as many peers as a node may have, with room. */
 const mostOutput = 64 * 1024 * 1024
 
-/** The input is put where the program can read it again as a file, /dev/stdin, and never on a disk. */
+/** The input is readable as /dev/stdin and never written to disk. */
 export const runProgram: Run = async (command, input = '') => {
   const [name = '', ...words] = command
   const program = findProgram(name)
@@ -36,7 +34,7 @@ export const runProgram: Run = async (command, input = '') => {
   return { code: child.exitCode ?? 1, out, err: err + cut }
 }
 
-/** A system program that did not do what it was told. Its input is not shown: a key may be in it. */
+/** The input is not shown: it may contain a key. */
 class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
 
@@ -52,7 +50,6 @@ export async function must(run: Run, command: readonly string[], input?: string)
   return outcome.out
 }
 
-/** What a machine has, as far as this node cares. */
 export type Machine = {
   readonly platform: string
   readonly mayChangeNetwork: boolean
@@ -61,7 +58,6 @@ export type Machine = {
   readonly hasTun: boolean
 }
 
-/** Something that is not there, and how to get it. */
 type Missing = { readonly what: string; readonly how: string }
 
 const debian = (name: string): string => `On Debian or Ubuntu: apt-get install ${name}.`
@@ -72,7 +68,7 @@ const programs = [
   { name: 'nft', use: 'which makes the firewall', package: 'nftables' },
 ] as const
 
-/** What must be there before anything on the machine is changed. Empty when nothing is missing. */
+/** Requirements that this machine lacks. */
 export function findMissing(machine: Machine): Missing[] {
   if (machine.platform !== 'linux') {
     return [{ what: 'Linux', how: 'A VPN node runs on Linux: WireGuard, nftables and tc are used as they are there.' }]
@@ -112,7 +108,6 @@ export function refuseMissing(missing: readonly Missing[]): void {
   })
 }
 
-/** Looks at this machine without changing it. */
 export const lookAtMachine = (findProgram: (name: string) => string | undefined): Machine => ({
   platform: process.platform,
   mayChangeNetwork: hasNetAdmin(readIfThere('/proc/self/status')),
@@ -121,13 +116,13 @@ export const lookAtMachine = (findProgram: (name: string) => string | undefined)
   hasTun: existsSync('/dev/net/tun'),
 })
 
-/** CAP_NET_ADMIN is bit 12 of the effective capabilities (capabilities(7)). */
+/** CAP_NET_ADMIN is bit 12 (capabilities(7)). */
 export function hasNetAdmin(status: string): boolean {
   const effective = /^CapEff:\s*([0-9a-f]{1,16})$/m.exec(status)?.[1]
   return effective !== undefined && ((BigInt(`0x${effective}`) >> 12n) & 1n) === 1n
 }
 
-/** Loaded, built in, or there to be loaded: `modules.dep` names a module's file at the beginning of a line. */
+/** Loaded, built in, or loadable. */
 function hasModule(name: string): boolean {
   if (existsSync(`/sys/module/${name}`)) return true
   const folder = `/lib/modules/${release()}`

@@ -5,10 +5,7 @@ import type { Changes } from './changes.ts'
 import { queueNameOf } from './device.ts'
 import type { Run } from './run.ts'
 
-/**
- * A peer's place in the queues: a class of its own, and in each of the two tables of addresses the entries that lead
- * there.
- */
+/** A peer's traffic class and the filters that lead to it. */
 type Place = {
   readonly mbit: number
   readonly minor: number
@@ -17,16 +14,16 @@ type Place = {
 
 type Limited = Readonly<Pick<NodePeer, 'id' | 'allowed' | 'speed_mbit'>>
 
-/** tc(8) counts classes in 16 bits and entries of one row in 12. */
+/** Limits of tc(8): 16-bit class ids, 12-bit filter ids per row. */
 const mostClasses = 0xfffe
 const mostInRow = 0xfff
 
-/** What the device sends to peers, and what they send, which is led through a device of its own to be queued. */
+/** Downstream is shaped on the device, upstream on a queue device. */
 type Side = { readonly device: string; readonly end: 'src' | 'dst' }
 
 /**
- * Decides what `tc` must be told when the wanted limits differ from the kept ones. An address is found by its last
- * eight bits in a table of 256 rows, so that a packet passes a thousand limits as quickly as four.
+ * Computes `tc` commands. Filters are hashed by the address's last eight bits, so lookup time does not grow with the
+ * number of limits.
  */
 export function createSpeedPlan(sides: readonly Side[]) {
   const places = new Map<string, Place>()
@@ -60,7 +57,6 @@ export function createSpeedPlan(sides: readonly Side[]) {
   }
 
   return {
-    /** Lines for `tc -batch`, and whom no place was left for. */
     change(passing: readonly Limited[]): { lines: string[]; unlimited: string[] } {
       const lines: string[] = []
       const unlimited: string[] = []
@@ -91,7 +87,7 @@ export function createSpeedPlan(sides: readonly Side[]) {
 
 type Numbers = ReturnType<typeof createNumbers>
 
-/** Numbers from 1 on, each given to one at a time. */
+/** Allocates numbers from 1. */
 function createNumbers(most: number) {
   const freed: number[] = []
   let next = 1
@@ -101,17 +97,15 @@ function createNumbers(most: number) {
   }
 }
 
-/** A peer keeps its place while its addresses stay; its speed may change. */
 const isSamePlace = (held: Place, peer: Limited): boolean =>
   held.entries.length === peer.allowed.length && held.entries.every((each) => peer.allowed.includes(each.address))
 
 const hex = (number: number): string => number.toString(16)
-/** What 25 milliseconds carry may come at once, and never less than a few packets. */
+/** Burst of 25 ms, at least a few packets. */
 const burstOf = (mbit: number): number => Math.max(16_000, Math.floor((mbit * 1_000_000) / 8 / 40))
 
 const protocolOf = (version: 4 | 6): string => (version === 4 ? 'ip' : 'ipv6')
 
-/** One line for `tc`, whose words are easier to read below one another. */
 const line = (...words: readonly string[]): string => words.join(' ')
 
 const toClass = ({ device }: Side, { mbit, minor }: Place): string =>
@@ -139,10 +133,7 @@ const toRemoval = ({ device }: Side, { minor, entries }: Place): string[] => [
   `class delete dev ${device} classid 1:${hex(minor)}`,
 ]
 
-/**
- * The empty queues of one side: who is not limited passes them by. Where an address begins in a header: RFC 791 3.1,
- * RFC 8200 3.
- */
+/** Empty queues of one side. Address offsets: RFC 791 3.1, RFC 8200 3. */
 function toFrame({ device, end }: Side): string[] {
   const [at4, at6] = end === 'src' ? [12, 20] : [16, 36]
   const table = (version: 4 | 6, at: number) => {
@@ -158,7 +149,7 @@ function toFrame({ device, end }: Side): string[] {
 
 export type Speed = ReturnType<typeof createSpeed>
 
-/** Keeps the limits where `tc` lets it. Where it does not, that is said once, and traffic passes without limits. */
+/** Applies speed limits. If `tc` fails, that is logged once and traffic passes unlimited. */
 export function createSpeed(device: string, changes: Changes, run: Run, log: Log) {
   const queue = queueNameOf(device)
   let state: { plan: ReturnType<typeof createSpeedPlan> } | 'none yet' | 'given up' = 'none yet'
@@ -171,7 +162,7 @@ export function createSpeed(device: string, changes: Changes, run: Run, log: Log
     return false
   }
 
-  /** What peers send passes a device of its own (ifb). Where the kernel has none, only what they receive is limited. */
+  /** Upstream needs an ifb device; without one only downstream is limited. */
   async function openQueue(): Promise<Side[]> {
     const side: Side = { device: queue, end: 'src' }
     const note = { kind: 'link', name: queue, use: 'queues what peers send' } as const
@@ -202,7 +193,7 @@ export function createSpeed(device: string, changes: Changes, run: Run, log: Log
   }
 
   return {
-    /** Nothing is set up before the first peer with a limit. */
+    /** Set up with the first limited peer. */
     async keep(passing: readonly Limited[]): Promise<void> {
       if (state === 'none yet' && passing.some((each) => each.speed_mbit !== null)) await open()
       if (typeof state === 'string') return
@@ -211,7 +202,6 @@ export function createSpeed(device: string, changes: Changes, run: Run, log: Log
       if (unlimited.length > 0) log.warn('no limit left for peers', { count: unlimited.length })
     },
 
-    /** The device was made anew and has no queues. */
     async reset(): Promise<void> {
       if (typeof state === 'string') return
       await run(['ip', 'link', 'delete', 'dev', queue])

@@ -10,15 +10,14 @@ import type { RefusalCode } from './refusals.ts'
 type Protocol = 'http' | 'socks'
 
 /**
- * Who is let in, as what, and on which grounds. Held by every open connection and looked at again whenever its grounds
- * may have changed.
+ * An admitted client and the grounds of admission. Each open tunnel holds one; it is rechecked when the grounds may
+ * have changed.
  */
 export type Access = {
-  /** What it is found under. */
   readonly key: string
-  /** The customer behind it, by a name that tells nothing of him. */
+  /** An opaque id of the customer. */
   readonly owner: string
-  /** The address it came from, when that and the port let it in; else its password did. */
+  /** The client address, if address and port admitted the client instead of a password. */
   readonly source: string | undefined
 } & (
   | { readonly kind: 'dedicated'; readonly proxy: NodeProxy; readonly protocol: Protocol }
@@ -27,18 +26,17 @@ export type Access = {
       readonly subuser: NodeSubuser
       readonly login: ProxyLogin
     }
-  /** Another gateway of the fleet, for a customer of its own, through one exit of ours. */
+  /** Another gateway that serves its own customer through one of this gateway's exits. */
   | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
 )
 
 export type Verdict = { readonly access: Access } | { readonly refusal: RefusalCode }
 
-/** The moment, and when the shop was last heard. */
 export type Moment = { readonly nowMs: number; readonly lastContactAt: number }
 
-/** Heard of within this long, the shop would have told of a change. */
+/** After contact within this time, the node would know of a change. */
 const inContactMs = 10_000
-/** Out of contact, what may have been prolonged meanwhile is served for this long past the last word. */
+/** Without contact, expired credentials are served for this long, because they may have been prolonged. */
 const doubtMs = 5 * 60_000
 
 const toOwner = ({ owner }: NodeProxy | NodeSubuser): string => `owner ${owner}`
@@ -48,12 +46,11 @@ export const subuserKey = (id: string): string => `subuser ${id}`
 
 type Sha256 = (text: string) => Uint8Array
 
-/** Pairs that were found to be right, and what they opened. */
+/** Verified credentials and what they opened. */
 export type Proven = WeakMap<Credentials, Access>
 
 /**
- * Lets somebody in by name and password. Names of dedicated proxies and of sub-users never look alike. A pair that was
- * right stays so for as long as what it opens is the same; what that may do now is asked every time.
+ * Admits by name and password. A verified pair is not hashed again while its proxy or sub-user object is unchanged.
  */
 export function admitByPassword(
   snapshot: Snapshot,
@@ -71,7 +68,7 @@ export function admitByPassword(
   return judge(access, snapshot, at)
 }
 
-/** Whatever changes about a credential, the shop's next word makes it another object. */
+/** Any change at the shop replaces the object. */
 function isSame(access: Access, snapshot: Snapshot, username: string, protocol: Protocol): boolean {
   if (access.kind === 'hop') return false
   if (access.kind === 'premium') return snapshot.findLogin(access.login.login) === access.subuser
@@ -87,7 +84,7 @@ function prove(
   const proxy = snapshot.findProxy(username)
   const login = proxy ? undefined : readProxyLogin(username)
   const subuser = login && snapshot.findLogin(login.login)
-  // An unknown name costs the same look at the password as a known one.
+  // Constant work: unknown names are hashed and compared too.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? nobodysDigest)
   if (!isRight) return undefined
   if (proxy) return toDedicated(proxy, protocol, undefined)
@@ -112,9 +109,7 @@ const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | und
   source,
 })
 
-/**
- * Lets somebody in by where it comes from and the port it came to, which stands for a dedicated proxy or a whole login.
- */
+/** Admits by client address and port; the port stands for a proxy or a whole login. */
 export function admitBySource(
   snapshot: Snapshot,
   source: string,
@@ -139,10 +134,7 @@ function judge(access: Access, snapshot: Snapshot, at: Moment): Verdict {
   return refusal ? { refusal } : { access }
 }
 
-/**
- * Whether somebody who was let in may still pass; undefined for yes. Asked again of open connections at every change
- * and as time goes by.
- */
+/** Why an admitted client may no longer pass; undefined if it may. */
 export function standing(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
   if (access.kind === 'dedicated') return standingOfProxy(access, snapshot, at)
   if (access.kind === 'premium') return standingOfSubuser(access, snapshot)
@@ -160,7 +152,7 @@ function standingOfProxy(
   if (now.state === 'blocked') return 'blocked'
   if (hasExpired(now.expires_at, at)) return 'expired'
   if (now.port_type !== 'both' && now.port_type !== protocol) return 'wrong_protocol'
-  // Somebody else may have the old address next.
+  // The old address may be leased to another customer next.
   return now.leave_from === proxy.leave_from ? undefined : 'address_unavailable'
 }
 
@@ -174,7 +166,7 @@ function standingOfSubuser(
   return now.state === 'blocked' ? 'blocked' : undefined
 }
 
-/** To the second while the shop is heard; in doubt, in favour of the customer, for as long as promise 5 says. */
+/** Exact while in contact with the shop; otherwise lenient for up to five minutes (promise 5). */
 export function hasExpired(expiresAt: number, { nowMs, lastContactAt }: Moment): boolean {
   if (nowMs < expiresAt) return false
   const silentMs = nowMs - lastContactAt
@@ -183,10 +175,7 @@ export function hasExpired(expiresAt: number, { nowMs, lastContactAt }: Moment):
 
 type NamedPool = { readonly pool: string } | { readonly refusal: 'pool_required' | 'traffic_exhausted' }
 
-/**
- * The pool that carries and pays: the one that is named, or the only one with traffic in it. What is left is a hint;
- * who has one pool is not refused by it.
- */
+/** The pool named in the login, or the only one with traffic. `left` is a hint: a single pool is never refused. */
 export function poolOf({ login, subuser: { pools } }: Extract<Access, { kind: 'premium' }>): NamedPool {
   if (login.pool !== null) return { pool: login.pool }
   const filled = pools.filter((each) => each.left > 0)
@@ -195,7 +184,6 @@ export function poolOf({ login, subuser: { pools } }: Extract<Access, { kind: 'p
   return { refusal: filled.length > 1 ? 'pool_required' : 'traffic_exhausted' }
 }
 
-/** Whether an address is one of these, or in one of these blocks. */
 function isAmong(listed: readonly string[], source: string): boolean {
   const address = readAddress(source)
   if (!address) return false
@@ -207,7 +195,7 @@ function isAmong(listed: readonly string[], source: string): boolean {
 
 const nobodysDigest = '0'.repeat(64)
 
-/** Looks at every digit whatever the first ones are. */
+/** Constant-time comparison. */
 function matches(digest: Uint8Array, expected: string): boolean {
   const given = Buffer.from(digest).toString('hex')
   let difference = given.length ^ expected.length
@@ -217,7 +205,6 @@ function matches(digest: Uint8Array, expected: string): boolean {
   return difference === 0
 }
 
-/** Somebody who wants to be let in: what it shows, how it speaks, and where it comes from. */
 type Visitor = {
   readonly credentials: Credentials | undefined
   readonly protocol: Protocol
@@ -225,32 +212,26 @@ type Visitor = {
   readonly port: number
 }
 
-/**
- * Asks the shop about somebody the node does not know, or whose standing it doubts. What is known of him then is in the
- * snapshot: an answer that was carried about could be older than what the shop has told since.
- */
+/** Looks a client up at the shop. The result is in the snapshot afterwards, which may be newer than the answer. */
 export type Ask = (
   question: { username: string } | { source: string; port: number },
   source: string,
 ) => Promise<'asked' | 'unasked'>
 
-/**
- * Refusal delay. Every refusal of a name or password comes this long after the question, or a multiple of it where the
- * lookup took longer: the time of a lookup depends on whether there is such a name.
- */
+/** Every refusal of credentials takes a multiple of this, so that lookup times do not reveal which names exist. */
 export const refusalDelayMs = 250
-/** A guess that was wrong is wrong for this long, without the shop being asked again. */
+/** Wrong credentials are cached for this long. */
 const wrongForMs = 2000
 const mostWrong = 10_000
-/** What is said to whoever is not known. */
+/** Refusals of unknown clients. */
 const saidToStrangers: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
 
-/** What is said to whoever shows a name and a password that do not open anything, as far as can be told. */
+/** Refusals of wrong credentials that are delayed. */
 const saidToGuessers: readonly RefusalCode[] = ['bad_credentials', 'shop_unreachable']
 
 export type Admission = ReturnType<typeof createAdmission>
 
-/** Says who is let in, and asks the shop before it says no. */
+/** Decides who is admitted. Asks the shop before each refusal. */
 export function createAdmission(deps: {
   snapshot: Snapshot
   ask: Ask
@@ -259,9 +240,8 @@ export function createAdmission(deps: {
   mainPort: () => number
   noteSource: (subuser: string, address: string) => void
   after: After
-  /** Steady time, for the refusal delay. */
+  /** Monotonic. */
   now: Clock
-  /** `refusalDelayMs` as shipped. */
   refusalDelayMs: number
 }) {
   const { snapshot } = deps
@@ -276,8 +256,8 @@ export function createAdmission(deps: {
   }
 
   /**
-   * A no is given only after the shop was asked, so that what was bought, prolonged or changed a moment ago works. The
-   * way is the same whether there is such a name or not.
+   * Asks the shop, so that a purchase or change made a moment ago takes effect. Known and unknown names take the same
+   * path.
    */
   async function judgeAfresh(visitor: Visitor): Promise<Verdict> {
     const { credentials, source, port } = visitor
@@ -285,7 +265,7 @@ export function createAdmission(deps: {
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
     const asked = await deps.ask(question, source)
     const verdict = judge(visitor)
-    // Nobody is told that a password is wrong by somebody who cannot know.
+    // A node without contact cannot call credentials wrong.
     const isStranger = 'refusal' in verdict && saidToStrangers.includes(verdict.refusal)
     if (asked === 'unasked' && isStranger) return { refusal: 'shop_unreachable' }
     if (credentials && isStranger) wrong.add(credentials)
@@ -310,10 +290,10 @@ export function createAdmission(deps: {
   }
 
   return {
-    /** Every port but the first stands for somebody's login, and lets in who comes from the right address. */
+    /** Every port but the main one stands for a login and admits by client address. */
     isPortOfSomebody: (port: number): boolean => port !== deps.mainPort(),
 
-    /** At once for whoever is known. */
+    /** Synchronous for known clients. */
     admit(visitor: Visitor): MaybePromise<Verdict> {
       const first = judge(visitor)
       const isSure = 'access' in first || (!visitor.credentials && visitor.port === deps.mainPort())
@@ -323,7 +303,7 @@ export function createAdmission(deps: {
   }
 }
 
-/** Names and passwords that were found to be wrong, by their digest. */
+/** Cache of wrong credentials, by digest. */
 function createWrongGuesses(sha256: (text: string) => Uint8Array, clock: () => number) {
   const foundAt = new Map<string, number>()
   const keyOf = ({ username, password }: Credentials): string =>
@@ -340,12 +320,12 @@ function createWrongGuesses(sha256: (text: string) => Uint8Array, clock: () => n
   }
 }
 
-/** Where there is traffic may have changed as well, so it is looked at before the shop is asked. */
+/** Traffic may have changed too, so the pool is checked before the shop is asked. */
 function withPool(verdict: Verdict): Verdict {
   if (!('access' in verdict) || verdict.access.kind !== 'premium') return verdict
   const named = poolOf(verdict.access)
   return 'refusal' in named ? named : verdict
 }
 
-/** A login ends at the first dash; a dedicated proxy's name has none. */
+/** A premium login ends at the first dash; a dedicated proxy's name has none. */
 const nameOf = (username: string): string => username.split('-', 1)[0]?.toLowerCase().slice(0, 255) || '-'

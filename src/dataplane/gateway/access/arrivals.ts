@@ -4,39 +4,37 @@ import { classify } from '../../../core/reserved.ts'
 import type { Clock } from '../../../core/time.ts'
 import type { Policy } from './policy.ts'
 
-/** More than are carried are let in, to be told that the gateway is full; beyond that they are only closed. */
+/** Connections beyond the limit that still get a `gateway_full` answer; further ones are closed. */
 const mostToBeTold = 500
-/** How many connections from one network may be at their handshake, or rest between requests, at once. */
+/** Connections of one network that may be in a handshake or idle between requests. */
 const mostFromOneNetwork = 2000
-/** And how few that may be, however little there is. */
 const leastShare = 8
-/** A newcomer from a network that has few of them is left alone for so long. */
+/** A new connection from a network with few connections is not evicted within this time. */
 const graceMs = 1000
-/** How many networks, and connections of each, are looked at to find somebody who can be spared. */
+/** Bounds of the search for an eviction candidate. */
 const mostNetworks = 256
 const mostOfNetwork = 16
 
-/** Somebody's connection as long as it is not a tunnel. */
+/** A client connection that is not a tunnel. */
 export type Talker = {
   readonly source: string
   readonly cameAt: number
-  /** Nothing is being done for it: it is awaited, or rests between requests. */
+  /** In a handshake or idle between requests. */
   readonly isWaiting: boolean
-  /** It has never shown a name and password that are right. */
+  /** It has never been authenticated. */
   readonly isStranger: boolean
-  /** Closes it at once. */
   spare(): void
 }
 
 /**
- * Who may begin to talk at all, before anybody knows who it is. When there is no room, whoever waits makes room for
- * customers, strangers first, of the network that has most of them: those who are carried never do.
+ * Limits connections before authentication. When full, evicts waiting connections, unauthenticated first, from the
+ * network with the most; tunnels are never evicted.
  */
 export function createArrivals<T extends Talker & InLine<T>>(deps: {
   policy: () => Policy
   clock: Clock
   connections: number
-  /** Descriptors of connections that are closed and not let go of yet. */
+  /** Closed connections whose descriptors are still open. */
   lingering: () => number
 }) {
   const talking = new Map<string, Line<T>>()
@@ -49,7 +47,7 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
 
   const inUse = (): number => open + deps.lingering()
 
-  /** Of one network: strangers first, the oldest first. */
+  /** Eviction candidate within a network: unauthenticated first, oldest first. */
   function findSpare(talkers: Line<T>, isCrowd: boolean): T | undefined {
     let resting: T | undefined
     let looked = 0
@@ -62,7 +60,7 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
     return resting
   }
 
-  /** Of all: strangers first, of the network that has most. */
+  /** Eviction candidate overall: unauthenticated first, from the largest network. */
   function findSpareOfAll(): T | undefined {
     let found: { readonly spare: T; readonly size: number } | undefined
     let looked = 0
@@ -91,7 +89,6 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
   }
 
   return {
-    /** A connection was accepted, or closed, whatever became of it. */
     opened: (): void => void (open += 1),
     closed: (): void => void (open -= 1),
     get open(): number {
@@ -100,14 +97,13 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
     get isFull(): boolean {
       return inUse() > deps.connections
     },
-    /** Closes somebody who waits, so that a customer can be carried. False when there is nobody. */
+    /** Evicts one waiting connection. False if there is none. */
     makeRoom: (): boolean => close(findSpareOfAll()),
-    /** Since the beginning: those who made room for others, and those for whom there was none. */
+    /** Totals: evicted connections and rejected newcomers. */
     get pressure(): { readonly spared: number; readonly turnedAway: number } {
       return { spared, turnedAway }
     },
 
-    /** Takes a place for somebody; false when there is none. */
     enter(talker: T): boolean {
       if (!mayEnter(talker)) {
         turnedAway += 1
@@ -120,7 +116,7 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
       return true
     },
 
-    /** It has gone, or its bytes are carried: either way it talks to us no more. */
+    /** The connection closed or became a tunnel. */
     leave(talker: T): void {
       const network = networkOf(talker.source)
       const talkers = talking.get(network)
@@ -130,14 +126,14 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
   }
 }
 
-/** Whoever has one IPv6 address has all of its /64 (RFC 4291, 2.5.4). */
+/** Rate-limit key: the IPv4 address, or the IPv6 /64. */
 function networkOf(source: string): string {
   if (!source.includes(':')) return source
   const address = recallAddress(source)
   return address ? Buffer.from(address.bytes.subarray(0, 8)).toString('hex') : source
 }
 
-/** A sandbox reaches loopback addresses, and so serves nobody but this machine. */
+/** A sandbox reaches loopback, so it accepts loopback clients only. */
 function mayCome(source: string, policy: Policy): boolean {
   if (!policy.allowLoopback) return true
   const address = recallAddress(source)

@@ -9,13 +9,13 @@ import { type Access, type Ask, type Moment, poolOf } from './admission.ts'
 import type { ExitHealth } from './exit-health.ts'
 import type { RefusalCode } from './refusals.ts'
 
-/** Exits that fit and can be left through, and those of them that are near: ours, or nobody's in particular. */
+/** Matching exits that are up, and those of them that belong to this gateway or to none. */
 type Fitting = { readonly fit: readonly NodeExit[]; readonly near: readonly NodeExit[] }
-/** As long as no exit has changed, nor how any is doing. */
+/** Cached while the exits and their health are unchanged. */
 type FittingNow = Fitting & { readonly all: readonly NodeExit[]; readonly generation: number }
 type Session = { exit: string; endsAt: number; turn: number }
 
-/** `session` names a customer's session and its turn, alike on every gateway. */
+/** `session` names a session and its turn, equal on every gateway. */
 type Choice = { readonly exit: NodeExit; readonly session?: string } | { readonly refusal: 'no_exit' | 'session_lost' }
 
 const mostSessions = 100_000
@@ -25,22 +25,21 @@ const shippedMinutes = 10
 type ExitChooser = ReturnType<typeof createExitChooser>
 
 /**
- * Chooses where a premium connection leaves. Geography is honoured or refused. A session keeps its exit for its time,
- * from its first use; each exit draws a number from the session's name, so that every gateway, and this one after a
- * restart, begins with the same one.
+ * Chooses the exit of a premium tunnel by the login's place. A session keeps its exit; its first exit is chosen by
+ * rendezvous hashing, so every gateway chooses the same one, also after a restart.
  */
 export function createExitChooser(deps: {
   snapshot: Snapshot
   random: () => number
   health: Pick<ExitHealth, 'isUp' | 'generation'>
-  /** The gateway that this is. Exits of others are left to those who ask for them or find no other. */
+  /** This gateway's id. Exits of other gateways are a fallback. */
   self?: string
 }) {
   const { health } = deps
   const sessions = new Map<string, Session>()
   const fitting = new Map<string, FittingNow>()
 
-  /** The same login comes again and again, as the same object. */
+  /** Logins are cached objects. */
   const fittingLogin = new WeakMap<ProxyLogin, FittingNow>()
 
   function findFitting(pool: string, login: ProxyLogin): Fitting {
@@ -56,7 +55,7 @@ export function createExitChooser(deps: {
     const { generation } = health
     const key = placeKey(pool, login)
     const known = fitting.get(key)
-    // The array is another one as soon as any exit has changed.
+    // The array is replaced whenever an exit changes.
     if (known?.all === all && known.generation === generation) return known
     const fit = all.filter((exit) => health.isUp(exit.id) && fits(exit, login))
     const near = fit.filter((exit) => exit.node === null || exit.node === deps.self)
@@ -82,7 +81,7 @@ export function createExitChooser(deps: {
   }
 
   return {
-    /** `failed` are exits that have just failed this very connection; with a session there is but one. */
+    /** `failed`: exits that failed for this tunnel. */
     choose(owner: string, pool: string, login: ProxyLogin, nowMs: number, failed: readonly NodeExit[] = []): Choice {
       const { fit: exits, near } = findFitting(pool, login)
       if (!login.session) {
@@ -95,7 +94,7 @@ export function createExitChooser(deps: {
       if (nowMs >= known.endsAt) return begin(key, exits, login, known.turn + 1, nowMs)
       const exit = deps.snapshot.findExit(known.exit)
       if (exit && health.isUp(exit.id)) return { exit, session: `${key} ${known.turn}` }
-      // Said once, aloud: whoever relies on one address must know that it is another from here on.
+      // Refused once, so that the client learns that its address changes.
       sessions.delete(key)
       return { refusal: 'session_lost' }
     },
@@ -121,7 +120,7 @@ function fits(exit: NodeExit, login: ProxyLogin): boolean {
 const placeKey = (pool: string, { countries, states, cities, zips, asns }: ProxyLogin): string =>
   [pool, ...[countries, states, cities, zips, asns].map((list) => list.join('.'))].join('|')
 
-/** The exit with the largest number drawn: when one goes, only its own sessions move. */
+/** Rendezvous hashing: when an exit goes, only its own sessions move. */
 function draw(exits: readonly NodeExit[], subject: string): NodeExit | undefined {
   let best: NodeExit | undefined
   let most = -1
@@ -132,7 +131,7 @@ function draw(exits: readonly NodeExit[], subject: string): NodeExit | undefined
   return best
 }
 
-/** What has ended goes first; if nothing has, the oldest tenth goes, so that a flood of names cannot grow the table. */
+/** Drops expired sessions, else the oldest tenth. */
 function forgetSome(sessions: Map<string, Session>, nowMs: number): void {
   for (const [key, session] of sessions) if (nowMs >= session.endsAt) sessions.delete(key)
   let left = sessions.size - Math.floor(mostSessions * 0.9)
@@ -145,10 +144,9 @@ function forgetSome(sessions: Map<string, Session>, nowMs: number): void {
 
 const anyCountry = 'any'
 const usualMinutes = '10'
-/** Enough that sessions of two customers never meet. */
 const sessionLength = 20
 
-/** What a login asks of a supplier's exit, or undefined when the exit does not offer it. */
+/** Template values that a login asks of a supplier's exit; undefined if the exit does not offer them. */
 function readAsked(exit: NodeExit, login: ProxyLogin): TemplateValues | undefined {
   const offers = exit.offers ?? []
   const taken = takenBy(exit.credentials?.username ?? '')
@@ -171,14 +169,13 @@ function readAsked(exit: NodeExit, login: ProxyLogin): TemplateValues | undefine
   return { ...values, ...(country !== undefined && { COUNTRY: country.toUpperCase() }) }
 }
 
-/** Whatever a supplier's login cannot be written without and the customer leaves open. */
+/** Defaults for values that the customer left open. */
 function otherwiseFor(exit: NodeExit): TemplateValues {
   const [first] = exit.offers ?? []
   if (first === undefined || first === anyCountry) return { minutes: usualMinutes }
   return { minutes: usualMinutes, country: first, COUNTRY: first.toUpperCase() }
 }
 
-/** Whether a supplier's exit offers what a login asks for. */
 function offersPlace(exit: NodeExit, login: ProxyLogin): boolean {
   const asked = readAsked(exit, login)
   const otherwise = { ...otherwiseFor(exit), session: 'x' }
@@ -186,8 +183,8 @@ function offersPlace(exit: NodeExit, login: ProxyLogin): boolean {
 }
 
 /**
- * An exit with the login that its supplier understands for this very customer. A session of his is one of the
- * supplier's: made with a secret that no customer has, so that nobody can name another's.
+ * The exit with its supplier's login for this customer. The supplier's session id is derived with a secret, so
+ * customers cannot name each other's sessions.
  */
 function fillLogin(
   exit: NodeExit,
@@ -213,7 +210,7 @@ function fillLogin(
   return username === undefined ? exit : { ...exit, credentials: { ...credentials, username } }
 }
 
-/** The login to try an exit with: what is left open is left out, or as good as any. */
+/** The login for health checks. */
 export function triedLogin(exit: NodeExit): NodeExit {
   const { credentials } = exit
   if (exit.offers === null || !credentials || !isTemplate(credentials.username)) return exit
@@ -222,26 +219,26 @@ export function triedLogin(exit: NodeExit): NodeExit {
   return { ...exit, credentials: { ...credentials, username } }
 }
 
-/** Where a connection leaves: an address of this machine, or somebody's proxy. */
+/** Where a tunnel leaves: an address of this machine, or an exit. */
 export type Way =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'exit'; readonly exit: NodeExit }
 
 export type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
 
-/** Chooses where somebody who was let in leaves, and what pays for it; waits until there are bytes to begin with. */
+/** Chooses a tunnel's exit and allowance, and waits until the allowance has bytes. */
 export function createWayChooser(deps: {
   ask: Ask
   moment: () => Moment
   chooser: ExitChooser
   sha256: (text: string) => Uint8Array
   random: () => number
-  /** An exit of this very gateway that can be left through: nobody is handed on a second time. */
+  /** An exit of this gateway that is up: hops are not chained. */
   findOwnExit: (id: string) => NodeExit | undefined
   allowanceOf: (subject: Subject) => Allowance
   after: After
 }) {
-  /** There was nothing to have when the shop was last asked; whoever bought a moment ago is not told of that. */
+  /** Asks the shop again: the customer may have bought traffic since the last answer. */
   async function waitAfresh(
     allowance: Allowance,
     access: Extract<Access, { kind: 'premium' }>,
@@ -258,7 +255,7 @@ export function createWayChooser(deps: {
     return refusal === 'traffic_exhausted' ? waitAfresh(allowance, access) : refusal
   }
 
-  /** `failed` are exits that have failed this very connection. */
+  /** `failed`: exits that failed for this tunnel. */
   return (
     access: Access,
     failed: readonly NodeExit[] = [],

@@ -2,7 +2,6 @@ import type { Clock } from '../../../core/time.ts'
 import { mostInReport, type ReportBody } from '../../../node-protocol/report.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 
-/** What a gateway says of an exit: whether it can be left through, since when, and why not. */
 export type ExitWord = {
   readonly id: string
   readonly isUp: boolean
@@ -12,36 +11,34 @@ export type ExitWord = {
 
 type Standing = {
   exit: NodeExit
-  /** Undefined until it was tried. */
+  /** Undefined until tested. */
   isUp: boolean | undefined
   sinceAt: number
-  /** How often in a row it has failed. */
+  /** Consecutive failures. */
   failures: number
   nextAt: number
   isTrying: boolean
 }
 
-/** An exit that is well is tried this often, unless it was used meanwhile; many exits are tried less often each. */
+/** Interval between checks of a healthy, unused exit; longer with many exits. */
 const wellEveryMs = 10_000
 const mostTriesPerSecond = 50
-/** One that has failed somebody and answers a try is looked at again after this long. */
+/** Interval between checks of an exit that failed a client but passed its check. */
 const suspectEveryMs = 2000
-/** So many in a row, and it is down whatever a try says. */
+/** Consecutive failures after which an exit is down whatever a check says. */
 const mostFailures = 3
-/** The pause before an exit that is down is tried again; it doubles with each failure. */
+/** First pause before a down exit is checked again; doubles with each failure. */
 export const exitRetryMs = 1000
-/** A supplier is not asked more often than once a minute while it is down. */
 const mostPauseMs = 60_000
-/** What is down of our own is missed at every gateway, and costs nobody anything to try. */
+/** Own addresses cost nothing to check, and all gateways miss them. */
 const ownPauseMs = 5_000
 const mostAtOnce = 64
 
 export type ExitHealth = ReturnType<typeof createExitHealth>
 
 /**
- * Which exits can be left through. What customers meet counts, and tries of our own: at once when an exit has failed
- * somebody, now and then while it is well, and after pauses that grow while it is down. An exit that was not tried yet
- * is believed.
+ * Health of exits, from customers' connections and active checks: at once after a failure, regularly while up, with
+ * backoff while down. An untested exit counts as up.
  */
 export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) => void; retryMs?: number }) {
   const { clock, retryMs = exitRetryMs } = deps
@@ -70,14 +67,13 @@ export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) 
     set(standing, true, '')
   }
 
-  /** It is down from now on, and tried again after a pause. */
   function goDown(standing: Standing, reason: string): void {
     standing.nextAt = clock() + pauseMs(standing)
     set(standing, false, reason)
   }
 
   return {
-    /** These are the exits now. One that has changed is tried anew. */
+    /** Replaces the list of exits; changed ones are checked again. */
     keep(exits: Iterable<NodeExit>): void {
       const named = new Set<string>()
       for (const exit of exits) {
@@ -93,18 +89,17 @@ export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) 
 
     isUp: (id: string): boolean => standings.get(id)?.isUp !== false,
 
-    /** Another number whenever an exit has come or gone. */
+    /** Changes whenever an exit goes up or down. */
     get generation(): number {
       return generation
     },
 
-    /** Somebody has left through it. */
     worked(id: string): void {
       const standing = standings.get(id)
       if (standing) hasWorked(standing)
     },
 
-    /** It has failed somebody, and it was not the destination's fault. */
+    /** A failure that was not the destination's. */
     failed(id: string, reason: string): void {
       const standing = standings.get(id)
       if (!standing || standing.isUp === false) return
@@ -113,13 +108,13 @@ export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) 
       else standing.nextAt = clock()
     },
 
-    /** It has failed somebody, and nobody can tell whose fault it was: a try will show. */
+    /** A failure of unknown cause: check the exit. */
     doubted(id: string): void {
       const standing = standings.get(id)
       if (standing?.isUp) standing.nextAt = clock()
     },
 
-    /** Those to be tried now; each has to be answered for with tried(). */
+    /** Exits to check now; report each with tried(). */
     takeDue(): NodeExit[] {
       const nowMs = clock()
       const due: NodeExit[] = []
@@ -133,11 +128,10 @@ export function createExitHealth(deps: { clock: Clock; onWord: (word: ExitWord) 
       return due
     },
 
-    /** What came of a try: why it failed, or nothing. */
     tried(exit: NodeExit, problem: string | undefined): void {
       tries -= 1
       const standing = standings.get(exit.id)
-      // It may have changed meanwhile, and is tried as it is now.
+      // It changed during the check and will be checked again.
       if (!standing || standing.exit !== exit) return
       standing.isTrying = false
       if (problem !== undefined) {
@@ -156,32 +150,30 @@ type Told = NonNullable<ReportBody['exit_words']>
 
 export type ExitWords = ReturnType<typeof createExitWords>
 
-/** The shop believes a word for half a minute, so each is said again well before. */
+/** The shop trusts a result for 30 s. */
 const againMs = 10_000
 
-/** What this node last found out about exits, to be said in reports: what is new at once, and all of it regularly. */
+/** Exit states for reports: changes at once, everything every 10 s. */
 export function createExitWords(now: () => number) {
   const words = new Map<string, { word: ExitWord; saidAt: number }>()
   return {
-    /** Tells what was known before. */
+    /** Returns the previous state. */
     note(word: ExitWord): ExitWord | undefined {
       const known = words.get(word.id)
       words.set(word.id, { word, saidAt: Number.NEGATIVE_INFINITY })
       return known?.word
     },
 
-    /** How many are known to be up, and how many down. */
     standing(): { readonly up: number; readonly down: number } {
       const up = [...words.values()].filter((each) => each.word.isUp).length
       return { up, down: words.size - up }
     },
 
-    /** Knows only these any more. */
     keep(ids: ReadonlySet<string>): void {
       for (const id of words.keys()) if (!ids.has(id)) words.delete(id)
     },
 
-    /** Those whose turn it is, the longest unsaid first. A report that is lost is made up for by the next turn. */
+    /** States that are due, oldest first. A lost report is repaired by the next one. */
     take(): Told {
       const nowMs = now()
       const due = [...words.values()].filter((each) => nowMs - each.saidAt >= againMs)

@@ -3,7 +3,7 @@ import type { NodeGateway } from '../../../node-protocol/state.ts'
 import { formatAuthority, type Target } from '../protocol/authority.ts'
 import type { Verdict } from './admission.ts'
 
-/** What one gateway shows to another: who asks whom, when, for which destination and exit. It is good once. */
+/** A signed, single-use request of one gateway to another. */
 type Ticket = {
   readonly from: string
   readonly to: string
@@ -13,7 +13,7 @@ type Ticket = {
   readonly signature: string
 }
 
-/** How far the clocks of two gateways may lie apart; both go by the shop's. A ticket is good for as long. */
+/** Allowed clock skew between two gateways, and lifetime of a ticket. */
 export const mostSkewMs = 30_000
 const mostNonces = 500_000
 const mostTicketLength = 600
@@ -22,11 +22,10 @@ const pattern =
 
 export const hopKey = (gateway: string): string => `hop ${gateway}`
 
-/** What is signed: all of it, the destination too, so that nothing of it can be put to another use. */
+/** Everything is signed, including the destination. */
 const signedText = (ticket: Omit<Ticket, 'signature'>, target: Target): string =>
   ['turnpike hop 1', ticket.from, ticket.to, ticket.at, ticket.nonce, ticket.exit, formatAuthority(target)].join('\n')
 
-/** Writes tickets of this gateway. */
 export function createTicketWriter(deps: {
   self: string
   clock: Clock
@@ -41,8 +40,8 @@ export function createTicketWriter(deps: {
 }
 
 /**
- * Lets other gateways of the fleet in. Their key is the one that the shop tells; a ticket for another gateway, another
- * destination, another time, or shown a second time, opens nothing. What is cheap to see is looked at first.
+ * Admits other gateways by ticket. Rejects tickets for another gateway, destination or time, and replays. Cheap checks
+ * come first.
  */
 export function createHopAdmission(deps: {
   self: string
@@ -50,9 +49,9 @@ export function createHopAdmission(deps: {
   findGateway: (id: string) => NodeGateway | undefined
   verify: (publicKey: string, text: string, signature: string) => boolean
 }) {
-  /** What was shown to the run before is not known, so nothing is taken that was written then. */
+  /** Tickets from before the start are rejected: replays of them could not be detected. */
   const startedAt = deps.clock()
-  /** Nonces that were shown, in the order of their end. */
+  /** Used nonces, in order of expiry. */
   const shown = new Map<string, number>()
 
   function forgetOld(nowMs: number): void {

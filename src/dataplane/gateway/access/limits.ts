@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/time.ts'
 import { createTokenBuckets, type TokenBucketRate } from '../../../core/token-buckets.ts'
 
-/** What one customer may take of one gateway. */
+/** Limits of one customer on one gateway. */
 export type CustomerLimits = {
   readonly tunnels: number
   readonly newPerSecond: number
@@ -10,18 +10,18 @@ export type CustomerLimits = {
 
 export const shippedLimits: CustomerLimits = { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 }
 
-/** One customer has at most this part of a gateway's connections, whatever the configured limit: others need room. */
+/** One customer's maximum share of a gateway's connections. */
 const mostShare = 0.25
 
 export const tunnelsWithin = (wanted: number, connections: number): number =>
   Math.min(wanted, Math.max(1, Math.floor(connections * mostShare)))
 
-/** So much a second for each customer; two seconds' worth may come at once. */
+/** Per customer; the burst is two seconds' worth. */
 export const rateOf = (perSecond: number): TokenBucketRate => ({ perSecond, burst: perSecond * 2 })
 
 export type TunnelLimits = ReturnType<typeof createTunnelLimits>
 
-/** Counts the open connections of each customer and each sub-user. */
+/** Counts open tunnels per customer and per sub-user. */
 export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
   const open = new Map<string, { tunnels: number }>()
   const opening = createTokenBuckets(rateOf(limits.newPerSecond), clock)
@@ -42,7 +42,7 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
   }
 
   return {
-    /** Takes a place for each name, or none of them. `most` is what the sub-user's own limit says. */
+    /** Takes a place for both names or for none. `most` is the sub-user's own limit. */
     enter(owner: string, key: string, most: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
       if (openOf(owner) >= limits.tunnels) return 'too_many_tunnels'
       if (most !== null && openOf(key) >= most) return 'too_many_tunnels'
@@ -59,26 +59,24 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
   }
 }
 
-/** A customer's socket, an origin's, and one more to learn what has arrived. */
+/** Client socket, origin socket, and a duplicate for delivery tracking. */
 const filesOfConnection = 3
-/** The same with TLS, where the customer's leads to the engine through a pair of them. */
+/** With TLS, a socket pair connects the client to the engine. */
 const filesOfTlsConnection = 5
-/** Those who are at their handshake have no connection yet. */
 const mostHandshakes = 2048
-/** For the shop, the journal, names, and those who are only told that there is no room. */
+/** For the shop, the journal, DNS, and connections that only get `gateway_full`. */
 const reserveShare = 0.1
 const leastReserve = 64
 const leastConnections = 8
-/** Each port that stands for a customer is a file, whether anybody comes to it or not. */
+/** Each customer port is an open file. */
 const portShare = 0.1
 const leastPorts = 8
 
-/** How many connections can be carried at once, and how many ports opened that stand for customers. */
 type Room = { readonly connections: number; readonly ports: number }
 
 /**
- * As many connections as the operator allows, and no more of both than the process may have files open for. Whoever
- * runs into that limit can answer nobody, not even to say no.
+ * Connections and customer ports that fit into the process's limit of open files. A process at that limit cannot even
+ * refuse.
  */
 export function roomWithin(wanted: number, files: number, isTls = false): Room {
   if (!Number.isFinite(files)) return { connections: wanted, ports: Number.POSITIVE_INFINITY }
@@ -90,7 +88,7 @@ export function roomWithin(wanted: number, files: number, isTls = false): Room {
   return { connections: Math.min(wanted, Math.max(leastConnections, carried)), ports }
 }
 
-/** The least number of files that so many connections can be carried with. */
+/** The smallest file limit for so many connections. */
 export function filesFor(connections: number, isTls = false): number {
   let [few, many] = [0, 1]
   const isEnough = (files: number): boolean => roomWithin(connections, files, isTls).connections >= connections

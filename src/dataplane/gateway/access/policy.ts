@@ -4,32 +4,28 @@ import { classify } from '../../../core/reserved.ts'
 
 export type Denial = 'port_denied' | 'destination_not_public' | 'destination_is_ours' | 'destination_denied'
 
-/** Which ports may be reached: those within a range, less the denied ones. */
+/** Allowed ranges, minus denied ports. */
 export type Ports = {
   readonly allow: readonly { readonly from: number; readonly to: number }[]
   readonly deny: ReadonlySet<number>
 }
 
 export type Policy = {
-  /** For the sandbox alone, which serves nobody but this machine. */
+  /** Sandbox only. */
   readonly allowLoopback: boolean
-  /** For tests whose origin is on the gateway's machine: what the system delivers to the machine itself is reached. */
+  /** For tests: destinations on this machine are reachable. */
   readonly allowLocalDelivery?: boolean
   /**
-   * Addresses of this machine's interfaces, and the ranges and exits that the shop lists, as withoutNested sorts them.
-   * What else the system delivers to this machine, the system is asked.
+   * Interface addresses, ranges and exits, sorted by withoutNested. Other local addresses are found by a route lookup.
    */
   readonly ownAddresses: readonly Prefix[]
   readonly denyPrefixes: readonly Prefix[]
-  /** Names in lower case without a trailing dot; each stands for its subdomains too. */
+  /** Lower case, without a trailing dot; subdomains included. */
   readonly denyNames: ReadonlySet<string>
   readonly ports: Ports
 }
 
-/**
- * May a customer reach this address and port? Undefined for yes, or why not. To be asked of every address before it is
- * dialled.
- */
+/** Why an address and port may not be reached; undefined if allowed. Asked for every address before it is dialled. */
 export function mayReach(address: Address, port: number, policy: Policy): Denial | undefined {
   if (!isPortAllowed(port, policy.ports)) return 'port_denied'
   const plain = unmap(address)
@@ -41,7 +37,7 @@ export function mayReach(address: Address, port: number, policy: Policy): Denial
   return isWithin(policy.denyPrefixes, plain) ? 'destination_denied' : undefined
 }
 
-/** May a customer ask for this name? To be asked before it is resolved; `name` as readAuthority gives it. */
+/** Why a name may not be requested; asked before it is resolved. */
 export function mayName(name: string, policy: Policy): Denial | undefined {
   if (policy.denyNames.size === 0) return undefined
   for (let rest = name; ; rest = rest.slice(rest.indexOf('.') + 1)) {
@@ -59,9 +55,8 @@ const fileSharingPorts = [135, 137, 138, 139, 445]
 const amplifierPorts = [17, 19, 53, 69, 111, 123, 161, 389, 520, 1900, 3702, 5353, 5355, 11_211]
 
 /**
- * As shipped: the web, and what programs open for themselves. Denied also to an operator who allows more, unless he
- * says so: mail, because one spammer costs an address its name; Windows file sharing, because nothing but worms crosses
- * the internet there; and the services that are abused to multiply traffic. 8080 and 8443 lie within the last range.
+ * Default: web and unprivileged ports. Mail, Windows file sharing and traffic amplifiers are denied even if an operator
+ * allows a range around them.
  */
 export const shippedPorts: Ports = {
   allow: [

@@ -4,23 +4,21 @@ import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import { type Access, type Moment, proxyKey, standing, subuserKey } from './admission.ts'
 import { hopKey } from './hop.ts'
 
-/** Somebody's open connection, as far as its right to go on is concerned. */
 type OpenPassage = {
   readonly access: Access
   /** When a byte last passed. */
   readonly activeAt: number
-  /** One side has said all it will say. */
+  /** One side has finished. */
   readonly isHalfOpen: boolean
-  /** Ends both sides at once. */
+  /** Closes both sides at once. */
   cut(): void
-  /** Among all that are open. */
   placeAmongOpen: Place
 }
 
-/** A connection on which one side has finished waits no longer than this for the other. */
+/** Idle limit of a half-open tunnel. */
 const halfOpenMs = 60_000
 
-/** Whoever is open, and looking again whether they still may be: a change cuts those it is about, and nobody else. */
+/** Open tunnels. Rechecks their access and cuts those that may no longer pass. */
 export function createRecheck<Passage extends OpenPassage>(deps: {
   snapshot: Snapshot
   moment: () => Moment
@@ -38,7 +36,7 @@ export function createRecheck<Passage extends OpenPassage>(deps: {
 
   return {
     add: (passage: Passage): void => open.add(passage),
-    /** False when it was not open any more. */
+    /** False if it was not open. */
     remove: (passage: Passage): boolean => open.delete(passage),
     cutAll: (): void => open.forEach((passage) => passage.cut()),
 
@@ -50,7 +48,7 @@ export function createRecheck<Passage extends OpenPassage>(deps: {
       if (keys.length > 0) recheck(new Set(keys))
     },
 
-    /** Time has passed: terms end, and so does a connection that has carried nothing for too long. */
+    /** Cuts expired and idle tunnels. */
     afterTime(nowMs: number): void {
       const at = deps.moment()
       open.forEach((passage) => {

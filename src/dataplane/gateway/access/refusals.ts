@@ -1,7 +1,4 @@
-/**
- * Every no of the gateway: what HTTP clients are told (status and text), and what SOCKS5 clients are told (RFC 1928,
- * 6).
- */
+/** Every refusal of the gateway: HTTP status and text, SOCKS5 reply code (RFC 1928, 6). */
 const refusals = {
   credentials_required: { status: 407, socks: 2, message: 'A user name and password are needed.' },
   bad_credentials: { status: 407, socks: 2, message: 'The user name or the password is wrong.' },

@@ -11,36 +11,30 @@ import type { Target } from '../protocol/authority.ts'
 import type { Resolve } from './resolve.ts'
 import type { createUpstreams, UpstreamTalk } from './upstream.ts'
 
-/**
- * What a way of carrying offers to be dialled with. Nothing is read from an origin before somebody says what is done
- * with it.
- */
+/** What an engine provides for dialling. Nothing is read from an origin before it has an owner. */
 export type Dialler<Origin> = {
-  /** Absent where the system cannot be asked. */
+  /** Absent if routes cannot be looked up. */
   readonly isDeliveredHere?: IsDeliveredHere | undefined
-  /** One connection to a literal address, from an address of this machine if one is named. */
+  /** Connects to a literal address, optionally from a local address. */
   connect(there: Target, from: string | undefined, mostMs: number): Promise<Connected<Origin>>
-  /** Holds a proxy's handshake. Tells what the destination has said already; an origin that failed is closed. */
+  /** Runs a proxy handshake; resolves to early bytes of the destination. A failed origin is closed. */
   converse(origin: Origin, talk: UpstreamTalk, mostMs: number): Promise<Conversed>
 }
 
-/** Whether the system delivers a TCP connection to an address and port, from another, to this machine itself. */
+/** Whether the kernel would deliver a connection to this machine itself. */
 export type IsDeliveredHere = (there: Address, port: number, from: Address | undefined) => boolean
 
 export type Connected<Origin> = { readonly origin: Origin } | { readonly refusal: RefusalCode }
 export type Conversed = { readonly early: Uint8Array } | ExitRefusal
-/**
- * Why an exit did not carry: with `problem` it is the exit's own fault; doubtful, it may be the exit's or the
- * destination's.
- */
+/** `problem`: the exit is at fault. `isDoubtful`: the exit or the destination is. */
 export type ExitRefusal = { readonly refusal: RefusalCode; readonly problem?: string; readonly isDoubtful?: true }
 
 export type Dialled<Origin> =
   | {
       readonly origin: Origin
-      /** What the origin or the upstream said already. */
+      /** Bytes that the origin or upstream sent already. */
       readonly early?: Uint8Array
-      /** Set when it leaves from another address than it should, which only a sandbox allows. */
+      /** The actual local address, if it differs (sandbox only). */
       readonly leftFrom?: string
     }
   | ExitRefusal
@@ -49,10 +43,7 @@ export type Dial<Origin> = (target: Target, way: Way, owner: string) => MaybePro
 
 const mostTries = 3
 
-/**
- * Connects to a destination. The bytes of every address are judged, and exactly the literal that was judged is dialled:
- * no spelling and no second look-up lies between.
- */
+/** Connects to a destination. Each address is judged by its bytes, and exactly the judged literal is dialled. */
 export function createDial<Origin>(deps: {
   policy: () => Policy
   resolve: Resolve
@@ -64,7 +55,6 @@ export function createDial<Origin>(deps: {
   const findDestinations = createDestinations({ ...deps, isDeliveredHere: deps.dialler.isDeliveredHere })
   const { dialler, health, upstreams } = deps
 
-  /** Leaves from an address of this machine. */
   function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
     const connected = dialler.connect(there, from, mostMs)
     if (!from.includes(':') || !deps.policy().allowLoopback) return connected
@@ -74,7 +64,7 @@ export function createDial<Origin>(deps: {
     })
   }
 
-  /** A sandbox sells addresses of a prefix that no laptop has: it leaves from its own and says so. */
+  /** A sandbox sells addresses that the machine lacks: it uses its own and reports that. */
   async function leaveFromOwn(there: Target, mostMs: number): Promise<Dialled<Origin>> {
     const own = await dialler.connect(there, '::1', mostMs)
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
@@ -85,7 +75,6 @@ export function createDial<Origin>(deps: {
     return upstreams.goVia(exit, there, mostMs).then((outcome) => note(exit, outcome))
   }
 
-  /** How an exit has done. */
   function note(exit: NodeExit, outcome: Dialled<Origin>): Dialled<Origin> {
     if ('origin' in outcome) health.worked(exit.id)
     else if (outcome.problem !== undefined) health.failed(exit.id, outcome.problem)
@@ -95,7 +84,7 @@ export function createDial<Origin>(deps: {
 
   function noteLeft(exit: NodeExit, left: Connected<Origin>): Dialled<Origin> {
     const isGone = 'refusal' in left && left.refusal === 'address_unavailable'
-    // The address may be gone, or only its ports used up.
+    // The address may be gone, or its ports used up.
     return note(exit, isGone ? { ...left, isDoubtful: true } : left)
   }
 
@@ -123,13 +112,10 @@ export function createDial<Origin>(deps: {
 }
 
 type Destinations =
-  /** `isLiteral`: the target is itself the one address, in its only spelling. */
+  /** `isLiteral`: the target is itself an address. */
   { readonly addresses: readonly Address[]; readonly isLiteral?: true } | { readonly refusal: RefusalCode }
 
-/**
- * Finds the addresses that a customer's target means and that he may reach: the bytes of each are judged. Never an
- * empty list. At once for whoever names an address.
- */
+/** Finds the addresses of a target that the customer may reach; never an empty list. Synchronous for a literal. */
 function createDestinations(deps: {
   policy: () => Policy
   resolve: Resolve
@@ -144,12 +130,12 @@ function createDestinations(deps: {
       refusal = resolved.refusal
     }
     if (refusal !== 'name_not_found' || versions.length > 1) return { refusal }
-    // It may have addresses, and none that this proxy can leave for.
+    // The name may have addresses of the other family only.
     const others = await deps.resolve(target.host, versions[0] === 4 ? 6 : 4, owner)
     return { refusal: 'addresses' in others ? 'no_such_family' : refusal }
   }
 
-  /** What the operator has said, and then the system: an address that leads to this machine is no destination. */
+  /** Checks the operator's policy, then the kernel's routes. */
   function judge(address: Address, port: number, way: Way): Denial | undefined {
     const policy = deps.policy()
     const denial = mayReach(address, port, policy)
@@ -180,13 +166,13 @@ const onlyFour: readonly (4 | 6)[] = [4]
 const onlySix: readonly (4 | 6)[] = [6]
 const both: readonly (4 | 6)[] = [4, 6]
 
-/** The address of this machine that it leaves from; none where a proxy or another gateway leaves for it. */
+/** The local address that a tunnel leaves from, if any. */
 function ownAddressOf(way: Way): Address | undefined {
   const own = way.kind === 'address' ? way.address : way.exit.kind === 'local' ? way.exit.host : undefined
   return own === undefined ? undefined : recallAddress(own)
 }
 
-/** An address leaves for its own kind; a local exit too; a proxy elsewhere may have both, IPv4 being the surer one. */
+/** An address reaches its own family; an upstream may reach both, IPv4 first. */
 function versionsOf(way: Way): readonly (4 | 6)[] {
   const address = ownAddressOf(way)
   return address ? (address.version === 4 ? onlyFour : onlySix) : both

@@ -19,13 +19,10 @@ const missTtlMs = 5000
 
 export type Resolve = (name: string, version: 4 | 6, owner: string) => Promise<Resolved>
 
-/** Asks for addresses; each is an address and how many seconds it holds. */
+/** Resolves a name to addresses with their TTL in seconds. */
 export type Lookup = (name: string, version: 4 | 6) => Promise<readonly { address: string; ttl: number }[]>
 
-/**
- * Looks names up with a resolver that waits on sockets, not on threads: two slow names stall nobody. Answers are kept
- * as long as they hold, and each customer has a number of questions a second.
- */
+/** Caching resolver on sockets, not threads, with a rate limit per customer. */
 export function createResolve(deps: { clock: Clock; after: After; namesPerSecond: number; lookup?: Lookup }): Resolve {
   const kept = new Map<string, Entry>()
   const asking = new Map<string, Promise<Resolved>>()
@@ -41,9 +38,9 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
   }
 
   return (name, version, owner) => {
-    // RFC 6761, 6.3: never asked of anybody. Whether it may be reached is for the policy to say.
+    // RFC 6761, 6.3: never looked up. The policy decides whether it may be reached.
     if (isWithin(name, 'localhost')) return Promise.resolve(localhost[version])
-    // RFC 6761, 6.4: nor is this one, and it never has an address.
+    // RFC 6761, 6.4: never looked up, has no address.
     if (isWithin(name, 'invalid')) return Promise.resolve({ refusal: 'name_not_found' })
     const key = `${version} ${name}`
     const known = kept.get(key)
@@ -58,7 +55,6 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
   }
 }
 
-/** The system's resolver. */
 export function createLookup(): Lookup {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 2 })
   return (name, version) =>
@@ -69,13 +65,13 @@ const isWithin = (name: string, zone: string): boolean => name === zone || name.
 
 type Answer = Awaited<ReturnType<Lookup>> | 'name_not_found' | 'resolver_failed'
 
-/** As long as the shortest holds, within bounds. */
+/** The shortest TTL, within bounds. */
 function ttlOf(found: Answer): number {
   const ttlMs = typeof found === 'string' ? 0 : Math.min(...found.map((each) => each.ttl * 1000))
   return Math.min(Math.max(ttlMs, leastTtlMs), mostTtlMs)
 }
 
-/** An answer of no address, or of something that is none, is a name without addresses. */
+/** An answer without a valid address counts as not found. */
 function toResolved(found: Answer): Resolved {
   if (typeof found === 'string') return { refusal: found }
   const addresses = found.flatMap((each) => readAddress(each.address) ?? [])

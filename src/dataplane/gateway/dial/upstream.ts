@@ -8,36 +8,26 @@ import { formatAuthority, type Target } from '../protocol/authority.ts'
 import type { Dialler, ExitRefusal } from './dial.ts'
 import type { Resolve } from './resolve.ts'
 
-/**
- * Why an upstream does not carry. With `problem` it is the upstream itself that fails, whatever it is asked for;
- * without, it has answered, and it is the destination that cannot be reached.
- */
+/** With `problem` the upstream itself fails; without, the destination cannot be reached. */
 type UpstreamFailure = {
   readonly type: 'failed'
   readonly refusal: RefusalCode
   readonly problem?: string
 }
 
-/**
- * What an upstream proxy is to be told next, or that it is open with the first bytes of the destination, or that it
- * failed.
- */
 type UpstreamStep =
   | { readonly type: 'write'; readonly bytes: Uint8Array }
   | { readonly type: 'open'; readonly rest: Uint8Array }
   | UpstreamFailure
 
-/**
- * Bytes in, steps out: the same ones however the bytes are split. After `open` or `failed` there is nothing more to
- * say.
- */
+/** Incremental client handshake: bytes in, steps out. Ends with `open` or `failed`. */
 export type UpstreamTalk = { begin(): Uint8Array; feed(chunk: Uint8Array): readonly UpstreamStep[] }
 
 const mostHeadBytes = 16 * 1024
 const failed = (problem: string): UpstreamFailure => ({ type: 'failed', refusal: 'exit_failed', problem })
 const unreached = (refusal: RefusalCode): UpstreamFailure => ({ type: 'failed', refusal })
 
-/** The client's side of a proxy's handshake, to a literal address: what the name means was settled here. */
+/** Handshake with a proxy, to a literal address. */
 export function talkTo(exit: NodeExit, target: Target): UpstreamTalk {
   return exit.kind === 'http'
     ? connectTalk(formatAuthority(target), basicOf(exit), readConnected)
@@ -45,9 +35,8 @@ export function talkTo(exit: NodeExit, target: Target): UpstreamTalk {
 }
 
 /**
- * As much of the handshake as tells whether a proxy is there and takes our login. SOCKS5 tells before anything is asked
- * for. A proxy of HTTP has to be asked for something: a name that never has an address (RFC 6761, 6.4), which costs
- * nobody a byte.
+ * Health check: stops where the login is accepted. An HTTP proxy is asked for a name that never resolves (RFC 6761,
+ * 6.4), so no traffic is used.
  */
 export function tryOut(exit: NodeExit): UpstreamTalk {
   return exit.kind === 'http'
@@ -55,12 +44,12 @@ export function tryOut(exit: NodeExit): UpstreamTalk {
     : socksTalk(exit, undefined)
 }
 
-/** How another gateway of the fleet is asked for one of its exits. */
+/** Requests an exit from another gateway. */
 function hopTo(ticket: string, target: Target): UpstreamTalk {
   return connectTalk(formatAuthority(target), `Turnpike-Hop ${ticket}`, readHop)
 }
 
-/** Whether another gateway takes our hops and its exit can be left through; see tryOut(). */
+/** Health check of a hop; see tryOut(). */
 function tryHop(ticket: string): UpstreamTalk {
   return connectTalk(formatAuthority(triedTarget), `Turnpike-Hop ${ticket}`, (status, code) => {
     const outcome = readHop(status, code)
@@ -68,7 +57,7 @@ function tryHop(ticket: string): UpstreamTalk {
   })
 }
 
-/** What a gateway says when it is itself, or its exit, that does not carry. */
+/** Refusals that are about the other gateway or its exit. */
 const hopProblems: Readonly<Record<string, string>> = {
   hop_refused: 'its gateway does not take our hop',
   hop_late: 'the clocks of its gateway and of this one lie too far apart',
@@ -90,12 +79,12 @@ const readHop: ReadStatus = (status, code) => {
   return unreached(isRefusalCode(code) ? code : 'unreachable')
 }
 
-/** RFC 6761, 6.4: a name that never has an address. */
+/** RFC 6761, 6.4: never resolves. */
 const triedTarget: Target = { host: 'turnpike.invalid', port: 443 }
 
 type ReadStatus = (status: number, code: string | undefined) => 'open' | UpstreamFailure
 
-/** A proxy that does not take our login, or wants money, is of no use for anything. */
+/** The login is rejected or the account unpaid. */
 const isRejected = (status: number): boolean => status === 401 || status === 402 || status === 407
 
 const readConnected: ReadStatus = (status) => {
@@ -136,7 +125,7 @@ function connectTalk(authority: string, authorization: string | undefined, read:
 
 type Stage = 'greeting' | 'login' | 'request'
 
-/** RFC 1928, 6: what a proxy that works says of a destination. */
+/** RFC 1928, 6: replies about the destination. */
 const socksReplies: Readonly<Record<number, RefusalCode>> = {
   2: 'destination_denied',
   3: 'unreachable',
@@ -145,7 +134,7 @@ const socksReplies: Readonly<Record<number, RefusalCode>> = {
   6: 'connect_timeout',
 }
 
-/** RFC 1928 with RFC 1929. Without a target it ends where the request would come. */
+/** RFC 1928 with RFC 1929. Without a target it stops before the request. */
 function socksTalk({ credentials }: NodeExit, target: Target | undefined): UpstreamTalk {
   let stage: Stage = 'greeting'
   let answer = Buffer.alloc(0)
@@ -159,7 +148,7 @@ function socksTalk({ credentials }: NodeExit, target: Target | undefined): Upstr
   const request = (): UpstreamStep =>
     target ? ask('request', socksRequest(target), 2) : { type: 'open', rest: answer.subarray(2) }
 
-  /** Undefined while more is needed. */
+  /** Undefined while more bytes are needed. */
   function read(): UpstreamStep | undefined {
     if (answer.length < 2) return undefined
     const [first, second = 0] = answer
@@ -203,32 +192,27 @@ function socksRequest({ host, port }: Target): Uint8Array {
   return Buffer.concat([Uint8Array.of(5, 1, 0, kind), address.bytes, Uint8Array.of(port >> 8, port & 255)])
 }
 
-/** RFC 1928, 6: the length of a reply depends on the kind of address in it. */
+/** RFC 1928, 6: the reply's length depends on its address type. */
 function replyLength([, , , kind, first = 0]: Uint8Array): number | undefined {
   if (kind === 1) return 10
   if (kind === 4) return 22
   return kind === 3 ? 7 + first : undefined
 }
 
-/** A proxy that has not even taken a connection by then is as good as gone. */
 const connectMs = 3000
 const tryMs = 5000
-/** Whose questions they are, where names are counted. */
+/** Rate-limit key of our own lookups. */
 const asker = 'exits'
-/** RFC 6335: tcpmux, where nobody answers; who does is not spoken to. */
+/** RFC 6335: tcpmux; normally nothing listens there. */
 const unusedPort = 1
 
-/** The other gateways of the fleet, and what is shown to them. */
 type Hops = {
   readonly self: string
   readonly findGateway: (id: string) => NodeGateway | undefined
   readonly writeTicket: (to: string, exit: string, target: Target) => string
 }
 
-/**
- * Reaches proxies elsewhere, and other gateways for exits of theirs; both may be named. Tries whether exits can be left
- * through.
- */
+/** Connects through upstream proxies and through other gateways, and checks exits. */
 export function createUpstreams<Origin>(deps: {
   resolve: Resolve
   dialler: Dialler<Origin>
@@ -238,8 +222,8 @@ export function createUpstreams<Origin>(deps: {
   const { dialler, hops } = deps
 
   /**
-   * The owner of a supplier's name says where it leads, and not the operator: it may not lead to this machine or into
-   * its network. An operator who means such a place gives its address.
+   * A supplier controls where its name points: it must not point into this machine or its network. An operator can
+   * still configure such an address literally.
    */
   function mayBeSupplier(address: Address, port: number): boolean {
     const { allowLoopback, allowLocalDelivery } = deps.policy()
@@ -268,7 +252,7 @@ export function createUpstreams<Origin>(deps: {
     const there = { host: formatAddress(address), port: at.port }
     const connected = await dialler.connect(there, undefined, Math.min(mostMs, connectMs))
     if ('origin' in connected) return connected
-    // Without descriptors it is we who cannot.
+    // This gateway, not the exit, is out of descriptors.
     if (connected.refusal === 'gateway_full') return connected
     return { refusal: 'exit_failed', problem: connectProblem(connected.refusal) }
   }
@@ -288,7 +272,7 @@ export function createUpstreams<Origin>(deps: {
 
   const isOurs = (exit: NodeExit): boolean => exit.node === null || exit.node === hops.self
 
-  /** An address is there if one can leave from it, be it only to itself. */
+  /** An address works if a connection can leave from it, even to itself. */
   async function tryAddress(host: string, drop: (origin: Origin) => void): Promise<string | undefined> {
     const connected = await dialler.connect({ host, port: unusedPort }, host, tryMs)
     if ('origin' in connected) drop(connected.origin)
@@ -297,7 +281,7 @@ export function createUpstreams<Origin>(deps: {
       : undefined
   }
 
-  /** Who is asked for an exit that is not an address of this machine, and how; without a target, to try it. */
+  /** The peer and handshake for an exit; without a target, for a health check. */
   function wayTo(exit: NodeExit, target: Target | undefined): { at: Spot; talk: UpstreamTalk } | undefined {
     if (isOurs(exit)) {
       const talk = target ? talkTo(exit, target) : tryOut(triedLogin(exit))
@@ -312,13 +296,12 @@ export function createUpstreams<Origin>(deps: {
   return {
     isLocal: (exit: NodeExit): boolean => exit.kind === 'local' && isOurs(exit),
 
-    /** Goes to a destination through a proxy or over a hop. */
     async goVia(exit: NodeExit, there: Target, mostMs: number) {
       const way = wayTo(exit, there)
       return way ? converse(way.at, way.talk, mostMs) : noGateway
     },
 
-    /** Why an exit cannot be left through, if so. No byte goes to anybody's destination. */
+    /** Why an exit does not work, or undefined. Sends nothing to any destination. */
     async tryExit(exit: NodeExit, drop: (origin: Origin) => void): Promise<string | undefined> {
       if (exit.kind === 'local' && isOurs(exit)) return tryAddress(exit.host, drop)
       const way = wayTo(exit, undefined)

@@ -1,53 +1,47 @@
 import type { After } from '../../../core/time.ts'
 import type { SpeedLimit } from './speed-limit.ts'
 
-/** How much of the last grant is left when the next one is asked for. */
+/** Request more when less than this share of the last grant is left. */
 const askAtShare = 0.5
-/** Told that there is no more, an allowance is asked for again after this long, should somebody still want to pass. */
+/** Pause before asking again after the shop had no more. */
 const askAgainMs = 1000
-/** For a newcomer sooner: he may have bought more a moment ago. */
+/** Shorter for a new tunnel: the customer may have just bought traffic. */
 const askAfreshMs = 200
-/** A lease that lasts this long at the present pace is not asked for too often. */
+/** A lease should last this long at the current rate. */
 const paceMs = 200
 const mostHosts = 500
-/** The host under which the rest is counted once there are too many. */
 const otherHosts = 'other'
 
 export type Counted = { received: number; sent: number }
 
-/** Whose bytes they are, as the shop knows it. */
 export type Subject =
   | { readonly kind: 'proxy'; readonly id: number }
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
-  /** Another gateway, which counts for its customers itself. */
+  /** Another gateway, which counts for its own customers. */
   | { readonly kind: 'hop'; readonly id: string }
 
 /**
- * What one credential may carry, and has carried. A dedicated proxy's bytes are counted; a sub-user's are leased as
- * well: `reserved` never passes `upto`, so however many tunnels pull at once, no more goes out than was allowed.
+ * Bytes that one credential may use and has used. Sub-users are leased: `reserved` never exceeds `upto`, however many
+ * tunnels take from it.
  */
 export class Allowance {
   readonly counted: Counted = { received: 0, sent: 0 }
-  /** How many connections use it. */
+  /** Open tunnels. */
   users = 0
   private reserved = 0
   private upto: number
   private grant = 0
-  /** How often the shop has answered. */
+  /** Number of the shop's answers. */
   answers = 0
   isAsking = false
-  /**
-   * The last answer had nothing new: there is no more, or there was still enough. Only who asked with nothing left
-   * knows which.
-   */
+  /** The last answer granted nothing new. It means "no more" only if nothing was left when the request was sent. */
   private isRefused = false
   private hasAskedEmpty = false
   private isDry = false
   private askAgainAt = 0
-  /** When it was last asked for, and what had been taken by then. */
   private lastAskedAt = Number.NEGATIVE_INFINITY
   private takenThen = 0
-  /** How many bytes pass in a moment at the present pace; a lease of that size is worth having. */
+  /** Bytes per 200 ms at the current rate. */
   pace = 0
   private readonly waiting = new Set<() => void>()
   private readonly hosts = new Map<string, Counted>()
@@ -57,13 +51,13 @@ export class Allowance {
     readonly subject: Subject,
     private readonly ask: () => void,
     private readonly clock: () => number,
-    /** Shared with whatever else the credential carries. */
+    /** Shared by the credential's allowances. */
     private readonly speed?: SpeedLimit,
   ) {
     this.upto = subject.kind === 'subuser' ? 0 : Number.POSITIVE_INFINITY
   }
 
-  /** Takes up to `bytes`, and tells how many may pass now. */
+  /** Takes up to `bytes`; returns how many may pass. */
   take(bytes: number): number {
     const taken = Math.min(bytes, this.left)
     this.reserved += taken
@@ -73,35 +67,33 @@ export class Allowance {
     return taken
   }
 
-  /** What was taken and did not reach the customer. */
+  /** Returns bytes that did not reach the customer. */
   putBack(bytes: number): void {
     this.reserved -= bytes
     if (bytes > 0) this.wake()
   }
 
-  /** The question goes out. Tells what was taken, and is neither counted nor put back yet. */
+  /** Called when the request is sent. Returns bytes taken and not yet counted. */
   noteAsked(): number {
     this.hasAskedEmpty &&= !this.hasSome
     return this.reserved - this.counted.received - this.counted.sent
   }
 
-  /** How many bytes may pass now: no more than are allowed, and no faster. */
+  /** Bytes that may pass now, by lease and speed limit. */
   get left(): number {
     const leased = this.upto - this.reserved
     return this.speed ? Math.min(leased, this.speed.left) : leased
   }
 
-  /** Whether more may pass, now or in a moment. */
   get hasSome(): boolean {
     return this.upto > this.reserved
   }
 
-  /** The shop has been asked and had no more to give. */
+  /** The shop has no more to give. */
   get isUsedUp(): boolean {
     return this.isDry && !this.hasSome
   }
 
-  /** The shop's answer. */
   allow(upto: number): void {
     this.isAsking = false
     this.answers += 1
@@ -116,25 +108,24 @@ export class Allowance {
     if (this.isRefused && this.waiting.size > 0) this.askForMore()
   }
 
-  /** Gives up what is left: nothing more passes before the next answer. */
+  /** Gives up the rest of the lease. */
   surrender(): void {
     this.upto = this.reserved
     this.grant = 0
   }
 
-  /** There may be more to have than the last answer said. */
+  /** The customer may have bought more since the last answer. */
   expectMore(): void {
     this.isRefused = false
     this.isDry = false
     this.askAgainAt = 0
   }
 
-  /** How long a newcomer waits before the shop is asked again for him. */
   get askAfreshInMs(): number {
     return this.isRefused ? Math.max(0, this.askAgainAt - askAgainMs + askAfreshMs - this.clock()) : 0
   }
 
-  /** Asks whatever the last answer was. */
+  /** Requests a lease whatever the last answer was. */
   askAfresh(): void {
     if (this.subject.kind !== 'subuser' || this.isAsking) return
     this.isAsking = true
@@ -156,7 +147,7 @@ export class Allowance {
     if (!this.isRefused || hasRunOut || this.clock() >= this.askAgainAt) this.askAfresh()
   }
 
-  /** Called once something has changed: more may pass, or it is sure that no more will. */
+  /** Calls `wake` on each change until cancelled. */
   onChange(wake: () => void): () => void {
     this.waiting.add(wake)
     this.wakeInTime()
@@ -164,8 +155,8 @@ export class Allowance {
   }
 
   /**
-   * Sets the speed limit's timer for waiters that the lease covers. `left` does not matter: a new step may have begun
-   * since the waiter found nothing, and without a timer that waiter would never be woken.
+   * Sets the speed limit's timer for waiters that the lease covers. `left` may have become positive since the waiter
+   * looked.
    */
   private wakeInTime(): void {
     if (this.waiting.size > 0 && this.hasSome) this.speed?.whenMore(this.onMore)
@@ -173,7 +164,7 @@ export class Allowance {
 
   private readonly onMore = (): void => this.wake()
 
-  /** Counts what has passed, and where to for those who want that kept. */
+  /** Counts bytes, also per host if `host` is given. */
   count(host: string | undefined, received: number, sent: number): void {
     this.counted.received += received
     this.counted.sent += sent
@@ -197,14 +188,14 @@ export class Allowance {
   }
 }
 
-/** How long a connection waits to hear how many bytes it may carry. */
+/** Longest wait for a first lease. */
 const leaseWaitMs = 3000
 
 type NoBytes = 'traffic_exhausted' | 'shop_unreachable'
 
 /**
- * Undefined once there is something to carry with. That there is nothing is believed only of an answer to a question
- * that was asked after he came, so that what was bought a moment ago works.
+ * Resolves to undefined once bytes are available. "Exhausted" counts only from an answer to a request made after the
+ * call, so that a purchase made a moment ago works.
  */
 export function waitForBytes(allowance: Allowance, after: After): Promise<NoBytes | undefined> | undefined {
   if (allowance.hasSome) return undefined

@@ -1,29 +1,28 @@
 import type { Clock } from '../../../core/time.ts'
 
 /**
- * What was sent to a customer and never shown to have arrived is lost to him as a rule: his line dropped, or he hung
- * up. But a machine can also keep silent about what it has. Nobody can tell the two apart from here, except by how much
- * it is; so losses are borne up to these bounds, and beyond them what was sent is billed.
+ * Bytes sent but never acknowledged are normally lost. A client could also withhold acknowledgements, so only losses
+ * within these bounds are free; the rest is billed.
  */
 export const mostLost = {
   ofConnection: 64 * 1024,
-  /** Within any hour. */
+  /** Per hour. */
   ofCredential: 1024 * 1024,
-  /** All sub-users of one customer together, within any hour: making another one must not make another bound. */
+  /** Per hour, all sub-users together, so that creating sub-users does not raise the bound. */
   ofOwner: 16 * 1024 * 1024,
 } as const
 
 const slotMs = 5 * 60_000
-/** An hour, and the slot that it began in. */
+/** One hour, plus the slot in which it began. */
 const slotsKept = 13
 const mostNames = 50_000
 
-/** Keeps how much was borne for whom within the last hour. */
+/** Tracks unbilled losses of the last hour. */
 export function createLosses(clock: Clock) {
   const credentials = createHourlyBudget(mostLost.ofCredential, clock)
   const owners = createHourlyBudget(mostLost.ofOwner, clock)
   return {
-    /** How many of so many lost bytes are borne for this credential, and not billed. */
+    /** Returns how many lost bytes are not billed. */
     bear(credential: string, owner: string, bytes: number): number {
       const borne = Math.max(0, Math.min(bytes, credentials.left(credential), owners.left(owner)))
       if (borne === 0) return 0
@@ -34,7 +33,7 @@ export function createLosses(clock: Clock) {
   }
 }
 
-/** So much for each name within any hour, kept by slots of five minutes. */
+/** Sliding hourly budget per name, in slots of five minutes. */
 function createHourlyBudget(most: number, clock: Clock) {
   const spent = new Map<string, Map<number, number>>()
   const slotNow = (): number => Math.floor(clock() / slotMs)
@@ -46,7 +45,7 @@ function createHourlyBudget(most: number, clock: Clock) {
     return slots
   }
 
-  /** Names of which nothing is left to remember go first, then the oldest. */
+  /** Drops expired names, then the oldest. */
   function makeRoom(): void {
     for (const name of spent.keys()) slotsOf(name)
     for (const name of spent.keys()) {

@@ -8,36 +8,33 @@ import { type CustomerEnd, Delivery, Tally, type Watch } from './tunnel-meter.ts
 
 const noteEveryBytes = 1024 * 1024
 const mostSources = 1000
-/** What nobody uses is given back after this long. */
+/** An unused lease is returned after this long. */
 const idleMs = 60_000
 
 export type Metering<End extends CustomerEnd> = ReturnType<typeof createMetering<End>>
 
 /**
- * Every byte of every customer on this gateway: who may still carry how much, and what has been carried. `watch`
- * follows what is written to a customer's end, where the system can tell; elsewhere what was written counts as
- * delivered.
+ * Accounts for all customers' bytes. `watch` tracks acknowledgements on a client socket; where it cannot, written bytes
+ * count as delivered.
  */
 export function createMetering<End extends CustomerEnd>(deps: {
   agent: Agent
   watch: (end: End) => Watch | undefined
   clock: () => number
   after: After
-  /** How fast credentials may carry. No limit unless said. */
   speeds?: () => Speeds
 }) {
   const { agent, clock } = deps
   const ofProxies = new Map<number, Allowance>()
   const ofSubusers = new Map<string, Map<string, Allowance>>()
   const ofGateways = new Map<string, Allowance>()
-  /** One for each credential that has allowances. */
+  /** One per credential. */
   const speedLimits = new Map<string, SpeedLimit>()
   const changed = new Set<Allowance>()
-  /** Those of which something is on its way to the customer. */
+  /** Meters with undelivered bytes. */
   const moving = new Roster<'placeAmongMoving', Tally>('placeAmongMoving')
   const closing = new Set<Delivery>()
   const sources = new Map<string, { id: string; address: string }>()
-  /** What went through each exit, and how much of it was told. */
   const exits = new Map<string, { readonly counted: Counted; told: number }>()
   const unusedAt = new Map<Allowance, number>()
   const losses = createLosses(clock)
@@ -86,7 +83,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     return limit
   }
 
-  /** Only what is sold by the byte is followed to the customer's machine. */
+  /** Only leased (prepaid) bytes are tracked to the client's machine. */
   function deliveryTo(end: End, allowance: Allowance): Delivery {
     const delivery = end.delivery ?? new Delivery(end, settle)
     end.delivery = delivery
@@ -106,7 +103,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     for (const tally of delivery.tallies) close(tally)
   }
 
-  /** What was sent and never shown to have arrived is borne within bounds, and counts beyond them. */
+  /** Losses beyond the bounds are counted as delivered. */
   function countLosses(delivery: Delivery): void {
     let bearable: number = mostLost.ofConnection
     for (const tally of delivery.tallies) {
@@ -122,7 +119,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
     if (tally.confirm() > 0) changed.add(tally.allowance)
   }
 
-  /** One function for all of them: an idle connection is small. */
+  /** Shared by all meters, to keep idle tunnels small. */
   function onTaken(tally: Tally, bytes: number): void {
     changed.add(tally.allowance)
     moving.add(tally)
@@ -144,10 +141,8 @@ export function createMetering<End extends CustomerEnd>(deps: {
 
   return {
     allowanceOf,
-    /** There may be more to have for somebody who was told that there is none. */
     expectMore: (id: string, pool: string): void => findAllowance({ kind: 'subuser', id, pool })?.expectMore(),
 
-    /** Begins to count for one conversation on a customer's connection. */
     begin(allowance: Allowance, end: End, owner: string, host: string | undefined, exit?: string): Tally {
       const delivery = deliveryTo(end, allowance)
       const tally = new Tally(
@@ -165,7 +160,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
       return tally
     },
 
-    /** The conversation is over; what the customer's machine has not acknowledged yet is waited for. */
+    /** The tunnel ended; unacknowledged bytes are still awaited. */
     finish(tally: Tally): void {
       if (tally.isOver) return
       tally.isOver = true
@@ -178,12 +173,12 @@ export function createMetering<End extends CustomerEnd>(deps: {
       if (sources.size < mostSources) sources.set(`${id} ${address}`, { id, address })
     },
 
-    /** Connections that are closed and not let go of: it is not sure yet what has arrived. */
+    /** Closed connections that wait for acknowledgements. */
     get settling(): number {
       return closing.size
     },
 
-    /** Lets go of the one that has waited longest, whatever has arrived. False when there is none. */
+    /** Settles the oldest closed connection at once. False if there is none. */
     letGo(): boolean {
       for (const delivery of closing) {
         delivery.cut()
@@ -193,7 +188,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
       return false
     },
 
-    /** Looks after connections that are closed and not yet acknowledged, and gives back what nobody uses. */
+    /** Settles closed connections and returns unused leases. */
     sweep(): void {
       for (const delivery of closing) settle(delivery)
       for (const [allowance, at] of unusedAt) {
@@ -254,12 +249,11 @@ export function createMetering<End extends CustomerEnd>(deps: {
     get carried(): number {
       return carried
     },
-    /** Of these, for other gateways. */
     get relayed(): number {
       return relayed
     },
   }
 }
 
-/** Whoever has several pools has one bound for all of them. */
+/** All pools of a credential share one speed limit and one loss bound. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

@@ -1,18 +1,15 @@
 import type { After, Clock } from '../../../core/time.ts'
 
-/** Bytes a second for each credential of a kind, both ways together; Infinity for no limit. */
+/** Bytes per second and credential, both directions together. */
 export type Speeds = { readonly proxy: number; readonly subuser: number }
 export const noLimit: Speeds = { proxy: Number.POSITIVE_INFINITY, subuser: Number.POSITIVE_INFINITY }
 
-/** What may pass is added so often, so that many bytes pass at once and not a few all the time. */
+/** Tokens are added in steps, so that larger chunks pass. */
 const stepMs = 25
-/** Who has carried nothing for a while, or was held up by this machine, makes up for so long at most. */
+/** Burst after idle time. */
 const mostSavedMs = 250
 
-/**
- * How fast one credential may carry, over all its connections. Whoever finds nothing left waits for the next step;
- * nobody else does.
- */
+/** Token bucket per credential, shared by its tunnels. */
 export class SpeedLimit {
   private saved = 0
   private filledAt: number
@@ -27,7 +24,6 @@ export class SpeedLimit {
     this.filledAt = clock() - stepMs
   }
 
-  /** How many bytes may pass now. */
   get left(): number {
     const rate = this.bytesPerSecond()
     if (rate === Number.POSITIVE_INFINITY) return rate
@@ -39,7 +35,7 @@ export class SpeedLimit {
     if (this.bytesPerSecond() !== Number.POSITIVE_INFINITY) this.saved -= bytes
   }
 
-  /** Calls `wake` once, at the next step: within 25 ms, also when the clock was set back. */
+  /** Calls `wake` once at the next step, within 25 ms even if the clock was set back. */
   whenMore(wake: () => void): void {
     this.waiting.add(wake)
     const dueInMs = this.filledAt + stepMs - this.clock()
@@ -48,10 +44,10 @@ export class SpeedLimit {
 
   private fill(rate: number): void {
     const passedMs = this.clock() - this.filledAt
-    // A clock that was set back begins again from where it is.
+    // The clock was set back: restart from now.
     if (passedMs < 0) this.filledAt = this.clock()
     const steps = Math.max(0, Math.floor(passedMs / stepMs))
-    // Also without a new step: a rate that was lowered lets no more pass than is saved at the new rate.
+    // Applies a lowered rate to saved tokens at once.
     const most = (rate * mostSavedMs) / 1000
     this.saved = Math.min(most, this.saved + (rate * steps * stepMs) / 1000)
     this.filledAt += steps * stepMs

@@ -1,26 +1,25 @@
 import { nowhere, type Place } from '../../../core/roster.ts'
 import type { Allowance, Counted } from './allowance.ts'
 
-/** What the system tells of a connection to a customer, in bytes since it began unless said otherwise. */
+/** TCP state of a client connection; bytes since it was opened. */
 export type Transmission = {
-  /** What the customer's machine has acknowledged without a gap; one more once it has acknowledged the end. */
+  /** Cumulatively acknowledged bytes; one more after the FIN was acknowledged. */
   readonly acknowledged: number
-  /** What has gone out at least once. What stands in the system's buffer has not. */
+  /** Bytes sent at least once, without those still in the send buffer. */
   readonly sent: number
-  /** Segments that it says it has, beyond a gap (RFC 2018). */
+  /** Selectively acknowledged segments (RFC 2018). */
   readonly selectedSegments: number
-  /** Segments that have gone out and of which it has said nothing; one too many rather than one too few. */
+  /** Sent segments without any acknowledgement; never underestimated. */
   readonly unknownSegments: number
-  /** The most bytes that a segment carries. */
+  /** Maximum segment size. */
   readonly segmentBytes: number
-  /** Reset, or closed by both. What was not acknowledged by then never will be. */
+  /** Reset, or closed by both sides: no further acknowledgements. */
   readonly isOver: boolean
 }
 
 /**
- * What the customer's machine has shown that it has, in whichever way: without a gap, or selectively beyond one. The
- * system counts selective acknowledgements in segments, and a segment may be shorter than the longest: so this is the
- * least that they can stand for, and nobody is billed for what he did not get.
+ * Lower bound of the bytes that the client's machine has acknowledged. The kernel counts selective acknowledgements in
+ * segments, which may be shorter than the maximum.
  */
 export function shownOf(transmission: Transmission): number {
   const { acknowledged, sent, selectedSegments, unknownSegments, segmentBytes } = transmission
@@ -29,8 +28,8 @@ export function shownOf(transmission: Transmission): number {
 }
 
 /**
- * The same of what was meant, where so many bytes were put around all that was written: those count as having gone out
- * first, so that nobody is billed for what he did not get.
+ * The same for the payload of an encrypted stream: the overhead counts as sent first, so the payload is never
+ * overestimated.
  */
 export const unwrapped = (transmission: Transmission, wrapping: number): Transmission => ({
   ...transmission,
@@ -38,7 +37,7 @@ export const unwrapped = (transmission: Transmission, wrapping: number): Transmi
   sent: Math.max(0, transmission.sent - wrapping),
 })
 
-/** Of a descriptor that is not a connection's any more. */
+/** For a closed descriptor. */
 export const nothingShown: Transmission = {
   acknowledged: 0,
   sent: 0,
@@ -48,40 +47,36 @@ export const nothingShown: Transmission = {
   isOver: true,
 }
 
-/**
- * A second descriptor of a socket, kept after the first is closed, to learn how much of what was written has arrived.
- */
+/** Tracks acknowledgements of a socket, also after the socket is closed. */
 export type Watch = {
-  /** Also after a reset, as long as this is open. */
   standing(): Transmission
-  /** Nothing more is written or read; what was written still goes out. */
+  /** Shuts both directions down; written bytes still go out. */
   shut(): void
-  /** Lets go of the socket; with `reset`, what has not gone out never does. */
+  /** With `reset`, unsent bytes are discarded. */
   close(reset: boolean): void
 }
 
-/** A customer's end of a connection, as far as counting has to know it. Each way of carrying has its own. */
+/** A client socket as metering sees it. */
 export type CustomerEnd = {
-  /** Bytes that the system has taken, since the beginning. */
+  /** Bytes that the kernel has taken. */
   readonly written: number
-  /** Bytes that it could not take yet, and that go out before any others. */
+  /** Bytes waiting to be written. */
   readonly heldBytes: number
-  /** What was written to it, once somebody counts that; it is told when the end is closed. */
   delivery: Delivery | undefined
 }
 
-/** How long a closed connection may take to have its last bytes acknowledged. */
+/** How long a closed connection may wait for its last acknowledgements. */
 const settleMs = 30_000
 
-/** What was written to one customer's socket, and how much of it the customer's machine has shown that it has. */
+/** Bytes written to one client socket, and how many of them were acknowledged. */
 export class Delivery {
-  /** Mostly one, so it is a list. */
+  /** Array: almost always one entry. */
   tallies: readonly Tally[] = []
   private final: { readonly shown: number; readonly sent: number } | undefined
   private closedAt: number | undefined
   private isCut = false
   private watch: Watch | undefined
-  /** The most that a segment has carried: where the way has grown narrower, some that were sent are longer than now. */
+  /** Largest segment size seen: after a path MTU decrease, older segments are longer. */
   private mostSegmentBytes = 0
 
   constructor(
@@ -93,12 +88,11 @@ export class Delivery {
     this.onClosed(this)
   }
 
-  /** From now on somebody pays for what arrives on this connection. */
   follow(watch: () => Watch | undefined): void {
     this.watch ??= watch()
   }
 
-  /** Of all bytes written since the connection began, what he has. */
+  /** Bytes acknowledged since the connection began. */
   shown(): number {
     if (this.final) return this.final.shown
     return this.watch ? Math.min(this.end.written, shownOf(this.look(this.watch))) : this.end.written
@@ -110,17 +104,16 @@ export class Delivery {
     return { ...transmission, segmentBytes: this.mostSegmentBytes }
   }
 
-  /** After the socket is closed and settled: what has gone out to him, whether it was shown to have arrived or not. */
+  /** Bytes sent, acknowledged or not; known after settle(). */
   get sent(): number {
     return this.final?.sent ?? 0
   }
 
-  /** From now on nothing more goes out, not even what the system holds. */
   cut(): void {
     this.isCut = true
   }
 
-  /** After the socket is closed: true once it is sure what was shown to have arrived. */
+  /** After close: true once the acknowledged bytes are final. */
   settle(nowMs: number): boolean {
     if (this.final) return true
     const { written } = this.end
@@ -143,33 +136,31 @@ export class Delivery {
   }
 }
 
-/** The bytes of one conversation: a tunnel, or a request and its answer. */
+/** Counts the bytes of one tunnel, or of one request and its response. */
 export class Tally {
   isOver = false
-  /** Nothing more is counted. */
   isClosed = false
-  /** Among those of which something is on its way to the customer. */
   placeAmongMoving: Place = nowhere
-  /** Taken for the customer, whether it has reached him or not. */
+  /** Taken for the client, delivered or not. */
   private given = 0
   private confirmed = 0
-  /** Where in all that was written to the customer this conversation begins: with its first byte for him. */
+  /** Position of this tunnel's first byte in the client's stream. */
   private from: number | undefined
 
   constructor(
     readonly allowance: Allowance,
     private readonly end: CustomerEnd,
     readonly delivery: Delivery,
-    /** Where it goes, for those who want that kept. */
+    /** Set if hosts are recorded. */
     private readonly host: string | undefined,
-    /** The customer behind it, by a name that tells nothing of him. */
+    /** An opaque id of the customer. */
     readonly owner: string,
     private readonly onTaken: (tally: Tally, bytes: number) => void,
-    /** What went through the same exit, whoever it was for. */
+    /** Totals of the exit. */
     private readonly through?: Counted,
   ) {}
 
-  /** How many of so many bytes from the customer may pass. They are counted: he has sent them. */
+  /** Takes and counts bytes from the client. */
   takeSent(bytes: number): number {
     const taken = this.allowance.take(bytes)
     this.allowance.count(this.host, 0, taken)
@@ -178,7 +169,7 @@ export class Tally {
     return taken
   }
 
-  /** How many of so many bytes for the customer may pass. They are counted when they have reached him. */
+  /** Takes bytes for the client; they are counted when acknowledged. */
   takeReceived(bytes: number): number {
     this.from ??= this.end.written + this.end.heldBytes
     const taken = this.allowance.take(bytes)
@@ -187,17 +178,16 @@ export class Tally {
     return taken
   }
 
-  /** Counts what has reached the customer since this was last asked, and tells how much that was. */
+  /** Counts newly acknowledged bytes. */
   confirm(): number {
     return this.given === this.confirmed ? 0 : this.countUpTo(this.delivery.shown())
   }
 
-  /** Once it is settled: what has gone out to the customer and was never shown to have arrived. */
+  /** After settling: bytes sent but never acknowledged. */
   get lost(): number {
     return Math.max(0, this.reach(this.delivery.sent) - this.confirmed)
   }
 
-  /** Counts so many more, arrived or not. */
   countLost(bytes: number): number {
     return this.countUpTo((this.from ?? 0) + this.confirmed + bytes)
   }
@@ -211,7 +201,6 @@ export class Tally {
     return added
   }
 
-  /** How many bytes of this conversation lie before a place in all that was written. */
   private reach(position: number): number {
     return Math.min(this.given, Math.max(0, position - (this.from ?? 0)))
   }

@@ -2,14 +2,13 @@ export type Credentials = { readonly username: string; readonly password: string
 
 const mostUsernameBytes = 512
 const mostPasswordBytes = 256
-/** Base64 of the longest pair and the colon between. */
 const mostEncoded = 4 * Math.ceil((mostUsernameBytes + 1 + mostPasswordBytes) / 3)
 const colon = 0x3a
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The same pair comes again and again, and reading it costs more than all else in a request. Whoever has shown a pair
- * before gets the very same object, so that whoever judged it may know it again. In memory only, and never many.
+ * Cache: decoding is the most expensive part of a request, and equal input yields the same object, which callers use as
+ * a cache key.
  */
 const pairs = new Map<string, Credentials>()
 const mostPairs = 2000
@@ -21,10 +20,7 @@ function remember(spelling: string, pair: Credentials | undefined): Credentials 
   return pair
 }
 
-/**
- * Reads `Basic <base64>` (RFC 7617). The scheme is written in any case; the base64 must be canonical, so that one pair
- * of name and password has one spelling. The name ends at the first colon.
- */
+/** Parses `Basic <base64>` (RFC 7617). The base64 must be canonical. */
 export const readBasic = (value: string): Credentials | undefined =>
   pairs.get(value) ?? remember(value, readBasicAfresh(value))
 
@@ -37,10 +33,7 @@ function readBasicAfresh(value: string): Credentials | undefined {
   return end < 0 ? undefined : readCredentials(bytes.subarray(0, end), bytes.subarray(end + 1))
 }
 
-/**
- * Reads the name and the password of RFC 1929, whose message this is a character for each byte, and which lie in it
- * from `2` to `nameEnd` and behind `nameEnd + 1`.
- */
+/** Parses an RFC 1929 message given as Latin-1 text; the name ends at `nameEnd`. */
 export const readLogin = (message: string, nameEnd: number): Credentials | undefined =>
   pairs.get(message) ?? remember(message, readLoginAfresh(message, nameEnd))
 
@@ -49,7 +42,7 @@ function readLoginAfresh(message: string, nameEnd: number): Credentials | undefi
   return readCredentials(bytes.subarray(2, nameEnd), bytes.subarray(nameEnd + 1))
 }
 
-/** The two texts are UTF-8 without control characters (RFC 7617, 2), whichever protocol brought them. */
+/** UTF-8 without control characters (RFC 7617, 2). */
 export function readCredentials(username: Uint8Array, password: Uint8Array): Credentials | undefined {
   if (username.length > mostUsernameBytes || password.length > mostPasswordBytes) return undefined
   const name = readText(username)

@@ -1,16 +1,16 @@
 /**
- * A character for each byte from `from` to `to`. Bun has it for every array of bytes and declares it for none; what is
- * declared would copy the array first.
+ * Latin-1 text of a range of bytes. Bun has this method on every Uint8Array but does not declare it; the declared ones
+ * copy.
  */
 export const { latin1Slice } = Buffer.prototype as unknown as {
   readonly latin1Slice: (this: Uint8Array, from: number, to: number) => string
 }
 
 const nothing = new Uint8Array(0)
-/** Shared by all that hold nothing, which are most. */
+/** Shared by empty instances. */
 const none: Uint8Array[] = []
 
-/** Bytes kept for later, up to a limit that is never exceeded. */
+/** A byte buffer with a limit. */
 export class HeldBytes {
   private readonly most: number
   private parts: Uint8Array[] = none
@@ -20,10 +20,7 @@ export class HeldBytes {
     this.most = most
   }
 
-  /**
-   * Keeps a copy, for the caller's memory may be used again (and a Buffer's slice() would be none). False, and nothing
-   * kept, when it would be too much.
-   */
+  /** Stores a copy. Returns false, and stores nothing, if the limit would be exceeded. */
   add(bytes: Uint8Array): boolean {
     if (this.length + bytes.length > this.most) return false
     if (bytes.length === 0) return true
@@ -33,7 +30,6 @@ export class HeldBytes {
     return true
   }
 
-  /** Gives everything, and keeps nothing. */
   take(): Uint8Array {
     if (this.length === 0) return nothing
     const all = joinBytes(this.parts)
@@ -43,7 +39,7 @@ export class HeldBytes {
   }
 }
 
-/** One array of all; a single part is given as it is. */
+/** Concatenates; a single part is returned as is. */
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   const [first] = parts
   if (parts.length === 1 && first) return first

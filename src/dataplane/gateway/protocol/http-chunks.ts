@@ -1,27 +1,23 @@
 import { isForbiddenTrailer, LineReader, readField, toLatin1 } from './http-head.ts'
 
 type ChunkOptions = {
-  /** True to give the body in chunks again, with sizes written anew; false to give its bytes alone. */
+  /** Emit chunks again, or only their bytes. */
   readonly reencode: boolean
-  /** True for an answer: blanks after a size are passed over, and a trailer is dropped whatever it is called. */
+  /** For responses: tolerate blanks after a size and drop any trailer. */
   readonly mends: boolean
 }
 
-/** Eight digits are four gibibytes in a chunk; more is an overflow waiting for its reader. */
+/** Up to 4 GiB per chunk. */
 const mostSizeDigits = 8
-/** RFC 9112, 7.1.1 asks for a limit: bytes of a size line, and of all extensions of one body together. */
+/** RFC 9112, 7.1.1: limits of a size line and of all extensions of one body. */
 const mostSizeLine = 256
 const mostExtensionBytes = 16 * 1024
 const mostTrailerBytes = 8 * 1024
 const crlf = toLatin1('\r\n')
 const lastChunk = toLatin1('0\r\n\r\n')
 
-/**
- * Reads a chunked body (RFC 9112, 7.1). A chunk's size is given on as soon as it is known and its bytes as they come,
- * so nothing is held but a line. Extensions and trailers are read, checked and dropped.
- */
+/** Parses a chunked body (RFC 9112, 7.1) without buffering. Extensions and trailers are checked and dropped. */
 export class ChunkReader {
-  /** 'done' after the last line; 'fault' at the first byte that is wrong, and then `problem` says what. */
   state: 'size' | 'bytes' | 'bytes_end' | 'trailer' | 'done' | 'fault' = 'size'
   problem = ''
   private readonly options: ChunkOptions
@@ -34,10 +30,7 @@ export class ChunkReader {
     this.options = options
   }
 
-  /**
-   * Reads from `from`, puts what it has to give into `out`, and returns where it stopped: the chunk's end unless done
-   * or at fault.
-   */
+  /** Appends output to `out`; returns the position where it stopped. */
   read(chunk: Uint8Array, from: number, out: Uint8Array[]): number {
     let at = from
     while (at < chunk.length && this.state !== 'done' && this.state !== 'fault') {
@@ -63,7 +56,7 @@ export class ChunkReader {
 
   private mostForLine(): number {
     if (this.state === 'size') return mostSizeLine
-    // Once trailers have used up their share only the empty line, which ends them, is short enough.
+    // After the trailer limit, only the final empty line fits.
     return this.state === 'trailer' ? mostTrailerBytes - this.trailerBytes : 0
   }
 
@@ -81,7 +74,7 @@ export class ChunkReader {
     }
   }
 
-  /** Hexadecimal digits, then nothing or `;` and an extension. `0x10`, `+5`, `-1`, ` 5` and `5 ` are no sizes. */
+  /** Rejects `0x10`, `+5`, `-1`, ` 5` and `5 `. */
   private takeSize(line: string, out: Uint8Array[]): void {
     const pattern = this.options.mends ? /^([0-9a-fA-F]+)[ \t]*(;.*)?$/ : /^([0-9a-fA-F]+)(?:[ \t]*(;.*))?$/
     const [, digits = '', extension = ''] = pattern.exec(line) ?? []

@@ -1,19 +1,13 @@
-/**
- * A header field: its name in lower case to decide by, as it was spelled to pass on, and its value without outer
- * blanks.
- */
+/** `name` is lower case; `label` is as received; `value` is trimmed. */
 export type Field = { readonly name: string; readonly label: string; readonly value: string }
 
 type HeadLimits = {
   readonly startLineBytes: number
   readonly headBytes: number
   readonly fields: number
-  /** RFC 9112, 2.2: how many empty lines before the start line are passed over. */
+  /** RFC 9112, 2.2: empty lines allowed before the start line. */
   readonly blankLinesBefore: number
-  /**
-   * Takes what RFC 9112 lets a reader of answers mend: a line that ends in LF alone (2.2) and blanks before a colon
-   * (5.1).
-   */
+  /** RFC 9112 tolerance for responses: bare LF (2.2) and blanks before a colon (5.1). */
   readonly mends: boolean
 }
 
@@ -27,18 +21,16 @@ const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** RFC 9110, 5.6.2. */
 export const isToken = (text: string): boolean => tokenPattern.test(text)
 
-/** One character for each byte, so that bytes past ASCII come out as they came in. */
 export const toLatin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1')
 
 /**
- * Reads lines that end in CRLF out of chunks split anywhere. A lone CR or LF and every control byte but the tab end the
- * reading at that byte: what one reader takes for a line's end and another does not is how requests are smuggled (RFC
- * 9112, 2.2 and 11.2).
+ * Incremental CRLF line parser. Rejects bare CR or LF and control bytes other than tab, which allow request smuggling
+ * (RFC 9112, 2.2 and 11.2).
  */
 export class LineReader {
-  /** The line last read, a character for each byte. */
+  /** Latin-1. */
   text = ''
-  /** Where the bytes after it begin in the chunk last given. */
+  /** Position after it in the last chunk. */
   next = 0
   private partial = ''
   private afterCr = false
@@ -48,7 +40,7 @@ export class LineReader {
     this.takesBareLf = takesBareLf
   }
 
-  /** `most` is how long this line may be without its end; it must not change before the line is whole. */
+  /** `most`: maximum length of this line. */
   read(chunk: Uint8Array, from: number, most: number): LineProgress {
     const before = this.partial.length
     for (let at = from; at < chunk.length; at += 1) {
@@ -88,13 +80,13 @@ export class LineReader {
 }
 
 /**
- * Reads the head of an HTTP/1.1 message (RFC 9112, 2.1). It says 'start' when the first line is there and 'done' after
- * the empty one.
+ * Incremental parser of an HTTP/1.1 head (RFC 9112, 2.1). Reports 'start' after the first line, 'done' after the empty
+ * one.
  */
 export class HeadReader {
   startLine = ''
   fields: Field[] = []
-  /** Where the bytes after what was read begin in the chunk last given. */
+  /** Position after the parsed bytes in the last chunk. */
   next = 0
   private readonly limits: HeadLimits
   private readonly lines: LineReader
@@ -144,10 +136,7 @@ export class HeadReader {
   }
 }
 
-/**
- * RFC 9112, 5: a token, a colon right after it, a value between optional blanks. A line that begins with a blank is an
- * obsolete fold (5.2) and no field, as is one with a blank before the colon (5.1).
- */
+/** RFC 9112, 5: rejects obsolete folding (5.2) and a blank before the colon (5.1). */
 export function readField(line: string): Field | undefined {
   const colon = line.indexOf(':')
   if (colon < 1) return undefined
@@ -156,7 +145,7 @@ export function readField(line: string): Field | undefined {
   return { name: label.toLowerCase(), label, value: trimBlanks(line.slice(colon + 1)) }
 }
 
-/** Takes spaces and tabs off both ends, and nothing else: what `trim` would remove besides is part of the value. */
+/** Spaces and tabs only, unlike trim(). */
 function trimBlanks(text: string): string {
   let from = 0
   let to = text.length
@@ -167,22 +156,17 @@ function trimBlanks(text: string): string {
 
 const isBlank = (code: number): boolean => code === 32 || code === 9
 
-/** How long a message's body is: not there, so many bytes, in chunks, or (an answer only) until the connection ends. */
+/** Body length; `until_close` for responses only. */
 export type Framing =
   | { readonly kind: 'none' }
   | { readonly kind: 'length'; readonly bytes: number }
   | { readonly kind: 'chunked' }
   | { readonly kind: 'until_close' }
 
-/**
- * RFC 9110, 7.6.1 and what came before it: fields about this connection only. Those that begin with `proxy-` are added
- * in isHop.
- */
+/** Hop-by-hop fields (RFC 9110, 7.6.1). */
 const hops = new Set(['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
-/**
- * Fields that no sender may put into a trailer (RFC 9110, 6.5.1): framing, routing, authentication, connection control.
- */
+/** Fields forbidden in trailers (RFC 9110, 6.5.1). */
 const neverTrailing = new Set(
   [
     ...hops,
@@ -199,16 +183,14 @@ const neverTrailing = new Set(
 
 export const isForbiddenTrailer = (name: string): boolean => neverTrailing.has(name) || name.startsWith('proxy-')
 
-/** True for what ends here: hop-by-hop fields, all `Proxy-*`, and whatever the Connection field names. */
+/** Hop-by-hop fields, all `Proxy-*`, and those named by Connection. */
 export const isHop = (name: string, named: ReadonlySet<string>): boolean =>
   hops.has(name) || name.startsWith('proxy-') || named.has(name)
 
 export const valuesOf = (fields: readonly Field[], name: string): string[] =>
   fields.filter((field) => field.name === name).map((field) => field.value)
 
-/**
- * The members of a list field in lower case, over all its lines (RFC 9110, 5.6.1). Undefined when one is not a token.
- */
+/** Lower-case members of a list field (RFC 9110, 5.6.1). Undefined if one is not a token. */
 export function readTokens(fields: readonly Field[], name: string): ReadonlySet<string> | undefined {
   const members = valuesOf(fields, name)
     .flatMap((value) => value.split(',').map(trimBlanks))
@@ -216,14 +198,11 @@ export function readTokens(fields: readonly Field[], name: string): ReadonlySet<
   return members.every(isToken) ? new Set(members.map((member) => member.toLowerCase())) : undefined
 }
 
-/**
- * Plain digits without leading zeros, below 10^15: never a sign, a list, a blank, or a number that loses its last
- * digit.
- */
+/** Digits without leading zeros, below 10^15. */
 export const readLength = (text: string): number | undefined =>
   /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : undefined
 
-/** Our own answers, by the phrase that stands beside their status (RFC 9110, 15). */
+/** Reason phrases (RFC 9110, 15). */
 const phrases: Readonly<Record<number, string>> = {
   200: 'Connection established',
   400: 'Bad Request',
@@ -244,9 +223,8 @@ const phrases: Readonly<Record<number, string>> = {
 }
 
 /**
- * An answer of the gateway itself. A 200 is the one to CONNECT and has neither length nor body (RFC 9110, 9.3.6); a 407
- * names the scheme (RFC 9110, 11.7.1). `isHead` leaves the body of an answer to HEAD away, so that a kept connection
- * stays in step.
+ * The gateway's own response. A 200 answers CONNECT and has no length or body (RFC 9110, 9.3.6). `isHead` omits the
+ * body.
  */
 export function answer(
   status: number,
@@ -268,5 +246,5 @@ export function answer(
   return toLatin1(`${lines.join('\r\n')}\r\n\r\n${isHead ? '' : body}`)
 }
 
-/** Whatever is told in a field, it cannot end the line. */
+/** Prevents header injection. */
 const toFieldText = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, '?')

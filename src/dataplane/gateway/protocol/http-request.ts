@@ -15,7 +15,7 @@ import {
 } from './http-head.ts'
 import { readPlainConnect } from './plain-connect.ts'
 
-/** A no to a malformed or unsupported request: the answer's status, its X-Turnpike-Error and its text. */
+/** The response to a malformed or unsupported request; `code` goes into X-Turnpike-Error. */
 type HttpRefusal = {
   readonly type: 'refuse'
   readonly status: number
@@ -25,11 +25,11 @@ type HttpRefusal = {
 
 export type HttpVersion = '1.0' | '1.1'
 
-/** A request line read (RFC 9112, 3): where to, and for a forwarded request the path the origin is asked for. */
+/** A parsed request line (RFC 9112, 3). */
 type RequestLine = {
   readonly method: string
   readonly target: Target
-  /** The origin-form of the target (RFC 9112, 3.2.1); undefined for CONNECT. */
+  /** Origin-form (RFC 9112, 3.2.1); undefined for CONNECT. */
   readonly path: string | undefined
   readonly version: HttpVersion
 }
@@ -48,14 +48,13 @@ export function readRequestLine(line: string): RequestLine | HttpRefusal {
   if (more.length > 0 || !isToken(method) || !/^[\x21-\x7e]+$/.test(uri)) return malformed('malformed request line')
   const version = readVersion(protocol)
   if (version !== '1.0' && version !== '1.1') return version
-  // TRACE shows a client what reached the origin, which no browser may ask for and no proxy needs to carry (RFC 9110,
-  // 9.3.8).
+  // RFC 9110, 9.3.8: TRACE would reveal what reached the origin.
   if (method === 'TRACE') return refuse(501, 'method_unsupported', 'TRACE is not carried')
   const where = method === 'CONNECT' ? readConnectTarget(uri) : readAbsolute(method, uri)
   return where.type === 'refuse' ? where : { method, target: where.target, path: where.path, version }
 }
 
-/** RFC 9110, 2.5 and 15.6.6: another major version is answered 505, the HTTP/2 preface (RFC 9113, 3.4) with it. */
+/** RFC 9110, 2.5 and 15.6.6: other versions get 505, the HTTP/2 preface (RFC 9113, 3.4) included. */
 function readVersion(protocol: string): HttpVersion | HttpRefusal {
   if (protocol === 'HTTP/1.1') return '1.1'
   if (protocol === 'HTTP/1.0') return '1.0'
@@ -66,13 +65,13 @@ function readVersion(protocol: string): HttpVersion | HttpRefusal {
 
 type Where = { readonly type: 'where'; readonly target: Target; readonly path: string | undefined }
 
-/** RFC 9112, 3.2.3: CONNECT names host and port and nothing else; there is no port it could mean by default. */
+/** RFC 9112, 3.2.3: CONNECT has no default port. */
 function readConnectTarget(uri: string): Where | HttpRefusal {
   const target = readAuthority(uri)
   return target ? { type: 'where', target, path: undefined } : malformed('CONNECT needs host:port')
 }
 
-/** RFC 9112, 3.2.2: whoever uses a proxy sends the whole URI. */
+/** RFC 9112, 3.2.2: requests to a proxy carry the absolute URI. */
 function readAbsolute(method: string, uri: string): Where | HttpRefusal {
   if (uri.startsWith('/') || uri === '*') {
     return refuse(400, 'not_a_proxy_request', 'this is a proxy: send the whole URI, or CONNECT')
@@ -85,23 +84,22 @@ function readAbsolute(method: string, uri: string): Where | HttpRefusal {
     : malformed('malformed target URI')
 }
 
-/** An empty path is `/`; for OPTIONS without a query the last proxy asks for `*` (RFC 9112, 3.2.4). */
+/** For OPTIONS without a path the last proxy sends `*` (RFC 9112, 3.2.4). */
 function toOriginForm(method: string, pathAndQuery: string): string {
   if (pathAndQuery === '') return method === 'OPTIONS' ? '*' : '/'
   return pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}`
 }
 
-/** What the fields of a request say, decided once. */
 type RequestHead = {
   readonly type: 'head'
   readonly credentials: Credentials | undefined
-  /** What another gateway shows instead. */
+  /** A hop ticket of another gateway. */
   readonly ticket: string | undefined
   readonly framing: Framing
   readonly keepAlive: boolean
   readonly wantsContinue: boolean
   readonly upgrade: boolean
-  /** What the Connection field names besides. */
+  /** Field names listed in Connection. */
   readonly named: ReadonlySet<string>
 }
 
@@ -124,7 +122,7 @@ export function readRequestHead(line: RequestLine, fields: readonly Field[]): Re
     credentials: credentials?.credentials,
     ticket: credentials?.ticket,
     framing,
-    // RFC 9112, 9.3: a proxy keeps no connection open for an HTTP/1.0 client.
+    // RFC 9112, 9.3: no keep-alive for HTTP/1.0 clients.
     keepAlive: line.version === '1.1' && !named.has('close'),
     wantsContinue: expectation,
     upgrade: asksForUpgrade(line, fields, framing, named),
@@ -132,10 +130,7 @@ export function readRequestHead(line: RequestLine, fields: readonly Field[]): Re
   }
 }
 
-/**
- * RFC 9112, 3.2: one Host that is an authority, whatever it names; the target URI decides (3.2.2). It may be missing
- * from HTTP/1.0, and from CONNECT, where hand-written clients leave it out and the target is whole without it.
- */
+/** RFC 9112, 3.2: at most one valid Host; the target URI decides (3.2.2). HTTP/1.0 and CONNECT may omit it. */
 function checkHost(line: RequestLine, fields: readonly Field[]): HttpRefusal | undefined {
   const hosts = valuesOf(fields, 'host')
   const mayLack = line.version === '1.0' || line.path === undefined
@@ -146,7 +141,7 @@ function checkHost(line: RequestLine, fields: readonly Field[]): HttpRefusal | u
 
 type RefusedFraming = { readonly kind: 'refused'; readonly refusal: HttpRefusal }
 
-/** RFC 9112, 6.3, at its strictest: a request whose length two readers could see differently is refused. */
+/** RFC 9112, 6.3: rejects every ambiguous body length. */
 function readFraming(line: RequestLine, fields: readonly Field[]): Framing | RefusedFraming {
   const no = (refusal: HttpRefusal): RefusedFraming => ({ kind: 'refused', refusal })
   const lengths = valuesOf(fields, 'content-length')
@@ -164,7 +159,7 @@ function readFraming(line: RequestLine, fields: readonly Field[]): Framing | Ref
   return { kind: 'length', bytes }
 }
 
-/** RFC 9112, 6.1: a coding that is not understood is answered 501, a body whose end is not marked by `chunked` 400. */
+/** RFC 9112, 6.1: 501 for an unknown coding, 400 if `chunked` is not last. */
 function readCoding(value: string): Framing | RefusedFraming {
   if (value.toLowerCase() === 'chunked') return { kind: 'chunked' }
   const isOther = /^[\w!#$%&'*+.^`|~-]+[ \t]*,[ \t]*chunked$/i.test(value) && !/^chunked\b/i.test(value)
@@ -180,10 +175,9 @@ type Authorization = {
   readonly ticket?: string | undefined
 }
 
-/** The scheme of one gateway that asks another. What follows is not read here. */
 const hopPattern = /^Turnpike-Hop (.{1,600})$/
 
-/** RFC 9110, 11.7.2. What is not Basic, or is badly written, is asked for again with 407. */
+/** RFC 9110, 11.7.2: anything but valid Basic credentials gets 407. */
 function readProxyAuthorization(fields: readonly Field[]): Authorization | HttpRefusal | undefined {
   const values = valuesOf(fields, 'proxy-authorization')
   if (values.length === 0) return undefined
@@ -196,7 +190,7 @@ function readProxyAuthorization(fields: readonly Field[]): Authorization | HttpR
   return { type: 'read', credentials }
 }
 
-/** RFC 9110, 10.1.1: true when the client waits for a 100 before its body. Ignored from HTTP/1.0 and without a body. */
+/** RFC 9110, 10.1.1. Ignored for HTTP/1.0 and without a body. */
 function readExpectation(line: RequestLine, fields: readonly Field[], framing: Framing): boolean | HttpRefusal {
   const values = valuesOf(fields, 'expect')
   if (values.some((value) => value.toLowerCase() !== '100-continue')) {
@@ -208,10 +202,7 @@ function readExpectation(line: RequestLine, fields: readonly Field[], framing: F
 const hasBody = (framing: Framing): boolean =>
   framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
 
-/**
- * RFC 9110, 7.8: asked for by Upgrade and by Connection, in HTTP/1.1. With a body, or for h2c (whose settings are a
- * hop-by-hop field and whose upgrade RFC 9113 gave up), the field is dropped and the request goes on without it.
- */
+/** RFC 9110, 7.8. Upgrade is dropped if there is a body, and for h2c, which RFC 9113 removed. */
 function asksForUpgrade(line: RequestLine, fields: readonly Field[], framing: Framing, named: ReadonlySet<string>) {
   const asked = valuesOf(fields, 'upgrade')
   return (
@@ -225,9 +216,8 @@ function asksForUpgrade(line: RequestLine, fields: readonly Field[], framing: Fr
 }
 
 /**
- * The head the origin gets: fields in the client's order and spelling, less those of this hop; Host, length and
- * Connection written anew from what was read, each where the client had it. Nothing is added that tells of the client
- * or of this proxy.
+ * The head for the origin: the client's fields in order, without hop-by-hop ones; Host, length and Connection
+ * regenerated in place. Nothing about the client or this proxy is added.
  */
 export function toOriginHead(line: RequestLine, head: RequestHead, fields: readonly Field[]): Uint8Array {
   const regenerated = new Map([
@@ -255,7 +245,7 @@ function takeFrom(lines: Map<string, string>, name: string): string {
   return line
 }
 
-/** The fields written anew are never copied, whichever of them a second line repeats. */
+/** Regenerated fields are never copied. */
 function isPassed(field: Field, head: RequestHead): boolean {
   if (field.name === 'host' || field.name === 'content-length') return false
   if (field.name === 'upgrade') return head.upgrade
@@ -263,26 +253,23 @@ function isPassed(field: Field, head: RequestHead): boolean {
   return !isHop(field.name, head.named)
 }
 
-/** RFC 9110, 7.6.2: each proxy on the way of an OPTIONS counts Max-Forwards down. */
+/** RFC 9110, 7.6.2: OPTIONS decrements Max-Forwards. */
 function toOriginValue(line: RequestLine, field: Field): string {
   const forwards = line.method === 'OPTIONS' && field.name === 'max-forwards' ? readLength(field.value) : undefined
   return forwards === undefined ? field.value : String(forwards - 1)
 }
 
 export type HttpEvent =
-  /**
-   * CONNECT: everything after the head stays in rest(). Refused, and `keepAlive`, next() reads on as if nothing had
-   * been asked.
-   */
+  /** CONNECT; following bytes stay in rest(). After a refusal with `keepAlive`, next() parses on. */
   | {
       readonly type: 'tunnel'
       readonly target: Target
       readonly credentials: Credentials | undefined
-      /** What another gateway shows instead of credentials. */
+      /** A hop ticket instead of credentials. */
       readonly ticket?: string | undefined
       readonly keepAlive: boolean
     }
-  /** A request to forward. `head` is what the origin gets. */
+  /** A request to forward; `head` is for the origin. */
   | {
       readonly type: 'request'
       readonly target: Target
@@ -294,18 +281,18 @@ export type HttpEvent =
       readonly upgrade: boolean
       readonly keepAlive: boolean
     }
-  /** A piece of the body in the framing the origin gets. It may be a view of the chunk that was fed. */
+  /** Body bytes in the origin's framing; may be a view of the input. */
   | { readonly type: 'body'; readonly bytes: Uint8Array }
-  /** The request is complete. With `keepAlive` the next one is read after next(). */
+  /** With `keepAlive`, next() parses the next request. */
   | { readonly type: 'end' }
-  /** The client is to be answered and its connection closed; nothing more is read. */
+  /** Answer and close. */
   | HttpRefusal
 
 type RequestLimits = {
   readonly requestLineBytes: number
   readonly headBytes: number
   readonly fields: number
-  /** Bytes sent ahead of their turn: early data of a tunnel, requests pipelined behind another. */
+  /** Early tunnel data or pipelined requests. */
   readonly heldBytes: number
 }
 
@@ -319,16 +306,15 @@ const shippedLimits: RequestLimits = {
 const noLimits: Partial<RequestLimits> = {}
 
 /**
- * Reads what a client sends on one connection (RFC 9112). Bytes in, events out, the same events however the bytes are
- * split. It stops by itself after each request and after CONNECT; what came behind is held until next() or rest().
+ * Incremental parser of one client connection (RFC 9112). It stops after each request and CONNECT; further bytes are
+ * kept for next() or rest().
  */
 export class HttpRequestReader {
-  /** How many of the client's bytes the request has come to so far, as they came. */
+  /** Bytes of the current request. */
   taken = 0
   private readonly limits: RequestLimits
   private readonly held: HeldBytes
   private state: 'head' | 'length' | 'chunks' | 'waiting' | 'closed' = 'head'
-  /** Absent before the first byte of a head. */
   private head: HeadReader | undefined
   private line: RequestLine | undefined
   private chunks: ChunkReader | undefined
@@ -356,15 +342,12 @@ export class HttpRequestReader {
     return out
   }
 
-  /**
-   * True when a request or a CONNECT was read whole: next() or rest() may be called, and reading from the client is
-   * best paused.
-   */
+  /** A request or CONNECT is complete; reading should pause. */
   get isWaiting(): boolean {
     return this.state === 'waiting'
   }
 
-  /** Reads the next request, beginning with what was held. On a connection that is not kept alive there is none. */
+  /** Parses the next request, if the connection is kept alive. */
   next(): HttpEvent[] {
     if (this.state === 'closed') return []
     if (this.state !== 'waiting') throw new Error('the request before is not complete')
@@ -375,7 +358,7 @@ export class HttpRequestReader {
     return this.feed(this.held.take())
   }
 
-  /** What came after the head of a CONNECT or of a request to upgrade; given once. */
+  /** Bytes after a CONNECT or upgrade head; returned once. */
   rest(): Uint8Array {
     return this.held.take()
   }
@@ -390,7 +373,7 @@ export class HttpRequestReader {
     })
   }
 
-  /** A CONNECT like nearly all others. Nothing is taken of any other request. */
+  /** Fast path for the usual CONNECT; consumes nothing otherwise. */
   private readPlain(chunk: Uint8Array, out: HttpEvent[]): number {
     const plain = this.limits === shippedLimits ? readPlainConnect(chunk) : undefined
     if (!plain) return 0
@@ -470,7 +453,7 @@ export class HttpRequestReader {
     return next
   }
 
-  /** RFC 9112, 9.6: nothing behind a request that closes is looked at, unless it is what an upgrade begins with. */
+  /** RFC 9112, 9.6: bytes after a closing request are ignored, except for an upgrade. */
   private finish(out: HttpEvent[]): void {
     out.push({ type: 'end' })
     this.state = this.keepAlive || this.upgrade ? 'waiting' : 'closed'

@@ -3,25 +3,25 @@ import { ChunkReader } from './http-chunks.ts'
 import { type Field, type Framing, HeadReader, isHop, readLength, readTokens, toLatin1, valuesOf } from './http-head.ts'
 import type { HttpVersion } from './http-request.ts'
 
-/** What the answer answers, and to whom it goes. */
+/** The request that is answered. */
 export type Asked = {
   readonly method: string
   readonly clientKeepAlive: boolean
   readonly upgrade: boolean
-  /** An HTTP/1.0 client gets neither chunks nor interim answers. As shipped 1.1. */
+  /** HTTP/1.0 clients get no chunks and no interim responses. Default 1.1. */
   readonly clientVersion?: HttpVersion
 }
 
 type StatusLine = { readonly version: HttpVersion; readonly status: number; readonly reason: string }
 
-/** RFC 9112, 4: the reason may be missing, and with it the blank before it. */
+/** RFC 9112, 4: the reason may be missing. */
 function readStatusLine(line: string): StatusLine | undefined {
   const match = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: (.*))?$/.exec(line)
   if (!match) return undefined
   return { version: match[1] === '0' ? '1.0' : '1.1', status: Number(match[2]), reason: match[3] ?? '' }
 }
 
-/** Undefined when the lengths contradict one another: where this answer ends nobody could say (RFC 9112, 6.3). */
+/** Undefined if the lengths are contradictory (RFC 9112, 6.3). */
 function readAnswerFraming(line: StatusLine, fields: readonly Field[], asked: Asked): Framing | undefined {
   const codings = valuesOf(fields, 'transfer-encoding')
   const lengths = new Set(valuesOf(fields, 'content-length'))
@@ -37,8 +37,8 @@ function readAnswerFraming(line: StatusLine, fields: readonly Field[], asked: As
 }
 
 /**
- * The head the client gets: the origin's fields less those of its hop, the length written anew, Connection as the
- * client's own connection goes on. `Proxy-*` and `X-Turnpike-*` are ours to say, never an origin's.
+ * The head for the client: no hop-by-hop fields, length and Connection regenerated. `Proxy-*` and `X-Turnpike-*` of an
+ * origin are dropped.
  */
 function toClientHead(
   line: StatusLine,
@@ -60,7 +60,7 @@ function toClientHead(
   return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
 }
 
-/** An answer to HEAD and a 304 tell the length a body would have had (RFC 9110, 8.6); a 1xx and a 204 tell none. */
+/** HEAD and 304 keep the length (RFC 9110, 8.6); 1xx and 204 have none. */
 function toLengthFields(line: StatusLine, fields: readonly Field[], framing: Framing, asked: Asked): string[] {
   if (framing.kind === 'length') return [`Content-Length: ${framing.bytes}`]
   if (framing.kind === 'chunked' && asked.clientVersion !== '1.0') return ['Transfer-Encoding: chunked']
@@ -70,32 +70,25 @@ function toLengthFields(line: StatusLine, fields: readonly Field[], framing: Fra
 }
 
 export type ResponseEvent =
-  /** The final answer's head as the client gets it. */
   | { readonly type: 'head'; readonly status: number; readonly bytes: Uint8Array }
-  /** A 1xx other than 101, a 100 among them. */
+  /** 1xx except 101. */
   | { readonly type: 'interim'; readonly bytes: Uint8Array }
-  /** 101: raw bytes from here on, in both directions; rest() has what followed. */
+  /** 101: both directions are raw from here; rest() has what followed. */
   | { readonly type: 'switch'; readonly bytes: Uint8Array }
-  /** A piece of the body in the framing the client gets. It may be a view of the chunk that was fed. */
+  /** Body bytes in the client's framing; may be a view of the input. */
   | { readonly type: 'body'; readonly bytes: Uint8Array }
-  /** The answer is complete; with `keepAlive` the client's connection can carry another request. */
   | { readonly type: 'end'; readonly keepAlive: boolean }
-  /**
-   * The origin does not speak HTTP, or stopped in the middle. Before 'head' the client can be told 502, after it only
-   * cut off.
-   */
+  /** Before 'head' the client gets 502, afterwards its connection is closed. */
   | { readonly type: 'broken'; readonly message: string }
 
 const limits = { startLineBytes: 8 * 1024, headBytes: 64 * 1024, fields: 256, blankLinesBefore: 0, mends: true }
-/** An origin that says 1xx without end would keep a client waiting for ever. */
 const mostInterim = 16
-/** More than a socket gives at once: after a switch there is at most the rest of one chunk to hold. */
+/** More than one read, which is the most that can follow a 101. */
 const mostHeldBytes = 1024 * 1024
 
 /**
- * Reads an origin's answer to one forwarded request and writes it anew for the client. A body that ends with the
- * origin's connection goes to the client in the same way, closing its connection: its bytes pass untouched, and a cut
- * is as visible to the client as it was here.
+ * Incremental parser of an origin's response, rewritten for the client. A body that ends with the connection does so
+ * for the client too, so that a cut stays visible.
  */
 export class HttpResponseReader {
   private readonly asked: Asked
@@ -126,7 +119,7 @@ export class HttpResponseReader {
     return out
   }
 
-  /** The origin closed its side: that ends a body without a length and breaks every other. */
+  /** The origin closed: ends a body without length, breaks any other. */
   close(): ResponseEvent[] {
     const out: ResponseEvent[] = []
     if (this.state === 'until_close') this.finish(out)
@@ -135,13 +128,13 @@ export class HttpResponseReader {
     return out
   }
 
-  /** What followed a 101; given once. */
+  /** Bytes after a 101; returned once. */
   rest(): Uint8Array {
     return this.held.take()
   }
 
   private readHead(chunk: Uint8Array, from: number, out: ResponseEvent[]): number {
-    // An interim answer puts another reader in this one's place.
+    // An interim response replaces this.head.
     const head = this.head
     const progress = head.read(chunk, from)
     if (progress === 'start') {
@@ -155,7 +148,7 @@ export class HttpResponseReader {
   private takeHead(out: ResponseEvent[]): void {
     const line = this.line
     if (!line) return
-    // RFC 9110, 15.5.8: only a proxy may ask for proxy credentials, and the proxy here is us.
+    // RFC 9110, 15.5.8: only this proxy may ask for proxy credentials.
     if (line.status === 407) this.fail('the origin asked for proxy credentials', out)
     else if (line.status === 101) this.takeSwitch(line, out)
     else if (line.status < 200) this.takeInterim(line, out)
@@ -179,7 +172,7 @@ export class HttpResponseReader {
       this.fail('malformed or too many interim answers', out)
       return
     }
-    // RFC 9110, 15.2: an HTTP/1.0 client knows no 1xx.
+    // RFC 9110, 15.2: HTTP/1.0 has no 1xx.
     if (this.asked.clientVersion !== '1.0') out.push({ type: 'interim', bytes })
     this.head = new HeadReader(limits)
   }

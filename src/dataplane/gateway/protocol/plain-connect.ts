@@ -2,14 +2,12 @@ import { readAuthority, type Target } from './authority.ts'
 import { type Credentials, readBasic } from './basic-auth.ts'
 import { latin1Slice } from './bytes.ts'
 
-/** A CONNECT without anything unusual, and where the bytes behind its head begin. */
 type PlainConnect = {
   readonly target: Target
   readonly credentials: Credentials | undefined
   readonly next: number
 }
 
-/** A longer head is read the long way. */
 const mostBytes = 2048
 const mostFields = 20
 const cr = 13
@@ -20,13 +18,12 @@ const start = toCodes('CONNECT ')
 const version = toCodes(' HTTP/1.1\r\n')
 const host = toCodes('host')
 const authorization = toCodes('proxy-authorization')
-/** Whatever they say, they say nothing to a proxy that only tunnels. */
+/** Fields without meaning for a tunnel. */
 const meaningless = ['user-agent', 'proxy-connection', 'accept', 'accept-encoding', 'accept-language'].map(toCodes)
 
 /**
- * Reads the head of a CONNECT as nearly every client sends it: whole, in one piece, HTTP/1.1, with fields that need no
- * thought. Undefined for every other, which HeadReader reads: it decides what is wrong with it, if anything. What is
- * read here is read there as the same, at four times the price.
+ * Fast path, four times faster than HeadReader: a complete HTTP/1.1 CONNECT head in one chunk with known fields.
+ * Undefined for anything else, which HeadReader parses or rejects.
  */
 export function readPlainConnect(chunk: Uint8Array): PlainConnect | undefined {
   const most = Math.min(chunk.length, mostBytes)
@@ -58,7 +55,7 @@ export function readPlainConnect(chunk: Uint8Array): PlainConnect | undefined {
   return target && { target, credentials, next: at + 2 }
 }
 
-/** The same few are asked for again and again. */
+/** Cache of parsed targets. */
 const targets = new Map<string, Target>()
 const mostTargets = 2000
 
@@ -82,7 +79,7 @@ function isAt(chunk: Uint8Array, from: number, codes: readonly number[]): boolea
   return true
 }
 
-/** Names are written in any case (RFC 9110, 5.1), and these have nothing but letters and hyphens. */
+/** Case-insensitive (RFC 9110, 5.1); letters and hyphens only. */
 function isName(chunk: Uint8Array, from: number, to: number, name: readonly number[]): boolean {
   if (to - from !== name.length) return false
   for (let index = 0; index < name.length; index += 1) {
@@ -111,11 +108,11 @@ function endOfName(chunk: Uint8Array, from: number, most: number): number {
   return at
 }
 
-/** Where the line's CRLF stands; -1 when it is not there, or when something stands before it that is not plain text. */
+/** Position of the line's CRLF, or -1 if it is missing or preceded by other than printable ASCII. */
 function endOfLine(chunk: Uint8Array, from: number, most: number): number {
   if (from >= most || chunk[from] !== colon) return -1
   let at = from
   while (at < most && (chunk[at] ?? 0) >= space && (chunk[at] ?? 0) < 0x7f) at += 1
-  // A blank before the end is not part of the value, and a second one before it neither: those are for the long way.
+  // Trailing blanks are left to HeadReader.
   return at + 1 < most && chunk[at] === cr && chunk[at + 1] === lf && chunk[at - 1] !== space ? at : -1
 }

@@ -5,10 +5,7 @@ import { HeldBytes, latin1Slice } from './bytes.ts'
 
 type Dialect = 'http' | 'socks5' | 'socks4' | 'unknown'
 
-/**
- * Tells the protocols of one port apart by the first byte: SOCKS begins with its version (RFC 1928, 3), an HTTP request
- * with the letter of a method. A TLS hello (22), an empty line and everything else is unknown.
- */
+/** Detects the protocol by the first byte: a SOCKS version (RFC 1928, 3) or a letter of an HTTP method. */
 export function detect(firstByte: number): Dialect {
   if (firstByte === 5) return 'socks5'
   if (firstByte === 4) return 'socks4'
@@ -17,19 +14,17 @@ export function detect(firstByte: number): Dialect {
 }
 
 export type SocksEvent =
-  /** To be written to the client. */
   | { readonly type: 'reply'; readonly bytes: Uint8Array }
-  /** The client says who it is. Answer with what accept() or deny() gives; after accept() go on with next(). */
+  /** Answer with accept() or deny(); after accept() call next(). */
   | { readonly type: 'credentials'; readonly credentials: Credentials }
-  /** The client wants to go there. Answer with socksReply(); what it sent early is in rest(). */
+  /** Answer with socksReply(); early bytes are in rest(). */
   | { readonly type: 'connect'; readonly target: Target }
-  /** To be written, and the connection closed; nothing more is read. */
+  /** Write, then close. */
   | { readonly type: 'refuse'; readonly bytes: Uint8Array; readonly code: string }
 
 type SocksOptions = {
-  /** True for a client admitted by its address: it may come without a name and password. */
+  /** For clients admitted by address. */
   readonly allowAnonymous: boolean
-  /** Bytes kept that were sent ahead of their turn. */
   readonly heldBytes: number
 }
 
@@ -38,7 +33,7 @@ type Step = { readonly event: SocksEvent | undefined; readonly used: number }
 const anonymous = 0
 const usernamePassword = 2
 type Method = typeof anonymous | typeof usernamePassword
-/** The longest message: a version, two lengths and two texts of 255 bytes (RFC 1929, 2). */
+/** Version, two lengths, two texts of 255 bytes (RFC 1929, 2). */
 const mostMessageBytes = 513
 const needMore = undefined
 const nothing = new Uint8Array(0)
@@ -58,20 +53,19 @@ const welcome = Uint8Array.of(1, 0)
 const noMethod = Uint8Array.of(5, 0xff)
 const asks = { [anonymous]: Uint8Array.of(5, anonymous), [usernamePassword]: Uint8Array.of(5, usernamePassword) }
 
-/** RFC 1928, 6. The address we are bound to is nobody's business: 0.0.0.0, port 0. */
+/** RFC 1928, 6. The bound address is reported as 0.0.0.0:0. */
 export const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array => replies[code]
 
-/** The no of SOCKS4 and 4a, which know no passwords: version 0, code 91, port and address that mean nothing. */
+/** SOCKS4 and 4a have no passwords: reply 91. */
 export const socks4Refusal: Uint8Array = Uint8Array.of(0, 0x5b, 0, 0, 0, 0, 0, 0)
 
 /**
- * The server's side of SOCKS5 (RFC 1928, 1929). Bytes in, events out, the same events however the bytes are split. It
- * stops by itself for the verdict on credentials and after the request.
+ * Incremental server side of SOCKS5 (RFC 1928, 1929). It stops for the verdict on credentials and after the request.
  */
 export class Socks5Reader {
   private readonly allowAnonymous: boolean
   private readonly early: HeldBytes
-  /** The beginning of a message, never more than the longest one. */
+  /** Incomplete message. */
   private message: Uint8Array = nothing
   private state: 'greeting' | 'credentials' | 'verdict' | 'request' | 'connected' | 'closed' = 'greeting'
 
@@ -90,26 +84,26 @@ export class Socks5Reader {
     return out
   }
 
-  /** The credentials are good: write this, then call next(). */
+  /** Accepts the credentials: write the result, then call next(). */
   accept(): Uint8Array {
     if (this.state !== 'verdict') throw new Error('there are no credentials to accept')
     this.state = 'request'
     return welcome
   }
 
-  /** They are not: write this and close (RFC 1929, 2). */
+  /** Rejects the credentials: write the result and close (RFC 1929, 2). */
   deny(): Uint8Array {
     this.state = 'closed'
     this.early.take()
     return Uint8Array.of(1, 1)
   }
 
-  /** Goes on after accept() with what the client had sent without waiting. */
+  /** Parses bytes that arrived before accept(). */
   next(): SocksEvent[] {
     return this.feed(this.early.take())
   }
 
-  /** What the client sent after its request; given once. */
+  /** Bytes after the request; returned once. */
   rest(): Uint8Array {
     return this.early.take()
   }
@@ -118,14 +112,14 @@ export class Socks5Reader {
     return this.state === 'greeting' || this.state === 'credentials' || this.state === 'request'
   }
 
-  /** Takes one message, or keeps what there is of it, and returns the bytes behind it. */
+  /** Parses one message or stores an incomplete one; returns the remaining bytes. */
   private readSome(chunk: Uint8Array, out: SocksEvent[]): Uint8Array {
     const before = this.message.length
     const isWhole = before === 0 && chunk.length <= mostMessageBytes
     const bytes = isWhole ? chunk : concat(this.message, chunk.subarray(0, mostMessageBytes - before))
     const step = this.readMessage(bytes)
     if (step === needMore) {
-      // The chunk's memory may be used again.
+      // The chunk's memory may be reused.
       this.message = isWhole ? bytes.slice() : bytes
       return isWhole ? nothing : chunk.subarray(bytes.length - before)
     }
@@ -152,10 +146,7 @@ export class Socks5Reader {
 
 const refused = (bytes: Uint8Array, code: string): Step => ({ event: { type: 'refuse', bytes, code }, used: 0 })
 
-/**
- * RFC 1928, 3: version, number of methods, methods. Credentials are preferred to none, for they say whose traffic it
- * is.
- */
+/** RFC 1928, 3. Credentials are preferred over anonymous access. */
 function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefined {
   if (bytes[0] !== 5) return refused(noMethod, 'bad_request')
   const count = bytes[1]
@@ -174,10 +165,7 @@ function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefi
   return { event: { type: 'reply', bytes: asks[method] }, used }
 }
 
-/**
- * RFC 1929, 2: version 1, name, password. Empty ones are read: whoever decides about names says no to them as to any
- * other.
- */
+/** RFC 1929, 2. Empty names and passwords are passed on and refused later. */
 function readUser(bytes: Uint8Array): Step | undefined {
   if (bytes[0] !== 1) return refused(Uint8Array.of(1, 1), 'bad_request')
   const nameEnd = 2 + (bytes[1] ?? 0)
@@ -190,14 +178,14 @@ function readUser(bytes: Uint8Array): Step | undefined {
   return { event: { type: 'credentials', credentials }, used }
 }
 
-/** RFC 1928, 4: version, command, a zero, address, port. Each byte is judged as soon as it is there. */
+/** RFC 1928, 4. Each byte is checked as soon as it is there. */
 function readRequest(bytes: Uint8Array): Step | undefined {
-  // By their places: taken apart as a list they would cost more than the rest of it.
+  // Array destructuring is slower.
   const command = bytes[1]
   const reserved = bytes[2]
   const kind = bytes[3]
   if (bytes[0] !== 5) return refused(socksReply(1), 'bad_request')
-  // BIND and UDP ASSOCIATE are not carried (RFC 1928, 6: command not supported).
+  // RFC 1928, 6: BIND and UDP ASSOCIATE are not supported.
   if (command !== undefined && command !== 1) return refused(socksReply(7), 'command_unsupported')
   if (reserved !== undefined && reserved !== 0) return refused(socksReply(1), 'bad_request')
   if (kind === undefined) return needMore
@@ -219,7 +207,7 @@ function readRequest(bytes: Uint8Array): Step | undefined {
   return { event: { type: 'connect', target: { host, port } }, used }
 }
 
-/** A name as in a URI. curl and others send an address here too; it is taken in its canonical spelling alone. */
+/** A name, or an address in canonical form as sent by curl and others. */
 function readDomain(bytes: Uint8Array): string | undefined {
   const text = Buffer.from(bytes).toString('latin1')
   return readHost(text) ?? readCanonicalIpv6(text)
@@ -232,7 +220,6 @@ function readCanonicalIpv6(text: string): string | undefined {
 
 const readQuad = (bytes: Uint8Array): string => `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`
 
-/** An IPv4 address mapped into IPv6 is that IPv4 address, as everywhere. */
 const readLong = (bytes: Uint8Array): string => formatAddress(unmap({ version: 6, bytes }))
 
 function concat(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {

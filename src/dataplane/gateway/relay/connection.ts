@@ -15,17 +15,16 @@ import type { CarryTunnel, Passage, Passages } from './tunnel.ts'
 
 type ConnectionDeps = {
   readonly admission: Admission
-  /** Lets another gateway in by its ticket, which is for this destination alone. */
   readonly admitHop: (ticket: string, target: Target) => Verdict
   readonly passages: Passages
-  /** Carries bytes both ways as they are; what the client sent early goes first. */
+  /** Starts the relay of a tunnel; early client bytes go first. */
   readonly tunnel: CarryTunnel
   readonly clock: () => number
   readonly patience: Patience
-  /** Another process has taken over: a connection that could rest here is closed after its answer. */
+  /** Another process has taken over: close after the current response. */
   readonly isLeaving: () => boolean
   readonly onClosed: (connection: Connection) => void
-  /** A bug of ours, to be written down. */
+  /** Reports a bug. */
   readonly onFault: (fault: unknown) => void
 }
 
@@ -33,14 +32,14 @@ type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
 type Opened = Passage | { readonly refusal: RefusalCode }
 type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
 
-/** A connection on which this many questions were refused is closed. */
+/** Refusals before the connection is closed. */
 const mostRefusals = 20
 const established = answer(200, undefined, '')
 const nothing = new Uint8Array(0)
 
-/** One customer's connection, from its first byte until its bytes are somebody else's business. */
+/** A client connection until it becomes a tunnel. */
 export class Connection implements SideOwner, Talker {
-  /** When it is too late; the engine looks. Infinity while it is not the client's turn. */
+  /** Infinity while the client is not expected to send. */
   deadlineAt: number
   private stage: Stage = 'detect'
   private reader: HttpRequestReader | undefined
@@ -50,21 +49,19 @@ export class Connection implements SideOwner, Talker {
   private pending: Pending | undefined
   private refusals = 0
   isStranger = true
-  /** Among all that talk. */
   placeAmongAll: Place = nowhere
   before: Connection | undefined
   behind: Connection | undefined
   readonly cameAt: number
-  /** The client has said all it will say. */
+  /** The client has half-closed. */
   private hasEnded = false
-  /** The client has not read what it was answered. */
+  /** The client has not read its last response. */
   private isClogged = false
-  /** A SOCKS client is told at its request why it was not let in. */
+  /** Reported in the SOCKS reply to the request. */
   private denial: RefusalCode | undefined
 
   constructor(
     readonly side: Side,
-    /** The address it comes from. */
     readonly source: string,
     private readonly deps: ConnectionDeps,
   ) {
@@ -73,7 +70,6 @@ export class Connection implements SideOwner, Talker {
     this.deadlineAt = this.cameAt + deps.patience.handshakeMs
   }
 
-  /** A bug in what is done for it ends this connection alone. */
   onData(bytes: Uint8Array): void {
     this.guard(() => this.take(bytes))
   }
@@ -92,7 +88,7 @@ export class Connection implements SideOwner, Talker {
 
   onEnd(): void {
     this.hasEnded = true
-    // A client that half-closes behind its request still waits for the answer; within it, there is nothing to answer.
+    // A client may half-close after its request, not within it.
     if (this.forward && !this.forward.hasWholeRequest) this.side.abort()
     else if (this.isResting || this.stage === 'socks') this.side.release()
   }
@@ -108,22 +104,21 @@ export class Connection implements SideOwner, Talker {
     this.deps.onClosed(this)
   }
 
-  /** Nothing was asked, or all was answered. */
+  /** No request is under way. */
   get isResting(): boolean {
     return this.stage === 'detect' || (this.stage === 'http' && !this.forward && !this.isClogged)
   }
 
-  /** It is the client's turn, and nothing is being done for it. */
+  /** The client is expected to send. */
   get isWaiting(): boolean {
     return Number.isFinite(this.deadlineAt) && !this.forward && !this.pending
   }
 
-  /** Others need the place more. */
+  /** Evicts this connection. */
   spare(): void {
     this.side.abort()
   }
 
-  /** The client took too long. */
   expire(): void {
     if (this.stage === 'http') this.side.write(httpAnswer('handshake_timeout', {}, true, false))
     this.close()
@@ -153,7 +148,7 @@ export class Connection implements SideOwner, Talker {
     this.deps.onClosed(this)
   }
 
-  /** The bytes are carried by somebody else from here on. */
+  /** The connection becomes a tunnel. */
   private leave(): void {
     this.stage = 'closed'
     this.deps.onClosed(this)
@@ -176,7 +171,7 @@ export class Connection implements SideOwner, Talker {
       else if (event.type === 'end') this.takeEnd()
       else {
         const message = event.message.charAt(0).toUpperCase() + event.message.slice(1)
-        // An answer that has begun ends where it is; ours would be read as a part of it.
+        // A started response can only be cut off.
         if (!this.forward?.hasAnswered) this.side.write(answer(event.status, event.code, message))
         this.forward?.onClientGone()
         this.close()
@@ -211,7 +206,7 @@ export class Connection implements SideOwner, Talker {
     const request = this.deps.isLeaving() ? { ...asked, keepAlive: false } : asked
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
-    // Its body and its end may have come with it, and are taken first.
+    // A body and end in the same chunk are parsed first.
     this.pass(request.target, Promise.resolve(this.admitHttp(request.credentials)), (passage) => {
       this.pending = undefined
       if ('refusal' in passage)
@@ -254,7 +249,7 @@ export class Connection implements SideOwner, Talker {
   private nextRequest(): void {
     this.stage = 'http'
     this.deadlineAt = this.deps.clock() + this.deps.patience.betweenRequestsMs
-    // More answers would pile up here for somebody who asks and does not read.
+    // Backpressure: no further requests from a client that does not read.
     this.isClogged = this.side.heldBytes > 0
     if (this.isClogged) return
     this.takeHttp(this.http.next())
@@ -291,7 +286,7 @@ export class Connection implements SideOwner, Talker {
     }
   }
 
-  /** A wrong name or password is said here (RFC 1929); every other no waits for the request, which has codes for it. */
+  /** RFC 1929 reports wrong credentials; every other refusal waits for the request's reply. */
   private admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): void {
     this.wait()
     this.use(this.admitBySocks(credentials), (verdict) => {
@@ -337,14 +332,14 @@ export class Connection implements SideOwner, Talker {
     this.isStranger = false
   }
 
-  /** Nothing is read from the client until it is known where its bytes go. */
+  /** Pauses reading until the destination is connected. */
   private wait(): void {
     this.stage = 'busy'
     this.deadlineAt = Number.POSITIVE_INFINITY
     this.side.pause()
   }
 
-  /** A bug in it ends this connection alone. */
+  /** Errors close this connection only. */
   private use<Value>(value: MaybePromise<Value>, act: (value: Value) => void): void {
     if (!(value instanceof Promise)) act(value)
     else
@@ -362,7 +357,7 @@ export class Connection implements SideOwner, Talker {
     }
   }
 
-  /** Opens a way for whoever is let in. What comes of it is of no interest any more once the client has gone. */
+  /** Opens a tunnel for an admitted client. The result is dropped if the client has gone. */
   private pass(target: Target, admitted: MaybePromise<Verdict>, act: (opened: Opened) => void): void {
     this.wait()
     const opened = whenReady(admitted, (verdict): MaybePromise<Opened> => {

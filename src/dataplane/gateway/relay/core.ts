@@ -20,10 +20,9 @@ import type { EngineDeps } from './engine.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 import { type CarryTunnel, createPassages, type Passage } from './tunnel.ts'
-/** How often time is looked at. */
 export const tickMs = 250
 
-/** How an engine moves bytes. Everything else about a gateway is the same for all of them. */
+/** What an engine provides: sockets, dialling, relaying and timers. */
 export type Movement = {
   readonly sockets: Sockets
   readonly dialler: Dialler<Side>
@@ -31,7 +30,7 @@ export type Movement = {
   readonly after: After
 }
 
-/** A gateway without its sockets: who is let in, where they go, what is counted and when they are cut off. */
+/** A gateway without its sockets: admission, dialling, metering and cutting off, the same for both engines. */
 export function createCore(deps: EngineDeps & Movement) {
   const { snapshot, limits, clock, sockets, after } = deps
   const connections = new Roster<'placeAmongAll', Connection>('placeAmongAll')
@@ -129,7 +128,7 @@ export function createCore(deps: EngineDeps & Movement) {
     return arrivals.isFull && !arrivals.makeRoom() && !metering.letGo() ? 'gateway_full' : undefined
   }
 
-  /** Whoever may no longer pass by what the shop has said is cut off. */
+  /** Cuts tunnels that may no longer pass after an answer of the shop. */
   async function ask(...[question, source]: Parameters<Ask>): ReturnType<Ask> {
     const asked = await deps.ask(question, source)
     if (asked === 'unasked') return asked
@@ -139,7 +138,7 @@ export function createCore(deps: EngineDeps & Movement) {
     return asked
   }
 
-  /** Somebody who had used up all traffic may have bought more. */
+  /** The customer may have bought traffic. */
   function expectMore(ids: readonly string[]): void {
     for (const id of ids) {
       for (const { pool, left } of snapshot.findSubuser(id)?.pools ?? []) if (left > 0) metering.expectMore(id, pool)
@@ -177,10 +176,10 @@ export function createCore(deps: EngineDeps & Movement) {
   return {
     carrier,
 
-    /** The port where everybody is asked for a name; every other one stands for somebody. */
+    /** The port without a customer; every other port stands for one. */
     setMainPort: (port: number): void => void (mainPort = port),
 
-    /** A customer has come. Whoever may not even talk is gone at once. */
+    /** A client connected; it is closed at once if there is no room. */
     accepted(side: Side, source: string): void {
       arrivals.opened()
       const connection = new Connection(side, source, connectionDeps)
@@ -188,7 +187,6 @@ export function createCore(deps: EngineDeps & Movement) {
       else side.abort()
     },
 
-    /** What was accepted is closed. */
     departed: (): void => arrivals.closed(),
 
     tick(): void {
@@ -213,10 +211,9 @@ export function createCore(deps: EngineDeps & Movement) {
       if (yes) open.cutAll()
     },
 
-    /** Whoever comes back is another's, and is told so after each answer. */
+    /** Connections close after their current response. */
     leave: (): void => void (isLeaving = true),
 
-    /** Nobody new is carried. */
     beginStop(): void {
       isStopping = true
       connections.forEach((connection) => {
@@ -224,7 +221,6 @@ export function createCore(deps: EngineDeps & Movement) {
       })
     },
 
-    /** Whoever is left is cut off. */
     endStop(): void {
       open.cutAll()
       connections.forEach((connection) => connection.side.abort())

@@ -8,97 +8,79 @@ import type { Policy } from '../access/policy.ts'
 import type { Lookup } from '../dial/resolve.ts'
 import type { Speeds } from '../metering/speed-limit.ts'
 
-/** How long a client may take for what it has to say. */
+/** Time limits of a client connection. */
 export type Patience = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
 
 export type EngineLimits = Patience & {
   readonly connectMs: number
   readonly idleMs: number
-  /** How long a refusal of a name or password takes, at the least. */
   readonly refusalDelayMs: number
-  /** After how long an exit that is down is tried again, the first time. */
   readonly exitRetryMs: number
   readonly connections: number
-  /** Ports that stand for customers. */
   readonly ports: number
   readonly customer: CustomerLimits
 }
 
-/** What an engine is given, whatever it carries with. Instants are those of the shop's clock. */
+/** Dependencies of an engine. Instants follow the shop's clock. */
 export type EngineDeps = {
-  /** What is to be carried. Whoever changes it tells the engine with changed(). */
+  /** Announce changes with changed(). */
   readonly snapshot: Snapshot
   readonly agent: Agent
   readonly ask: Ask
   readonly policy: () => Policy
-  /** How fast credentials may carry, as the shop last said. No limit unless given. */
   readonly speeds?: () => Speeds
   readonly limits: EngineLimits
   readonly clock: () => number
-  /** When the shop was last heard. */
   readonly lastContactAt: () => number
   readonly sha256: (text: string) => Uint8Array
   readonly random: () => number
-  /** Who this gateway is among the others, and the private key that it signs hops with. */
+  /** This gateway's id and the private key for hops. */
   readonly hop: { readonly node: string; readonly privateKey: string }
-  /** An exit was tried for the first time, or has come or gone. */
+  /** An exit's state became known or changed. */
   readonly onExit: (word: ExitWord) => void
-  /** A bug of ours, to be written down. */
+  /** Reports a bug. */
   readonly onFault: (fault: unknown) => void
-  /** Looks names up instead of the system's resolver. */
+  /** Replaces the system's resolver. */
   readonly lookup?: Lookup
 }
 
-/** How often there was not enough, since the beginning. */
+/** Totals of resource shortages. */
 export type Pressure = {
-  /** Connections that waited and were closed to make room for others. */
+  /** Waiting connections evicted for others. */
   readonly spared: number
-  /** Newcomers for whom there was no room. */
+  /** Rejected newcomers. */
   readonly turnedAway: number
-  /** Requests for which the system had no descriptor or memory left. */
+  /** Connection attempts without a free descriptor or memory. */
   readonly starved: number
 }
 
-/**
- * Carries customers' bytes. It is a loop of its own: it is fed changes of the snapshot and allowances, is asked for its
- * counters, and asks for what it lacks. What it speaks, decides, reaches and counts is in the folders beside this one;
- * how bytes move is its own affair.
- */
+/** Relays customers' bytes, in an event loop of its own. */
 export type Engine = {
-  /** Its counters, and where allowances are handed in. */
   readonly carrier: Carrier
   /**
-   * Begins to serve. Returns the port, for whoever asked for any. Throws what the system says when it cannot listen.
-   * Ports that were `inherited` are open already, by number and descriptor: nobody who waits there is lost. They are
-   * the engine's from now on; those that stand for nobody are closed.
+   * Starts to serve and returns the port. Throws if it cannot listen. `inherited` listeners (port → descriptor) are
+   * adopted, so that waiting clients are kept; those without a customer are closed.
    */
   start(at: {
     readonly hostname: string
     readonly port: number
     readonly inherited?: ReadonlyMap<number, number>
   }): number
-  /** The ports that it listens on, with the system's numbers for them, for another process to listen on as well. */
+  /** Ports and descriptors, for a process that takes over. */
   listeners(): readonly { readonly port: number; readonly descriptor: number }[]
-  /**
-   * Another process listens from now on. Whoever has come goes on as if nothing had happened; settles when nobody else
-   * can come.
-   */
+  /** Stops listening because another process has taken over; open tunnels continue. */
   leave(): Promise<void>
-  /** Serves somebody who came over TLS, as if he had come to the first port. Nothing was read from him yet. */
+  /** Serves a TLS client as if it had connected to the main port. Nothing was read from it yet. */
   takeTls(tls: TlsSocket): void
-  /**
-   * The snapshot has changed: whoever it is about and may no longer pass is cut off, nobody else; ports are opened, as
-   * many as there is room for, and closed.
-   */
+  /** The snapshot changed: cuts affected tunnels that may no longer pass, opens and closes customer ports. */
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
-  /** The shop does not know this node any more: everybody is cut off and nobody let in, until it does again. */
+  /** The shop refuses this node: cuts all tunnels and admits none until it is accepted again. */
   shutOut(yes: boolean): void
-  /** Takes nobody new, lets what is open end by itself for a while, then ends it. */
+  /** Accepts no one new, waits up to `drainMs` for tunnels to end, then closes them. */
   stop(drainMs: number): Promise<void>
   /**
-   * What is open: accepted connections, those of them at their handshake or resting, those carried, those being made to
-   * destinations, those closed and not acknowledged yet, and ports; and the most bytes that one peer who does not read
-   * has made it keep.
+   * Counts of accepted, waiting, tunnelled, dialling and settling connections and of ports; and the largest backlog
+   * held for one slow peer.
    */
   readonly standing: Pressure & {
     readonly open: number
@@ -111,7 +93,7 @@ export type Engine = {
   }
 }
 
-/** The most that was held for one peer that does not take it: what such a peer costs, and a promise to the operator. */
+/** Largest number of bytes held for one peer that does not read. */
 export function createHeldGauge() {
   let mostHeld = 0
   return {
@@ -124,6 +106,6 @@ export function createHeldGauge() {
   }
 }
 
-/** So many ports stay closed: each is a file, and without files left nobody could be answered. */
+/** Each port is an open file. */
 export const noRoom = (left: number, most: number): Error =>
   new Error(`no room for ${left} ports of customers: at most ${most} within the limit of open files (ulimit -n)`)

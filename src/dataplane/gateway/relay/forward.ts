@@ -5,28 +5,26 @@ import type { Side } from './side.ts'
 import type { CarryTunnel, Passage } from './tunnel.ts'
 export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>
 
-/** What becomes of a forwarded request, for whoever reads the client's connection. */
+/** Result of a forwarded request. */
 export type ForwardOutcome =
-  /** The answer is through; with `keepAlive` the next request may come. */
+  /** With `keepAlive` the next request may follow. */
   | { readonly type: 'done'; readonly keepAlive: boolean }
-  /** The origin failed before it said anything: the client can be told. */
+  /** The origin failed before it answered: the client gets 502. */
   | { readonly type: 'failed' }
-  /** Nothing more can be said on this connection. */
   | { readonly type: 'gone' }
-  /** The connection is now a tunnel and no longer the reader's business. */
+  /** The connection is a tunnel now. */
   | { readonly type: 'switched' }
 
-/** One request to one origin, and its answer, each in the framing that was read, never the one that was sent. */
+/** One request to one origin and its response, both re-framed. */
 export class Forward {
   private readonly response: HttpResponseReader
   private readonly up: Pipe
   private readonly down: Pipe
-  /** Something of the final answer has come, and is the client's next. */
+  /** The final response has started. */
   hasAnswered = false
-  /** All of the request has come from the client. */
   hasWholeRequest = false
   private isOver = false
-  /** How many of the client's bytes were asked to be paid. */
+  /** Client bytes that pay() was called for. */
   private noted = 0
 
   constructor(
@@ -64,7 +62,6 @@ export class Forward {
     else passage.origin.resume()
   }
 
-  /** A piece of the client's body, already in the framing the origin gets. */
   body(bytes: Uint8Array): void {
     this.up.send(bytes)
   }
@@ -73,10 +70,7 @@ export class Forward {
     this.hasWholeRequest = true
   }
 
-  /**
-   * Pays for so many of the client's bytes as the request has come to. Nothing happens with them before that: false
-   * means that what they said is to be handed to whenPaid().
-   */
+  /** Charges the client's bytes of this request. While it returns false, pass their effect to whenPaid(). */
   pay(taken: number): boolean {
     const added = taken - this.noted
     this.noted = taken
@@ -107,7 +101,7 @@ export class Forward {
     }
   }
 
-  /** In the order they came, also when some have to wait for traffic. */
+  /** Keeps the order, also when events wait for traffic. */
   private pass(event: ResponseEvent): void {
     if (event.type === 'broken') {
       this.down.after(() => this.finish(this.hasAnswered ? { type: 'gone' } : { type: 'failed' }))
@@ -120,7 +114,6 @@ export class Forward {
     }
   }
 
-  /** 101: from here on both sides speak something else. */
   private switch(): void {
     this.isOver = true
     this.up.close()
@@ -142,7 +135,6 @@ export class Forward {
 
 const lineEnd = Buffer.from('\r\n\r\n')
 
-/** Our own facts stand at the end of the head. */
 function withExtra(head: Uint8Array, extra: Readonly<Record<string, string>> = {}): Uint8Array {
   const fields = Object.entries(extra).map(([name, value]) => `${name}: ${value}\r\n`)
   if (fields.length === 0) return head

@@ -2,12 +2,12 @@ import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 import type { Passage } from './tunnel.ts'
 
-/** A peer whose machine has acknowledged this much does read. */
+/** A peer that has acknowledged this much does read. */
 const provenBytes = 1024 * 1024
 
 /**
- * Keeps what is read from one side small until the other has shown that it reads: a peer that never does costs at most
- * one such read. Then the system may let more come at once, which is what makes long ways fast.
+ * Limits the receive buffer of one side until the other has proved that it reads; afterwards the kernel may enlarge it,
+ * for throughput on long paths.
  */
 class Valve {
   private nextCheckBytes: number
@@ -21,7 +21,7 @@ class Valve {
     sockets.narrow(from.descriptor)
   }
 
-  /** To be called after each write. */
+  /** Call after each write. */
   passed(): void {
     const { written, descriptor } = this.to
     if (written < this.nextCheckBytes) return
@@ -31,22 +31,21 @@ class Valve {
   }
 }
 
-/** Waits for traffic: bytes to be written, or so many to be paid for that somebody else passes on. */
+/** Bytes to write, or an amount to charge, that wait for allowance. */
 type Parked = { bytes: Uint8Array | undefined; due: number; readonly onPassed: (() => void) | undefined }
 
 type PipeOwner = {
-  /** It is sure that there is no traffic left for what waits. */
+  /** The allowance is used up. */
   readonly onExhausted: () => void
-  /** All that waited for traffic has passed. */
+  /** Everything that waited has passed. */
   readonly onCleared?: () => void
-  /** Whether more is to be read once there is room. Yes unless said. */
+  /** Default true. */
   readonly wantsMore?: () => boolean
 }
 
 /**
- * One direction of a passage. Bytes are taken from the allowance and written; what the allowance does not cover waits,
- * in order, for the next lease. Nothing is read from where they come while something waits or the other side cannot
- * take more.
+ * One direction of a tunnel. Bytes are taken from the allowance and written; bytes beyond it wait in order. Reading
+ * pauses while bytes wait or the other side is full.
  */
 export class Pipe {
   private readonly from: Side
@@ -68,12 +67,12 @@ export class Pipe {
     this.valve = new Valve(passage.sockets, this.from, this.to)
   }
 
-  /** Nothing waits for traffic. */
+  /** Nothing waits for allowance. */
   get isClear(): boolean {
     return this.parked.length === 0
   }
 
-  /** Passes bytes on; what cannot pass yet is kept. `onPassed` is called after the last of them. */
+  /** Passes bytes on; `onPassed` is called after the last one. */
   carry(bytes: Uint8Array, onPassed?: () => void): void {
     if (this.isClosed) return
     this.passage.activeAt = this.clock()
@@ -83,10 +82,7 @@ export class Pipe {
     else this.park({ bytes: bytes.subarray(taken), due: bytes.length - taken, onPassed })
   }
 
-  /**
-   * Pays for bytes that are passed on in another form, with send(). False while some are unpaid: then what they said
-   * waits with after().
-   */
+  /** Charges bytes that are forwarded by send() in another form. False while some are unpaid: use after(). */
   pay(bytes: number): boolean {
     if (this.isClosed) return false
     this.passage.activeAt = this.clock()
@@ -96,25 +92,23 @@ export class Pipe {
     return false
   }
 
-  /** Writes what is paid for already. */
+  /** Writes bytes that are paid for. */
   send(bytes: Uint8Array): void {
     if (!this.isClosed) this.write(bytes)
   }
 
-  /** Acts once all that came before has passed. */
+  /** Acts once all earlier bytes have passed. */
   after(act: () => void): void {
     if (this.isClosed) return
     if (this.isClear) act()
     else this.parked.push({ bytes: undefined, due: 0, onPassed: act })
   }
 
-  /** Reads on, if there is room. */
   resume(): void {
     if (this.isClosed || !this.isClear || this.to.heldBytes > 0) return
     if (this.owner.wantsMore?.() ?? true) this.from.resume()
   }
 
-  /** What waits is dropped. */
   close(): void {
     this.isClosed = true
     this.parked = []
@@ -146,7 +140,7 @@ export class Pipe {
     if (allowance.isUsedUp) this.owner.onExhausted()
   }
 
-  /** There is more traffic, or it is sure that there is none. Whoever goes on waiting does so behind all others. */
+  /** The allowance changed. Continued waiting moves to the end, for fairness. */
   private goOn(): void {
     const { allowance } = this.passage.tally
     if (this.isClosed) return
@@ -160,7 +154,7 @@ export class Pipe {
     } else if (allowance.isUsedUp) this.owner.onExhausted()
   }
 
-  /** False when something waits again, or all is over. */
+  /** False if something still waits or the tunnel has ended. */
   private passParked(): boolean {
     this.passage.activeAt = this.clock()
     for (let [first] = this.parked; first; [first] = this.parked) {
@@ -182,9 +176,7 @@ export class Pipe {
   }
 }
 
-/**
- * Carries bytes both ways as they are, until either side is gone, and cuts at the byte when there is no traffic left.
- */
+/** Relays both directions through Bun's sockets until one side is gone or the allowance is used up. */
 export class Relay {
   private readonly up: Pipe
   private readonly down: Pipe
@@ -202,7 +194,7 @@ export class Relay {
     this.down = new Pipe('down', client, passage, clock, owner)
   }
 
-  /** `fromClient` and `fromOrigin` came before there was anybody to pass them to. */
+  /** The arguments were received before the relay started. */
   start(fromClient: Uint8Array, fromOrigin: Uint8Array): void {
     const { client, passage, up, down } = this
     passage.carriedBy = this

@@ -2,11 +2,9 @@ import type { TlsSocket } from '../../tls/tls-socket.ts'
 import { unwrapped, type Watch } from '../metering/tunnel-meter.ts'
 import type { SideSocket } from './side.ts'
 import type { Sockets } from './sockets.ts'
-/** A customer's connection over TLS, as a side uses it: only what is meant is written, read and counted. */
 export class SecuredSocket implements SideSocket {
   constructor(
     private readonly tls: TlsSocket,
-    /** It stands for the first port, where everybody is asked for a name. */
     readonly localPort: number,
     private readonly sockets: Sockets,
   ) {}
@@ -48,14 +46,14 @@ export class SecuredSocket implements SideSocket {
   }
 }
 
-/** To be called before anything is written: what has gone out until now was the handshake. */
+/** Call before anything is written: all bytes sent so far belong to the handshake. */
 export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
   const watch = sockets.watch(tls.fd)
   tls.handshakeBytes = watch?.standing().sent ?? 0
   watch?.close(false)
 }
 
-/** Follows what was written over TLS: the system counts the handshake too, and what was put around every record. */
+/** Tracks delivery of plaintext: subtracts handshake and record overhead from the kernel's counts. */
 export function followTls(tls: TlsSocket, sockets: Sockets): Watch | undefined {
   const watch = sockets.watch(tls.fd)
   if (!watch) return undefined

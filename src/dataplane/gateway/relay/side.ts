@@ -3,63 +3,61 @@ import type { Conversed, Dialler } from '../dial/dial.ts'
 import type { Delivery, Watch } from '../metering/tunnel-meter.ts'
 import type { Sockets } from './sockets.ts'
 
-/** Whoever looks after one end of a conversation. */
 export type SideOwner = {
-  /** Bun gives every read memory of its own, so that what is kept of it needs no copy. */
+  /** The memory is the receiver's: no copy is needed. */
   onData(bytes: Uint8Array): void
-  /** The peer has said all it will say; it may still listen. */
+  /** The peer has half-closed. */
   onEnd(): void
-  /** All that was held has gone out. */
+  /** Held bytes are written. */
   onDrain(): void
   onClose(): void
 }
 
-/** What a side needs of a socket, whatever moves its bytes. Bun's sockets have it. */
+/** The socket operations that a side needs; Bun's sockets have them. */
 export type SideSocket = {
-  /** Writes as much as the system takes, and tells how much that was; negative when it is broken. */
+  /** Returns the bytes taken; negative if broken. */
   write(bytes: Uint8Array): number
-  /** Nothing more is written. */
   shutdown(): void
-  /** Closes; what the system has taken still goes out. */
+  /** Closes; bytes taken by the kernel still go out. */
   end(): unknown
-  /** Closes at once, and lets the peer know that something broke. */
+  /** Closes with a reset. */
   terminate(): void
   pause(): void
   resume(): void
   setNoDelay(yes: boolean): unknown
   readonly localPort: number
-  /** Follows what was written in a way of its own; as the system tells of the descriptor, unless said. */
+  /** Replaces the default delivery tracking. */
   follow?(): Watch | undefined
 }
 
-/** What all sides of one engine share. */
+/** Shared by all sides of an engine. */
 export type SideAround = {
   readonly after: After
-  /** So much is held for one peer that does not take it. */
+  /** Called with the backlog of a slow peer. */
   readonly noteHeld: (bytes: number) => void
 }
 
-/** Shared by all that hold nothing, which are most: an idle connection is small. */
+/** Shared by empty sides, to keep idle connections small. */
 const nothing: readonly never[] = []
 
-/** How long a peer that was told the last thing may go on talking, and how much of that is thrown away. */
+/** After the last answer, the peer's bytes are discarded up to these limits. */
 const lingerMs = 2000
 const mostDiscarded = 1024 * 1024
-/** How long a peer may take to read what is held for it. */
+/** Time for a peer to read its backlog. */
 const flushMs = 30_000
 
 /**
- * One socket, with what could not be written yet. Whoever writes stops reading elsewhere while write() says false, so
- * that no more is held than one read gave.
+ * A socket with a write backlog. Callers pause their source while write() returns false, so the backlog is at most one
+ * read.
  */
 export class Side {
-  /** Bytes that the system has taken, since the beginning. */
+  /** Bytes taken by the kernel. */
   written = 0
   heldBytes = 0
   isClosed = false
-  /** True once the peer was told that nothing more comes. */
+  /** This side has half-closed. */
   isFinished = false
-  /** What counts acknowledged bytes hears of the end, after the owner. */
+  /** Notified of the close after the owner. */
   delivery: Delivery | undefined
   private socket: SideSocket | undefined
   private owner: SideOwner
@@ -84,27 +82,25 @@ export class Side {
     this.owner = owner
   }
 
-  /** The system's number for the socket. Bun's have it and do not declare it. */
+  /** Bun's sockets have `fd` but do not declare it. */
   get descriptor(): number {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
   }
 
-  /** What tells how much of all that was written has arrived. */
   watch(sockets: Sockets): Watch | undefined {
     return this.socket?.follow ? this.socket.follow() : sockets.watch(this.descriptor)
   }
 
-  /** Whatever moves its bytes. */
   get transport(): SideSocket | undefined {
     return this.socket
   }
 
-  /** The port of ours that it came to. */
+  /** The local port that the client connected to. */
   get arrivedAt(): number {
     return this.socket?.localPort ?? 0
   }
 
-  /** Writes, and keeps what does not fit. False while something is kept. */
+  /** Returns false while there is a backlog. */
   write(bytes: Uint8Array): boolean {
     if (this.isClosed || this.ending !== 'no' || !this.socket) return true
     const gone = this.heldBytes > 0 ? 0 : this.push(bytes)
@@ -115,21 +111,21 @@ export class Side {
     return false
   }
 
-  /** Tells the peer that nothing more comes, once all is written. It may still talk. */
+  /** Half-closes after the backlog is written. */
   finish(): void {
     if (this.ending === 'no') this.ending = 'finish'
     this.endWhenEmpty()
   }
 
-  /** Closes once all is written: the peer has said all it will say, or nobody cares any more. */
+  /** Closes after the backlog is written. */
   release(): void {
     if (this.ending !== 'close') this.ending = 'release'
     this.endWhenEmpty()
   }
 
   /**
-   * Closes once all is written. What the peer still sends is thrown away for a moment, for a close on unread bytes
-   * would destroy the answer.
+   * Closes after the backlog is written, then discards incoming bytes for a moment: closing with unread bytes would
+   * reset the connection and lose the answer.
    */
   close(): void {
     if (this.isClosed || this.ending === 'close') return
@@ -140,12 +136,12 @@ export class Side {
     this.endWhenEmpty()
   }
 
-  /** Closes unless something is still to be written. What the system has taken still goes out. */
+  /** Closes unless there is a backlog. */
   letGo(): void {
     if (!this.isClosed && this.heldBytes === 0) this.socket?.end()
   }
 
-  /** Ends at once; what is held is dropped. */
+  /** Resets at once; drops the backlog. */
   abort(): void {
     this.held = nothing
     this.heldBytes = 0
@@ -174,12 +170,11 @@ export class Side {
     if (this.isClosed || this.heldBytes > 0 || this.ending === 'no') return
     const wasFinished = this.isFinished
     this.isFinished = true
-    // A close says the same as the end of the stream.
+    // Closing includes the half-close.
     if (this.ending === 'release') this.socket?.end()
     else if (!wasFinished) this.socket?.shutdown()
   }
 
-  /** The system takes bytes again. */
   onSocketDrain(): void {
     if (this.isClosed) return
     while (this.held.length > 0) {
@@ -196,7 +191,6 @@ export class Side {
     this.owner.onDrain()
   }
 
-  /** The socket is closed, whoever closed it. */
   onSocketClose(): void {
     if (this.isClosed) return
     this.isClosed = true
@@ -215,7 +209,7 @@ export class Side {
     this.owner.onEnd()
   }
 
-  /** What is held, for whoever writes to this socket from here on. */
+  /** Moves the backlog to another writer. */
   takeHeld(): Uint8Array | undefined {
     const held = this.heldBytes > 0 ? Buffer.concat(this.held) : undefined
     this.held = nothing
@@ -226,10 +220,10 @@ export class Side {
 
 const empty = new Uint8Array(0)
 
-/** Waits for whoever comes next. */
+/** An owner that ignores everything. */
 export const patient: SideOwner = { onData() {}, onEnd() {}, onDrain() {}, onClose() {} }
 
-/** Listens to nobody: reads on until the peer has gone, or has sent too much. */
+/** Discards incoming bytes until the peer closes or exceeds the limit. */
 class Discarding implements SideOwner {
   private discarded = 0
 
@@ -248,14 +242,14 @@ class Discarding implements SideOwner {
   onClose(): void {}
 }
 
-/** Holds the handshake of a proxy elsewhere, over whatever side it was reached by. */
+/** Runs an upstream proxy's handshake over a side. */
 export const createConverse =
   (after: After): Dialler<Side>['converse'] =>
   (side, talk, mostMs) =>
     new Promise((resolve) => {
       const give = (conversed: Conversed): void => {
         cancel()
-        // The first outcome counts: closing below is heard by nobody.
+        // Only the first result counts.
         side.own(patient)
         side.pause()
         if ('refusal' in conversed) side.abort()
@@ -278,6 +272,6 @@ export const createConverse =
       else side.resume()
     })
 
-/** A proxy may say either of a destination that it cannot reach: it is looked at, and not blamed. */
+/** Either may be the destination's fault: the exit is checked, not blamed. */
 const silent: Conversed = { refusal: 'connect_timeout', isDoubtful: true }
 const hungUp: Conversed = { refusal: 'exit_failed', isDoubtful: true }

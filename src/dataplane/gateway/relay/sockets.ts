@@ -8,23 +8,22 @@ import { openLibc as openCalls } from './linux/libc.ts'
 import { EADDRNOTAVAIL } from './linux/numbers.ts'
 import { openRouteLookup } from './linux/routes.ts'
 import { type Processor, readTcpInfo, tcpInfoBytes } from './linux/structures.ts'
-/** What the system can tell of sockets, and be told about them, beyond what Bun's have. */
+/** Socket operations of the kernel that Bun lacks. */
 export type Sockets = {
   /**
-   * Begins to connect to a literal address, from an address of this machine if one is named, and returns the descriptor
-   * or, negative, the system's number for what is in the way. Absent where only Bun can: then a connection that is
-   * being made cannot be given up.
+   * Starts to connect to a literal address, optionally from a local address; returns a descriptor or negative errno.
+   * Without it, attempts cannot be cancelled.
    */
   readonly connect?: (there: Target, from: string | undefined) => number
-  /** Asks the system's routing tables. Absent where only Bun can connect. */
+  /** Opens a route lookup; Linux only. */
   readonly openRoutes?: () => IsDeliveredHere
-  /** Undefined where the system cannot tell: then what was written counts as delivered. */
+  /** Undefined if the platform cannot track delivery: written bytes count as delivered. */
   watch(descriptor: number): Watch | undefined
-  /** Of all that was written, what the peer's machine has acknowledged; undefined where the system cannot tell. */
+  /** Acknowledged bytes; undefined if unknown. */
   acknowledged(descriptor: number): number | undefined
-  /** So little may stand ready to be read that one read gives at most 256 KiB. */
+  /** Limits the receive buffer, so that one read is at most 256 KiB. */
   narrow(descriptor: number): void
-  /** The system may let more come, as it sees fit. */
+  /** Lets the kernel size the receive buffer. */
   widen(descriptor: number): void
 }
 
@@ -36,19 +35,17 @@ const soLinger = 13
 const soReceiveBuffer = 8
 const soBufferLock = 72
 const bothWays = 2
-/** The system doubles it, for its own books; what can be read at once stays below 256 KiB. */
+/** The kernel doubles it. */
 const narrowBytes = 131_072
 /**
- * How much the system takes ahead of what it can send. Left alone it takes megabytes from whoever reads slowly, and
- * goes on delivering them, uncounted, when this process is killed. What is on its way is not limited, so neither is the
- * speed.
+ * Limit of unsent bytes in the kernel. Otherwise it takes megabytes for a slow reader and delivers them, uncounted,
+ * after this process is killed. Bytes in flight are not limited.
  */
 const mostAhead = 256 * 1024
 
 /**
- * On Linux the system tells what the peer's machine has acknowledged (TCP_INFO), also after a reset. Elsewhere nothing
- * is told or set. What is still to be acknowledged (SIOCOUTQ) would not do: it holds the end of the stream as one more
- * byte, or not, and after a reset nobody can tell which.
+ * Linux reports acknowledged bytes (TCP_INFO), also after a reset. SIOCOUTQ is no replacement: it may or may not count
+ * the FIN.
  */
 export function createSockets(platform: NodeJS.Platform): Sockets {
   const libc = platform === 'linux' ? openLibc() : undefined
@@ -75,7 +72,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
     openRoutes: () => openRouteLookup(openCalls()).isDeliveredHere,
     acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
     narrow: (descriptor) => set(descriptor, solSocket, soReceiveBuffer, narrowBytes),
-    // Linux before 5.17 does not know it, and the buffer stays small.
+    // Needs Linux 5.17; otherwise the buffer stays small.
     widen: (descriptor) => set(descriptor, solSocket, soBufferLock, 0),
     watch(descriptor) {
       const own = descriptor < 0 ? -1 : dup(descriptor)
@@ -116,7 +113,7 @@ function openLibc() {
         setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
       })
     } catch {
-      // The next name may be there; without any, written is delivered.
+      // The next name may exist; without any, written bytes count as delivered.
     }
   }
   return undefined

@@ -6,14 +6,14 @@ import { openLibc } from './linux/libc.ts'
 import { EADDRNOTAVAIL, EAFNOSUPPORT } from './linux/numbers.ts'
 import type { Processor } from './linux/structures.ts'
 
-/** Networks that a machine is on come and go; so often they are looked at, while something is tried. */
+/** Network interfaces are read again this often. */
 const lookEveryMs = 10_000
 
 const ownInterfaces = () => Object.values(networkInterfaces()).flatMap((each) => each ?? [])
 
 /**
- * Tries whether a socket can be bound to an address, which is what leaving from it begins with. Nothing is sent. The
- * ends of a network can be bound to as well, and are no good.
+ * Tries to bind a socket to an address, without sending anything. Network and broadcast addresses can be bound but not
+ * used.
  */
 export function createTryAddress(
   platform: NodeJS.Platform,
@@ -55,14 +55,10 @@ function tryWithBun(address: Address): string | undefined {
 
 type Interface = Pick<NetworkInterfaceInfo, 'address' | 'cidr' | 'internal'>
 
-/** Below this a network has no address but those that machines have (RFC 3021). */
+/** RFC 3021: a /31 or /32 has no network or broadcast address. */
 const longestWithEdges = 30
 
-/**
- * Addresses that a socket can be bound to though nothing is reached at them and nothing leaves from them: of each IPv4
- * network that the machine is on, the broadcast address and, where it is on a wire, the network's own. What an
- * interface has been given is its own all the same.
- */
+/** Network and broadcast addresses of this machine's IPv4 networks, unless assigned to an interface. */
 export function edgeAddresses(interfaces: readonly Interface[]): ReadonlySet<string> {
   const edges = new Set<string>()
   for (const { address, cidr, internal } of interfaces) {

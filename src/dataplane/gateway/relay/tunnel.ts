@@ -14,31 +14,28 @@ import type { Target } from '../protocol/authority.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 
-/** A way through, from one customer's connection to one destination. */
+/** An admitted client connection with its connection to the destination. */
 export type Passage = {
   readonly access: Access
   readonly origin: Side
   readonly early: Uint8Array
   readonly tally: Tally
-  /** What the system can be told about its two sockets. */
   readonly sockets: Sockets
-  /** Facts for whoever can be told them: HTTP clients. */
+  /** Header fields for HTTP clients. */
   readonly extra: Readonly<Record<string, string>> | undefined
   activeAt: number
   isHalfOpen: boolean
   placeAmongOpen: Place
-  /** Set by whoever carries the bytes. */
+  /** Set by the relay. */
   carriedBy: { cut(): void } | undefined
-  /** Ends both sides at once. */
+  /** Closes both sides at once. */
   cut(): void
-  /** It is over, whoever ended it. */
   finish(): void
 }
 
-/** What all passages share. */
 type PassageAround = { readonly sockets: Sockets; end(passage: Passage): void }
 
-/** A class, and nothing made for each: a tunnel that stands idle is small. */
+/** A class without closures, to keep idle tunnels small. */
 class OpenPassage implements Passage {
   isHalfOpen = false
   placeAmongOpen: Place = nowhere
@@ -67,25 +64,24 @@ class OpenPassage implements Passage {
   }
 }
 
-/** Takes over a customer's connection and its passage. The two texts came before there was anybody to pass them to. */
+/** Starts to relay a tunnel. The byte arrays were received before. */
 export type CarryTunnel = (client: Side, passage: Passage, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
 
-/** A connection to a destination that is being made. */
+/** A tunnel whose destination is being connected. */
 type Dialling = {
   readonly access: Access
   readonly target: Target
   readonly client: Side
-  /** Exits that have failed it. */
+  /** Exits that failed. */
   failed: readonly NodeExit[]
-  /** Why the last of them did. */
+  /** Reason of the last failure. */
   refusal: RefusalCode | undefined
-  /** The place that it takes among its customer's is free again. */
+  /** Its place in the customer's limit is released. */
   hasLeft: boolean
-  /** Among all that are being made. */
   placeAmongDialling: Place
 }
 
-/** How many exits one connection may be tried through. */
+/** Exits tried per tunnel. */
 const mostExits = 3
 
 type Refused = { readonly refusal: RefusalCode }
@@ -103,16 +99,15 @@ export function createPassages(deps: {
   metering: Metering<Side>
   sockets: Sockets
   open: ReturnType<typeof createRecheck<Passage>>
-  /** Why nobody new can be carried now, if so. */
+  /** Why no new tunnel can be opened, or undefined. */
   closedFor: () => RefusalCode | undefined
 }) {
   const { metering, sockets } = deps
-  /** Customers whose destinations are being connected to. */
   const dialling = new Roster<'placeAmongDialling', Dialling>('placeAmongDialling')
   let abandoned = 0
   let starved = 0
 
-  /** Of another gateway's customers none is known here; that gateway keeps their limits. */
+  /** Hops have no limits here: the other gateway keeps its customers' limits. */
   function leavePlace(access: Access): void {
     if (access.kind !== 'hop') deps.limits.leave(access.owner, access.key)
   }
@@ -133,7 +128,7 @@ export function createPassages(deps: {
     throw fault
   }
 
-  /** What became of a connection to a destination. Much may have happened while it was made. */
+  /** The connection attempt ended; access is checked again. */
   function arrive(
     entry: Dialling,
     { way, allowance }: ChosenWay,
@@ -155,7 +150,7 @@ export function createPassages(deps: {
     return begin(access, dialled, metering.begin(allowance, client, access.owner, host, exit))
   }
 
-  /** Whoever has not asked for one exit leaves through another when the first fails. */
+  /** Tries another exit unless the login asked for this one. */
   function goElsewhere(entry: Dialling, way: ChosenWay['way'], failure: ExitRefusal): MaybePromise<Passage | Refused> {
     if (way.kind !== 'exit' || !mayGoElsewhere(entry.access, failure)) return refuse(entry, failure.refusal)
     entry.failed = [...entry.failed, way.exit]
@@ -186,7 +181,7 @@ export function createPassages(deps: {
     })
   }
 
-  /** A bug of ours costs no customer his place. */
+  /** Errors must not leak the customer's place. */
   function guard<Result>(entry: Dialling, act: () => Result): Result {
     try {
       return act()
@@ -216,15 +211,13 @@ export function createPassages(deps: {
   }
 
   return {
-    /** Connections to destinations that are being made; a place of the customer's is taken for each. */
     get dialling(): number {
       return dialling.size
     },
-    /** Those of them whose customer had gone when look() looked. */
+    /** Dialling tunnels whose client had gone at the last look(). */
     get abandoned(): number {
       return abandoned
     },
-    /** How often the system had nothing left to connect with. */
     get starved(): number {
       return starved
     },
@@ -235,7 +228,7 @@ export function createPassages(deps: {
       })
     },
 
-    /** Opens a way for somebody who was let in, or says why not. */
+    /** Opens a tunnel for an admitted client, or returns the reason why not. */
     open(access: Access, target: Target, client: Side): MaybePromise<Passage | Refused> {
       const closed = deps.closedFor()
       if (closed) return { refusal: closed }
@@ -248,7 +241,7 @@ export function createPassages(deps: {
   }
 }
 
-/** The exit is to blame, not the destination, and no session wants that very exit. */
+/** The exit failed, not the destination, and no session pins the exit. */
 const mayGoElsewhere = (access: Access, failure: ExitRefusal): boolean =>
   access.kind === 'premium' &&
   access.login.session === null &&

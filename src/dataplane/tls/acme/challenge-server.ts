@@ -1,19 +1,15 @@
 import type { Challenges } from './client.ts'
 
 const path = '/.well-known/acme-challenge/'
-/** So long may a request line and its headers be under way. */
 const idleSeconds = 10
 
 export type ChallengeServer = Challenges & { readonly port: number; stop(): Promise<void> }
 
-/**
- * Answers an authority over plain HTTP (RFC 8555, 8.3), and sends everybody else to the shop over TLS. It never sends
- * anybody to a place that the request names: the address is the operator's own.
- */
+/** Answers http-01 challenges (RFC 8555, 8.3) and redirects everything else to the operator's own HTTPS address. */
 export function serveChallenges(deps: {
   readonly hostname: string
   readonly port: number
-  /** Where others are sent to; where there is no shop, they are told that there is nothing. */
+  /** Undefined: answer 404. */
   readonly to: string | undefined
 }): ChallengeServer {
   const texts = new Map<string, string>()
@@ -27,7 +23,7 @@ export function serveChallenges(deps: {
     }
     if (deps.to === undefined) return plain('There is nothing here.\n', 404)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      // A token that was sent in the clear is known to others: it is not sent on as if nothing had happened.
+      // A token sent in the clear is compromised: do not redirect it.
       return plain(`Only over TLS: ${deps.to}\n`, 403)
     }
     const headers = { Location: `${deps.to}${asked.replace(/^\/+/, '/')}${url?.search ?? ''}`, Connection: 'close' }

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { type Certificate, readCertificate } from '../certificate.ts'
 
-/** A key of an account: a curve that every authority takes (RFC 8555, 6.2), and its public half as a JWK. */
+/** ES256 account key (RFC 8555, 6.2) with its public JWK. */
 type AccountKey = {
   readonly pem: string
   readonly key: KeyObject
@@ -21,17 +21,17 @@ export function readAccountKey(pem: string): AccountKey {
     x = '',
     y = '',
   } = createPublicKey(pem).export({ format: 'jwk' }) as Record<string, string>
-  // In this order, which the thumbprint needs (RFC 7638, 3).
+  // Member order matters for the thumbprint (RFC 7638, 3).
   return { pem, key, jwk: { crv, kty, x, y } }
 }
 
 const toBase64Url = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url')
 
-/** What an authority expects to find where it looks for a token (RFC 8555, 8.1). */
+/** RFC 8555, 8.1. */
 const keyAuthorization = (token: string, { jwk }: AccountKey): string =>
   `${token}.${toBase64Url(createHash('sha256').update(JSON.stringify(jwk)).digest())}`
 
-/** A request as it is sent: signed with the account's key, for one address and once (RFC 8555, 6.2). */
+/** A JWS request (RFC 8555, 6.2). */
 function signRequest(
   account: AccountKey,
   header: { readonly url: string; readonly nonce: string; readonly kid?: string },
@@ -45,7 +45,7 @@ function signRequest(
   return JSON.stringify({ protected: head, payload: body, signature: toBase64Url(signature) })
 }
 
-/** Tags of DER that a request is made of (X.690, 8). */
+/** DER tags (X.690, 8). */
 const tag = {
   whole: 0x02,
   bits: 0x03,
@@ -65,20 +65,19 @@ function der(kind: number, ...parts: readonly Uint8Array[]): Uint8Array {
 }
 
 const oid = (...bytes: readonly number[]): Uint8Array => der(tag.oid, Uint8Array.from(bytes))
-/** 1.2.840.113549.1.9.14, a request for extensions. */
+/** 1.2.840.113549.1.9.14, extensionRequest. */
 const extensionRequest = oid(0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x0e)
 /** 2.5.29.17, subjectAltName. */
 const subjectAltName = oid(0x55, 0x1d, 0x11)
 /** 1.2.840.10045.4.3.2, ecdsa-with-SHA256. */
 const ecdsaWithSha256 = oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02)
 
-/** A new key on P-256, as PEM. */
 function makeKey(): string {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return privateKey.export({ type: 'pkcs8', format: 'pem' })
 }
 
-/** Asks for a certificate for these names (PKCS #10, RFC 2986); the subject is empty, as names are what counts. */
+/** A certificate request (PKCS #10, RFC 2986) with an empty subject. */
 function makeRequest(names: readonly string[], keyPem: string): Uint8Array {
   const publicKey = createPublicKey(keyPem).export({ type: 'spki', format: 'der' })
   const all = der(tag.sequence, ...names.map((name) => der(tag.name, Buffer.from(name, 'ascii'))))
@@ -89,15 +88,14 @@ function makeRequest(names: readonly string[], keyPem: string): Uint8Array {
   return der(tag.sequence, about, der(tag.sequence, ecdsaWithSha256), der(tag.bits, Uint8Array.of(0), signature))
 }
 
-/** What an authority said no with (RFC 7807); its text is for the operator. */
+/** An authority's error (RFC 7807), for the operator. */
 export class AcmeProblem extends Error {
   override readonly name = 'AcmeProblem'
 
   constructor(
     message: string,
-    /** The last part of its type, such as `rateLimited`; empty where it gave none. */
+    /** The last part of its type, such as `rateLimited`. */
     readonly kind: string,
-    /** How long it wants to be left alone. */
     readonly retryAfterMs: number | undefined,
   ) {
     super(message)
@@ -113,14 +111,14 @@ type Answer = {
 
 const answerWithinMs = 30_000
 const mostBytes = 256 * 1024
-/** A nonce that is not taken is asked for anew (RFC 8555, 6.5), so often. */
+/** Retries with a new nonce (RFC 8555, 6.5). */
 const mostNonces = 10
 const mostRetryMs = 7 * 86_400_000
 
-/** An authority: its directory, and requests to it that are signed and never repeat a nonce. */
+/** ACME directory and signed requests. */
 export function createAuthority(deps: {
   readonly directory: string
-  /** Authorities that its own certificate may be from, as PEM, where it is not a public one. */
+  /** CA certificates of a private authority, as PEM. */
   readonly ca?: string | undefined
   readonly agent: string
 }) {
@@ -161,7 +159,7 @@ export function createAuthority(deps: {
     return taken
   }
 
-  /** Sends one request, signed; '' only reads (RFC 8555, 6.3). */
+  /** An empty payload reads (POST-as-GET, RFC 8555, 6.3). */
   async function post(
     account: AccountKey,
     kid: string | undefined,
@@ -191,7 +189,6 @@ const fieldsOf = (value: unknown): Record<string, unknown> =>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** What is wrong, in one line that can be logged. */
 function problemOf(status: number, { body, retryAfterMs }: Pick<Answer, 'body' | 'retryAfterMs'>): AcmeProblem {
   const { type, detail } = fieldsOf(body)
   const kind = textOf(type).split(':').at(-1) ?? ''
@@ -225,7 +222,7 @@ function readRetryAfter(text: string | null): number | undefined {
   return Number.isFinite(ms) ? Math.min(mostRetryMs, Math.max(0, ms)) : undefined
 }
 
-/** Where an authority finds what it was told to look for. */
+/** Serves http-01 tokens. */
 export type Challenges = {
   readonly put: (token: string, text: string) => void
   readonly remove: (token: string) => void
@@ -233,12 +230,11 @@ export type Challenges = {
 
 export type Account = { readonly key: AccountKey; readonly url: string }
 
-/** How long an authority may take to make up its mind, and how often it is asked meanwhile. */
 const mostPolls = 60
 const shippedPollMs = 500
 const mostPollMs = 10_000
 
-/** Opens an account, or finds the one that the key has already (RFC 8555, 7.3). */
+/** Creates or finds the account of a key (RFC 8555, 7.3). */
 export async function openAccount(
   authority: Authority,
   key: AccountKey,
@@ -253,7 +249,7 @@ export async function openAccount(
   return { key, url: location }
 }
 
-/** Gets a certificate for these names, with a key of its own (RFC 8555, 7.4). */
+/** Orders a certificate with a new key (RFC 8555, 7.4). */
 export async function orderCertificate(
   authority: Authority,
   { key, url: kid }: Account,
@@ -263,7 +259,7 @@ export async function orderCertificate(
 ): Promise<Certificate> {
   const post = (url: string, payload: object | ''): Promise<Answer> => authority.post(key, kid, url, payload)
 
-  /** Asks again until it is neither pending nor processing. */
+  /** Polls until neither pending nor processing. */
   async function settle(url: string): Promise<Record<string, unknown>> {
     for (let polls = 0; polls < mostPolls; polls += 1) {
       const answer = await post(url, '')
@@ -280,7 +276,7 @@ export async function orderCertificate(
     const all = Array.isArray(fields['challenges']) ? fields['challenges'].map(fieldsOf) : []
     const challenge = all.find((each) => each['type'] === 'http-01')
     const [token, place] = [challenge?.['token'], challenge?.['url']]
-    // Nothing else can stand in a path, or in a file's name (RFC 8555, 8.1).
+    // The token becomes part of a path (RFC 8555, 8.1).
     if (typeof place !== 'string' || typeof token !== 'string' || !/^[A-Za-z0-9_-]{1,200}$/.test(token)) {
       throw new AcmeProblem('the authority offers no http-01 for a name', '', undefined)
     }
@@ -311,7 +307,6 @@ export async function orderCertificate(
   return readCertificate(text, keyPem)
 }
 
-/** Why a name was not proven: the challenge says. */
 function problemIn(authorization: Record<string, unknown>): AcmeProblem {
   const all = Array.isArray(authorization['challenges']) ? authorization['challenges'].map(fieldsOf) : []
   const { value } = fieldsOf(authorization['identifier'])

@@ -15,20 +15,18 @@ import {
 } from './client.ts'
 
 const minuteMs = 60_000
-/** After a failure it is tried again in two minutes, then in four, and at most twice a day. */
+/** Backoff: two minutes, doubling up to twelve hours. */
 const firstPauseMs = 2 * minuteMs
 const mostPauseMs = 12 * 60 * minuteMs
-/** Whoever was told that it asks too often leaves the authority alone for an hour at least. */
 const limitedPauseMs = 60 * minuteMs
 const lookEveryMs = 30_000
 
-/** When the next certificate is to be asked for: with a third of its life left, or now if it is not for these names. */
+/** With a third of its life left, or now if a name is missing. */
 export function renewAt(certificate: Certificate | undefined, names: readonly string[]): number {
   if (!certificate || names.some((name) => !certificate.names.includes(name))) return 0
   return certificate.endsAt - (certificate.endsAt - certificate.beginsAt) / 3
 }
 
-/** How long to wait after so many failures one after another. */
 export function pauseAfter(failures: number, problem: unknown): number {
   const usual = Math.min(mostPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
   if (!(problem instanceof AcmeProblem)) return usual
@@ -36,25 +34,21 @@ export function pauseAfter(failures: number, problem: unknown): number {
   return Math.max(usual, asked, problem.kind === 'rateLimited' ? limitedPauseMs : 0)
 }
 
-/** What a run before has left: how often it has failed, and until when it leaves the authority alone. */
+/** Saved, so that restarts do not reset the backoff. */
 type Restraint = { readonly failures: number; readonly nextAt: number }
 
 const restraintFileIn = (folder: string): string => join(folder, 'attempts.json')
 
-/** How often in a row whoever keeps this folder was given no certificate. */
 export const failuresIn = (folder: string): number => readRestraint(findFile(restraintFileIn(folder))).failures
 
 export type Renewal = {
   readonly failures: number
-  /** Does what is due now, and returns when it is done or has failed. For the loop, and for tests. */
+  /** Renews if due. For the timer and for tests. */
   look(): Promise<void>
   stop(): Promise<void>
 }
 
-/**
- * Keeps a certificate in a folder: asks an authority for one when there is none or two thirds of its life are over.
- * How often it has failed outlives this process, so that one that is started again and again does not ask as often.
- */
+/** Keeps a certificate in a folder and renews it from an ACME authority. The backoff is saved in the folder. */
 export function keepRenewed(deps: {
   readonly folder: string
   readonly names: readonly string[]
@@ -64,9 +58,7 @@ export function keepRenewed(deps: {
   readonly challenges: Challenges
   readonly clock: Clock
   readonly log: Log
-  /** How often an authority that works is asked whether it is done; twice a second unless given. */
   readonly pollMs?: number
-  /** There is a new one in the files. */
   readonly onRenewed: () => void
 }): Renewal {
   const { folder, names, clock, log } = deps
@@ -88,11 +80,11 @@ export function keepRenewed(deps: {
     }
   }
 
-  /** The account of this authority; one of another authority is of no use here. */
+  /** The saved account, unless it belongs to another authority. */
   async function account(): Promise<Account> {
     const kept = readKept(findFile(accountFile))
     const key = kept?.directory === deps.directory ? readAccountKey(kept.key) : makeAccountKey()
-    // Asked for each time: who was deactivated, or has agreed to other terms meanwhile, is told so here.
+    // Repeated each time: reports a deactivated account or changed terms.
     const opened = await openAccount(deps.authority, key, deps.contact)
     writeOwnFile(accountFile, `${JSON.stringify({ directory: deps.directory, url: opened.url, key: key.pem })}\n`)
     return opened
@@ -104,7 +96,7 @@ export function keepRenewed(deps: {
   }
 
   async function renew(): Promise<void> {
-    // Written before it is asked: a process that dies while it asks does not ask at once again.
+    // Saved before the attempt: a process that dies meanwhile does not retry at once.
     restrain({ failures: restraint.failures + 1, nextAt: clock() + pauseAfter(restraint.failures + 1, undefined) })
     const made = await orderCertificate(deps.authority, await account(), names, deps.challenges, deps.pollMs)
     writeOwnFile(files.key, made.key)
@@ -150,7 +142,7 @@ export function keepRenewed(deps: {
     async stop() {
       isStopped = true
       clearInterval(timer)
-      // An order takes as long as the authority does; what it would have brought is asked for again.
+      // An interrupted order is repeated later.
       await Promise.race([running, sleep(1000)])
     },
   }

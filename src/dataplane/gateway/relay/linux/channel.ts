@@ -6,24 +6,23 @@ import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
 import type { TlsMemory } from './shared-memory.ts'
 import type { Tunnel, TunnelEnd } from './splice-relay.ts'
 
-/** How often one reads before the others have their turn. */
+/** Reads per turn. */
 const mostReads = 4
 
-/** A socket of the reactor: what a side writes to, and one end of a tunnel once there is one. */
+/** A non-blocking socket of the reactor: the socket of a side, and an end of a tunnel. */
 export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
   isReadable = false
   hasHungUp = false
   hasFailed = false
   hasUrgent = false
-  /** Who carries the bytes instead of the side. */
   private tunnel: Tunnel | undefined
-  /** Whoever waits for a connection to be made. */
+  /** Set while connecting. */
   private waiting: { onConnected(error: number): void } | undefined
   private isPaused = false
   private isBlocked = false
   private isClosed = false
   private isQueued = false
-  /** The side was told that the peer has said all. */
+  /** The side knows that the peer has half-closed. */
   private hasEnded = false
 
   constructor(
@@ -34,7 +33,6 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
     private readonly onGone: () => void,
   ) {}
 
-  /** Where Bun keeps a socket's number. */
   get fd(): number {
     return this.descriptor
   }
@@ -82,7 +80,7 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
 
   private readOrLose(): void {
     this.read()
-    // Nobody reads from it now, so nobody would notice that it is gone.
+    // A paused socket would not notice the error.
     if (this.hasFailed && !this.tunnel && (this.isPaused || this.hasEnded)) this.destroy()
   }
 
@@ -129,7 +127,7 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
     return at
   }
 
-  /** Whoever writes does not expect to be called in the middle of it. */
+  /** Deferred: the writer does not expect a callback. */
   private breakSoon(): void {
     this.reactor.queue({ takeTurn: () => this.destroy() })
   }
@@ -157,7 +155,7 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
     if (this.mayRead) this.askForTurn()
   }
 
-  /** It was set where it was inherited from, or before it was connected. */
+  /** It is inherited from the listener, or set before connecting. */
   setNoDelay(): void {}
 
   private destroy(): void {
@@ -175,7 +173,6 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
     this.tunnel = tunnel
   }
 
-  /** The side has it again. */
   leave(): void {
     this.tunnel = undefined
     this.isBlocked = true
@@ -209,8 +206,8 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
 }
 
 /**
- * The plain end of a connection over TLS. Its socket leads to another thread, not to the customer: what has reached
- * him, that he has gone, and that he is to be cut off is said in memory that both threads see.
+ * The plain end of a TLS connection; TLS runs on another thread. Acknowledgements and closing are exchanged through
+ * shared memory.
  */
 export class TlsChannel extends Channel {
   constructor(
@@ -224,7 +221,7 @@ export class TlsChannel extends Channel {
     super(reactor, descriptor, side, localPort, onGone)
   }
 
-  /** A customer who has gone has not only said all: it is as if he had reset the connection. */
+  /** A hang-up of the client counts as a reset. */
   override onEvents(events: number): void {
     super.onEvents(events & EPOLLHUP && this.memory.isGone ? events | EPOLLERR : events)
   }
@@ -245,7 +242,7 @@ export class TlsChannel extends Channel {
         segmentBytes: 0,
         isOver: memory.isOver,
       }),
-      // It is closed already, which says the same.
+      // Closed already.
       shut() {},
       close(reset) {
         if (reset) memory.isCut = true
@@ -254,12 +251,12 @@ export class TlsChannel extends Channel {
   }
 }
 
-/** How many are taken in before the others have their turn. */
+/** Accepted per turn. */
 const mostAccepted = 64
-/** Without room for another descriptor the system would tell of the same newcomers for ever. */
+/** Pause when the process is out of descriptors. */
 const restMs = 100
 
-/** A port on which customers come. Its descriptor belongs to whoever opened it. */
+/** A listening port. The opener owns the descriptor. */
 export class Listener implements Pollable {
   private readonly onGone = (): void => this.core.departed()
   private isClosed = false
@@ -288,7 +285,6 @@ export class Listener implements Pollable {
     }
   }
 
-  /** One newcomer that is a bug to us does not keep out the others. */
   onFault(): void {}
 
   close(): void {

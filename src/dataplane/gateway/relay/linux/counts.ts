@@ -2,12 +2,12 @@ import type { After } from '../../../../core/time.ts'
 import type { Carrier, Counts, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../../agent/carrier.ts'
 import type { CountsMessage, FromReactor, LeaseStanding } from './messages.ts'
 
-/** What was counted reaches the main thread after at most this long; it is written down every 0.9 seconds there. */
+/** Counts reach the main thread within this time. */
 const everyMs = 50
-/** A MiB was carried since: sooner, and still not so often that counting is all that is done. */
+/** Sooner after 1 MiB. */
 const leastMs = 10
 
-/** Tells the main thread what was counted: cumulative, of one moment, and no more often than it is worth. */
+/** Sends cumulative counts to the main thread at a limited rate. */
 export function createReports(carrier: Required<Carrier>, post: (message: FromReactor) => void, now: () => number) {
   let sentAt = Number.NEGATIVE_INFINITY
   let isUrgent = false
@@ -32,7 +32,7 @@ export function createReports(carrier: Required<Carrier>, post: (message: FromRe
     send,
     hurry: (): void => void (isUrgent = true),
 
-    /** To be called after every turn: sends when it is time, and sees to it that there is a turn when it will be. */
+    /** Called after every turn; schedules a turn for the next report. */
     sendIfDue(after: After): void {
       const dueInMs = sentAt + (isUrgent ? leastMs : everyMs) - now()
       if (dueInMs <= 0) send()
@@ -58,7 +58,7 @@ const sum = (one: Bytes, other: Bytes): Bytes => ({
 })
 const subuserKey = (id: string, pool: string): string => `${id} ${pool}`
 
-/** Counts of one kind: what this reactor has told, on top of what those before it had told. */
+/** Counts of this reactor plus those of its predecessors. */
 class Table<Count extends Bytes> {
   private readonly now = new Map<string, Count>()
   private readonly before = new Map<string, Bytes>()
@@ -85,15 +85,15 @@ class Table<Count extends Bytes> {
   restart(): void {
     for (const [key, count] of this.now) {
       this.before.set(key, sum(count, this.beforeOf(key)))
-      // What was told and not asked for yet is still to be told on.
+      // Reported counts stay reportable.
       this.now.set(key, { ...count, ...none })
     }
   }
 }
 
 /**
- * What reactors have counted, as the main thread knows it. A reactor counts from nothing; cumulative counts of the
- * boot go on over its death: what it had told is kept, what it had not told is lost to the customer's good.
+ * Counts of all reactors of this boot, on the main thread. After a reactor's death its reported counts are kept;
+ * unreported ones are not billed.
  */
 export function createMirror() {
   const proxies = new Table<ProxyCount>()
@@ -129,17 +129,16 @@ export function createMirror() {
       return taken
     },
 
-    /** Of the same moment as the counts. */
+    /** Same instant as the counts. */
     movingOf: (id: string, pool: string): number => leases.get(subuserKey(id, pool))?.moving ?? 0,
     paceOf: (id: string, pool: string): number => leases.get(subuserKey(id, pool))?.pace ?? 0,
 
-    /** An allowance as a reactor counts it, which knows nothing of those before it. */
+    /** Converts a limit to the count of the current reactor. */
     uptoOf(id: string, pool: string, upto: number): number {
       const { received, sent } = subusers.beforeOf(subuserKey(id, pool))
       return Math.max(0, upto - received - sent)
     },
 
-    /** The next counts begin from nothing. */
     restart(): void {
       for (const table of [proxies, subusers, hosts, exits]) table.restart()
       leases.clear()

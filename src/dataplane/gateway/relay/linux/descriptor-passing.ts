@@ -13,10 +13,10 @@ import {
 } from './numbers.ts'
 
 const SCM_RIGHTS = 1
-/** The system takes 253 in one message. */
+/** The kernel allows 253. */
 export const mostAtOnce = 200
 const mostBytes = 64 * 1024
-/** `struct msghdr` and `struct cmsghdr` of 64-bit systems that count from the little end; musl's differ in padding. */
+/** `struct msghdr` and `struct cmsghdr`, 64-bit little-endian; musl differs in padding only. */
 const messageBytes = 56
 const headBytes = 16
 const mostPathBytes = 107
@@ -24,12 +24,12 @@ const mostPathBytes = 107
 export type Received = { readonly bytes: Uint8Array; readonly descriptors: readonly number[] }
 export type Passing = ReturnType<typeof createPassing>
 
-/** Hands descriptors from one process to another over a socket of the file system (unix(7), SCM_RIGHTS). */
+/** Passes descriptors between processes (unix(7), SCM_RIGHTS). */
 export function createPassing() {
   const libc = openLibc()
   const orError = (result: number): number => (result < 0 ? -(libc.errno[0] ?? 0) : result)
 
-  /** Everything that the system is pointed to lives as long as the call: it is held by what is returned. */
+  /** The result keeps the memory alive that the kernel is pointed to. */
   function describe(payload: Uint8Array, control: Uint8Array) {
     const vector = BigUint64Array.of(BigInt(ptr(payload)), BigInt(payload.length))
     const message = new DataView(new ArrayBuffer(messageBytes))
@@ -43,7 +43,7 @@ export function createPassing() {
   }
 
   return {
-    /** Connects; the descriptor, or, negative, the system's number for what is in the way. */
+    /** Returns the descriptor or a negative errno. */
     connect(path: string): number {
       const bytes = new TextEncoder().encode(path)
       if (bytes.length > mostPathBytes)
@@ -58,7 +58,7 @@ export function createPassing() {
       return failed < 0 ? failed : descriptor
     },
 
-    /** Sends a few bytes, and descriptors with them; whether all of it went. */
+    /** Returns whether everything was sent. */
     send(over: number, bytes: Uint8Array, descriptors: readonly number[] = []): boolean {
       if (descriptors.length > mostAtOnce) throw new Error('too many descriptors for one message')
       const dataBytes = descriptors.length * 4
@@ -75,12 +75,12 @@ export function createPassing() {
       return sent === held.payload.length
     },
 
-    /** What has come; undefined when nothing has yet, no bytes when nothing more comes. */
+    /** Undefined if nothing has arrived; empty bytes at the end of the stream. */
     receive(over: number): Received | undefined {
       const { message, held } = describe(new Uint8Array(mostBytes), new Uint8Array(headBytes + mostAtOnce * 4))
       const got = orError(libc.recvmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
       if (got === -EAGAIN) return undefined
-      // It has closed with a question unread: it has ended as well.
+      // The peer closed with unread data.
       if (got === -ECONNRESET) return { bytes: new Uint8Array(), descriptors: [] }
       if (got < 0) throw new Error(`recvmsg failed with ${-got}`)
       return {

@@ -1,28 +1,24 @@
 import type { Pipe } from './kernel.ts'
 
-/** More than any process may have open, as shipped by distributions. */
+/** The usual hard limit of a process. */
 export const mostDescriptors = 1_048_576
 
-/**
- * Which descriptors a reactor owns, a bit for each, in memory that outlives it: whoever looks after it closes what it
- * leaves behind.
- */
+/** Bitmap of a reactor's descriptors, in memory that outlives it, so that they can be closed after its death. */
 export const ownedWords = mostDescriptors / 32
 
-/** Every descriptor of one reactor: opened, shared and closed here and nowhere else, each closed once. */
+/** Reference counts of a reactor's descriptors; each is closed once. */
 export class Descriptors {
   private readonly holders = new Uint8Array(mostDescriptors)
   private closing: number[] = []
 
   constructor(
-    /** Bits of what is owned. */
     private readonly owned: Int32Array,
     private readonly close: (descriptor: number) => void,
-    /** Throws at a descriptor that is owned twice, or let go of by somebody who does not hold it. */
+    /** For tests: throws on a double own or release. */
     private readonly isStrict: boolean,
   ) {}
 
-  /** Takes one that the system has just opened. False when its number is beyond the table; it is closed then. */
+  /** False, and closed, if the number exceeds the table. */
   own(descriptor: number): boolean {
     if (descriptor >= mostDescriptors) {
       this.close(descriptor)
@@ -34,16 +30,12 @@ export class Descriptors {
     return true
   }
 
-  /** Somebody else holds it too: it stays open until both have let go. */
   share(descriptor: number): void {
     if (this.isStrict && !this.isOwned(descriptor)) throw new Error(`descriptor ${descriptor} is not open`)
     this.holders[descriptor] = (this.holders[descriptor] ?? 0) + 1
   }
 
-  /**
-   * Lets go of it. It is closed with the others in flush(), so that its number does not come back while old events are
-   * looked at.
-   */
+  /** Closed in flush(), so that the number is not reused while old events are handled. */
   release(descriptor: number): void {
     const holders = this.holders[descriptor] ?? 0
     if (holders === 0) {
@@ -74,7 +66,7 @@ export class Descriptors {
   }
 }
 
-/** What a reactor has left open, for whoever closes it. */
+/** Descriptors that a dead reactor left open. */
 export function* ownedIn(owned: Int32Array): Generator<number> {
   for (const [word, bits] of owned.entries()) {
     if (bits === 0) continue
@@ -82,18 +74,14 @@ export function* ownedIn(owned: Int32Array): Generator<number> {
   }
 }
 
-/** A user without privileges may have 64 MiB in pipes, as shipped; what is opened beyond is small and slow. */
+/** An unprivileged user may have 64 MiB in pipes; further ones are small and slow. */
 const mostPipes = 200
-/** One for every so many connections: they are made of descriptors too. */
 const connectionsOfPipe = 8
 export const pipeBytes = 256 * 1024
 
 export type Pipes = Pick<PipePool, 'take' | 'give'>
 
-/**
- * Pipes for splice(2), used again while they are empty: one that still holds somebody's bytes is closed, never handed
- * on.
- */
+/** Pool of pipes for splice(2). A pipe that still holds bytes is closed, never reused. */
 export class PipePool {
   private readonly idle: Pipe[] = []
   private count = 0
@@ -108,7 +96,7 @@ export class PipePool {
     this.most = Math.min(mostPipes, Math.ceil(connections / connectionsOfPipe))
   }
 
-  /** Undefined when there are too many: then bytes are copied. */
+  /** Undefined at the limit: bytes are copied instead. */
   take(): Pipe | undefined {
     const known = this.idle.pop()
     if (known) {
@@ -135,7 +123,6 @@ export class PipePool {
     this.descriptors.release(pipe.writeEnd)
   }
 
-  /** How many exist, and how many of them wait to be used. */
   get standing(): { readonly open: number; readonly idle: number } {
     return { open: this.count, idle: this.idle.length }
   }

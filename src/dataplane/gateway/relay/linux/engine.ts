@@ -18,20 +18,16 @@ import { createTlsLines } from './tls-lines.ts'
 const tickMs = 250
 const drainStepMs = 20
 const closeStepMs = 5
-/** How long a reactor may take for its last words. */
 const stopWithinMs = 5000
 
 type LinuxEngineDeps = EngineDeps & {
-  /** Bugs in who owns what are thrown, not passed over. For tests. */
+  /** For tests: throw on ownership bugs. */
   readonly isStrict?: boolean
-  /** A reactor has died and another takes its place: its connections are gone, what it had counted is not. */
+  /** A reactor died and is restarted: its connections are gone, its reported counts are kept. */
   readonly onRestart?: (fault: unknown) => void
 }
 
-/**
- * The engine over epoll and splice. This is the main thread's end of it: what a reactor lacks is found out here, and
- * what it counted is kept.
- */
+/** The epoll and splice engine, main thread: answers the reactor's questions and keeps its counts. */
 export function createLinuxEngine(
   deps: LinuxEngineDeps,
 ): Engine & { readonly thread: Pick<ReactorThread, 'terminate'> } {
@@ -60,7 +56,7 @@ export function createLinuxEngine(
   let policy = deps.policy()
   let speeds: Speeds = noLimit
   let isShutOut = false
-  /** By reactors that are no more. */
+  /** By earlier reactors. */
   let carriedBefore = 0
   let relayedBefore = 0
   let hasStarted = false
@@ -69,7 +65,7 @@ export function createLinuxEngine(
   let ticker: ReturnType<typeof setInterval> | undefined
   let onStopped: () => void = () => {}
 
-  /** All that a reactor has to know before it serves anybody. */
+  /** Sends a new reactor everything it needs. */
   function brief(): void {
     lookAround()
     thread.post({ type: 'policy', policy })
@@ -80,7 +76,7 @@ export function createLinuxEngine(
     ports.announce()
   }
 
-  /** The time of the shop, when it was last heard, and what customers may reach. */
+  /** Publishes clock skew, last contact, policy and speeds. */
   function lookAround(): void {
     thread.memory.skewMs = deps.clock() - Date.now()
     thread.memory.lastContactAt = deps.lastContactAt()
@@ -187,7 +183,7 @@ export function createLinuxEngine(
         return
       }
       const giveUpAt = performance.now() + drainMs
-      // The reactor may not have heard yet that it is to stop, so the first look comes after a step.
+      // The reactor may not have started to stop yet, so sleep first.
       do await Bun.sleep(Math.min(drainMs, drainStepMs))
       while (thread.memory.standing.passages > 0 && performance.now() < giveUpAt)
       const stopped = new Promise<void>((resolve) => {
@@ -205,7 +201,6 @@ export function createLinuxEngine(
   }
 }
 
-/** One message holds so many at most. */
 const mostAtOnce = 1000
 
 const nothing: StateChange = {
@@ -219,7 +214,7 @@ const nothing: StateChange = {
   goneGateways: [],
 }
 
-/** Keeps a reactor's snapshot the same as this thread's: all of it once, then what has changed. */
+/** Keeps the reactor's snapshot equal to this thread's: everything once, then changes. */
 function createStateFeed(snapshot: Snapshot) {
   let exits = new Map<string, NodeExit>()
 
@@ -239,7 +234,7 @@ function createStateFeed(snapshot: Snapshot) {
   return {
     *whole(): Generator<StateChange> {
       exits = new Map()
-      // Gateways come before the exits that are theirs.
+      // Gateways come before their exits.
       for (const gateways of slices([...snapshot.gateways()])) yield { ...nothing, gateways }
       yield* changedExits()
       for (const proxies of slices([...snapshot.proxies()])) yield { ...nothing, proxies }
@@ -268,7 +263,7 @@ function createStateFeed(snapshot: Snapshot) {
 
 const processors: readonly string[] = ['x64', 'arm64'] satisfies Processor[]
 
-/** Why this engine cannot run on this machine; undefined when it can. The calls that a sandbox may forbid are tried. */
+/** Why this engine cannot run here, or undefined. Tries the system calls that a sandbox may forbid. */
 export function findLack(platform: string, processor: string): string | undefined {
   if (platform !== 'linux') return `it needs Linux, and this is ${platform}`
   if (!processors.includes(processor)) return `it knows no ${processor} processors`

@@ -16,12 +16,12 @@ import {
   writeSocketAddress,
 } from './structures.ts'
 
-/** One read gives at most this much, and so is held for a peer that does not take it. */
+/** Bytes per read, and so the most held for a slow peer. */
 export const readBytes = 64 * 1024
 const mostEvents = 512
 const mostSources = 4096
 
-/** Where in the arena each thing lies: one allocation that never moves, whose address is taken once. */
+/** Layout of the arena: one allocation with a fixed address. */
 const eventsAt = 0
 const scratchAt = 16 * 1024
 const addressAt = scratchAt
@@ -33,17 +33,16 @@ const readAt = 64 * 1024
 const writeAt = readAt + readBytes
 const arenaBytes = writeAt + readBytes
 
-/** A pipe of the kernel, and how many bytes it holds. */
 export type Pipe = { readonly readEnd: number; readonly writeEnd: number; held: number }
 
 export type Kernel = ReturnType<typeof createKernel>
-/** What carries a tunnel's bytes; small, so that a test can stand in for the system. */
+/** The calls of a relay; tests replace them. */
 export type ByteCalls = Pick<
   Kernel,
   'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'takeBack' | 'shutWrite'
 >
 
-/** Customers come again and again, so the text of an address is made once. */
+/** Caches the text of client addresses. */
 function createSourceReader() {
   const known = new Map<number, string>()
   const format = (view: DataView, at: number): string => {
@@ -64,10 +63,7 @@ function createSourceReader() {
   }
 }
 
-/**
- * The system's calls as this engine uses them. Descriptors and counts are numbers; what fails returns the error's
- * number, negative. Nothing here waits, except poll().
- */
+/** System calls on preallocated memory. Errors are returned as negative errno. Only poll() waits. */
 export function createKernel(libc: Libc, processor: Processor) {
   const { errno } = libc
   const layout = eventLayoutOf(processor)
@@ -100,44 +96,38 @@ export function createKernel(libc: Libc, processor: Processor) {
 
   function beginListening(descriptor: number, backlog: number): number {
     const listening = orError(libc.listen(descriptor, backlog))
-    // Accepted connections inherit it: what acknowledges a request travels with the answer. Listening forgets it.
+    // Inherited by accepted connections: the ACK of a request travels with the response. listen() resets it.
     setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
     return listening
   }
 
   return {
-    /** Where receive() puts what it read. Overwritten by the next one. */
+    /** Buffer of receive(); overwritten by the next call. */
     received: arena.subarray(readAt, readAt + readBytes),
 
     receive: (descriptor: number, most: number): number =>
       orError(libc.recv(descriptor, base + readAt, Math.min(most, readBytes), 0)),
 
-    /** Whether there is something to read, without reading it. */
     peek: (descriptor: number): number => orError(libc.recv(descriptor, base + valueAt, 1, n.MSG_PEEK)),
 
-    /**
-     * Sends the first of what was just received. With `isLast` the end of the stream follows at once, and travels with
-     * it.
-     */
+    /** Sends bytes just received. `isLast`: the FIN follows at once, in the same segment. */
     pass: (descriptor: number, bytes: number, isLast: boolean): number =>
       orError(libc.send(descriptor, base + readAt, bytes, isLast ? n.MSG_NOSIGNAL | n.MSG_MORE : n.MSG_NOSIGNAL)),
 
-    /** Sends as much of these as one call takes. */
     send(descriptor: number, bytes: Uint8Array): number {
       const part = bytes.length > readBytes ? bytes.subarray(0, readBytes) : bytes
       arena.set(part, writeAt)
       return orError(libc.send(descriptor, base + writeAt, part.length, n.MSG_NOSIGNAL))
     },
 
-    /** From a socket into an empty pipe, so that only the socket can be what has nothing. */
+    /** From a socket into an empty pipe: EAGAIN means that the socket is empty. */
     fill: (descriptor: number, pipe: Pipe, most: number): number =>
       orError(libc.splice(descriptor, 0, pipe.writeEnd, 0, most, n.SPLICE_F_MOVE | n.SPLICE_F_NONBLOCK)),
 
-    /** From a pipe that holds something into a socket, so that only the socket can be what is full. */
+    /** From a non-empty pipe into a socket: EAGAIN means that the socket is full. */
     drain: (pipe: Pipe, descriptor: number): number =>
       orError(libc.splice(pipe.readEnd, 0, descriptor, 0, pipe.held, n.SPLICE_F_MOVE | n.SPLICE_F_NONBLOCK)),
 
-    /** Reads out of a pipe what it holds. */
     takeBack(pipe: Pipe): Uint8Array {
       const bytes = new Uint8Array(pipe.held)
       for (let at = 0; at < bytes.length; ) {
@@ -158,32 +148,30 @@ export function createKernel(libc: Libc, processor: Processor) {
       return pipe
     },
 
-    /** Two sockets that are connected with one another, and with nobody else; or an error. */
     openPair(): readonly [number, number] | number {
       const made = orError(libc.socketpair(n.AF_UNIX, n.SOCK_STREAM | n.NONBLOCK_CLOEXEC, 0, base + pairAt))
       return made < 0 ? made : [view.getInt32(pairAt, true), view.getInt32(pairAt + 4, true)]
     },
 
-    /** Another descriptor of the same socket. */
     duplicate: (descriptor: number): number => orError(libc.fcntl(descriptor, n.F_DUPFD_CLOEXEC, 0)),
 
     shutWrite: (descriptor: number): void => void libc.shutdown(descriptor, n.SHUT_WR),
     shutBoth: (descriptor: number): void => void libc.shutdown(descriptor, n.SHUT_RDWR),
     close: (descriptor: number): void => void libc.close(descriptor),
 
-    /** When it is closed, the peer is told that the connection broke, and what has not gone out never does. */
+    /** Closing sends RST and discards unsent bytes. */
     resetOnClose(descriptor: number): void {
       view.setInt32(valueAt, 1, true)
       view.setInt32(valueAt + 4, 0, true)
       libc.setsockopt(descriptor, n.SOL_SOCKET, n.SO_LINGER, base + valueAt, 8)
     },
 
-    /** A socket that listens. Takes IPv4 too where the address is the unspecified one of IPv6. */
+    /** For `::` accepts IPv4 too. */
     listen(address: Address, port: number, backlog: number): number {
       const descriptor = openSocket(address)
       if (descriptor < 0) return descriptor
       setOption(descriptor, n.SOL_SOCKET, n.SO_REUSEADDR, 1)
-      // Accepted connections inherit it.
+      // Inherited by accepted connections.
       setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
       if (address.version === 6) setOption(descriptor, n.IPPROTO_IPV6, n.IPV6_V6ONLY, 0)
       const bound = bindTo(descriptor, address, port)
@@ -192,13 +180,13 @@ export function createKernel(libc: Libc, processor: Processor) {
       return listening < 0 ? failed(descriptor, listening) : descriptor
     },
 
-    /** A socket that listens already, opened by another process: it is made like one of ours. */
+    /** Prepares a listening socket of another process. */
     adopt(descriptor: number, backlog: number): number {
       setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
       return beginListening(descriptor, backlog)
     },
 
-    /** Whether the machine has an address: 0 if a socket can be bound to it. */
+    /** 0 if a socket can be bound to the address. */
     tryAddress(address: Address): number {
       const descriptor = openSocket(address)
       if (descriptor < 0) return descriptor
@@ -216,12 +204,12 @@ export function createKernel(libc: Libc, processor: Processor) {
       return orError(libc.accept4(descriptor, base + addressAt, base + lengthAt, n.NONBLOCK_CLOEXEC))
     },
 
-    /** Who was accepted last; empty when it cannot be told. */
+    /** Client address of the last accept(); empty if unknown. */
     acceptedFrom: (): string => sources.read(view, addressAt),
 
     /**
-     * Begins to connect. Whether it did is known once the socket can be written. With `isQuiet` the last part of the
-     * handshake travels with the first bytes, or goes with speakUp(): a packet less.
+     * Starts to connect; the socket becomes writable when done. `isQuiet` saves a packet: the handshake's ACK travels
+     * with the first bytes, or is sent by speakUp().
      */
     connect(there: Address, port: number, from: Address | undefined, isQuiet: boolean): number {
       const descriptor = openSocket(there)
@@ -238,24 +226,23 @@ export function createKernel(libc: Libc, processor: Processor) {
       return begun < 0 && begun !== -n.EINPROGRESS ? failed(descriptor, begun) : descriptor
     },
 
-    /** Tells the other side what it has waited for: that the connection is made. */
+    /** Sends a delayed ACK. */
     speakUp: (descriptor: number): void => void setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 1),
 
-    /** What became of a connection; 0 for nothing bad. */
     takeError(descriptor: number): number {
       view.setInt32(lengthAt, 4, true)
       const asked = orError(libc.getsockopt(descriptor, n.SOL_SOCKET, n.SO_ERROR, base + valueAt, base + lengthAt))
       return asked < 0 ? -asked : view.getInt32(valueAt, true)
     },
 
-    /** What the peer's machine has acknowledged, also after a reset, as long as the descriptor is open. */
+    /** Also after a reset, while the descriptor is open. */
     standingOf(descriptor: number): Transmission {
       view.setInt32(lengthAt, tcpInfoBytes, true)
       const asked = libc.getsockopt(descriptor, n.IPPROTO_TCP, n.TCP_INFO, base + infoAt, base + lengthAt)
       return asked < 0 ? nothingShown : readTcpInfo(view, infoAt)
     },
 
-    /** The system takes no more than so many bytes ahead of what it can send. */
+    /** Limits unsent bytes in the kernel's buffer. */
     limitAhead: (descriptor: number, bytes: number): void =>
       void setOption(descriptor, n.IPPROTO_TCP, n.TCP_NOTSENT_LOWAT, bytes),
 
@@ -278,17 +265,17 @@ export function createKernel(libc: Libc, processor: Processor) {
     unwatch: (poll: number, descriptor: number): void =>
       void libc.epoll_ctl(poll, n.EPOLL_CTL_DEL, descriptor, base + valueAt),
 
-    /** Waits for something to happen, and tells how many things did. */
+    /** Waits for events; returns their number. */
     poll: (poll: number, mostMs: number): number => orError(libc.epoll_wait(poll, base + eventsAt, mostEvents, mostMs)),
 
-    /** Of what poll() found: what happened, to which descriptor, and in which of its lives. */
+    /** Accessors of the events found by poll(). */
     eventsOf: (index: number): number => events[(index * layout.bytes) / 4] ?? 0,
     descriptorOf: (index: number): number => events[(index * layout.bytes + layout.oursAt) / 4] ?? -1,
     lifeOf: (index: number): number => events[(index * layout.bytes + layout.oursAt) / 4 + 1] ?? 0,
   }
 }
 
-/** What is not the destination's doing is not told as if it were: without descriptors or memory we are full. */
+/** Local shortages are `gateway_full`, not failures of the destination. */
 const refusals = new Map<number, RefusalCode>([
   [n.ECONNREFUSED, 'connect_refused'],
   [n.ETIMEDOUT, 'connect_timeout'],
@@ -300,5 +287,4 @@ const refusals = new Map<number, RefusalCode>([
   [n.ENOMEM, 'gateway_full'],
 ])
 
-/** Why a connection was not made, by the system's number for it. */
 export const connectRefusalOf = (error: number): RefusalCode => refusals.get(error) ?? 'unreachable'

@@ -2,8 +2,7 @@ import { dlopen, type FFIFunction, type Pointer, toArrayBuffer } from 'bun:ffi'
 import type { Processor } from './structures.ts'
 
 /**
- * `size_t` is declared as a pointer: a plain number then goes through whole, without BigInt. `ssize_t` is read as
- * `i32`: no call here moves 2 GiB.
+ * `size_t` is declared as `ptr` to pass plain numbers without BigInt; `ssize_t` as `i32`, since no call moves 2 GiB.
  */
 const symbols = {
   socketpair: { args: ['i32', 'i32', 'i32', 'ptr'], returns: 'i32' },
@@ -35,13 +34,12 @@ const symbols = {
 
 type Call = (...args: number[]) => number
 
-/** The calls of the system's C library, and the number of this thread's last error. */
 export type Libc = Readonly<Record<Exclude<keyof typeof symbols, '__errno_location'>, Call>> & {
-  /** A view of this thread's errno, for a call would cost more. Belongs to the thread that opened it. */
+  /** This thread's errno as memory, which is faster than a call. */
   readonly errno: Int32Array
 }
 
-/** Throws where there is no such library. */
+/** Throws if the library is missing. */
 export function openLibc(): Libc {
   const calls = openCalls(symbols)
   const errno = new Int32Array(toArrayBuffer(toPointer(calls['__errno_location']()), 0, Int32Array.BYTES_PER_ELEMENT))
@@ -50,7 +48,7 @@ export function openLibc(): Libc {
 
 const toPointer = (address: number): Pointer => address as Pointer
 
-/** Calls of the C library: glibc's name first, then musl's. */
+/** Tries glibc, then musl. */
 function openCalls<Name extends string>(wanted: Readonly<Record<Name, FFIFunction>>): Record<Name, Call> {
   let fault: unknown
   for (const name of ['libc.so.6', 'libc.so']) {
@@ -63,16 +61,13 @@ function openCalls<Name extends string>(wanted: Readonly<Record<Name, FFIFunctio
   throw new Error('the C library cannot be opened', { cause: fault })
 }
 
-/** Numbers of the kernel's calls, by the names of its headers. */
+/** System call numbers. */
 const numbersOf = {
   x64: { accept4: 288, close: 3, connect: 42, recvfrom: 45, sendto: 44 },
   arm64: { accept4: 242, close: 57, connect: 203, recvfrom: 207, sendto: 206 },
 } as const satisfies Record<Processor, Record<string, number>>
 
-/**
- * The same calls without what the C library does around each of these, so that somebody may cancel the thread in the
- * middle of it. Nobody does, and in a process of several threads it costs as much as the call of an idle socket.
- */
+/** Bypasses the C library's thread-cancellation wrappers, which cost as much as a call on an idle socket. */
 export function makeDirect(libc: Libc, processor: Processor): Libc {
   const numbers = numbersOf[processor]
   const one = openSyscall(['i32', 'i32'])
@@ -88,5 +83,4 @@ export function makeDirect(libc: Libc, processor: Processor): Libc {
   }
 }
 
-/** `syscall` with as many arguments, and of such kinds, as one call takes. */
 const openSyscall = (args: ('i32' | 'ptr')[]): Call => openCalls({ syscall: { args, returns: 'i32' } }).syscall

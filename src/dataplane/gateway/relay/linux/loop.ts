@@ -19,16 +19,19 @@ import { openRouteLookup } from './routes.ts'
 import { viewMemory, viewTlsMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
 
-/** Once stopped, connections that linger may take this long to be closed by the other side. */
+/** Time for lingering connections after a stop. */
 const lingerMs = 35_000
 
-/** So few events between two ticks are as good as none; so many are worth a collection. */
+/**
+ * Garbage is collected when at most this many events came since the last tick, and at least so many since the last
+ * collection.
+ */
 const mostWhenIdle = 20
 const leastToCollect = 10_000
 
 type Answers = { asked: 'asked' | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
 
-/** Questions to the main thread that are not answered yet, by their number. */
+/** Pending questions to the main thread. */
 function createQuestions<Kind extends keyof Answers>() {
   const waiting = new Map<number, (answer: Answers[Kind]) => void>()
   let last = 0
@@ -48,7 +51,7 @@ function createQuestions<Kind extends keyof Answers>() {
   }
 }
 
-/** Nothing is open to customers until the main thread has said what is. */
+/** Until the main thread sends the policy. */
 const nothingAllowed: Policy = {
   allowLoopback: false,
   ownAddresses: [],
@@ -58,9 +61,8 @@ const nothingAllowed: Policy = {
 }
 
 /**
- * A whole gateway on a thread that never returns to its own event loop: it waits in epoll, and hears from the main
- * thread through a port that it looks into itself. It waits for the main thread only with what it does not know: a
- * credential, a name, more bytes.
+ * A gateway on a thread that never returns to its own event loop: it waits in epoll and polls its message port. Only
+ * unknown credentials, names and leases need the main thread.
  */
 export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => void) {
   const { inbox, bell, isStrict } = terms
@@ -88,7 +90,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
 
   const tidyUp = createTidyUp()
   const clock = (): number => reactor.wallMs + memory.skewMs
-  /** What is asked of the agent goes out after the turn: whoever asks is in the middle of carrying. */
+  /** Sent after the turn, outside the relay's call stack. */
   const wishes: FromReactor[] = []
   const agent: Agent = {
     wantLease: (id, pool) => void wishes.push({ type: 'want-lease', id, pool }),
@@ -148,7 +150,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     if (!side.isClosed) channel.watch()
   }
 
-  /** It is taken in at once: whoever waits goes on only after what else there is to hear, which is newer. */
+  /** Applied at once; the waiting client continues after newer messages are read. */
   function hearAnswer({ ticket, answer }: Extract<ToReactor, { type: 'asked' }>): void {
     if (answer !== 'unasked') snapshot.learn(answer)
     asking.answer(ticket, answer === 'unasked' ? answer : 'asked')
@@ -180,7 +182,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     }
   }
 
-  /** Returns whether there was anything. */
+  /** Returns whether there were messages. */
   function hear(): boolean {
     if (memory.posted === heard) return false
     heard = memory.posted
@@ -200,7 +202,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     tidyUp(reactor.seen)
   }
 
-  /** A wish goes with the counts of its moment. */
+  /** Lease requests go out with the counts of the same instant. */
   function tell(): void {
     if (wishes.length > 0) {
       reports.send()
@@ -212,7 +214,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     memory.relayed = relayed ?? 0
   }
 
-  /** Name by name: to copy an object of which nobody says what it has costs more than all else in a turn. */
+  /** Field by field: spreading an object of unknown shape is too slow for every turn. */
   function tellStanding(): void {
     const { open, connections, passages, dialling, settling, spared, turnedAway, starved } = core.standing
     const { mostHeld } = held
@@ -222,7 +224,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)
 
   return {
-    /** Returns when it was told to stop and nothing is open any more. */
+    /** Returns when stopped and nothing is open. */
     run(): void {
       reactor.watchLevel(bell, { onEvents: () => kernel.hush(bell), onFault() {} })
       tick()
@@ -238,10 +240,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   }
 }
 
-/**
- * Bun collects what nobody holds when its own loop is idle, to which this thread never returns. So it is done here:
- * once much has happened since, and nothing happens now.
- */
+/** Bun collects garbage when its own loop is idle, which never happens on this thread. */
 function createTidyUp(): (seen: number) => void {
   let last = 0
   let collected = 0
@@ -254,7 +253,7 @@ function createTidyUp(): (seen: number) => void {
   }
 }
 
-/** An error crosses threads as its text and where it came from. */
+/** Errors cross threads as message and stack. */
 function toPlain(fault: unknown): unknown {
   return fault instanceof Error ? Object.assign(new Error(fault.message), { stack: fault.stack }) : fault
 }

@@ -7,19 +7,16 @@ import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
 import type { EngineDeps, EngineLimits } from '../engine.ts'
 
-/** What a reactor is given when it begins. */
 export type ReactorTerms = {
   readonly inbox: MessagePort
   readonly memory: SharedArrayBuffer
-  /** An eventfd that is rung when it sleeps and a message waits. */
+  /** An eventfd that wakes the reactor. */
   readonly bell: number
   readonly limits: EngineLimits
   readonly hop: EngineDeps['hop']
-  /** Bugs in who owns what are thrown, not passed over. */
   readonly isStrict: boolean
 }
 
-/** What is to be carried, as far as it has changed. */
 export type StateChange = {
   readonly proxies: readonly NodeProxy[]
   readonly goneProxies: readonly string[]
@@ -38,7 +35,7 @@ type Addresses = Awaited<ReturnType<Lookup>>
 export type ToReactor =
   | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
   | { readonly type: 'unlisten'; readonly descriptor: number }
-  /** Somebody who came over TLS: the plain end of his connection. The reactor takes a descriptor of its own. */
+  /** The plain end of a TLS connection; the reactor duplicates the descriptor. */
   | { readonly type: 'tls'; readonly descriptor: number; readonly source: string; readonly memory: SharedArrayBuffer }
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
@@ -63,20 +60,20 @@ export type FromReactor =
   | { readonly type: 'exit'; readonly word: ExitWord }
   | { readonly type: 'fault'; readonly fault: unknown }
   | { readonly type: 'stopped' }
-  /** Nothing is open any more, and nothing more is said. */
+  /** Nothing is open any more. */
   | { readonly type: 'ended' }
 
-/** Counts since the reactor began, of one moment, and how each sub-user's lease stands then. */
+/** Counts since the reactor started, and lease states of the same instant. */
 export type CountsMessage = {
   readonly type: 'counts'
   readonly counts: Counts
   readonly leased: readonly LeaseStanding[]
   readonly sources: readonly { readonly id: string; readonly address: string }[]
-  /** To be written down now, not at the next second. */
+  /** Journal now. */
   readonly isUrgent: boolean
 }
 
-/** What is on its way and in no count yet, and how fast it goes. */
+/** Uncounted bytes on their way, and the rate. */
 export type LeaseStanding = {
   readonly id: string
   readonly pool: string

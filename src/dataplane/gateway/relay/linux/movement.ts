@@ -13,10 +13,10 @@ import { connectRefusalOf } from './kernel.ts'
 import type { Reactor, TurnTaker } from './reactor.ts'
 import { Tunnel, type TunnelDeps } from './splice-relay.ts'
 
-/** See `mostAhead` of the portable engine's sockets: what is taken ahead would be delivered uncounted after a kill. */
+/** See `maxAhead` in sockets.ts. */
 const mostAhead = 256 * 1024
 
-/** How bytes move here: dialled and watched with the system's calls, carried by the kernel where it pays. */
+/** Socket operations of this engine: dialling, watching, relaying. */
 export function createMovement(
   reactor: Reactor,
   pipes: PipePool,
@@ -46,7 +46,7 @@ export function createMovement(
         return
       }
       const tunnel = new Tunnel(near, far, passage, tunnelDeps)
-      // Whoever read the handshake is held by nobody any more: an idle tunnel is small.
+      // Frees the handshake's memory.
       client.own(patient)
       near.enter(tunnel)
       far.enter(tunnel)
@@ -56,8 +56,8 @@ export function createMovement(
 }
 
 /**
- * The descriptor itself is watched, and stays open until what was written is acknowledged. One read is small, so
- * nothing is narrowed.
+ * Watches the descriptor itself, which stays open until everything is acknowledged. Reads are small, so receive buffers
+ * are not limited.
  */
 function createSockets(reactor: Reactor): Sockets {
   const { kernel, descriptors } = reactor
@@ -74,7 +74,7 @@ function createSockets(reactor: Reactor): Sockets {
   }
 }
 
-/** A class, and nothing made for each: a tunnel that stands idle is small. */
+/** A class without closures, to keep idle tunnels small. */
 class DescriptorWatch implements Watch {
   private isClosed = false
 
@@ -99,20 +99,19 @@ class DescriptorWatch implements Watch {
   }
 }
 
-/** How often it is looked who has waited too long for a destination, and which destination for the customer. */
+/** Interval between timeout checks of connection attempts. */
 const lookEveryMs = 25
 
-/** Only what was accepted is counted. */
+/** Outgoing connections are not counted. */
 const nobodyMinds = (): void => {}
 
 type Tell = (connected: Connected<Side>) => void
-/** Those that are open; those made since the last look stand in `made`. */
+/** `made`: connected since the last check. */
 type Attempts = { readonly open: Roster<'placeAmongOpen', Attempt>; made: Side[] }
 
-/** Dials with the system's calls. */
 function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: IsDeliveredHere): Dialler<Side> {
   const { timers } = reactor
-  /** Nearly all are made at once, so nobody has a timer of his own. */
+  /** One timer for all attempts, because nearly all succeed at once. */
   const attempts: Attempts = { open: new Roster('placeAmongOpen'), made: [] }
   let isLooking = false
 
@@ -121,7 +120,7 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
     attempts.open.forEach((attempt) => {
       if (reactor.nowMs >= attempt.giveUpAt) attempt.giveUp()
     })
-    // An origin that speaks first would wait for the system, which takes 200 ms.
+    // Sends the delayed ACK to an origin that speaks first, which would otherwise wait 200 ms.
     for (const side of attempts.made) if (!side.isClosed && side.written === 0) reactor.kernel.speakUp(side.descriptor)
     attempts.made = []
     lookLater()
@@ -152,7 +151,7 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
           reactor.nowMs + mostMs,
           resolve,
         )
-        // Whatever else this turn brings is passed on first: making a connection takes the system longest.
+        // Connecting is the slowest call: the rest of the turn comes first.
         reactor.queue(attempt)
         attempts.open.add(attempt)
         lookLater()
@@ -161,7 +160,6 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
   }
 }
 
-/** One connection to a destination, until it is made or has failed. */
 class Attempt implements TurnTaker {
   placeAmongOpen: Place = nowhere
   private side: Side | undefined
@@ -193,7 +191,7 @@ class Attempt implements TurnTaker {
     }
   }
 
-  /** 0, or the system's number for what was in the way. */
+  /** `error` is an errno, or 0. */
   onConnected(error: number): void {
     const { side } = this
     if (error !== 0 || !side) this.fail(connectRefusalOf(error))

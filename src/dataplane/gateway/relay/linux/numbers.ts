@@ -1,4 +1,4 @@
-/** Numbers of the Linux kernel's interface, the same on x64 and arm64, by the names of its headers. */
+/** Constants of the Linux kernel interface, equal on x64 and arm64. */
 
 export const AF_UNIX = 1
 export const AF_INET = 2
@@ -6,7 +6,7 @@ export const AF_INET6 = 10
 export const AF_NETLINK = 16
 export const SOCK_STREAM = 1
 export const SOCK_RAW = 3
-/** SOCK_NONBLOCK and SOCK_CLOEXEC; the same bits mean the same to accept4, pipe2 and eventfd. */
+/** SOCK_NONBLOCK and SOCK_CLOEXEC, also for accept4, pipe2 and eventfd. */
 export const NONBLOCK_CLOEXEC = 0x80800
 export const CLOEXEC = 0x80000
 

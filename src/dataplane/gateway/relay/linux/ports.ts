@@ -6,15 +6,12 @@ import type { ReactorThread } from './thread.ts'
 
 const backlog = 4096
 
-/**
- * The ports that customers come to. They are opened here, where it can be told at once that one cannot be, and outlive
- * a reactor.
- */
+/** Listening ports. Opened on the main thread, where errors are known at once; they outlive a reactor. */
 export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' | 'isRunning'>, most: number) {
-  /** Descriptors by port, and below those that a reactor has still to let go of. */
+  /** Descriptors by port; `leaving` are those that the reactor must release first. */
   const open = new Map<number, number>()
   const leaving = new Set<number>()
-  /** Opened by the process before this one, and not asked for yet. */
+  /** From the previous process, not used yet. */
   const inherited = new Map<number, number>()
   let hostname = ''
   let mainPort = 0
@@ -40,7 +37,6 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
 
   function drop(port: number, descriptor: number): void {
     open.delete(port)
-    // Between two reactors nobody has to let go of it first.
     if (!thread.isRunning) kernel.close(descriptor)
     else {
       leaving.add(descriptor)
@@ -56,15 +52,15 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
       return mainPort
     },
 
-    /** Tells a new reactor of all. */
+    /** Announces all ports to a new reactor. */
     announce(): void {
-      // The one before was told to let go of these, and died.
+      // The dead reactor did not release these.
       for (const descriptor of leaving) kernel.close(descriptor)
       leaving.clear()
       for (const [port, descriptor] of open) announceOne(port, descriptor)
     },
 
-    /** Opens the ports that stand for somebody, and closes those that no longer do. */
+    /** Opens and closes customer ports. */
     openThese(wanted: ReadonlySet<number>, note: (port: number, error: unknown) => void): void {
       for (const [port, descriptor] of open) if (port !== mainPort && !wanted.has(port)) drop(port, descriptor)
       const missing = [...wanted].filter((port) => !open.has(port))
@@ -77,7 +73,7 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
         }
       }
       if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, most))
-      // Whoever these stood for is gone.
+      // Ports without a customer.
       for (const descriptor of inherited.values()) kernel.close(descriptor)
       inherited.clear()
     },
@@ -88,7 +84,7 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
       for (const [port, descriptor] of open) drop(port, descriptor)
     },
 
-    /** The reactor has let go of it. */
+    /** The reactor has released it. */
     close(descriptor: number): void {
       if (leaving.delete(descriptor)) kernel.close(descriptor)
     },
@@ -97,7 +93,6 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
       return open.size
     },
 
-    /** Those that a reactor has still to let go of. */
     get closing(): number {
       return leaving.size
     },

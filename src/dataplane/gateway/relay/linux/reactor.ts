@@ -6,18 +6,17 @@ import { EINTR, EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbe
 
 type Timer = { readonly at: number; act: (() => void) | undefined }
 
-/** So many that are cancelled are not worth a tidy-up. */
 const fewCancelled = 256
 
 /**
- * Timers for a thread that waits in the kernel: whoever waits asks how long it may, and runs what is due afterwards. A
- * binary heap. Most are cancelled long before they are due: once those are more than the others, they are thrown out.
+ * Binary heap of timers for a thread that waits in the kernel. Most are cancelled early, so cancelled ones are removed
+ * in bulk.
  */
 export class Timers {
   private heap: Timer[] = []
   private cancelled = 0
 
-  /** `now` rises steadily. */
+  /** `now` must be monotonic. */
   constructor(private readonly now: () => number) {}
 
   readonly after: After = (ms, act) => {
@@ -38,7 +37,6 @@ export class Timers {
     for (const timer of left) this.push(timer)
   }
 
-  /** How long until the first is due, and no longer than `most`. */
   dueInMs(most: number): number {
     while (this.heap[0] && !this.heap[0].act) {
       this.pop()
@@ -48,7 +46,7 @@ export class Timers {
     return first ? Math.min(most, Math.max(0, Math.ceil(first.at - this.now()))) : most
   }
 
-  /** Runs what is due now. What they start runs another time. */
+  /** Runs due timers; those that they start run later. */
   run(): void {
     const nowMs = this.now()
     if (this.heap.length === 0 || (this.heap[0]?.at ?? 0) > nowMs) return
@@ -100,35 +98,33 @@ export class Timers {
   }
 }
 
-/** Whoever is told what happens to a descriptor. */
 export type Pollable = {
   onEvents(events: number): void
-  /** It threw: it is to let go of its descriptor. */
+  /** It threw and must release its descriptor. */
   onFault(): void
 }
 
-/** Somebody who has more to do than one turn allows. */
+/** More work for the next turn. */
 export type TurnTaker = { takeTurn(): void; onFault?(): void }
 
 const bothWays = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET
 const mostWaitMs = 1000
 
 /**
- * A loop over epoll on a thread of its own. One turn: events, timers, whoever waits for another turn, promises, and
- * then what was let go of is closed. A descriptor is watched once, for both directions, and told of changes alone
- * (edge-triggered).
+ * Event loop over epoll, edge-triggered. One turn: events, timers, queued work, microtasks, then closing of released
+ * descriptors.
  */
 export class Reactor {
-  /** The moment of this turn, steady and as the machine's clock has it: asking for each would cost more than a read. */
+  /** Cached per turn: reading the clock costs more than a read. */
   nowMs: number
   wallMs = Date.now()
-  /** By the clock itself: what is started late in a long turn would be early, and a no must not be. */
+  /** Uses the clock itself: a timer started late in a long turn must not fire early. */
   readonly timers: Timers
-  /** How many events there have been. */
+  /** Number of events. */
   seen = 0
   private readonly poll: number
   private readonly pollables: (Pollable | undefined)[] = []
-  /** Which life of a number an event belongs to: numbers are used again at once. */
+  /** Generation of each descriptor number, because numbers are reused at once. */
   private readonly lives = new Int32Array(mostDescriptors)
   private waiting: TurnTaker[] = []
 
@@ -145,12 +141,12 @@ export class Reactor {
     descriptors.own(this.poll)
   }
 
-  /** A socket, both ways. Tells at once what is there already. */
+  /** Edge-triggered, both directions. */
   watch(descriptor: number, pollable: Pollable): void {
     this.register(descriptor, pollable, bothWays)
   }
 
-  /** For as long as there is something to take, it is told again in every turn. */
+  /** Level-triggered. */
   watchLevel(descriptor: number, pollable: Pollable): void {
     this.register(descriptor, pollable, EPOLLIN)
   }
@@ -163,7 +159,7 @@ export class Reactor {
     if (failed < 0) throw new Error(`epoll_ctl failed with ${-failed}`)
   }
 
-  /** Nobody is told of it any more. A descriptor that is about to be closed needs no more than this. */
+  /** Enough for a descriptor that is about to be closed. */
   forget(descriptor: number): void {
     this.pollables[descriptor] = undefined
   }
@@ -177,10 +173,7 @@ export class Reactor {
     this.waiting.push(taker)
   }
 
-  /**
-   * `hear` does what others have asked for, and tells whether there was anything. What was asked before an event comes
-   * before it.
-   */
+  /** `hear` handles messages and returns whether there were any; earlier messages are handled before events. */
   turn(hear: () => boolean): void {
     this.nowMs = this.clock()
     const mostMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(mostWaitMs)
@@ -227,7 +220,7 @@ export class Reactor {
     }
   }
 
-  /** A bug in what one connection does must not end the others. */
+  /** Errors of one connection must not end the others. */
   private guard(act: () => void): void {
     try {
       act()

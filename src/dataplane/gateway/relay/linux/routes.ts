@@ -4,7 +4,7 @@ import type { IsDeliveredHere } from '../../dial/dial.ts'
 import type { Libc } from './libc.ts'
 import * as n from './numbers.ts'
 
-/** Layout of `struct nlmsghdr`, `struct rtmsg` behind it, and the attributes behind that, all of the host's order. */
+/** `struct nlmsghdr`, then `struct rtmsg`, then attributes, in host byte order. */
 const headBytes = 16
 const routeAt = headBytes
 const typeAt = routeAt + 7
@@ -12,16 +12,14 @@ const attributesAt = headBytes + 12
 const mostAnswerBytes = 4096
 const mostAnswers = 8
 
-/** Route types that end at this machine: its addresses, broadcast addresses of its networks, anycast addresses. */
+/** Routes that end at this machine. */
 const localTypes: readonly number[] = [n.RTN_LOCAL, n.RTN_BROADCAST, n.RTN_ANYCAST]
-/** The tables have no route, or one that refuses: a connection fails in the same way. */
+/** No route, or a prohibiting one: connecting fails too. */
 const routeless: readonly number[] = [n.ENETUNREACH, n.EHOSTUNREACH, n.EACCES, n.EINVAL, n.EAFNOSUPPORT, n.ENODEV]
 
 /**
- * Asks the kernel for the route of one connection (rtnetlink, RTM_GETROUTE). The kernel answers from every routing
- * table and policy rule as they are now, so that there is no list of ours that could be late or incomplete. The answer
- * is there when the request was sent: nothing waits. A kernel that does not answer counts as "delivered here". Throws
- * where there is no such socket.
+ * Asks the kernel for a connection's route (rtnetlink, RTM_GETROUTE), which honours all current routing tables and
+ * rules. The answer is available at once; no answer counts as local. Throws if there is no such socket.
  */
 export function openRouteLookup(libc: Libc): {
   readonly descriptor: number
@@ -59,13 +57,13 @@ export function openRouteLookup(libc: Libc): {
     return end
   }
 
-  /** The type of the route; an error's number, negative; undefined where the kernel has not answered. */
+  /** Route type, negative errno, or undefined without an answer. */
   function ask(there: Address, port: number, from: Address | undefined): number | undefined {
     if (libc.send(descriptor, base, writeRequest(there, port, from), 0) < 0) return undefined
     for (let left = mostAnswers; left > 0; left -= 1) {
       const bytes = libc.recv(descriptor, base, mostAnswerBytes, 0)
       if (bytes < headBytes + 4) return undefined
-      // An answer to an earlier question is passed over.
+      // An answer to an earlier request.
       if (view.getUint32(8, true) !== sequence) continue
       const kind = view.getUint16(4, true)
       if (kind === n.NLMSG_ERROR) return view.getInt32(headBytes, true)
@@ -76,7 +74,7 @@ export function openRouteLookup(libc: Libc): {
 
   function isDeliveredHere(there: Address, port: number, from: Address | undefined): boolean {
     let type = ask(there, port, from)
-    // An address that another gateway leaves from is none that a route of this machine can begin with.
+    // A source address of another machine has no route here.
     if (from && type !== undefined && type < 0) type = ask(there, port, undefined)
     return type === undefined || (type < 0 ? !routeless.includes(-type) : localTypes.includes(type))
   }

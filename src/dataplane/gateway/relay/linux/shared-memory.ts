@@ -1,8 +1,7 @@
 import { ownedWords } from './descriptors.ts'
 
-/** What the main thread and a reactor both see. It outlives the reactor. */
+/** Memory shared by the main thread and a reactor; it outlives the reactor. */
 const words = { isAsleep: 0, posted: 1 } as const
-/** How a reactor stands, from this word on. */
 const standingAt = 2
 const standingNames = [
   'open',
@@ -28,22 +27,19 @@ export type SharedMemory = ReturnType<typeof viewMemory>
 export const makeMemory = (): SharedArrayBuffer =>
   new SharedArrayBuffer(wordBytes + numberBytes + ownedWords * Int32Array.BYTES_PER_ELEMENT)
 
-/** Each number has one writer, and is written whole. */
+/** Each value has one writer. */
 export function viewMemory(memory: SharedArrayBuffer) {
   const counts = new Int32Array(memory, 0, wordBytes / Int32Array.BYTES_PER_ELEMENT)
   const reals = new Float64Array(memory, wordBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
   return {
-    /** The reactor waits in the kernel: whoever leaves a message rings. */
+    /** The reactor waits in the kernel and must be woken. */
     get isAsleep(): boolean {
       return Atomics.load(counts, words.isAsleep) === 1
     },
     set isAsleep(yes: boolean) {
       Atomics.store(counts, words.isAsleep, yes ? 1 : 0)
     },
-    /**
-     * How many messages the main thread has left, so that a look into the inbox is only worth it when there are new
-     * ones.
-     */
+    /** Number of posted messages, to skip an empty inbox. */
     get posted(): number {
       return Atomics.load(counts, words.posted)
     },
@@ -54,8 +50,8 @@ export function viewMemory(memory: SharedArrayBuffer) {
       return standing
     },
     /**
-     * Told after every turn, so only what has changed is written; from the last to the first, so that whoever sees
-     * nothing open sees nothing carried either.
+     * Written every turn, so only changes are stored; last to first, so that a reader who sees nothing open sees no
+     * tunnels either.
      */
     set standing(standing: ReactorStanding) {
       for (let index = standingNames.length - 1; index >= 0; index -= 1) {
@@ -69,14 +65,13 @@ export function viewMemory(memory: SharedArrayBuffer) {
     set carried(bytes: number) {
       reals[numbers.carried] = bytes
     },
-    /** Of these, for other gateways. */
     get relayed(): number {
       return reals[numbers.relayed] ?? 0
     },
     set relayed(bytes: number) {
       reals[numbers.relayed] = bytes
     },
-    /** The shop's clock less this machine's. */
+    /** The shop's clock minus this machine's. */
     get skewMs(): number {
       return reals[numbers.skewMs] ?? 0
     },
@@ -100,12 +95,12 @@ export const makeTlsMemory = (): SharedArrayBuffer => new SharedArrayBuffer(memo
 
 export type TlsMemory = ReturnType<typeof viewTlsMemory>
 
-/** What the two threads tell one another of a connection over TLS: the one that speaks TLS, and the reactor. */
+/** State of a TLS connection, shared by the TLS thread and the reactor. */
 export function viewTlsMemory(memory: SharedArrayBuffer) {
   const bytes = new Float64Array(memory, 0, 2)
   const flags = new Int32Array(memory, 16, 3)
   return {
-    /** Of what was meant for the customer: what his machine has acknowledged, and what has gone out. */
+    /** Plaintext bytes. */
     get acknowledged(): number {
       return bytes[0] ?? 0
     },
@@ -116,21 +111,21 @@ export function viewTlsMemory(memory: SharedArrayBuffer) {
       bytes[0] = acknowledged
       bytes[1] = sent
     },
-    /** What was not acknowledged by now never will be. */
+    /** No further acknowledgements. */
     get isOver(): boolean {
       return Atomics.load(flags, 0) === 1
     },
     set isOver(yes: boolean) {
       Atomics.store(flags, 0, yes ? 1 : 0)
     },
-    /** The customer has gone. */
+    /** The client has gone. */
     get isGone(): boolean {
       return Atomics.load(flags, 1) === 1
     },
     set isGone(yes: boolean) {
       Atomics.store(flags, 1, yes ? 1 : 0)
     },
-    /** The reactor wants it to end at once, with whatever is still under way. */
+    /** The reactor wants it closed at once. */
     get isCut(): boolean {
       return Atomics.load(flags, 2) === 1
     },

@@ -2,56 +2,49 @@ import { type Pipes, pipeBytes } from './descriptors.ts'
 import { type ByteCalls, type Pipe, readBytes } from './kernel.ts'
 import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 
-/**
- * One direction of a tunnel: bytes flow from a source to a sink. Every state, every thing that can happen in it, and
- * what is done then. A tunnel has two directions, each in a state of its own.
- */
+/** State machine of one direction of a tunnel, from a source to a sink. */
 
 export const flowStates = [
-  /** Nothing is held. What the source has is read as soon as it has something. */
   'open',
-  /** The sink did not take all; nothing is read until it has. */
+  /** The sink did not take everything; reading is paused. */
   'held',
-  /** The source has something, and there is no traffic to carry it with. */
+  /** The source has bytes but the allowance has none. */
   'starved',
-  /** The source has said all it will say; what is held of it goes out first. */
+  /** The source has ended; held bytes go out first. */
   'last',
-  /** All was said and passed on. */
   'done',
 ] as const
 
 export const flowEvents = [
-  /** The source has something, or has ended. */
+  /** The source has bytes or has ended. */
   'readable',
-  /** The sink takes bytes again. */
   'writable',
-  /** There is traffic to carry with. */
+  /** The allowance has bytes. */
   'allowed',
-  /** There is none, and it is sure that none comes. */
+  /** The allowance is used up. */
   'exhausted',
   /** The sink took less than it was given. */
   'blocked',
-  /** All that was held has gone out. */
+  /** Held bytes are gone. */
   'drained',
-  /** The source has something, and there is no traffic for it. */
+  /** The source has bytes, the allowance none. */
   'dry',
-  /** The source has said all it will say. */
   'ended',
 ] as const
 
 const flowActions = [
   'nothing',
-  /** Reads from the source and passes on. */
+  /** Read and pass on. */
   'fill',
-  /** Passes on what is held. */
+  /** Write held bytes. */
   'drain',
-  /** Asks for traffic and waits. */
+  /** Request bytes and wait. */
   'wait',
-  /** Tells the sink that nothing more comes. */
+  /** Half-close the sink. */
   'shut',
-  /** Ends the tunnel where it is: its traffic is used up. */
+  /** End the tunnel. */
   'exhaust',
-  /** Cannot happen; a bug of ours. */
+  /** A bug. */
   'fault',
 ] as const
 
@@ -59,7 +52,7 @@ export type FlowState = (typeof flowStates)[number]
 export type FlowEvent = (typeof flowEvents)[number]
 type FlowAction = (typeof flowActions)[number]
 
-/** What is done, and the state that follows; the same state unless said. */
+/** An action, and the next state if it changes. */
 type Cell = FlowAction | readonly [FlowAction, FlowState]
 
 const flowTable: Readonly<Record<FlowState, Readonly<Record<FlowEvent, Cell>>>> = {
@@ -118,7 +111,7 @@ const flowTable: Readonly<Record<FlowState, Readonly<Record<FlowEvent, Cell>>>> 
 type Step = { readonly action: FlowAction; readonly next: FlowState }
 type Steps<Of extends FlowState> = Readonly<Record<Of, Readonly<Record<FlowEvent, Step>>>>
 
-/** The table in the one shape that the loop looks into, for every event. */
+/** The table in the shape used per event. */
 export const flowSteps = Object.fromEntries(
   flowStates.map((state) => [
     state,
@@ -131,36 +124,29 @@ export const flowSteps = Object.fromEntries(
   ]),
 ) as Steps<FlowState>
 
-/** One end of a tunnel: a socket, what is known of it, and how it is let go. */
 export type TunnelEnd = {
   readonly descriptor: number
-  /** It had something to read, or an end, that was not read to the end yet. */
+  /** Not read to EAGAIN yet. */
   isReadable: boolean
-  /** The peer has said all; what it said may not be read yet. */
+  /** The peer has half-closed; unread bytes may remain. */
   hasHungUp: boolean
   hasFailed: boolean
-  /**
-   * The peer has sent TCP urgent data. A read stops at the urgent mark, so that a short one does not mean an empty
-   * socket, and splice cannot pass the mark.
-   */
+  /** TCP urgent data: reads stop at the mark, so a short read does not mean empty, and splice cannot pass it. */
   hasUrgent: boolean
-  /** Bytes that the system has taken, since the beginning. */
+  /** Bytes taken by the kernel. */
   written: number
-  /** Nothing more is written. */
   isFinished: boolean
-  /** Writes what the system takes, and holds the rest. */
+  /** Writes what the kernel takes and holds the rest. */
   hold(bytes: Uint8Array): void
-  /** Closes: both have said all. */
+  /** Closes after both sides have ended. */
   release(): void
-  /** Closes once what is held has gone out. */
+  /** Closes after held bytes are written. */
   close(): void
-  /** Ends at once. */
   abort(): void
-  /** It is no tunnel's any more. */
   leave(): void
 }
 
-/** What a tunnel carries for whom, as far as carrying is concerned. */
+/** The part of a tunnel that a relay uses. */
 type Fare = {
   readonly tally: {
     takeSent(bytes: number): number
@@ -184,24 +170,22 @@ export type TunnelDeps = {
   readonly calls: ByteCalls
   readonly pipes: Pipes
   readonly clock: () => number
-  /** Gives a flow its next turn after everybody else had theirs. */
   readonly queue: (flow: Flow) => void
-  /** So much is held for an end that does not take it. */
   readonly noteHeld: (bytes: number) => void
 }
 
-/** How often one flow reads before the others have their turn. */
+/** Reads per turn. */
 const mostReads = 8
 
-/** One direction. Its states and what is done in them stand in flow-table.ts. */
+/** One direction. */
 export class Flow {
   state: FlowState = 'open'
-  /** What came before there was anybody to pass it to. */
+  /** Bytes received before the relay started. */
   early: Uint8Array | undefined
-  /** What the sink did not take: here, or in the pipe. */
+  /** Bytes that the sink did not take; further ones may be in the pipe. */
   held: Uint8Array | undefined
   pipe: Pipe | undefined
-  /** So much comes at once that it pays to let the kernel move it. */
+  /** Large reads go through a pipe. */
   isSplicing = false
   isQueued = false
 
@@ -221,10 +205,7 @@ export class Flow {
   }
 }
 
-/**
- * Carries bytes both ways as they are, never more than there is traffic for, until both sides have said all or one is
- * gone.
- */
+/** Relays both directions within the allowance until both sides have ended or one is gone. */
 export class Tunnel {
   private readonly up: Flow
   private readonly down: Flow
@@ -241,7 +222,7 @@ export class Tunnel {
     this.down = new Flow(this, origin, client)
   }
 
-  /** `toClient` was said and not written yet; the other two came before there was anybody to pass them to. */
+  /** `toClient` is not written yet; the others were received before the relay started. */
   start(toClient: Uint8Array | undefined, fromClient: Uint8Array, fromOrigin: Uint8Array): void {
     this.fare.carriedBy = this
     if (toClient) {
@@ -263,7 +244,7 @@ export class Tunnel {
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
       end.isReadable = true
       this.step(own, 'readable')
-      // Nobody reads from it now, so nobody would notice that it is gone.
+      // A paused source would not notice the error.
       if (end.hasFailed && !this.isOver && own.state !== 'open') this.lose(end)
     }
     if (!this.isOver && events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) this.step(isClient ? this.down : this.up, 'writable')
@@ -302,7 +283,7 @@ export class Tunnel {
     this.deps.queue(flow)
   }
 
-  /** There is no traffic. An end of the stream needs none. */
+  /** Without allowance, an end of the stream can still be read. */
   private starve(flow: Flow): void {
     this.givePipe(flow)
     const next = flow.early ? 1 : this.deps.calls.peek(flow.from.descriptor)
@@ -310,7 +291,7 @@ export class Tunnel {
     else this.noteUnread(flow, next)
   }
 
-  /** A read that gave nothing: the end, nothing for now, or a failure. */
+  /** A read returned 0 or an error. */
   private noteUnread(flow: Flow, outcome: number): void {
     if (outcome === 0) this.step(flow, 'ended')
     else if (outcome === -EAGAIN) flow.from.isReadable = false
@@ -331,7 +312,7 @@ export class Tunnel {
     this.passHeld(flow)
   }
 
-  /** Small pieces are read and written: cheaper than a pipe. */
+  /** Small reads are cheaper to copy than to splice. */
   private copy(flow: Flow, left: number): void {
     const { calls } = this.deps
     const { from, to } = flow
@@ -341,7 +322,7 @@ export class Tunnel {
       this.noteUnread(flow, got)
       return
     }
-    // Read to the end. An end of the stream that was told of before is not told of again, and came behind these bytes.
+    // The kernel reports a half-close once; it came after these bytes.
     const isEmpty = got < wanted && !from.hasFailed && !from.hasUrgent
     const isLast = isEmpty && from.hasHungUp
     if (isEmpty) from.isReadable = false
@@ -356,7 +337,7 @@ export class Tunnel {
     if (isLast && !this.isOver) this.step(flow, 'ended')
   }
 
-  /** Large ones go through a pipe and are never seen here. */
+  /** Large reads stay in the kernel. */
   private splice(flow: Flow, left: number): void {
     flow.pipe ??= this.deps.pipes.take()
     const { pipe, from } = flow
@@ -367,7 +348,7 @@ export class Tunnel {
     const got = this.deps.calls.fill(from.descriptor, pipe, Math.min(left, pipeBytes))
     if (got <= 0) {
       this.givePipe(flow)
-      // What cannot be spliced can still be read.
+      // Not spliceable: copy instead.
       if (got === -EINVAL) flow.isSplicing = false
       else this.noteUnread(flow, got)
       return
@@ -377,12 +358,10 @@ export class Tunnel {
     this.passHeld(flow)
   }
 
-  /** Writes what is held right after it was read. */
   private passHeld(flow: Flow): void {
     if (this.push(flow) === 'blocked') this.step(flow, 'blocked')
   }
 
-  /** Writes what is held, and reads on once it is gone. */
   private drain(flow: Flow): void {
     const outcome = this.push(flow)
     if (outcome !== 'lost') this.step(flow, outcome)
@@ -403,7 +382,7 @@ export class Tunnel {
     return 'drained'
   }
 
-  /** What is held here is older than what the pipe holds. */
+  /** `held` is older than the pipe's content. */
   private pushOnce(flow: Flow): number {
     const { held, pipe, to } = flow
     const { calls } = this.deps
@@ -418,10 +397,10 @@ export class Tunnel {
     return gone
   }
 
-  /** Bytes wait for traffic; when it is sure that none comes, the tunnel ends where it is. */
+  /** Waits for allowance. */
   private wait(): void {
     const { allowance } = this.fare.tally
-    // Behind all others who wait: each has its turn.
+    // Moves to the end of the waiting list, for fairness.
     this.forget?.()
     this.forget = allowance.onChange(() => this.look())
     if (!allowance.hasSome) allowance.askForMore()
@@ -452,14 +431,13 @@ export class Tunnel {
     this.deps.calls.shutWrite(flow.to.descriptor)
   }
 
-  /** One end is gone. A customer whose origin is gone still gets what came from it. */
+  /** A client whose origin is gone still gets the received bytes. */
   private lose(end: TunnelEnd): void {
     if (this.isOver) return
     if (end === this.origin) this.endGently()
     else this.breakOff()
   }
 
-  /** Ends both at once. */
   breakOff(): void {
     if (this.isOver) return
     this.end()

@@ -1,19 +1,14 @@
 import { type Address, unmap } from '../../../../core/address.ts'
 import type { Transmission } from '../../metering/tunnel-meter.ts'
 import { AF_INET, AF_INET6 } from './numbers.ts'
-/** The processors whose kernel interface is known here. Both count bytes from the little end. */
+/** Supported processors, both little-endian. */
 export type Processor = 'x64' | 'arm64'
 
-/**
- * `struct epoll_event`: 32 bits of events, 64 bits that are ours. It is packed on x86-64 and aligned everywhere else.
- */
+/** `struct epoll_event`: packed on x86-64, aligned elsewhere. */
 type EventLayout = { readonly bytes: number; readonly oursAt: number }
 export const eventLayoutOf = (processor: Processor): EventLayout =>
   processor === 'x64' ? { bytes: 12, oursAt: 4 } : { bytes: 16, oursAt: 8 }
 
-/**
- * An epoll event as we write and read it: what happened, the descriptor, and which of its lives it was registered in.
- */
 type PollEvent = { readonly events: number; readonly descriptor: number; readonly life: number }
 
 export function writeEvent(into: DataView, at: number, layout: EventLayout, event: PollEvent): void {
@@ -30,14 +25,11 @@ export function readEvent(from: DataView, at: number, layout: EventLayout): Poll
   }
 }
 
-/** The longest of the two: `sockaddr_in6`. */
+/** `sockaddr_in6`, the longer one. */
 export const mostSocketAddressBytes = 28
 const ipv4Bytes = 16
 
-/**
- * `sockaddr_in` or `sockaddr_in6`. The family counts in the processor's order, the port in the network's. Returns the
- * length.
- */
+/** Writes `sockaddr_in` or `sockaddr_in6` (port in network order); returns the length. */
 export function writeSocketAddress(into: DataView, at: number, { version, bytes }: Address, port: number): number {
   const length = version === 4 ? ipv4Bytes : mostSocketAddressBytes
   for (let offset = 0; offset < length; offset += 1) into.setUint8(at + offset, 0)
@@ -48,9 +40,7 @@ export function writeSocketAddress(into: DataView, at: number, { version, bytes 
   return length
 }
 
-/**
- * Undefined for a family that is neither. An IPv4 address mapped into IPv6 is that IPv4 address (RFC 4291, 2.5.5.2).
- */
+/** Undefined for other families. Mapped IPv4 becomes IPv4 (RFC 4291, 2.5.5.2). */
 export function readSocketAddress(from: DataView, at: number): { address: Address; port: number } | undefined {
   const family = from.getUint16(at, true)
   const port = from.getUint16(at + 2, false)
@@ -59,7 +49,7 @@ export function readSocketAddress(from: DataView, at: number): { address: Addres
   return { address: unmap({ version: 6, bytes: bytesAt(from, at + 8, 16) }), port }
 }
 
-/** An IPv4 address, mapped into IPv6 or not, as one number. Undefined for every other. */
+/** An IPv4 address, also mapped into IPv6, as a number. */
 export function readQuadAt(from: DataView, at: number): number | undefined {
   const family = from.getUint16(at, true)
   if (family === AF_INET) return from.getUint32(at + 4, false)
@@ -78,9 +68,7 @@ function bytesAt(from: DataView, at: number, length: number): Uint8Array {
 }
 
 /**
- * Of `struct tcp_info`: the state, options, `tcpi_snd_mss`, `tcpi_unacked`, `tcpi_sacked`, `tcpi_bytes_acked` (which an
- * accepted connection counts from 0), `tcpi_data_segs_out`, `tcpi_delivered`, `tcpi_bytes_sent` and
- * `tcpi_bytes_retrans`. Linux has them all since 4.19.
+ * Fields of `struct tcp_info`, all present since Linux 4.19. `tcpi_bytes_acked` starts at 0 on accepted connections.
  */
 export const tcpInfoBytes = 216
 const at = {
@@ -99,10 +87,9 @@ const stateClosed = 7
 const hasSelective = 2
 
 /**
- * Once a connection was reset the system forgets how many segments are under way, but not how many have gone out and
- * how many have been delivered since it began. It counts the two ends of a connection as delivered, and only bytes as
- * gone out: the first is taken off, the second counts as one that is unknown. How many went out again is taken from the
- * bytes that did, at their fewest: `tcpi_total_retrans` counts ends that were sent again as well.
+ * After a reset the kernel forgets segments in flight but keeps totals. SYN and FIN count as delivered but not as sent
+ * bytes: the first is subtracted, the second counts as unknown. Retransmitted segments are derived from bytes, because
+ * `tcpi_total_retrans` includes FINs.
  */
 export function readTcpInfo(from: DataView, start: number): Transmission {
   const short = (offset: number): number => from.getUint32(start + offset, true)
@@ -111,10 +98,10 @@ export function readTcpInfo(from: DataView, start: number): Transmission {
   const again = long(at.bytesAgain)
   const [unacknowledged, selected] = [short(at.unacknowledged), short(at.selected)]
   const isOver = from.getUint8(start + at.state) === stateClosed
-  // The state is told of a moment before the rest: a reset can lie between, and all that was under way is forgotten.
+  // The state is read before the rest: a reset may happen in between.
   const isForgotten = isOver || unacknowledged < selected
   const delivered = short(at.delivered) - 1
-  // The system's own counts begin again after 2^32; their difference does not.
+  // 32-bit overflow cancels out in the difference.
   const unknownSegments = isForgotten
     ? (short(at.segmentsOut) - Math.ceil(again / Math.max(1, segmentBytes)) - delivered + 1) | 0
     : unacknowledged - selected

@@ -5,24 +5,22 @@ import type { Kernel } from './kernel.ts'
 import type { FromReactor, ReactorTerms, ToReactor } from './messages.ts'
 import { makeMemory, noStanding, type SharedMemory, viewMemory } from './shared-memory.ts'
 
-/** A reactor that keeps dying is started again, and not faster than this. */
+/** Backoff between restarts. */
 const firstPauseMs = 50
 const mostPauseMs = 5000
-/** One that has lived this long died of something else. */
+/** After this long, the backoff starts over. */
 const healthyMs = 60_000
 
 export type ReactorThread = ReturnType<typeof createThread>
 
-/** The thread that a reactor runs on. Should it die, what it left open is closed and another is started. */
+/** The reactor's thread. If it dies, its descriptors are closed and another is started. */
 export function createThread(deps: {
   kernel: Kernel
   limits: EngineLimits
   hop: EngineDeps['hop']
   isStrict: boolean
   onMessage: (message: FromReactor) => void
-  /** It has died, and what it left open is closed. */
   onDeath: (fault: unknown) => void
-  /** There is a new one, which knows nothing yet. */
   onBirth: () => void
 }) {
   const { kernel } = deps
@@ -66,7 +64,7 @@ export function createThread(deps: {
     deps.onBirth()
   }
 
-  /** Descriptors belong to the process, so they outlive the thread that opened them. */
+  /** Descriptors belong to the process and survive the thread. */
   function bury(fault: unknown): void {
     worker = undefined
     outbox?.close()
@@ -96,10 +94,7 @@ export function createThread(deps: {
 
     post,
 
-    /**
-     * Posts to the reactor that runs now and to no other: the next one would take the answer for that to a question of
-     * its own.
-     */
+    /** Replies to the current reactor only; its successor would mistake the answer for its own. */
     replyTo(): (message: ToReactor) => void {
       const asker = worker
       return (message) => {
@@ -107,13 +102,13 @@ export function createThread(deps: {
       }
     },
 
-    /** Its end, when it comes, is what was asked for; nobody has to wait for it. */
+    /** Its end is expected. */
     retire(): void {
       isWanted = false
       worker?.unref()
     },
 
-    /** Ends it at once. One that is wanted is started again. */
+    /** A wanted reactor is restarted. */
     terminate(): void {
       void worker?.terminate()
     },

@@ -8,10 +8,9 @@ import { makeTlsMemory, type TlsMemory, viewTlsMemory } from './shared-memory.ts
 import type { ReactorThread } from './thread.ts'
 
 const lookEveryMs = 100
-/** How long what was written last may take to be acknowledged after a connection is closed. */
+/** Longest wait for acknowledgements after a close. */
 const settleMs = 30_000
 
-/** A connection over TLS, from the customer to the plain end that the reactor has. */
 class TlsLine {
   private closedAt: number | undefined
 
@@ -21,7 +20,7 @@ class TlsLine {
     private readonly watch: Watch | undefined,
   ) {}
 
-  /** Tells the reactor how it stands. */
+  /** Publishes acknowledgements to the reactor. */
   publish(): void {
     if (!this.watch) return
     const { acknowledged, sent, isOver } = this.watch.standing()
@@ -30,7 +29,7 @@ class TlsLine {
     if (isOver && this.tls.isClosed) this.memory.isOver = true
   }
 
-  /** False once there is nothing more to tell. */
+  /** False once settled. */
   look(nowMs: number): boolean {
     this.publish()
     if (this.memory.isCut && !this.tls.isClosed) this.tls.terminate()
@@ -45,8 +44,8 @@ class TlsLine {
 }
 
 /**
- * Connections over TLS, for a reactor that speaks none: this thread does, and hands what is meant to the reactor
- * through a pair of sockets. Who is let in, what is counted and who is cut off is decided there, as for everybody.
+ * Terminates TLS for the reactor on this thread and passes plaintext through a socket pair. Admission and metering
+ * happen in the reactor.
  */
 export function createTlsLines(deps: {
   readonly kernel: Kernel
@@ -55,7 +54,7 @@ export function createTlsLines(deps: {
 }) {
   const { kernel, thread, sockets } = deps
   const lines = new Set<TlsLine>()
-  /** Ends of which a reactor has still to take a descriptor of its own. */
+  /** Descriptors that the reactor has not duplicated yet. */
   const handed = new Set<number>()
   let timer: ReturnType<typeof setInterval> | undefined
 
@@ -93,7 +92,7 @@ export function createTlsLines(deps: {
 
     taken: letGo,
 
-    /** What it had taken is closed; what it had not is let go of here. */
+    /** Closes descriptors that it had not taken. */
     reactorDied(): void {
       for (const descriptor of handed) letGo(descriptor)
     },

@@ -2,7 +2,6 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createLoop } from './loop.ts'
 import type { ReactorTerms } from './messages.ts'
 
-/** The thread of a reactor. It ends when the reactor does. */
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
 createLoop(workerData as ReactorTerms, (message) => main.postMessage(message, [])).run()

@@ -4,14 +4,16 @@ import { openLibc } from '../linux/libc.ts'
 import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM } from '../linux/numbers.ts'
 import type { Processor } from '../linux/structures.ts'
 
-/** What is waited for, and what is rung to end it. Others are added to it and taken away by whoever has made it. */
+/**
+ * The epoll descriptor to wait on, and an eventfd that ends the thread. The main thread adds and removes listeners.
+ */
 export type AccepterTerms = { readonly poll: number; readonly bell: number }
 export type Accepted = { readonly descriptor: number; readonly source: string }
 
 const mostWaitMs = 60_000
-/** How many are taken in from one port before the others have their turn. */
+/** Accepted per port and turn. */
 const mostAccepted = 64
-/** Without room for another descriptor the system would tell of the same newcomers for ever. */
+/** Pause when the process is out of descriptors. */
 const restMs = 100
 const starved = [EMFILE, ENFILE, ENOBUFS, ENOMEM].map((error) => -error)
 
@@ -20,7 +22,7 @@ const main = parentPort
 const { poll, bell } = workerData as AccepterTerms
 const kernel = createKernel(openLibc(), process.arch as Processor)
 
-/** Tells whether there was room for all. */
+/** Returns false if descriptors ran out. */
 function acceptFrom(listener: number): boolean {
   for (let count = 0; count < mostAccepted; count += 1) {
     const descriptor = kernel.accept(listener)

@@ -5,14 +5,13 @@ import { EPOLLIN } from '../linux/numbers.ts'
 import type { Processor } from '../linux/structures.ts'
 import type { Accepted, AccepterTerms } from './accepter-worker.ts'
 
-/** A port that customers come to. */
 export type Listening = { readonly port: number; readonly descriptor: number; stop(): void }
 
 const backlog = 4096
 
 /**
- * Takes customers in from sockets that another process has opened. Bun listens only to what it has opened itself, so a
- * thread waits at these and hands on whoever has come. It is started with the first one.
+ * Accepts connections on inherited sockets, on a thread of its own, because Bun only listens on sockets that it has
+ * opened.
  */
 export function createAccepter(onAccepted: (descriptor: number, source: string) => void) {
   let running: { readonly kernel: Kernel; readonly poll: number; readonly bell: number } | undefined
@@ -48,7 +47,6 @@ export function createAccepter(onAccepted: (descriptor: number, source: string) 
       }
     },
 
-    /** After all were stopped. */
     end(): void {
       if (running) running.kernel.ring(running.bell)
       running = undefined

@@ -7,26 +7,24 @@ import { connectRefusalOf } from '../linux/kernel.ts'
 import { createConverse, patient, Side, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 
-/** Bun's own timers. */
 export const after: After = (ms, act) => {
   const timer = setTimeout(act, ms)
   return () => clearTimeout(timer)
 }
 
-/** Handlers shared by all sockets: each finds its side in the socket. */
+/** Shared by all sockets; `data` is the side. */
 export const handlers: SocketHandler<Side> = {
   data: (socket, chunk) => socket.data.onSocketData(chunk),
   drain: (socket) => socket.data.onSocketDrain(),
   end: (socket) => socket.data.onSocketEnd(),
   close: (socket) => socket.data.onSocketClose(),
-  // A reset is followed by close, which says all there is to say.
+  // A reset is followed by close.
   error: () => {},
 }
 
-/** Connections that were given up and that Bun cannot be told to give up. The system does so after a minute or two. */
+/** Abandoned connection attempts that Bun cannot cancel; the kernel ends them after a minute or two. */
 const mostGivenUp = 1000
 
-/** Dials with Bun's sockets. */
 export function createDialler(around: SideAround, sockets: Sockets): Dialler<Side> {
   const { connect: begin } = sockets
   const connect = begin ? connectBy(begin) : connectWithBun()
@@ -40,8 +38,8 @@ export function createDialler(around: SideAround, sockets: Sockets): Dialler<Sid
 type Connect = (side: Side, there: Target, from: string | undefined, mostMs: number) => Promise<Connected<Side>>
 
 /**
- * The system begins to connect, and Bun looks after the descriptor from then on: it can be written to once it is
- * connected, and is closed when that has failed. Given up, it is closed at once, so that nothing is left of it.
+ * The kernel connects and Bun adopts the descriptor: it drains once connected and closes on failure. An abandoned
+ * attempt is closed at once.
  */
 const connectBy =
   (begin: NonNullable<Sockets['connect']>): Connect =>
@@ -78,7 +76,7 @@ const connectBy =
     })
   }
 
-/** One connection, paused as soon as it is there: nothing is lost before somebody listens. */
+/** Paused at once, so that no bytes are lost before there is an owner. */
 function connectWithBun(): Connect {
   let givenUp = 0
   return (side, there, from, mostMs) => {

@@ -11,14 +11,14 @@ import { after, createDialler, handlers } from './dialler.ts'
 
 const drainStepMs = 20
 
-/** Bun's listeners have a descriptor and do not declare it. */
+/** Bun's listeners have a descriptor but do not declare it. */
 const listenWithBun = (listener: TCPSocketListener<Side>): Listening => ({
   port: listener.port,
   descriptor: (listener as { readonly fd?: number }).fd ?? -1,
   stop: () => listener.stop(false),
 })
 
-/** The engine on Bun's sockets, for any system that Bun runs on. */
+/** The engine on Bun's sockets, for any platform. */
 export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): Engine {
   const { snapshot, clock } = deps
   const listeners = new Map<number, Listening>()
@@ -52,7 +52,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
     },
   }
 
-  /** Somebody who came to a port that Bun did not open. */
+  /** A connection accepted on an inherited port. */
   function take(descriptor: number, source: string): void {
     const side = new Side(patient, around)
     const socket = {
@@ -78,7 +78,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
     return listener.port
   }
 
-  /** Opens the ports that stand for somebody, and closes those that no longer do. */
+  /** Opens and closes customer ports. */
   function listenOnPorts(note: (port: number, error: unknown) => void): void {
     const wanted = new Set(snapshot.ports())
     for (const [port, listener] of listeners) {
@@ -96,7 +96,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
       }
     }
     if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, deps.limits.ports))
-    // Whoever these stood for is gone.
+    // Ports without a customer.
     for (const [port, descriptor] of inherited) accepter.open(descriptor, port).stop()
     inherited.clear()
   }
