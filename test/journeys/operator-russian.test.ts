@@ -15,7 +15,7 @@ const format = { moment: (iso: string) => iso.slice(0, 10) }
 const audits = [
   'core/{chain,finding}.ts',
   'db/{integrity,row-history}.ts',
-  'domains/**/*-audit.ts',
+  'domains/**/{audit,*-audit}.ts',
   'domains/customers/service-key.ts',
   'domains/dedicated/outages/rules.ts',
   'domains/stock/service-operator.ts',

@@ -74,7 +74,7 @@ export const law: Readonly<Record<Room, Sight>> = {
     packages: [hashing],
   },
   'use-case': { files: [core, 'src/db/transaction.ts', 'own/**', ...seenBelow], packages: [hashing] },
-  door: { files: ['own/**'], packages: [] },
+  door: { files: [core, 'own/**'], packages: [] },
   'node-protocol': { files: [core, 'src/node-protocol/**'], packages: ['zod'] },
   shapes: {
     files: [

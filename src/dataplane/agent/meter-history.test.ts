@@ -6,7 +6,7 @@ import * as fc from 'fast-check'
 import { HandTiming, quietLog } from '../../../test/harness/hand-timing.ts'
 import { ModelCarrier } from '../../../test/harness/model-carrier.ts'
 import { scaled } from '../../../test/harness/scale.ts'
-import { allowance, count, giveBack, grant, type Line, newLine } from '../../domains/traffic/leases/rules.ts'
+import { allowance, count, giveBack, grant, type LeaseLine, newLine } from '../../domains/traffic/leases/rules.ts'
 import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../node-protocol/report.ts'
 import { makeBoot } from './boots.ts'
 import { sendEarlier } from './earlier.ts'
@@ -20,7 +20,7 @@ type Way = 'well' | 'request lost' | 'answer lost' | 'twice' | 'refused' | 'slow
 
 /** The shop's own rules of leases over counts in memory, behind a road where anything can happen to a message. */
 class RulesShop {
-  readonly lines = new Map<string, Line>()
+  readonly lines = new Map<string, LeaseLine>()
   readonly proxies = new Map<string, number>()
   readonly turns = new Map<string, string>()
   way: Way = 'well'
@@ -77,11 +77,11 @@ class RulesShop {
     return { now: 0, replaced: isClosed, allowances }
   }
 
-  private line(boot: string, id: string): Line {
+  private line(boot: string, id: string): LeaseLine {
     return this.lines.get(`${boot} ${id}`) ?? newLine('n', boot, id)
   }
 
-  private put(line: Line): void {
+  private put(line: LeaseLine): void {
     this.lines.set(`${line.boot} ${line.subject}`, line)
   }
 }

@@ -9,7 +9,7 @@ export type PremiumTerms = LeaseTerms & {
 
 export const shippedTerms: PremiumTerms = {
   leaseBytes: 8_388_608n,
-  mostLeaseBytes: 268_435_456n,
+  maxLeaseBytes: 268_435_456n,
   leaseLastsMs: 10 * 60_000,
   mostWhitelisted: 100,
   hostDays: 30,

@@ -6,19 +6,9 @@ export const tooLittleTraffic = (wanted: bigint, available: bigint): Refusal => 
   return new Refusal('insufficient_traffic', facts, { ...facts, charged: false })
 }
 
-export const trafficFull = (): Refusal =>
-  new Refusal(
-    'traffic_limit',
-    {},
-    {
-      charged: false,
-    },
-  )
+export const trafficFull = (): Refusal => new Refusal('traffic_limit', {}, { charged: false })
 
-export const tooManyCounts = (most: number): Refusal =>
-  malformed([{ field: 'counts', problem: `must be at most ${most} at a time` }])
+export const tooMany = (field: 'counts' | 'wishes', max: number): Refusal =>
+  malformed([{ field, problem: `must be at most ${max} at a time` }])
 
 export const repeatedWish = (): Refusal => malformed([{ field: 'wishes', problem: 'must name an account once' }])
-
-export const tooManyWishes = (most: number): Refusal =>
-  malformed([{ field: 'wishes', problem: `must be at most ${most} at a time` }])

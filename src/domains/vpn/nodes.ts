@@ -5,7 +5,7 @@ import type { Tx } from '../../db/transaction.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { type NodePeer, toLeft } from '../../node-protocol/state.ts'
 import type { NodeSide, Told } from '../fleet/index.ts'
-import { mostBytes, sumRefused } from '../traffic/counts/rules.ts'
+import { maxBytes, sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { addressesOf } from './render.ts'
 import { addressRestMs, isTrafficUsedUp, limitOfTerms, mayCarry, usedBy } from './rules.ts'
@@ -57,7 +57,7 @@ export function createVpnNodes(
       received: bytes(BigInt(each.received)),
       sent: bytes(BigInt(each.sent)),
     }))
-    const rooms = new Map([...owners].map(([id, of]) => [id, of.carried < mostBytes ? mostBytes - of.carried : 0n]))
+    const rooms = new Map([...owners].map(([id, of]) => [id, of.carried < maxBytes ? maxBytes - of.carried : 0n]))
     const taken = await deps.traffic.counts.take(tx, { node, boot, counts }, { rooms })
     deps.traffic.counts.refuse(tx, node, sumRefused(taken))
     const added = new Map(taken.map((each) => [each.subject, each]))

@@ -6,7 +6,7 @@ import type { Reader } from '../../db/transaction.ts'
 import type { LedgerAudit } from '../ledger/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { Catalogue } from '../pricing/rules.ts'
-import type { Count } from '../traffic/counts/rules.ts'
+import type { SubjectCount } from '../traffic/counts/rules.ts'
 import { deletedNote, type Subscription, type Term } from './rules.ts'
 import { ipv4Text } from './rules-addresses.ts'
 import { catalogueVersionOf, problemsOfOrder, problemsOfTerms, problemsOfTraffic } from './rules-audit.ts'
@@ -205,7 +205,7 @@ function problemsOfKey(deps: VpnDeps, subscriptions: Subscriptions, device: peer
   return deps.publicKeyOf(bytes).toBase64() === peer.publicKey ? [] : ['its private key belongs to another public key']
 }
 
-function problemsOfBytes({ peer }: peers.KeptPeer, counts: ReadonlyMap<string, Count>): string[] {
+function problemsOfBytes({ peer }: peers.KeptPeer, counts: ReadonlyMap<string, SubjectCount>): string[] {
   const count = counts.get(peer.id)
   const isSame = (count?.received ?? 0n) === peer.received && (count?.sent ?? 0n) === peer.sent
   return isSame ? [] : ['it has carried other bytes than nodes have reported']

@@ -5,7 +5,7 @@ import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
-import type { Standing } from '../../../domains/traffic/accounts/rules.ts'
+import type { PoolBalance } from '../../../domains/traffic/accounts/rules.ts'
 import { balanceAfter, exampleAt, exampleOrder, moment, orderId, roubles } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import {
@@ -181,7 +181,7 @@ export const getTraffic = operation({
   refusals: noSuchSubuser,
 })
 
-const toStanding = (of: Standing) => ({
+const toPoolBalance = (of: PoolBalance) => ({
   pool_type: of.pool,
   traffic_gb: toGb(of.left),
   purchased_gb: toGb(bytes(of.left + of.used)),
@@ -189,11 +189,11 @@ const toStanding = (of: Standing) => ({
   updated_at: of.updatedAt === null ? null : toIso(of.updatedAt),
 })
 
-export const toTraffic = (of: { subuser: Subuser; pools: readonly Standing[] }, isOne: boolean) => {
+export const toTraffic = (of: { subuser: Subuser; pools: readonly PoolBalance[] }, isOne: boolean) => {
   const [first] = of.pools
   return isOne && first
-    ? { ...toStanding(first), subuser: toRef(of.subuser) }
-    : { pools: of.pools.map(toStanding), subuser: toRef(of.subuser) }
+    ? { ...toPoolBalance(first), subuser: toRef(of.subuser) }
+    : { pools: of.pools.map(toPoolBalance), subuser: toRef(of.subuser) }
 }
 
 const moveEnd = z.object({ subuser: subuserRef, traffic_balance_gb: gigabytes('What is left now.') })

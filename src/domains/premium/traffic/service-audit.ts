@@ -1,5 +1,4 @@
 import { type Audit, attempt, type Finding, mostFindings, type Verifier } from '../../../core/finding.ts'
-import type { OrderId } from '../../../core/ids.ts'
 import { pagesOf } from '../../../core/pages.ts'
 import { addDays } from '../../../core/terms.ts'
 import type { Database, Reader } from '../../../db/transaction.ts'
@@ -19,10 +18,7 @@ type Parts = {
   readonly orders: Orders
   readonly pricing: Pricing
   readonly traffic: {
-    readonly accounts: Pick<
-      Traffic['accounts'],
-      'boughtWith' | 'movedWith' | 'namedOrders' | 'lotsOf' | 'lotOrders' | 'restoredTo'
-    >
+    readonly accounts: Pick<Traffic['accounts'], 'boughtWith' | 'movedWith' | 'ordersNamedIn' | 'lotsOf' | 'restoredTo'>
   }
 }
 
@@ -45,8 +41,8 @@ export function createPremiumVerifier(deps: Parts): Verifier {
           })
           onProgress?.(orders)
         })
-        findings.push(...(await checkNamed(deps, reader, deps.traffic.accounts.namedOrders, 'bytes name it')))
-        findings.push(...(await checkNamed(deps, reader, deps.traffic.accounts.lotOrders, 'lots name it')))
+        findings.push(...(await checkNamed(deps, reader, 'traffic_movements', 'bytes name it')))
+        findings.push(...(await checkNamed(deps, reader, 'traffic_lots', 'lots name it')))
         return { findings: findings.slice(0, mostFindings), covered: { 'traffic orders': orders } }
       }),
   }
@@ -62,11 +58,11 @@ const found = (order: string, problem: string): Finding => ({
 async function checkNamed(
   deps: Parts,
   reader: Reader,
-  listNamed: (reader: Reader, after: string, limit: number) => Promise<OrderId[]>,
+  table: 'traffic_lots' | 'traffic_movements',
   by: string,
 ): Promise<Finding[]> {
   const findings: Finding[] = []
-  const all = pagesOf((after: string, limit) => listNamed(reader, after, limit), {
+  const all = pagesOf((after: string, limit) => deps.traffic.accounts.ordersNamedIn(reader, table, after, limit), {
     start: '',
     size: page,
     keyOf: (id) => id,

@@ -10,7 +10,7 @@ import type { Answer, Ending, Orders, PurchaseRequest, Told } from '../../orders
 import type { Order } from '../../orders/rules.ts'
 import type { Held, Pricing } from '../../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../../pricing/rules.ts'
-import type { Standing } from '../../traffic/accounts/rules.ts'
+import type { PoolBalance } from '../../traffic/accounts/rules.ts'
 import { type ByteAccount, never } from '../../traffic/accounts/rules.ts'
 import type { Traffic } from '../../traffic/index.ts'
 import {
@@ -152,7 +152,7 @@ export function createTrafficSales(deps: {
       customer: CustomerId,
       id: SubuserId | undefined,
       pool: string | undefined,
-    ): Promise<{ subuser: Subuser; pools: Standing[] }> {
+    ): Promise<{ subuser: Subuser; pools: PoolBalance[] }> {
       const subuser = await subusers.load(customer, id)
       const standings = await accounts.standings(subuser.id)
       const known = [...(await pricing.current()).premium.pools.keys()]
@@ -232,7 +232,7 @@ export function createTrafficSales(deps: {
     /** The same, as the operator ends whatever an order has bought. */
     /** What an order has bought, and what is left of it. */
     async delivered(order: Order): Promise<Told[]> {
-      return (await accounts.lotsWith(db, order.id)).map((lot) => ({
+      return (await accounts.lotsOf(db, order.id)).map((lot) => ({
         subuser: lot.subuser,
         pool: lot.pool,
         bought_gb: toGigabytes(bytes(lot.size)),

@@ -1,6 +1,6 @@
 import type { SubuserId } from '../../../core/ids.ts'
-import type { AccountKey } from '../../traffic/accounts/rules.ts'
-import type { Carried } from '../../traffic/leases/rules.ts'
+import type { ByteAccountKey } from '../../traffic/accounts/rules.ts'
+import type { CarriedBytes } from '../../traffic/leases/rules.ts'
 
 /** What nodes' counts by host are kept under. */
 export const hostSubjects = 'premium-host:'
@@ -16,12 +16,16 @@ export const isHost = (text: string): boolean => /^[a-z0-9._:-]{1,253}$/.test(te
 /** The host that the rest is counted under once there are too many, by gateways and by the shop. */
 const otherHosts = 'other'
 
-export type HostRow = Carried & { readonly host: string }
+export type HostRow = CarriedBytes & { readonly host: string }
 
 /** What an account has carried in a report beyond what went to hosts that are named. */
-export function restOf(account: AccountKey, booked: readonly Carried[], named: readonly Carried[]): HostRow {
+export function restOf(
+  account: ByteAccountKey,
+  booked: readonly CarriedBytes[],
+  named: readonly CarriedBytes[],
+): HostRow {
   const { subuser, pool } = account
-  const sum = (rows: readonly Carried[], way: 'received' | 'sent'): bigint =>
+  const sum = (rows: readonly CarriedBytes[], way: 'received' | 'sent'): bigint =>
     rows.reduce((all, row) => (row.subuser === subuser && row.pool === pool ? all + row[way] : all), 0n)
   const over = (way: 'received' | 'sent'): bigint => {
     const rest = sum(booked, way) - sum(named, way)

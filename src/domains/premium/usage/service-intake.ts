@@ -8,9 +8,9 @@ import { createTtlCache } from '../../../core/ttl-cache.ts'
 import type { Database, Tx } from '../../../db/transaction.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { Forgotten } from '../../fleet/index.ts'
-import { type AccountKey, subjectOf } from '../../traffic/accounts/rules.ts'
+import { type ByteAccountKey, subjectOf } from '../../traffic/accounts/rules.ts'
 import type { Traffic } from '../../traffic/index.ts'
-import type { Carried, LeaseReport } from '../../traffic/leases/rules.ts'
+import type { CarriedBytes, LeaseReport } from '../../traffic/leases/rules.ts'
 import { listEntries, noteUse } from '../access/store.ts'
 import { tooManyHosts } from '../errors.ts'
 import type { PremiumTerms } from '../rules.ts'
@@ -22,7 +22,7 @@ import * as store from './store.ts'
 /** One message of a node. Everything in it is cumulative or numbered, so it may come twice, late or out of order. */
 export type NodeReport = LeaseReport & {
   /** Where the bytes went, for the customer's eyes only; not billed by. */
-  readonly hosts?: readonly (Carried & { readonly host: string })[]
+  readonly hosts?: readonly (CarriedBytes & { readonly host: string })[]
   /** Whitelisted addresses that somebody came from. */
   readonly sources?: readonly { readonly subuser: SubuserId; readonly address: string }[]
 }
@@ -33,7 +33,7 @@ export type NodeReport = LeaseReport & {
  */
 export type NodeAnswer = {
   readonly replaced: boolean
-  readonly allowances: readonly (AccountKey & { readonly upto: bigint })[]
+  readonly allowances: readonly (ByteAccountKey & { readonly upto: bigint })[]
 }
 
 const mostHosts = 1000
@@ -105,7 +105,11 @@ export function createIntake(deps: {
    * Keeps where bytes went. `booked` is what the same report has added to accounts. Of an account for which a node
    * names too many hosts, the bytes to hosts that are not kept are one row.
    */
-  async function takeHosts(tx: Tx, { node, boot, hosts = [] }: NodeReport, booked: readonly Carried[]): Promise<void> {
+  async function takeHosts(
+    tx: Tx,
+    { node, boot, hosts = [] }: NodeReport,
+    booked: readonly CarriedBytes[],
+  ): Promise<void> {
     if (hosts.length === 0) return
     const keeping = new Map<SubuserId, boolean>()
     for (const id of new Set(hosts.map((each) => each.subuser))) {
@@ -114,8 +118,8 @@ export function createIntake(deps: {
     const named = hosts.filter((each) => keeping.get(each.subuser) === true && isHost(each.host))
     if (named.length === 0) return
     const bySubject = new Map(named.map((each) => [hostSubjectOf(each), each]))
-    const known = await counts.known(tx, { node, boot }, [...bySubject.keys()])
-    const crowded = new Map<string, AccountKey>()
+    const known = await counts.known(tx, node, boot, [...bySubject.keys()])
+    const crowded = new Map<string, ByteAccountKey>()
     for (const [subject, each] of bySubject) {
       const account = subjectOf(each)
       if (known.has(subject) || newHosts.take(`${node} ${account}`)) continue
@@ -137,7 +141,7 @@ export function createIntake(deps: {
     store.addHosts(tx, hourOf(clock()), merge([...rows, ...rest]))
   }
 
-  async function restoreTo(tx: Tx, account: AccountKey, node: string, sinceAt: number): Promise<bigint> {
+  async function restoreTo(tx: Tx, account: ByteAccountKey, node: string, sinceAt: number): Promise<bigint> {
     const restored = await leases.restore(tx, account, node, sinceAt)
     if (restored === 0n) return 0n
     let missing = restored
@@ -175,7 +179,7 @@ export function createIntake(deps: {
         await lockLimited(tx, wanting)
         const booked = await intake.book()
         store.addHours(tx, hourOf(clock()), booked)
-        for (const wish of intake.wishes) {
+        for (const wish of intake.requests) {
           if (wish.want === 'return') await intake.giveBack(wish)
           else await intake.grant(wish, stopped.has(wish.subuser) ? 0n : await ceilingOf(tx, wish.subuser))
         }

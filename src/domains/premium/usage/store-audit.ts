@@ -1,14 +1,14 @@
 import { checksumIn } from '../../../db/checksum.ts'
 import { readWide, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader } from '../../../db/transaction.ts'
-import type { AccountKey } from '../../traffic/accounts/rules.ts'
+import type { ByteAccountKey } from '../../traffic/accounts/rules.ts'
 
-export type HourSums = AccountKey & { readonly received: bigint; readonly sent: bigint }
+export type HourSums = ByteAccountKey & { readonly received: bigint; readonly sent: bigint }
 
-type Row = WideSum<'received' | 'sent'> & AccountKey
+type Row = WideSum<'received' | 'sent'> & ByteAccountKey
 
 /** What was carried over all hours, account after account, a page at a time. */
-export async function hoursAfter(reader: Reader, after: AccountKey, limit: number): Promise<HourSums[]> {
+export async function hoursAfter(reader: Reader, after: ByteAccountKey, limit: number): Promise<HourSums[]> {
   const rows = await reader.all<Row>(
     `SELECT subuser_id AS subuser, pool, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
      FROM traffic_hours WHERE (subuser_id, pool) > ($1, $2)
@@ -24,7 +24,7 @@ export type HostSums = HourSums & { readonly host: string }
 export async function hostsAfter(
   reader: Reader,
   sinceAt: number,
-  after: AccountKey & { readonly host: string },
+  after: ByteAccountKey & { readonly host: string },
   limit: number,
 ): Promise<HostSums[]> {
   const rows = await reader.all<Row & { host: string }>(
@@ -37,7 +37,10 @@ export async function hostsAfter(
 }
 
 /** Hours and hosts whose figures are not those that were written. */
-export async function unsoundHours(reader: Reader, most: number): Promise<(AccountKey & { readonly host: string })[]> {
+export async function unsoundHours(
+  reader: Reader,
+  most: number,
+): Promise<(ByteAccountKey & { readonly host: string })[]> {
   const sound = checksumIn(['hour', 'received', 'sent'])
   return reader.all(
     `SELECT subuser_id AS subuser, pool, '' AS host FROM traffic_hours WHERE checksum <> ${sound}

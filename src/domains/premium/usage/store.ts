@@ -2,10 +2,10 @@ import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { AccountKey } from '../../traffic/accounts/rules.ts'
-import type { Carried } from '../../traffic/leases/rules.ts'
+import type { ByteAccountKey } from '../../traffic/accounts/rules.ts'
+import type { CarriedBytes } from '../../traffic/leases/rules.ts'
 
-const figuresOf = (hour: number, { received, sent }: Carried) => [
+const figuresOf = (hour: number, { received, sent }: CarriedBytes) => [
   hour,
   received,
   sent,
@@ -19,7 +19,7 @@ function adding(table: 'traffic_hours' | 'traffic_hosts'): string {
 }
 
 /** Adds to the hour. Rows come sorted, so that two reports never wait for each other crosswise. */
-export function addHours(tx: Tx, hour: number, carried: readonly Carried[]): void {
+export function addHours(tx: Tx, hour: number, carried: readonly CarriedBytes[]): void {
   sendRows(
     tx,
     'INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent, checksum)',
@@ -31,7 +31,7 @@ export function addHours(tx: Tx, hour: number, carried: readonly Carried[]): voi
 /** An account's hours, the latest first, locked. */
 export async function lockHours(
   tx: Tx,
-  { subuser, pool }: AccountKey,
+  { subuser, pool }: ByteAccountKey,
 ): Promise<{ hour: bigint; received: bigint; sent: bigint }[]> {
   return tx.all(
     `SELECT hour, received, sent FROM traffic_hours WHERE subuser_id = $1 AND pool = $2 ORDER BY hour DESC FOR UPDATE`,
@@ -39,7 +39,7 @@ export async function lockHours(
   )
 }
 
-export function reduceHour(tx: Tx, of: AccountKey, hour: bigint, received: bigint, sent: bigint): void {
+export function reduceHour(tx: Tx, of: ByteAccountKey, hour: bigint, received: bigint, sent: bigint): void {
   tx.send(
     `UPDATE traffic_hours SET received = received - $4, sent = sent - $5,
        checksum = ${checksumIn(['hour', 'received - $4', 'sent - $5'])}
@@ -48,7 +48,7 @@ export function reduceHour(tx: Tx, of: AccountKey, hour: bigint, received: bigin
   )
 }
 
-export function addHosts(tx: Tx, hour: number, carried: readonly (Carried & { readonly host: string })[]): void {
+export function addHosts(tx: Tx, hour: number, carried: readonly (CarriedBytes & { readonly host: string })[]): void {
   sendRows(
     tx,
     'INSERT INTO traffic_hosts (subuser_id, pool, host, hour, received, sent, checksum)',

@@ -9,16 +9,18 @@ import {
   sealEntry,
 } from '../../../core/chain.ts'
 import type { OrderId, SubuserId } from '../../../core/ids.ts'
+import { least, maxBytes } from '../counts/rules.ts'
 import { tooLittleTraffic, trafficFull } from '../errors.ts'
 
-/** Whose bytes, and of which pool: each pair has one account. */
-export type AccountKey = { readonly subuser: SubuserId; readonly pool: string }
+/** A sub-user has one byte account for each pool. */
+export type ByteAccountKey = { readonly subuser: SubuserId; readonly pool: string }
 
-/** What nodes' counts for an account are kept under. */
-export const subjectOf = ({ subuser, pool }: AccountKey): string => `${subjects}${subuser}:${pool}`
-export const subjects = 'premium:'
+export const accountSubjects = 'premium:'
 
-export function readSubject(subject: string): AccountKey | undefined {
+/** The subject under which nodes count for an account. */
+export const subjectOf = ({ subuser, pool }: ByteAccountKey): string => `${accountSubjects}${subuser}:${pool}`
+
+export function readSubject(subject: string): ByteAccountKey | undefined {
   const match = /^premium:(sub_[0-9a-z]{26}):([a-z][a-z0-9_]{0,30})$/.exec(subject)
   return match?.[1] && match[2] ? { subuser: match[1] as SubuserId, pool: match[2] } : undefined
 }
@@ -36,11 +38,8 @@ export type MovementKind =
   | 'refunded'
   | 'restored'
 
-/**
- * The bytes of one sub-user in one pool as they stand: free, set aside for nodes, owed, and used so far. Movements are
- * chained.
- */
-export type ByteAccount = AccountKey &
+/** Bytes that are free, set aside for nodes, owed, and used so far. Movements are chained by hash. */
+export type ByteAccount = ByteAccountKey &
   Chain & {
     readonly balance: bigint
     readonly aside: bigint
@@ -48,27 +47,27 @@ export type ByteAccount = AccountKey &
     readonly used: bigint
   }
 
-/** How an account stands, as a customer counts: what nodes have carried is used, settled or not. */
-export type Standing = {
+/** What a customer sees of an account: bytes that nodes have carried are used, settled or not. */
+export type PoolBalance = {
   readonly pool: string
   readonly left: Bytes
   readonly used: Bytes
   readonly updatedAt: number | null
 }
 
-/** Where a movement comes from: an order, or a node's count. */
-export type Cause = { readonly order: OrderId } | { readonly node: string; readonly boot: string }
+/** A movement is caused by an order, or by a node's boot. */
+export type MovementCause = { readonly order: OrderId } | { readonly node: string; readonly boot: string }
 
-/** What a movement changes; each signed. */
-export type Change = {
+/** The signed changes of one movement. */
+export type MovementChange = {
   readonly kind: MovementKind
   readonly amount: bigint
   readonly aside: bigint
   readonly owed: bigint
 }
 
-export type ByteMovement = AccountKey &
-  Change &
+export type ByteMovement = ByteAccountKey &
+  MovementChange &
   Link & {
     readonly balanceAfter: bigint
     readonly asideAfter: bigint
@@ -78,14 +77,11 @@ export type ByteMovement = AccountKey &
     readonly boot: string | null
   }
 
-/** A whole account is below eight petabytes, so that its gigabytes are an exact JSON number. */
-const mostBytes = 8_000_000_000_000_000n
-
-/** The account after a change, and the movement that records it. Refuses what would take the balance below zero. */
+/** The account after a change, and the movement that records it. Refuses to take the balance below zero. */
 export function move(
   account: ByteAccount,
-  change: Change,
-  cause: Cause,
+  change: MovementChange,
+  cause: MovementCause,
   nowMs: number,
   sha256: Sha256,
 ): { account: ByteAccount; movement: ByteMovement } {
@@ -94,7 +90,7 @@ export function move(
   const owed = account.owed + change.owed
   if (balance < 0n) throw tooLittleTraffic(-change.amount, account.balance)
   if (aside < 0n || owed < 0n) throw new RangeError('more bytes would be taken than were set aside')
-  if (balance + aside > mostBytes) throw trafficFull()
+  if (balance + aside > maxBytes) throw trafficFull()
   const unsealed = {
     ...change,
     ...nextPlace(account, nowMs),
@@ -112,99 +108,86 @@ export function move(
   return { account: { ...account, balance, aside, owed, used, ...endingWith(movement) }, movement }
 }
 
-/** What a movement adds to the bytes that were billed. */
-export function usedBy(change: Change): bigint {
+/** The bytes that a movement adds to those billed. */
+export function usedBy(change: MovementChange): bigint {
   if (change.kind === 'restored') return -change.amount
   return change.kind === 'used' ? -(change.amount + change.aside) : 0n
 }
 
-/** What of a movement goes through its hash: every field, in an order that never changes. */
+/** Every field of a movement, in the fixed order in which they are hashed. */
 export const fieldsOf = (of: Omit<ByteMovement, 'hash'>): LinkFields => [
   of.subuser,
   of.pool,
   of.seq,
   of.kind,
-  String(of.amount),
-  String(of.aside),
-  String(of.owed),
-  String(of.balanceAfter),
-  String(of.asideAfter),
-  String(of.owedAfter),
+  ...[of.amount, of.aside, of.owed, of.balanceAfter, of.asideAfter, of.owedAfter].map(String),
   of.order,
   of.node,
   of.boot,
   of.at,
 ]
 
-const change = (kind: MovementKind, amount: bigint, aside = 0n, owed = 0n): Change => ({ kind, amount, aside, owed })
+const change = (kind: MovementKind, amount: bigint, aside = 0n, owed = 0n): MovementChange => ({
+  kind,
+  amount,
+  aside,
+  owed,
+})
 
-/** Bytes that come in afresh. What was carried unpaid before is let go: the shop's fault is not the next purchase's. */
-export function comeIn(account: ByteAccount, kind: 'bought' | 'moved_in', bytes: bigint): Change[] {
+/** Bytes that arrive. A debt is forgiven: it was the shop's fault, and the next purchase does not pay for it. */
+export function comeIn(account: ByteAccount, kind: 'bought' | 'moved_in', bytes: bigint): MovementChange[] {
   const forgiven = account.owed > 0n ? [change('forgiven', 0n, 0n, -account.owed)] : []
   return [...forgiven, change(kind, bytes)]
 }
 
-export const goOut = (kind: 'moved_out' | 'expired' | 'refunded', bytes: bigint): Change => change(kind, -bytes)
+export const goOut = (kind: 'moved_out' | 'expired' | 'refunded', bytes: bigint): MovementChange => change(kind, -bytes)
 
-export const setAside = (bytes: bigint): Change => change('leased', -bytes, bytes)
+export const setAside = (bytes: bigint): MovementChange => change('leased', -bytes, bytes)
 
-/** What was carried within a lease. */
-export const spendAside = (bytes: bigint): Change => change('used', 0n, -bytes)
+/** Bytes carried within a lease. */
+export const spendAside = (bytes: bigint): MovementChange => change('used', 0n, -bytes)
 
-/** What was carried on a lapsed lease: paid as far as the balance goes, owed beyond. */
-export function spendLate(account: ByteAccount, bytes: bigint): Change {
-  const paid = bytes < account.balance ? bytes : account.balance
+/** Bytes carried on a lapsed lease: paid as far as the balance goes, owed beyond. */
+export function spendLate(account: ByteAccount, bytes: bigint): MovementChange {
+  const paid = least(bytes, account.balance)
   return change('used', -paid, 0n, bytes - paid)
 }
 
-/** What a node has billed and did not carry. As with a lease, what is owed is paid of it first. */
-export function restore(account: ByteAccount, bytes: bigint): Change {
-  const paid = bytes < account.owed ? bytes : account.owed
+/** Bytes that a node billed and did not carry. They pay a debt first. */
+export function restoration(account: ByteAccount, bytes: bigint): MovementChange {
+  const paid = least(bytes, account.owed)
   return change('restored', bytes - paid, 0n, -paid)
 }
 
-/** What comes back from a lease pays first what is owed: so never more than one lease a node goes unpaid. */
-export function comeBack(account: ByteAccount, kind: 'returned' | 'lapsed', bytes: bigint): Change[] {
-  const paid = bytes < account.owed ? bytes : account.owed
+/** Bytes that come back from a lease. They pay a debt first, so at most one lease per node goes unpaid. */
+export function comeBack(account: ByteAccount, kind: 'returned' | 'lapsed', bytes: bigint): MovementChange[] {
+  const paid = least(bytes, account.owed)
   return [change('used', 0n, -paid, -paid), change(kind, bytes - paid, paid - bytes)]
 }
 
 /** The bytes of an account that came with one order. `rest` is what is left of them, set aside or not. */
-export type Lot = AccountKey & {
+export type Lot = ByteAccountKey & {
   readonly order: OrderId
   readonly expiresAt: number
   readonly size: bigint
   readonly rest: bigint
 }
 
-/** For bytes that never expire: later than any other end, so they are used last. */
+/** Expiry of bytes that never expire: later than any other, so they are used last. */
 export const never = Number.MAX_SAFE_INTEGER
 
-/** Takes bytes from lots in the order given, as far as they go: those that end first come first. */
-export function takeFromLots(lots: readonly Lot[], bytes: bigint): { lot: Lot; taken: bigint }[] {
-  const takings: { lot: Lot; taken: bigint }[] = []
+/** Distributes bytes over lots in the order given, each up to its capacity. Returns the part that did not fit too. */
+export function distribute(
+  lots: readonly Lot[],
+  bytes: bigint,
+  capacityOf: (lot: Lot) => bigint,
+): { readonly shares: { lot: Lot; share: bigint }[]; readonly missing: bigint } {
+  const shares: { lot: Lot; share: bigint }[] = []
   let missing = bytes
   for (const lot of lots) {
-    if (missing === 0n) break
-    const taken = lot.rest < missing ? lot.rest : missing
-    if (taken === 0n) continue
-    takings.push({ lot, taken })
-    missing -= taken
+    const share = least(capacityOf(lot), missing)
+    if (share > 0n) shares.push({ lot, share })
+    missing -= share
   }
-  return takings
-}
-
-/** Puts bytes back into lots they may have come from, in the order given, none above what it came with. */
-export function returnToLots(lots: readonly Lot[], bytes: bigint): { lot: Lot; returned: bigint }[] {
-  const returns: { lot: Lot; returned: bigint }[] = []
-  let missing = bytes
-  for (const lot of lots) {
-    const room = lot.size - lot.rest
-    const returned = room < missing ? room : missing
-    if (returned === 0n) continue
-    returns.push({ lot, returned })
-    missing -= returned
-  }
-  if (missing > 0n) throw new RangeError('more bytes would be restored than were used')
-  return returns
+  return { shares, missing }
 }

@@ -1,88 +1,91 @@
 import { type Bytes, bytes } from '../../../core/bytes.ts'
 
-/**
- * What a node has carried for a subject since it booted: to the customer (`received`) and from the customer (`sent`).
- */
-export type Count = { readonly subject: string; readonly received: Bytes; readonly sent: Bytes }
+/** Bytes that a node has carried for a subject since it booted: `received` by the customer, `sent` by the customer. */
+export type SubjectCount = { readonly subject: string; readonly received: Bytes; readonly sent: Bytes }
 
-/** What a node claims, and how much of it was believed. */
-export type Known = Count & { readonly believed: { readonly received: bigint; readonly sent: bigint } }
+/** A node's claim, and how much of it is believed. */
+export type BelievedCount = SubjectCount & { readonly believed: { readonly received: bigint; readonly sent: bigint } }
 
 /** One report of a node. */
-export type Report = { readonly node: string; readonly boot: string; readonly counts: readonly Count[] }
+export type CountReport = { readonly node: string; readonly boot: string; readonly counts: readonly SubjectCount[] }
 
-/** How much of a count is new against what was known. A smaller count is old news, not a correction. */
-export function newIn(count: Count, known: Count | undefined): { received: Bytes; sent: Bytes } {
-  const over = (now: bigint, before: bigint): Bytes => bytes(now > before ? now - before : 0n)
+/** A claim that is not billed. */
+export type UnbilledClaim = {
+  readonly node: string
+  readonly boot: string
+  readonly subject: string
+  readonly bytes: bigint
+  readonly at: number
+}
+
+export const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+export const largest = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/** The part of a count that exceeds the known one. A smaller count is an old report, not a correction. */
+export function newIn(count: SubjectCount, known: SubjectCount | undefined): { received: Bytes; sent: Bytes } {
+  const over = (now: bigint, before: bigint): Bytes => bytes(largest(now - before, 0n))
   return { received: over(count.received, known?.received ?? 0n), sent: over(count.sent, known?.sent ?? 0n) }
 }
 
-/** The larger of two counts of one subject, each direction by itself. */
-export const largerOf = (count: Count, other: Count | undefined): Count => ({
+/** The maximum of two counts of one subject, each direction by itself. */
+export const largerOf = (count: SubjectCount, other: SubjectCount | undefined): SubjectCount => ({
   subject: count.subject,
   received: other && other.received > count.received ? other.received : count.received,
   sent: other && other.sent > count.sent ? other.sent : count.sent,
 })
 
-/**
- * One entry for each subject, the largest of what a report says of it, in an order that never makes two reports
- * deadlock.
- */
-export function settle(counts: readonly Count[]): Count[] {
-  const largest = new Map<string, Count>()
-  for (const count of counts) {
-    largest.set(count.subject, largerOf(count, largest.get(count.subject)))
-  }
-  return [...largest.values()].toSorted((a, b) => (a.subject < b.subject ? -1 : 1))
+/** One maximum per subject, sorted, so that two reports lock rows in the same order. */
+export function settle(counts: readonly SubjectCount[]): SubjectCount[] {
+  const bySubject = new Map<string, SubjectCount>()
+  for (const count of counts) bySubject.set(count.subject, largerOf(count, bySubject.get(count.subject)))
+  return [...bySubject.values()].toSorted((a, b) => (a.subject < b.subject ? -1 : 1))
 }
 
-/** No subject carries more than this in all, so that its bytes are an exact JSON number and no sum overflows. */
-export const mostBytes = 8_000_000_000_000_000n
-/** No report is believed further than this, however fast a link is and however long its node was silent. */
-const mostInReport = 100_000_000_000_000n
+/** Limit of a subject's and of an account's bytes: an exact JSON number, and no sum overflows. */
+export const maxBytes = 8_000_000_000_000_000n
+/** Limit of one report, however fast the link is and however long the node was silent. */
+const maxBytesInReport = 100_000_000_000_000n
 
-/** What a node begins with, what it may save up while it is in touch, and the longest silence that is made up for. */
+/** A node's first budget, the budget it may save up while in touch, and the longest silence that is made up for. */
 const firstMs = 100
 const savedMs = 10_000
 const longestSilenceMs = 86_400_000
 
-/** How many bytes a node can have carried besides what it has claimed, as of a moment. */
-export type Budget = { readonly rest: bigint; readonly at: number }
+/** Token bucket of a node: bytes that it can have carried beyond its claims, as of a moment. */
+export type ByteBudget = { readonly rest: bigint; readonly at: number }
 
-/** A byte that is carried comes in over the link once and goes out once, so both directions together fill one link. */
+/** A carried byte enters and leaves over the link once each, so both directions together fill one link. */
 const carriedIn = (ms: number, linkMegabits: number): bigint => BigInt(ms) * BigInt(linkMegabits) * 125n
 
-/** No more bytes than this are on their way through a link to customers who have not acknowledged them. */
-export const inFlight = (linkMegabits: number): bigint => carriedIn(savedMs, linkMegabits)
+/** The most bytes that can be on their way through a link without being acknowledged by customers. */
+export const maxInFlight = (linkMegabits: number): bigint => carriedIn(savedMs, linkMegabits)
 
-export const firstBudget = (linkMegabits: number, sinceMs: number): Budget => ({
+export const firstBudget = (linkMegabits: number, sinceMs: number): ByteBudget => ({
   rest: carriedIn(firstMs, linkMegabits),
   at: sinceMs,
 })
 
 /**
- * The budget once time has passed. Reports are late by seconds now and then, so a little is saved up; a node that could
- * not report made use of its link all the same. A clock that was set back gives nothing and takes nothing.
+ * Refills the bucket at the link's rate. Reports may be seconds late, so 10 s are saved up; a node that could not
+ * report used its link all the same. A clock that was set back gives nothing and takes nothing.
  */
-export function refill(budget: Budget, linkMegabits: number, nowMs: number): Budget {
+export function refill(budget: ByteBudget, linkMegabits: number, nowMs: number): ByteBudget {
   const gapMs = Math.min(Math.max(nowMs - budget.at, 0), longestSilenceMs)
   const earned = budget.rest + carriedIn(gapMs, linkMegabits)
   const saved = carriedIn(Math.max(gapMs, savedMs), linkMegabits)
-  return { rest: least(least(earned, saved), mostInReport), at: nowMs }
+  return { rest: least(least(earned, saved), maxBytesInReport), at: nowMs }
 }
 
-/** How much of what is new can be true, what goes to the customer first. */
+/** The part of a claim that fits into `max`, bytes received by the customer first. */
 export function believe(
   claimed: { readonly received: bigint; readonly sent: bigint },
-  most: bigint,
+  max: bigint,
 ): { received: Bytes; sent: Bytes } {
-  const received = least(claimed.received, most)
-  return { received: bytes(received), sent: bytes(least(claimed.sent, most - received)) }
+  const received = least(claimed.received, max)
+  return { received: bytes(received), sent: bytes(least(claimed.sent, max - received)) }
 }
 
-/** What was claimed and not believed, over all of a report. */
+/** Bytes claimed and not believed, over a whole report. */
 export const sumRefused = (
   added: readonly { readonly claimed: bigint; readonly received: bigint; readonly sent: bigint }[],
 ): bigint => added.reduce((sum, each) => sum + each.claimed - each.received - each.sent, 0n)
-
-const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)

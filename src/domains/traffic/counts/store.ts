@@ -2,18 +2,16 @@ import { bytes } from '../../../core/bytes.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { Budget, Count, Known } from './rules.ts'
+import type { BelievedCount, ByteBudget, SubjectCount, UnbilledClaim } from './rules.ts'
 
-type Row = { subject: string; received: bigint; sent: bigint }
+/** A node has a budget for billed bytes, and one for the destinations that it reports. */
+export type BudgetPurpose = 'carried' | 'hosts'
 
-/** What a budget is for: bytes that count, or where they went. */
-export type Purpose = 'carried' | 'hosts'
-
-const budgetChecksum = (purpose: Purpose, { rest, at }: Budget): bigint =>
+const budgetChecksum = (purpose: BudgetPurpose, { rest, at }: ByteBudget): bigint =>
   checksumOf([rest, at, purpose === 'hosts' ? 1 : 0])
 
-/** A node's budget, locked; one that is not there yet begins as given. Reports of one node take turns on it. */
-export async function lockBudget(tx: Tx, node: string, purpose: Purpose, first: Budget): Promise<Budget> {
+/** Locks a node's budget, which serialises its reports. A new one begins as given. */
+export async function lockBudget(tx: Tx, node: string, purpose: BudgetPurpose, first: ByteBudget): Promise<ByteBudget> {
   const row = await tx.first<{ rest: bigint; at: bigint }>(
     `INSERT INTO usage_budgets (node, purpose, rest, at, refused, checksum) VALUES ($1, $2, $3, $4, 0, $5)
      ON CONFLICT (node, purpose) DO UPDATE SET node = excluded.node RETURNING rest, at`,
@@ -23,29 +21,24 @@ export async function lockBudget(tx: Tx, node: string, purpose: Purpose, first: 
   return { rest: row.rest, at: Number(row.at) }
 }
 
-export function writeBudget(tx: Tx, node: string, purpose: Purpose, budget: Budget): void {
-  tx.send('UPDATE usage_budgets SET rest = $3, at = $4, checksum = $5 WHERE node = $1 AND purpose = $2', [
-    node,
-    purpose,
-    budget.rest,
-    budget.at,
-    budgetChecksum(purpose, budget),
-  ])
+export function writeBudget(tx: Tx, node: string, purpose: BudgetPurpose, budget: ByteBudget): void {
+  const sql = 'UPDATE usage_budgets SET rest = $3, at = $4, checksum = $5 WHERE node = $1 AND purpose = $2'
+  tx.send(sql, [node, purpose, budget.rest, budget.at, budgetChecksum(purpose, budget)])
 }
 
-/** Adds to what a node has claimed and was not believed; the sum stops growing before it could overflow. */
-export function noteRefused(tx: Tx, node: string, claimed: bigint, most: bigint, nowMs: number): void {
+/** Adds to a node's refused bytes. The sum stops at `max`, so that it cannot overflow. */
+export function noteRefused(tx: Tx, node: string, claimed: bigint, max: bigint, nowMs: number): void {
   tx.send(
     `UPDATE usage_budgets SET refused = CASE WHEN refused + $2 > $3 THEN $3 ELSE refused + $2 END, refused_at = $4
      WHERE node = $1 AND purpose = 'carried'`,
-    [node, claimed < most ? claimed : most, most, nowMs],
+    [node, claimed < max ? claimed : max, max, nowMs],
   )
 }
 
-export type Refused = { readonly node: string; readonly bytes: bigint; readonly at: number }
+export type RefusedClaim = { readonly node: string; readonly bytes: bigint; readonly at: number }
 
-/** Nodes that were not believed since a moment. */
-export async function listRefused(reader: Reader, sinceAt: number): Promise<Refused[]> {
+/** Nodes with a refused claim since a moment. */
+export async function listRefused(reader: Reader, sinceAt: number): Promise<RefusedClaim[]> {
   const rows = await reader.all<{ node: string; refused: bigint; refused_at: bigint }>(
     'SELECT node, refused, refused_at FROM usage_budgets WHERE refused > 0 AND refused_at > $1 ORDER BY node',
     [sinceAt],
@@ -53,49 +46,36 @@ export async function listRefused(reader: Reader, sinceAt: number): Promise<Refu
   return rows.map((row) => ({ node: row.node, bytes: row.refused, at: Number(row.refused_at) }))
 }
 
-/** What is known of these subjects from this boot of this node; their rows stay locked until the transaction ends. */
+/** The counts of these subjects by this boot. Their rows stay locked until the transaction ends. */
 export async function lockCounts(
   tx: Tx,
   node: string,
   boot: string,
   subjects: readonly string[],
-): Promise<Map<string, Known>> {
-  const rows = await tx.all<Row & { believed_received: bigint; believed_sent: bigint }>(
+): Promise<Map<string, BelievedCount>> {
+  const rows = await tx.all<SubjectCount & { believed_received: bigint; believed_sent: bigint }>(
     `SELECT subject, received, sent, believed_received, believed_sent FROM usage_counts
      WHERE node = $1 AND boot = $2 AND subject IN (${list(subjects.length, 2)}) ORDER BY subject FOR UPDATE`,
     [node, boot, ...subjects],
   )
-  return new Map(
-    rows.map((row) => [
-      row.subject,
-      {
-        subject: row.subject,
-        received: bytes(row.received),
-        sent: bytes(row.sent),
-        believed: { received: row.believed_received, sent: row.believed_sent },
-      },
-    ]),
-  )
+  const counts = rows.map(({ believed_received, believed_sent, ...count }) => ({
+    ...count,
+    believed: { received: believed_received, sent: believed_sent },
+  }))
+  return new Map(counts.map((count) => [count.subject, count]))
 }
 
 const countFigures = ['received', 'sent', 'believed_received', 'believed_sent', 'updated_at']
 
-/** A count only ever rises, whoever writes last. What is believed of it is as decided: the boot's row is locked. */
-export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly Known[], nowMs: number): void {
+/** A count only rises, in whatever order writers come. The believed part is written as given: the boot is locked. */
+export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly BelievedCount[], nowMs: number): void {
   sendRows(
     tx,
     `INSERT INTO usage_counts (node, boot, subject, ${countFigures.join(', ')}, checksum)`,
-    counts.map((count) => [
-      node,
-      boot,
-      count.subject,
-      count.received,
-      count.sent,
-      count.believed.received,
-      count.believed.sent,
-      nowMs,
-      checksumOf([count.received, count.sent, count.believed.received, count.believed.sent, nowMs]),
-    ]),
+    counts.map(({ subject, received, sent, believed }) => {
+      const figures = [received, sent, believed.received, believed.sent, nowMs]
+      return [node, boot, subject, ...figures, checksumOf(figures)]
+    }),
     `ON CONFLICT (node, boot, subject) DO UPDATE SET
        believed_received = excluded.believed_received, believed_sent = excluded.believed_sent,
        received = CASE WHEN excluded.received > usage_counts.received
@@ -105,7 +85,7 @@ export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly
   )
 }
 
-/** Reports of one boot of one node take turns, also for subjects that have no row to lock yet. */
+/** Locks a boot, which serialises its reports also for subjects without a row. Notes when it last reported. */
 export async function lockBoot(tx: Tx, node: string, boot: string, nowMs: number): Promise<void> {
   await tx.run(
     `INSERT INTO usage_boots (node, boot, last_at) VALUES ($1, $2, $3)
@@ -114,21 +94,19 @@ export async function lockBoot(tx: Tx, node: string, boot: string, nowMs: number
   )
 }
 
-export type Unbelieved = { node: string; boot: string; subject: string; bytes: bigint; at: number }
-
-/** Counts of subjects without leases that were not believed whole, latest first. */
-export async function listUnbelieved(reader: Reader, leased: string, most: number): Promise<Unbelieved[]> {
-  const rows = await reader.all<{ node: string; boot: string; subject: string; bytes: bigint; updated_at: bigint }>(
-    `SELECT node, boot, subject, received - believed_received + sent - believed_sent AS bytes, updated_at
+/** Counts of subjects without leases that are not wholly believed, latest first. */
+export async function listUnbelieved(reader: Reader, leased: string, limit: number): Promise<UnbilledClaim[]> {
+  const rows = await reader.all<Omit<UnbilledClaim, 'at'> & { readonly at: bigint }>(
+    `SELECT node, boot, subject, received - believed_received + sent - believed_sent AS bytes, updated_at AS at
      FROM usage_counts
      WHERE (received > believed_received OR sent > believed_sent) AND NOT (subject >= $1 AND subject < $2)
      ORDER BY updated_at DESC, node, boot, subject LIMIT $3`,
-    [leased, `${leased}\u{ffff}`, most],
+    [leased, `${leased}\u{ffff}`, limit],
   )
-  return rows.map(({ updated_at, ...row }) => ({ ...row, at: Number(updated_at) }))
+  return rows.map((row) => ({ ...row, at: Number(row.at) }))
 }
 
-/** For how many subjects a node's boots that were heard of since a moment are believed, and how much. */
+/** The believed subjects and bytes of a node's boots that have reported since a moment. */
 export async function sumBelieved(
   reader: Reader,
   node: string,
@@ -144,19 +122,19 @@ export async function sumBelieved(
   return { things: Number(row?.n ?? 0n), bytes: row?.total ?? 0n }
 }
 
-/** What was believed of a node's boots that were heard of since a moment, locked, a bounded number at a time. */
+/** Locks the believed counts of a node's boots that have reported since a moment, at most `limit` at a time. */
 export async function lockBelieved(
   tx: Tx,
   node: string,
   sinceAt: number,
-  most: number,
-): Promise<(Row & { boot: string })[]> {
-  return tx.all<Row & { boot: string }>(
+  limit: number,
+): Promise<{ boot: string; subject: string; received: bigint; sent: bigint }[]> {
+  return tx.all(
     `SELECT counts.boot, counts.subject, counts.believed_received AS received, counts.believed_sent AS sent
      FROM usage_counts AS counts JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
      WHERE counts.node = $1 AND boots.last_at >= $2 AND counts.believed_received + counts.believed_sent > 0
      ORDER BY counts.boot, counts.subject LIMIT $3 FOR UPDATE OF counts`,
-    [node, sinceAt, most],
+    [node, sinceAt, limit],
   )
 }
 
@@ -169,19 +147,19 @@ export function disbelieve(tx: Tx, node: string, boot: string, subject: string):
   )
 }
 
-/** A boot that has been silent for so long reports no more, so its counts cannot be repeated either. */
-export async function forgetCounts(tx: Tx, prefix: string, before: number, most: number): Promise<number> {
+/** Deletes counts of subjects with a prefix whose boot has not reported since `before`, and so cannot repeat them. */
+export async function forgetCounts(tx: Tx, prefix: string, before: number, limit: number): Promise<number> {
   return tx.run(
     `DELETE FROM usage_counts WHERE (node, boot, subject) IN
        (SELECT counts.node, counts.boot, counts.subject FROM usage_counts AS counts
         JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
         WHERE counts.subject >= $1 AND counts.subject < $2 AND boots.last_at <= $3 LIMIT $4)`,
-    [prefix, `${prefix}\u{ffff}`, before, most],
+    [prefix, `${prefix}\u{ffff}`, before, limit],
   )
 }
 
-/** What was counted for each of these subjects in all. */
-export async function sumCounts(reader: Reader, subjects: readonly string[]): Promise<Map<string, Count>> {
+/** The believed bytes of each of these subjects, over nodes and boots. */
+export async function sumCounts(reader: Reader, subjects: readonly string[]): Promise<Map<string, SubjectCount>> {
   if (subjects.length === 0) return new Map()
   const rows = await reader.all<WideSum<'received' | 'sent'> & { subject: string }>(
     `SELECT subject, ${wideSum('believed_received', 'received')}, ${wideSum('believed_sent', 'sent')} FROM usage_counts
@@ -196,21 +174,18 @@ export async function sumCounts(reader: Reader, subjects: readonly string[]): Pr
   )
 }
 
-/** Counts whose figures are not those that were written. */
-export async function unsoundCounts(reader: Reader, most: number): Promise<{ node: string; subject: string }[]> {
+/** Counts whose checksum does not match. */
+export async function unsoundCounts(reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> {
   return reader.all(
     `SELECT node, subject FROM usage_counts WHERE checksum <> ${checksumIn(countFigures)} ORDER BY 1, 2 LIMIT $1`,
-    [most],
+    [limit],
   )
 }
 
-/**
- * Budgets of nodes that nobody has heard of, or that are not as they were written, and nodes that have counted and have
- * no budget for it.
- */
+/** Budgets of nodes without a boot or with a wrong checksum, and nodes that have counted without a budget. */
 export async function strayBudgets(
   reader: Reader,
-  most: number,
+  limit: number,
 ): Promise<{ readonly node: string; readonly problem: string }[]> {
   return reader.all(
     `SELECT node, 'nobody has heard of the node that it is for' AS problem FROM usage_budgets AS budgets
@@ -223,7 +198,7 @@ export async function strayBudgets(
      WHERE counted > 0 AND NOT EXISTS
        (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = lines.node AND budgets.purpose = 'carried')
      LIMIT $1`,
-    [most],
+    [limit],
   )
 }
 

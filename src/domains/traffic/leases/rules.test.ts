@@ -31,7 +31,7 @@ test('what a node claims and is not believed goes to quarantine, whatever its le
 })
 
 test('a lease grows with the pace of the node, between the least and the largest, and leaves other nodes theirs', () => {
-  const terms = { leaseBytes: 1000n, mostLeaseBytes: 50_000n, leaseLastsMs: 1 }
+  const terms = { leaseBytes: 1000n, maxLeaseBytes: 50_000n, leaseLastsMs: 1 }
   for (const [pace, available, size] of [
     [0n, 1_000_000n, 1000n],
     [999n, 1_000_000n, 1000n],

@@ -1,28 +1,10 @@
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { Line } from './rules.ts'
+import type { UnbilledClaim } from '../counts/rules.ts'
+import type { LeaseLine } from './rules.ts'
 
-type Row = {
-  node: string
-  boot: string
-  subject: string
-  turn: bigint
-  granted: bigint
-  returned: bigint
-  lapsed: bigint
-  settled: bigint
-  late: bigint
-  claimable: bigint
-  quarantined: bigint
-  counted: bigint
-  aside: bigint
-}
-
-const toLine = (row: Row): Line => ({ ...row, turn: Number(row.turn) })
-
-const figures = [
-  'turn',
+const sums = [
   'granted',
   'returned',
   'lapsed',
@@ -33,10 +15,10 @@ const figures = [
   'counted',
   'aside',
 ] as const
-
+const figures = ['turn', ...sums] as const
 const columns = `node, boot, subject, ${figures.join(', ')}`
 
-/** All of a node's reports, of whatever boot, take turns on this row. Returns the boot that holds the node's leases. */
+/** Locks a node, which serialises the reports of all its boots. Returns the boot that holds its leases. */
 export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number): Promise<string> {
   const row = await tx.first<{ boot: string }>(
     `INSERT INTO usage_nodes (node, boot, since) VALUES ($1, $2, $3)
@@ -52,18 +34,13 @@ export function holdWith(tx: Tx, node: string, boot: string, nowMs: number): voi
   tx.send('UPDATE usage_nodes SET boot = $2, since = $3 WHERE node = $1', [node, boot, nowMs])
 }
 
-/**
- * A closed boot may spend what is set aside for it, and claim nothing more that has lapsed. The first closing stands.
- */
+/** A closed boot may spend what is set aside for it, and claims nothing late. The first closing counts. */
 export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): void {
-  tx.send('UPDATE usage_boots SET closed_at = COALESCE(closed_at, $3) WHERE node = $1 AND boot = $2', [
-    node,
-    boot,
-    nowMs,
-  ])
+  const sql = 'UPDATE usage_boots SET closed_at = COALESCE(closed_at, $3) WHERE node = $1 AND boot = $2'
+  tx.send(sql, [node, boot, nowMs])
 }
 
-/** Of a node's boots before this one those stay open that go on beside it; all others that are known claim no more. */
+/** Closes a node's boots before this one, except those that run beside it. */
 export async function closeEarlier(
   tx: Tx,
   node: string,
@@ -72,16 +49,11 @@ export async function closeEarlier(
   nowMs: number,
 ): Promise<void> {
   const others = beside.length === 0 ? '' : `AND boot NOT IN (${list(beside.length, 3)})`
-  await tx.run(`UPDATE usage_boots SET closed_at = $3 WHERE node = $1 AND boot < $2 AND closed_at IS NULL ${others}`, [
-    node,
-    boot,
-    nowMs,
-    ...beside,
-  ])
+  const sql = `UPDATE usage_boots SET closed_at = $3 WHERE node = $1 AND boot < $2 AND closed_at IS NULL ${others}`
+  await tx.run(sql, [node, boot, nowMs, ...beside])
 }
 
-/** What is known of a boot before its report is taken in. */
-export async function standingOf(tx: Tx, node: string, boot: string): Promise<'unknown' | 'open' | 'closed'> {
+export async function bootStatus(tx: Tx, node: string, boot: string): Promise<'unknown' | 'open' | 'closed'> {
   const row = await tx.first<{ closed_at: bigint | null }>(
     'SELECT closed_at FROM usage_boots WHERE node = $1 AND boot = $2',
     [node, boot],
@@ -90,22 +62,23 @@ export async function standingOf(tx: Tx, node: string, boot: string): Promise<'u
   return row.closed_at === null ? 'open' : 'closed'
 }
 
-/** The lines of these subjects, locked until the transaction ends. The node's own row keeps new ones from appearing. */
+/** Locks the lines of these subjects. The node's lock keeps new ones from appearing. */
 export async function lockLines(
   tx: Tx,
   node: string,
   boot: string,
   subjects: readonly string[],
-): Promise<Map<string, Line>> {
-  const rows = await tx.all<Row>(
+): Promise<Map<string, LeaseLine>> {
+  if (subjects.length === 0) return new Map()
+  const rows = await tx.all<Omit<LeaseLine, 'turn'> & { readonly turn: bigint }>(
     `SELECT ${columns} FROM usage_leases
      WHERE node = $1 AND boot = $2 AND subject IN (${list(subjects.length, 2)}) ORDER BY subject FOR UPDATE`,
     [node, boot, ...subjects],
   )
-  return new Map(rows.map((row) => [row.subject, toLine(row)]))
+  return new Map(rows.map((row) => [row.subject, { ...row, turn: Number(row.turn) }]))
 }
 
-export function writeLines(tx: Tx, lines: readonly Line[], nowMs: number): void {
+export function writeLines(tx: Tx, lines: readonly LeaseLine[], nowMs: number): void {
   sendRows(
     tx,
     `INSERT INTO usage_leases (${columns}, changed_at, checksum)`,
@@ -113,18 +86,16 @@ export function writeLines(tx: Tx, lines: readonly Line[], nowMs: number): void 
       const written = [...figures.map((name) => line[name]), nowMs]
       return [line.node, line.boot, line.subject, ...written, checksumOf(written)]
     }),
-    `ON CONFLICT (node, boot, subject) DO UPDATE SET turn = excluded.turn, granted = excluded.granted,
-       returned = excluded.returned, lapsed = excluded.lapsed, settled = excluded.settled, late = excluded.late,
-       claimable = excluded.claimable, quarantined = excluded.quarantined, counted = excluded.counted,
-       aside = excluded.aside, changed_at = excluded.changed_at, checksum = excluded.checksum`,
+    `ON CONFLICT (node, boot, subject) DO UPDATE SET
+       ${[...figures, 'changed_at', 'checksum'].map((name) => `${name} = excluded.${name}`).join(', ')}`,
   )
 }
 
-/** Boots that hold something and have been silent since `before`, or whose node has moved on. */
+/** Boots that hold something and are closed or have been silent since `before`. */
 export async function silentBoots(
   reader: Reader,
   before: number,
-  most: number,
+  limit: number,
 ): Promise<{ node: string; boot: string }[]> {
   return reader.all(
     `SELECT node, boot FROM usage_boots
@@ -132,11 +103,11 @@ export async function silentBoots(
        (SELECT 1 FROM usage_leases
         WHERE usage_leases.node = usage_boots.node AND usage_leases.boot = usage_boots.boot AND aside > 0)
      ORDER BY node, boot LIMIT $2`,
-    [before, most],
+    [before, limit],
   )
 }
 
-/** Whether the boot is still as silent as it looked; a report may have come in between. */
+/** Whether the boot is closed or has been silent since `before`, read under its lock. */
 export async function isSilent(tx: Tx, node: string, boot: string, before: number): Promise<boolean> {
   const row = await tx.first<{ last_at: bigint; closed_at: bigint | null }>(
     'SELECT last_at, closed_at FROM usage_boots WHERE node = $1 AND boot = $2 FOR UPDATE',
@@ -145,7 +116,6 @@ export async function isSilent(tx: Tx, node: string, boot: string, before: numbe
   return row !== undefined && (row.closed_at !== null || row.last_at <= BigInt(before))
 }
 
-/** From now on no boot of a node claims anything more. */
 export async function closeBoots(tx: Tx, node: string, nowMs: number): Promise<void> {
   await tx.run('UPDATE usage_boots SET closed_at = COALESCE(closed_at, $2) WHERE node = $1', [node, nowMs])
 }
@@ -155,30 +125,30 @@ export async function openBoots(reader: Reader, node: string): Promise<{ node: s
   return reader.all('SELECT DISTINCT node, boot FROM usage_leases WHERE node = $1 AND aside > 0 ORDER BY boot', [node])
 }
 
-/** Subjects that a node has counted for, a page at a time, and what of it is not settled yet. */
+/** Subjects that a node has counted for, with their unsettled bytes, a page at a time. */
 export async function subjectsOf(
   reader: Reader,
   node: string,
   after: string,
-  most: number,
+  limit: number,
 ): Promise<{ subject: string; unsettled: bigint }[]> {
   return reader.all(
     `SELECT subject, CAST(SUM(counted - settled - late - quarantined) AS BIGINT) AS unsettled FROM usage_leases
      WHERE node = $1 AND subject > $2 AND counted > quarantined GROUP BY subject ORDER BY subject LIMIT $3`,
-    [node, after, most],
+    [node, after, limit],
   )
 }
 
-/** Lines of a boot that hold something, a bounded number at a time. */
-export async function openSubjects(tx: Tx, node: string, boot: string, most: number): Promise<string[]> {
+/** Subjects of which a boot holds something, at most `limit`. */
+export async function openSubjects(tx: Tx, node: string, boot: string, limit: number): Promise<string[]> {
   const rows = await tx.all<{ subject: string }>(
     'SELECT subject FROM usage_leases WHERE node = $1 AND boot = $2 AND aside > 0 ORDER BY subject LIMIT $3',
-    [node, boot, most],
+    [node, boot, limit],
   )
   return rows.map((row) => row.subject)
 }
 
-/** What is carried but not settled, and what may still be carried, for each of these subjects over all nodes. */
+/** The unsettled and set-aside bytes of each of these subjects, over all nodes. */
 export async function sumOpen(
   reader: Reader,
   subjects: readonly string[],
@@ -193,7 +163,7 @@ export async function sumOpen(
   return new Map(rows.map((row) => [row.subject, { unsettled: row.unsettled, aside: row.aside }]))
 }
 
-/** What other boots of a node hold of these subjects; those of which they hold nothing are left out. */
+/** The bytes that other boots of a node hold of these subjects. Subjects without any are left out. */
 export async function heldByOtherBoots(
   tx: Tx,
   node: string,
@@ -209,14 +179,14 @@ export async function heldByOtherBoots(
   return new Map(rows.map((row) => [row.subject, row.held]))
 }
 
-/** What each node holds in all. */
+/** The bytes that each node holds. */
 export async function sumHeld(reader: Reader): Promise<{ node: string; held: bigint }[]> {
   return reader.all(
     'SELECT node, CAST(SUM(aside) AS BIGINT) AS held FROM usage_leases WHERE aside > 0 GROUP BY node ORDER BY node',
   )
 }
 
-/** Of which subjects a node holds so much or more, most first. */
+/** Subjects of which a node holds at least so much, largest first. */
 export async function largestHeld(
   reader: Reader,
   atLeast: bigint,
@@ -229,68 +199,51 @@ export async function largestHeld(
   )
 }
 
-export type Quarantined = { node: string; boot: string; subject: string; bytes: bigint; at: number }
-
 /** Claims that no lease covers, latest first. */
-export async function listQuarantined(reader: Reader, most: number): Promise<Quarantined[]> {
-  const rows = await reader.all<{
-    node: string
-    boot: string
-    subject: string
-    quarantined: bigint
-    changed_at: bigint
-  }>(
-    `SELECT node, boot, subject, quarantined, changed_at FROM usage_leases WHERE quarantined > 0
+export async function listQuarantined(reader: Reader, limit: number): Promise<UnbilledClaim[]> {
+  const rows = await reader.all<Omit<UnbilledClaim, 'at'> & { readonly at: bigint }>(
+    `SELECT node, boot, subject, quarantined AS bytes, changed_at AS at FROM usage_leases WHERE quarantined > 0
      ORDER BY changed_at DESC, node, boot, subject LIMIT $1`,
-    [most],
+    [limit],
   )
-  return rows.map((row) => ({
-    node: row.node,
-    boot: row.boot,
-    subject: row.subject,
-    bytes: row.quarantined,
-    at: Number(row.changed_at),
-  }))
+  return rows.map((row) => ({ ...row, at: Number(row.at) }))
 }
 
-export type LineTotals = {
-  granted: bigint
-  returned: bigint
-  lapsed: bigint
-  settled: bigint
-  late: bigint
-  aside: bigint
-  quarantined: bigint
-  counted: bigint
+/** What lines or movements say of the leases of one subject, over all nodes. */
+export type LeaseTotals = {
+  readonly leased: bigint
+  readonly back: bigint
+  readonly settled: bigint
+  readonly late: bigint
+  readonly aside: bigint
 }
 
-/** All lines of a subject together, subject after subject, for `verify`. */
+/** The totals of all lines, subject after subject, for `verify`. */
 export async function totalsAfter(
   reader: Reader,
   after: string,
-  most: number,
-): Promise<(LineTotals & { subject: string })[]> {
-  type Sums = WideSum<keyof LineTotals> & { readonly subject: string }
-  const names = ['granted', 'returned', 'lapsed', 'settled', 'late', 'aside', 'quarantined', 'counted'] as const
+  limit: number,
+): Promise<(LeaseTotals & { readonly subject: string; readonly quarantined: bigint })[]> {
+  type Sums = WideSum<keyof LeaseTotals | 'quarantined'> & { readonly subject: string }
   const rows = await reader.all<Sums>(
-    `SELECT subject, ${names.map((name) => wideSum(name, name)).join(', ')}
+    `SELECT subject, ${wideSum('granted', 'leased')}, ${wideSum('returned + lapsed', 'back')},
+       ${wideSum('settled', 'settled')}, ${wideSum('late', 'late')}, ${wideSum('aside', 'aside')},
+       ${wideSum('quarantined', 'quarantined')}
      FROM usage_leases WHERE subject > $1 GROUP BY subject ORDER BY subject LIMIT $2`,
-    [after, most],
+    [after, limit],
   )
   return rows.map((row) => ({
     subject: row.subject,
-    granted: readWide(row, 'granted'),
-    returned: readWide(row, 'returned'),
-    lapsed: readWide(row, 'lapsed'),
+    leased: readWide(row, 'leased'),
+    back: readWide(row, 'back'),
     settled: readWide(row, 'settled'),
     late: readWide(row, 'late'),
     aside: readWide(row, 'aside'),
     quarantined: readWide(row, 'quarantined'),
-    counted: readWide(row, 'counted'),
   }))
 }
 
-/** What nodes counted for each of these subjects and was billed: all but what is in quarantine. */
+/** The counted bytes of each of these subjects without those in quarantine. */
 export async function sumAccepted(reader: Reader, subjects: readonly string[]): Promise<Map<string, bigint>> {
   if (subjects.length === 0) return new Map()
   const rows = await reader.all<WideSum<'accepted'> & { subject: string }>(
@@ -301,9 +254,13 @@ export async function sumAccepted(reader: Reader, subjects: readonly string[]): 
   return new Map(rows.map((row) => [row.subject, readWide(row, 'accepted')]))
 }
 
-/** Counts of bytes that no line of leases has taken in, and counts and lines of a boot that nobody has heard of. */
-export async function strayCounts(reader: Reader, prefix: string, most: number): Promise<StrayCount[]> {
-  return reader.all<StrayCount>(
+/** Counts without a line, and counts and lines without a boot. */
+export async function strayCounts(
+  reader: Reader,
+  prefix: string,
+  limit: number,
+): Promise<{ readonly node: string; readonly subject: string; readonly problem: string }[]> {
+  return reader.all(
     `SELECT node, boot, subject, 'no lease knows of it' AS problem FROM usage_counts AS counts
      WHERE subject >= $1 AND subject < $2 AND (received > 0 OR sent > 0) AND NOT EXISTS
        (SELECT 1 FROM usage_leases AS lines
@@ -313,33 +270,28 @@ export async function strayCounts(reader: Reader, prefix: string, most: number):
      UNION ALL SELECT node, boot, subject, 'nobody has heard of the boot that holds it' FROM usage_leases AS lines
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = lines.node AND boots.boot = lines.boot)
      LIMIT $3`,
-    [prefix, `${prefix}\u{ffff}`, most],
+    [prefix, `${prefix}\u{ffff}`, limit],
   )
 }
 
-type StrayCount = { readonly node: string; readonly boot: string; readonly subject: string; readonly problem: string }
-
-/** Lines whose figures are not those that were written. */
-export async function unsoundLines(reader: Reader, most: number): Promise<{ node: string; subject: string }[]> {
+/** Lines whose checksum does not match. */
+export async function unsoundLines(reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> {
   return reader.all(
     `SELECT node, subject FROM usage_leases WHERE checksum <> ${checksumIn([...figures, 'changed_at'])}
      ORDER BY 1, 2 LIMIT $1`,
-    [most],
+    [limit],
   )
 }
 
-/** Lines whose count is not what their node has reported, or that were billed for more than is believed of it. */
-export async function miscounted(
-  reader: Reader,
-  most: number,
-): Promise<{ node: string; boot: string; subject: string }[]> {
+/** Lines whose count is not the node's, or that were billed for more than is believed. */
+export async function miscounted(reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> {
   return reader.all(
-    `SELECT lines.node, lines.boot, lines.subject FROM usage_leases AS lines
+    `SELECT lines.node, lines.subject FROM usage_leases AS lines
      LEFT JOIN usage_counts AS counts
        ON counts.node = lines.node AND counts.boot = lines.boot AND counts.subject = lines.subject
      WHERE lines.counted - COALESCE(counts.received, 0) <> COALESCE(counts.sent, 0)
        OR lines.counted - lines.quarantined - COALESCE(counts.believed_received, 0) > COALESCE(counts.believed_sent, 0)
-     ORDER BY 1, 2, 3 LIMIT $1`,
-    [most],
+     ORDER BY lines.node, lines.boot, lines.subject LIMIT $1`,
+    [limit],
   )
 }
