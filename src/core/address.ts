@@ -209,3 +209,17 @@ function longestZeroRun(groups: readonly number[]): { start: number; length: num
   }
   return best
 }
+
+const maxCached = 2000
+const cached = new Map<string, Address>()
+
+/** readAddress() with a cache of 2000 texts: a gateway reads the same few several times per connection. */
+export function readAddressCached(text: string): Address | undefined {
+  const known = cached.get(text)
+  if (known) return known
+  const address = readAddress(text)
+  if (!address) return undefined
+  if (cached.size >= maxCached) cached.clear()
+  cached.set(text, address)
+  return address
+}

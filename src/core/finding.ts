@@ -20,7 +20,7 @@ export type Verifier = {
 }
 
 /** Past this many a report helps nobody; the count goes on. */
-export const mostFindings = 1000
+export const maxFindings = 1000
 
 /**
  * Looks at one thing. What cannot even be looked at is a finding, and the rest is looked at all the same. A database
@@ -93,7 +93,7 @@ export async function verifyAll(
   }
   return {
     ok: findings.length === 0,
-    findings: findings.slice(0, mostFindings).map((each) => ({ ...each, advice: adviceFor(each) })),
+    findings: findings.slice(0, maxFindings).map((each) => ({ ...each, advice: adviceFor(each) })),
     found: findings.length,
     covered,
     notes,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../test/harness/scale.ts'
-import { mostLoginLength, type ProxyLogin, readProxyLogin, toSlug, writeProxyLogin } from './login.ts'
+import { maxLoginLength, type ProxyLogin, readProxyLogin, toSlug, writeProxyLogin } from './login.ts'
 
 const word = (pattern: RegExp) => fc.stringMatching(pattern)
 const list = (pattern: RegExp) => fc.uniqueArray(word(pattern), { maxLength: 4 })
@@ -49,7 +49,7 @@ describe('the login grammar', () => {
     fc.assert(
       fc.property(login, (each) => {
         const text = writeProxyLogin(each)
-        fc.pre(text.length <= mostLoginLength)
+        fc.pre(text.length <= maxLoginLength)
         expect(readProxyLogin(text)).toEqual(each)
         expect(readProxyLogin(text.toUpperCase())).toEqual(each)
       }),

@@ -15,7 +15,7 @@ export type ProxyLogin = {
 }
 
 /** RFC 1929 gives a user name one byte for its length, so a longer one could not be used with SOCKS5. */
-export const mostLoginLength = 255
+export const maxLoginLength = 255
 
 export const longestSessionMinutes = 120
 
@@ -43,7 +43,7 @@ type Key = (typeof keys)[number]
  * the wrong exit.
  */
 export function readProxyLogin(text: string): ProxyLogin | undefined {
-  if (text.length === 0 || text.length > mostLoginLength || !/^[A-Za-z0-9_.-]+$/.test(text)) return undefined
+  if (text.length === 0 || text.length > maxLoginLength || !/^[A-Za-z0-9_.-]+$/.test(text)) return undefined
   const [login = '', ...parts] = text.toLowerCase().split('-')
   if (!isLogin(login) || parts.length % 2 !== 0) return undefined
   const given = new Map<Key, string>()
@@ -67,7 +67,7 @@ export function readProxyLogin(text: string): ProxyLogin | undefined {
 
 /**
  * Writes the user name that reads back as the same. It may be longer than a proxy's user name can be: see
- * `mostLoginLength`.
+ * `maxLoginLength`.
  */
 export function writeProxyLogin(of: ProxyLogin): string {
   const parts = [of.login]

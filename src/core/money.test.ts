@@ -5,7 +5,7 @@ import {
   divideUp,
   type Kopecks,
   kopecks,
-  mostKopecks,
+  maxKopecks,
   negate,
   readRoubles,
   subtract,
@@ -14,8 +14,8 @@ import {
   total,
 } from './money.ts'
 
-const amount = fc.bigInt({ min: 0n, max: mostKopecks }).map((count) => kopecks(count))
-const signed = fc.bigInt({ min: -mostKopecks, max: mostKopecks }).map((count) => kopecks(count))
+const amount = fc.bigInt({ min: 0n, max: maxKopecks }).map((count) => kopecks(count))
+const signed = fc.bigInt({ min: -maxKopecks, max: maxKopecks }).map((count) => kopecks(count))
 
 describe('money', () => {
   test('every amount with two decimals comes back from JSON as the same kopecks', () => {
@@ -41,9 +41,9 @@ describe('money', () => {
     expect(JSON.stringify([1n, 5n, 10n, 890n, 180_000n].map((count) => toRoubles(kopecks(count))))).toBe(
       '[0.01,0.05,0.1,8.9,1800]',
     )
-    expect(toRoubles(mostKopecks)).toBe(10_000_000_000_000)
-    expect(toRoubles(kopecks(mostKopecks - 1n))).toBe(9_999_999_999_999.99)
-    expect(readRoubles('9999999999999.99')).toBe(kopecks(mostKopecks - 1n))
+    expect(toRoubles(maxKopecks)).toBe(10_000_000_000_000)
+    expect(toRoubles(kopecks(maxKopecks - 1n))).toBe(9_999_999_999_999.99)
+    expect(readRoubles('9999999999999.99')).toBe(kopecks(maxKopecks - 1n))
   })
 
   test('the text for people always has two decimals and reads back', () => {
@@ -82,15 +82,15 @@ describe('money', () => {
   })
 
   test('an amount past the most an account may hold cannot be made', () => {
-    expect(() => kopecks(mostKopecks + 1n)).toThrow(RangeError)
-    expect(() => kopecks(-mostKopecks - 1n)).toThrow(RangeError)
-    expect(() => add(mostKopecks, 1n as Kopecks)).toThrow(RangeError)
-    expect(() => subtract(negate(mostKopecks), 1n as Kopecks)).toThrow(RangeError)
-    expect(() => total([mostKopecks, mostKopecks])).toThrow(RangeError)
+    expect(() => kopecks(maxKopecks + 1n)).toThrow(RangeError)
+    expect(() => kopecks(-maxKopecks - 1n)).toThrow(RangeError)
+    expect(() => add(maxKopecks, 1n as Kopecks)).toThrow(RangeError)
+    expect(() => subtract(negate(maxKopecks), 1n as Kopecks)).toThrow(RangeError)
+    expect(() => total([maxKopecks, maxKopecks])).toThrow(RangeError)
   })
 
   test('a total does not mind a large sum on the way to a small one', () => {
-    expect(total([mostKopecks, 1n as Kopecks, negate(mostKopecks)])).toBe(1n as Kopecks)
+    expect(total([maxKopecks, 1n as Kopecks, negate(maxKopecks)])).toBe(1n as Kopecks)
   })
 
   test('a fraction of a kopeck always goes up, by less than one kopeck', () => {

@@ -9,10 +9,10 @@ export const zero = 0n as Kopecks
  * The most that one account may hold: ten trillion roubles. Below it every amount is written exactly as a JSON
  * number with two decimals, because the kopecks fit into the 53 bits of a double.
  */
-export const mostKopecks = 1_000_000_000_000_000n as Kopecks
+export const maxKopecks = 1_000_000_000_000_000n as Kopecks
 
 export function kopecks(count: bigint): Kopecks {
-  if (count > mostKopecks || count < -mostKopecks) throw new RangeError('an amount of money is out of range')
+  if (count > maxKopecks || count < -maxKopecks) throw new RangeError('an amount of money is out of range')
   return count as Kopecks
 }
 
@@ -43,7 +43,7 @@ export function readRoubles(text: string): Kopecks | undefined {
   const match = /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(text)
   if (!match) return undefined
   const count = BigInt(match[1] ?? '0') * 100n + BigInt((match[2] ?? '').padEnd(2, '0'))
-  return count > mostKopecks ? undefined : kopecks(count)
+  return count > maxKopecks ? undefined : kopecks(count)
 }
 
 /** Numerator over denominator, a fraction of a kopeck going up: the shop never gives away what it cannot count. */

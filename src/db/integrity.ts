@@ -1,4 +1,4 @@
-import { type Audit, type Finding, mostFindings, type Verifier } from '../core/finding.ts'
+import { type Audit, type Finding, maxFindings, type Verifier } from '../core/finding.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Migration } from './migrate.ts'
 import {
@@ -99,14 +99,14 @@ async function checkTable(db: Database, table: string, demands: readonly Demand[
 
 /** SQLite's own look at every page, every index and every constraint. */
 async function checkFile(reader: Reader): Promise<Finding[]> {
-  const told = await reader.all<{ integrity_check: string }>(`PRAGMA integrity_check(${mostFindings})`)
+  const told = await reader.all<{ integrity_check: string }>(`PRAGMA integrity_check(${maxFindings})`)
   const lost = await reader.all<{ table: string; parent: string }>('PRAGMA foreign_key_check')
   return [
     ...told
       .filter((row) => row.integrity_check !== 'ok')
       .map((row) => found('file', 'database file', row.integrity_check)),
     ...lost
-      .slice(0, mostFindings)
+      .slice(0, maxFindings)
       .map((row) => found('constraint', row.table, `a row names a row of ${row.parent} that is not there`)),
   ]
 }

@@ -1,5 +1,5 @@
 import type { Sha256 } from '../core/chain.ts'
-import { type Audit, type Finding, mostFindings, type Verifier } from '../core/finding.ts'
+import { type Audit, type Finding, maxFindings, type Verifier } from '../core/finding.ts'
 import { LineDigest } from '../core/line-digest.ts'
 import { amendmentsOf, countErased } from './row-erasure.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
@@ -112,7 +112,7 @@ const differing = (reader: Reader, contents: string): Promise<Named[]> =>
         WHERE known.of_table = now.of_table AND known.row_key = now.row_key
         ORDER BY version DESC LIMIT 1), '')
      LIMIT $1`,
-    [mostFindings],
+    [maxFindings],
   )
 
 /** Rows of a table that have something to tell, and whether all versions of them are kept or the latest. */
@@ -147,7 +147,7 @@ const missingOf = (reader: Reader, contents: string, table: string): Promise<Nam
         AND later.version = known.version + 1)
        AND row_key NOT IN (SELECT row_key FROM ${contents} AS now WHERE of_table = $1 AND content IS NOT NULL)
      ORDER BY row_key LIMIT $2`,
-    [table, mostFindings],
+    [table, maxFindings],
   )
 
 /** Versions are numbered from 1 without a gap. */
@@ -155,7 +155,7 @@ const broken = (reader: Reader): Promise<Named[]> =>
   reader.all<Named>(
     `SELECT of_table, row_key FROM row_history WHERE version > 0
      GROUP BY of_table, row_key HAVING COUNT(*) <> MAX(version) OR MIN(version) <> 1 LIMIT $1`,
-    [mostFindings],
+    [maxFindings],
   )
 
 /** What is kept for good is numbered from 1 on, and what has only its latest version is number 0. */
@@ -166,7 +166,7 @@ async function misnumbered(reader: Reader, there: readonly Counted[]): Promise<N
       ...(await reader.all<Named>(
         `SELECT of_table, row_key FROM row_history
          WHERE of_table = $1 AND version ${kept === 1n ? '= 0' : '> 0'} LIMIT $2`,
-        [table, mostFindings],
+        [table, maxFindings],
       )),
     )
   }

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type Kopecks, kopecks, mostKopecks } from '../../core/money.ts'
+import { type Kopecks, kopecks, maxKopecks } from '../../core/money.ts'
 import {
   NotTheProvider,
   type ProviderSetting,
@@ -20,7 +20,7 @@ export function readAmount(text: unknown): Kopecks | undefined {
   const [, whole, part = ''] = (typeof text === 'string' ? /^(\d{1,13})(?:\.(\d{1,18}))?$/.exec(text) : null) ?? []
   if (whole === undefined || !/^\d{0,2}0*$/.test(part)) return undefined
   const count = BigInt(whole) * 100n + BigInt(part.slice(0, 2).padEnd(2, '0'))
-  return count > mostKopecks ? undefined : kopecks(count)
+  return count > maxKopecks ? undefined : kopecks(count)
 }
 
 /** Roubles as a JSON number. One that is no whole number of kopecks is no amount. */

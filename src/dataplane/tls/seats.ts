@@ -1,6 +1,6 @@
 import { type Address, readAddress } from '../../core/address.ts'
 import { householdOf, networkOf } from '../../core/household.ts'
-import { type InLine, Line } from '../../core/line.ts'
+import { LinkedQueue, type LinkedQueueItem } from '../../core/linked-queue.ts'
 import type { Clock } from '../../core/time.ts'
 
 /** An address is known for this long after an authenticated request. */
@@ -23,7 +23,7 @@ function prefixesOfAddress(address: Address): Prefixes {
 }
 
 /** An open connection. */
-export class Seat implements InLine<Seat> {
+export class Seat implements LinkedQueueItem<Seat> {
   before: Seat | undefined
   behind: Seat | undefined
   isKnown = false
@@ -35,7 +35,7 @@ export class Seat implements InLine<Seat> {
 }
 
 /** Connections of one network, least recently used first. */
-class NetworkSeats extends Line<Seat> implements InLine<NetworkSeats> {
+class NetworkSeats extends LinkedQueue<Seat> implements LinkedQueueItem<NetworkSeats> {
   before: NetworkSeats | undefined
   behind: NetworkSeats | undefined
 }
@@ -45,7 +45,7 @@ class Ranking {
   size = 0
   private readonly networks = new Map<string, NetworkSeats>()
   /** Networks by number of connections, each list in LRU order. */
-  private readonly ranks: Line<NetworkSeats>[] = [new Line()]
+  private readonly ranks: LinkedQueue<NetworkSeats>[] = [new LinkedQueue()]
 
   add(seat: Seat): void {
     const { network } = seat.prefixes
@@ -92,7 +92,7 @@ class Ranking {
   private rank(line: NetworkSeats, sizeBefore: number): void {
     this.ranks[sizeBefore]?.leave(line)
     if (line.size > 0) {
-      const rank = this.ranks[line.size] ?? new Line()
+      const rank = this.ranks[line.size] ?? new LinkedQueue()
       this.ranks[line.size] = rank
       rank.join(line)
     }
@@ -167,7 +167,7 @@ export class Seats {
 const graceMs = 2000
 
 /** `expire` ends it after a timeout. */
-export class Handshake implements InLine<Handshake> {
+export class Handshake implements LinkedQueueItem<Handshake> {
   before: Handshake | undefined
   behind: Handshake | undefined
 
@@ -180,7 +180,7 @@ export class Handshake implements InLine<Handshake> {
 
 /** Handshakes under way, by age and by network, in constant time. */
 export class Handshakes {
-  private readonly byAge = new Line<Handshake>()
+  private readonly byAge = new LinkedQueue<Handshake>()
   private readonly byNetwork = new Ranking()
 
   get size(): number {

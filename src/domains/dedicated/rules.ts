@@ -1,9 +1,9 @@
 import { formatAddress, readAddress, unmap } from '../../core/address.ts'
 import { randomBase32 } from '../../core/base32.ts'
+import { addDays } from '../../core/calendar.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import type { FieldProblem } from '../../core/refusal.ts'
 import { isPublic } from '../../core/reserved.ts'
-import { addDays } from '../../core/terms.ts'
 import type { EventData, EventType, Happening } from '../events/rules.ts'
 import type { Ipv } from '../stock/rules.ts'
 

@@ -1,6 +1,6 @@
+import { addDays } from '../../core/calendar.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
-import { addDays } from '../../core/terms.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'

@@ -1,6 +1,6 @@
+import { addDays } from '../../core/calendar.ts'
 import type { CustomerId, RandomBytes, TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
-import { addDays } from '../../core/terms.ts'
 import { type Clock, toIso } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Counter, Database, Tx } from '../../db/transaction.ts'

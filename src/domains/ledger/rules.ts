@@ -1,6 +1,6 @@
 import { type Chain, emptyChain, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../core/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { add, type Kopecks, kopecks, mostKopecks, negate, subtract } from '../../core/money.ts'
+import { add, type Kopecks, kopecks, maxKopecks, negate, subtract } from '../../core/money.ts'
 import { balanceTooLarge, balanceTooSmall, capReached, insufficientFunds } from './errors.ts'
 
 export type PostingKind = 'credit' | 'charge' | 'refund' | 'debit'
@@ -78,7 +78,7 @@ export function post(
     const refused = movement.kind === 'debit' ? balanceTooSmall : insufficientFunds
     throw refused(negate(movement.amount), account.balance)
   }
-  if (account.balance + movement.amount > mostKopecks) throw balanceTooLarge()
+  if (account.balance + movement.amount > maxKopecks) throw balanceTooLarge()
   const balance = add(account.balance, movement.amount)
   const unsealed = { ...movement, customer: account.customer, ...nextPlace(account, nowMs), balanceAfter: balance }
   const hash = sealEntry(account.head, fieldsOf(unsealed), sha256)

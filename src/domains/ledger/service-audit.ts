@@ -1,8 +1,8 @@
 import { emptyHead, type Sha256 } from '../../core/chain.ts'
 import { attempt, type Finding, type Verifier } from '../../core/finding.ts'
 import type { CustomerId } from '../../core/ids.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import { type Kopecks, toRoubleText, zero } from '../../core/money.ts'
-import { pagesOf } from '../../core/pages.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { type Account, type CheckpointContent, checkpointText, type Posting, toHex } from './rules.ts'
@@ -180,21 +180,21 @@ export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sh
 class MadeByAnother extends Error {}
 
 const allAccounts = (reader: Reader) =>
-  pagesOf((after: string, limit) => store.accountsAfter(reader, after, limit), {
+  keysetPages((after: string, limit) => store.accountsAfter(reader, after, limit), {
     start: '',
     size: page,
     keyOf: (account) => account.customer,
   })
 
 const allCheckpoints = (reader: Reader) =>
-  pagesOf((after: number, limit) => store.checkpointsAfter(reader, after, limit), {
+  keysetPages((after: number, limit) => store.checkpointsAfter(reader, after, limit), {
     start: 0,
     size: page,
     keyOf: (checkpoint) => checkpoint.number,
   })
 
 const postingsOf = (reader: Reader, customer: CustomerId) =>
-  pagesOf((after: number, limit) => store.postingsAfter(reader, customer, after, limit), {
+  keysetPages((after: number, limit) => store.postingsAfter(reader, customer, after, limit), {
     start: 0,
     size: page,
     keyOf: (posting) => posting.seq,

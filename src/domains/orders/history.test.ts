@@ -6,7 +6,7 @@ import { scaled } from '../../../test/harness/scale.ts'
 import { wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { type Kopecks, kopecks, mostKopecks } from '../../core/money.ts'
+import { type Kopecks, kopecks, maxKopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Payer } from '../ledger/index.ts'
@@ -33,7 +33,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({ do: fc.constant('credit' as const), amount: fc.bigInt({ min: 1n, max: 60_000n }) }),
   },
-  { weight: 1, arbitrary: fc.constant<Step>({ do: 'credit', amount: mostKopecks }) },
+  { weight: 1, arbitrary: fc.constant<Step>({ do: 'credit', amount: maxKopecks }) },
   {
     weight: 12,
     arbitrary: fc.record({
@@ -209,7 +209,7 @@ class Play {
     const outcome = await codeOf(
       db.transact((tx) => ledger.credit(tx, this.customer, kopecks(amount), 'operator', 'top-up')),
     )
-    const tooMuch = this.model.balance + amount > mostKopecks
+    const tooMuch = this.model.balance + amount > maxKopecks
     expect(outcome).toBe(tooMuch ? 'conflict' : 'done')
     if (!tooMuch) this.model.post({ kind: 'credit', amount, order: null, token: null, refundOf: null })
     // Whoever is that rich stays it; nobody else is disturbed by it.
@@ -268,7 +268,7 @@ class Play {
     const charge = seq === null ? undefined : this.model.postings[seq - 1]
     if (!charge) return expect(outcome).toBe('not_found')
     const isRefunded = this.model.postings.some((each) => each.refundOf === seq)
-    const isTooMuch = this.model.balance + given > mostKopecks
+    const isTooMuch = this.model.balance + given > maxKopecks
     if (isRefunded || given <= 0n || given > cost || isTooMuch) return expect(outcome).toBe('conflict')
     expect(outcome).toBe('done')
     this.model.post({ kind: 'refund', amount: given, order, token: charge.token, refundOf: seq })

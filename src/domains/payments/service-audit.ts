@@ -1,6 +1,6 @@
 import { type Audit, attempt, type Finding, type Verifier } from '../../core/finding.ts'
 import { timeOfId } from '../../core/ids.ts'
-import { pagesOf } from '../../core/pages.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { LedgerAudit } from '../ledger/index.ts'
@@ -28,7 +28,7 @@ export function createPaymentsVerifier(deps: { db: Database; ledgerAudit: Ledger
         const findings: Finding[] = []
         let [payments, steps, moved] = [0, 0, 0]
         const read = (after: string, limit: number) => store.paymentsAfter(reader, after, limit)
-        for await (const batch of pagesOf(read, { start: '', size: page, keyOf: (each: Payment) => each.id })) {
+        for await (const batch of keysetPages(read, { start: '', size: page, keyOf: (each: Payment) => each.id })) {
           const walked = await walkBatch(reader, batch, deps.ledgerAudit, findings)
           payments += batch.length
           steps += walked.steps

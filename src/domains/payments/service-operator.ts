@@ -1,6 +1,6 @@
 import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import { toRoubles, toRoubleText } from '../../core/money.ts'
-import { pagesOf } from '../../core/pages.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
@@ -131,7 +131,8 @@ export function createPaymentOperator(deps: {
 
   async function* begun(provider: string, fromAt: number, toAt: number): AsyncGenerator<Payment> {
     const read = (after: string, limit: number) => store.listBegun(db, { provider, fromAt, toAt, after }, limit)
-    for await (const batch of pagesOf(read, { start: '', size: page, keyOf: (each: Payment) => each.id })) yield* batch
+    for await (const batch of keysetPages(read, { start: '', size: page, keyOf: (each: Payment) => each.id }))
+      yield* batch
   }
 
   async function compareLists(provider: string, listed: AsyncIterable<Seen>, fromAt: number, toAt: number) {

@@ -1,7 +1,7 @@
 import { contains, readAddress, readPrefix } from '../../core/address.ts'
 import type { Sha256 } from '../../core/chain.ts'
 import { readId, type SubuserId } from '../../core/ids.ts'
-import { mostLoginLength, readProxyLogin, writeProxyLogin } from '../../core/login.ts'
+import { maxLoginLength, readProxyLogin, writeProxyLogin } from '../../core/login.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
@@ -205,5 +205,5 @@ function tellPort({ port, parameters, session, ttlMinutes }: access.Port): { por
   const base = readProxyLogin(parameters)
   if (!base) return []
   const login = session === '' ? parameters : writeProxyLogin({ ...base, session: { name: session, ttlMinutes } })
-  return login.length > mostLoginLength ? [] : [{ port, login }]
+  return login.length > maxLoginLength ? [] : [{ port, login }]
 }

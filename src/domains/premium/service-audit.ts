@@ -1,4 +1,4 @@
-import { type Audit, attempt, type Finding, mostFindings, type Verifier } from '../../core/finding.ts'
+import { type Audit, attempt, type Finding, maxFindings, type Verifier } from '../../core/finding.ts'
 import { type CustomerId, type SubuserId, timeOfId } from '../../core/ids.ts'
 import { readProxyLogin } from '../../core/login.ts'
 import type { Clock } from '../../core/time.ts'
@@ -39,21 +39,21 @@ export function createAccessVerifier(deps: Parts): Verifier {
         const subusers = await checkSubusers(deps, reader, findings)
         onProgress?.(subusers)
         const exits = await checkExits(deps, reader, findings)
-        for (const id of await unevenExits(reader, mostFindings)) {
+        for (const id of await unevenExits(reader, maxFindings)) {
           findings.push(found('exit', `exit ${id}`, 'its days do not add up to what gateways counted'))
         }
-        for (const { exit, problem } of await unsoundExits(reader, mostFindings)) {
+        for (const { exit, problem } of await unsoundExits(reader, maxFindings)) {
           findings.push(found('exit', `exit ${exit}`, problem))
         }
         await checkPorts(reader, findings)
         const hours = await checkHours(deps, reader, findings)
         await checkHosts(deps, reader, findings)
-        for (const { host, ...account } of await unsoundHours(reader, mostFindings)) {
+        for (const { host, ...account } of await unsoundHours(reader, maxFindings)) {
           const where = host === '' ? subjectOf(account) : hostSubjectOf({ ...account, host })
           findings.push(found('hours', where, 'its figures are not those that were last written'))
         }
         const covered = { 'sub-users': subusers, exits, 'accounts with hours': hours }
-        return { findings: findings.slice(0, mostFindings), covered }
+        return { findings: findings.slice(0, maxFindings), covered }
       }),
   }
 }

@@ -1,7 +1,7 @@
 import type { Bytes } from '../../core/bytes.ts'
 import type { OrderId, RandomBytes, SubuserId } from '../../core/ids.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import { kopecks } from '../../core/money.ts'
-import { pagesOf } from '../../core/pages.ts'
 import { type Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
@@ -121,7 +121,7 @@ export function createPremium(deps: {
      */
     async passOn(): Promise<number> {
       let passed = 0
-      const all = pagesOf((after: string, limit) => store.listDeleted(db, after, limit), {
+      const all = keysetPages((after: string, limit) => store.listDeleted(db, after, limit), {
         start: '',
         size: deletedAtOnce,
         keyOf: (each) => each.id,

@@ -1,6 +1,6 @@
 import type { Address } from '../../core/address.ts'
+import { addMonths, monthStart } from '../../core/calendar.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
-import { addMonths, monthStart } from '../../core/terms.ts'
 import type { LostDetails } from './errors.ts'
 
 /** An address, the moments between which it is asked for, and where somebody went from it, if that is known. */

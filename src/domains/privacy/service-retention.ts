@@ -1,4 +1,4 @@
-import { monthStart } from '../../core/terms.ts'
+import { monthStart } from '../../core/calendar.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
 import { monthStartsUntil, type Retention } from './rules.ts'

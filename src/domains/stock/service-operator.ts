@@ -8,7 +8,7 @@ import {
   readPrefix,
 } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
-import { type Finding, mostFindings } from '../../core/finding.ts'
+import { type Finding, maxFindings } from '../../core/finding.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { Fleet } from '../fleet/index.ts'
@@ -189,7 +189,7 @@ async function walkPlaces(
     const page = await store.placesAfter(reader, after, 500)
     for (const place of page) {
       const problem = problemOfPlace(place) ?? carryingProblem(place)
-      if (problem && findings.length < mostFindings) {
+      if (problem && findings.length < maxFindings) {
         findings.push({ promise: 'stock', where: `place ${place.id}`, problem })
       }
     }

@@ -1,6 +1,6 @@
 import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../core/chain.ts'
-import { type Audit, attempt, type Finding, mostFindings, type Verifier } from '../../core/finding.ts'
-import { pagesOf } from '../../core/pages.ts'
+import { type Audit, attempt, type Finding, maxFindings, type Verifier } from '../../core/finding.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import {
   accountSubjects,
@@ -29,7 +29,7 @@ export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): V
         const books = await checkAccounts(reader, deps.sha256, onProgress)
         const lines = await checkLeases(reader, books.totals)
         return {
-          findings: [...books.findings, ...lines.findings].slice(0, mostFindings),
+          findings: [...books.findings, ...lines.findings].slice(0, maxFindings),
           covered: {
             'traffic accounts': books.totals.size,
             'traffic movements': books.movements,
@@ -48,7 +48,7 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
   const findings: Finding[] = []
   const totals = new Map<string, leases.LeaseTotals>()
   let movements = 0
-  const all = pagesOf((after: { subuser: string; pool: string }, limit) => store.accountsAfter(reader, after, limit), {
+  const all = keysetPages((after: { subuser: string; pool: string }, limit) => store.accountsAfter(reader, after, limit), {
     start: { subuser: '', pool: '' },
     size: page,
     keyOf: (account) => account,
@@ -81,7 +81,7 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
 
 async function walkAccount(reader: Reader, account: ByteAccount, sha256: Sha256): Promise<ByteAccountWalk> {
   const walk = new ByteAccountWalk(account, sha256)
-  const all = pagesOf((after: number, limit) => store.movementsAfter(reader, account, after, limit), {
+  const all = keysetPages((after: number, limit) => store.movementsAfter(reader, account, after, limit), {
     start: 0,
     size: page,
     keyOf: (movement) => movement.seq,
@@ -170,7 +170,7 @@ async function checkLeases(reader: Reader, totals: ReadonlyMap<string, leases.Le
   const findings: Finding[] = []
   const unseen = new Map(totals)
   let [seen, quarantined] = [0, 0]
-  const all = pagesOf((after: string, limit) => leases.totalsAfter(reader, after, limit), {
+  const all = keysetPages((after: string, limit) => leases.totalsAfter(reader, after, limit), {
     start: accountSubjects,
     size: page,
     keyOf: (line) => line.subject,

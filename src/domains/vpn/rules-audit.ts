@@ -1,5 +1,5 @@
 import type { Bytes } from '../../core/bytes.ts'
-import { addMonths } from '../../core/terms.ts'
+import { addMonths } from '../../core/calendar.ts'
 import type { Order } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import { limitOfTerms, refundOf, type Subscription, type Term, trafficFor, usedBy } from './rules.ts'

@@ -1,8 +1,8 @@
 import { type Bytes, bytes, bytesInGigabyte } from '../../core/bytes.ts'
+import { addMonths } from '../../core/calendar.ts'
 import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import type { RunningSince } from '../../core/stall-monitor.ts'
-import { addMonths } from '../../core/terms.ts'
 import { chooseNode, type Node } from '../fleet/rules.ts'
 import { tooFarAhead } from './errors.ts'
 

@@ -1,4 +1,4 @@
-import { daysOf, mostReportDays } from '../../../core/days.ts'
+import { maxReportDays, reportDaysOf } from '../../../core/calendar.ts'
 import { malformed } from '../../../core/refusal.ts'
 import { type Clock, readIso, toIso } from '../../../core/time.ts'
 import type { LedgerReports } from '../../../domains/ledger/index.ts'
@@ -21,9 +21,9 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminReportsDeps): 
   const { ledgerReports, paymentReports } = deps
   const readDays = (query: { readonly from?: string | undefined; readonly to?: string | undefined }) => {
     const at = (text: string | undefined) => (text === undefined ? undefined : readIso(text))
-    const days = daysOf({ fromAt: at(query.from), toAt: at(query.to) }, deps.clock())
+    const days = reportDaysOf({ fromAt: at(query.from), toAt: at(query.to) }, deps.clock())
     if (days) return days
-    throw malformed([{ field: 'to', problem: `must be a later day than from, ${mostReportDays} days at most` }])
+    throw malformed([{ field: 'to', problem: `must be a later day than from, ${maxReportDays} days at most` }])
   }
   return [
     bind(reportDays, async ({ query }) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { InLine } from '../../../core/line.ts'
+import type { LinkedQueueItem } from '../../../core/linked-queue.ts'
 import { createArrivals, type Talker } from './arrivals.ts'
 import { shippedPorts } from './policy.ts'
 
@@ -11,7 +11,7 @@ const policy = {
   ports: shippedPorts,
 }
 
-interface Guest extends Talker, InLine<Guest> {
+interface Guest extends Talker, LinkedQueueItem<Guest> {
   isWaiting: boolean
   isStranger: boolean
   isIn: boolean

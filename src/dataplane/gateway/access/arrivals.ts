@@ -1,5 +1,5 @@
-import { recallAddress } from '../../../core/known-addresses.ts'
-import { type InLine, Line } from '../../../core/line.ts'
+import { readAddressCached } from '../../../core/address.ts'
+import { LinkedQueue, type LinkedQueueItem } from '../../../core/linked-queue.ts'
 import { classify } from '../../../core/reserved.ts'
 import type { Clock } from '../../../core/time.ts'
 import type { Policy } from './policy.ts'
@@ -30,14 +30,14 @@ export type Talker = {
  * Limits connections before authentication. When full, evicts waiting connections, unauthenticated first, from the
  * network with the most; tunnels are never evicted.
  */
-export function createArrivals<T extends Talker & InLine<T>>(deps: {
+export function createArrivals<T extends Talker & LinkedQueueItem<T>>(deps: {
   policy: () => Policy
   clock: Clock
   connections: number
   /** Closed connections whose descriptors are still open. */
   lingering: () => number
 }) {
-  const talking = new Map<string, Line<T>>()
+  const talking = new Map<string, LinkedQueue<T>>()
   const share = (part: number, most: number): number => Math.min(most, Math.max(leastShare, Math.ceil(part)))
   const toBeTold = share(deps.connections / 20, mostToBeTold)
   const fromOneNetwork = share(deps.connections / 2, mostFromOneNetwork)
@@ -48,7 +48,7 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
   const inUse = (): number => open + deps.lingering()
 
   /** Eviction candidate within a network: unauthenticated first, oldest first. */
-  function findSpare(talkers: Line<T>, isCrowd: boolean): T | undefined {
+  function findSpare(talkers: LinkedQueue<T>, isCrowd: boolean): T | undefined {
     let resting: T | undefined
     let looked = 0
     for (let talker = talkers.first; talker; talker = talker.behind) {
@@ -110,7 +110,7 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
         return false
       }
       const network = networkOf(talker.source)
-      const talkers = talking.get(network) ?? new Line<T>()
+      const talkers = talking.get(network) ?? new LinkedQueue<T>()
       talkers.join(talker)
       talking.set(network, talkers)
       return true
@@ -129,13 +129,13 @@ export function createArrivals<T extends Talker & InLine<T>>(deps: {
 /** Rate-limit key: the IPv4 address, or the IPv6 /64. */
 function networkOf(source: string): string {
   if (!source.includes(':')) return source
-  const address = recallAddress(source)
+  const address = readAddressCached(source)
   return address ? Buffer.from(address.bytes.subarray(0, 8)).toString('hex') : source
 }
 
 /** A sandbox reaches loopback, so it accepts loopback clients only. */
 function mayCome(source: string, policy: Policy): boolean {
   if (!policy.allowLoopback) return true
-  const address = recallAddress(source)
+  const address = readAddressCached(source)
   return address !== undefined && classify(address) === 'loopback'
 }

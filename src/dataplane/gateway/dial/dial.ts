@@ -1,5 +1,4 @@
-import { type Address, formatAddress } from '../../../core/address.ts'
-import { recallAddress } from '../../../core/known-addresses.ts'
+import { type Address, formatAddress, readAddressCached } from '../../../core/address.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { classify } from '../../../core/reserved.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
@@ -151,7 +150,7 @@ function createDestinations(deps: {
   }
 
   return (target: Target, way: Way, owner: string): MaybePromise<Destinations> => {
-    const literal = recallAddress(target.host)
+    const literal = readAddressCached(target.host)
     if (literal) {
       if (!versionsOf(way).includes(literal.version)) return { refusal: 'no_such_family' }
       const denial = judge(literal, target.port, way)
@@ -169,7 +168,7 @@ const both: readonly (4 | 6)[] = [4, 6]
 /** The local address that a tunnel leaves from, if any. */
 function ownAddressOf(way: Way): Address | undefined {
   const own = way.kind === 'address' ? way.address : way.exit.kind === 'local' ? way.exit.host : undefined
-  return own === undefined ? undefined : recallAddress(own)
+  return own === undefined ? undefined : readAddressCached(own)
 }
 
 /** An address reaches its own family; an upstream may reach both, IPv4 first. */

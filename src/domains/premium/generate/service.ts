@@ -2,7 +2,7 @@ import { bracketed } from '../../../core/address.ts'
 import { randomBase32 } from '../../../core/base32.ts'
 import type { CustomerId, RandomBytes, SubuserId } from '../../../core/ids.ts'
 import { compile, identifiesByPort } from '../../../core/line-template.ts'
-import { mostLoginLength, type ProxyLogin, writeProxyLogin } from '../../../core/login.ts'
+import { maxLoginLength, type ProxyLogin, writeProxyLogin } from '../../../core/login.ts'
 import { malformed } from '../../../core/refusal.ts'
 import type { Clock } from '../../../core/time.ts'
 import type { Database } from '../../../db/transaction.ts'
@@ -72,9 +72,9 @@ export function createGenerator(deps: {
    */
   function assertFits(subuser: Subuser, asked: GenerateRequest): void {
     const session = asked.type === 'sticky' ? { name: 'x'.repeat(sessionLength), ttlMinutes: asked.ttlMinutes } : null
-    if (writeProxyLogin({ ...baseOf(subuser, asked), session }).length <= mostLoginLength) return
+    if (writeProxyLogin({ ...baseOf(subuser, asked), session }).length <= maxLoginLength) return
     throw malformed([
-      { field: 'countries', problem: `and the other places make a login longer than ${mostLoginLength}` },
+      { field: 'countries', problem: `and the other places make a login longer than ${maxLoginLength}` },
     ])
   }
 

@@ -1,6 +1,6 @@
-import { type Audit, attempt, type Finding, mostFindings, type Verifier } from '../../../core/finding.ts'
-import { pagesOf } from '../../../core/pages.ts'
-import { addDays } from '../../../core/terms.ts'
+import { type Audit, attempt, type Finding, maxFindings, type Verifier } from '../../../core/finding.ts'
+import { keysetPages } from '../../../core/keyset-pages.ts'
+import { addDays } from '../../../core/calendar.ts'
 import type { Database, Reader } from '../../../db/transaction.ts'
 import type { Orders } from '../../orders/index.ts'
 import type { Order } from '../../orders/rules.ts'
@@ -43,7 +43,7 @@ export function createPremiumVerifier(deps: Parts): Verifier {
         })
         findings.push(...(await checkNamed(deps, reader, 'traffic_movements', 'bytes name it')))
         findings.push(...(await checkNamed(deps, reader, 'traffic_lots', 'lots name it')))
-        return { findings: findings.slice(0, mostFindings), covered: { 'traffic orders': orders } }
+        return { findings: findings.slice(0, maxFindings), covered: { 'traffic orders': orders } }
       }),
   }
 }
@@ -62,7 +62,7 @@ async function checkNamed(
   by: string,
 ): Promise<Finding[]> {
   const findings: Finding[] = []
-  const all = pagesOf((after: string, limit) => deps.traffic.accounts.ordersNamedIn(reader, table, after, limit), {
+  const all = keysetPages((after: string, limit) => deps.traffic.accounts.ordersNamedIn(reader, table, after, limit), {
     start: '',
     size: page,
     keyOf: (id) => id,

@@ -1,8 +1,8 @@
 import { type Bytes, bytes, bytesInGigabyte, toGigabytes } from '../../../core/bytes.ts'
+import { addDays } from '../../../core/calendar.ts'
 import type { CustomerId, OrderId, SubuserId } from '../../../core/ids.ts'
+import { keysetPages } from '../../../core/keyset-pages.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../../core/money.ts'
-import { pagesOf } from '../../../core/pages.ts'
-import { addDays } from '../../../core/terms.ts'
 import { type Clock, toIso } from '../../../core/time.ts'
 import type { Database, Tx } from '../../../db/transaction.ts'
 import type { Ledger } from '../../ledger/index.ts'
@@ -84,7 +84,7 @@ export function createTrafficSales(deps: {
   async function heldOf(pool: string): Promise<Held> {
     const customers = new Set<CustomerId>()
     let services = 0
-    const all = pagesOf((after: string, limit) => accounts.holdersOf(db, pool, after, limit), {
+    const all = keysetPages((after: string, limit) => accounts.holdersOf(db, pool, after, limit), {
       start: '',
       size: holdersAtOnce,
       keyOf: (id) => id,

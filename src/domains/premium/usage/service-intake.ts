@@ -1,7 +1,7 @@
 import { contains, readAddress, readPrefix } from '../../../core/address.ts'
 import { bytes } from '../../../core/bytes.ts'
+import { monthStart } from '../../../core/calendar.ts'
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
-import { monthStart } from '../../../core/terms.ts'
 import type { Clock } from '../../../core/time.ts'
 import { createTokenBuckets } from '../../../core/token-buckets.ts'
 import { createTtlCache } from '../../../core/ttl-cache.ts'

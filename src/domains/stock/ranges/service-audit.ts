@@ -1,5 +1,5 @@
 import { contains, formatPrefix, type Prefix, readAddress, readPrefix } from '../../../core/address.ts'
-import { type Finding, mostFindings } from '../../../core/finding.ts'
+import { type Finding, maxFindings } from '../../../core/finding.ts'
 import type { Reader } from '../../../db/transaction.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { mostWrittenOut, sizeOf } from '../rules.ts'
@@ -32,7 +32,7 @@ export async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'no
   const gateways = new Set((await fleet.nodes('gateway')).map((node) => node.id as string))
   const findings: Finding[] = []
   const note = (where: string, problem: string) => {
-    if (findings.length < mostFindings) findings.push({ promise: 'stock', where, problem })
+    if (findings.length < maxFindings) findings.push({ promise: 'stock', where, problem })
   }
   const ranges = new Map<number, Known>()
   const byPrefix = new Map<string, Known>()

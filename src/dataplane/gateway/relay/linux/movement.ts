@@ -1,5 +1,5 @@
 import type { Address } from '../../../../core/address.ts'
-import { recallAddress } from '../../../../core/known-addresses.ts'
+import { readAddressCached } from '../../../../core/address.ts'
 import { nowhere, type Place, Roster } from '../../../../core/roster.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler, IsDeliveredHere } from '../../dial/dial.ts'
@@ -137,8 +137,8 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
     converse: createConverse(timers.after),
 
     connect(there, from, mostMs): Promise<Connected<Side>> {
-      const address = recallAddress(there.host)
-      const own = from === undefined ? undefined : recallAddress(from)
+      const address = readAddressCached(there.host)
+      const own = from === undefined ? undefined : readAddressCached(from)
       if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
       return new Promise((resolve) => {
         const attempt = new Attempt(

@@ -26,3 +26,17 @@ export function monthStart(atMs: number): number {
 }
 
 const lastDayOf = (year: number, month: number): number => new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
+
+const usualReportDays = 30
+export const maxReportDays = 1000
+
+/** Days of a report, since 1970 in UTC; by default the last 30 and today. Undefined if none or more than the limit. */
+export function reportDaysOf(
+  asked: { readonly fromAt: number | undefined; readonly toAt: number | undefined },
+  nowMs: number,
+): { readonly from: number; readonly to: number } | undefined {
+  const today = Math.floor(nowMs / dayMs)
+  const from = asked.fromAt === undefined ? today - usualReportDays : Math.floor(asked.fromAt / dayMs)
+  const to = asked.toAt === undefined ? today + 1 : Math.floor(asked.toAt / dayMs)
+  return to > from && to - from <= maxReportDays ? { from, to } : undefined
+}

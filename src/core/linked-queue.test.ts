@@ -1,26 +1,26 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../test/harness/scale.ts'
-import { type InLine, Line } from './line.ts'
+import { LinkedQueue, type LinkedQueueItem } from './linked-queue.ts'
 
-interface Guest extends InLine<Guest> {
+interface Guest extends LinkedQueueItem<Guest> {
   readonly number: number
 }
 
 const makeGuest = (number: number): Guest => ({ number, before: undefined, behind: undefined })
 
-function membersOf(line: Line<Guest>): number[] {
+function membersOf(line: LinkedQueue<Guest>): number[] {
   const found: number[] = []
   for (let guest = line.first; guest; guest = guest.behind) found.push(guest.number)
   return found
 }
 
-test('a line keeps the order in which its members came, whoever leaves, and who leaves twice changes nothing', () => {
+test('LinkedQueue keeps the order of arrival when items leave, and a second leave changes nothing', () => {
   const step = fc.record({ number: fc.nat(8), comes: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const guests = Array.from({ length: 9 }, (_, number) => makeGuest(number))
-      const line = new Line<Guest>()
+      const line = new LinkedQueue<Guest>()
       let model: number[] = []
       for (const { number, comes } of steps) {
         const guest = guests[number] ?? makeGuest(number)

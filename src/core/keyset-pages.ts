@@ -1,8 +1,5 @@
-/**
- * Reads all there is, a page at a time, each from just past the last item of the page before. A page that is not full
- * is the last. What is added meanwhile behind the place that was reached is read too; nothing is read twice.
- */
-export async function* pagesOf<Item, Key>(
+/** Keyset pagination over all items. A short page is the last one; items added past the last key are read too. */
+export async function* keysetPages<Item, Key>(
   read: (after: Key, limit: number) => Promise<readonly Item[]>,
   from: { readonly start: Key; readonly size: number; readonly keyOf: (item: Item) => Key },
 ): AsyncGenerator<readonly Item[], void, undefined> {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { addDays, addMonths } from './terms.ts'
+import { addDays, addMonths, maxReportDays, reportDaysOf } from './calendar.ts'
 import { toIso } from './time.ts'
 
+const dayMs = 86_400_000
 /** A century, from 2000 with its leap day to 2100 without one. */
 const moment = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2101, 0, 1) })
 const months = fc.integer({ min: 1, max: 36 })
@@ -10,7 +11,7 @@ const at = (text: string): number => Date.parse(text)
 
 const monthsSince = (ms: number): number => new Date(ms).getUTCFullYear() * 12 + new Date(ms).getUTCMonth()
 
-describe('terms', () => {
+describe('addDays and addMonths', () => {
   test('a day sold is exactly 24 hours, over leap days and the end of a century', () => {
     for (const [from, to] of [
       ['2024-02-28T23:59:59.999Z', '2024-02-29T23:59:59.999Z'],
@@ -26,7 +27,7 @@ describe('terms', () => {
       fc.property(moment, months, (from, count) => {
         const to = addMonths(from, count)
         expect(monthsSince(to) - monthsSince(from)).toBe(count)
-        expect(((to % 86_400_000) + 86_400_000) % 86_400_000).toBe(((from % 86_400_000) + 86_400_000) % 86_400_000)
+        expect(((to % dayMs) + dayMs) % dayMs).toBe(((from % dayMs) + dayMs) % dayMs)
       }),
       { numRuns: 2000 },
     )
@@ -37,7 +38,7 @@ describe('terms', () => {
       fc.property(moment, months, (from, count) => {
         const to = new Date(addMonths(from, count))
         const day = new Date(from).getUTCDate()
-        const isLastDay = new Date(to.getTime() + 86_400_000).getUTCDate() === 1
+        const isLastDay = new Date(to.getTime() + dayMs).getUTCDate() === 1
         expect(to.getUTCDate() === day || (to.getUTCDate() < day && isLastDay)).toBe(true)
       }),
       { numRuns: 2000 },
@@ -73,4 +74,22 @@ describe('terms', () => {
     expect(toIso(addMonths(at('2028-02-29T08:00:00Z'), 12))).toBe('2029-02-28T08:00:00.000Z')
     expect(toIso(addMonths(at('2028-02-29T08:00:00Z'), 48))).toBe('2032-02-29T08:00:00.000Z')
   })
+})
+
+const asked = (from?: number, to?: number) => ({
+  fromAt: from === undefined ? undefined : from * dayMs,
+  toAt: to === undefined ? undefined : to * dayMs,
+})
+
+test('a report covers the last 30 days and today by default', () => {
+  expect(reportDaysOf(asked(), 100 * dayMs + 5)).toEqual({ from: 70, to: 101 })
+  expect(reportDaysOf(asked(99), 100 * dayMs)).toEqual({ from: 99, to: 101 })
+  expect(reportDaysOf(asked(10, 11), 100 * dayMs)).toEqual({ from: 10, to: 11 })
+})
+
+test('a report of no day or of more than 1000 days is refused', () => {
+  expect(reportDaysOf(asked(10, 10), 0)).toBeUndefined()
+  expect(reportDaysOf(asked(11, 10), 0)).toBeUndefined()
+  expect(reportDaysOf(asked(0, maxReportDays), 0)).toEqual({ from: 0, to: maxReportDays })
+  expect(reportDaysOf(asked(0, maxReportDays + 1), 0)).toBeUndefined()
 })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { pagesOf } from './pages.ts'
+import { keysetPages } from './keyset-pages.ts'
 
-describe('pages', () => {
-  test('of any size together are all there is, in order, each once, without a question too many', async () => {
+describe('keysetPages', () => {
+  test('pages of any size contain every item once, in order, with the fewest reads', async () => {
     const numbers = fc.uniqueArray(fc.integer({ min: 1, max: 1000 }), { maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(numbers, fc.integer({ min: 1, max: 9 }), async (unordered, size) => {
@@ -14,7 +14,7 @@ describe('pages', () => {
           return all.filter((each) => each > after).slice(0, limit)
         }
         const pages: (readonly number[])[] = []
-        for await (const page of pagesOf(read, { start: 0, size, keyOf: (each) => each })) pages.push(page)
+        for await (const page of keysetPages(read, { start: 0, size, keyOf: (each) => each })) pages.push(page)
         expect(pages.flat()).toEqual(all)
         expect(pages.every((page) => page.length > 0 && page.length <= size)).toBeTrue()
         expect(asked).toBe(Math.floor(all.length / size) + 1)
@@ -22,11 +22,11 @@ describe('pages', () => {
     )
   })
 
-  test('what is added behind the reader is read as well', async () => {
+  test('keysetPages also reads an item that is added after the last key read', async () => {
     const all = [1, 2, 3, 4]
     const seen: number[] = []
     const read = async (after: number, limit: number) => all.filter((each) => each > after).slice(0, limit)
-    for await (const page of pagesOf(read, { start: 0, size: 2, keyOf: (each) => each })) {
+    for await (const page of keysetPages(read, { start: 0, size: 2, keyOf: (each) => each })) {
       seen.push(...page)
       if (all.length === 4) all.push(5)
     }
