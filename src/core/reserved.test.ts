@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { type Address, addressFromNumber, addressToNumber, readAddress, readPrefix } from './address.ts'
-import { classify, isPublic, type Place } from './reserved.ts'
+import { type AddressClass, classify, isPublic } from './reserved.ts'
 
 function at(text: string): Address {
   const address = readAddress(text)
@@ -13,7 +13,7 @@ function at(text: string): Address {
 const raw6 = (high: bigint, address: Address): Address => addressFromNumber(6, (high << 32n) | addressToNumber(address))
 
 describe('places', () => {
-  const places: readonly (readonly [Place, ...string[]])[] = [
+  const places: readonly (readonly [AddressClass, ...string[]])[] = [
     // Each range by its first and last address, and the public ones right outside.
     ['reserved', '0.0.0.0', '0.255.255.255'],
     ['private', '10.0.0.0', '10.255.255.255', '172.16.0.0', '172.31.255.255', '192.168.0.0', '192.168.255.255'],

@@ -1,10 +1,7 @@
 import { type Address, contains, type Prefix, readPrefix, unmap } from './address.ts'
 
-/**
- * What kind of place an address is. Only what is 'public' can be reached by customers, and only from there do strangers
- * come.
- */
-export type Place =
+/** What an address is for. Customers can reach only `public` ones. */
+export type AddressClass =
   | 'public'
   | 'loopback'
   | 'private'
@@ -15,9 +12,9 @@ export type Place =
   | 'translated'
   | 'reserved'
 
-type Range = { readonly prefix: Prefix; readonly place: Place }
+type Range = { readonly prefix: Prefix; readonly place: AddressClass }
 
-const ranges = (place: Place, ...texts: string[]): Range[] =>
+const ranges = (place: AddressClass, ...texts: string[]): Range[] =>
   texts.map((text) => {
     const prefix = readPrefix(text)
     if (!prefix) throw new Error(`${text} is not a prefix`)
@@ -98,7 +95,7 @@ const byFirstByte = (all: readonly Range[], version: 4 | 6): readonly (readonly 
 const special = { 4: byFirstByte(special4, 4), 6: byFirstByte(special6, 6) }
 
 /** By the bytes, so that no spelling matters. An allow-list: IPv6 that nobody thought of is reserved, not public. */
-export function classify(address: Address): Place {
+export function classify(address: Address): AddressClass {
   const plain = unmap(address)
   const found = special[plain.version][plain.bytes[0] ?? 0]?.find((range) => contains(range.prefix, plain))
   if (found) return found.place

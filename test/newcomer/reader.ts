@@ -1,5 +1,5 @@
 import type { Machine } from './empty-debian.ts'
-import { commandsIn, patternOf, type Typed, typedIn } from './keyset-pages.ts'
+import { commandsIn, patternOf, type Typed, typedIn } from './pages.ts'
 import { expectTold } from './steps.ts'
 
 /** What stands in a page for something of the reader's own, and what that is. */

@@ -1,5 +1,5 @@
 import { addressFromNumber, addressToNumber, type Prefix, readAddress } from '../../core/address.ts'
-import { classify, type Place } from '../../core/reserved.ts'
+import { type AddressClass, classify } from '../../core/reserved.ts'
 
 /** Where customers are told to go: the gateway, VPN nodes without an endpoint of their own, and the shop itself. */
 export type Places = { readonly gateway: string; readonly vpn: string; readonly shop: string }
@@ -25,7 +25,7 @@ export const findUnreachable = (places: Places): Unreachable[] =>
     .filter((place) => isLoopback(places[place]))
     .map((place) => ({ place, setting: settings[place], host: places[place] }))
 
-const notToSell: readonly Place[] = ['loopback', 'private', 'link-local', 'metadata', 'multicast', 'reserved']
+const notToSell: readonly AddressClass[] = ['loopback', 'private', 'link-local', 'metadata', 'multicast', 'reserved']
 
 /** Whether customers elsewhere can come to, and leave from, addresses of a prefix. */
 export function isSellable({ base, length }: Prefix): boolean {
