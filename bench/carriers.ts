@@ -1,10 +1,10 @@
-import type { Context } from './context.ts'
-import type { Route, TunnelResult, Tunnels } from './tunnels.ts'
-import { cpuSecondsOf, familyMb } from './process-cost.ts'
-import { filesAllowed } from './shop-process.ts'
 import { roomWithin, tunnelsWithin } from '../src/dataplane/gateway/access/limits.ts'
-import { type Peer, type Sample, median, takeTurns } from './measure.ts'
-import { type Row, amountRow, rateRow, ratioRow, timeRow } from './report.ts'
+import type { Context } from './context.ts'
+import { median, type Peer, type Sample, takeTurns } from './measure.ts'
+import { cpuSecondsOf, familyMb } from './process-cost.ts'
+import { amountRow, type Row, rateRow, ratioRow, timeRow } from './report.ts'
+import { filesAllowed } from './shop-process.ts'
+import type { Route, TunnelResult, Tunnels } from './tunnels.ts'
 /** One of those that carry the same load: ours, a peer, or no proxy at all. */
 export type Carrier = {
   readonly name: string

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Reading, Setting } from './reading.ts'
+import { type Reading, type Setting, setting } from './reading.ts'
 
 /** When the shop backs itself up, and how much of that is kept. */
 export type BackupConfig = {
@@ -10,35 +10,21 @@ export type BackupConfig = {
 }
 
 export const backupSettings = {
-  backupFolder: {
-    env: 'TURNPIKE_BACKUP_FOLDER',
-    flag: 'backup-folder',
-    value: 'FOLDER',
-    fallback: '',
-    meaning: 'where the shop writes backups of itself, each a folder; best a mount of another machine',
-  },
-  backupHours: {
-    env: 'TURNPIKE_BACKUP_HOURS',
-    flag: 'backup-hours',
-    value: 'N',
-    fallback: '24',
-    meaning: 'how many hours lie between two of them',
-  },
-  backupKeep: {
-    env: 'TURNPIKE_BACKUP_KEEP',
-    flag: 'backup-keep',
-    value: 'N',
-    fallback: '14',
-    meaning: 'how many of them are kept; older ones are deleted',
-  },
-  backupKey: {
-    env: 'TURNPIKE_BACKUP_KEY',
-    flag: 'backup-key',
-    value: 'on|off',
-    fallback: 'on',
-    meaning: 'whether the key that passwords are sealed with lies with a backup, in a file of its own',
-  },
-} as const satisfies Record<keyof BackupConfig, Setting>
+  backupFolder: setting(
+    'TURNPIKE_BACKUP_FOLDER',
+    'FOLDER',
+    '',
+    'where the shop writes backups of itself, each a folder; best a mount of another machine',
+  ),
+  backupHours: setting('TURNPIKE_BACKUP_HOURS', 'N', '24', 'how many hours lie between two of them'),
+  backupKeep: setting('TURNPIKE_BACKUP_KEEP', 'N', '14', 'how many of them are kept; older ones are deleted'),
+  backupKey: setting(
+    'TURNPIKE_BACKUP_KEY',
+    'on|off',
+    'on',
+    'whether the key that passwords are sealed with lies with a backup, in a file of its own',
+  ),
+} satisfies Record<keyof BackupConfig, Setting>
 
 export function readBackupConfig(reading: Reading<keyof BackupConfig>): BackupConfig {
   const folder = reading.text('backupFolder')

@@ -7,7 +7,7 @@ import { type ConsoleConfig, consoleSettings, readConsoleConfig } from './consol
 import { type CorsConfig, corsSettings, readCorsConfig } from './cors.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
 import { type MetricsConfig, metricsSettings, readMetricsConfig } from './metrics.ts'
-import { BadSetting, givenOf, partsOf, type Reading, type Setting } from './reading.ts'
+import { BadSetting, givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
 import { type RetentionConfig, readRetentionConfig, retentionSettings } from './retention.ts'
 import { isTls, readTlsConfig, type TlsConfig, tlsSettings } from './tls.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
@@ -52,173 +52,105 @@ export type Config = {
 
 /** All settings, in the order in which help lists them. */
 export const settings = {
-  host: {
-    env: 'TURNPIKE_HOST',
-    flag: 'host',
-    value: 'ADDRESS',
-    fallback: '127.0.0.1',
-    meaning: 'where the shop listens',
-  },
-  port: { env: 'TURNPIKE_PORT', flag: 'port', value: 'PORT', fallback: '8080', meaning: 'on which port' },
-  folder: {
-    env: 'TURNPIKE_DATA',
-    flag: 'data',
-    value: 'FOLDER',
-    fallback: './data',
-    meaning: 'where the shop keeps its files',
-  },
-  databaseUrl: {
-    env: 'TURNPIKE_DATABASE_URL',
-    flag: 'database-url',
-    value: 'URL',
-    fallback: '',
-    meaning: 'postgres://… for PostgreSQL; SQLite in the data folder without it',
-  },
-  databaseConnections: {
-    env: 'TURNPIKE_DATABASE_CONNECTIONS',
-    flag: 'database-connections',
-    value: 'N',
-    fallback: '12',
-    meaning: 'how many connections a shop has to PostgreSQL; past its cores more only wait for one another',
-  },
-  sandbox: {
-    env: 'TURNPIKE_SANDBOX',
-    flag: 'sandbox',
-    value: 'on|off',
-    fallback: 'on',
-    meaning: 'whether an empty database opens as a sandbox',
-  },
-  sandboxToken: {
-    env: 'TURNPIKE_SANDBOX_TOKEN',
-    flag: 'sandbox-token',
-    value: 'TOKEN',
-    fallback: '',
-    meaning: "fixes the sandbox customer's token, for scripts (8 to 200 visible characters)",
-  },
-  secretKey: {
-    env: 'TURNPIKE_SECRET_KEY',
-    flag: 'secret-key',
-    value: 'HEX',
-    fallback: '',
-    meaning: 'the key that passwords are sealed with, 64 hexadecimal digits; else secret.key in the data folder',
-  },
-  checkpointFile: {
-    env: 'TURNPIKE_CHECKPOINT_FILE',
-    flag: 'checkpoint-file',
-    value: 'FILE',
-    fallback: '',
-    meaning: 'a file that every checkpoint is appended to; best where this machine can append and not change',
-  },
-  checkpointUrl: {
-    env: 'TURNPIKE_CHECKPOINT_URL',
-    flag: 'checkpoint-url',
-    value: 'URL',
-    fallback: '',
-    meaning: 'an http(s) address that every checkpoint is sent to',
-  },
+  host: setting('TURNPIKE_HOST', 'ADDRESS', '127.0.0.1', 'where the shop listens'),
+  port: setting('TURNPIKE_PORT', 'PORT', '8080', 'on which port'),
+  folder: setting('TURNPIKE_DATA', 'FOLDER', './data', 'where the shop keeps its files'),
+  databaseUrl: setting(
+    'TURNPIKE_DATABASE_URL',
+    'URL',
+    '',
+    'postgres://… for PostgreSQL; SQLite in the data folder without it',
+  ),
+  databaseConnections: setting(
+    'TURNPIKE_DATABASE_CONNECTIONS',
+    'N',
+    '12',
+    'how many connections a shop has to PostgreSQL; past its cores more only wait for one another',
+  ),
+  sandbox: setting('TURNPIKE_SANDBOX', 'on|off', 'on', 'whether an empty database opens as a sandbox'),
+  sandboxToken: setting(
+    'TURNPIKE_SANDBOX_TOKEN',
+    'TOKEN',
+    '',
+    "fixes the sandbox customer's token, for scripts (8 to 200 visible characters)",
+  ),
+  secretKey: setting(
+    'TURNPIKE_SECRET_KEY',
+    'HEX',
+    '',
+    'the key that passwords are sealed with, 64 hexadecimal digits; else secret.key in the data folder',
+  ),
+  checkpointFile: setting(
+    'TURNPIKE_CHECKPOINT_FILE',
+    'FILE',
+    '',
+    'a file that every checkpoint is appended to; best where this machine can append and not change',
+  ),
+  checkpointUrl: setting('TURNPIKE_CHECKPOINT_URL', 'URL', '', 'an http(s) address that every checkpoint is sent to'),
   ...backupSettings,
   ...tlsSettings,
   ...retentionSettings,
-  gatewayHost: {
-    env: 'TURNPIKE_GATEWAY_HOST',
-    flag: 'gateway-host',
-    value: 'ADDRESS',
-    fallback: '127.0.0.1',
-    meaning: 'where customers reach the gateway',
-  },
-  gatewayPort: {
-    env: 'TURNPIKE_GATEWAY_PORT',
-    flag: 'gateway-port',
-    value: 'PORT',
-    fallback: '10800',
-    meaning: 'on which port, HTTP and SOCKS5 alike',
-  },
-  gatewayAddress: {
-    env: 'TURNPIKE_GATEWAY_ADDRESS',
-    flag: 'gateway-address',
-    value: 'ADDRESS',
-    fallback: '',
-    meaning: "the gateway's IP address, where its host is a name; for lists of proxies by address",
-  },
-  premiumPorts: {
-    env: 'TURNPIKE_PREMIUM_PORTS',
-    flag: 'premium-ports',
-    value: 'FIRST-LAST',
-    fallback: '20000-29999',
-    meaning: 'ports of the gateway that are given to whitelisted customers',
-  },
-  premiumLeaseBytes: {
-    env: 'TURNPIKE_PREMIUM_LEASE_BYTES',
-    flag: 'premium-lease-bytes',
-    value: 'N',
-    fallback: '8388608',
-    meaning: 'how many bytes a node may carry for a sub-user before it asks again',
-  },
-  premiumWhitelist: {
-    env: 'TURNPIKE_PREMIUM_WHITELIST',
-    flag: 'premium-whitelist',
-    value: 'N',
-    fallback: '100',
-    meaning: 'how many addresses a sub-user may whitelist',
-  },
-  premiumHostDays: {
-    env: 'TURNPIKE_PREMIUM_HOST_DAYS',
-    flag: 'premium-host-days',
-    value: 'N',
-    fallback: '30',
-    meaning: 'how many days destination hosts are kept',
-  },
-  readsPerMinute: {
-    env: 'TURNPIKE_RATE_READS',
-    flag: 'rate-reads',
-    value: 'N',
-    fallback: '1200',
-    meaning: 'requests a minute and token that do not charge, five times as many a customer; 0 is no limit',
-  },
-  chargesPerMinute: {
-    env: 'TURNPIKE_RATE_CHARGES',
-    flag: 'rate-charges',
-    value: 'N',
-    fallback: '300',
-    meaning: 'requests a minute and token that charge, five times as many a customer; 0 is no limit',
-  },
-  customerTokens: {
-    env: 'TURNPIKE_CUSTOMER_TOKENS',
-    flag: 'customer-tokens',
-    value: 'N',
-    fallback: '100',
-    meaning: 'how many tokens of a customer may be open at once',
-  },
-  trustedProxies: {
-    env: 'TURNPIKE_TRUSTED_PROXIES',
-    flag: 'trusted-proxies',
-    value: 'PREFIXES',
-    fallback: '',
-    meaning: 'reverse proxies whose X-Forwarded-For is believed, separated by commas',
-  },
+  gatewayHost: setting('TURNPIKE_GATEWAY_HOST', 'ADDRESS', '127.0.0.1', 'where customers reach the gateway'),
+  gatewayPort: setting('TURNPIKE_GATEWAY_PORT', 'PORT', '10800', 'on which port, HTTP and SOCKS5 alike'),
+  gatewayAddress: setting(
+    'TURNPIKE_GATEWAY_ADDRESS',
+    'ADDRESS',
+    '',
+    "the gateway's IP address, where its host is a name; for lists of proxies by address",
+  ),
+  premiumPorts: setting(
+    'TURNPIKE_PREMIUM_PORTS',
+    'FIRST-LAST',
+    '20000-29999',
+    'ports of the gateway that are given to whitelisted customers',
+  ),
+  premiumLeaseBytes: setting(
+    'TURNPIKE_PREMIUM_LEASE_BYTES',
+    'N',
+    '8388608',
+    'how many bytes a node may carry for a sub-user before it asks again',
+  ),
+  premiumWhitelist: setting('TURNPIKE_PREMIUM_WHITELIST', 'N', '100', 'how many addresses a sub-user may whitelist'),
+  premiumHostDays: setting('TURNPIKE_PREMIUM_HOST_DAYS', 'N', '30', 'how many days destination hosts are kept'),
+  readsPerMinute: setting(
+    'TURNPIKE_RATE_READS',
+    'N',
+    '1200',
+    'requests a minute and token that do not charge, five times as many a customer; 0 is no limit',
+  ),
+  chargesPerMinute: setting(
+    'TURNPIKE_RATE_CHARGES',
+    'N',
+    '300',
+    'requests a minute and token that charge, five times as many a customer; 0 is no limit',
+  ),
+  customerTokens: setting('TURNPIKE_CUSTOMER_TOKENS', 'N', '100', 'how many tokens of a customer may be open at once'),
+  trustedProxies: setting(
+    'TURNPIKE_TRUSTED_PROXIES',
+    'PREFIXES',
+    '',
+    'reverse proxies whose X-Forwarded-For is believed, separated by commas',
+  ),
   ...corsSettings,
-  drainSeconds: {
-    env: 'TURNPIKE_DRAIN_SECONDS',
-    flag: 'drain-seconds',
-    value: 'N',
-    fallback: '0',
-    meaning: 'how long a shop that is told to stop still serves while /readyz says no, for a balancer to notice',
-  },
+  drainSeconds: setting(
+    'TURNPIKE_DRAIN_SECONDS',
+    'N',
+    '0',
+    'how long a shop that is told to stop still serves while /readyz says no, for a balancer to notice',
+  ),
   ...gatewaySettings,
-  localNodes: {
-    env: 'TURNPIKE_LOCAL_NODES',
-    flag: 'local-nodes',
-    value: 'KINDS',
-    fallback: '',
-    meaning:
-      'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn; ' +
+  localNodes: setting(
+    'TURNPIKE_LOCAL_NODES',
+    'KINDS',
+    '',
+    'nodes on this machine that the shop lets join by itself: gateway, vpn, or gateway,vpn; ' +
       'sandbox-vpn is vpn in a sandbox alone, which up adds by itself where nothing is set and the machine allows it',
-  },
+  ),
   ...vpnSettings,
   ...consoleSettings,
   ...metricsSettings,
-  log: { env: 'TURNPIKE_LOG', flag: 'log', value: 'LEVEL', fallback: 'info', meaning: logLevels.join(', ') },
-} as const satisfies Record<keyof Config, Setting>
+  log: setting('TURNPIKE_LOG', 'LEVEL', 'info', logLevels.join(', ')),
+} satisfies Record<keyof Config, Setting>
 
 type SettingName = keyof typeof settings
 

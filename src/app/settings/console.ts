@@ -1,4 +1,4 @@
-import { givenOf, type Reading, type Setting } from './reading.ts'
+import { givenOf, type Reading, type Setting, setting } from './reading.ts'
 
 /** Whether customers sign up: not, with an address that a letter confirms, or with any. */
 type Registration = 'off' | 'on' | 'unconfirmed'
@@ -11,30 +11,20 @@ export type ConsoleConfig = {
 }
 
 export const consoleSettings = {
-  registration: {
-    env: 'TURNPIKE_REGISTRATION',
-    flag: 'registration',
-    value: 'on|off|unconfirmed',
-    fallback: 'off',
-    meaning:
-      'whether customers may sign up by themselves; unconfirmed, where no letters prove that an address is theirs',
-  },
-  smtpUrl: {
-    env: 'TURNPIKE_SMTP_URL',
-    flag: 'smtp-url',
-    value: 'URL',
-    fallback: '',
-    meaning:
-      'smtp://user:password@host:port or smtps://…, through which letters to customers are sent; none without it',
-  },
-  mailFrom: {
-    env: 'TURNPIKE_MAIL_FROM',
-    flag: 'mail-from',
-    value: 'ADDRESS',
-    fallback: 'turnpike@localhost',
-    meaning: 'whom letters to customers are from',
-  },
-} as const satisfies Record<keyof ConsoleConfig, Setting>
+  registration: setting(
+    'TURNPIKE_REGISTRATION',
+    'on|off|unconfirmed',
+    'off',
+    'whether customers may sign up by themselves; unconfirmed, where no letters prove that an address is theirs',
+  ),
+  smtpUrl: setting(
+    'TURNPIKE_SMTP_URL',
+    'URL',
+    '',
+    'smtp://user:password@host:port or smtps://…, through which letters to customers are sent; none without it',
+  ),
+  mailFrom: setting('TURNPIKE_MAIL_FROM', 'ADDRESS', 'turnpike@localhost', 'whom letters to customers are from'),
+} satisfies Record<keyof ConsoleConfig, Setting>
 
 type Name = keyof typeof consoleSettings
 

@@ -1,17 +1,16 @@
-import { partsOf, type Reading, type Setting } from './reading.ts'
+import { partsOf, type Reading, type Setting, setting } from './reading.ts'
 
 /** Which pages of other origins may call the customers' API from a browser. */
 export type CorsConfig = { readonly corsOrigins: readonly string[] }
 
 export const corsSettings = {
-  corsOrigins: {
-    env: 'TURNPIKE_CORS_ORIGINS',
-    flag: 'cors-origins',
-    value: 'ORIGINS',
-    fallback: '',
-    meaning: 'origins whose pages may call the customer API with a token, like https://app.example, with commas; none',
-  },
-} as const satisfies Record<keyof CorsConfig, Setting>
+  corsOrigins: setting(
+    'TURNPIKE_CORS_ORIGINS',
+    'ORIGINS',
+    '',
+    'origins whose pages may call the customer API with a token, like https://app.example, with commas; none',
+  ),
+} satisfies Record<keyof CorsConfig, Setting>
 
 /** An origin is taken only as a browser sends it: what is compared exactly must be written exactly. */
 export function readCorsConfig({ text, bad }: Reading<keyof typeof corsSettings>): CorsConfig {

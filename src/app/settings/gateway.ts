@@ -5,7 +5,7 @@ import { exitRetryMs } from '../../dataplane/gateway/access/exit-health.ts'
 import { roomWithin, shippedLimits, tunnelsWithin } from '../../dataplane/gateway/access/limits.ts'
 import { type Policy, type Ports, shippedPorts } from '../../dataplane/gateway/access/policy.ts'
 import type { EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
-import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
+import { givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
 
 const engineChoices = ['auto', 'portable', 'linux'] as const
 /** What moves the bytes; `auto` is the fastest that this machine allows. */
@@ -30,107 +30,88 @@ export type GatewayConfig = {
 }
 
 export const gatewaySettings = {
-  shopUrl: {
-    env: 'TURNPIKE_SHOP_URL',
-    flag: 'shop-url',
-    value: 'URL',
-    fallback: '',
-    meaning:
-      'where a node finds its shop, https:// unless on this machine, or unix:/path/of/its/data/join/shop.sock; ' +
+  shopUrl: setting(
+    'TURNPIKE_SHOP_URL',
+    'URL',
+    '',
+    'where a node finds its shop, https:// unless on this machine, or unix:/path/of/its/data/join/shop.sock; ' +
       'else the shop of this data folder, or where the shop of these settings listens',
-  },
-  nodeKey: {
-    env: 'TURNPIKE_NODE_KEY',
-    flag: 'node-key',
-    value: 'KEY',
-    fallback: '',
-    meaning: 'the one-time key that "turnpike node add" printed, for the first start of a node',
-  },
-  gatewayListen: {
-    env: 'TURNPIKE_GATEWAY_LISTEN',
-    flag: 'gateway-listen',
-    value: 'ADDRESS',
-    fallback: '::',
-    meaning: 'where the gateway listens; :: is every address of this machine, IPv4 too',
-  },
-  gatewayEngine: {
-    env: 'TURNPIKE_GATEWAY_ENGINE',
-    flag: 'engine',
-    value: 'ENGINE',
-    fallback: 'auto',
-    meaning: 'what moves the bytes: linux (epoll and splice), portable, or auto, the fastest that this machine allows',
-  },
-  gatewayPorts: {
-    env: 'TURNPIKE_GATEWAY_ALLOW_PORTS',
-    flag: 'gateway-allow-ports',
-    value: 'PORTS',
-    fallback: '80,443,1024-65535',
-    meaning: 'ports that customers may reach; mail, file sharing and amplifiers never are',
-  },
-  gatewayDenyNames: {
-    env: 'TURNPIKE_GATEWAY_DENY_NAMES',
-    flag: 'gateway-deny-names',
-    value: 'NAMES',
-    fallback: '',
-    meaning: 'names that customers may not reach, with all names below them, separated by commas',
-  },
-  gatewayDenyPrefixes: {
-    env: 'TURNPIKE_GATEWAY_DENY_PREFIXES',
-    flag: 'gateway-deny-prefixes',
-    value: 'PREFIXES',
-    fallback: '',
-    meaning: 'addresses that customers may not reach, separated by commas',
-  },
-  gatewayConnections: {
-    env: 'TURNPIKE_GATEWAY_CONNECTIONS',
-    flag: 'gateway-connections',
-    value: 'N',
-    fallback: '20000',
-    meaning: 'connections that a gateway carries at once',
-  },
-  gatewayTunnels: {
-    env: 'TURNPIKE_GATEWAY_TUNNELS',
-    flag: 'gateway-tunnels',
-    value: 'N',
-    fallback: String(shippedLimits.tunnels),
-    meaning: 'of which one customer may have so many, and a quarter at most',
-  },
-  gatewayNewPerSecond: {
-    env: 'TURNPIKE_GATEWAY_NEW',
-    flag: 'gateway-new',
-    value: 'N',
-    fallback: String(shippedLimits.newPerSecond),
-    meaning: 'new connections a second and customer',
-  },
-  gatewayNamesPerSecond: {
-    env: 'TURNPIKE_GATEWAY_NAMES',
-    flag: 'gateway-names',
-    value: 'N',
-    fallback: String(shippedLimits.namesPerSecond),
-    meaning: 'names to be looked up a second and customer',
-  },
-  gatewayIdleSeconds: {
-    env: 'TURNPIKE_GATEWAY_IDLE',
-    flag: 'gateway-idle',
-    value: 'SECONDS',
-    fallback: '600',
-    meaning: 'how long a connection may carry nothing',
-  },
-  gatewayConnectSeconds: {
-    env: 'TURNPIKE_GATEWAY_CONNECT',
-    flag: 'gateway-connect',
-    value: 'SECONDS',
-    fallback: '10',
-    meaning: 'how long a destination may take to answer',
-  },
-  gatewayCarryOnSeconds: {
-    env: 'TURNPIKE_GATEWAY_CARRY_ON',
-    flag: 'gateway-carry-on',
-    value: 'SECONDS',
-    fallback: '3600',
-    meaning: 'how long a gateway that another process has taken over from carries on what it has open',
-  },
-} as const satisfies Record<keyof GatewayConfig, Setting>
+  ),
+  nodeKey: setting(
+    'TURNPIKE_NODE_KEY',
+    'KEY',
+    '',
+    'the one-time key that "turnpike node add" printed, for the first start of a node',
+  ),
+  gatewayListen: setting(
+    'TURNPIKE_GATEWAY_LISTEN',
+    'ADDRESS',
+    '::',
+    'where the gateway listens; :: is every address of this machine, IPv4 too',
+  ),
+  gatewayEngine: setting(
+    'TURNPIKE_GATEWAY_ENGINE',
+    'ENGINE',
+    'auto',
+    'what moves the bytes: linux (epoll and splice), portable, or auto, the fastest that this machine allows',
+    'engine',
+  ),
+  gatewayPorts: setting(
+    'TURNPIKE_GATEWAY_ALLOW_PORTS',
+    'PORTS',
+    '80,443,1024-65535',
+    'ports that customers may reach; mail, file sharing and amplifiers never are',
+  ),
+  gatewayDenyNames: setting(
+    'TURNPIKE_GATEWAY_DENY_NAMES',
+    'NAMES',
+    '',
+    'names that customers may not reach, with all names below them, separated by commas',
+  ),
+  gatewayDenyPrefixes: setting(
+    'TURNPIKE_GATEWAY_DENY_PREFIXES',
+    'PREFIXES',
+    '',
+    'addresses that customers may not reach, separated by commas',
+  ),
+  gatewayConnections: setting(
+    'TURNPIKE_GATEWAY_CONNECTIONS',
+    'N',
+    '20000',
+    'connections that a gateway carries at once',
+  ),
+  gatewayTunnels: setting(
+    'TURNPIKE_GATEWAY_TUNNELS',
+    'N',
+    String(shippedLimits.tunnels),
+    'of which one customer may have so many, and a quarter at most',
+  ),
+  gatewayNewPerSecond: setting(
+    'TURNPIKE_GATEWAY_NEW',
+    'N',
+    String(shippedLimits.newPerSecond),
+    'new connections a second and customer',
+  ),
+  gatewayNamesPerSecond: setting(
+    'TURNPIKE_GATEWAY_NAMES',
+    'N',
+    String(shippedLimits.namesPerSecond),
+    'names to be looked up a second and customer',
+  ),
+  gatewayIdleSeconds: setting('TURNPIKE_GATEWAY_IDLE', 'SECONDS', '600', 'how long a connection may carry nothing'),
+  gatewayConnectSeconds: setting(
+    'TURNPIKE_GATEWAY_CONNECT',
+    'SECONDS',
+    '10',
+    'how long a destination may take to answer',
+  ),
+  gatewayCarryOnSeconds: setting(
+    'TURNPIKE_GATEWAY_CARRY_ON',
+    'SECONDS',
+    '3600',
+    'how long a gateway that another process has taken over from carries on what it has open',
+  ),
+} satisfies Record<keyof GatewayConfig, Setting>
 
 type GatewayReading = Reading<keyof typeof gatewaySettings>
 

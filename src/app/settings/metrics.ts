@@ -1,19 +1,17 @@
-import type { Reading, Setting } from './reading.ts'
+import { type Reading, type Setting, setting } from './reading.ts'
 
 /** Where figures are served; each role of a machine has a port of its own. */
 export type MetricsConfig = { readonly metricsListen: { readonly host: string; readonly port: number } | undefined }
 
 export const metricsSettings = {
-  metricsListen: {
-    env: 'TURNPIKE_METRICS_LISTEN',
-    flag: 'metrics-listen',
-    value: 'ADDRESS:PORT',
-    fallback: '127.0.0.1:9464',
-    meaning:
-      "where the shop's figures are at /metrics; a gateway's are on the next port, a VPN node's on the one after it; " +
+  metricsListen: setting(
+    'TURNPIKE_METRICS_LISTEN',
+    'ADDRESS:PORT',
+    '127.0.0.1:9464',
+    "where the shop's figures are at /metrics; a gateway's are on the next port, a VPN node's on the one after it; " +
       'empty is nowhere',
-  },
-} as const satisfies Record<keyof MetricsConfig, Setting>
+  ),
+} satisfies Record<keyof MetricsConfig, Setting>
 
 /** Room is left for those that are the next ones up. */
 const lastPort = 65_533

@@ -12,9 +12,16 @@ export type Setting = {
   readonly meaning: string
 }
 
-/**
- * How a part of the settings reads its own: a text, a whole number within bounds, a host, and the refusal of a bad one.
- */
+/** A setting; its flag is the variable's name in lower case with dashes, unless given. */
+export const setting = (
+  env: string,
+  value: string,
+  fallback: string,
+  meaning: string,
+  flag = env.replace('TURNPIKE_', '').toLowerCase().replaceAll('_', '-'),
+): Setting => ({ env, flag, value, fallback, meaning })
+
+/** Reads settings by name: a text, a whole number within bounds, a host; `bad` makes the refusal of a wrong value. */
 export type Reading<Name extends string> = {
   readonly text: (name: Name) => string
   readonly whole: (name: Name, min: number, max: number) => number
@@ -22,12 +29,12 @@ export type Reading<Name extends string> = {
   readonly bad: (name: Name, problem: string) => Error
 }
 
-/** What stands between commas; nothing for nothing. */
+/** The non-empty parts between commas. */
 export const partsOf = (text: string): string[] =>
   text
     .split(',')
     .map((part) => part.trim())
     .filter(Boolean)
 
-/** A setting that is empty is not given. */
+/** An empty setting is not given. */
 export const givenOf = (text: string): string | undefined => (text === '' ? undefined : text)

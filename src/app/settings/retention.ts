@@ -1,4 +1,4 @@
-import type { Reading, Setting } from './reading.ts'
+import { type Reading, type Setting, setting } from './reading.ts'
 
 /** How long what tells of customers' doings is kept. */
 export type RetentionConfig = {
@@ -8,29 +8,25 @@ export type RetentionConfig = {
 }
 
 export const retentionSettings = {
-  keepSessionDays: {
-    env: 'TURNPIKE_KEEP_SESSION_DAYS',
-    flag: 'keep-session-days',
-    value: 'N',
-    fallback: '30',
-    meaning: 'how many days a browser’s session, with its address, and a link are kept after their end',
-  },
-  keepSourceDays: {
-    env: 'TURNPIKE_KEEP_SOURCE_DAYS',
-    flag: 'keep-source-days',
-    value: 'N',
-    fallback: '90',
-    meaning:
-      'how many days it is kept from where a token, and when a whitelisted address or a VPN device was last used',
-  },
-  keepHourDays: {
-    env: 'TURNPIKE_KEEP_HOUR_DAYS',
-    flag: 'keep-hour-days',
-    value: 'N',
-    fallback: '400',
-    meaning: 'how many days premium traffic is kept by the hour; older traffic is kept by the month',
-  },
-} as const satisfies Record<keyof RetentionConfig, Setting>
+  keepSessionDays: setting(
+    'TURNPIKE_KEEP_SESSION_DAYS',
+    'N',
+    '30',
+    'how many days a browser’s session, with its address, and a link are kept after their end',
+  ),
+  keepSourceDays: setting(
+    'TURNPIKE_KEEP_SOURCE_DAYS',
+    'N',
+    '90',
+    'how many days it is kept from where a token, and when a whitelisted address or a VPN device was last used',
+  ),
+  keepHourDays: setting(
+    'TURNPIKE_KEEP_HOUR_DAYS',
+    'N',
+    '400',
+    'how many days premium traffic is kept by the hour; older traffic is kept by the month',
+  ),
+} satisfies Record<keyof RetentionConfig, Setting>
 
 export const readRetentionConfig = (reading: Reading<keyof RetentionConfig>): RetentionConfig => ({
   keepSessionDays: reading.whole('keepSessionDays', 1, 3650),

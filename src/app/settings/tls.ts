@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { acmeFiles, type CertificateFiles } from '../../dataplane/tls/certificate.ts'
-import { givenOf, partsOf, type Reading, type Setting } from './reading.ts'
+import { givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
 /** Whether and with which certificate this machine serves over TLS. */
 export type TlsConfig = {
   readonly tlsCert: string | undefined
@@ -15,70 +15,51 @@ export type TlsConfig = {
 }
 
 export const tlsSettings = {
-  tlsCert: {
-    env: 'TURNPIKE_TLS_CERT',
-    flag: 'tls-cert',
-    value: 'FILE',
-    fallback: '',
-    meaning: 'a certificate and its issuers (PEM): the shop serves https alone; a new one is noticed by itself',
-  },
-  tlsKey: {
-    env: 'TURNPIKE_TLS_KEY',
-    flag: 'tls-key',
-    value: 'FILE',
-    fallback: '',
-    meaning: 'the private key of that certificate (PEM)',
-  },
-  acmeNames: {
-    env: 'TURNPIKE_ACME_NAMES',
-    flag: 'acme-names',
-    value: 'NAMES',
-    fallback: '',
-    meaning: 'instead of files: names that a certificate is got for by ACME, and renewed, separated by commas',
-  },
-  acmeTerms: {
-    env: 'TURNPIKE_ACME_TERMS',
-    flag: 'acme-terms',
-    value: 'agreed',
-    fallback: '',
-    meaning: 'says that you have read and agree to the terms of the ACME authority',
-  },
-  acmeContact: {
-    env: 'TURNPIKE_ACME_CONTACT',
-    flag: 'acme-contact',
-    value: 'ADDRESS',
-    fallback: '',
-    meaning: 'an e-mail address that the authority may write to',
-  },
-  acmeDirectory: {
-    env: 'TURNPIKE_ACME_DIRECTORY',
-    flag: 'acme-directory',
-    value: 'URL',
-    fallback: 'https://acme-v02.api.letsencrypt.org/directory',
-    meaning: 'the authority',
-  },
-  acmeCa: {
-    env: 'TURNPIKE_ACME_CA',
-    flag: 'acme-ca',
-    value: 'FILE',
-    fallback: '',
-    meaning: 'certificates (PEM) that the authority itself is trusted by, where it is one of your own',
-  },
-  acmeListen: {
-    env: 'TURNPIKE_ACME_LISTEN',
-    flag: 'acme-listen',
-    value: 'ADDRESS:PORT',
-    fallback: '[::]:80',
-    meaning: 'where the authority finds us over plain HTTP; everybody else there is sent to the shop’s https address',
-  },
-  gatewayTlsPort: {
-    env: 'TURNPIKE_GATEWAY_TLS_PORT',
-    flag: 'gateway-tls-port',
-    value: 'PORT',
-    fallback: '0',
-    meaning: 'a port for proxies over TLS (https://), with the same certificate; 0 is none',
-  },
-} as const satisfies Record<keyof TlsConfig, Setting>
+  tlsCert: setting(
+    'TURNPIKE_TLS_CERT',
+    'FILE',
+    '',
+    'a certificate and its issuers (PEM): the shop serves https alone; a new one is noticed by itself',
+  ),
+  tlsKey: setting('TURNPIKE_TLS_KEY', 'FILE', '', 'the private key of that certificate (PEM)'),
+  acmeNames: setting(
+    'TURNPIKE_ACME_NAMES',
+    'NAMES',
+    '',
+    'instead of files: names that a certificate is got for by ACME, and renewed, separated by commas',
+  ),
+  acmeTerms: setting(
+    'TURNPIKE_ACME_TERMS',
+    'agreed',
+    '',
+    'says that you have read and agree to the terms of the ACME authority',
+  ),
+  acmeContact: setting('TURNPIKE_ACME_CONTACT', 'ADDRESS', '', 'an e-mail address that the authority may write to'),
+  acmeDirectory: setting(
+    'TURNPIKE_ACME_DIRECTORY',
+    'URL',
+    'https://acme-v02.api.letsencrypt.org/directory',
+    'the authority',
+  ),
+  acmeCa: setting(
+    'TURNPIKE_ACME_CA',
+    'FILE',
+    '',
+    'certificates (PEM) that the authority itself is trusted by, where it is one of your own',
+  ),
+  acmeListen: setting(
+    'TURNPIKE_ACME_LISTEN',
+    'ADDRESS:PORT',
+    '[::]:80',
+    'where the authority finds us over plain HTTP; everybody else there is sent to the shop’s https address',
+  ),
+  gatewayTlsPort: setting(
+    'TURNPIKE_GATEWAY_TLS_PORT',
+    'PORT',
+    '0',
+    'a port for proxies over TLS (https://), with the same certificate; 0 is none',
+  ),
+} satisfies Record<keyof TlsConfig, Setting>
 
 type TlsReading = Reading<keyof typeof tlsSettings>
 

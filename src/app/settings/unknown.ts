@@ -19,7 +19,7 @@ export type UnknownSetting = { readonly name: string; readonly meant: string | u
 export function findUnknownSettings(env: Readonly<Record<string, string | undefined>>): UnknownSetting[] {
   const known = Object.values(settings).map((each) => each.env)
   return Object.keys(env)
-    .filter((name) => name.toUpperCase().startsWith(prefix) && !known.includes(name as (typeof known)[number]))
+    .filter((name) => name.toUpperCase().startsWith(prefix) && !known.includes(name))
     .filter(
       (name) => ![...internal, ...ofCommands].includes(name) && !ofTests.test(name) && !isOfService(name, env[name]),
     )

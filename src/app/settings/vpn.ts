@@ -2,7 +2,7 @@ import { formatPrefix, readAddress, readPrefix } from '../../core/address.ts'
 import { deviceNamePattern } from '../../dataplane/wireguard/device.ts'
 import type { VpnArrangement } from '../../domains/vpn/index.ts'
 import { isPool4, isPool6, type Pool } from '../../domains/vpn/rules-addresses.ts'
-import { partsOf, type Reading, type Setting } from './reading.ts'
+import { partsOf, type Reading, type Setting, setting } from './reading.ts'
 /** What an operator can set about the VPN. */
 export type VpnConfig = {
   readonly publicUrl: string | undefined
@@ -19,84 +19,63 @@ export type VpnConfig = {
 }
 
 export const vpnSettings = {
-  publicUrl: {
-    env: 'TURNPIKE_PUBLIC_URL',
-    flag: 'public-url',
-    value: 'URL',
-    fallback: '',
-    meaning: 'where customers reach the shop, for links in answers; else where it listens',
-  },
-  vpnHost: {
-    env: 'TURNPIKE_VPN_HOST',
-    flag: 'vpn-host',
-    value: 'ADDRESS',
-    fallback: '127.0.0.1',
-    meaning: 'where customers reach a VPN node that has no endpoint of its own',
-  },
-  vpnPort: {
-    env: 'TURNPIKE_VPN_PORT',
-    flag: 'vpn-port',
-    value: 'PORT',
-    fallback: '51820',
-    meaning: 'on which UDP port',
-  },
-  vpnDns: {
-    env: 'TURNPIKE_VPN_DNS',
-    flag: 'vpn-dns',
-    value: 'ADDRESSES',
-    fallback: '1.1.1.1,2606:4700:4700::1111',
-    meaning: 'name servers in VPN configurations, separated by commas; empty for none',
-  },
-  vpnMtu: {
-    env: 'TURNPIKE_VPN_MTU',
-    flag: 'vpn-mtu',
-    value: 'BYTES',
-    fallback: '1420',
-    meaning: 'largest packet inside the tunnel, 1280 to 1500',
-  },
-  vpnAllowed: {
-    env: 'TURNPIKE_VPN_ALLOWED_IPS',
-    flag: 'vpn-allowed-ips',
-    value: 'PREFIXES',
-    fallback: '0.0.0.0/0,::/0',
-    meaning: 'what devices send through the tunnel, separated by commas',
-  },
-  vpnKeepalive: {
-    env: 'TURNPIKE_VPN_KEEPALIVE',
-    flag: 'vpn-keepalive',
-    value: 'SECONDS',
-    fallback: '25',
-    meaning: 'how often an idle device shows that it is there, so that NAT remembers it; 0 is never',
-  },
-  vpnPool: {
-    env: 'TURNPIKE_VPN_POOL',
-    flag: 'vpn-pool',
-    value: 'PREFIX',
-    fallback: '10.66.0.0/16',
-    meaning: 'IPv4 addresses of devices inside the tunnel, /8 to /29',
-  },
-  vpnUla: {
-    env: 'TURNPIKE_VPN_ULA',
-    flag: 'vpn-ula',
-    value: 'PREFIX',
-    fallback: 'fd74:7572:6e70::/64',
-    meaning: 'IPv6 addresses of devices inside the tunnel, of at most 96 bits',
-  },
-  linksPerMinute: {
-    env: 'TURNPIKE_RATE_LINKS',
-    flag: 'rate-links',
-    value: 'N',
-    fallback: '60',
-    meaning: 'openings of secret VPN links a minute and source address; 0 is no limit',
-  },
-  vpnDevice: {
-    env: 'TURNPIKE_VPN_DEVICE',
-    flag: 'vpn-device',
-    value: 'NAME',
-    fallback: 'tpvpn0',
-    meaning: 'what a VPN node calls its network device on this machine, up to 14 characters',
-  },
-} as const satisfies Record<keyof VpnConfig, Setting>
+  publicUrl: setting(
+    'TURNPIKE_PUBLIC_URL',
+    'URL',
+    '',
+    'where customers reach the shop, for links in answers; else where it listens',
+  ),
+  vpnHost: setting(
+    'TURNPIKE_VPN_HOST',
+    'ADDRESS',
+    '127.0.0.1',
+    'where customers reach a VPN node that has no endpoint of its own',
+  ),
+  vpnPort: setting('TURNPIKE_VPN_PORT', 'PORT', '51820', 'on which UDP port'),
+  vpnDns: setting(
+    'TURNPIKE_VPN_DNS',
+    'ADDRESSES',
+    '1.1.1.1,2606:4700:4700::1111',
+    'name servers in VPN configurations, separated by commas; empty for none',
+  ),
+  vpnMtu: setting('TURNPIKE_VPN_MTU', 'BYTES', '1420', 'largest packet inside the tunnel, 1280 to 1500'),
+  vpnAllowed: setting(
+    'TURNPIKE_VPN_ALLOWED_IPS',
+    'PREFIXES',
+    '0.0.0.0/0,::/0',
+    'what devices send through the tunnel, separated by commas',
+  ),
+  vpnKeepalive: setting(
+    'TURNPIKE_VPN_KEEPALIVE',
+    'SECONDS',
+    '25',
+    'how often an idle device shows that it is there, so that NAT remembers it; 0 is never',
+  ),
+  vpnPool: setting(
+    'TURNPIKE_VPN_POOL',
+    'PREFIX',
+    '10.66.0.0/16',
+    'IPv4 addresses of devices inside the tunnel, /8 to /29',
+  ),
+  vpnUla: setting(
+    'TURNPIKE_VPN_ULA',
+    'PREFIX',
+    'fd74:7572:6e70::/64',
+    'IPv6 addresses of devices inside the tunnel, of at most 96 bits',
+  ),
+  linksPerMinute: setting(
+    'TURNPIKE_RATE_LINKS',
+    'N',
+    '60',
+    'openings of secret VPN links a minute and source address; 0 is no limit',
+  ),
+  vpnDevice: setting(
+    'TURNPIKE_VPN_DEVICE',
+    'NAME',
+    'tpvpn0',
+    'what a VPN node calls its network device on this machine, up to 14 characters',
+  ),
+} satisfies Record<keyof VpnConfig, Setting>
 
 type VpnReading = Reading<keyof typeof vpnSettings>
 

@@ -48,11 +48,14 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
   const findings: Finding[] = []
   const totals = new Map<string, leases.LeaseTotals>()
   let movements = 0
-  const all = keysetPages((after: { subuser: string; pool: string }, limit) => store.accountsAfter(reader, after, limit), {
-    start: { subuser: '', pool: '' },
-    size: page,
-    keyOf: (account) => account,
-  })
+  const all = keysetPages(
+    (after: { subuser: string; pool: string }, limit) => store.accountsAfter(reader, after, limit),
+    {
+      start: { subuser: '', pool: '' },
+      size: page,
+      keyOf: (account) => account,
+    },
+  )
   for await (const batch of all) {
     for (const account of batch) {
       movements += account.seq

@@ -1,6 +1,6 @@
+import { addDays } from '../../../core/calendar.ts'
 import { type Audit, attempt, type Finding, maxFindings, type Verifier } from '../../../core/finding.ts'
 import { keysetPages } from '../../../core/keyset-pages.ts'
-import { addDays } from '../../../core/calendar.ts'
 import type { Database, Reader } from '../../../db/transaction.ts'
 import type { Orders } from '../../orders/index.ts'
 import type { Order } from '../../orders/rules.ts'
