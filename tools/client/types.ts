@@ -37,13 +37,10 @@ type Schema = {
 const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`
 const nameOf = (name: string): string => (/^\w+$/.test(name) ? name : quoted(name))
 
-/** A record of fields; what may be absent may also be given as undefined, as it comes out of a form. */
-function toRecord(fields: readonly (readonly [name: string, isRequired: boolean, schema: Schema])[]): string {
-  if (fields.length === 0) return '{}'
-  const lines = fields.map(
-    ([name, isRequired, schema]) =>
-      `${nameOf(name)}${isRequired ? '' : '?'}: ${toType(schema)}${isRequired ? '' : ' | undefined'}`,
-  )
+type Fields = readonly (readonly [name: string, isRequired: boolean, schema: Schema])[]
+
+function toRecord(fields: Fields): string {
+  const lines = fields.map(([name, isRequired, schema]) => `${nameOf(name)}${isRequired ? '' : '?'}: ${toType(schema)}`)
   return `{ ${lines.join('; ')} }`
 }
 
@@ -81,20 +78,24 @@ function toPlain(type: string, schema: Schema): string {
   return `Readonly<Record<string, ${value}>>`
 }
 
-function toOperation(method: string, path: string, of: Described): string {
-  const given = (place: string) =>
+/** The type of an operation: the fields of its path, its query and its body, if it has any, and its answer. */
+function toOperation(of: Described): string {
+  const given = (place: string): Fields =>
     (of.parameters ?? [])
       .filter((each) => each.in === place)
       .map((each) => [each.name, !!each.required, each.schema] as const)
+  const [params, query] = [given('path'), given('query')]
   const data = of.responses['200']?.content?.['application/json']?.schema.properties?.['data']
   const body = of.requestBody?.content['application/json']?.schema
   const parts = [
-    `params: ${toRecord(given('path'))}`,
-    `query: ${toRecord(given('query'))}`,
-    `body: ${body?.properties ? toType({ ...body, type: 'object' }) : '{}'}`,
+    ...(params.length > 0 ? [`params: ${toRecord(params)}`] : []),
+    ...(query.length > 0 ? [`query: ${toRecord(query)}`] : []),
+    ...(body?.properties && Object.keys(body.properties).length > 0
+      ? [`body: ${toType({ ...body, type: 'object' })}`]
+      : []),
     `answer: ${toType(data ?? {})}`,
   ]
-  return `/** ${method.toUpperCase()} ${path} */\n${of.operationId}: { ${parts.join('; ')} }`
+  return `${of.operationId}: { ${parts.join('; ')} }`
 }
 
 const shapesOf = (description: Description) => Object.entries(description.components?.schemas ?? {})
@@ -135,7 +136,7 @@ export function toClient(description: Description, name: string, shared: Readonl
     const row = [method.toUpperCase(), path, ...(isKeyed(of) ? ['keyed'] : []), ...roleOf(of)]
     return `${of.operationId}: [${row.map(quoted).join(', ')}],`
   })
-  const calls = all.map(({ method, path, of }) => toOperation(method, path, of)).join('\n')
+  const calls = all.map(({ of }) => toOperation(of)).join('\n')
   const used = [...shared].filter((each) => new RegExp(`\\b${each}\\b`).test([...shapes, calls].join('\n')))
   return [
     `/** Made by \`npm run client\` from the description of ${name}: never edited by hand. */`,

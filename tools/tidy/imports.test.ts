@@ -88,7 +88,7 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/api/http.ts', '../verdict.ts', './status.ts'],
   ['src/console/customer/api.ts', '../../api/operation.ts', '../client/customer.ts'],
   ['src/console/customer/api.ts', '../../core/money.ts', '../shared/format.ts'],
-  ['src/console/customer/api.ts', '../operator/api.ts', './words.ts'],
+  ['src/console/customer/api.ts', '../operator/api.ts', './messages.ts'],
   ['src/console/operator/api.ts', '../customer/api.ts', '../shared/queries.ts'],
   ['src/console/shared/app.tsx', '../customer/api.ts', '../customer/index.tsx'],
   ['src/console/client/call.ts', 'hono', 'react'],

@@ -1,17 +1,32 @@
 import type { Refusal } from './shapes.ts'
 
-/** What an operation is given: the fields of its path, its query and its body, as far as it has any. */
-export type Shape = { readonly params: object; readonly query: object; readonly body: object; readonly answer: unknown }
+/** An operation: the fields of its path, its query and its body, if it has any, and its answer. */
+export type Shape = {
+  readonly params?: object
+  readonly query?: object
+  readonly body?: object
+  readonly answer: unknown
+}
+
+/** Optional fields may be passed as undefined, as they come out of a form. */
+type Loose<Of> = Of extends readonly (infer Item)[]
+  ? readonly Loose<Item>[]
+  : Of extends object
+    ? { readonly [Name in keyof Of]: {} extends Pick<Of, Name> ? Loose<Of[Name]> | undefined : Loose<Of[Name]> }
+    : Of
+
+/** The body of an operation; an operation without fields takes an empty one. */
+export type Body<Of extends Shape> = Of extends { readonly body: infer Fields } ? Loose<Fields> : {}
 
 type Given<Of extends Shape> = {
   readonly params?: Of['params']
-  readonly query?: Of['query']
-  readonly body?: Of['body']
-  /** Makes a repeat have one effect; only for operations that place an order. */
+  readonly query?: Of extends { readonly query: infer Fields } ? Loose<Fields> : {}
+  readonly body?: Body<Of>
+  /** The idempotency key, for operations that charge. */
   readonly key?: string
 }
 
-/** What an operation is called by; then whether it takes a key, and the least role that may call it. */
+/** Method and path of each operation, 'keyed' if it takes an idempotency key, and the lowest role that may call it. */
 type Table = Readonly<Record<string, readonly [method: string, path: string, ...rest: readonly string[]]>>
 
 /** A no that the shop has given, in its own words. */

@@ -177,63 +177,40 @@ export type NewToken = {
 }
 
 export type Operations = {
-  /** GET /balance */
-  getBalance: { params: {}; query: {}; body: {}; answer: { balance_rub: number; api_spent_rub: number } }
-  /** GET /transactions */
+  getBalance: { answer: { balance_rub: number; api_spent_rub: number } }
   listTransactions: {
-    params: {}
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: { transactions: readonly Transaction[]; next_cursor: string | null }
   }
-  /** GET /export */
   exportAccount: {
-    params: {}
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: { items: readonly { table: string; row: Readonly<Record<string, unknown>> }[]; next_cursor: string | null }
   }
-  /** GET /payments/methods */
-  listPaymentMethods: { params: {}; query: {}; body: {}; answer: { items: readonly PaymentMethod[] } }
-  /** GET /payments/quote */
+  listPaymentMethods: { answer: { items: readonly PaymentMethod[] } }
   quotePayment: {
-    params: {}
-    query: { amount_rub: number; method: string; code?: string | undefined }
-    body: {}
+    query: { amount_rub: number; method: string; code?: string }
     answer: { amount_rub: number; fee_rub: number; to_pay_rub: number; bonus_rub: number; balance_grows_rub: number }
   }
-  /** POST /payments */
   createPayment: {
-    params: {}
-    query: {}
     body: {
       amount_rub: number
       method: string
-      return_url?: string | undefined
-      email?: string | undefined
-      code?: string | undefined
-      then?: Readonly<Record<string, unknown>> | undefined
+      return_url?: string
+      email?: string
+      code?: string
+      then?: Readonly<Record<string, unknown>>
     }
     answer: Payment
   }
-  /** GET /payments */
   listPayments: {
-    params: {}
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: { payments: readonly Payment[]; next_cursor: string | null }
   }
-  /** GET /payments/{payment_id} */
-  getPayment: { params: { payment_id: string }; query: {}; body: {}; answer: Payment }
-  /** GET /referral */
-  getReferral: { params: {}; query: {}; body: {}; answer: Referral }
-  /** POST /referral */
-  makeReferralCode: { params: {}; query: {}; body: Readonly<Record<string, unknown>>; answer: Referral }
-  /** GET /dedicated/quote */
+  getPayment: { params: { payment_id: string }; answer: Payment }
+  getReferral: { answer: Referral }
+  makeReferralCode: { answer: Referral }
   quoteDedicated: {
-    params: {}
     query: { country_code: string; period: number; count: number; ipv: 3 | 4 | 6 }
-    body: {}
     answer: {
       country_code: string
       period: number
@@ -245,10 +222,7 @@ export type Operations = {
       available: number
     }
   }
-  /** POST /dedicated/buy */
   buyDedicated: {
-    params: {}
-    query: {}
     body: { country_code: string; period: number; count: number; ipv: 3 | 4 | 6 }
     answer: {
       order_id: string
@@ -262,21 +236,15 @@ export type Operations = {
       proxies: readonly Proxy[]
     }
   }
-  /** GET /dedicated/prolong/quote */
   quoteProlonging: {
-    params: {}
     query: { ids: string; period: number }
-    body: {}
     answer: {
       period: number
       total_price_rub: number
       items: readonly { id: number; ipv: number; price_rub: number; expires_at: string }[]
     }
   }
-  /** POST /dedicated/prolong */
   prolongDedicated: {
-    params: {}
-    query: {}
     body: { ids: readonly number[]; period: number }
     answer: {
       order_id: string
@@ -287,33 +255,24 @@ export type Operations = {
       items: readonly { id: number; price_rub: number; date_end: string; expires_at: string }[]
     }
   }
-  /** POST /dedicated/protocol */
   setProtocol: {
-    params: {}
-    query: {}
     body: { ids: readonly number[]; port_type: 'http' | 'socks' | 'socks5' | 'both' }
     answer: { port_type: 'http' | 'socks' | 'both'; updated: readonly number[] }
   }
-  /** GET /dedicated/list */
   listDedicated: {
-    params: {}
     query: {
-      limit?: number | undefined
-      cursor?: string | undefined
-      status?: 'active' | 'expired' | undefined
-      country_code?: string | undefined
-      ipv?: 3 | 4 | 6 | undefined
-      expires_before?: string | undefined
-      comment?: string | undefined
+      limit?: number
+      cursor?: string
+      status?: 'active' | 'expired'
+      country_code?: string
+      ipv?: 3 | 4 | 6
+      expires_before?: string
+      comment?: string
     }
-    body: {}
     answer: { proxies: readonly Proxy[]; next_cursor: string | null }
   }
-  /** GET /dedicated/country */
   listCountries: {
-    params: {}
     query: { ipv: 3 | 4 | 6 }
-    body: {}
     answer: {
       ipv: number
       periods: readonly number[]
@@ -321,69 +280,32 @@ export type Operations = {
       countries: readonly { country_code: string; name: string; name_ru: string; available: number }[]
     }
   }
-  /** GET /dedicated/count */
   countAvailable: {
-    params: {}
     query: { country_code: string; ipv: 3 | 4 | 6 }
-    body: {}
     answer: { country_code: string; ipv: number; count: number }
   }
-  /** POST /dedicated/comment */
   setComment: {
-    params: {}
-    query: {}
     body: { ids: readonly number[]; comment: string }
     answer: { comment: string; updated: readonly number[] }
   }
-  /** POST /dedicated/auto-renew */
   setAutoRenew: {
-    params: {}
-    query: {}
     body: { ids: readonly number[]; period: number | null }
     answer: { period: number | null; updated: readonly number[] }
   }
-  /** POST /dedicated/check */
   checkProxy: {
-    params: {}
-    query: {}
     body: { id: number }
     answer: { id: number; works: boolean; took_ms: number | null; problem: string | null }
   }
-  /** POST /dedicated/replace */
-  replaceProxy: { params: {}; query: {}; body: { id: number }; answer: Proxy }
-  /** POST /dedicated/whitelist/add */
-  allowSource: {
-    params: {}
-    query: {}
-    body: { ids: readonly number[]; ip: string }
-    answer: { ip: string; proxies: readonly Proxy[] }
-  }
-  /** POST /dedicated/whitelist/remove */
-  disallowSource: {
-    params: {}
-    query: {}
-    body: { ids: readonly number[]; ip: string }
-    answer: { ip: string; proxies: readonly Proxy[] }
-  }
-  /** POST /dedicated/password/reset */
-  resetPasswords: { params: {}; query: {}; body: { ids: readonly number[] }; answer: { proxies: readonly Proxy[] } }
-  /** GET /dedicated/export */
+  replaceProxy: { body: { id: number }; answer: Proxy }
+  allowSource: { body: { ids: readonly number[]; ip: string }; answer: { ip: string; proxies: readonly Proxy[] } }
+  disallowSource: { body: { ids: readonly number[]; ip: string }; answer: { ip: string; proxies: readonly Proxy[] } }
+  resetPasswords: { body: { ids: readonly number[] }; answer: { proxies: readonly Proxy[] } }
   exportDedicated: {
-    params: {}
-    query: {
-      format?: 'txt' | 'csv' | 'json' | undefined
-      format_id?: 1 | 2 | 3 | 4 | undefined
-      template?: string | undefined
-      ids?: string | undefined
-    }
-    body: {}
+    query: { format?: 'txt' | 'csv' | 'json'; format_id?: 1 | 2 | 3 | 4; template?: string; ids?: string }
     answer: { proxies: readonly Proxy[]; count: number }
   }
-  /** GET /premium/traffic/quote */
   quoteTraffic: {
-    params: {}
     query: { pool_type: string; gb: number }
-    body: {}
     answer: {
       pool_type: string
       gb: number
@@ -394,11 +316,8 @@ export type Operations = {
       next_tier: { from_gb: number; price_per_gb_rub: number; missing_gb: number } | null
     }
   }
-  /** POST /premium/traffic/buy */
   buyTraffic: {
-    params: {}
-    query: {}
-    body: { pool_type: string; gb: number; subuser_id?: string | undefined }
+    body: { pool_type: string; gb: number; subuser_id?: string }
     answer: {
       order_id: string
       pool_type: string
@@ -409,11 +328,8 @@ export type Operations = {
       subuser: SubuserRef
     }
   }
-  /** GET /premium/traffic/balance */
   getTraffic: {
-    params: {}
-    query: { pool_type?: string | undefined; subuser_id?: string | undefined }
-    body: {}
+    query: { pool_type?: string; subuser_id?: string }
     answer:
       | {
           pool_type: string
@@ -434,55 +350,37 @@ export type Operations = {
           subuser: SubuserRef
         }
   }
-  /** POST /premium/subusers */
   createSubuser: {
-    params: {}
-    query: {}
     body: {
-      name?: string | undefined
-      login?: string | undefined
-      keep_hosts?: boolean | undefined
-      day_limit_bytes?: number | null | undefined
-      month_limit_bytes?: number | null | undefined
-      total_limit_bytes?: number | null | undefined
-      tunnel_limit?: number | null | undefined
+      name?: string
+      login?: string
+      keep_hosts?: boolean
+      day_limit_bytes?: number | null
+      month_limit_bytes?: number | null
+      total_limit_bytes?: number | null
+      tunnel_limit?: number | null
     }
     answer: { subuser: Subuser; password: string }
   }
-  /** GET /premium/subusers */
   listSubusers: {
-    params: {}
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: { subusers: readonly Subuser[]; next_cursor: string | null }
   }
-  /** POST /premium/subusers/update */
   updateSubuser: {
-    params: {}
-    query: {}
     body: {
-      subuser_id?: string | undefined
-      name?: string | undefined
-      blocked?: boolean | undefined
-      keep_hosts?: boolean | undefined
-      day_limit_bytes?: number | null | undefined
-      month_limit_bytes?: number | null | undefined
-      total_limit_bytes?: number | null | undefined
-      tunnel_limit?: number | null | undefined
+      subuser_id?: string
+      name?: string
+      blocked?: boolean
+      keep_hosts?: boolean
+      day_limit_bytes?: number | null
+      month_limit_bytes?: number | null
+      total_limit_bytes?: number | null
+      tunnel_limit?: number | null
     }
     answer: { subuser: Subuser }
   }
-  /** POST /premium/traffic/move */
   moveTraffic: {
-    params: {}
-    query: {}
-    body: {
-      pool_type: string
-      gb?: number | undefined
-      all?: boolean | undefined
-      from_subuser_id?: string | undefined
-      to_subuser_id?: string | undefined
-    }
+    body: { pool_type: string; gb?: number; all?: boolean; from_subuser_id?: string; to_subuser_id?: string }
     answer: {
       order_id: string
       pool_type: string
@@ -491,25 +389,22 @@ export type Operations = {
       to: { subuser: SubuserRef; traffic_balance_gb: number }
     }
   }
-  /** POST /premium/proxies/generate */
   generateProxies: {
-    params: {}
-    query: {}
     body: {
       pool_type: string
-      country_code?: string | undefined
-      countries?: readonly string[] | undefined
-      states?: readonly string[] | undefined
-      cities?: readonly string[] | undefined
-      zipcodes?: readonly string[] | undefined
-      asns?: readonly number[] | undefined
-      type?: 'sticky' | 'rotating' | undefined
-      protocol?: 'http' | 'socks5' | undefined
-      session_ttl?: number | undefined
-      quantity?: number | undefined
-      format_id?: 1 | 2 | 3 | 4 | undefined
-      format?: string | number | undefined
-      subuser_id?: string | undefined
+      country_code?: string
+      countries?: readonly string[]
+      states?: readonly string[]
+      cities?: readonly string[]
+      zipcodes?: readonly string[]
+      asns?: readonly number[]
+      type?: 'sticky' | 'rotating'
+      protocol?: 'http' | 'socks5'
+      session_ttl?: number
+      quantity?: number
+      format_id?: 1 | 2 | 3 | 4
+      format?: string | number
+      subuser_id?: string
     }
     answer: {
       subuser: SubuserRef
@@ -532,115 +427,71 @@ export type Operations = {
       proxies: readonly string[]
     }
   }
-  /** GET /premium/whitelist */
   getWhitelist: {
-    params: {}
-    query: { subuser_id?: string | undefined }
-    body: {}
+    query: { subuser_id?: string }
     answer: { ips: readonly WhitelistEntry[]; limit: number; subuser: SubuserRef }
   }
-  /** POST /premium/whitelist/add */
   addToWhitelist: {
-    params: {}
-    query: {}
-    body: { ip: string; comment?: string | undefined; subuser_id?: string | undefined }
+    body: { ip: string; comment?: string; subuser_id?: string }
     answer: { ip: string; added: boolean; ips: readonly WhitelistEntry[]; limit: number; subuser: SubuserRef }
   }
-  /** POST /premium/whitelist/remove */
   removeFromWhitelist: {
-    params: {}
-    query: {}
-    body: { ip: string; subuser_id?: string | undefined }
+    body: { ip: string; subuser_id?: string }
     answer: { ip: string; removed: boolean; ips: readonly WhitelistEntry[]; limit: number; subuser: SubuserRef }
   }
-  /** GET /premium/password */
-  getPassword: {
-    params: {}
-    query: { subuser_id?: string | undefined }
-    body: {}
-    answer: { login: string; password: string; subuser: SubuserRef }
-  }
-  /** POST /premium/password/reset */
-  resetPassword: {
-    params: {}
-    query: {}
-    body: { subuser_id?: string | undefined }
-    answer: { login: string; password: string; subuser: SubuserRef }
-  }
-  /** POST /premium/locations/countries */
+  getPassword: { query: { subuser_id?: string }; answer: { login: string; password: string; subuser: SubuserRef } }
+  resetPassword: { body: { subuser_id?: string }; answer: { login: string; password: string; subuser: SubuserRef } }
   listPremiumCountries: {
-    params: {}
-    query: {}
     body: { pool_type: string }
     answer: { pool_type: string; countries: readonly { country_code: string; exits: number }[] }
   }
-  /** POST /premium/locations/states */
   listPremiumStates: {
-    params: {}
-    query: {}
-    body: { pool_type: string; country_code?: string | undefined; countries?: readonly string[] | undefined }
+    body: { pool_type: string; country_code?: string; countries?: readonly string[] }
     answer: {
       pool_type: string
       states: readonly { country_code: string; state: string; name: string; exits: number }[]
     }
   }
-  /** POST /premium/locations/cities */
   listPremiumCities: {
-    params: {}
-    query: {}
-    body: {
-      pool_type: string
-      country_code?: string | undefined
-      countries?: readonly string[] | undefined
-      states?: readonly string[] | undefined
-    }
+    body: { pool_type: string; country_code?: string; countries?: readonly string[]; states?: readonly string[] }
     answer: {
       pool_type: string
       cities: readonly { country_code: string; city: string; name: string; exits: number }[]
     }
   }
-  /** POST /premium/locations/zipcodes */
   listPremiumZipcodes: {
-    params: {}
-    query: {}
     body: {
       pool_type: string
-      country_code?: string | undefined
-      countries?: readonly string[] | undefined
-      states?: readonly string[] | undefined
-      cities?: readonly string[] | undefined
+      country_code?: string
+      countries?: readonly string[]
+      states?: readonly string[]
+      cities?: readonly string[]
     }
     answer: {
       pool_type: string
       zipcodes: readonly { country_code: string; zipcode: string; name: string; exits: number }[]
     }
   }
-  /** POST /premium/locations/asns */
   listPremiumAsns: {
-    params: {}
-    query: {}
     body: {
       pool_type: string
-      country_code?: string | undefined
-      countries?: readonly string[] | undefined
-      states?: readonly string[] | undefined
-      cities?: readonly string[] | undefined
-      zipcodes?: readonly string[] | undefined
+      country_code?: string
+      countries?: readonly string[]
+      states?: readonly string[]
+      cities?: readonly string[]
+      zipcodes?: readonly string[]
     }
     answer: { pool_type: string; asns: readonly { country_code: string; asn: number; name: string; exits: number }[] }
   }
-  /** GET /premium/usage */
   getPremiumUsage: {
-    params: {}
     query: {
-      by?: 'hour' | 'day' | 'pool' | 'subuser' | 'host' | undefined
-      from?: string | undefined
-      to?: string | undefined
-      pool_type?: string | undefined
-      subuser_id?: string | undefined
-      host?: string | undefined
+      by?: 'hour' | 'day' | 'pool' | 'subuser' | 'host'
+      from?: string
+      to?: string
+      pool_type?: string
+      subuser_id?: string
+      host?: string
     }
-    body: {}
     answer: {
       by: 'hour' | 'day' | 'pool' | 'subuser' | 'host'
       from: string
@@ -650,11 +501,8 @@ export type Operations = {
       items: readonly { key: string; received_bytes: number; sent_bytes: number; gb: number }[]
     }
   }
-  /** POST /premium/subusers/delete */
   deleteSubuser: {
-    params: {}
-    query: {}
-    body: { subuser_id: string; to_subuser_id?: string | undefined }
+    body: { subuser_id: string; to_subuser_id?: string }
     answer: {
       order_id: string
       deleted: SubuserRef
@@ -662,20 +510,13 @@ export type Operations = {
       returned: readonly { pool_type: string; gb: number }[]
     }
   }
-  /** GET /vpn/quote */
   quoteVpn: {
-    params: {}
-    query: { period?: number | undefined; period_months?: number | undefined }
-    body: {}
+    query: { period?: number; period_months?: number }
     answer:
       | { period: number; price_rub: number; price_per_month_rub: number; available: boolean }
       | { prices: readonly { period: number; price_rub: number; price_per_month_rub: number }[]; available: boolean }
   }
-  /** GET /vpn/locations */
   listVpnLocations: {
-    params: {}
-    query: {}
-    body: {}
     answer: {
       locations: readonly {
         location: string
@@ -685,17 +526,14 @@ export type Operations = {
       }[]
     }
   }
-  /** POST /vpn/buy */
   buyVpn: {
-    params: {}
-    query: {}
     body: {
-      period?: number | undefined
-      period_months?: number | undefined
-      name?: string | undefined
-      public_key?: string | undefined
-      location?: string | undefined
-      auto_renew?: boolean | undefined
+      period?: number
+      period_months?: number
+      name?: string
+      public_key?: string
+      location?: string
+      auto_renew?: boolean
     }
     answer: {
       order_id: string
@@ -711,11 +549,8 @@ export type Operations = {
       node: 'online' | 'offline'
     }
   }
-  /** POST /vpn/renew */
   renewVpn: {
-    params: {}
-    query: {}
-    body: { period?: number | undefined; period_months?: number | undefined; uuid?: string | undefined }
+    body: { period?: number; period_months?: number; uuid?: string }
     answer: {
       order_id: string
       uuid: string
@@ -730,11 +565,8 @@ export type Operations = {
       node: 'online' | 'offline'
     }
   }
-  /** GET /vpn/info */
   getVpn: {
-    params: {}
-    query: { uuid?: string | undefined }
-    body: {}
+    query: { uuid?: string }
     answer: {
       status: 'ACTIVE' | 'EXPIRED' | 'DISABLED' | 'LIMITED' | 'NONE'
       uuid: string | null
@@ -749,28 +581,12 @@ export type Operations = {
       items: readonly VpnSubscription[]
     }
   }
-  /** POST /vpn/devices */
   addVpnDevice: {
-    params: {}
-    query: {}
-    body: {
-      uuid?: string | undefined
-      name?: string | undefined
-      public_key?: string | undefined
-      location?: string | undefined
-    }
+    body: { uuid?: string; name?: string; public_key?: string; location?: string }
     answer: { uuid: string; device: VpnDevice; config: string; device_limit: number; devices_left: number }
   }
-  /** GET /vpn/config */
   getVpnConfig: {
-    params: {}
-    query: {
-      uuid?: string | undefined
-      device?: string | undefined
-      location?: string | undefined
-      format?: 'conf' | 'qr' | 'svg' | 'png' | undefined
-    }
-    body: {}
+    query: { uuid?: string; device?: string; location?: string; format?: 'conf' | 'qr' | 'svg' | 'png' }
     answer: {
       uuid: string
       device: string
@@ -781,55 +597,29 @@ export type Operations = {
       config: string
     }
   }
-  /** POST /vpn/link/reset */
-  resetVpnLink: {
-    params: {}
-    query: {}
-    body: { uuid?: string | undefined }
-    answer: { uuid: string; subscription_url: string }
-  }
-  /** POST /vpn/auto-renew */
+  resetVpnLink: { body: { uuid?: string }; answer: { uuid: string; subscription_url: string } }
   setVpnAutoRenew: {
-    params: {}
-    query: {}
-    body: {
-      uuid?: string | undefined
-      enabled: boolean
-      period?: number | undefined
-      period_months?: number | undefined
-    }
+    body: { uuid?: string; enabled: boolean; period?: number; period_months?: number }
     answer: VpnSubscription
   }
-  /** POST /vpn/devices/remove */
   removeVpnDevice: {
-    params: {}
-    query: {}
-    body: { uuid?: string | undefined; device: string }
+    body: { uuid?: string; device: string }
     answer: { uuid: string; removed: string; devices: readonly VpnDevice[] }
   }
-  /** POST /vpn/delete */
   deleteVpn: {
-    params: {}
-    query: {}
-    body: { uuid?: string | undefined }
+    body: { uuid?: string }
     answer: { uuid: string; deleted: true; refunded_rub: number; balance_rub: number }
   }
-  /** GET /orders */
   listOrders: {
-    params: {}
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: { orders: readonly Order[]; next_cursor: string | null }
   }
-  /** GET /orders/{order_id} */
-  getOrder: { params: { order_id: string }; query: {}; body: {}; answer: Order }
-  /** GET /events */
+  getOrder: { params: { order_id: string }; answer: Order }
   listEvents: {
-    params: {}
     query: {
-      limit?: number | undefined
-      cursor?: string | undefined
-      after?: number | undefined
+      limit?: number
+      cursor?: string
+      after?: number
       type?:
         | 'proxy.replaced'
         | 'proxy.interrupted'
@@ -841,28 +631,21 @@ export type Operations = {
         | 'payment.paid'
         | 'payment.expired'
         | 'payment.refunded'
-        | undefined
     }
-    body: {}
     answer: { events: readonly Event[]; next_cursor: string | null }
   }
-  /** GET /tokens */
-  listTokens: { params: {}; query: {}; body: {}; answer: { tokens: readonly Token[] } }
-  /** POST /tokens/create */
+  listTokens: { answer: { tokens: readonly Token[] } }
   createToken: {
-    params: {}
-    query: {}
     body: {
-      name?: string | undefined
-      scopes?: readonly ('read' | 'trade' | 'pay' | 'passwords')[] | undefined
-      cap_rub?: number | null | undefined
-      from?: readonly string[] | undefined
-      expires_at?: string | null | undefined
+      name?: string
+      scopes?: readonly ('read' | 'trade' | 'pay' | 'passwords')[]
+      cap_rub?: number | null
+      from?: readonly string[]
+      expires_at?: string | null
     }
     answer: NewToken
   }
-  /** POST /tokens/revoke */
-  revokeToken: { params: {}; query: {}; body: { token_id: string }; answer: { token_id: string; revoked: boolean } }
+  revokeToken: { body: { token_id: string }; answer: { token_id: string; revoked: boolean } }
 }
 
 export const operations = {

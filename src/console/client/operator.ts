@@ -248,11 +248,8 @@ export type Verification = {
 }
 
 export type Operations = {
-  /** GET /overview */
   getOverview: {
-    params: {}
-    query: { days?: number | undefined }
-    body: {}
+    query: { days?: number }
     answer: {
       days: readonly {
         day: string
@@ -269,33 +266,22 @@ export type Operations = {
       made_at: string
     }
   }
-  /** GET /customers */
   listCustomers: {
-    params: {}
-    query: { limit?: number | undefined; cursor?: string | undefined; search?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string; search?: string }
     answer: { items: readonly Customer[]; next_cursor: string | null }
   }
-  /** POST /customers */
-  createCustomer: { params: {}; query: {}; body: { name: string }; answer: Customer }
-  /** GET /customers/{customer_id} */
-  getCustomer: { params: { customer_id: string }; query: {}; body: {}; answer: Customer }
-  /** POST /customers/{customer_id}/block */
-  blockCustomer: { params: { customer_id: string }; query: {}; body: { undo?: boolean | undefined }; answer: Customer }
-  /** POST /customers/{customer_id}/note */
-  noteCustomer: { params: { customer_id: string }; query: {}; body: { note: string | null }; answer: Customer }
-  /** GET /customers/{customer_id}/export */
+  createCustomer: { body: { name: string }; answer: Customer }
+  getCustomer: { params: { customer_id: string }; answer: Customer }
+  blockCustomer: { params: { customer_id: string }; body: { undo?: boolean }; answer: Customer }
+  noteCustomer: { params: { customer_id: string }; body: { note: string | null }; answer: Customer }
   exportCustomer: {
     params: { customer_id: string }
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: { items: readonly { table: string; row: Readonly<Record<string, unknown>> }[]; next_cursor: string | null }
   }
-  /** POST /customers/{customer_id}/erase */
   eraseCustomer: {
     params: { customer_id: string }
-    query: {}
-    body: { confirm?: boolean | undefined }
+    body: { confirm?: boolean }
     answer: {
       customer_id: string
       erased_at: string
@@ -304,54 +290,28 @@ export type Operations = {
       entries: number
     }
   }
-  /** POST /customers/{customer_id}/view */
-  viewCustomer: {
-    params: { customer_id: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: { expires_at: string }
-  }
-  /** POST /customers/{customer_id}/link */
+  viewCustomer: { params: { customer_id: string }; answer: { expires_at: string } }
   linkCustomer: {
     params: { customer_id: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
     answer: { link: string | null; sent_to: string | null; expires_at: string }
   }
-  /** POST /customers/{customer_id}/remove-factor */
-  removeCustomerFactor: {
-    params: { customer_id: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: { removed: boolean }
-  }
-  /** GET /customers/{customer_id}/tokens */
-  listCustomerTokens: { params: { customer_id: string }; query: {}; body: {}; answer: { items: readonly Token[] } }
-  /** POST /customers/{customer_id}/tokens */
+  removeCustomerFactor: { params: { customer_id: string }; answer: { removed: boolean } }
+  listCustomerTokens: { params: { customer_id: string }; answer: { items: readonly Token[] } }
   createCustomerToken: {
     params: { customer_id: string }
-    query: {}
     body: {
-      name?: string | undefined
-      scopes?: readonly ('read' | 'trade' | 'pay' | 'passwords')[] | undefined
-      cap_rub?: number | null | undefined
-      from?: readonly string[] | undefined
-      expires_at?: string | null | undefined
+      name?: string
+      scopes?: readonly ('read' | 'trade' | 'pay' | 'passwords')[]
+      cap_rub?: number | null
+      from?: readonly string[]
+      expires_at?: string | null
     }
     answer: { token_id: string; token: string }
   }
-  /** POST /tokens/{token_id}/revoke */
-  revokeCustomerToken: {
-    params: { token_id: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: { token_id: string; revoked: boolean }
-  }
-  /** POST /customers/{customer_id}/credit */
+  revokeCustomerToken: { params: { token_id: string }; answer: { token_id: string; revoked: boolean } }
   creditCustomer: {
     params: { customer_id: string }
-    query: {}
-    body: { amount_rub: number; note?: string | undefined; reference?: string | undefined }
+    body: { amount_rub: number; note?: string; reference?: string }
     answer: {
       transaction: number
       at: string
@@ -365,11 +325,9 @@ export type Operations = {
       repeated: boolean
     }
   }
-  /** POST /customers/{customer_id}/debit */
   debitCustomer: {
     params: { customer_id: string }
-    query: {}
-    body: { amount_rub: number; note?: string | undefined; reference?: string | undefined }
+    body: { amount_rub: number; note?: string; reference?: string }
     answer: {
       transaction: number
       at: string
@@ -383,61 +341,43 @@ export type Operations = {
       repeated: boolean
     }
   }
-  /** GET /customers/{customer_id}/transactions */
   listMovements: {
     params: { customer_id: string }
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: { items: readonly Movement[]; next_cursor: string | null }
   }
-  /** POST /orders/{order_id}/refund */
   refundOrder: {
     params: { order_id: string }
-    query: {}
-    body: {
-      amount_rub?: number | undefined
-      again?: boolean | undefined
-      end?: 'unused' | 'whole' | undefined
-      note?: string | undefined
-    }
+    body: { amount_rub?: number; again?: boolean; end?: 'unused' | 'whole'; note?: string }
     answer: {
       customer: string
       order_id: string
       amount_rub: number
       balance_rub: number
-      transaction?: number | undefined
-      proxies?: readonly number[] | undefined
-      returned_gb?: number | undefined
-      uuid?: string | undefined
-      replayed?: boolean | undefined
+      transaction?: number
+      proxies?: readonly number[]
+      returned_gb?: number
+      uuid?: string
+      replayed?: boolean
     }
   }
-  /** POST /orders/{order_id}/refund-traffic */
   refundTraffic: {
     params: { order_id: string }
-    query: {}
-    body: { note?: string | undefined }
+    body: { note?: string }
     answer: { order_id: string; returned_gb: number; refunded_rub: number; balance_rub: number }
   }
-  /** GET /customers/{customer_id}/orders */
   listCustomerOrders: {
     params: { customer_id: string }
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: { items: readonly AnyOrder[]; next_cursor: string | null }
   }
-  /** GET /customers/{customer_id}/events */
   listCustomerEvents: {
     params: { customer_id: string }
-    query: { limit?: number | undefined; cursor?: string | undefined; type?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string; type?: string }
     answer: { items: readonly AnyEvent[]; next_cursor: string | null }
   }
-  /** GET /orders/{order_id} */
   getOrderStory: {
     params: { order_id: string }
-    query: {}
-    body: {}
     answer: {
       order: AnyOrder
       transactions: readonly Movement[]
@@ -445,23 +385,17 @@ export type Operations = {
       events: readonly AnyEvent[]
     }
   }
-  /** GET /payments */
   listAllPayments: {
-    params: {}
     query: {
-      limit?: number | undefined
-      cursor?: string | undefined
-      customer_id?: string | undefined
-      state?: 'new' | 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded' | undefined
+      limit?: number
+      cursor?: string
+      customer_id?: string
+      state?: 'new' | 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded'
     }
-    body: {}
     answer: { items: readonly AnyPayment[]; next_cursor: string | null }
   }
-  /** GET /payments/{payment_id} */
   getPaymentSteps: {
     params: { payment_id: string }
-    query: {}
-    body: {}
     answer: {
       payment: AnyPayment
       steps: readonly {
@@ -475,11 +409,7 @@ export type Operations = {
       }[]
     }
   }
-  /** GET /payment-methods */
   listWaysToPay: {
-    params: {}
-    query: {}
-    body: {}
     answer: {
       items: readonly {
         method: string
@@ -491,140 +421,81 @@ export type Operations = {
       }[]
     }
   }
-  /** POST /payments/{payment_id}/mark-paid */
   markPaid: {
     params: { payment_id: string }
-    query: {}
-    body: { note?: string | undefined }
+    body: { note?: string }
     answer: {
       payment_id: string
       customer: string
       status: string
       amount_rub: number
       refunded_rub: number
-      replayed?: boolean | undefined
+      replayed?: boolean
     }
   }
-  /** POST /payments/{payment_id}/refund */
   refundPayment: {
     params: { payment_id: string }
-    query: {}
-    body: { amount_rub?: number | undefined; into_debt?: boolean | undefined; note?: string | undefined }
+    body: { amount_rub?: number; into_debt?: boolean; note?: string }
     answer: {
       payment_id: string
       customer: string
       status: string
       amount_rub: number
       refunded_rub: number
-      replayed?: boolean | undefined
+      replayed?: boolean
     }
   }
-  /** GET /payment-notices */
-  listUnmatched: {
-    params: {}
-    query: { limit?: number | undefined; all?: 'true' | 'false' | undefined }
-    body: {}
-    answer: { items: readonly PaymentNotice[] }
-  }
-  /** POST /payment-notices/{notice_id}/resolve */
+  listUnmatched: { query: { limit?: number; all?: 'true' | 'false' }; answer: { items: readonly PaymentNotice[] } }
   resolveUnmatched: {
     params: { notice_id: string }
-    query: {}
-    body: { credit_to?: string | undefined; note?: string | undefined }
+    body: { credit_to?: string; note?: string }
     answer: { notice_id: string; resolved: boolean; credited_rub: number | null }
   }
-  /** POST /payment-reconciliation */
-  startReconcile: {
-    params: {}
-    query: {}
-    body: { from: string; to: string; provider?: string | undefined }
-    answer: Reconciliation
-  }
-  /** GET /payment-reconciliation */
-  getReconcile: { params: {}; query: {}; body: {}; answer: Reconciliation }
-  /** GET /payment-providers */
-  listProviders: { params: {}; query: {}; body: {}; answer: { items: readonly PaymentProvider[] } }
-  /** POST /payment-providers/{name} */
+  startReconcile: { body: { from: string; to: string; provider?: string }; answer: Reconciliation }
+  getReconcile: { answer: Reconciliation }
+  listProviders: { answer: { items: readonly PaymentProvider[] } }
   setProvider: {
     params: { name: string }
-    query: {}
     body: {
-      settings?: Readonly<Record<string, string>> | undefined
-      secret?: string | undefined
-      methods?: readonly string[] | undefined
-      min_rub?: Readonly<Record<string, number>> | undefined
-      max_rub?: Readonly<Record<string, number>> | undefined
-      fee_percent?: Readonly<Record<string, number>> | undefined
+      settings?: Readonly<Record<string, string>>
+      secret?: string
+      methods?: readonly string[]
+      min_rub?: Readonly<Record<string, number>>
+      max_rub?: Readonly<Record<string, number>>
+      fee_percent?: Readonly<Record<string, number>>
     }
     answer: PaymentProvider
   }
-  /** POST /payment-providers/{name}/enable */
-  enableProvider: {
-    params: { name: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: PaymentProvider
-  }
-  /** POST /payment-providers/{name}/disable */
-  disableProvider: {
-    params: { name: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: PaymentProvider
-  }
-  /** GET /codes */
-  listCodes: { params: {}; query: { limit?: number | undefined }; body: {}; answer: { items: readonly Code[] } }
-  /** POST /codes */
+  enableProvider: { params: { name: string }; answer: PaymentProvider }
+  disableProvider: { params: { name: string }; answer: PaymentProvider }
+  listCodes: { query: { limit?: number }; answer: { items: readonly Code[] } }
   addCode: {
-    params: {}
-    query: {}
     body: {
       name: string
-      amount_rub?: number | undefined
-      percent?: number | undefined
-      least_rub?: number | undefined
-      uses?: number | undefined
-      until?: string | undefined
-      note?: string | undefined
+      amount_rub?: number
+      percent?: number
+      least_rub?: number
+      uses?: number
+      until?: string
+      note?: string
     }
     answer: { name: string }
   }
-  /** POST /codes/{name}/end */
-  endCode: {
-    params: { name: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: { name: string; ended: boolean }
-  }
-  /** GET /referrals */
+  endCode: { params: { name: string }; answer: { name: string; ended: boolean } }
   listReferrals: {
-    params: {}
-    query: { limit?: number | undefined }
-    body: {}
+    query: { limit?: number }
     answer: {
       terms: { percent: number; top_ups: number } | null
       items: readonly { customer_id: string; referrer_id: string; at: string }[]
     }
   }
-  /** POST /referrals */
   addReferral: {
-    params: {}
-    query: {}
     body: { customer_id: string; referrer_id: string }
     answer: { customer_id: string; referrer_id: string }
   }
-  /** POST /referrals/terms */
-  setReferralTerms: {
-    params: {}
-    query: {}
-    body: { percent: number; top_ups?: number | undefined }
-    answer: { percent: number; top_ups: number }
-  }
-  /** GET /reports/days */
+  setReferralTerms: { body: { percent: number; top_ups?: number }; answer: { percent: number; top_ups: number } }
   reportDays: {
-    params: {}
-    query: { from?: string | undefined; to?: string | undefined }
-    body: {}
+    query: { from?: string; to?: string }
     answer: {
       items: readonly {
         day: string
@@ -636,18 +507,12 @@ export type Operations = {
       }[]
     }
   }
-  /** GET /reports/products */
   reportProducts: {
-    params: {}
-    query: { from?: string | undefined; to?: string | undefined }
-    body: {}
+    query: { from?: string; to?: string }
     answer: { items: readonly { day: string; product: string; kind: string; count: number; amount_rub: number }[] }
   }
-  /** GET /reports/methods */
   reportMethods: {
-    params: {}
-    query: { from?: string | undefined; to?: string | undefined }
-    body: {}
+    query: { from?: string; to?: string }
     answer: {
       items: readonly {
         day: string
@@ -660,11 +525,8 @@ export type Operations = {
       }[]
     }
   }
-  /** GET /proxies/interrupted */
   listInterrupted: {
-    params: {}
-    query: { limit?: number | undefined; cursor?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string }
     answer: {
       items: readonly {
         proxy: number
@@ -677,11 +539,8 @@ export type Operations = {
       next_cursor: string | null
     }
   }
-  /** GET /proxies/{proxy} */
   showProxy: {
     params: { proxy: string }
-    query: {}
-    body: {}
     answer: {
       proxy: number
       customer_id: string
@@ -705,61 +564,26 @@ export type Operations = {
       addresses: readonly { address: string; from: string; until: string | null }[]
     }
   }
-  /** POST /proxies/{proxy}/end */
   endProxy: {
     params: { proxy: string }
-    query: {}
-    body: { refund?: boolean | undefined; note?: string | undefined }
-    answer: { customer: string; proxy: number; amount_rub: number; balance_rub: number; replayed?: boolean | undefined }
+    body: { refund?: boolean; note?: string }
+    answer: { customer: string; proxy: number; amount_rub: number; balance_rub: number; replayed?: boolean }
   }
-  /** POST /proxies/{proxy}/replace */
   replaceProxy: {
     params: { proxy: string }
-    query: {}
-    body: { note?: string | undefined }
-    answer: { customer: string; proxy: number; from: string; to: string; at: string; replayed?: boolean | undefined }
+    body: { note?: string }
+    answer: { customer: string; proxy: number; from: string; to: string; at: string; replayed?: boolean }
   }
-  /** GET /vpn/{uuid} */
-  showVpn: { params: { uuid: string }; query: {}; body: {}; answer: Subscription }
-  /** POST /vpn/{uuid}/move */
-  moveVpn: {
-    params: { uuid: string }
-    query: {}
-    body: { node: string }
-    answer: { uuid: string; node: string; devices: number }
-  }
-  /** POST /vpn/{uuid}/disable */
-  disableVpn: {
-    params: { uuid: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: { uuid: string; disabled: boolean }
-  }
-  /** POST /vpn/{uuid}/enable */
-  enableVpn: {
-    params: { uuid: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: { uuid: string; disabled: boolean }
-  }
-  /** GET /catalogue */
+  showVpn: { params: { uuid: string }; answer: Subscription }
+  moveVpn: { params: { uuid: string }; body: { node: string }; answer: { uuid: string; node: string; devices: number } }
+  disableVpn: { params: { uuid: string }; answer: { uuid: string; disabled: boolean } }
+  enableVpn: { params: { uuid: string }; answer: { uuid: string; disabled: boolean } }
   getCatalogue: {
-    params: {}
-    query: { version?: number | undefined }
-    body: {}
+    query: { version?: number }
     answer: { version: number; applied_at: string; catalogue: Readonly<Record<string, unknown>> }
   }
-  /** GET /catalogue/versions */
-  listCatalogues: {
-    params: {}
-    query: {}
-    body: {}
-    answer: { items: readonly { version: number; applied_at: string }[] }
-  }
-  /** POST /catalogue/diff */
+  listCatalogues: { answer: { items: readonly { version: number; applied_at: string }[] } }
   compareCatalogue: {
-    params: {}
-    query: {}
     body: { catalogue: Readonly<Record<string, unknown>> }
     answer: {
       changes: readonly string[]
@@ -777,38 +601,22 @@ export type Operations = {
       }[]
     }
   }
-  /** POST /catalogue/apply */
   applyCatalogue: {
-    params: {}
-    query: {}
     body: { catalogue: Readonly<Record<string, unknown>> }
     answer: { version: number | null; changes: readonly string[] }
   }
-  /** GET /stock */
   listPlaces: {
-    params: {}
     query: {
-      limit?: number | undefined
-      cursor?: string | undefined
-      country?: string | undefined
-      ipv?: number | undefined
-      state?: 'free' | 'leased' | 'resting' | 'retired' | undefined
+      limit?: number
+      cursor?: string
+      country?: string
+      ipv?: number
+      state?: 'free' | 'leased' | 'resting' | 'retired'
     }
-    body: {}
     answer: { items: readonly Place[]; next_cursor: string | null }
   }
-  /** GET /stock/count */
-  countPlaces: {
-    params: {}
-    query: {}
-    body: {}
-    answer: { items: readonly { country: string; ipv: number; state: string; count: number }[] }
-  }
-  /** GET /stock/blocks */
+  countPlaces: { answer: { items: readonly { country: string; ipv: number; state: string; count: number }[] } }
   listBlocks: {
-    params: {}
-    query: {}
-    body: {}
     answer: {
       items: readonly {
         prefix: string
@@ -819,13 +627,9 @@ export type Operations = {
       }[]
     }
   }
-  /** GET /stock/ranges */
-  listRanges: { params: {}; query: {}; body: {}; answer: { items: readonly Range[] } }
-  /** GET /stock/survey */
+  listRanges: { answer: { items: readonly Range[] } }
   surveyRange: {
-    params: {}
     query: { prefix: string }
-    body: {}
     answer: {
       prefix: string
       kinds: readonly Readonly<Record<string, unknown>>[]
@@ -835,11 +639,9 @@ export type Operations = {
       unused_rub: number
     }
   }
-  /** GET /addresses/{address}/holders */
   findHolders: {
     params: { address: string }
-    query: { from: string; to?: string | undefined; reason: string; host?: string | undefined }
-    body: {}
+    query: { from: string; to?: string; reason: string; host?: string }
     answer: {
       items: readonly {
         customer_id: string
@@ -862,44 +664,17 @@ export type Operations = {
       }[]
     }
   }
-  /** POST /stock/add */
   addStock: {
-    params: {}
-    query: {}
-    body: {
-      prefix?: string | undefined
-      addresses?: readonly string[] | undefined
-      country: string
-      ipv: 3 | 4 | 6
-      nodes?: readonly string[] | undefined
-    }
+    body: { prefix?: string; addresses?: readonly string[]; country: string; ipv: 3 | 4 | 6; nodes?: readonly string[] }
     answer: { added: number }
   }
-  /** POST /stock/assign */
-  assignRange: {
-    params: {}
-    query: {}
-    body: { prefix: string; nodes: readonly string[] }
-    answer: { prefix: string; ranges: number }
-  }
-  /** POST /stock/move */
+  assignRange: { body: { prefix: string; nodes: readonly string[] }; answer: { prefix: string; ranges: number } }
   moveRange: {
-    params: {}
-    query: {}
-    body: { prefix: string; nodes: readonly string[]; dry_run?: boolean | undefined }
+    body: { prefix: string; nodes: readonly string[]; dry_run?: boolean }
     answer: { dry_run: boolean; ranges: number; proxies: readonly number[]; customers: number; away: readonly string[] }
   }
-  /** POST /stock/retire */
   retireRange: {
-    params: {}
-    query: {}
-    body: {
-      prefix: string
-      undo?: boolean | undefined
-      replace?: boolean | undefined
-      refund?: boolean | undefined
-      note?: string | undefined
-    }
+    body: { prefix: string; undo?: boolean; replace?: boolean; refund?: boolean; note?: string }
     answer: {
       places: number
       interrupted: number
@@ -909,17 +684,8 @@ export type Operations = {
       waiting: readonly number[]
     }
   }
-  /** POST /stock/quarantine */
   quarantineRange: {
-    params: {}
-    query: {}
-    body: {
-      prefix: string
-      undo?: boolean | undefined
-      replace?: boolean | undefined
-      refund?: boolean | undefined
-      note?: string | undefined
-    }
+    body: { prefix: string; undo?: boolean; replace?: boolean; refund?: boolean; note?: string }
     answer: {
       places: number
       interrupted: number
@@ -929,42 +695,27 @@ export type Operations = {
       waiting: readonly number[]
     }
   }
-  /** POST /stock/addresses/{address}/retire */
-  retireAddress: {
-    params: { address: string }
-    query: {}
-    body: { undo?: boolean | undefined }
-    answer: { address: string; places: number }
-  }
-  /** POST /stock/addresses/{address}/quarantine */
+  retireAddress: { params: { address: string }; body: { undo?: boolean }; answer: { address: string; places: number } }
   quarantineAddress: {
     params: { address: string }
-    query: {}
-    body: { days?: number | undefined }
+    body: { days?: number }
     answer: { address: string; places: number; days: number }
   }
-  /** GET /nodes */
-  listNodes: { params: {}; query: {}; body: {}; answer: { items: readonly Node[] } }
-  /** POST /nodes */
+  listNodes: { answer: { items: readonly Node[] } }
   addNode: {
-    params: {}
-    query: {}
     body: {
       name: string
-      kind?: 'gateway' | 'vpn' | undefined
-      location?: string | undefined
-      country?: string | undefined
-      city?: string | undefined
-      endpoint?: { host: string; port: number } | undefined
-      link_mbit?: number | undefined
+      kind?: 'gateway' | 'vpn'
+      location?: string
+      country?: string
+      city?: string
+      endpoint?: { host: string; port: number }
+      link_mbit?: number
     }
     answer: JoinKey
   }
-  /** GET /nodes/{name} */
   showNode: {
     params: { name: string }
-    query: {}
-    body: {}
     answer: {
       node: Node
       serves: boolean
@@ -977,30 +728,18 @@ export type Operations = {
       }[]
     }
   }
-  /** POST /nodes/{name}/link */
-  linkNode: { params: { name: string }; query: {}; body: { link_mbit: number }; answer: Node }
-  /** POST /nodes/{name}/revoke */
-  revokeNode: { params: { name: string }; query: {}; body: Readonly<Record<string, unknown>>; answer: Node }
-  /** POST /nodes/{name}/close */
-  closeNode: { params: { name: string }; query: {}; body: Readonly<Record<string, unknown>>; answer: Node }
-  /** POST /nodes/{name}/open */
-  openNode: { params: { name: string }; query: {}; body: Readonly<Record<string, unknown>>; answer: Node }
-  /** POST /nodes/{name}/drain */
-  drainNode: { params: { name: string }; query: {}; body: { undo?: boolean | undefined }; answer: Node }
-  /** POST /nodes/{name}/forget-usage */
+  linkNode: { params: { name: string }; body: { link_mbit: number }; answer: Node }
+  revokeNode: { params: { name: string }; answer: Node }
+  closeNode: { params: { name: string }; answer: Node }
+  openNode: { params: { name: string }; answer: Node }
+  drainNode: { params: { name: string }; body: { undo?: boolean }; answer: Node }
   forgetUsage: {
     params: { name: string }
-    query: {}
-    body: { since?: string | undefined; dry_run?: boolean | undefined }
+    body: { since?: string; dry_run?: boolean }
     answer: { name: string; dry_run: boolean; things: number; bytes: number }
   }
-  /** POST /nodes/{name}/key */
-  keyNode: { params: { name: string }; query: {}; body: Readonly<Record<string, unknown>>; answer: JoinKey }
-  /** GET /pools */
+  keyNode: { params: { name: string }; answer: JoinKey }
   listPools: {
-    params: {}
-    query: {}
-    body: {}
     answer: {
       items: readonly {
         pool: string
@@ -1012,50 +751,31 @@ export type Operations = {
       }[]
     }
   }
-  /** GET /exits */
   listExits: {
-    params: {}
-    query: { limit?: number | undefined; cursor?: string | undefined; pool?: string | undefined }
-    body: {}
+    query: { limit?: number; cursor?: string; pool?: string }
     answer: { items: readonly Exit[]; next_cursor: string | null }
   }
-  /** POST /exits */
   addExit: {
-    params: {}
-    query: {}
     body: {
       pool: string
-      local?: string | undefined
-      upstream?: string | undefined
-      username?: string | undefined
-      password?: string | undefined
-      node?: string | undefined
-      countries?: string | undefined
-      country?: string | undefined
-      state?: string | undefined
-      city?: string | undefined
-      zip?: string | undefined
-      asn?: number | undefined
+      local?: string
+      upstream?: string
+      username?: string
+      password?: string
+      node?: string
+      countries?: string
+      country?: string
+      state?: string
+      city?: string
+      zip?: string
+      asn?: number
     }
     answer: { exit_id: string; pool: string; host: string }
   }
-  /** POST /exits/{exit_id}/drain */
-  drainExit: {
-    params: { exit_id: string }
-    query: {}
-    body: { undo?: boolean | undefined }
-    answer: { exit_id: string; drained: boolean }
-  }
-  /** POST /exits/{exit_id}/compare */
+  drainExit: { params: { exit_id: string }; body: { undo?: boolean }; answer: { exit_id: string; drained: boolean } }
   compareExit: {
     params: { exit_id: string }
-    query: {}
-    body: {
-      from: string
-      to: string
-      supplied_bytes?: number | undefined
-      days?: readonly { day: string; bytes: number }[] | undefined
-    }
+    body: { from: string; to: string; supplied_bytes?: number; days?: readonly { day: string; bytes: number }[] }
     answer: {
       carried_bytes: number
       supplied_bytes: number
@@ -1064,19 +784,11 @@ export type Operations = {
       days: readonly { day: string; carried_bytes: number; supplied_bytes: number | null }[]
     }
   }
-  /** GET /usage/quarantine */
   listQuarantined: {
-    params: {}
-    query: {}
-    body: {}
     answer: { items: readonly { node: string; boot: string; subject: string; bytes: number; at: string }[] }
   }
-  /** GET /operators */
-  listOperators: { params: {}; query: {}; body: {}; answer: { items: readonly Operator[] } }
-  /** POST /operators */
+  listOperators: { answer: { items: readonly Operator[] } }
   addOperator: {
-    params: {}
-    query: {}
     body: { name: string; role: 'owner' | 'support' | 'reader' }
     answer: {
       operator_id: string
@@ -1087,11 +799,8 @@ export type Operations = {
       expires_at: string
     }
   }
-  /** POST /operators/{operator}/link */
   linkOperator: {
     params: { operator: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
     answer: {
       operator_id: string
       name: string
@@ -1101,27 +810,12 @@ export type Operations = {
       expires_at: string
     }
   }
-  /** POST /operators/{operator}/role */
-  setOperatorRole: {
-    params: { operator: string }
-    query: {}
-    body: { role: 'owner' | 'support' | 'reader' }
-    answer: Operator
-  }
-  /** POST /operators/{operator}/remove */
-  removeOperator: {
-    params: { operator: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: { name: string; removed: boolean }
-  }
-  /** GET /operators/{operator}/tokens */
-  listOperatorTokens: { params: { operator: string }; query: {}; body: {}; answer: { items: readonly OperatorToken[] } }
-  /** POST /operators/{operator}/tokens */
+  setOperatorRole: { params: { operator: string }; body: { role: 'owner' | 'support' | 'reader' }; answer: Operator }
+  removeOperator: { params: { operator: string }; answer: { name: string; removed: boolean } }
+  listOperatorTokens: { params: { operator: string }; answer: { items: readonly OperatorToken[] } }
   createOperatorToken: {
     params: { operator: string }
-    query: {}
-    body: { name?: string | undefined; expires_at?: string | undefined }
+    body: { name?: string; expires_at?: string }
     answer: {
       token_id: string
       begins: string
@@ -1132,39 +826,14 @@ export type Operations = {
       token: string
     }
   }
-  /** POST /operators/tokens/{token_id}/revoke */
-  revokeOperatorToken: {
-    params: { token_id: string }
-    query: {}
-    body: Readonly<Record<string, unknown>>
-    answer: { token_id: string; revoked: boolean }
-  }
-  /** GET /audit */
+  revokeOperatorToken: { params: { token_id: string }; answer: { token_id: string; revoked: boolean } }
   listAuditLog: {
-    params: {}
-    query: {
-      limit?: number | undefined
-      cursor?: string | undefined
-      operator_id?: string | undefined
-      action?: string | undefined
-    }
-    body: {}
+    query: { limit?: number; cursor?: string; operator_id?: string; action?: string }
     answer: { items: readonly AuditEntry[]; next_cursor: string | null }
   }
-  /** POST /verify */
-  startVerify: {
-    params: {}
-    query: {}
-    body: { against?: readonly { number?: number | undefined; hash: string }[] | undefined }
-    answer: Verification
-  }
-  /** GET /verify */
-  getVerify: { params: {}; query: {}; body: {}; answer: Verification }
-  /** POST /checkpoint */
+  startVerify: { body: { against?: readonly { number?: number; hash: string }[] }; answer: Verification }
+  getVerify: { answer: Verification }
   makeCheckpoint: {
-    params: {}
-    query: {}
-    body: Readonly<Record<string, unknown>>
     answer: { checkpoint: { number: number; accounts: number; postings: number; hash: string } | null }
   }
 }

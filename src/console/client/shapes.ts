@@ -28,12 +28,7 @@ export type Refusal = {
     params: Readonly<Record<string, unknown>>
     details:
       | null
-      | readonly {
-          field: string
-          problem: string
-          allowed?: readonly (string | number)[] | undefined
-          see?: string | undefined
-        }[]
-      | { charged?: boolean | undefined }
+      | readonly { field: string; problem: string; allowed?: readonly (string | number)[]; see?: string }[]
+      | { charged?: boolean }
   }
 }

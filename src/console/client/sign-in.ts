@@ -26,117 +26,43 @@ export type Session = {
 }
 
 export type Operations = {
-  /** GET /customer/offers */
-  getOffersForCustomer: { params: {}; query: {}; body: {}; answer: { registration: boolean; mail: boolean } }
-  /** POST /customer/sign-in */
-  signInCustomer: {
-    params: {}
-    query: {}
-    body: { login: string; password: string; code?: string | undefined }
-    answer: Who
-  }
-  /** POST /customer/sign-in/link */
-  signInByLinkCustomer: { params: {}; query: {}; body: { link: string; code?: string | undefined }; answer: Who }
-  /** POST /customer/sign-out */
-  signOutCustomer: { params: {}; query: {}; body: Readonly<Record<string, unknown>>; answer: { done: boolean } }
-  /** GET /customer/session */
-  getSessionOfCustomer: { params: {}; query: {}; body: {}; answer: Who }
-  /** GET /customer/sessions */
-  listSessionsOfCustomer: { params: {}; query: {}; body: {}; answer: { sessions: readonly Session[] } }
-  /** POST /customer/sessions/end */
-  endSessionsOfCustomer: { params: {}; query: {}; body: { session_id?: string | undefined }; answer: { ended: number } }
-  /** POST /customer/password */
+  getOffersForCustomer: { answer: { registration: boolean; mail: boolean } }
+  signInCustomer: { body: { login: string; password: string; code?: string }; answer: Who }
+  signInByLinkCustomer: { body: { link: string; code?: string }; answer: Who }
+  signOutCustomer: { answer: { done: boolean } }
+  getSessionOfCustomer: { answer: Who }
+  listSessionsOfCustomer: { answer: { sessions: readonly Session[] } }
+  endSessionsOfCustomer: { body: { session_id?: string }; answer: { ended: number } }
   setPasswordOfCustomer: {
-    params: {}
-    query: {}
-    body: { password: string; current_password?: string | undefined; login?: string | undefined }
+    body: { password: string; current_password?: string; login?: string }
     answer: { sessions_ended: number }
   }
-  /** POST /customer/factor */
-  beginFactorOfCustomer: {
-    params: {}
-    query: {}
-    body: { current_password?: string | undefined }
-    answer: { secret: string; uri: string; qr: string }
-  }
-  /** POST /customer/factor/confirm */
-  confirmFactorOfCustomer: { params: {}; query: {}; body: { code: string }; answer: { done: boolean } }
-  /** POST /customer/factor/remove */
-  removeFactorOfCustomer: {
-    params: {}
-    query: {}
-    body: { current_password?: string | undefined }
-    answer: { done: boolean }
-  }
-  /** GET /operator/offers */
-  getOffersForOperator: { params: {}; query: {}; body: {}; answer: { registration: boolean; mail: boolean } }
-  /** POST /operator/sign-in */
-  signInOperator: {
-    params: {}
-    query: {}
-    body: { login: string; password: string; code?: string | undefined }
-    answer: Who
-  }
-  /** POST /operator/sign-in/link */
-  signInByLinkOperator: { params: {}; query: {}; body: { link: string; code?: string | undefined }; answer: Who }
-  /** POST /operator/sign-out */
-  signOutOperator: { params: {}; query: {}; body: Readonly<Record<string, unknown>>; answer: { done: boolean } }
-  /** GET /operator/session */
-  getSessionOfOperator: { params: {}; query: {}; body: {}; answer: Who }
-  /** GET /operator/sessions */
-  listSessionsOfOperator: { params: {}; query: {}; body: {}; answer: { sessions: readonly Session[] } }
-  /** POST /operator/sessions/end */
-  endSessionsOfOperator: { params: {}; query: {}; body: { session_id?: string | undefined }; answer: { ended: number } }
-  /** POST /operator/password */
+  beginFactorOfCustomer: { body: { current_password?: string }; answer: { secret: string; uri: string; qr: string } }
+  confirmFactorOfCustomer: { body: { code: string }; answer: { done: boolean } }
+  removeFactorOfCustomer: { body: { current_password?: string }; answer: { done: boolean } }
+  getOffersForOperator: { answer: { registration: boolean; mail: boolean } }
+  signInOperator: { body: { login: string; password: string; code?: string }; answer: Who }
+  signInByLinkOperator: { body: { link: string; code?: string }; answer: Who }
+  signOutOperator: { answer: { done: boolean } }
+  getSessionOfOperator: { answer: Who }
+  listSessionsOfOperator: { answer: { sessions: readonly Session[] } }
+  endSessionsOfOperator: { body: { session_id?: string }; answer: { ended: number } }
   setPasswordOfOperator: {
-    params: {}
-    query: {}
-    body: { password: string; current_password?: string | undefined; login?: string | undefined }
+    body: { password: string; current_password?: string; login?: string }
     answer: { sessions_ended: number }
   }
-  /** POST /operator/factor */
-  beginFactorOfOperator: {
-    params: {}
-    query: {}
-    body: { current_password?: string | undefined }
-    answer: { secret: string; uri: string; qr: string }
-  }
-  /** POST /operator/factor/confirm */
-  confirmFactorOfOperator: { params: {}; query: {}; body: { code: string }; answer: { done: boolean } }
-  /** POST /operator/factor/remove */
-  removeFactorOfOperator: {
-    params: {}
-    query: {}
-    body: { current_password?: string | undefined }
-    answer: { done: boolean }
-  }
-  /** POST /customer/register */
+  beginFactorOfOperator: { body: { current_password?: string }; answer: { secret: string; uri: string; qr: string } }
+  confirmFactorOfOperator: { body: { code: string }; answer: { done: boolean } }
+  removeFactorOfOperator: { body: { current_password?: string }; answer: { done: boolean } }
   register: {
-    params: {}
-    query: {}
-    body: { email: string; password: string; ref?: string | undefined }
+    body: { email: string; password: string; ref?: string }
     answer: { confirm: boolean; who: Who | null; ref: 'known' | 'unknown' | 'off' | 'own' | 'earlier' | null }
   }
-  /** GET /customer/register/ref */
-  lookAtRef: {
-    params: {}
-    query: { code: string }
-    body: {}
-    answer: { ref: 'known' | 'unknown' | 'off' | 'own' | 'earlier' }
-  }
-  /** POST /customer/register/confirm */
-  confirmAddress: { params: {}; query: {}; body: { link: string; password: string }; answer: Who }
-  /** POST /customer/password/forgotten */
-  forgotPassword: { params: {}; query: {}; body: { email: string }; answer: { done: boolean } }
-  /** POST /customer/password/reset */
-  resetPassword: { params: {}; query: {}; body: { link: string; password: string }; answer: { done: boolean } }
-  /** POST /customer/leave */
-  leave: {
-    params: {}
-    query: {}
-    body: { current_password?: string | undefined; give_up_balance?: boolean | undefined }
-    answer: { done: boolean }
-  }
+  lookAtRef: { query: { code: string }; answer: { ref: 'known' | 'unknown' | 'off' | 'own' | 'earlier' } }
+  confirmAddress: { body: { link: string; password: string }; answer: Who }
+  forgotPassword: { body: { email: string }; answer: { done: boolean } }
+  resetPassword: { body: { link: string; password: string }; answer: { done: boolean } }
+  leave: { body: { current_password?: string; give_up_balance?: boolean }; answer: { done: boolean } }
 }
 
 export const operations = {

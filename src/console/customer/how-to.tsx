@@ -1,70 +1,67 @@
 import { Button, Tabs, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Listing } from '../shared/copy.tsx'
-import { useWords, type Words } from '../shared/language.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair } from '../shared/messages.ts'
 import { type Entrance, toTelegram, toUrl } from './entrance.ts'
 
-const en = {
-  host: 'host',
-  port: 'port',
-  chromeSteps: [
-    'Open the proxy settings of your system, which Chrome uses: in Windows Settings → Network → Proxy, ' +
-      'in macOS System Settings → Network → Details → Proxies.',
-    'Switch the proxy on, with this address and port.',
-    'Open any page. Chrome asks for the login and password once; give these.',
-  ],
-  chromeSocks: 'Chrome cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
-  firefoxSteps: [
-    'Open Settings, find Network Settings at the end of the page, and press Settings….',
-    'Choose Manual proxy configuration and fill in address and port; tick “Also use this proxy for HTTPS”.',
-    'Press OK and open any page. Firefox asks for the login and password; give these.',
-  ],
-  firefoxSocks: 'Firefox cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
-  telegramHttp: 'Telegram needs SOCKS5. Set the protocol to SOCKS5, or to both.',
-  telegram: 'One press sets it up: Telegram asks whether to use the proxy.',
-  telegramOpen: 'Open in Telegram',
-  address: 'Address',
-  login: 'Login',
-  password: 'Password',
-}
-const ru: typeof en = {
-  host: 'хост',
-  port: 'порт',
-  chromeSteps: [
-    'Откройте настройки прокси системы, которые берёт и Chrome: в Windows «Параметры → Сеть → Прокси», ' +
-      'в macOS «Системные настройки → Сеть → Подробнее → Прокси».',
-    'Включите прокси с этим адресом и портом.',
-    'Откройте любую страницу. Chrome один раз спросит логин и пароль: введите эти.',
-  ],
-  chromeSocks:
+const howToMessages = messages({
+  chromeSteps: pair(
+    [
+      'Open the proxy settings of your system, which Chrome uses: in Windows Settings → Network → Proxy, ' +
+        'in macOS System Settings → Network → Details → Proxies.',
+      'Switch the proxy on, with this address and port.',
+      'Open any page. Chrome asks for the login and password once; give these.',
+    ],
+    [
+      'Откройте настройки прокси системы, которые берёт и Chrome: в Windows «Параметры → Сеть → Прокси», ' +
+        'в macOS «Системные настройки → Сеть → Подробнее → Прокси».',
+      'Включите прокси с этим адресом и портом.',
+      'Откройте любую страницу. Chrome один раз спросит логин и пароль: введите эти.',
+    ],
+  ),
+  chromeSocks: pair(
+    'Chrome cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
     'Chrome не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
-  firefoxSteps: [
-    'Откройте «Настройки», в конце страницы найдите «Параметры сети» и нажмите «Настроить…».',
-    'Выберите «Ручная настройка прокси», впишите адрес и порт; отметьте «Использовать этот прокси и для HTTPS».',
-    'Нажмите OK и откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
-  ],
-  firefoxSocks:
+  ),
+  firefoxSteps: pair(
+    [
+      'Open Settings, find Network Settings at the end of the page, and press Settings….',
+      'Choose Manual proxy configuration and fill in address and port; tick “Also use this proxy for HTTPS”.',
+      'Press OK and open any page. Firefox asks for the login and password; give these.',
+    ],
+    [
+      'Откройте «Настройки», в конце страницы найдите «Параметры сети» и нажмите «Настроить…».',
+      'Выберите «Ручная настройка прокси», впишите адрес и порт; отметьте «Использовать этот прокси и для HTTPS».',
+      'Нажмите OK и откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
+    ],
+  ),
+  firefoxSocks: pair(
+    'Firefox cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
     'Firefox не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
-  telegramHttp: 'Telegram нужен SOCKS5. Выберите протокол SOCKS5 или оба.',
-  telegram: 'Одно нажатие: Telegram спросит, использовать ли прокси.',
-  telegramOpen: 'Открыть в Telegram',
-  address: 'Адрес',
-  login: 'Логин',
-  password: 'Пароль',
-}
-const howToWords: Words<typeof en> = { en, ru }
+  ),
+  telegramHttp: pair(
+    'Telegram needs SOCKS5. Set the protocol to SOCKS5, or to both.',
+    'Telegram нужен SOCKS5. Выберите протокол SOCKS5 или оба.',
+  ),
+  telegram: pair(
+    'One press sets it up: Telegram asks whether to use the proxy.',
+    'Одно нажатие: Telegram спросит, использовать ли прокси.',
+  ),
+  telegramOpen: pair('Open in Telegram', 'Открыть в Telegram'),
+})
 
 const target = 'https://example.com'
 
 /** How a proxy is used where there is no program to use it, with the customer's own data filled in. */
 export function HowTo({ of }: { readonly of: Entrance }) {
-  const words = useWords(howToWords)
+  const { t } = useMessages(howToMessages)
   const url = toUrl(of)
   const isSocks = of.protocol === 'socks'
   const values = [
-    `${words.address}: ${of.host}:${of.port}`,
-    `${words.login}: ${of.login}`,
-    `${words.password}: ${of.password}`,
+    `${t.address}: ${of.host}:${of.port}`,
+    `${t.login}: ${of.login}`,
+    `${t.password}: ${of.password}`,
   ].join('\n')
   const browser = (name: string, steps: readonly string[], problem: string): ReactNode =>
     isSocks ? (
@@ -80,8 +77,8 @@ export function HowTo({ of }: { readonly of: Entrance }) {
       </div>
     )
   const ways: readonly (readonly [name: string, show: () => ReactNode])[] = [
-    ['Chrome', () => browser('Chrome', words.chromeSteps, words.chromeSocks)],
-    ['Firefox', () => browser('Firefox', words.firefoxSteps, words.firefoxSocks)],
+    ['Chrome', () => browser('Chrome', t.chromeSteps, t.chromeSocks)],
+    ['Firefox', () => browser('Firefox', t.firefoxSteps, t.firefoxSocks)],
     ['Telegram', () => <Telegram of={of} />],
     ['curl', () => <Listing text={`curl -x '${url}' ${target}`} label="curl" />],
     ['Python', () => <Listing text={toPython(url, isSocks)} label="Python" />],
@@ -105,14 +102,14 @@ export function HowTo({ of }: { readonly of: Entrance }) {
 }
 
 function Telegram({ of }: { readonly of: Entrance }) {
-  const words = useWords(howToWords)
-  if (of.protocol === 'http') return <Text>{words.telegramHttp}</Text>
+  const { t } = useMessages(howToMessages)
+  if (of.protocol === 'http') return <Text>{t.telegramHttp}</Text>
   return (
     <div className="stack">
-      <Text>{words.telegram}</Text>
+      <Text>{t.telegram}</Text>
       <div>
         <Button component="a" href={toTelegram(of)}>
-          {words.telegramOpen}
+          {t.telegramOpen}
         </Button>
       </div>
       <Listing text={toTelegram(of)} label="Telegram" />

@@ -2,11 +2,13 @@ import { Button, TextInput } from '@mantine/core'
 import { useWho } from '../client/session.ts'
 import { useSessions } from '../shared/account/page.tsx'
 import { Form, useTyped } from '../shared/form.tsx'
-import { useWords, type Words } from '../shared/language.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair } from '../shared/messages.ts'
 
-const en = { add: 'Add', mine: 'Add my address' }
-const ru: typeof en = { add: 'Добавить', mine: 'Добавить мой адрес' }
-const addressWords: Words<typeof en> = { en, ru }
+const addressMessages = messages({
+  add: pair('Add', 'Добавить'),
+  mine: pair('Add my address', 'Добавить мой адрес'),
+})
 
 /** Where this browser comes from, as the shop sees it; unknown to whoever came with a token. */
 function useMyAddress(): string | undefined {
@@ -27,18 +29,18 @@ export function AddAddress({
   readonly isPending: boolean
   readonly onAdd: (ip: string, onDone: () => void) => void
 }) {
-  const words = useWords(addressWords)
+  const { t } = useMessages(addressMessages)
   const typed = useTyped()
   const mine = useMyAddress()
   return (
     <Form className="line fields" onSubmit={() => onAdd(typed.text, () => typed.set(''))}>
       <TextInput label={label} {...typed.props} />
       <Button type="submit" variant="default" loading={isPending} disabled={typed.text === ''}>
-        {words.add}
+        {t.add}
       </Button>
       {mine !== undefined && !allowed.includes(mine) && (
         <Button variant="default" onClick={() => onAdd(mine, () => {})}>
-          {words.mine} ({mine})
+          {t.mine} ({mine})
         </Button>
       )}
     </Form>

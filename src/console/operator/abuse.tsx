@@ -1,21 +1,18 @@
 import { Button, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Form, useTyped } from '../shared/form.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Empty, Page, Panel } from '../shared/parts.tsx'
-import { RefusalNotice } from '../shared/refusal-notice.tsx'
-import { Rows } from '../shared/rows.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { Empty, Page, Panel, RefusalNotice, Rows } from '../shared/parts.tsx'
 import { type Answer, api } from './api.ts'
-import { thingsWords } from './things-words.ts'
-import { operatorWords } from './words.ts'
+import { operatorMessages } from './messages.ts'
+import { CustomerLink, Mono } from './parts.tsx'
 
-/** As exactly as it was typed: to the minute, or to the second. The shop takes a moment for all that it covers. */
+/** To the minute or to the second, as it was typed: the shop searches all of the minute or second. */
 const toIso = (local: string): string => `${new Date(local).toISOString().slice(0, local.length > 16 ? 19 : 16)}Z`
 
-/** Who had an address at a time. It is asked on purpose, never by itself: each question is written down. */
+/** Finds who had an address at a time. It runs only on submit, because each search is written into the audit log. */
 export function AbusePage() {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(operatorMessages)
   const address = useTyped()
   const from = useTyped()
   const to = useTyped()
@@ -27,20 +24,17 @@ export function AbusePage() {
         query: { from: toIso(from.value), reason: reason.text, ...(to.value !== '' && { to: toIso(to.value) }) },
       }),
   })
+  const isReady = address.text !== '' && from.value !== '' && reason.text !== ''
   return (
-    <Page title={words.abuse} about={words.abuseAbout}>
+    <Page title={t.abuse} about={t.abuseAbout}>
       <Panel className="stack">
         <Form className="line fields" onSubmit={asked.mutate}>
-          <TextInput label={words.address} {...address.props} />
-          <TextInput type="datetime-local" step={1} label={words.askedFrom} {...from.props} />
-          <TextInput type="datetime-local" step={1} label={words.askedTo} {...to.props} />
-          <TextInput label={words.askedWhy} description={words.askedWhyAbout} maxLength={200} {...reason.props} />
-          <Button
-            type="submit"
-            loading={asked.isPending}
-            disabled={address.text === '' || from.value === '' || reason.text === ''}
-          >
-            {words.ask}
+          <TextInput label={t.address} {...address.props} />
+          <TextInput type="datetime-local" step={1} label={t.askedFrom} {...from.props} />
+          <TextInput type="datetime-local" step={1} label={t.askedTo} {...to.props} />
+          <TextInput label={t.askedWhy} description={t.askedWhyAbout} maxLength={200} {...reason.props} />
+          <Button type="submit" loading={asked.isPending} disabled={!isReady}>
+            {t.ask}
           </Button>
         </Form>
         <RefusalNotice error={asked.error} />
@@ -50,91 +44,47 @@ export function AbusePage() {
   )
 }
 
+/** Who had the address alone; of a premium exit, also whose traffic used its pool in that hour. */
 function Holders({ of }: { readonly of: Answer<'findHolders'> }) {
-  const words = useWords(operatorWords)
+  const { t, format } = useMessages(operatorMessages)
   const held = [
     ...of.items.map((each) => ({ ...each, key: `${each.proxy}${each.from}`, name: each.username })),
-    ...of.devices.map((each) => ({ ...each, key: each.device_id, name: each.device_id, order_id: null })),
+    ...of.devices.map((each) => ({ ...each, key: each.device_id, name: each.device_id, proxy: null, order_id: null })),
   ]
-  if (held.length === 0 && !of.is_exit) {
-    return <Empty icon="search" title={words.nobody} about={words.nobodyAbout} />
-  }
+  if (held.length === 0 && !of.is_exit) return <Empty icon="search" title={t.nobody} about={t.nobodyAbout} />
   return (
     <>
-      {held.length > 0 && <Exactly held={held} />}
-      {of.is_exit && <Text>{words.isExit}</Text>}
-      {of.candidates.length > 0 && <Possibly candidates={of.candidates} />}
+      {held.length > 0 && (
+        <Rows
+          label={t.abuse}
+          rows={held}
+          keyOf={(row) => row.key}
+          columns={(column) => [
+            column(t.customer, (row) => <CustomerLink id={row.customer_id} />),
+            column(
+              t.product,
+              (row) => row.proxy !== null && <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>,
+            ),
+            column(t.username, (row) => <Mono>{row.name}</Mono>),
+            column(t.order, (row) => row.order_id !== null && <a href={`#/orders/${row.order_id}`}>{t.story}</a>),
+            column(t.from, (row) => format.moment(row.from)),
+            column(t.until, (row) => (row.until === null ? t.now : format.moment(row.until))),
+          ]}
+        />
+      )}
+      {of.is_exit && <Text>{t.isExit}</Text>}
+      {of.candidates.length > 0 && (
+        <Rows
+          label={t.isExit}
+          rows={of.candidates}
+          keyOf={(row) => `${row.subuser_id}${row.pool}${row.hour}`}
+          columns={(column) => [
+            column(t.customer, (row) => <CustomerLink id={row.customer_id} />),
+            column(t.username, (row) => <Mono>{row.login}</Mono>),
+            column(t.from, (row) => format.moment(row.hour)),
+          ]}
+        />
+      )}
     </>
-  )
-}
-
-type HeldBy = {
-  readonly key: string
-  readonly customer_id: string
-  readonly name: string
-  readonly proxy?: number
-  readonly order_id: string | null
-  readonly from: string
-  readonly until: string | null
-}
-
-/** Who had it to himself, from when and until when. */
-function Exactly({ held }: { readonly held: readonly HeldBy[] }) {
-  const words = useWords(operatorWords)
-  const things = useWords(thingsWords)
-  const format = useFormat()
-  return (
-    <Rows
-      label={words.abuse}
-      rows={held}
-      keyOf={(row) => row.key}
-      columns={[
-        {
-          name: 'customer',
-          label: words.customer,
-          show: (row) => <a href={`#/customers/${row.customer_id}`}>{row.customer_id}</a>,
-        },
-        {
-          name: 'proxy',
-          label: words.product,
-          show: (row) =>
-            row.proxy === undefined ? '' : <a href={`#/proxies/${row.proxy}`}>{things.proxy(String(row.proxy))}</a>,
-        },
-        { name: 'username', label: words.username, show: (row) => <span className="mono">{row.name}</span> },
-        {
-          name: 'order',
-          label: words.order,
-          show: (row) => (row.order_id === null ? '' : <a href={`#/orders/${row.order_id}`}>{words.story}</a>),
-        },
-        { name: 'from', label: words.from, show: (row) => format.moment(row.from) },
-        {
-          name: 'until',
-          label: words.until,
-          show: (row) => (row.until === null ? words.now : format.moment(row.until)),
-        },
-      ]}
-    />
-  )
-}
-
-/** Who carried something in the pool of an exit in that hour: one of them, or none. */
-function Possibly({ candidates }: { readonly candidates: Answer<'findHolders'>['candidates'] }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
-  return (
-    <Rows
-      label={words.isExit}
-      rows={candidates}
-      keyOf={(row) => `${row.subuser_id}${row.pool}${row.hour}`}
-      columns={[
-        {
-          name: 'customer',
-          label: words.customer,
-          show: (row) => <a href={`#/customers/${row.customer_id}`}>{row.customer_id}</a>,
-        },
-        { name: 'username', label: words.username, show: (row) => <span className="mono">{row.login}</span> },
-        { name: 'from', label: words.from, show: (row) => format.moment(row.hour) },
-      ]}
-    />
   )
 }

@@ -1,13 +1,70 @@
 import { Text } from '@mantine/core'
 import type { Code } from '../client/operator.ts'
-import { Act, type Values } from '../shared/act.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Empty, Panel, Reading, Status } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
-import { type Answer, api, useMay, useRead } from './api.ts'
-import { codesWords } from './codes-words.ts'
-import { operatorWords } from './words.ts'
+import { filled, type Values } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair, phrase } from '../shared/messages.ts'
+import { Empty, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
+import { type Answer, api, useRead } from './api.ts'
+import { operatorTexts } from './messages.ts'
+import { CustomerLink, Mono, RoleAct, useNote } from './parts.tsx'
+
+const codesMessages = messages({
+  ...operatorTexts,
+  codes: pair('Codes', 'Коды'),
+  add: pair('Make a code', 'Создать код'),
+  addAbout: pair(
+    'It adds to a top-up, once for each customer, when that is paid.',
+    'Он добавляет к пополнению, каждому покупателю один раз, когда оно оплачено.',
+  ),
+  kind: pair('It adds', 'Добавляет'),
+  kinds: {
+    percent: pair('a part of the top-up, in percent', 'часть пополнения, в процентах'),
+    amount: pair('an amount, in roubles', 'сумму, в рублях'),
+  },
+  value: pair('How much', 'Сколько'),
+  adds: pair('Adds', 'Добавляет'),
+  least: pair('Least top-up, ₽; any unless said', 'Наименьшее пополнение, ₽; любое, если не сказано'),
+  leastShort: pair('From', 'От'),
+  uses: pair('Uses in all; without a bound unless said', 'Сколько раз всего; без предела, если не сказано'),
+  used: pair('Used', 'Использован'),
+  of: phrase('{used} of {uses}', '{used} из {uses}'),
+  end: pair('End', 'Прекратить'),
+  endAbout: pair(
+    'Nobody gets a new promise; what was promised before is given.',
+    'Новых обещаний не будет; обещанное раньше начисляется.',
+  ),
+  states: {
+    open: pair('Adds', 'Действует'),
+    ended: pair('Ended', 'Прекращён'),
+    over: pair('Over', 'Срок вышел'),
+    usedUp: pair('Used up', 'Исчерпан'),
+  },
+  noCodes: pair('No codes yet', 'Кодов пока нет'),
+  noCodesAbout: pair('A code adds an amount or a part to a top-up.', 'Код добавляет к пополнению сумму или часть.'),
+  referrals: pair('Who brought whom', 'Кто кого привёл'),
+  worth: phrase(
+    'Whoever brings a customer gets {percent} % of his first top-ups, {count} of them at most.',
+    'Кто привёл покупателя, получает {percent} % от его первых пополнений, не больше {count}.',
+  ),
+  worthNothing: pair(
+    'Nothing is given for bringing customers, and nobody has a link for it.',
+    'За приведённых покупателей ничего не начисляется, и ссылок для этого ни у кого нет.',
+  ),
+  terms: pair('What it is worth', 'Сколько начислять'),
+  termsAbout: pair(
+    'Customers have a link of their own while this is more than nothing.',
+    'Пока это больше нуля, у покупателей есть своя ссылка.',
+  ),
+  percent: pair('Part of each of these top-ups, %; 0 is off', 'Часть каждого такого пополнения, %; 0 выключает'),
+  topUps: pair('Of how many top-ups', 'От скольких пополнений'),
+  bring: pair('Say who brought whom', 'Сказать, кто кого привёл'),
+  bringAbout: pair(
+    'Once and for good. Whoever brings was a customer before.',
+    'Один раз и навсегда. Кто приводит, стал покупателем раньше.',
+  ),
+  brought: pair('Who was brought', 'Кого привели'),
+  referrer: pair('By whom', 'Кто привёл'),
+})
 
 export const CodesTab = () => (
   <>
@@ -16,60 +73,49 @@ export const CodesTab = () => (
   </>
 )
 
-/** What was left empty is not said. */
-const said = (values: Values, field: string, name: string) =>
-  values[field] === '' ? {} : { [name]: Number(values[field]) }
+/** A number under the API's name, if the field was filled in. */
+const number = (value: Values[string] | undefined, name: string) => (value === '' ? {} : { [name]: Number(value) })
 
-const add = (values: Values) =>
+const add = ({ name, kind, value, least, uses, until, note }: Values) =>
   api.call('addCode', {
     body: {
-      name: String(values['name']).trim(),
-      ...said(values, 'value', values['kind'] === 'percent' ? 'percent' : 'amount_rub'),
-      ...said(values, 'least', 'least_rub'),
-      ...said(values, 'uses', 'uses'),
-      ...(values['until'] !== '' && { until: String(values['until']) }),
-      ...(values['note'] !== '' && { note: String(values['note']) }),
+      name: String(name).trim(),
+      ...number(value, kind === 'percent' ? 'percent' : 'amount_rub'),
+      ...number(least, 'least_rub'),
+      ...number(uses, 'uses'),
+      ...filled({ until, note }),
     },
   })
 
 function Codes() {
-  const words = useWords(codesWords)
-  const operator = useWords(operatorWords)
-  const may = useMay()
+  const { t } = useMessages(codesMessages)
   const found = useRead('listCodes')
-  const adding = may('addCode') && (
-    <Act
-      label={words.add}
-      about={words.addAbout}
+  const adding = (
+    <RoleAct
+      operation="addCode"
+      label={t.add}
+      about={t.addAbout}
       look={{ size: 'xs' }}
       fields={[
-        { name: 'name', label: words.code },
-        { name: 'kind', label: words.kind, kind: 'choice', options: [...words.kinds] },
-        { name: 'value', label: words.value, kind: 'number' },
-        { name: 'least', label: words.least, kind: 'number', isOptional: true },
-        { name: 'uses', label: words.uses, kind: 'number', isOptional: true },
-        { name: 'until', label: words.until, kind: 'date', isOptional: true },
-        { name: 'note', label: operator.note, isOptional: true },
+        { name: 'name', label: t.code },
+        { name: 'kind', label: t.kind, kind: 'choice', options: Object.entries(t.kinds) },
+        { name: 'value', label: t.value, kind: 'number' },
+        { name: 'least', label: t.least, kind: 'number', isOptional: true },
+        { name: 'uses', label: t.uses, kind: 'number', isOptional: true },
+        { name: 'until', label: t.until, kind: 'date', isOptional: true },
+        useNote(),
       ]}
       run={add}
     />
   )
   return (
-    <Panel title={words.codes} aside={adding}>
-      <Reading of={found}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty icon="tag" title={words.noCodes} about={words.noCodesAbout} />
-          ) : (
-            <CodeTable rows={items} />
-          )
-        }
-      </Reading>
+    <Panel title={t.codes} aside={adding}>
+      <Reading of={found}>{({ items }) => <CodeTable rows={items} />}</Reading>
     </Panel>
   )
 }
 
-/** Whether it still adds something, and why not. */
+/** Whether a code still adds to top-ups, or why not. */
 function stateOf({ ended_at, until, uses, used }: Code, nowAt: number): 'open' | 'ended' | 'over' | 'usedUp' {
   if (ended_at !== null) return 'ended'
   if (until !== null && Date.parse(until) <= nowAt) return 'over'
@@ -77,126 +123,105 @@ function stateOf({ ended_at, until, uses, used }: Code, nowAt: number): 'open' |
 }
 
 function CodeTable({ rows }: { readonly rows: readonly Code[] }) {
-  const words = useWords(codesWords)
-  const operator = useWords(operatorWords)
-  const format = useFormat()
-  const may = useMay()
-  const adds = (row: Code) =>
-    row.percent === null ? format.money(row.amount_rub ?? 0) : `${format.number(row.percent)} %`
+  const { t, format } = useMessages(codesMessages)
   return (
     <Rows
-      label={words.codes}
+      label={t.codes}
       rows={rows}
       keyOf={(row) => row.name}
-      columns={[
-        { name: 'code', label: words.code, show: (row) => <span className="mono">{row.name}</span> },
-        {
-          name: 'state',
-          label: operator.status,
-          show: (row) => {
-            const state = stateOf(row, Date.now())
-            return <Status tone={state === 'open' ? 'good' : 'quiet'}>{words.states[state]}</Status>
-          },
-        },
-        { name: 'adds', label: words.adds, isFigure: true, show: adds },
-        {
-          name: 'least',
-          label: words.leastShort,
-          isFigure: true,
-          show: (row) => (row.least_rub === 0 ? '' : format.money(row.least_rub)),
-        },
-        {
-          name: 'used',
-          label: words.used,
-          isFigure: true,
-          show: (row) => (row.uses === null ? format.number(row.used) : words.of(row.used, row.uses, format)),
-        },
-        { name: 'until', label: words.until, show: (row) => (row.until === null ? '' : format.moment(row.until)) },
-        { name: 'note', label: operator.note, isText: true, show: (row) => row.note },
-        {
-          name: 'act',
-          label: words.act,
-          isUnlabelled: true,
-          show: (row) =>
-            row.ended_at === null &&
-            may('endCode') && (
-              <Act
-                label={words.end}
-                about={words.endAbout}
+      empty={<Empty icon="tag" title={t.noCodes} about={t.noCodesAbout} />}
+      columns={(column) => [
+        column(t.code, (row) => <Mono>{row.name}</Mono>),
+        column(t.status, (row) => {
+          const state = stateOf(row, Date.now())
+          return <Status tone={state === 'open' ? 'good' : 'quiet'}>{t.states[state]}</Status>
+        }),
+        column.number(t.adds, (row) =>
+          row.percent === null ? format.money(row.amount_rub ?? 0) : `${format.number(row.percent)} %`,
+        ),
+        column.number(t.leastShort, (row) => (row.least_rub === 0 ? '' : format.money(row.least_rub))),
+        column.number(t.used, (row) =>
+          row.uses === null ? format.number(row.used) : t.of(format.number(row.used), format.number(row.uses)),
+        ),
+        column(t.until, (row) => (row.until === null ? '' : format.moment(row.until))),
+        column.text(t.note, (row) => row.note),
+        column.action(
+          t.act,
+          (row) =>
+            row.ended_at === null && (
+              <RoleAct
+                operation="endCode"
+                label={t.end}
+                about={t.endAbout}
                 look={{ size: 'xs' }}
                 run={() => api.call('endCode', { params: { name: row.name } })}
               />
             ),
-        },
+        ),
       ]}
     />
   )
 }
 
 function Referrals() {
-  const words = useWords(codesWords)
-  const may = useMay()
+  const { t } = useMessages(codesMessages)
   const found = useRead('listReferrals')
+  const terms = found.data?.terms
   const acts = (
     <div className="line">
-      {may('addReferral') && (
-        <Act
-          label={words.bring}
-          about={words.bringAbout}
-          look={{ size: 'xs' }}
-          fields={[
-            { name: 'customer', label: words.id(words.brought) },
-            { name: 'referrer', label: words.id(words.referrer) },
-          ]}
-          run={({ customer, referrer }) =>
-            api.call('addReferral', { body: { customer_id: String(customer), referrer_id: String(referrer) } })
-          }
-        />
-      )}
-      {may('setReferralTerms') && (
-        <Act
-          label={words.terms}
-          about={words.termsAbout}
-          look={{ size: 'xs' }}
-          fields={[
-            { name: 'percent', label: words.percent, kind: 'number', initial: found.data?.terms?.percent ?? 5 },
-            { name: 'topUps', label: words.topUps, kind: 'number', initial: found.data?.terms?.top_ups ?? 1 },
-          ]}
-          run={({ percent, topUps }) =>
-            api.call('setReferralTerms', { body: { percent: Number(percent), top_ups: Number(topUps) } })
-          }
-        />
-      )}
+      <RoleAct
+        operation="addReferral"
+        label={t.bring}
+        about={t.bringAbout}
+        look={{ size: 'xs' }}
+        fields={[
+          { name: 'customer', label: `${t.brought}, cus_…` },
+          { name: 'referrer', label: `${t.referrer}, cus_…` },
+        ]}
+        run={({ customer, referrer }) =>
+          api.call('addReferral', { body: { customer_id: String(customer), referrer_id: String(referrer) } })
+        }
+      />
+      <RoleAct
+        operation="setReferralTerms"
+        label={t.terms}
+        about={t.termsAbout}
+        look={{ size: 'xs' }}
+        fields={[
+          { name: 'percent', label: t.percent, kind: 'number', initial: terms?.percent ?? 5 },
+          { name: 'topUps', label: t.topUps, kind: 'number', initial: terms?.top_ups ?? 1 },
+        ]}
+        run={({ percent, topUps }) =>
+          api.call('setReferralTerms', { body: { percent: Number(percent), top_ups: Number(topUps) } })
+        }
+      />
     </div>
   )
   return (
-    <Panel title={words.referrals} aside={acts} className="stack">
+    <Panel title={t.referrals} aside={acts} className="stack">
       <Reading of={found}>{(shown) => <Brought of={shown} />}</Reading>
     </Panel>
   )
 }
 
 function Brought({ of: { terms, items } }: { readonly of: Answer<'listReferrals'> }) {
-  const words = useWords(codesWords)
-  const operator = useWords(operatorWords)
-  const format = useFormat()
-  const link = (id: string) => <a href={`#/customers/${id}`}>{id}</a>
+  const { t, format } = useMessages(codesMessages)
   return (
     <>
       <Text>
         {terms && terms.percent > 0
-          ? words.worth(format.number(terms.percent), format.number(terms.top_ups))
-          : words.worthNothing}
+          ? t.worth(format.number(terms.percent), format.number(terms.top_ups))
+          : t.worthNothing}
       </Text>
       {items.length > 0 && (
         <Rows
-          label={words.referrals}
+          label={t.referrals}
           rows={items}
           keyOf={(row) => row.customer_id}
-          columns={[
-            { name: 'when', label: operator.when, show: (row) => format.moment(row.at) },
-            { name: 'brought', label: words.brought, show: (row) => link(row.customer_id) },
-            { name: 'referrer', label: words.referrer, show: (row) => link(row.referrer_id) },
+          columns={(column) => [
+            column(t.when, (row) => format.moment(row.at)),
+            column(t.brought, (row) => <CustomerLink id={row.customer_id} />),
+            column(t.referrer, (row) => <CustomerLink id={row.referrer_id} />),
           ]}
         />
       )}

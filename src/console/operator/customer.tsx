@@ -1,15 +1,14 @@
 import { Button, Text } from '@mantine/core'
 import type { Customer } from '../client/operator.ts'
 import { expectSession } from '../client/session.ts'
-import { Act } from '../shared/act.tsx'
-import { Copyable, Listing } from '../shared/copy.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Paged } from '../shared/paged.tsx'
-import { Facts, Page, Panel, Reading, Status } from '../shared/parts.tsx'
-import { api, useMay, usePages, useRead } from './api.ts'
+import { Copyable } from '../shared/copy.tsx'
+import { filled } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { Facts, OnOff, Page, Paged, Panel, Reading } from '../shared/parts.tsx'
+import { api, usePages, useRead } from './api.ts'
+import { operatorMessages } from './messages.ts'
 import { Events, Movements, Orders } from './money.tsx'
-import { operatorWords } from './words.ts'
+import { OnceShown, RoleAct, useNote } from './parts.tsx'
 
 export function CustomerPage({ id }: { readonly id: string }) {
   const found = useRead('getCustomer', { params: { customer_id: id } })
@@ -17,8 +16,7 @@ export function CustomerPage({ id }: { readonly id: string }) {
 }
 
 function Shown({ customer }: { readonly customer: Customer }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+  const { t, format } = useMessages(operatorMessages)
   const params = { customer_id: customer.customer_id }
   const orders = usePages('listCustomerOrders', { params })
   const movements = usePages('listMovements', { params })
@@ -28,26 +26,21 @@ function Shown({ customer }: { readonly customer: Customer }) {
       <Panel>
         <Facts
           of={[
-            [words.customer, <Copyable key="id" text={customer.customer_id} label={words.customer} />],
-            [words.balance, <strong key="balance">{format.exactMoney(customer.balance_rub)}</strong>],
-            [words.login, customer.login ?? '—'],
-            [words.since, format.moment(customer.created_at)],
-            [
-              words.status,
-              <Status key="status" tone={customer.blocked_at === null ? 'good' : 'bad'}>
-                {customer.blocked_at === null ? words.active : words.blocked}
-              </Status>,
-            ],
+            [t.customer, <Copyable text={customer.customer_id} label={t.customer} />],
+            [t.balance, <strong>{format.exactMoney(customer.balance_rub)}</strong>],
+            [t.login, customer.login ?? '—'],
+            [t.since, format.moment(customer.created_at)],
+            [t.status, <OnOff isOn={customer.blocked_at === null} on={t.active} off={t.blocked} />],
           ]}
         />
       </Panel>
-      <Panel title={words.orders}>
+      <Panel title={t.orders}>
         <Paged of={orders}>{(items) => <Orders rows={items} />}</Paged>
       </Panel>
-      <Panel title={words.movements}>
+      <Panel title={t.movements}>
         <Paged of={movements}>{(items) => <Movements rows={items} />}</Paged>
       </Panel>
-      <Panel title={words.events}>
+      <Panel title={t.events}>
         <Paged of={events}>{(items) => <Events rows={items} />}</Paged>
       </Panel>
     </Page>
@@ -55,107 +48,84 @@ function Shown({ customer }: { readonly customer: Customer }) {
 }
 
 function Actions({ customer }: { readonly customer: Customer }) {
-  const words = useWords(operatorWords)
-  const may = useMay()
+  const { t } = useMessages(operatorMessages)
+  const note = useNote()
   const params = { customer_id: customer.customer_id }
   const isBlocked = customer.blocked_at !== null
   return (
     <>
-      {may('viewCustomer') && (
-        <Act
-          label={words.view}
-          about={words.viewAbout}
-          run={async () => {
-            const view = await api.call('viewCustomer', { params })
-            expectSession('customer')
-            return view
-          }}
-          show={() => (
-            <Button component="a" href="/" target="_blank" rel="noopener">
-              {words.viewOpen}
-            </Button>
-          )}
-        />
-      )}
-      {may('linkCustomer') && (
-        <Act
-          label={words.link}
-          about={words.linkAbout}
-          run={() => api.call('linkCustomer', { params })}
-          show={({ link, sent_to }) =>
-            link === null ? <Text>{words.linkSent(sent_to ?? '')}</Text> : <OnceShown text={link} />
-          }
-        />
-      )}
-      {may('removeCustomerFactor') && (
-        <Act
-          label={words.removeFactor}
-          about={words.removeFactorAbout}
-          run={() => api.call('removeCustomerFactor', { params })}
-        />
-      )}
-      {may('noteCustomer') && (
-        <Act
-          label={words.note}
-          fields={[{ name: 'note', label: words.note, initial: customer.note ?? '', isOptional: true }]}
-          run={({ note }) => api.call('noteCustomer', { params, body: { note: note === '' ? null : String(note) } })}
-        />
-      )}
-      {may('blockCustomer') && (
-        <Act
-          label={isBlocked ? words.unblock : words.block}
-          about={words.blockAbout}
-          {...(!isBlocked && { look: { color: 'red', variant: 'outline' } })}
-          run={() => api.call('blockCustomer', { params, body: { undo: isBlocked } })}
-        />
-      )}
-      {may('debitCustomer') && <MoneyAct operation="debitCustomer" customer={customer} />}
-      {may('creditCustomer') && <MoneyAct operation="creditCustomer" customer={customer} />}
+      <RoleAct
+        operation="viewCustomer"
+        label={t.view}
+        about={t.viewAbout}
+        run={async () => {
+          const view = await api.call('viewCustomer', { params })
+          expectSession('customer')
+          return view
+        }}
+        show={() => (
+          <Button component="a" href="/" target="_blank" rel="noopener">
+            {t.viewOpen}
+          </Button>
+        )}
+      />
+      <RoleAct
+        operation="linkCustomer"
+        label={t.link}
+        about={t.linkAbout}
+        run={() => api.call('linkCustomer', { params })}
+        show={({ link, sent_to }) =>
+          link === null ? <Text>{t.linkSent(sent_to ?? '')}</Text> : <OnceShown text={link} />
+        }
+      />
+      <RoleAct
+        operation="removeCustomerFactor"
+        label={t.removeFactor}
+        about={t.removeFactorAbout}
+        run={() => api.call('removeCustomerFactor', { params })}
+      />
+      <RoleAct
+        operation="noteCustomer"
+        label={t.note}
+        fields={[{ ...note, initial: customer.note ?? '' }]}
+        run={(values) => api.call('noteCustomer', { params, body: { note: String(values['note']) || null } })}
+      />
+      <RoleAct
+        operation="blockCustomer"
+        label={isBlocked ? t.unblock : t.block}
+        about={t.blockAbout}
+        {...(!isBlocked && { look: { color: 'red', variant: 'outline' } })}
+        run={() => api.call('blockCustomer', { params, body: { undo: isBlocked } })}
+      />
+      <MoneyAct operation="debitCustomer" customer={customer} />
+      <MoneyAct operation="creditCustomer" customer={customer} />
     </>
   )
 }
 
-function MoneyAct({
-  operation,
-  customer,
-}: {
-  readonly operation: 'creditCustomer' | 'debitCustomer'
-  readonly customer: Customer
-}) {
-  const words = useWords(operatorWords)
+type MoneyActProps = { readonly operation: 'creditCustomer' | 'debitCustomer'; readonly customer: Customer }
+
+function MoneyAct({ operation, customer: { customer_id } }: MoneyActProps) {
+  const { t } = useMessages(operatorMessages)
   const isCredit = operation === 'creditCustomer'
   return (
-    <Act
-      label={isCredit ? words.credit : words.debit}
-      about={isCredit ? words.creditAbout : words.debitAbout}
+    <RoleAct
+      operation={operation}
+      label={isCredit ? t.credit : t.debit}
+      about={isCredit ? t.creditAbout : t.debitAbout}
       {...(isCredit && { look: { variant: 'filled' } })}
       fields={[
-        { name: 'amount', label: words.amount, kind: 'number' },
-        { name: 'note', label: words.note, isOptional: true },
-        { name: 'reference', label: words.reference, isOptional: true },
+        { name: 'amount', label: t.amount, kind: 'number' },
+        useNote(),
+        { name: 'reference', label: t.reference, isOptional: true },
       ]}
       run={({ amount, note, reference }, key) =>
         api.call(operation, {
-          params: { customer_id: customer.customer_id },
+          params: { customer_id },
           key,
-          body: {
-            amount_rub: Number(amount),
-            ...(note !== '' && { note: String(note) }),
-            ...(reference !== '' && { reference: String(reference) }),
-          },
+          body: { amount_rub: Number(amount), ...filled({ note, reference }) },
         })
       }
     />
-  )
-}
-
-/** A secret that is shown this once. */
-export function OnceShown({ text, about }: { readonly text: string; readonly about?: string }) {
-  const words = useWords(operatorWords)
-  return (
-    <>
-      <Text>{about ?? words.linkMade}</Text>
-      <Listing text={text} label={words.link} />
-    </>
   )
 }

@@ -1,104 +1,61 @@
 import { TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { useState } from 'react'
-import type { Customer } from '../client/operator.ts'
-import { Act } from '../shared/act.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Paged } from '../shared/paged.tsx'
-import { Empty, Page, Panel, Status } from '../shared/parts.tsx'
-import { go } from '../shared/route.ts'
-import { Rows } from '../shared/rows.tsx'
-import { api, useMay, usePages } from './api.ts'
-import { operatorWords } from './words.ts'
+import { go } from '../shared/browser.ts'
+import { useTyped, type Values } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { Cell, OnOff, Page, Paged, Panel, Rows } from '../shared/parts.tsx'
+import { api, usePages } from './api.ts'
+import { operatorMessages } from './messages.ts'
+import { Nothing, RoleAct } from './parts.tsx'
 
-const settledMs = 250
+const debounceMs = 250
 
 export function CustomersPage() {
-  const words = useWords(operatorWords)
-  const may = useMay()
-  const [search, setSearch] = useState('')
-  const [settled] = useDebouncedValue(search.trim(), settledMs)
-  const pages = usePages('listCustomers', { query: settled === '' ? {} : { search: settled } })
-  const add = async (values: Readonly<Record<string, unknown>>) => {
+  const { t, format } = useMessages(operatorMessages)
+  const typed = useTyped()
+  const [search] = useDebouncedValue(typed.text, debounceMs)
+  const pages = usePages('listCustomers', { query: search === '' ? {} : { search } })
+  const add = async (values: Values) => {
     const made = await api.call('createCustomer', { body: { name: String(values['name']) } })
     await go(`/customers/${made.customer_id}`)
   }
   return (
     <Page
-      title={words.customers}
+      title={t.customers}
       actions={
-        may('createCustomer') && (
-          <Act
-            label={words.addCustomer}
-            look={{ variant: 'filled' }}
-            fields={[{ name: 'name', label: words.name }]}
-            run={add}
-          />
-        )
+        <RoleAct
+          operation="createCustomer"
+          label={t.addCustomer}
+          look={{ variant: 'filled' }}
+          fields={[{ name: 'name', label: t.name }]}
+          run={add}
+        />
       }
     >
       <Panel className="stack">
-        <TextInput
-          type="search"
-          label={words.search}
-          placeholder={words.searchHint}
-          maw="24rem"
-          value={search}
-          onChange={(event) => setSearch(event.currentTarget.value)}
-        />
+        <TextInput type="search" label={t.search} placeholder={t.searchHint} maw="24rem" {...typed.props} />
         <Paged of={pages}>
-          {(items) =>
-            items.length === 0 ? (
-              <Empty icon="people" title={words.none} about={words.noneAbout} />
-            ) : (
-              <Table rows={items} />
-            )
-          }
+          {(items) => (
+            <Rows
+              label={t.customers}
+              rows={items}
+              keyOf={(row) => row.customer_id}
+              empty={<Nothing icon="people" />}
+              columns={(column) => [
+                column.text(t.name, (row) => (
+                  <Cell note={row.login}>
+                    <a href={`#/customers/${row.customer_id}`}>{row.name}</a>
+                  </Cell>
+                )),
+                column(t.status, (row) => <OnOff isOn={row.blocked_at === null} on={t.active} off={t.blocked} />),
+                column(t.since, (row) => format.day(row.created_at)),
+                column.text(t.note, (row) => row.note),
+                column.number(t.balance, (row) => format.exactMoney(row.balance_rub)),
+              ]}
+            />
+          )}
         </Paged>
       </Panel>
     </Page>
-  )
-}
-
-function Table({ rows }: { readonly rows: readonly Customer[] }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
-  return (
-    <Rows
-      label={words.customers}
-      rows={rows}
-      keyOf={(row) => row.customer_id}
-      columns={[
-        {
-          name: 'name',
-          label: words.name,
-          isText: true,
-          show: (row) => (
-            <span>
-              <a href={`#/customers/${row.customer_id}`}>{row.name}</a>
-              {row.login !== null && <small>{row.login}</small>}
-            </span>
-          ),
-        },
-        {
-          name: 'status',
-          label: words.status,
-          show: (row) => (
-            <Status tone={row.blocked_at === null ? 'good' : 'bad'}>
-              {row.blocked_at === null ? words.active : words.blocked}
-            </Status>
-          ),
-        },
-        { name: 'since', label: words.since, show: (row) => format.day(row.created_at) },
-        { name: 'note', label: words.note, isText: true, show: (row) => row.note },
-        {
-          name: 'balance',
-          label: words.balance,
-          isFigure: true,
-          show: (row) => format.exactMoney(row.balance_rub),
-        },
-      ]}
-    />
   )
 }

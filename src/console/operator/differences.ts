@@ -1,5 +1,5 @@
-import type { Format } from '../shared/format.ts'
-import type { Language } from '../shared/language.tsx'
+import { type Format } from '../shared/format.ts'
+import { type Language } from '../shared/messages.ts'
 import { createTranslator } from '../shared/refusals/translate.ts'
 
 const states: Readonly<Record<string, string>> = {

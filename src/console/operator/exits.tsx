@@ -1,77 +1,77 @@
 import { Text } from '@mantine/core'
 import type { Exit } from '../client/operator.ts'
-import { Act } from '../shared/act.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Paged } from '../shared/paged.tsx'
-import { Empty, Facts, Status, type Tone } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
-import { tradeWords } from '../shared/trade-words.ts'
-import { type Answer, api, useMay, usePages, useRead } from './api.ts'
-import { thingsWords } from './things-words.ts'
-import { operatorWords } from './words.ts'
+import { Act, filled } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair } from '../shared/messages.ts'
+import { Facts, Paged, Rows, Status, type Tone } from '../shared/parts.tsx'
+import { tradeMessages } from '../shared/trade.ts'
+import { type Answer, api, usePages, useRead } from './api.ts'
+import { operatorTexts } from './messages.ts'
+import { Mono, Nothing, RoleAct } from './parts.tsx'
 
-const bytesInGigabyte = 1_000_000_000
+const exitMessages = messages({
+  ...operatorTexts,
+  addExit: pair('Add an exit', 'Добавить выход'),
+  addExitAbout: pair(
+    'An address of a gateway to leave from, or a proxy of a supplier. Say one of the two.',
+    'Адрес шлюза, с которого выходить, или прокси поставщика. Укажите что-то одно.',
+  ),
+  local: pair('Address of a gateway', 'Адрес шлюза'),
+  upstream: pair('Supplier’s proxy, such as socks5://host:port', 'Прокси поставщика, например socks5://host:port'),
+  user: pair('Login there, or its template', 'Логин там или его шаблон'),
+  passwordThere: pair('Password there', 'Пароль там'),
+  ofGateway: pair('Only by this gateway', 'Только через этот шлюз'),
+  templateCountries: pair(
+    'Countries of a template: any, or codes with commas',
+    'Страны шаблона: any или коды через запятую',
+  ),
+  asn: pair('Number of the network (ASN)', 'Номер сети (ASN)'),
+  compare: pair('Compare', 'Сравнить'),
+  compareAbout: pair(
+    'What the supplier has counted beside what went through here, by days in UTC.',
+    'Что насчитал поставщик и что прошло здесь, по дням UTC.',
+  ),
+  firstDay: pair('First day', 'Первый день'),
+  lastDay: pair('Last day', 'Последний день'),
+  supplied: pair('Gigabytes by the supplier', 'Гигабайт по счёту поставщика'),
+  here: pair('Here', 'Здесь'),
+  there: pair('Supplier', 'Поставщик'),
+  difference: pair('More at the supplier', 'У поставщика больше на'),
+})
+
+const bytesPerGigabyte = 1_000_000_000
 
 const tones: Readonly<Record<string, Tone>> = { serving: 'good', down: 'bad', untried: 'warn' }
 
-/** Where premium traffic leaves, and how each exit is. */
+/** The exits that premium traffic leaves by, and the state of each. */
 export function Exits() {
-  const words = useWords(operatorWords)
-  const trade = useWords(tradeWords)
-  const format = useFormat()
+  const { t, format } = useMessages(exitMessages)
+  const { t: trade } = useMessages(tradeMessages)
   const exits = usePages('listExits', { query: { limit: 20 } })
   return (
     <Paged of={exits}>
-      {(items) =>
-        items.length === 0 ? (
-          <Empty icon="globe" title={words.none} about={words.noneAbout} />
-        ) : (
-          <Rows
-            label={words.exits}
-            rows={items}
-            keyOf={(row) => row.exit_id}
-            columns={[
-              {
-                name: 'host',
-                label: words.host,
-                show: (row) => <span className="mono">{row.port === null ? row.host : `${row.host}:${row.port}`}</span>,
-              },
-              { name: 'pool', label: words.pool, show: (row) => trade.pools[row.pool] ?? row.pool },
-              {
-                name: 'country',
-                label: words.country,
-                show: (row) => (row.country === '' ? '—' : format.country(row.country)),
-              },
-              {
-                name: 'status',
-                label: words.status,
-                show: (row) => <Status tone={tones[row.status] ?? 'quiet'}>{words.exitStates[row.status]}</Status>,
-              },
-              {
-                name: 'said',
-                label: words.problems,
-                isText: true,
-                show: (row) => row.said.flatMap((each) => (each.up ? [] : [each.reason])).join('; '),
-              },
-              {
-                name: 'actions',
-                label: words.drain,
-                isUnlabelled: true,
-                show: (row) => <ExitActions of={row} />,
-              },
-            ]}
-          />
-        )
-      }
+      {(items) => (
+        <Rows
+          label={t.exits}
+          rows={items}
+          keyOf={(row) => row.exit_id}
+          empty={<Nothing icon="globe" />}
+          columns={(column) => [
+            column(t.host, (row) => <Mono>{row.port === null ? row.host : `${row.host}:${row.port}`}</Mono>),
+            column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
+            column(t.country, (row) => (row.country === '' ? '—' : format.country(row.country))),
+            column(t.status, (row) => <Status tone={tones[row.status] ?? 'quiet'}>{t.exitStates[row.status]}</Status>),
+            column.text(t.problems, (row) => row.said.flatMap((each) => (each.up ? [] : [each.reason])).join('; ')),
+            column.action(t.drain, (row) => <ExitActions of={row} />),
+          ]}
+        />
+      )}
     </Paged>
   )
 }
 
 function ExitActions({ of }: { readonly of: Exit }) {
-  const words = useWords(operatorWords)
-  const things = useWords(thingsWords)
-  const may = useMay()
+  const { t } = useMessages(exitMessages)
   const params = { exit_id: of.exit_id }
   const look = { size: 'compact-sm' } as const
   const isDrained = of.drained_at !== null
@@ -79,64 +79,54 @@ function ExitActions({ of }: { readonly of: Exit }) {
     <span className="line row-actions">
       {of.kind !== 'local' && (
         <Act
-          label={things.compare}
-          about={things.compareAbout}
+          label={t.compare}
+          about={t.compareAbout}
           look={look}
           fields={[
-            { name: 'from', label: things.firstDay, kind: 'date' },
-            { name: 'to', label: things.lastDay, kind: 'date' },
-            { name: 'supplied', label: things.supplied, kind: 'number' },
+            { name: 'from', label: t.firstDay, kind: 'date' },
+            { name: 'to', label: t.lastDay, kind: 'date' },
+            { name: 'supplied', label: t.supplied, kind: 'number' },
           ]}
-          run={({ from, to, supplied }) =>
-            api.call('compareExit', {
-              params,
-              body: {
-                from: String(from),
-                to: String(to),
-                supplied_bytes: Math.round(Number(supplied) * bytesInGigabyte),
-              },
-            })
-          }
+          run={({ from, to, supplied }) => {
+            const supplied_bytes = Math.round(Number(supplied) * bytesPerGigabyte)
+            return api.call('compareExit', { params, body: { from: String(from), to: String(to), supplied_bytes } })
+          }}
           show={(done) => <Compared of={done} />}
         />
       )}
-      {may('drainExit') && (
-        <Act
-          label={isDrained ? words.undo : words.drain}
-          look={look}
-          run={() => api.call('drainExit', { params, body: { undo: isDrained } })}
-        />
-      )}
+      <RoleAct
+        operation="drainExit"
+        label={isDrained ? t.undo : t.drain}
+        look={look}
+        run={() => api.call('drainExit', { params, body: { undo: isDrained } })}
+      />
     </span>
   )
 }
 
-/** The two books, one beside the other. */
+/** The shop's count beside the supplier's. */
 function Compared({ of }: { readonly of: Answer<'compareExit'> }) {
-  const things = useWords(thingsWords)
-  const format = useFormat()
+  const { t, format } = useMessages(exitMessages)
   const percent = of.difference_percent === null ? '' : ` (${format.number(of.difference_percent)} %)`
+  const difference = `${of.difference_bytes < 0 ? '−' : ''}${format.bytes(Math.abs(of.difference_bytes))}${percent}`
   const carried = of.days.filter((each) => each.carried_bytes > 0)
   return (
     <>
       <Facts
         of={[
-          [things.here, format.bytes(of.carried_bytes)],
-          [things.there, format.bytes(of.supplied_bytes)],
-          [
-            things.difference,
-            `${of.difference_bytes < 0 ? '−' : ''}${format.bytes(Math.abs(of.difference_bytes))}${percent}`,
-          ],
+          [t.here, format.bytes(of.carried_bytes)],
+          [t.there, format.bytes(of.supplied_bytes)],
+          [t.difference, difference],
         ]}
       />
       {carried.length > 0 && (
         <Rows
-          label={things.here}
+          label={t.here}
           rows={carried}
           keyOf={(row) => row.day}
-          columns={[
-            { name: 'day', label: things.day, show: (row) => format.day(row.day) },
-            { name: 'here', label: things.here, isFigure: true, show: (row) => format.bytes(row.carried_bytes) },
+          columns={(column) => [
+            column(t.day, (row) => format.day(row.day)),
+            column.number(t.here, (row) => format.bytes(row.carried_bytes)),
           ]}
         />
       )}
@@ -145,54 +135,38 @@ function Compared({ of }: { readonly of: Answer<'compareExit'> }) {
 }
 
 export function AddExit() {
-  const words = useWords(operatorWords)
-  const trade = useWords(tradeWords)
-  const things = useWords(thingsWords)
+  const { t } = useMessages(exitMessages)
+  const { t: trade } = useMessages(tradeMessages)
   const pools = useRead('listPools').data?.items ?? []
   const gateways = useRead('listNodes').data?.items.filter((each) => each.kind === 'gateway') ?? []
+  const poolOptions = pools.map(({ pool }) => [pool, trade.pools[pool] ?? pool] as const)
+  const gatewayOptions = gateways.map(({ name }) => [name, name] as const)
   return (
-    <Act
-      label={things.addExit}
-      about={things.addExitAbout}
+    <RoleAct
+      operation="addExit"
+      label={t.addExit}
+      about={t.addExitAbout}
       look={{ size: 'xs' }}
       fields={[
-        {
-          name: 'pool',
-          label: words.pool,
-          kind: 'choice',
-          options: pools.map(({ pool }) => [pool, trade.pools[pool] ?? pool] as const),
-        },
-        { name: 'local', label: things.local, isOptional: true },
-        { name: 'upstream', label: things.upstream, isOptional: true },
-        { name: 'username', label: things.user, isOptional: true },
-        { name: 'password', label: things.password, kind: 'secret', isOptional: true },
-        { name: 'countries', label: things.templateCountries, isOptional: true },
-        { name: 'country', label: things.country, isOptional: true },
-        { name: 'city', label: things.city, isOptional: true },
-        { name: 'asn', label: things.asn, kind: 'number', isOptional: true },
-        {
-          name: 'node',
-          label: things.ofGateway,
-          kind: 'choice',
-          options: [['', '—'], ...gateways.map(({ name }) => [name, name] as const)],
-          isOptional: true,
-        },
+        { name: 'pool', label: t.pool, kind: 'choice', options: poolOptions },
+        { name: 'local', label: t.local, isOptional: true },
+        { name: 'upstream', label: t.upstream, isOptional: true },
+        { name: 'username', label: t.user, isOptional: true },
+        { name: 'password', label: t.passwordThere, kind: 'secret', isOptional: true },
+        { name: 'countries', label: t.templateCountries, isOptional: true },
+        { name: 'country', label: t.countryCode, isOptional: true },
+        { name: 'city', label: t.city, isOptional: true },
+        { name: 'asn', label: t.asn, kind: 'number', isOptional: true },
+        { name: 'node', label: t.ofGateway, kind: 'choice', options: [['', '—'], ...gatewayOptions], isOptional: true },
       ]}
-      run={({ pool, asn, ...typed }) => {
-        const said = Object.entries(typed).flatMap(([name, value]) =>
-          value === '' ? [] : [[name, String(value)] as const],
-        )
-        return api.call('addExit', {
-          body: {
-            pool: String(pool),
-            ...(Object.fromEntries(said) as Readonly<Record<string, string>>),
-            ...(asn !== '' && { asn: Number(asn) }),
-          },
+      run={({ pool, asn, ...typed }) =>
+        api.call('addExit', {
+          body: { pool: String(pool), ...filled(typed), ...(asn !== '' && { asn: Number(asn) }) },
         })
-      }}
+      }
       show={({ host }) => (
         <Text>
-          {words.done}: {host}
+          {t.done}: {host}
         </Text>
       )}
     />

@@ -1,71 +1,55 @@
 import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
-import { eventWords, tellEvent } from '../shared/event-words.ts'
-import { useFormat } from '../shared/format.ts'
-import { useLanguage, useWords } from '../shared/language.tsx'
+import { useMessages } from '../shared/language.tsx'
 import { sayNote } from '../shared/notes.ts'
 import { OrderLink, OrderRows } from '../shared/orders.tsx'
-import { Empty } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
-import { tradeWords } from '../shared/trade-words.ts'
-import { operatorWords } from './words.ts'
+import { Cell, Rows } from '../shared/parts.tsx'
+import { eventMessages, tellEvent, tradeMessages } from '../shared/trade.ts'
+import { operatorMessages } from './messages.ts'
+import { Nothing } from './parts.tsx'
 
 /** Movements of a customer's money, with the balance after each. */
 export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
-  const words = useWords(operatorWords)
-  const { language } = useLanguage()
-  const format = useFormat()
-  const trade = useWords(tradeWords)
-  if (rows.length === 0) return <Empty icon="wallet" title={words.none} about={words.noneAbout} />
+  const { t, format, language } = useMessages(operatorMessages)
+  const { t: trade } = useMessages(tradeMessages)
   return (
     <Rows
-      label={words.movements}
+      label={t.movements}
       rows={rows}
       keyOf={(row) => row.transaction}
-      columns={[
-        { name: 'when', label: words.when, show: (row) => format.moment(row.at) },
-        {
-          name: 'what',
-          label: words.what,
-          isText: true,
-          show: (row) => (
-            <span>
-              {trade.kinds[row.kind] ?? row.kind}
-              <small>{[sayNote(row.note, language, format), row.reference].filter((each) => each).join(' · ')}</small>
-            </span>
-          ),
-        },
-        {
-          name: 'order',
-          label: words.order,
-          show: (row) => row.order_id !== null && <OrderLink id={row.order_id} />,
-        },
-        { name: 'amount', label: words.amount, isFigure: true, show: (row) => format.exactMoney(row.amount_rub) },
-        { name: 'after', label: words.after, isFigure: true, show: (row) => format.exactMoney(row.balance_rub) },
+      empty={<Nothing icon="wallet" />}
+      columns={(column) => [
+        column(t.when, (row) => format.moment(row.at)),
+        column.text(t.what, (row) => (
+          <Cell note={[sayNote(row.note, language, format), row.reference].filter((each) => each).join(' · ')}>
+            {trade.kinds[row.kind] ?? row.kind}
+          </Cell>
+        )),
+        column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
+        column.number(t.amount, (row) => format.exactMoney(row.amount_rub)),
+        column.number(t.after, (row) => format.exactMoney(row.balance_rub)),
       ]}
     />
   )
 }
 
 export function Orders({ rows }: { readonly rows: readonly AnyOrder[] }) {
-  const words = useWords(operatorWords)
-  if (rows.length === 0) return <Empty icon="receipt" title={words.none} about={words.noneAbout} />
-  return <OrderRows label={words.orders} rows={rows} />
+  const { t } = useMessages(operatorMessages)
+  return <OrderRows label={t.orders} rows={rows} empty={<Nothing icon="receipt" />} />
 }
 
 export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
-  const words = useWords(operatorWords)
-  const told = useWords(eventWords)
-  const format = useFormat()
-  if (rows.length === 0) return <Empty icon="book" title={words.none} about={words.noneAbout} />
+  const { t, format } = useMessages(operatorMessages)
+  const { t: event } = useMessages(eventMessages)
   return (
     <Rows
-      label={words.events}
+      label={t.events}
       rows={rows}
       keyOf={(row) => row.id}
-      columns={[
-        { name: 'when', label: words.when, show: (row) => format.moment(row.timestamp) },
-        { name: 'what', label: words.what, show: (row) => told.types[row.type] ?? row.type },
-        { name: 'details', label: words.told, isText: true, show: (row) => tellEvent(row.data, told, format) },
+      empty={<Nothing icon="book" />}
+      columns={(column) => [
+        column(t.when, (row) => format.moment(row.timestamp)),
+        column(t.what, (row) => event.types[row.type] ?? row.type),
+        column.text(t.told, (row) => tellEvent(row.data, event, format)),
       ]}
     />
   )

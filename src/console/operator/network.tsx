@@ -1,30 +1,27 @@
 import type { Node } from '../client/operator.ts'
-import { Act } from '../shared/act.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { useNow } from '../shared/now.ts'
-import { Empty, Page, Panel, Reading, Status } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
-import { tradeWords } from '../shared/trade-words.ts'
+import { useNow } from '../shared/browser.ts'
+import { Act, filled } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { Cell, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
+import { tradeMessages } from '../shared/trade.ts'
 import { api, useMay, useRead } from './api.ts'
-import { OnceShown } from './customer.tsx'
 import { AddExit, Exits } from './exits.tsx'
-import { operatorWords } from './words.ts'
+import { operatorMessages } from './messages.ts'
+import { Nothing, OnceShown, RoleAct } from './parts.tsx'
 
 const everyMs = 5_000
 
 export function NetworkPage() {
-  const words = useWords(operatorWords)
-  const may = useMay()
+  const { t } = useMessages(operatorMessages)
   return (
-    <Page title={words.network} actions={may('addNode') && <AddNode />}>
-      <Panel title={words.nodes}>
+    <Page title={t.network} actions={<AddNode />}>
+      <Panel title={t.nodes}>
         <NodesTable hasActions />
       </Panel>
-      <Panel title={words.pools}>
+      <Panel title={t.pools}>
         <Pools />
       </Panel>
-      <Panel title={words.exits} aside={may('addExit') && <AddExit />}>
+      <Panel title={t.exits} aside={<AddExit />}>
         <Exits />
       </Panel>
     </Page>
@@ -32,88 +29,52 @@ export function NetworkPage() {
 }
 
 function NodeStatus({ node }: { readonly node: Node }) {
-  const words = useWords(operatorWords)
-  if (node.state === 'closed') return <Status tone="quiet">{words.closed}</Status>
-  if (node.state === 'offline') return <Status tone="bad">{words.offline}</Status>
-  return (
-    <Status tone={node.drained_at === null ? 'good' : 'warn'}>
-      {node.drained_at === null ? words.online : words.draining}
-    </Status>
-  )
+  const { t } = useMessages(operatorMessages)
+  if (node.state === 'closed') return <Status tone="quiet">{t.closed}</Status>
+  if (node.state === 'offline') return <Status tone="bad">{t.offline}</Status>
+  return node.drained_at === null ? <Status tone="good">{t.online}</Status> : <Status tone="warn">{t.draining}</Status>
 }
 
-/** Who carries traffic, and how it goes there. */
+/** The nodes that carry traffic, and the state of each. */
 export function NodesTable({ hasActions = false }: { readonly hasActions?: boolean }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+  const { t, format } = useMessages(operatorMessages)
   const nowAt = useNow(everyMs)
   const may = useMay()
   const nodes = useRead('listNodes', {}, { everyMs })
-  const actions = {
-    name: 'actions',
-    label: words.open,
-    isUnlabelled: true,
-    show: (row: Node) => <NodeActions node={row} />,
-  }
+  const orDash = (value: number | null, write: (value: number) => string) => (value === null ? '—' : write(value))
   return (
     <Reading of={nodes}>
-      {({ items }) =>
-        items.length === 0 ? (
-          <Empty icon="nodes" title={words.none} about={words.noneAbout} />
-        ) : (
-          <Rows
-            label={words.nodes}
-            rows={items}
-            keyOf={(row) => row.node_id}
-            columns={[
-              {
-                name: 'name',
-                label: words.name,
-                show: (row) => (
-                  <span>
-                    {row.name}
-                    <small>{[words.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}</small>
-                  </span>
-                ),
-              },
-              { name: 'status', label: words.status, show: (row) => <NodeStatus node={row} /> },
-              {
-                name: 'lag',
-                label: words.lag,
-                isFigure: true,
-                show: (row) => (row.lag_ms === null ? '—' : words.ms(format.number(row.lag_ms))),
-              },
-              {
-                name: 'tunnels',
-                label: words.tunnels,
-                isFigure: true,
-                show: (row) => (row.tunnels === null ? '—' : format.number(row.tunnels)),
-              },
-              {
-                name: 'carried',
-                label: words.carried,
-                isFigure: true,
-                show: (row) => (row.carried_bytes === null ? '—' : format.bytes(row.carried_bytes)),
-              },
-              {
-                name: 'seen',
-                label: words.seen,
-                show: (row) =>
-                  row.last_seen_at === null
-                    ? words.never
-                    : format.away(row.last_seen_at, Math.max(nowAt, Date.parse(row.last_seen_at))),
-              },
-              ...(hasActions && may('closeNode') ? [actions] : []),
-            ]}
-          />
-        )
-      }
+      {({ items }) => (
+        <Rows
+          label={t.nodes}
+          rows={items}
+          keyOf={(row) => row.node_id}
+          empty={<Nothing icon="nodes" />}
+          columns={(column) => [
+            column(t.name, (row) => (
+              <Cell note={[t.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}>
+                {row.name}
+              </Cell>
+            )),
+            column(t.status, (row) => <NodeStatus node={row} />),
+            column.number(t.lag, (row) => orDash(row.lag_ms, (ms) => t.ms(format.number(ms)))),
+            column.number(t.tunnels, (row) => orDash(row.tunnels, format.number)),
+            column.number(t.carried, (row) => orDash(row.carried_bytes, format.bytes)),
+            column(t.seen, (row) =>
+              row.last_seen_at === null
+                ? t.never
+                : format.away(row.last_seen_at, Math.max(nowAt, Date.parse(row.last_seen_at))),
+            ),
+            ...(hasActions && may('closeNode') ? [column.action(t.open, (row) => <NodeActions node={row} />)] : []),
+          ]}
+        />
+      )}
     </Reading>
   )
 }
 
 function NodeActions({ node }: { readonly node: Node }) {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(operatorMessages)
   const params = { name: node.name }
   const isClosed = node.state === 'closed'
   const isDrained = node.drained_at !== null
@@ -121,14 +82,14 @@ function NodeActions({ node }: { readonly node: Node }) {
   return (
     <span className="line row-actions">
       <Act
-        label={isDrained ? words.undo : words.drain}
-        about={words.drainAbout}
+        label={isDrained ? t.undo : t.drain}
+        about={t.drainAbout}
         look={look}
         run={() => api.call('drainNode', { params, body: { undo: isDrained } })}
       />
       <Act
-        label={isClosed ? words.open : words.close}
-        about={words.closeAbout}
+        label={isClosed ? t.open : t.close}
+        about={t.closeAbout}
         look={look}
         run={() => api.call(isClosed ? 'openNode' : 'closeNode', { params })}
       />
@@ -137,60 +98,43 @@ function NodeActions({ node }: { readonly node: Node }) {
 }
 
 function AddNode() {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(operatorMessages)
   return (
-    <Act
-      label={words.addNode}
+    <RoleAct
+      operation="addNode"
+      label={t.addNode}
       look={{ variant: 'filled' }}
       fields={[
-        { name: 'name', label: words.name },
-        {
-          name: 'kind',
-          label: words.kind,
-          kind: 'choice',
-          options: [
-            ['gateway', words.nodeKinds.gateway],
-            ['vpn', words.nodeKinds.vpn],
-          ],
-        },
-        { name: 'location', label: words.place, isOptional: true },
+        { name: 'name', label: t.name },
+        { name: 'kind', label: t.kind, kind: 'choice', options: Object.entries(t.nodeKinds) },
+        { name: 'location', label: t.place, isOptional: true },
       ]}
       run={({ name, kind, location }) =>
         api.call('addNode', {
-          body: {
-            name: String(name),
-            kind: kind as 'gateway' | 'vpn',
-            ...(location !== '' && { location: String(location) }),
-          },
+          body: { name: String(name), kind: kind as 'gateway' | 'vpn', ...filled({ location }) },
         })
       }
-      show={({ command }) => <OnceShown text={command} about={words.nodeKey} />}
+      show={({ command }) => <OnceShown text={command} about={t.nodeKey} />}
     />
   )
 }
 
 function Pools() {
-  const words = useWords(operatorWords)
-  const trade = useWords(tradeWords)
-  const format = useFormat()
+  const { t, format } = useMessages(operatorMessages)
+  const { t: trade } = useMessages(tradeMessages)
   const pools = useRead('listPools')
   return (
     <Reading of={pools}>
       {({ items }) => (
         <Rows
-          label={words.pools}
+          label={t.pools}
           rows={items}
           keyOf={(row) => row.pool}
-          columns={[
-            { name: 'pool', label: words.pool, show: (row) => trade.pools[row.pool] ?? row.pool },
-            {
-              name: 'price',
-              label: words.fromPrice,
-              isFigure: true,
-              show: (row) => format.money(row.from_rub_per_gb),
-            },
-            { name: 'exits', label: words.exits, isFigure: true, show: (row) => format.number(row.exits) },
-            { name: 'serving', label: words.serving, isFigure: true, show: (row) => format.number(row.serving) },
+          columns={(column) => [
+            column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
+            column.number(t.fromPrice, (row) => format.money(row.from_rub_per_gb)),
+            column.number(t.exits, (row) => format.number(row.exits)),
+            column.number(t.serving, (row) => format.number(row.serving)),
           ]}
         />
       )}

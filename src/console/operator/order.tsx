@@ -1,66 +1,57 @@
 import { Text } from '@mantine/core'
-import { Act } from '../shared/act.tsx'
 import { Copyable } from '../shared/copy.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { OrderRecords, orderWords } from '../shared/orders.tsx'
+import { filled } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { OrderRecords, RecordRows } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
-import { RecordRows } from '../shared/records.tsx'
-import { orderName, tradeWords } from '../shared/trade-words.ts'
-import { type Answer, api, useMay, useRead } from './api.ts'
+import { orderName, tradeMessages } from '../shared/trade.ts'
+import { type Answer, api, useRead } from './api.ts'
+import { operatorMessages } from './messages.ts'
 import { Events, Movements } from './money.tsx'
-import { operatorWords } from './words.ts'
+import { CustomerLink, RoleAct, useNote } from './parts.tsx'
 
 export function OrderStory({ id }: { readonly id: string }) {
   const found = useRead('getOrderStory', { params: { order_id: id } })
   return <Reading of={found}>{(story) => <Shown of={story} />}</Reading>
 }
 
-/** Where a thing that was delivered is looked at. */
+/** The page of a proxy or a VPN subscription that was delivered. */
 function pageOf(name: string, value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   return name === 'proxy' ? `#/proxies/${value}` : name === 'uuid' ? `#/vpn/${value}` : undefined
 }
 
-/** What was asked, what it cost and why, what moved, what came of it. */
+/** An order with its request, price, movements of money, deliveries and events. */
 function Shown({ of: { order, transactions, delivered, events } }: { readonly of: Answer<'getOrderStory'> }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
-  const may = useMay()
-  const named = useWords(orderWords)
-  const trade = useWords(tradeWords)
+  const { t, format } = useMessages(operatorMessages)
+  const { t: trade } = useMessages(tradeMessages)
   return (
     <Page
       title={orderName(order, trade)}
       about={format.moment(order.created_at)}
-      actions={may('refundOrder') && <Refund id={order.order_id} />}
+      actions={<Refund id={order.order_id} />}
     >
       <Panel>
         <Facts
           of={[
-            [named.order, <Copyable key="id" text={order.order_id} label={named.order} />],
-            [
-              words.customer,
-              <a key="customer" href={`#/customers/${order.customer_id}`}>
-                {order.customer_id}
-              </a>,
-            ],
-            [named.price, <strong key="price">{format.exactMoney(order.price_rub)}</strong>],
+            [t.order, <Copyable text={order.order_id} label={t.order} />],
+            [t.customer, <CustomerLink id={order.customer_id} />],
+            [t.price, <strong>{format.exactMoney(order.price_rub)}</strong>],
           ]}
         />
       </Panel>
       <OrderRecords order={order} />
-      <Panel title={words.movements}>
+      <Panel title={t.movements}>
         <Movements rows={transactions} />
       </Panel>
-      <Panel title={words.delivered} className="stack">
+      <Panel title={t.delivered} className="stack">
         {delivered.length === 0 ? (
-          <Text c="dimmed">{words.nothingDelivered}</Text>
+          <Text c="dimmed">{t.nothingDelivered}</Text>
         ) : (
-          <RecordRows label={words.delivered} rows={delivered} pageOf={pageOf} />
+          <RecordRows label={t.delivered} rows={delivered} pageOf={pageOf} />
         )}
       </Panel>
-      <Panel title={words.events}>
+      <Panel title={t.events}>
         <Events rows={events} />
       </Panel>
     </Page>
@@ -68,26 +59,22 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
 }
 
 function Refund({ id }: { readonly id: string }) {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(operatorMessages)
+  const endings = [
+    ['', t.refundKeep],
+    ['unused', t.refundUnused],
+    ['whole', t.refundWhole],
+  ] as const
   return (
-    <Act
-      label={words.refund}
-      about={words.refundAbout}
+    <RoleAct
+      operation="refundOrder"
+      label={t.refund}
+      about={t.refundAbout}
       fields={[
-        { name: 'amount', label: words.amount, kind: 'number', isOptional: true },
-        {
-          name: 'end',
-          label: words.refundEnd,
-          kind: 'choice',
-          options: [
-            ['', words.refundKeep],
-            ['unused', words.refundUnused],
-            ['whole', words.refundWhole],
-          ],
-          isOptional: true,
-        },
-        { name: 'again', label: words.again, kind: 'flag' },
-        { name: 'note', label: words.note, isOptional: true },
+        { name: 'amount', label: t.amount, kind: 'number', isOptional: true },
+        { name: 'end', label: t.refundEnd, kind: 'choice', options: endings, isOptional: true },
+        { name: 'again', label: t.again, kind: 'flag' },
+        useNote(),
       ]}
       run={({ amount, end, again, note }, key) =>
         api.call('refundOrder', {
@@ -97,7 +84,7 @@ function Refund({ id }: { readonly id: string }) {
             ...(amount !== '' && { amount_rub: Number(amount) }),
             ...(end !== '' && { end: end as 'unused' | 'whole' }),
             ...(again === true && { again }),
-            ...(note !== '' && { note: String(note) }),
+            ...filled({ note }),
           },
         })
       }

@@ -1,31 +1,28 @@
 import { Chart } from '../shared/chart.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Empty, Figure, Page, Panel, Reading } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { Country, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { type Answer, useRead } from './api.ts'
+import { operatorMessages } from './messages.ts'
 import { NodesTable } from './network.tsx'
-import { operatorWords } from './words.ts'
 
 type Overview = Answer<'getOverview'>
 
-/** It is looked at from afar, so it looks again by itself. */
 const everyMs = 15_000
 
 export function OverviewPage() {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(operatorMessages)
   const found = useRead('getOverview', { query: { days: 30 } }, { everyMs })
   return (
-    <Page title={words.overview} about={words.overviewAbout}>
+    <Page title={t.overview} about={t.overviewAbout}>
       <Reading of={found} height={400}>
         {(overview) => (
           <>
-            <Figures of={overview} />
+            <Counts of={overview} />
             <Revenue of={overview} />
-            <Panel title={words.nodes}>
+            <Panel title={t.nodes}>
               <NodesTable />
             </Panel>
-            <Panel title={words.stock}>
+            <Panel title={t.stock}>
               <Stock rows={overview.stock} />
             </Panel>
           </>
@@ -35,56 +32,38 @@ export function OverviewPage() {
   )
 }
 
-function Figures({ of }: { readonly of: Overview }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+function Counts({ of }: { readonly of: Overview }) {
+  const { t, format } = useMessages(operatorMessages)
   const revenue = of.days.reduce((sum, each) => sum + each.revenue_rub, 0)
   const { online, offline, closed } = of.nodes
-  const interrupted = of.active.interrupted > 0 ? words.interrupted(format.number(of.active.interrupted)) : undefined
+  const interrupted = of.active.interrupted > 0 ? t.interrupted(format.number(of.active.interrupted)) : undefined
   return (
-    <div className="cards">
-      <Panel>
-        <Figure label={words.revenue} value={format.money(Math.round(revenue))} />
-      </Panel>
-      <Panel>
-        <Figure
-          label={words.activeProxies}
-          value={format.number(of.active.proxies)}
-          {...(interrupted !== undefined && { note: interrupted })}
-        />
-      </Panel>
-      <Panel>
-        <Figure label={words.activeVpn} value={format.number(of.active.vpn)} />
-      </Panel>
-      <Panel>
-        <Figure label={words.customers} value={format.number(of.customers)} />
-      </Panel>
-      <Panel>
-        <Figure
-          label={words.nodes}
-          value={format.number(online)}
-          note={words.nodesUp(format.number(online), format.number(online + offline + closed))}
-        />
-      </Panel>
-    </div>
+    <Figures
+      of={[
+        [t.revenue, format.money(Math.round(revenue))],
+        [t.activeProxies, format.number(of.active.proxies), interrupted],
+        [t.activeVpn, format.number(of.active.vpn)],
+        [t.customers, format.number(of.customers)],
+        [t.nodes, format.number(online), t.nodesUp(format.number(online), format.number(online + offline + closed))],
+      ]}
+    />
   )
 }
 
 function Revenue({ of }: { readonly of: Overview }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+  const { t, format } = useMessages(operatorMessages)
   const sum = of.days.reduce((all, each) => all + each.revenue_rub, 0)
   return (
-    <Panel title={words.revenueByDay} aside={<span className="quiet">{format.money(sum)}</span>}>
+    <Panel title={t.revenueByDay} aside={<span className="quiet">{format.money(sum)}</span>}>
       {of.days.every((each) => each.sold_rub === 0) ? (
-        <Empty icon="chart" title={words.noRevenue} about={words.noRevenueAbout} />
+        <Empty icon="chart" title={t.noRevenue} about={t.noRevenueAbout} />
       ) : (
         <Chart
-          label={`${words.revenueByDay}. ${words.revenue}: ${format.money(sum)}`}
+          label={`${t.revenueByDay}. ${t.revenue}: ${format.money(sum)}`}
           times={of.days.map((each) => Date.parse(each.day))}
           series={[
-            { label: words.sold, values: of.days.map((each) => each.sold_rub) },
-            { label: words.refunded, values: of.days.map((each) => each.refunded_rub) },
+            { label: t.sold, values: of.days.map((each) => each.sold_rub) },
+            { label: t.refunded, values: of.days.map((each) => each.refunded_rub) },
           ]}
           write={format.money}
         />
@@ -94,28 +73,19 @@ function Revenue({ of }: { readonly of: Overview }) {
 }
 
 export function Stock({ rows }: { readonly rows: Overview['stock'] }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+  const { t, format } = useMessages(operatorMessages)
   return (
     <Rows
-      label={words.stock}
+      label={t.stock}
       rows={rows}
       keyOf={(row) => `${row.country}${row.ipv}`}
-      columns={[
-        {
-          name: 'country',
-          label: words.country,
-          show: (row) => (
-            <span>
-              <span className="code">{row.country}</span> {format.country(row.country)}
-            </span>
-          ),
-        },
-        { name: 'kind', label: words.kind, show: (row) => words.kinds[row.ipv] },
-        { name: 'free', label: words.free, isFigure: true, show: (row) => format.number(row.free) },
-        { name: 'leased', label: words.leased, isFigure: true, show: (row) => format.number(row.leased) },
-        { name: 'resting', label: words.resting, isFigure: true, show: (row) => format.number(row.resting) },
-        { name: 'retired', label: words.retired, isFigure: true, show: (row) => format.number(row.retired) },
+      columns={(column) => [
+        column(t.country, (row) => <Country code={row.country} />),
+        column(t.kind, (row) => t.kinds[row.ipv]),
+        column.number(t.free, (row) => format.number(row.free)),
+        column.number(t.leased, (row) => format.number(row.leased)),
+        column.number(t.resting, (row) => format.number(row.resting)),
+        column.number(t.retired, (row) => format.number(row.retired)),
       ]}
     />
   )

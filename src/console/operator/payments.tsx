@@ -1,23 +1,104 @@
-import { NativeSelect } from '@mantine/core'
 import { useState } from 'react'
 import type { AnyPayment, PaymentNotice } from '../client/operator.ts'
-import { Act } from '../shared/act.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { methodNames } from '../shared/method-names.ts'
-import { NoSuchPage } from '../shared/no-such-page.tsx'
-import { Paged } from '../shared/paged.tsx'
-import { Empty, Page, Panel, Reading, Status, type Tone } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
+import { Act, filled, Select } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair, phrase } from '../shared/messages.ts'
+import {
+  Cell,
+  Empty,
+  NoSuchPage,
+  Page,
+  Paged,
+  Panel,
+  Reading,
+  Rows,
+  SectionNav,
+  Status,
+  type Tone,
+} from '../shared/parts.tsx'
+import { methodNames } from '../shared/trade.ts'
 import { api, useMay, usePages, useRead } from './api.ts'
 import { CodesTab } from './codes.tsx'
-import { paymentsWords } from './payments-words.ts'
+import { operatorTexts } from './messages.ts'
+import { Nothing, RoleAct, useNote } from './parts.tsx'
 import { ProvidersTab } from './providers.tsx'
-import { operatorWords } from './words.ts'
+
+const paymentsMessages = messages({
+  ...operatorTexts,
+  tabs: {
+    '': pair('Payments', 'Платежи'),
+    codes: pair('Codes and referrals', 'Коды и приглашения'),
+    providers: pair('Providers', 'Провайдеры'),
+  },
+  abouts: {
+    '': pair(
+      'What customers have paid in or are about to, and what no payment explains.',
+      'Что покупатели внесли или вот-вот внесут и что не объясняется ни одним платежом.',
+    ),
+    codes: pair(
+      'Codes that add to top-ups, and shares for whoever brings customers.',
+      'Коды, которые добавляют к пополнениям, и доли тем, кто приводит покупателей.',
+    ),
+    providers: pair(
+      'Through whom customers pay, and whether their books agree with ours.',
+      'Через кого платят покупатели и сходятся ли их книги с нашими.',
+    ),
+  },
+  reasons: {
+    unknown: pair(
+      'paid at the provider, and there is no such payment here, or its customer was erased',
+      'оплачено у провайдера, а платежа здесь нет или его покупатель удалён',
+    ),
+    not_at_provider: pair(
+      'the provider was asked, and has no such payment',
+      'провайдера спросили, такого платежа у него нет',
+    ),
+    amount: pair('another amount was paid than was asked for', 'оплачена другая сумма'),
+    currency: pair('it was paid in another currency', 'оплачено в другой валюте'),
+    test: pair('paid in a test shop, where no money moves', 'оплачено в тестовом магазине, где деньги не ходят'),
+    twice: pair('paid a second time for a payment that was credited', 'второй раз оплачен уже зачисленный платёж'),
+    excess: pair('more was given back than was credited', 'возвращено больше, чем было зачислено'),
+  },
+  state: pair('State', 'Состояние'),
+  states: {
+    new: pair('Begun', 'Начат'),
+    pending: pair('Waits for the money', 'Ждёт денег'),
+    paid: pair('Paid', 'Оплачен'),
+    expired: pair('Out of time', 'Время вышло'),
+    cancelled: pair('Cancelled', 'Отменён'),
+    refunded: pair('Gone back', 'Возвращён'),
+  },
+  returned: phrase('returned {sum}', 'возвращено {sum}'),
+  markPaid: pair('Mark as paid', 'Отметить оплаченным'),
+  markPaidAbout: pair(
+    'The money is on your account or in your hand. It is credited at once, and once only.',
+    'Деньги у вас на счёте или на руках. Зачисляются сразу и только один раз.',
+  ),
+  refund: pair('Give back', 'Вернуть'),
+  refundAbout: pair(
+    'Goes back to whoever paid, whole unless you say how much, and off the balance. ' +
+      'A bonus or a share that came with it goes back too.',
+    'Возвращается тому, кто платил, целиком, если не сказано сколько, и снимается с баланса. ' +
+      'Бонус и доля, пришедшие с ним, тоже.',
+  ),
+  refundAmount: pair('Amount, ₽; all of it unless said', 'Сумма, ₽; если не сказано, вся'),
+  intoDebt: pair('Even if it was spent: the customer owes it then', 'Даже если потрачено: тогда покупатель это должен'),
+  allMatched: pair('Everything is explained', 'Всё объясняется'),
+  allMatchedAbout: pair(
+    'What a provider says and no payment explains will stand here.',
+    'Здесь будет то, что говорит провайдер и не объясняет ни один платёж.',
+  ),
+  why: pair('What it is', 'Что это'),
+  resolve: pair('Deal with it', 'Разобраться'),
+  resolveAbout: pair(
+    'Say what was done about it. A customer who is named is credited the amount.',
+    'Скажите, что сделано. Названному покупателю зачисляется сумма.',
+  ),
+  creditTo: pair('Credit to, cus_…; nobody unless said', 'Зачислить, cus_…; никому, если не сказано'),
+})
 
 type State = AnyPayment['state']
 
-const states: readonly State[] = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded']
 const tones: Readonly<Record<State, Tone>> = {
   new: 'quiet',
   pending: 'warn',
@@ -28,48 +109,34 @@ const tones: Readonly<Record<State, Tone>> = {
 }
 
 const tabs = { '': PaymentsTab, codes: CodesTab, providers: ProvidersTab }
-type Tab = keyof typeof tabs
 
-const isTab = (name: string): name is Tab => name in tabs
+const isTab = (name: string): name is keyof typeof tabs => name in tabs
 
 export function PaymentsPage({ tab }: { readonly tab: string }) {
-  const words = useWords(paymentsWords)
+  const { t } = useMessages(paymentsMessages)
   if (!isTab(tab)) return <NoSuchPage />
   const Shown = tabs[tab]
   return (
-    <Page title={words.title} about={words.abouts[tab]}>
-      <nav className="tabs" aria-label={words.title}>
-        {(Object.keys(tabs) as Tab[]).map((each) => (
-          <a
-            key={each}
-            href={each === '' ? '#/payments' : `#/payments/${each}`}
-            aria-current={each === tab ? 'page' : undefined}
-          >
-            {words.tabs[each]}
-          </a>
-        ))}
-      </nav>
+    <Page title={t.payments} about={t.abouts[tab]}>
+      <SectionNav label={t.payments} base="/payments" names={t.tabs} current={tab} />
       <Shown />
     </Page>
   )
 }
 
 function PaymentsTab() {
-  const words = useWords(paymentsWords)
-  const [state, setState] = useState('')
-  const payments = usePages('listAllPayments', { query: { ...(state !== '' && { state: state as State }) } })
+  const { t } = useMessages(paymentsMessages)
+  const [state, setState] = useState<State | ''>('')
+  const payments = usePages('listAllPayments', { query: state === '' ? {} : { state } })
   return (
     <>
       <Panel className="stack">
-        <NativeSelect
-          label={words.state}
+        <Select
+          label={t.state}
           value={state}
           maw="16rem"
-          data={[
-            { value: '', label: words.any },
-            ...states.map((value) => ({ value, label: words.states[value] ?? value })),
-          ]}
-          onChange={(event) => setState(event.currentTarget.value)}
+          options={[['', t.any], ...(Object.keys(tones) as State[]).map((each) => [each, t.states[each]] as const)]}
+          onChange={setState}
         />
         <Paged of={payments}>{(items) => <Payments rows={items} />}</Paged>
       </Panel>
@@ -79,168 +146,121 @@ function PaymentsTab() {
 }
 
 function Payments({ rows }: { readonly rows: readonly AnyPayment[] }) {
-  const words = useWords(paymentsWords)
-  const operator = useWords(operatorWords)
-  const methods = useWords(methodNames)
-  const format = useFormat()
-  if (rows.length === 0) return <Empty icon="wallet" title={operator.none} about={operator.noneAbout} />
+  const { t, format } = useMessages(paymentsMessages)
+  const { t: methods } = useMessages(methodNames)
   return (
     <Rows
-      label={words.title}
+      label={t.payments}
       rows={rows}
       keyOf={(row) => row.payment_id}
-      columns={[
-        {
-          name: 'payment',
-          label: words.payment,
-          show: (row) => (
-            <span>
-              {format.moment(row.created_at)}
-              <small className="mono">{row.payment_id}</small>
-            </span>
-          ),
-        },
-        {
-          name: 'customer',
-          label: operator.customer,
-          show: (row) => <a href={`#/customers/${row.customer_id}`}>{`…${row.customer_id.slice(-8)}`}</a>,
-        },
-        {
-          name: 'state',
-          label: words.state,
-          show: (row) => <Status tone={tones[row.state]}>{words.states[row.state] ?? row.state}</Status>,
-        },
-        {
-          name: 'amount',
-          label: operator.amount,
-          isFigure: true,
-          show: (row) => (
-            <span>
-              {format.exactMoney(row.amount_rub)}
-              <small>{methods[row.method] ?? row.method}</small>
-              {row.refunded_rub > 0 && <small>{words.returned(format.exactMoney(row.refunded_rub))}</small>}
-            </span>
-          ),
-        },
-        { name: 'act', label: words.act, isUnlabelled: true, show: (row) => <Actions payment={row} /> },
+      empty={<Nothing icon="wallet" />}
+      columns={(column) => [
+        column(t.payment, (row) => (
+          <Cell note={row.payment_id} isMono>
+            {format.moment(row.created_at)}
+          </Cell>
+        )),
+        column(t.customer, (row) => <a href={`#/customers/${row.customer_id}`}>{`…${row.customer_id.slice(-8)}`}</a>),
+        column(t.state, (row) => <Status tone={tones[row.state]}>{t.states[row.state]}</Status>),
+        column.number(t.amount, (row) => (
+          <span>
+            {format.exactMoney(row.amount_rub)}
+            <small>{methods[row.method] ?? row.method}</small>
+            {row.refunded_rub > 0 && <small>{t.returned(format.exactMoney(row.refunded_rub))}</small>}
+          </span>
+        )),
+        column.action(t.act, (row) => <Actions payment={row} />),
       ]}
     />
   )
 }
 
 function Actions({ payment }: { readonly payment: AnyPayment }) {
-  const words = useWords(paymentsWords)
-  const operator = useWords(operatorWords)
+  const { t } = useMessages(paymentsMessages)
   const may = useMay()
+  const noteField = useNote()
   const params = { payment_id: payment.payment_id }
-  const note = { name: 'note', label: operator.note, isOptional: true }
-  const said = (text: unknown) => ({ ...(text !== '' && { note: String(text) }) })
   if (payment.state === 'paid' && may('refundPayment')) {
     return (
       <Act
-        label={words.refund}
-        about={words.refundAbout}
+        label={t.refund}
+        about={t.refundAbout}
         look={{ size: 'xs' }}
         fields={[
-          { name: 'amount', label: words.refundAmount, kind: 'number', isOptional: true },
-          { name: 'intoDebt', label: words.intoDebt, kind: 'flag' },
-          note,
+          { name: 'amount', label: t.refundAmount, kind: 'number', isOptional: true },
+          { name: 'intoDebt', label: t.intoDebt, kind: 'flag' },
+          noteField,
         ]}
-        run={(values, key) =>
+        run={({ amount, intoDebt, note }, key) =>
           api.call('refundPayment', {
             params,
             key,
             body: {
-              ...(values['amount'] !== '' && { amount_rub: Number(values['amount']) }),
-              into_debt: values['intoDebt'] === true,
-              ...said(values['note']),
+              ...(amount !== '' && { amount_rub: Number(amount) }),
+              into_debt: intoDebt === true,
+              ...filled({ note }),
             },
           })
         }
       />
     )
   }
-  // Whom else it is asked of, he says it: the shop refuses to have that marked by hand.
-  if (payment.provider !== 'invoice' || payment.state === 'refunded' || !may('markPaid')) return null
+  // The shop refuses to mark payments of other providers: they say themselves when one is paid.
+  if (payment.provider !== 'invoice' || payment.state === 'refunded') return null
   return (
-    <Act
-      label={words.markPaid}
-      about={words.markPaidAbout}
+    <RoleAct
+      operation="markPaid"
+      label={t.markPaid}
+      about={t.markPaidAbout}
       look={{ size: 'xs' }}
-      fields={[note]}
-      run={(values, key) => api.call('markPaid', { params, key, body: said(values['note']) })}
+      fields={[noteField]}
+      run={({ note }, key) => api.call('markPaid', { params, key, body: filled({ note }) })}
     />
   )
 }
 
 function Unmatched() {
-  const words = useWords(paymentsWords)
-  const operator = useWords(operatorWords)
-  const format = useFormat()
-  const may = useMay()
+  const { t, format } = useMessages(paymentsMessages)
   const found = useRead('listUnmatched')
   const amountOf = ({ amount, currency }: PaymentNotice): string =>
     amount === null ? '' : currency === 'RUB' ? format.exactMoney(amount) : `${format.number(amount)} ${currency ?? ''}`
   return (
-    <Panel title={words.unmatched}>
+    <Panel title={t.unmatched}>
       <Reading of={found}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty icon="check" title={words.allMatched} about={words.allMatchedAbout} />
-          ) : (
-            <Rows
-              label={words.unmatched}
-              rows={items}
-              keyOf={(row) => row.notice_id}
-              columns={[
-                { name: 'when', label: operator.when, show: (row) => format.moment(row.at) },
-                {
-                  name: 'provider',
-                  label: words.provider,
-                  show: (row) => (
-                    <span>
-                      {row.provider} <small className="mono">{row.provider_id}</small>
-                    </span>
-                  ),
-                },
-                { name: 'why', label: words.why, isText: true, show: (row) => words.reasons[row.reason] },
-                { name: 'amount', label: operator.amount, isFigure: true, show: amountOf },
-                {
-                  name: 'act',
-                  label: words.act,
-                  isUnlabelled: true,
-                  show: (row) => may('resolveUnmatched') && <Resolve notice={row} />,
-                },
-              ]}
-            />
-          )
-        }
+        {({ items }) => (
+          <Rows
+            label={t.unmatched}
+            rows={items}
+            keyOf={(row) => row.notice_id}
+            empty={<Empty icon="check" title={t.allMatched} about={t.allMatchedAbout} />}
+            columns={(column) => [
+              column(t.when, (row) => format.moment(row.at)),
+              column(t.provider, (row) => (
+                <span>
+                  {row.provider} <small className="mono">{row.provider_id}</small>
+                </span>
+              )),
+              column.text(t.why, (row) => t.reasons[row.reason]),
+              column.number(t.amount, amountOf),
+              column.action(t.act, (row) => <Resolve notice={row} />),
+            ]}
+          />
+        )}
       </Reading>
     </Panel>
   )
 }
 
-function Resolve({ notice }: { readonly notice: PaymentNotice }) {
-  const words = useWords(paymentsWords)
-  const operator = useWords(operatorWords)
+function Resolve({ notice: { notice_id } }: { readonly notice: PaymentNotice }) {
+  const { t } = useMessages(paymentsMessages)
   return (
-    <Act
-      label={words.resolve}
-      about={words.resolveAbout}
+    <RoleAct
+      operation="resolveUnmatched"
+      label={t.resolve}
+      about={t.resolveAbout}
       look={{ size: 'xs' }}
-      fields={[
-        { name: 'creditTo', label: words.creditTo, isOptional: true },
-        { name: 'note', label: operator.note, isOptional: true },
-      ]}
-      run={({ creditTo, note }) =>
-        api.call('resolveUnmatched', {
-          params: { notice_id: notice.notice_id },
-          body: {
-            ...(creditTo !== '' && { credit_to: String(creditTo) }),
-            ...(note !== '' && { note: String(note) }),
-          },
-        })
-      }
+      fields={[{ name: 'credit_to', label: t.creditTo, isOptional: true }, useNote()]}
+      run={(values) => api.call('resolveUnmatched', { params: { notice_id }, body: filled(values) })}
     />
   )
 }

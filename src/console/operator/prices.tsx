@@ -1,17 +1,58 @@
 import { Button, Text, Textarea, Title } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
-import { RefusalNotice } from '../shared/refusal-notice.tsx'
-import { Rows } from '../shared/rows.tsx'
-import { type Answer, api, useMay, useRead } from './api.ts'
-import { Differences, Effects } from './price-changes.tsx'
-import { priceWords } from './price-words.ts'
-import { operatorWords } from './words.ts'
+import type { Format } from '../shared/format.ts'
+import { useMessages } from '../shared/language.tsx'
+import { messages, names, pair, phrase } from '../shared/messages.ts'
+import { Cell, Facts, Page, Panel, Reading, RefusalNotice, RowButton, Rows } from '../shared/parts.tsx'
+import { type Trade, tradeMessages } from '../shared/trade.ts'
+import { type Answer, api, useChange, useMay, useRead } from './api.ts'
+import { operatorTexts } from './messages.ts'
+import { readChange } from './price-paths.ts'
 
-/** Lists of numbers stay on one line: they are read as one. */
+const priceMessages = messages({
+  ...operatorTexts,
+  before: pair('Now', 'Сейчас'),
+  afterwards: pair('Then', 'Станет'),
+  effects: pair('For whom', 'Для кого'),
+  effectsAbout: pair(
+    'Who has some of it now. What was sold keeps its price to its end; what renews itself is renewed at the new one.',
+    'У кого это есть сейчас. Проданное сохраняет свою цену до конца срока; автопродление пойдёт по новой.',
+  ),
+  noEffects: pair(
+    'Nobody has anything of it now: it concerns new purchases only.',
+    'Сейчас этого ни у кого нет: изменение касается только новых покупок.',
+  ),
+  services: pair('Services', 'Услуг'),
+  renewals: pair('Renew themselves', 'Автопродлений'),
+  lostRenewals: phrase('{count} not sold any more', 'больше не продаётся: {count}'),
+  renewedBefore: pair('Next renewals now', 'Продления сейчас'),
+  renewedAfter: pair('Next renewals then', 'Продления потом'),
+  pricePaths: names({
+    per_day: pair('a day', 'за день'),
+    per_period: pair('a period, days', 'за срок, дней'),
+    prolong_periods: pair('terms of prolonging, days', 'сроки продления, дней'),
+    periods: pair('terms, days', 'сроки, дней'),
+    volume: pair('discount by number', 'скидка за количество'),
+    term: pair('discount by term', 'скидка за срок'),
+    from: pair('from', 'от'),
+    percent: pair('percent', 'процент'),
+    tiers: pair('tier', 'ступень'),
+    from_gb: pair('from so many GB', 'от скольких ГБ'),
+    per_gb: pair('a gigabyte', 'за гигабайт'),
+    expires_days: pair('days until it expires', 'дней до истечения'),
+    months: pair('months', 'месяцев'),
+    device_limit: pair('devices', 'устройств'),
+    traffic_gb: pair('gigabytes', 'гигабайт'),
+    speed_mbit: pair('speed, Mbit/s', 'скорость, Мбит/с'),
+    refund: pair('refund', 'возврат'),
+    outage: pair('outages', 'простои'),
+  }),
+})
+
+type Catalogue = Readonly<Record<string, unknown>>
+
+/** JSON with each list of numbers on one line. */
 const written = (catalogue: object): string =>
   JSON.stringify(catalogue, null, 2).replace(
     /\[\s+([\d.,\s]+?)\s+\]/g,
@@ -28,10 +69,10 @@ function read(text: string): object | undefined {
 }
 
 export function PricesPage() {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(priceMessages)
   const current = useRead('getCatalogue')
   return (
-    <Page title={words.prices} about={words.pricesAbout}>
+    <Page title={t.prices} about={t.pricesAbout}>
       <Reading of={current} height={400}>
         {(catalogue) => <Editor key={catalogue.version} of={catalogue} />}
       </Reading>
@@ -39,16 +80,14 @@ export function PricesPage() {
   )
 }
 
-/** The list as it is, to be changed: what a change does is shown before it is done. */
+/** The price list in an editor. The effects of an edit are shown before it can be applied. */
 function Editor({ of }: { readonly of: Answer<'getCatalogue'> }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+  const { t, format } = useMessages(priceMessages)
   const may = useMay()
   const [text, setText] = useState(() => written(of.catalogue))
-  const catalogue = read(text) as Readonly<Record<string, unknown>> | undefined
+  const catalogue = read(text) as Catalogue | undefined
   const compared = useMutation({
-    mutationFn: (body: { readonly catalogue: Readonly<Record<string, unknown>> }) =>
-      api.call('compareCatalogue', { body }),
+    mutationFn: (body: { readonly catalogue: Catalogue }) => api.call('compareCatalogue', { body }),
   })
   const edit = (next: string) => {
     setText(next)
@@ -59,18 +98,18 @@ function Editor({ of }: { readonly of: Answer<'getCatalogue'> }) {
       <Panel className="stack">
         <Facts
           of={[
-            [words.version, String(of.version)],
-            [words.appliedAt, format.moment(of.applied_at)],
+            [t.version, String(of.version)],
+            [t.appliedAt, format.moment(of.applied_at)],
           ]}
         />
         <Textarea
-          label={words.editor}
+          label={t.editor}
           className="editor"
           value={text}
           rows={22}
           spellCheck={false}
           readOnly={!may('applyCatalogue')}
-          error={catalogue === undefined ? words.notJson : undefined}
+          error={catalogue === undefined ? t.notJson : undefined}
           onChange={(event) => edit(event.currentTarget.value)}
         />
         <RefusalNotice error={compared.error} />
@@ -82,7 +121,7 @@ function Editor({ of }: { readonly of: Answer<'getCatalogue'> }) {
               loading={compared.isPending}
               onClick={() => catalogue && compared.mutate({ catalogue })}
             >
-              {words.compare}
+              {t.compare}
             </Button>
           </div>
         )}
@@ -93,34 +132,25 @@ function Editor({ of }: { readonly of: Answer<'getCatalogue'> }) {
   )
 }
 
-function Changes({
-  of: { changes, effects },
-  catalogue,
-}: {
-  readonly of: Answer<'compareCatalogue'>
-  readonly catalogue: Readonly<Record<string, unknown>>
-}) {
-  const words = useWords(operatorWords)
-  const told = useWords(priceWords)
+type ChangesProps = { readonly of: Answer<'compareCatalogue'>; readonly catalogue: Catalogue }
+
+function Changes({ of: { changes, effects }, catalogue }: ChangesProps) {
+  const { t } = useMessages(priceMessages)
   const may = useMay()
-  const queries = useQueryClient()
-  const apply = useMutation({
-    mutationFn: () => api.call('applyCatalogue', { body: { catalogue } }),
-    onSuccess: () => queries.invalidateQueries(),
-  })
-  if (changes.length === 0) return <Text>{words.noChanges}</Text>
+  const apply = useChange('applyCatalogue')
+  if (changes.length === 0) return <Text>{t.noChanges}</Text>
   return (
     <div className="stack changes">
-      <Title order={2}>{words.changes}</Title>
+      <Title order={2}>{t.changes}</Title>
       <Differences changes={changes} />
-      <Title order={2}>{told.effects}</Title>
-      <Text c="dimmed">{told.effectsAbout}</Text>
+      <Title order={2}>{t.effects}</Title>
+      <Text c="dimmed">{t.effectsAbout}</Text>
       <Effects of={effects} />
       <RefusalNotice error={apply.error} />
       {may('applyCatalogue') && (
         <div>
-          <Button loading={apply.isPending} onClick={() => apply.mutate()}>
-            {words.apply}
+          <Button loading={apply.isPending} onClick={() => apply.mutate({ body: { catalogue } })}>
+            {t.apply}
           </Button>
         </div>
       )}
@@ -128,35 +158,99 @@ function Changes({
   )
 }
 
+/** Each value of the list that differs, before and after. */
+function Differences({ changes }: { readonly changes: readonly string[] }) {
+  const { t, format } = useMessages(priceMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  return (
+    <Rows
+      label={t.changes}
+      rows={changes.map(readChange)}
+      keyOf={(row) => row.path}
+      columns={(column) => [
+        column.text(t.what, (row) => (
+          <Cell note={row.path} isMono>
+            {sayPath(row.path, t.pricePaths, trade, format)}
+          </Cell>
+        )),
+        column.number(t.before, (row) => <del>{row.before ?? '—'}</del>),
+        column.number(t.afterwards, (row) => <ins>{row.after ?? '—'}</ins>),
+      ]}
+    />
+  )
+}
+
+/** Arrays of a price list; their items are numbered from one. */
+const arrays = ['tiers', 'volume', 'term']
+
+/** The parts of a path that have a text. */
+function sayPath(path: string, paths: Readonly<Record<string, string>>, trade: Trade, format: Format): string {
+  const [product = '', ...parts] = path.split('.')
+  const said = parts.flatMap((part, index) => {
+    const parent = parts[index - 1] ?? ''
+    if (parent === 'kinds') return [trade.ipvs[part] ?? part]
+    if (parent === 'countries') return [format.country(part)]
+    if (parent === 'pools') return [trade.pools[part] ?? part]
+    if (arrays.includes(parent) && /^\d+$/.test(part)) return [String(Number(part) + 1)]
+    const text = paths[part] ?? (/^\d+$/.test(part) ? part : undefined)
+    return text === undefined ? [] : [text]
+  })
+  return [trade.products[product] ?? product, ...said].join(' · ')
+}
+
+type Effect = Answer<'compareCatalogue'>['effects'][number]
+
+/** Customers who have some of it now, and renewals at the new price. */
+function Effects({ of }: { readonly of: readonly Effect[] }) {
+  const { t, format } = useMessages(priceMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  if (of.length === 0) return <Text c="dimmed">{t.noEffects}</Text>
+  const nameOf = ({ product, country, ipv, pool }: Effect) =>
+    [
+      trade.products[product] ?? product,
+      ...(country === null ? [] : [format.country(country)]),
+      ...(ipv === null ? [] : [t.kinds[ipv] ?? ipv]),
+      ...(pool === null ? [] : [trade.pools[pool] ?? pool]),
+    ].join(' · ')
+  const renewed = (row: Effect, sum: number) => (row.renewals === 0 ? '—' : format.exactMoney(sum))
+  return (
+    <Rows
+      label={t.effects}
+      rows={of}
+      keyOf={nameOf}
+      columns={(column) => [
+        column.text(t.what, nameOf),
+        column.number(t.customers, (row) => format.number(row.customers)),
+        column.number(t.services, (row) => format.number(row.services)),
+        column.number(t.renewals, (row) => (
+          <Cell note={row.lost > 0 && t.lostRenewals(format.number(row.lost))}>{format.number(row.renewals)}</Cell>
+        )),
+        column.number(t.renewedBefore, (row) => renewed(row, row.before_rub)),
+        column.number(t.renewedAfter, (row) => renewed(row, row.after_rub)),
+      ]}
+    />
+  )
+}
+
 function Versions({ onLoad }: { readonly onLoad: (catalogue: object) => void }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+  const { t, format } = useMessages(priceMessages)
   const versions = useRead('listCatalogues')
   const load = useMutation({
     mutationFn: (version: number) => api.call('getCatalogue', { query: { version } }),
     onSuccess: ({ catalogue }) => onLoad(catalogue),
   })
   return (
-    <Panel title={words.older}>
+    <Panel title={t.older}>
       <Reading of={versions}>
         {({ items }) => (
           <Rows
-            label={words.older}
+            label={t.older}
             rows={items}
             keyOf={(row) => row.version}
-            columns={[
-              { name: 'version', label: words.version, show: (row) => row.version },
-              { name: 'at', label: words.appliedAt, show: (row) => format.moment(row.applied_at) },
-              {
-                name: 'load',
-                label: words.load,
-                isUnlabelled: true,
-                show: (row) => (
-                  <Button size="compact-sm" variant="default" onClick={() => load.mutate(row.version)}>
-                    {words.load}
-                  </Button>
-                ),
-              },
+            columns={(column) => [
+              column(t.version, (row) => row.version),
+              column(t.appliedAt, (row) => format.moment(row.applied_at)),
+              column.action(t.load, (row) => <RowButton label={t.load} onClick={() => load.mutate(row.version)} />),
             ]}
           />
         )}

@@ -1,17 +1,16 @@
-import { Text } from '@mantine/core'
-import type { PaymentProvider } from '../client/operator.ts'
-import { Act, type Field, type Values } from '../shared/act.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { methodNames } from '../shared/method-names.ts'
-import { Facts, Panel, Reading, Status, type Tone } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
-import { api, useMay, useRead } from './api.ts'
-import { providersWords } from './providers-words.ts'
-import { ReconcilePanel } from './reconcile.tsx'
+import { Button, Progress, Text, TextInput } from '@mantine/core'
+import type { PaymentProvider, Reconciliation } from '../client/operator.ts'
+import { Act, type Field, Form, useTyped, type Values } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { Cell, Facts, Panel, Reading, RefusalNotice, Rows, Status, type Tone } from '../shared/parts.tsx'
+import { methodNames } from '../shared/trade.ts'
+import { api, useChange, useMay, useRead } from './api.ts'
+import { sayDifference } from './differences.ts'
+import { Mono } from './parts.tsx'
+import { providersMessages } from './providers-messages.ts'
 
-/** A provider’s health changes by itself, and after a comparison that began a while ago. */
 const healthEveryMs = 5_000
+const reconcileEveryMs = 1_000
 
 export function ProvidersTab() {
   const found = useRead('listProviders', {}, { everyMs: healthEveryMs })
@@ -32,11 +31,11 @@ const tones: Readonly<Record<PaymentProvider['state'], Tone>> = {
 }
 
 function Provider({ of }: { readonly of: PaymentProvider }) {
-  const words = useWords(providersWords)
+  const { t } = useMessages(providersMessages)
   return (
     <Panel
-      title={words.names[of.name] ?? of.name}
-      aside={<Status tone={tones[of.state]}>{words.states[of.state]}</Status>}
+      title={t.names[of.name] ?? of.name}
+      aside={<Status tone={tones[of.state]}>{t.states[of.state]}</Status>}
       className="stack"
     >
       {of.state !== 'not_set_up' && <Shown of={of} />}
@@ -46,95 +45,81 @@ function Provider({ of }: { readonly of: PaymentProvider }) {
 }
 
 function Shown({ of }: { readonly of: PaymentProvider }) {
-  const words = useWords(providersWords)
-  const names = useWords(methodNames)
-  const format = useFormat()
+  const { t, format } = useMessages(providersMessages)
+  const { t: methods } = useMessages(methodNames)
   const unmatched = useRead('listUnmatched').data?.items.filter((each) => each.provider === of.name).length ?? 0
+  const waiting = unmatched === 0 ? t.none : <a href="#/payments">{t.waiting(format.number(unmatched))}</a>
   return (
     <>
       <Facts
         of={[
-          ...Object.entries(of.settings).map(([name, value]) => [name, <span className="mono">{value}</span>] as const),
-          ...(of.wants_secret ? [[words.secret, words.sealed] as const] : []),
-          ...(of.health ? [[words.health, <Health key="health" of={of.health} />] as const] : []),
-          ...(of.health
-            ? [
-                [
-                  words.unmatched,
-                  unmatched === 0 ? words.none : <a href="#/payments">{words.waiting(format.number(unmatched))}</a>,
-                ] as const,
-              ]
-            : []),
+          ...Object.entries(of.settings).map(([name, value]) => [name, <Mono>{value}</Mono>] as const),
+          of.wants_secret && [t.secret, t.sealed],
+          of.health !== null && [t.health, <Health of={of.health} />],
+          of.health !== null && [t.unmatched, waiting],
         ]}
       />
       <Rows
-        label={`${words.methods}: ${words.names[of.name] ?? of.name}`}
+        label={`${t.methods}: ${t.names[of.name] ?? of.name}`}
         rows={of.methods}
         keyOf={(row) => row.method}
-        columns={[
-          { name: 'method', label: words.method, show: (row) => names[row.method] ?? row.method },
-          { name: 'min', label: words.min, isFigure: true, show: (row) => format.money(row.min_rub) },
-          { name: 'max', label: words.max, isFigure: true, show: (row) => format.money(row.max_rub) },
-          { name: 'fee', label: words.fee, isFigure: true, show: (row) => `${format.number(row.fee_percent)} %` },
+        columns={(column) => [
+          column(t.method, (row) => methods[row.method] ?? row.method),
+          column.number(t.min, (row) => format.money(row.min_rub)),
+          column.number(t.max, (row) => format.money(row.max_rub)),
+          column.number(t.fee, (row) => `${format.number(row.fee_percent)} %`),
         ]}
       />
     </>
   )
 }
 
-/** How it has answered since the shop was started. */
+/** The provider's last answer since the shop was started. */
 function Health({ of }: { readonly of: NonNullable<PaymentProvider['health']> }) {
-  const words = useWords(providersWords)
-  const format = useFormat()
+  const { t, format } = useMessages(providersMessages)
   const { answered_at: answered, failed_at: failed, failure } = of
-  if (answered === null && failed === null) return <Status tone="quiet">{words.unasked}</Status>
+  if (answered === null && failed === null) return <Status tone="quiet">{t.unasked}</Status>
   const isFailing = failed !== null && (answered === null || answered < failed)
   return (
-    <span>
-      {isFailing ? (
-        <Status tone="bad">{words.failures[failure ?? 'unavailable']}</Status>
-      ) : (
-        <Status tone="good">{words.answers}</Status>
-      )}
-      <small>{format.moment((isFailing ? failed : answered) ?? '')}</small>
-    </span>
+    <Cell note={format.moment((isFailing ? failed : answered) ?? '')}>
+      <Status tone={isFailing ? 'bad' : 'good'}>{isFailing ? t.failures[failure ?? 'unavailable'] : t.answers}</Status>
+    </Cell>
   )
 }
 
-/** What may be said of a provider: what it wants to know, its secret, and the bounds of each method. */
-function fieldsOf(of: PaymentProvider, words: (typeof providersWords)['en'], names: Readonly<Record<string, string>>) {
-  const wanted = of.wants.map(
-    (each): Field => ({
+/** The fields of a provider: its settings, its secret, and the limits of each method. */
+function useFields(of: PaymentProvider): readonly Field[] {
+  const { t } = useMessages(providersMessages)
+  const { t: methods } = useMessages(methodNames)
+  const isNew = of.state === 'not_set_up'
+  return [
+    ...of.wants.map((each) => ({
       name: `setting ${each.name}`,
-      label: `${each.name}: ${words.settings[each.name] ?? each.meaning}`,
+      label: `${each.name}: ${t.settings[each.name] ?? each.meaning}`,
       initial: of.settings[each.name] ?? '',
       isOptional: !each.required,
+    })),
+    ...(of.wants_secret
+      ? [{ name: 'secret', label: isNew ? t.secret : t.secretAgain, kind: 'secret', isOptional: !isNew } as const]
+      : []),
+    ...of.methods.flatMap(({ method, min_rub, max_rub, fee_percent }): Field[] => {
+      const label = (what: string) => `${methods[method] ?? method}: ${what}`
+      return [
+        { name: `min ${method}`, label: label(t.min), kind: 'number', initial: min_rub },
+        { name: `max ${method}`, label: label(t.max), kind: 'number', initial: max_rub },
+        { name: `fee ${method}`, label: label(t.fee), kind: 'number', initial: fee_percent },
+      ]
     }),
-  )
-  const secret: Field = {
-    name: 'secret',
-    label: of.state === 'not_set_up' ? words.secret : words.secretAgain,
-    kind: 'secret',
-    isOptional: of.state !== 'not_set_up',
-  }
-  const bounds = of.methods.flatMap((each): Field[] => {
-    const label = (what: string) => `${names[each.method] ?? each.method}: ${what}`
-    return [
-      { name: `min ${each.method}`, label: label(words.min), kind: 'number', initial: each.min_rub },
-      { name: `max ${each.method}`, label: label(words.max), kind: 'number', initial: each.max_rub },
-      { name: `fee ${each.method}`, label: label(words.fee), kind: 'number', initial: each.fee_percent },
-    ]
-  })
-  return [...wanted, ...(of.wants_secret ? [secret] : []), ...bounds]
+  ]
 }
 
-/** The values of fields whose names begin alike, under the rest of their names; what is empty is not said. */
+/** The values of the fields whose names begin with `kind`, under the rest of their names, without empty ones. */
 const under = (values: Values, kind: string): readonly (readonly [string, string])[] =>
   Object.entries(values).flatMap(([name, value]) =>
     name.startsWith(`${kind} `) && value !== '' ? [[name.slice(kind.length + 1), String(value)] as const] : [],
   )
-const numbers = (pairs: ReturnType<typeof under>) =>
-  Object.fromEntries(pairs.map(([name, value]) => [name, Number(value)]))
+const numbers = (values: Values, kind: string) =>
+  Object.fromEntries(under(values, kind).map(([name, value]) => [name, Number(value)]))
 
 const set = (of: PaymentProvider, values: Values) =>
   api.call('setProvider', {
@@ -142,41 +127,98 @@ const set = (of: PaymentProvider, values: Values) =>
     body: {
       settings: Object.fromEntries(under(values, 'setting')),
       ...(values['secret'] ? { secret: String(values['secret']) } : {}),
-      min_rub: numbers(under(values, 'min')),
-      max_rub: numbers(under(values, 'max')),
-      fee_percent: numbers(under(values, 'fee')),
+      min_rub: numbers(values, 'min'),
+      max_rub: numbers(values, 'max'),
+      fee_percent: numbers(values, 'fee'),
     },
   })
 
 function Actions({ of }: { readonly of: PaymentProvider }) {
-  const words = useWords(providersWords)
-  const names = useWords(methodNames)
+  const { t } = useMessages(providersMessages)
   const may = useMay()
+  const fields = useFields(of)
   const params = { name: of.name }
+  const look = { size: 'xs' }
   if (!may('setProvider')) return null
-  const fields = fieldsOf(of, words, names)
   return (
     <div className="line">
       {fields.length > 0 && (
         <Act
-          label={of.state === 'not_set_up' ? words.setUp : words.change}
-          about={<Text component="span">{words.setAbout}</Text>}
-          look={{ size: 'xs' }}
+          label={of.state === 'not_set_up' ? t.setUp : t.change}
+          about={<Text component="span">{t.setAbout}</Text>}
+          look={look}
           fields={fields}
           run={(values) => set(of, values)}
         />
       )}
       {of.state === 'enabled' && (
-        <Act
-          label={words.disable}
-          about={words.disableAbout}
-          look={{ size: 'xs' }}
-          run={() => api.call('disableProvider', { params })}
-        />
+        <Act label={t.disable} about={t.disableAbout} look={look} run={() => api.call('disableProvider', { params })} />
       )}
       {of.state === 'disabled' && (
-        <Act label={words.enable} look={{ size: 'xs' }} run={() => api.call('enableProvider', { params })} />
+        <Act label={t.enable} look={look} run={() => api.call('enableProvider', { params })} />
       )}
     </div>
+  )
+}
+
+const dayMs = 86_400_000
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+/** Compares payments with the lists of their providers. */
+function ReconcilePanel() {
+  const { t } = useMessages(providersMessages)
+  const may = useMay()
+  const from = useTyped(dayOf(Date.now() - 30 * dayMs))
+  const to = useTyped(dayOf(Date.now() + dayMs))
+  const start = useChange('startReconcile')
+  const state = useRead('getReconcile', {}, { everyMs: reconcileEveryMs }).data
+  return (
+    <Panel title={t.reconcile} className="stack">
+      <Text c="dimmed">{t.reconcileAbout}</Text>
+      {may('startReconcile') && (
+        <Form className="line fields" onSubmit={() => start.mutate({ body: { from: from.text, to: to.text } })}>
+          <TextInput type="date" label={t.from} {...from.props} />
+          <TextInput type="date" label={t.to} {...to.props} />
+          <Button type="submit" variant="default" loading={start.isPending || state?.state === 'running'}>
+            {t.compare}
+          </Button>
+        </Form>
+      )}
+      <RefusalNotice error={start.error} />
+      {state && state.state !== 'never' && <Outcome of={state} />}
+    </Panel>
+  )
+}
+
+function Outcome({ of }: { readonly of: Reconciliation }) {
+  const { t, format, language } = useMessages(providersMessages)
+  if (of.state === 'running') return <Progress value={100} animated aria-label={t.comparing} />
+  if (of.state === 'failed') {
+    return (
+      <div role="status" className="notice warn">
+        {t.failed} {of.problem !== null && sayDifference(of.problem, language, format)}
+      </div>
+    )
+  }
+  const { length } = of.differences
+  return (
+    <>
+      <div role="status" className={length === 0 ? 'notice good' : 'notice warn'}>
+        {t.compared(format.number(of.compared))} {length === 0 ? t.agree : t.differ(format.number(length))}
+      </div>
+      {length > 0 && (
+        <Rows
+          label={t.reconcile}
+          rows={of.differences}
+          keyOf={(row) => `${row.payment_id} ${row.provider_id} ${row.problem}`}
+          columns={(column) => [
+            column(t.provider, (row) => t.names[row.provider] ?? row.provider),
+            column(t.payment, (row) => <Mono>{row.payment_id}</Mono>),
+            column(t.theirs, (row) => <Mono>{row.provider_id}</Mono>),
+            column.text(t.problem, (row) => sayDifference(row.problem, language, format)),
+          ]}
+        />
+      )}
+    </>
   )
 }

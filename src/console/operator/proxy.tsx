@@ -1,12 +1,26 @@
-import { Act } from '../shared/act.tsx'
 import { Copyable } from '../shared/copy.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Facts, Page, Panel, Reading, Status } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
+import { Act, filled } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair, phrase } from '../shared/messages.ts'
+import { Facts, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { type Answer, api, useMay, useRead } from './api.ts'
-import { thingsWords } from './things-words.ts'
-import { operatorWords } from './words.ts'
+import { operatorTexts } from './messages.ts'
+import { CustomerLink, Mono, useNote } from './parts.tsx'
+
+const proxyMessages = messages({
+  ...operatorTexts,
+  nobody: pair('None at the moment', 'Сейчас никакой'),
+  forDays: phrase('for {days} days', 'на дней: {days}'),
+  interruptedSince: pair('Cannot be used since', 'Не работает с'),
+  addresses: pair('Addresses that it has had', 'Какие адреса у него были'),
+  replaceAbout: pair(
+    'Another address of the same kind. It does not count against what the customer may replace himself.',
+    'Другой адрес того же вида. В счёт замен самого покупателя это не идёт.',
+  ),
+  end: pair('End it', 'Прекратить'),
+  endAbout: pair('The proxy stops within two seconds.', 'Прокси остановится за две секунды.'),
+  giveBack: pair('Give back the price of the unused time', 'Вернуть цену неиспользованного времени'),
+})
 
 type Proxy = Answer<'showProxy'>
 
@@ -20,66 +34,37 @@ export function ProxyPage({ id }: { readonly id: string }) {
 }
 
 function Shown({ of }: { readonly of: Proxy }) {
-  const words = useWords(operatorWords)
-  const things = useWords(thingsWords)
-  const format = useFormat()
-  const renews = of.auto_renew === null ? things.no : things.forDays(format.number(of.auto_renew))
+  const { t, format } = useMessages(proxyMessages)
   return (
-    <Page title={things.proxy(String(of.proxy))} about={of.comment} actions={<Actions of={of} />}>
+    <Page title={t.proxy(String(of.proxy))} about={of.comment} actions={<Actions of={of} />}>
       <Panel>
         <Facts
           of={[
-            [
-              words.status,
-              <Status key="status" tone={of.status === 'active' ? 'good' : 'quiet'}>
-                {things.states[of.status]}
-              </Status>,
-            ],
-            ...(of.interrupted_at === null
-              ? []
-              : [[things.interruptedSince, format.moment(of.interrupted_at)] as const]),
-            [words.address, <Copyable key="address" text={of.address} label={words.address} />],
-            [words.kind, `${format.country(of.country)}, ${words.kinds[of.ipv] ?? of.ipv}`],
-            [things.gateway, of.node ?? things.nobody],
-            [
-              words.customer,
-              <a key="customer" href={`#/customers/${of.customer_id}`}>
-                {of.customer_id}
-              </a>,
-            ],
-            [
-              words.order,
-              <a key="order" href={`#/orders/${of.order_id}`}>
-                {of.order_id}
-              </a>,
-            ],
-            [
-              words.login,
-              <span key="login" className="mono">
-                {of.username}
-              </span>,
-            ],
-            [words.from, format.moment(of.started_at)],
-            [words.until, format.moment(of.ended_at ?? of.expires_at)],
-            [things.renews, renews],
-            [things.received, format.bytes(of.rx_bytes)],
-            [things.sent, format.bytes(of.tx_bytes)],
+            [t.status, <Status tone={of.status === 'active' ? 'good' : 'quiet'}>{t.states[of.status]}</Status>],
+            of.interrupted_at !== null && [t.interruptedSince, format.moment(of.interrupted_at)],
+            [t.address, <Copyable text={of.address} label={t.address} />],
+            [t.kind, `${format.country(of.country)}, ${t.kinds[of.ipv] ?? of.ipv}`],
+            [t.gateway, of.node ?? t.nobody],
+            [t.customer, <CustomerLink id={of.customer_id} />],
+            [t.order, <a href={`#/orders/${of.order_id}`}>{of.order_id}</a>],
+            [t.login, <Mono>{of.username}</Mono>],
+            [t.from, format.moment(of.started_at)],
+            [t.until, format.moment(of.ended_at ?? of.expires_at)],
+            [t.renews, of.auto_renew === null ? t.no : t.forDays(format.number(of.auto_renew))],
+            [t.received, format.bytes(of.rx_bytes)],
+            [t.sent, format.bytes(of.tx_bytes)],
           ]}
         />
       </Panel>
-      <Panel title={things.addresses}>
+      <Panel title={t.addresses}>
         <Rows
-          label={things.addresses}
+          label={t.addresses}
           rows={of.addresses}
           keyOf={(row) => row.address + row.from}
-          columns={[
-            { name: 'address', label: words.address, show: (row) => <span className="mono">{row.address}</span> },
-            { name: 'from', label: words.from, show: (row) => format.moment(row.from) },
-            {
-              name: 'until',
-              label: words.until,
-              show: (row) => (row.until === null ? words.now : format.moment(row.until)),
-            },
+          columns={(column) => [
+            column(t.address, (row) => <Mono>{row.address}</Mono>),
+            column(t.from, (row) => format.moment(row.from)),
+            column(t.until, (row) => (row.until === null ? t.now : format.moment(row.until))),
           ]}
         />
       </Panel>
@@ -88,35 +73,26 @@ function Shown({ of }: { readonly of: Proxy }) {
 }
 
 function Actions({ of }: { readonly of: Proxy }) {
-  const words = useWords(operatorWords)
-  const things = useWords(thingsWords)
+  const { t } = useMessages(proxyMessages)
   const may = useMay()
+  const noteField = useNote()
   const params = { proxy: String(of.proxy) }
   if (of.status === 'gone' || !may('endProxy')) return null
   return (
     <>
       <Act
-        label={things.replace}
-        about={things.replaceAbout}
-        fields={[{ name: 'note', label: words.note, isOptional: true }]}
-        run={({ note }, key) =>
-          api.call('replaceProxy', { params, key, body: { ...(note !== '' && { note: String(note) }) } })
-        }
+        label={t.replace}
+        about={t.replaceAbout}
+        fields={[noteField]}
+        run={({ note }, key) => api.call('replaceProxy', { params, key, body: filled({ note }) })}
       />
       <Act
-        label={things.end}
-        about={things.endAbout}
+        label={t.end}
+        about={t.endAbout}
         look={{ color: 'red', variant: 'outline' }}
-        fields={[
-          { name: 'refund', label: things.giveBack, kind: 'flag', initial: true },
-          { name: 'note', label: words.note, isOptional: true },
-        ]}
+        fields={[{ name: 'refund', label: t.giveBack, kind: 'flag', initial: true }, noteField]}
         run={({ refund, note }, key) =>
-          api.call('endProxy', {
-            params,
-            key,
-            body: { refund: refund === true, ...(note !== '' && { note: String(note) }) },
-          })
+          api.call('endProxy', { params, key, body: { refund: refund === true, ...filled({ note }) } })
         }
       />
     </>

@@ -1,20 +1,40 @@
 import { Button, TextInput } from '@mantine/core'
+import { download, toCsv } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
-import { download, toCsv } from '../shared/download.ts'
 import { useTyped } from '../shared/form.tsx'
-import { useFormat } from '../shared/format.ts'
 import { Icon } from '../shared/icons.tsx'
-import { useWords } from '../shared/language.tsx'
-import { methodNames } from '../shared/method-names.ts'
-import { Empty, Figure, Page, Panel, Reading } from '../shared/parts.tsx'
-import { type Column, Rows } from '../shared/rows.tsx'
-import { tradeWords } from '../shared/trade-words.ts'
+import { useLanguage, useMessages } from '../shared/language.tsx'
+import { messages, pair, phrase } from '../shared/messages.ts'
+import { Empty, Figures, Page, Panel, Reading, Rows, type RowsProps } from '../shared/parts.tsx'
+import { methodNames, tradeMessages } from '../shared/trade.ts'
 import { type Answer, useRead } from './api.ts'
-import { reportsWords } from './reports-words.ts'
+
+const reportsMessages = messages({
+  title: pair('Reports', 'Отчёты'),
+  about: pair(
+    'Turnover, what came in and went back, and what customers still hold, by day in UTC.',
+    'Выручка, что пришло и ушло обратно и что ещё на балансах покупателей, по дням UTC.',
+  ),
+  to: pair('To', 'По'),
+  turnover: pair('Turnover', 'Выручка'),
+  toppedUp: pair('Topped up', 'Пополнено'),
+  takenBack: pair('Taken back', 'Ушло обратно'),
+  held: pair('Customers hold', 'На балансах'),
+  heldByDay: pair('What customers hold, by day', 'Сколько на балансах, по дням'),
+  flow: pair('Turnover and top-ups', 'Выручка и пополнения'),
+  byDay: pair('By day', 'По дням'),
+  byMethod: pair('Top-ups by method', 'Пополнения по способам'),
+  byProduct: pair('Turnover by product', 'Выручка по товарам'),
+  payments: pair('Payments', 'Платежей'),
+  fees: pair('Fees', 'Комиссии'),
+  bonuses: pair('Bonuses', 'Бонусы'),
+  count: pair('Movements', 'Движений'),
+  csv: phrase('CSV: {report}', 'CSV: {report}'),
+  nothing: pair('Nothing moved on these days', 'В эти дни ничего не двигалось'),
+  nothingAbout: pair('Choose other days.', 'Выберите другие дни.'),
+})
 
 type Days = Answer<'reportDays'>['items']
-type Methods = Answer<'reportMethods'>['items']
-type Products = Answer<'reportProducts'>['items']
 
 const dayMs = 86_400_000
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
@@ -23,20 +43,20 @@ const sumOf = <Row,>(rows: readonly Row[], of: (row: Row) => number): number =>
   Math.round(rows.reduce((sum, row) => sum + of(row), 0) * 100) / 100
 
 export function ReportsPage() {
-  const words = useWords(reportsWords)
+  const { t } = useMessages(reportsMessages)
   const from = useTyped(dayOf(Date.now() - 29 * dayMs))
   const to = useTyped(dayOf(Date.now()))
-  const isAsked = isDay(from.text) && isDay(to.text)
-  // The shop's days end before the one that is named, and people mean that one too.
-  const query = isAsked ? { from: from.text, to: dayOf(Date.parse(to.text) + dayMs) } : {}
-  const days = useRead('reportDays', { query }, { isWanted: isAsked })
-  const methods = useRead('reportMethods', { query }, { isWanted: isAsked })
-  const products = useRead('reportProducts', { query }, { isWanted: isAsked })
+  const isWanted = isDay(from.text) && isDay(to.text)
+  // The API excludes the day `to`; the page includes it.
+  const query = isWanted ? { from: from.text, to: dayOf(Date.parse(to.text) + dayMs) } : {}
+  const days = useRead('reportDays', { query }, { isWanted })
+  const methods = useRead('reportMethods', { query }, { isWanted })
+  const products = useRead('reportProducts', { query }, { isWanted })
   return (
-    <Page title={words.title} about={words.about}>
+    <Page title={t.title} about={t.about}>
       <Panel className="line fields">
-        <TextInput type="date" label={words.from} {...from.props} />
-        <TextInput type="date" label={words.to} {...to.props} />
+        <TextInput type="date" label={t.from} {...from.props} />
+        <TextInput type="date" label={t.to} {...to.props} />
       </Panel>
       <Reading of={days} height={400}>
         {({ items }) => <ByDay rows={items} />}
@@ -47,169 +67,149 @@ export function ReportsPage() {
   )
 }
 
-type ReportProps<Row> = {
-  readonly title: string
-  readonly name: string
-  readonly rows: readonly Row[]
-  readonly columns: readonly Column<Row>[]
-  readonly keyOf: (row: Row) => string
-  /** Which rows are shown; all of them unless said. */
-  readonly isShown?: (row: Row) => boolean
-}
+type ReportRow = Readonly<Record<string, string | number>>
+type ReportProps<Row> = RowsProps<Row> & { readonly name: string; readonly isShown?: (row: Row) => boolean }
 
-/** A table, newest first, that can be taken away: the file has every row and column as the API has them. */
-function Report<Row extends Readonly<Record<string, string | number>>>(props: ReportProps<Row>) {
-  const words = useWords(reportsWords)
-  const { title, name, rows, columns, keyOf, isShown = () => true } = props
-  const [first] = rows
-  const shown = rows.filter(isShown).toReversed()
+/** A table, newest first, with a CSV file of every row and column as the API has them. */
+function Report<Row extends ReportRow>({ name, rows, isShown = () => true, ...table }: ReportProps<Row>) {
+  const { t } = useMessages(reportsMessages)
   const save = () => {
-    const head = Object.keys(first ?? {})
+    const head = Object.keys(rows[0] ?? {})
     download(`${name}.csv`, toCsv([head, ...rows.map((row) => head.map((each) => row[each] ?? null))]), 'text/csv')
   }
   const csv = (
     <Button
       variant="default"
       size="xs"
-      disabled={first === undefined}
+      disabled={rows.length === 0}
       leftSection={<Icon name="download" size={15} />}
       onClick={save}
     >
-      {words.csv(title)}
+      {t.csv(table.label)}
     </Button>
   )
   return (
-    <Panel title={title} aside={csv} className="stack">
-      {shown.length === 0 ? (
-        <Empty icon="chart" title={words.nothing} about={words.nothingAbout} />
-      ) : (
-        <Rows label={title} rows={shown} columns={columns} keyOf={keyOf} />
-      )}
+    <Panel title={table.label} aside={csv} className="stack">
+      <Rows
+        {...table}
+        rows={rows.filter(isShown).toReversed()}
+        empty={<Empty icon="chart" title={t.nothing} about={t.nothingAbout} />}
+      />
     </Panel>
   )
 }
 
 const utcDay = (day: string): number => Date.parse(`${day}T12:00:00Z`)
 
-/** Columns of a report: its day, and amounts of money. */
-function useColumns<Row extends { readonly day: string }>() {
-  const words = useWords(reportsWords)
-  const format = useFormat()
-  const day: Column<Row> = {
-    name: 'day',
-    label: words.day,
-    show: (row) => format.day(new Date(utcDay(row.day)).toISOString()),
+/** Writes the cells of a report: its day, and amounts of money. */
+function useCells() {
+  const { format } = useLanguage()
+  return {
+    day: (row: { readonly day: string }) => format.day(new Date(utcDay(row.day)).toISOString()),
+    money: (sum: number) => (sum === 0 ? '–' : format.exactMoney(sum)),
   }
-  const money = (name: string, label: string, of: (row: Row) => number): Column<Row> => ({
-    name,
-    label,
-    isFigure: true,
-    show: (row) => (of(row) === 0 ? '–' : format.exactMoney(of(row))),
-  })
-  return { format, day, money }
 }
 
-/** What customers hold changes on such days alone, so the others say nothing new. */
+/** Whether money moved: the balances of customers change on such days only. */
 const hasMoved = (row: Days[number]): boolean =>
   [row.turnover_rub, row.refunded_rub, row.topped_up_rub, row.taken_back_rub].some((sum) => sum !== 0)
 
 function ByDay({ rows }: { readonly rows: Days }) {
-  const words = useWords(reportsWords)
-  const { format, day, money } = useColumns<Days[number]>()
-  const figures = [
-    [words.turnover, sumOf(rows, (row) => row.turnover_rub)],
-    [words.refunded, sumOf(rows, (row) => row.refunded_rub)],
-    [words.toppedUp, sumOf(rows, (row) => row.topped_up_rub)],
-    [words.takenBack, sumOf(rows, (row) => row.taken_back_rub)],
-    [words.held, rows.at(-1)?.held_rub ?? 0],
-  ] as const
+  const { t, format } = useMessages(reportsMessages)
+  const { day, money } = useCells()
   const times = rows.map((row) => utcDay(row.day))
+  const turnover = sumOf(rows, (row) => row.turnover_rub)
+  const toppedUp = sumOf(rows, (row) => row.topped_up_rub)
+  const held = rows.at(-1)?.held_rub ?? 0
+  const whole = (sum: number) => format.money(Math.round(sum))
   return (
     <>
-      <div className="cards">
-        {figures.map(([label, value]) => (
-          <Panel key={label}>
-            <Figure label={label} value={format.money(Math.round(value))} />
-          </Panel>
-        ))}
-      </div>
-      <Panel title={words.flow}>
+      <Figures
+        of={[
+          [t.turnover, whole(turnover)],
+          [t.refunded, whole(sumOf(rows, (row) => row.refunded_rub))],
+          [t.toppedUp, whole(toppedUp)],
+          [t.takenBack, whole(sumOf(rows, (row) => row.taken_back_rub))],
+          [t.held, whole(held)],
+        ]}
+      />
+      <Panel title={t.flow}>
         <Chart
-          label={`${words.turnover}: ${format.money(figures[0][1])}. ${words.toppedUp}: ${format.money(figures[2][1])}`}
+          label={`${t.turnover}: ${format.money(turnover)}. ${t.toppedUp}: ${format.money(toppedUp)}`}
           times={times}
           series={[
-            { label: words.turnover, values: rows.map((row) => row.turnover_rub) },
-            { label: words.toppedUp, values: rows.map((row) => row.topped_up_rub) },
+            { label: t.turnover, values: rows.map((row) => row.turnover_rub) },
+            { label: t.toppedUp, values: rows.map((row) => row.topped_up_rub) },
           ]}
           write={format.money}
         />
       </Panel>
-      <Panel title={words.heldByDay}>
+      <Panel title={t.heldByDay}>
         <Chart
-          label={`${words.heldByDay}. ${words.held}: ${format.money(figures[4][1])}`}
+          label={`${t.heldByDay}. ${t.held}: ${format.money(held)}`}
           times={times}
-          series={[{ label: words.held, values: rows.map((row) => row.held_rub) }]}
+          series={[{ label: t.held, values: rows.map((row) => row.held_rub) }]}
           write={format.money}
         />
       </Panel>
       <Report
-        title={words.byDay}
+        label={t.byDay}
         name="days"
         rows={rows}
         isShown={hasMoved}
         keyOf={(row) => row.day}
-        columns={[
-          day,
-          money('turnover', words.turnover, (row) => row.turnover_rub),
-          money('refunded', words.refunded, (row) => row.refunded_rub),
-          money('toppedUp', words.toppedUp, (row) => row.topped_up_rub),
-          money('takenBack', words.takenBack, (row) => row.taken_back_rub),
-          money('held', words.held, (row) => row.held_rub),
+        columns={(column) => [
+          column(t.day, day),
+          column.number(t.turnover, (row) => money(row.turnover_rub)),
+          column.number(t.refunded, (row) => money(row.refunded_rub)),
+          column.number(t.toppedUp, (row) => money(row.topped_up_rub)),
+          column.number(t.takenBack, (row) => money(row.taken_back_rub)),
+          column.number(t.held, (row) => money(row.held_rub)),
         ]}
       />
     </>
   )
 }
 
-function ByMethod({ rows }: { readonly rows: Methods }) {
-  const words = useWords(reportsWords)
-  const names = useWords(methodNames)
-  const { format, day, money } = useColumns<Methods[number]>()
+function ByMethod({ rows }: { readonly rows: Answer<'reportMethods'>['items'] }) {
+  const { t, format } = useMessages(reportsMessages)
+  const { t: methods } = useMessages(methodNames)
+  const { day, money } = useCells()
   return (
     <Report
-      title={words.byMethod}
+      label={t.byMethod}
       name="methods"
       rows={rows}
       keyOf={(row) => `${row.day} ${row.method}`}
-      columns={[
-        day,
-        { name: 'method', label: words.method, show: (row) => names[row.method] ?? row.method },
-        { name: 'payments', label: words.payments, isFigure: true, show: (row) => format.number(row.payments) },
-        money('toppedUp', words.toppedUp, (row) => row.topped_up_rub),
-        money('fees', words.fees, (row) => row.fees_rub),
-        money('takenBack', words.takenBack, (row) => row.taken_back_rub),
-        money('bonuses', words.bonuses, (row) => row.bonuses_rub),
+      columns={(column) => [
+        column(t.day, day),
+        column(t.method, (row) => methods[row.method] ?? row.method),
+        column.number(t.payments, (row) => format.number(row.payments)),
+        column.number(t.toppedUp, (row) => money(row.topped_up_rub)),
+        column.number(t.fees, (row) => money(row.fees_rub)),
+        column.number(t.takenBack, (row) => money(row.taken_back_rub)),
+        column.number(t.bonuses, (row) => money(row.bonuses_rub)),
       ]}
     />
   )
 }
 
-function ByProduct({ rows }: { readonly rows: Products }) {
-  const words = useWords(reportsWords)
-  const trade = useWords(tradeWords)
-  const { format, day, money } = useColumns<Products[number]>()
+function ByProduct({ rows }: { readonly rows: Answer<'reportProducts'>['items'] }) {
+  const { t, format } = useMessages(reportsMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  const { day, money } = useCells()
   return (
     <Report
-      title={words.byProduct}
+      label={t.byProduct}
       name="products"
       rows={rows}
       keyOf={(row) => `${row.day} ${row.product} ${row.kind}`}
-      columns={[
-        day,
-        { name: 'product', label: words.product, show: (row) => trade.products[row.product] ?? row.product },
-        { name: 'kind', label: words.kind, show: (row) => trade.kinds[row.kind] ?? row.kind },
-        { name: 'count', label: words.count, isFigure: true, show: (row) => format.number(row.count) },
-        money('amount', words.amount, (row) => row.amount_rub),
+      columns={(column) => [
+        column(t.day, day),
+        column(t.product, (row) => trade.products[row.product] ?? row.product),
+        column(t.kind, (row) => trade.kinds[row.kind] ?? row.kind),
+        column.number(t.count, (row) => format.number(row.count)),
+        column.number(t.amount, (row) => money(row.amount_rub)),
       ]}
     />
   )

@@ -1,41 +1,43 @@
 import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { Act, type Field, type Values } from '../shared/act.tsx'
-import { Form, useTyped } from '../shared/form.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Paged } from '../shared/paged.tsx'
-import { Empty, Facts, Page, Panel, Reading } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
+import { Act, Form, filled, useTyped } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, names, pair } from '../shared/messages.ts'
+import { Facts, Page, Paged, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { api, useMay, usePages, useRead } from './api.ts'
+import { operatorTexts } from './messages.ts'
 import { Stock } from './overview.tsx'
-import { thingsWords } from './things-words.ts'
-import { operatorWords } from './words.ts'
+import { Mono, Nothing, RoleAct, useNote } from './parts.tsx'
+
+const stockMessages = messages({
+  ...operatorTexts,
+  interruptions: pair('Proxies that cannot be used', 'Прокси, которые не работают'),
+  reason: pair('Why', 'Почему'),
+  reasons: names({ outage: pair('Outage', 'Сбой'), quarantine: pair('Quarantine', 'Карантин') }),
+})
 
 export function StockPage() {
-  const words = useWords(operatorWords)
-  const may = useMay()
+  const { t } = useMessages(stockMessages)
   const overview = useRead('getOverview', { query: { days: 30 } })
   return (
-    <Page title={words.stock} actions={may('addStock') && <AddStock />}>
+    <Page title={t.stock} actions={<AddStock />}>
       <Survey />
-      <Panel title={words.ranges}>
+      <Panel title={t.ranges}>
         <Ranges />
       </Panel>
       <Interruptions />
-      <Panel title={words.stock}>
+      <Panel title={t.stock}>
         <Reading of={overview}>{({ stock }) => <Stock rows={stock} />}</Reading>
       </Panel>
     </Page>
   )
 }
 
-/** Counts of what was done, or would be; of lists, how long they are. */
-function Told({ of }: { readonly of: object }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+/** The counts of an outcome; of a list, its length. */
+function Counts({ of }: { readonly of: object }) {
+  const { t, format } = useMessages(stockMessages)
   const shown = Object.entries(of).flatMap(([name, value]: [string, unknown]) => {
-    const label = words.counts[name]
+    const label = t.counts[name]
     if (label === undefined || value === false) return []
     if (Array.isArray(value)) return [[label, format.number(value.length)] as const]
     return [[label, typeof value === 'number' ? format.number(value) : '✓'] as const]
@@ -44,89 +46,71 @@ function Told({ of }: { readonly of: object }) {
 }
 
 function AddStock() {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(stockMessages)
+  const kinds = ([4, 3, 6] as const).map((each) => [String(each), t.kinds[each] ?? ''] as const)
   return (
-    <Act
-      label={words.addStock}
+    <RoleAct
+      operation="addStock"
+      label={t.addStock}
       look={{ variant: 'filled' }}
       fields={[
-        { name: 'prefix', label: words.prefix },
-        { name: 'country', label: words.countryCode },
-        {
-          name: 'ipv',
-          label: words.kind,
-          kind: 'choice',
-          options: ['4', '3', '6'].map((each) => [each, words.kinds[Number(each)] ?? each] as const),
-        },
+        { name: 'prefix', label: t.prefix },
+        { name: 'country', label: t.countryCode },
+        { name: 'ipv', label: t.kind, kind: 'choice', options: kinds },
       ]}
       run={({ prefix, country, ipv }) =>
         api.call('addStock', {
           body: { prefix: String(prefix), country: String(country).toUpperCase(), ipv: Number(ipv) as 3 | 4 | 6 },
         })
       }
-      show={(done) => <Told of={done} />}
+      show={(done) => <Counts of={done} />}
     />
   )
 }
 
 function Ranges() {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+  const { t, format } = useMessages(stockMessages)
   const ranges = useRead('listRanges', {}, { everyMs: 15_000 })
   return (
     <Reading of={ranges}>
-      {({ items }) =>
-        items.length === 0 ? (
-          <Empty icon="server" title={words.none} about={words.noneAbout} />
-        ) : (
-          <Rows
-            label={words.ranges}
-            rows={items}
-            keyOf={(row) => row.range}
-            columns={[
-              { name: 'range', label: words.range, show: (row) => <span className="mono">{row.range}</span> },
-              { name: 'places', label: words.places, isFigure: true, show: (row) => format.number(row.places) },
-              { name: 'served', label: words.served, isFigure: true, show: (row) => format.number(row.served) },
-              { name: 'by', label: words.servedBy, isText: true, show: (row) => row.served_by.join(', ') },
-              { name: 'problems', label: words.problems, isText: true, show: (row) => row.problems.join('; ') },
-            ]}
-          />
-        )
-      }
+      {({ items }) => (
+        <Rows
+          label={t.ranges}
+          rows={items}
+          keyOf={(row) => row.range}
+          empty={<Nothing icon="server" />}
+          columns={(column) => [
+            column(t.range, (row) => <Mono>{row.range}</Mono>),
+            column.number(t.places, (row) => format.number(row.places)),
+            column.number(t.served, (row) => format.number(row.served)),
+            column.text(t.servedBy, (row) => row.served_by.join(', ')),
+            column.text(t.problems, (row) => row.problems.join('; ')),
+          ]}
+        />
+      )}
     </Reading>
   )
 }
 
-/** Sold, and of no use at the moment: shown only where there are some. */
+/** Sold proxies that do not work now; hidden if there are none. */
 function Interruptions() {
-  const words = useWords(operatorWords)
-  const things = useWords(thingsWords)
-  const format = useFormat()
+  const { t, format } = useMessages(stockMessages)
   const pages = usePages('listInterrupted', { query: { limit: 50 } })
-  if (pages.data?.pages[0]?.items.length === 0) return null
+  if (pages.data?.length === 0) return null
   return (
-    <Panel title={things.interruptions}>
+    <Panel title={t.interruptions}>
       <Paged of={pages}>
         {(items) => (
           <Rows
-            label={things.interruptions}
+            label={t.interruptions}
             rows={items}
             keyOf={(row) => row.proxy}
-            columns={[
-              {
-                name: 'proxy',
-                label: words.product,
-                show: (row) => <a href={`#/proxies/${row.proxy}`}>{things.proxy(String(row.proxy))}</a>,
-              },
-              { name: 'address', label: words.address, show: (row) => <span className="mono">{row.address}</span> },
-              { name: 'node', label: things.gateway, show: (row) => row.node ?? '—' },
-              { name: 'since', label: words.since, show: (row) => format.moment(row.since) },
-              {
-                name: 'reason',
-                label: things.reason,
-                isText: true,
-                show: (row) => things.reasons[row.reason ?? ''] ?? row.reason,
-              },
+            columns={(column) => [
+              column(t.product, (row) => <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>),
+              column(t.address, (row) => <Mono>{row.address}</Mono>),
+              column(t.gateway, (row) => row.node ?? '—'),
+              column(t.since, (row) => format.moment(row.since)),
+              column.text(t.reason, (row) => t.reasons[row.reason ?? ''] ?? row.reason),
             ]}
           />
         )}
@@ -135,17 +119,17 @@ function Interruptions() {
   )
 }
 
-/** What is in a range and whom closing it would touch, before anything is closed. */
+/** What a range holds, and which customers its closing would concern. */
 function Survey() {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(stockMessages)
   const typed = useTyped()
   const [prefix, setPrefix] = useState('')
   return (
-    <Panel title={words.survey} className="stack">
+    <Panel title={t.survey} className="stack">
       <Form className="line fields" onSubmit={() => setPrefix(typed.text)}>
-        <TextInput label={words.prefix} description={words.surveyAbout} {...typed.props} />
+        <TextInput label={t.prefix} description={t.surveyAbout} {...typed.props} />
         <Button type="submit" variant="default" disabled={typed.text === ''}>
-          {words.ask}
+          {t.ask}
         </Button>
       </Form>
       {prefix !== '' && <Surveyed key={prefix} prefix={prefix} />}
@@ -154,8 +138,7 @@ function Survey() {
 }
 
 function Surveyed({ prefix }: { readonly prefix: string }) {
-  const words = useWords(operatorWords)
-  const format = useFormat()
+  const { t, format } = useMessages(stockMessages)
   const may = useMay()
   const found = useRead('surveyRange', { query: { prefix } })
   return (
@@ -164,10 +147,10 @@ function Surveyed({ prefix }: { readonly prefix: string }) {
         {(survey) => (
           <Facts
             of={[
-              [words.range, survey.prefix],
-              [words.touched, format.number(survey.proxies.length)],
-              [words.touchedCustomers, format.number(survey.customers)],
-              [words.unused, format.exactMoney(survey.unused_rub)],
+              [t.range, survey.prefix],
+              [t.touched, format.number(survey.proxies.length)],
+              [t.touchedCustomers, format.number(survey.customers)],
+              [t.unused, format.exactMoney(survey.unused_rub)],
             ]}
           />
         )}
@@ -183,64 +166,53 @@ function Surveyed({ prefix }: { readonly prefix: string }) {
   )
 }
 
-function CloseAct({
-  operation,
-  prefix,
-}: {
-  readonly operation: 'quarantineRange' | 'retireRange'
-  readonly prefix: string
-}) {
-  const words = useWords(operatorWords)
+type CloseActProps = { readonly operation: 'quarantineRange' | 'retireRange'; readonly prefix: string }
+
+function CloseAct({ operation, prefix }: CloseActProps) {
+  const { t } = useMessages(stockMessages)
   const isRetiring = operation === 'retireRange'
-  const fields: readonly Field[] = [
-    { name: 'undo', label: words.undo, kind: 'flag' },
-    { name: 'replace', label: words.replaceNow, kind: 'flag' },
-    { name: 'refund', label: words.refundNow, kind: 'flag' },
-    { name: 'note', label: words.note, isOptional: true },
-  ]
-  const run = ({ undo, replace, refund, note }: Values) =>
-    api.call(operation, {
-      body: {
-        prefix,
-        ...(undo === true && { undo }),
-        ...(replace === true && { replace }),
-        ...(refund === true && { refund }),
-        ...(note !== '' && { note: String(note) }),
-      },
-    })
   return (
     <Act
-      label={isRetiring ? words.retire : words.quarantine}
-      about={isRetiring ? words.retireAbout : words.quarantineAbout}
-      fields={fields}
-      run={run}
-      show={(done) => <Told of={done} />}
+      label={isRetiring ? t.retire : t.quarantine}
+      about={isRetiring ? t.retireAbout : t.quarantineAbout}
+      fields={[
+        { name: 'undo', label: t.undo, kind: 'flag' },
+        { name: 'replace', label: t.replaceNow, kind: 'flag' },
+        { name: 'refund', label: t.refundNow, kind: 'flag' },
+        useNote(),
+      ]}
+      run={({ undo, replace, refund, note }) =>
+        api.call(operation, {
+          body: {
+            prefix,
+            ...(undo === true && { undo }),
+            ...(replace === true && { replace }),
+            ...(refund === true && { refund }),
+            ...filled({ note }),
+          },
+        })
+      }
+      show={(done) => <Counts of={done} />}
     />
   )
 }
 
+const splitNames = (typed: string): readonly string[] => typed.split(/[\s,]+/).filter((each) => each !== '')
+
 function MoveAct({ prefix }: { readonly prefix: string }) {
-  const words = useWords(operatorWords)
+  const { t } = useMessages(stockMessages)
   return (
     <Act
-      label={words.move}
-      about={words.moveAbout}
+      label={t.move}
+      about={t.moveAbout}
       fields={[
-        { name: 'nodes', label: words.nodes },
-        { name: 'dry', label: words.dryRun, kind: 'flag', initial: true },
+        { name: 'nodes', label: t.nodes },
+        { name: 'dry', label: t.dryRun, kind: 'flag', initial: true },
       ]}
       run={({ nodes, dry }) =>
-        api.call('moveRange', {
-          body: {
-            prefix,
-            nodes: String(nodes)
-              .split(/[\s,]+/)
-              .filter((each) => each !== ''),
-            dry_run: dry === true,
-          },
-        })
+        api.call('moveRange', { body: { prefix, nodes: splitNames(String(nodes)), dry_run: dry === true } })
       }
-      show={(done) => <Told of={done} />}
+      show={(done) => <Counts of={done} />}
     />
   )
 }

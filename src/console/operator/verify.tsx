@@ -1,32 +1,49 @@
 import { Button, Progress, Text } from '@mantine/core'
 import type { Verification } from '../client/operator.ts'
-import { useFormat } from '../shared/format.ts'
-import { useLanguage, useWords } from '../shared/language.tsx'
-import { Empty, Facts, Page, Panel, Reading } from '../shared/parts.tsx'
-import { RefusalNotice } from '../shared/refusal-notice.tsx'
-import { Rows } from '../shared/rows.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair, phrase } from '../shared/messages.ts'
+import { Empty, Facts, Page, Panel, Reading, RefusalNotice, Rows } from '../shared/parts.tsx'
 import { useChange, useMay, useRead } from './api.ts'
 import { sayFinding, sayPart, sayUnseen } from './findings.ts'
-import { verifyWords } from './verify-words.ts'
-import { operatorWords } from './words.ts'
+import { coveredNames } from './findings-ru.ts'
+import { operatorTexts } from './messages.ts'
 
-const whileRunningMs = 500
+const verifyMessages = messages({
+  ...operatorTexts,
+  verifyAbout: pair(
+    'Recomputes every promise on the live database: money, addresses, bytes, the audit log.',
+    'Пересчитывает каждое обещание на живой базе: деньги, адреса, байты, журнал.',
+  ),
+  runVerify: pair('Verify now', 'Сверить сейчас'),
+  running: phrase('Looking at: {part}', 'Проверяется: {part}'),
+  verifyGood: pair('Every promise holds', 'Все обещания выполняются'),
+  verifyBad: phrase('{count} findings', 'Находок: {count}'),
+  neverVerified: pair('Not verified since the shop was started', 'С запуска магазина не сверялось'),
+  neverVerifiedAbout: pair('It reads everything and changes nothing.', 'Читает всё и не меняет ничего.'),
+  promise: pair('Promise', 'Обещание'),
+  where: pair('Where', 'Где'),
+  problem: pair('Problem', 'Что не так'),
+  advice: pair('What to do', 'Что делать'),
+  covered: pair('What was looked at', 'Что проверено'),
+  coveredNames: pair<Readonly<Record<string, string>>>({}, coveredNames),
+})
+
+const everyMs = 500
 
 export function VerifyPage() {
-  const words = useWords(operatorWords)
-  const told = useWords(verifyWords)
+  const { t } = useMessages(verifyMessages)
   const may = useMay()
   const start = useChange('startVerify')
-  const state = useRead('getVerify', {}, { everyMs: whileRunningMs })
+  const state = useRead('getVerify', {}, { everyMs })
   const isRunning = state.data?.state === 'running'
   return (
     <Page
-      title={words.verify}
-      about={told.verifyAbout}
+      title={t.verify}
+      about={t.verifyAbout}
       actions={
         may('startVerify') && (
           <Button loading={isRunning || start.isPending} onClick={() => start.mutate({ body: {} })}>
-            {told.runVerify}
+            {t.runVerify}
           </Button>
         )
       }
@@ -38,30 +55,28 @@ export function VerifyPage() {
 }
 
 function Shown({ of }: { readonly of: Verification }) {
-  const words = useWords(operatorWords)
-  const told = useWords(verifyWords)
-  const { language } = useLanguage()
-  const format = useFormat()
+  const { t, format, language } = useMessages(verifyMessages)
   if (of.state === 'none') {
     return (
       <Panel>
-        <Empty icon="shield" title={told.neverVerified} about={told.neverVerifiedAbout} />
+        <Empty icon="shield" title={t.neverVerified} about={t.neverVerifiedAbout} />
       </Panel>
     )
   }
   if (of.state === 'running') {
     return (
       <Panel className="stack">
-        <Text role="status">{told.running(`${sayPart(of.part ?? '', language)} ${format.number(of.done)}`)}</Text>
-        <Progress value={100} animated aria-label={words.verify} />
+        <Text role="status">{t.running(`${sayPart(of.part ?? '', language)} ${format.number(of.done)}`)}</Text>
+        <Progress value={100} animated aria-label={t.verify} />
       </Panel>
     )
   }
+  const covered = Object.entries(of.covered)
   return (
     <>
       <div role="status" className={of.ok === true ? 'notice good' : 'notice'}>
         <Text fw={600}>
-          {of.ok === true ? told.verifyGood : told.verifyBad(format.number(of.found ?? of.findings.length))}
+          {of.ok === true ? t.verifyGood : t.verifyBad(format.number(of.found ?? of.findings.length))}
         </Text>
         {of.ended_at !== null && <Text size="sm">{format.moment(of.ended_at)}</Text>}
         {of.notes.map((note) => (
@@ -70,39 +85,26 @@ function Shown({ of }: { readonly of: Verification }) {
           </Text>
         ))}
       </div>
-      {of.findings.length > 0 && <Findings of={of} />}
-      {Object.keys(of.covered).length > 0 && (
-        <Panel title={told.covered}>
-          <Facts
-            of={Object.entries(of.covered).map(([name, count]) => [
-              told.coveredNames[name] ?? name,
-              format.number(count),
-            ])}
+      {of.findings.length > 0 && (
+        <Panel>
+          <Rows
+            label={t.verify}
+            rows={of.findings.map((each) => sayFinding(each, language, format))}
+            keyOf={(row) => `${row.where}${row.problem}`}
+            columns={(column) => [
+              column.text(t.promise, (row) => row.promise),
+              column.text(t.where, (row) => row.where),
+              column.text(t.problem, (row) => row.problem),
+              column.text(t.advice, (row) => row.advice),
+            ]}
           />
         </Panel>
       )}
+      {covered.length > 0 && (
+        <Panel title={t.covered}>
+          <Facts of={covered.map(([name, count]) => [t.coveredNames[name] ?? name, format.number(count)])} />
+        </Panel>
+      )}
     </>
-  )
-}
-
-function Findings({ of }: { readonly of: Verification }) {
-  const words = useWords(operatorWords)
-  const told = useWords(verifyWords)
-  const { language } = useLanguage()
-  const format = useFormat()
-  return (
-    <Panel>
-      <Rows
-        label={words.verify}
-        rows={of.findings.map((each) => sayFinding(each, language, format))}
-        keyOf={(row) => `${row.where}${row.problem}`}
-        columns={[
-          { name: 'promise', label: told.promise, isText: true, show: (row) => row.promise },
-          { name: 'where', label: told.where, isText: true, show: (row) => row.where },
-          { name: 'problem', label: told.problem, isText: true, show: (row) => row.problem },
-          { name: 'advice', label: told.advice, isText: true, show: (row) => row.advice },
-        ]}
-      />
-    </Panel>
   )
 }

@@ -1,14 +1,35 @@
 import { Text } from '@mantine/core'
 import type { Subscription } from '../client/operator.ts'
-import { Act } from '../shared/act.tsx'
 import { CopyIcon } from '../shared/copy.tsx'
-import { useFormat } from '../shared/format.ts'
-import { useWords } from '../shared/language.tsx'
-import { Facts, Page, Panel, Reading, Status } from '../shared/parts.tsx'
-import { Rows } from '../shared/rows.tsx'
+import { Act } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair, phrase } from '../shared/messages.ts'
+import { Facts, OnOff, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'
-import { thingsWords } from './things-words.ts'
-import { operatorWords } from './words.ts'
+import { operatorTexts } from './messages.ts'
+import { CustomerLink, Mono } from './parts.tsx'
+
+const vpnMessages = messages({
+  ...operatorTexts,
+  vpn: pair('VPN subscription', 'Подписка VPN'),
+  forMonths: phrase('for {months} months', 'на месяцев: {months}'),
+  device: pair('Device', 'Устройство'),
+  key: pair('Public key', 'Открытый ключ'),
+  move: pair('Move to a node', 'Перенести на узел'),
+  moveAbout: pair(
+    'Keys, addresses and counts stay; customers change nothing.',
+    'Ключи, адреса и счёт остаются; покупателю ничего менять не нужно.',
+  ),
+  vpnNode: pair('VPN node', 'Узел VPN'),
+  moved: phrase('Moved. Devices: {devices}', 'Перенесено. Устройств: {devices}'),
+  disable: pair('Disable', 'Отключить'),
+  disableAbout: pair(
+    'Devices stop within two seconds; the time runs on.',
+    'Устройства остановятся за две секунды; срок продолжает идти.',
+  ),
+  enable: pair('Enable', 'Включить'),
+  enableAbout: pair('Devices work again at once.', 'Устройства заработают сразу.'),
+})
 
 export function VpnPage({ uuid }: { readonly uuid: string }) {
   const found = useRead('showVpn', { params: { uuid } })
@@ -20,73 +41,44 @@ export function VpnPage({ uuid }: { readonly uuid: string }) {
 }
 
 function Shown({ of }: { readonly of: Subscription }) {
-  const words = useWords(operatorWords)
-  const things = useWords(thingsWords)
-  const format = useFormat()
-  const renews = of.auto_renew_months === null ? things.no : things.forMonths(format.number(of.auto_renew_months))
+  const { t, format } = useMessages(vpnMessages)
+  const used = `${format.number(of.devices.length)} / ${format.number(of.device_limit)}`
   return (
-    <Page title={things.vpn} about={<span className="mono">{of.uuid}</span>} actions={<Actions of={of} />}>
+    <Page title={t.vpn} about={<Mono>{of.uuid}</Mono>} actions={<Actions of={of} />}>
       <Panel>
         <Facts
           of={[
             [
-              words.status,
-              <Status key="status" tone={of.status === 'ACTIVE' ? 'good' : 'quiet'}>
-                {things.states[of.status] ?? of.status}
-              </Status>,
+              t.status,
+              <Status tone={of.status === 'ACTIVE' ? 'good' : 'quiet'}>{t.states[of.status] ?? of.status}</Status>,
             ],
-            [
-              words.customer,
-              <a key="customer" href={`#/customers/${of.customer_id}`}>
-                {of.customer_id}
-              </a>,
-            ],
-            [words.until, format.moment(of.expires_at)],
-            [things.renews, renews],
-            [
-              things.vpnNode,
-              <Status key="node" tone={of.node === 'online' ? 'good' : 'bad'}>
-                {of.node === 'online' ? words.online : words.offline}
-              </Status>,
-            ],
+            [t.customer, <CustomerLink id={of.customer_id} />],
+            [t.until, format.moment(of.expires_at)],
+            [t.renews, of.auto_renew_months === null ? t.no : t.forMonths(format.number(of.auto_renew_months))],
+            [t.vpnNode, <OnOff isOn={of.node === 'online'} on={t.online} off={t.offline} />],
           ]}
         />
       </Panel>
-      <Panel
-        title={things.devices}
-        aside={
-          <span className="quiet">
-            {format.number(of.devices.length)} / {format.number(of.device_limit)}
-          </span>
-        }
-      >
+      <Panel title={t.devices} aside={<span className="quiet">{used}</span>}>
         <Rows
-          label={things.devices}
+          label={t.devices}
           rows={of.devices}
           keyOf={(row) => row.device_id}
-          columns={[
-            { name: 'name', label: things.device, show: (row) => row.name },
-            {
-              name: 'address',
-              label: words.address,
-              show: (row) => (
-                <span className="mono">
-                  {row.ipv4}
-                  <small>{row.ipv6}</small>
-                </span>
-              ),
-            },
-            {
-              name: 'key',
-              label: things.key,
-              show: (row) => (
-                <span className="mono">
-                  {row.public_key.slice(0, 12)}… <CopyIcon text={row.public_key} label={things.key} />
-                </span>
-              ),
-            },
-            { name: 'rx', label: things.received, isFigure: true, show: (row) => format.bytes(row.rx_bytes) },
-            { name: 'tx', label: things.sent, isFigure: true, show: (row) => format.bytes(row.tx_bytes) },
+          columns={(column) => [
+            column(t.device, (row) => row.name),
+            column(t.address, (row) => (
+              <span className="mono">
+                {row.ipv4}
+                <small>{row.ipv6}</small>
+              </span>
+            )),
+            column(t.key, (row) => (
+              <span className="mono">
+                {row.public_key.slice(0, 12)}… <CopyIcon text={row.public_key} label={t.key} />
+              </span>
+            )),
+            column.number(t.received, (row) => format.bytes(row.rx_bytes)),
+            column.number(t.sent, (row) => format.bytes(row.tx_bytes)),
           ]}
         />
       </Panel>
@@ -95,35 +87,26 @@ function Shown({ of }: { readonly of: Subscription }) {
 }
 
 function Actions({ of }: { readonly of: Subscription }) {
-  const things = useWords(thingsWords)
-  const format = useFormat()
+  const { t, format } = useMessages(vpnMessages)
   const may = useMay()
-  const nodes = useRead('listNodes').data?.items.filter((each) => each.kind === 'vpn' && each.state !== 'closed')
+  const nodes = useRead('listNodes').data?.items.filter((each) => each.kind === 'vpn' && each.state !== 'closed') ?? []
   const params = { uuid: of.uuid }
   const isDisabled = of.status === 'DISABLED'
   if (!may('moveVpn')) return null
+  const options = nodes.map(({ name, location }) => [name, location === '' ? name : `${name}, ${location}`] as const)
   return (
     <>
       <Act
-        label={isDisabled ? things.enable : things.disable}
-        about={isDisabled ? things.enableAbout : things.disableAbout}
+        label={isDisabled ? t.enable : t.disable}
+        about={isDisabled ? t.enableAbout : t.disableAbout}
         run={() => api.call(isDisabled ? 'enableVpn' : 'disableVpn', { params })}
       />
       <Act
-        label={things.move}
-        about={things.moveAbout}
-        fields={[
-          {
-            name: 'node',
-            label: things.vpnNode,
-            kind: 'choice',
-            options: (nodes ?? []).map(
-              (each) => [each.name, each.location === '' ? each.name : `${each.name}, ${each.location}`] as const,
-            ),
-          },
-        ]}
+        label={t.move}
+        about={t.moveAbout}
+        fields={[{ name: 'node', label: t.vpnNode, kind: 'choice', options }]}
         run={({ node }) => api.call('moveVpn', { params, body: { node: String(node) } })}
-        show={({ devices }) => <Text>{things.moved(format.number(devices))}</Text>}
+        show={({ devices }) => <Text>{t.moved(format.number(devices))}</Text>}
       />
     </>
   )

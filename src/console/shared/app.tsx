@@ -3,11 +3,11 @@ import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-quer
 import { Component, lazy, type ReactNode, Suspense, useMemo } from 'react'
 import { CallRefused } from '../client/call.ts'
 import { part, recognise, useEntered } from '../client/session.ts'
-import { LanguageProvider, useWords } from './language.tsx'
+import { LanguageProvider, useMessages } from './language.tsx'
+import { commonMessages } from './messages.ts'
 import { Empty } from './parts.tsx'
 import { SignIn } from './sign-in/page.tsx'
 import { theme, variables } from './theme.ts'
-import { sharedWords } from './words.ts'
 
 /** Each part comes when its reader has signed in: nobody loads the other's. */
 const Customer = lazy(() => import('../customer/index.tsx'))
@@ -26,12 +26,12 @@ const createQueries = () =>
   })
 
 function Failed() {
-  const words = useWords(sharedWords)
+  const { t } = useMessages(commonMessages)
   return (
     <main className="alone">
-      <Empty icon="close" title={words.failed} about={words.failedAbout}>
+      <Empty icon="close" title={t.failed} about={t.failedAbout}>
         <a href="/" className="plain-button">
-          {words.reload}
+          {t.reload}
         </a>
       </Empty>
     </main>

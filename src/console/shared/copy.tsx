@@ -1,8 +1,8 @@
 import { Button, UnstyledButton } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Icon } from './icons.tsx'
-import { useWords } from './language.tsx'
-import { sharedWords } from './words.ts'
+import { useMessages } from './language.tsx'
+import { commonMessages } from './messages.ts'
 
 const shownForMs = 1_500
 
@@ -17,7 +17,7 @@ function useCopying(text: string): readonly [isCopied: boolean, copy: () => void
 
 /** A button that copies; it says so when it has. */
 export function Copy({ text, label }: { readonly text: string; readonly label?: string }) {
-  const words = useWords(sharedWords)
+  const { t } = useMessages(commonMessages)
   const [isCopied, copy] = useCopying(text)
   return (
     <Button
@@ -27,22 +27,17 @@ export function Copy({ text, label }: { readonly text: string; readonly label?: 
       onClick={copy}
       aria-live="polite"
     >
-      {isCopied ? words.copied : (label ?? words.copy)}
+      {isCopied ? t.copied : (label ?? t.copy)}
     </Button>
   )
 }
 
 /** A value that is copied by pressing it. */
 export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
-  const words = useWords(sharedWords)
+  const { t } = useMessages(commonMessages)
   const [isCopied, copy] = useCopying(text)
   return (
-    <UnstyledButton
-      className="copyable"
-      onClick={copy}
-      aria-label={`${words.copy}: ${label} ${text}`}
-      title={words.copy}
-    >
+    <UnstyledButton className="copyable" onClick={copy} aria-label={`${t.copy}: ${label} ${text}`} title={t.copy}>
       <span className="mono">{text}</span>
       <Icon name={isCopied ? 'check' : 'copy'} size={14} />
     </UnstyledButton>
@@ -51,10 +46,10 @@ export function Copyable({ text, label }: { readonly text: string; readonly labe
 
 /** The same where the value stands beside it already. */
 export function CopyIcon({ text, label }: { readonly text: string; readonly label: string }) {
-  const words = useWords(sharedWords)
+  const { t } = useMessages(commonMessages)
   const [isCopied, copy] = useCopying(text)
   return (
-    <UnstyledButton className="copyable" onClick={copy} aria-label={`${words.copy}: ${label}`} title={words.copy}>
+    <UnstyledButton className="copyable" onClick={copy} aria-label={`${t.copy}: ${label}`} title={t.copy}>
       <Icon name={isCopied ? 'check' : 'copy'} size={14} />
     </UnstyledButton>
   )

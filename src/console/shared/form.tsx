@@ -1,32 +1,298 @@
-import { type ChangeEvent, type ReactNode, useState } from 'react'
+import {
+  Button,
+  type ButtonProps,
+  Checkbox,
+  type CheckboxProps,
+  Modal,
+  type ModalProps,
+  NativeSelect,
+  type NativeSelectProps,
+  NumberInput,
+  type NumberInputProps,
+  PasswordInput,
+  Text,
+  TextInput,
+} from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type ChangeEvent, type ReactNode, useId, useState } from 'react'
+import { useMessages } from './language.tsx'
+import { commonMessages } from './messages.ts'
+import { RefusalNotice } from './parts.tsx'
+import { useOnce } from './queries.ts'
 
-/** A form that the page itself answers: the browser goes nowhere, and what is wrong the shop says, in one language. */
-export function Form({
-  onSubmit,
-  className = '',
-  children,
-}: {
-  readonly onSubmit: () => void
-  readonly className?: string
-  readonly children: ReactNode
-}) {
-  return (
-    <form
-      className={className}
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        onSubmit()
-      }}
-    >
-      {children}
-    </form>
-  )
-}
+type FormProps = { readonly onSubmit: () => void; readonly className?: string; readonly children: ReactNode }
 
-/** What somebody types into a field: `props` go to the input, `text` is it without what surrounds it. */
+/** A form without the browser's own validation: the shop's refusals are shown, in the page's language. */
+export const Form = ({ onSubmit, className = '', children }: FormProps) => (
+  <form
+    className={className}
+    noValidate
+    onSubmit={(event) => {
+      event.preventDefault()
+      onSubmit()
+    }}
+  >
+    {children}
+  </form>
+)
+
+/** A field's text: `props` go to the input, `text` is trimmed. */
 export function useTyped(initial = '') {
   const [value, set] = useState(initial)
   const onChange = (event: ChangeEvent<HTMLInputElement>): void => set(event.currentTarget.value)
   return { value, set, text: value.trim(), props: { value, onChange } }
+}
+
+/** The part of a mutation that a form shows. */
+type Changing = { readonly isPending: boolean; readonly error: unknown }
+
+type SubmitFormProps = FormProps & {
+  readonly label: string
+  readonly change?: Changing
+  readonly isReady?: boolean
+  readonly look?: ButtonProps
+}
+
+/** Fields, the refusal of the last try, and one button. */
+export const SubmitForm = ({ label, change, isReady = true, look, children, ...form }: SubmitFormProps) => (
+  <Form className="stack" {...form}>
+    {children}
+    <RefusalNotice error={change?.error} />
+    <Button type="submit" loading={change?.isPending ?? false} disabled={!isReady} {...look}>
+      {label}
+    </Button>
+  </Form>
+)
+
+type ConfirmProps = {
+  readonly about: string
+  readonly label: string
+  readonly color?: string
+  readonly change: Changing
+  readonly onConfirm: () => void
+}
+
+/** Says what will happen, and does it at the press of a button. */
+export const Confirm = ({ about, label, color, change, onConfirm }: ConfirmProps) => (
+  <div className="stack">
+    <Text>{about}</Text>
+    <RefusalNotice error={change.error} />
+    <Button {...(color !== undefined && { color })} loading={change.isPending} onClick={onConfirm}>
+      {label}
+    </Button>
+  </div>
+)
+
+type Options<Value extends string> = readonly (readonly [value: Value, label: string])[]
+
+type SelectProps<Value extends string> = Omit<NativeSelectProps, 'value' | 'data' | 'onChange'> & {
+  readonly value: Value
+  readonly options: Options<Value>
+  readonly onChange: (value: Value) => void
+}
+
+export const Select = <Value extends string>({ options, onChange, ...props }: SelectProps<Value>) => (
+  <NativeSelect
+    {...props}
+    data={options.map(([value, label]) => ({ value, label }))}
+    onChange={(event) => onChange(event.currentTarget.value as Value)}
+  />
+)
+
+type FlagProps = Omit<CheckboxProps, 'onChange'> & { readonly onChange: (isChecked: boolean) => void }
+
+export const Flag = ({ onChange, ...props }: FlagProps) => (
+  <Checkbox {...props} onChange={(event) => onChange(event.currentTarget.checked)} />
+)
+
+type NumberFieldProps = Omit<NumberInputProps, 'value' | 'onChange'> & {
+  readonly value: number
+  readonly onChange: (value: number) => void
+}
+
+/** A number; NaN while the field is empty. */
+export const NumberField = ({ value, onChange, ...props }: NumberFieldProps) => (
+  <NumberInput
+    {...props}
+    value={Number.isNaN(value) ? '' : value}
+    onChange={(typed) => onChange(typed === '' ? Number.NaN : Number(typed))}
+  />
+)
+
+export type Choice<Value extends string | number> = {
+  readonly value: Value
+  readonly label: ReactNode
+  readonly note?: ReactNode
+  readonly isDisabled?: boolean
+}
+
+type ChoicesProps<Value extends string | number> = {
+  readonly legend: string
+  readonly value: Value
+  readonly options: readonly Choice<Value>[]
+  readonly onChange: (value: Value) => void
+  readonly isNarrow?: boolean
+}
+
+/** One of several, all visible: the browser's radio buttons, so arrow keys move among them. */
+export function Choices<Value extends string | number>(props: ChoicesProps<Value>) {
+  const name = useId()
+  const { legend, value, options, onChange, isNarrow = false } = props
+  return (
+    <fieldset className="choosing">
+      <legend>{legend}</legend>
+      <div className={isNarrow ? 'choices narrow' : 'choices'}>
+        {options.map((option) => (
+          <label key={option.value} className="choice">
+            <input
+              type="radio"
+              name={name}
+              className="unseen"
+              value={option.value}
+              checked={option.value === value}
+              disabled={option.isDisabled ?? false}
+              onChange={() => onChange(option.value)}
+            />
+            <span>{option.label}</span>
+            {option.note !== undefined && <small>{option.note}</small>}
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  )
+}
+
+export function Dialog(props: ModalProps) {
+  const { t } = useMessages(commonMessages)
+  return <Modal closeButtonProps={{ 'aria-label': t.close }} {...props} />
+}
+
+type DialogButtonProps = {
+  readonly label: string
+  readonly look?: ButtonProps
+  readonly children: (close: () => void) => ReactNode
+}
+
+/** A button that opens a form over the page. */
+export function DialogButton({ label, look, children }: DialogButtonProps) {
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  return (
+    <>
+      <Button variant="default" {...look} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      <Dialog opened={isOpen} onClose={close} title={label}>
+        {children(close)}
+      </Dialog>
+    </>
+  )
+}
+
+type Value = string | number | boolean
+export type Values = Readonly<Record<string, Value>>
+
+/** A field of an `Act`. */
+export type Field = {
+  readonly name: string
+  readonly label: string
+  readonly kind?: 'text' | 'number' | 'flag' | 'choice' | 'date' | 'secret'
+  readonly options?: Options<string>
+  readonly initial?: Value
+  readonly isOptional?: boolean
+}
+
+/** The fields that were filled in, as texts: an empty one is not sent. */
+export const filled = <Name extends string>(values: Readonly<Record<Name, Value | undefined>>) =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === '' ? [] : [[name, String(value)]])),
+  ) as { readonly [Each in Name]?: string }
+
+export type ActProps<Done> = {
+  readonly label: string
+  readonly about?: ReactNode
+  readonly fields?: readonly Field[]
+  readonly look?: Pick<ButtonProps, 'variant' | 'color' | 'size'>
+  /** The idempotency key stays the same for every try until the form is closed. */
+  readonly run: (values: Values, key: string) => Promise<Done>
+  /** Shown when it is done; without it the form closes. */
+  readonly show?: (done: Done) => ReactNode
+}
+
+const startOf = ({ kind, initial, options }: Field): Value =>
+  initial ?? (kind === 'flag' ? false : kind === 'choice' ? (options?.[0]?.[0] ?? '') : '')
+
+/** A button that opens a form of `fields`, runs one operation, and shows its outcome. */
+export function Act<Done>(props: ActProps<Done>) {
+  const [opened, setOpened] = useState<string>()
+  const close = () => setOpened(undefined)
+  return (
+    <>
+      <Button variant="default" {...props.look} onClick={() => setOpened(crypto.randomUUID())}>
+        {props.label}
+      </Button>
+      <Dialog opened={opened !== undefined} onClose={close} title={props.label}>
+        {opened !== undefined && <ActForm {...props} runKey={opened} onClose={close} />}
+      </Dialog>
+    </>
+  )
+}
+
+function ActForm<Done>(props: ActProps<Done> & { readonly runKey: string; readonly onClose: () => void }) {
+  const { label, about, fields = [], look, run, show, runKey, onClose } = props
+  const queries = useQueryClient()
+  const [values, setValues] = useState<Values>(() =>
+    Object.fromEntries(fields.map((each) => [each.name, startOf(each)])),
+  )
+  const change = useMutation({
+    mutationFn: () => run(values, runKey),
+    onSuccess: async () => {
+      await queries.invalidateQueries()
+      if (!show) onClose()
+    },
+  })
+  const start = useOnce(() => change.mutateAsync())
+  if (change.data !== undefined && show) return <div className="stack">{show(change.data)}</div>
+  const isReady = fields.every((each) => each.isOptional || values[each.name] !== '')
+  return (
+    <SubmitForm
+      label={label}
+      change={change}
+      isReady={isReady}
+      look={look?.color ? { color: look.color } : {}}
+      onSubmit={start}
+    >
+      {about !== undefined && <Text c="dimmed">{about}</Text>}
+      {fields.map((field) => (
+        <Input
+          key={field.name}
+          field={field}
+          value={values[field.name] ?? ''}
+          onChange={(value) => setValues({ ...values, [field.name]: value })}
+        />
+      ))}
+    </SubmitForm>
+  )
+}
+
+type InputProps = { readonly field: Field; readonly value: Value; readonly onChange: (value: Value) => void }
+
+function Input({ field: { label, kind = 'text', options = [] }, value, onChange }: InputProps) {
+  const typed = {
+    label,
+    value: String(value),
+    onChange: (event: ChangeEvent<HTMLInputElement>) => onChange(event.currentTarget.value),
+  }
+  switch (kind) {
+    case 'flag':
+      return <Flag label={label} checked={value === true} onChange={onChange} />
+    case 'number':
+      return <NumberInput label={label} value={value === '' ? '' : Number(value)} onChange={onChange} />
+    case 'choice':
+      return <Select label={label} value={String(value)} options={options} onChange={onChange} />
+    case 'secret':
+      return <PasswordInput autoComplete="off" {...typed} />
+    default:
+      return <TextInput type={kind} {...typed} />
+  }
 }

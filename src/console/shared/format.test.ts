@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { toCsv } from './download.ts'
+import { toCsv } from './browser.ts'
 import { createFormat } from './format.ts'
 
 const [en, ru] = [createFormat('en'), createFormat('ru')]

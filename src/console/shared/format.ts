@@ -1,5 +1,4 @@
-import { useMemo } from 'react'
-import { type Language, useLanguage } from './language.tsx'
+import type { Language } from './messages.ts'
 
 const units: Readonly<Record<Language, readonly string[]>> = {
   en: ['B', 'kB', 'MB', 'GB', 'TB'],
@@ -63,8 +62,3 @@ export function createFormat(language: Language) {
 }
 
 export type Format = ReturnType<typeof createFormat>
-
-export const useFormat = (): Format => {
-  const { language } = useLanguage()
-  return useMemo(() => createFormat(language), [language])
-}

@@ -1,22 +1,24 @@
 import { ActionIcon, Drawer, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
+import { leave } from '../client/session.ts'
+import { usePath } from './browser.ts'
 import { Icon, type IconName, Mark } from './icons.tsx'
-import { type Language, useLanguage, useWords } from './language.tsx'
-import { useRoute } from './route.ts'
-import { sharedWords } from './words.ts'
+import { useLanguage, useMessages } from './language.tsx'
+import { commonMessages, type Language } from './messages.ts'
+import { NoSuchPage } from './parts.tsx'
 
-/** A way to a page. It is marked while somebody is there, or deeper. */
+/** A link of the menu, marked on its page and on the pages below it. */
 export type Way = { readonly path: string; readonly label: string; readonly icon: IconName }
 
 export function LanguageSwitch() {
   const { language, choose } = useLanguage()
-  const words = useWords(sharedWords)
+  const { t } = useMessages(commonMessages)
   const names: readonly (readonly [Language, string, string])[] = [
     ['ru', 'RU', 'Русский'],
     ['en', 'EN', 'English'],
   ]
   return (
-    <div className="switch" role="group" aria-label={words.language}>
+    <div className="switch" role="group" aria-label={t.language}>
       {names.map(([each, short, name]) => (
         <UnstyledButton
           key={each}
@@ -35,14 +37,14 @@ export function LanguageSwitch() {
 export function ThemeSwitch() {
   const { setColorScheme } = useMantineColorScheme()
   const scheme = useComputedColorScheme()
-  const words = useWords(sharedWords)
+  const { t } = useMessages(commonMessages)
   const isDark = scheme === 'dark'
   return (
     <ActionIcon
       variant="subtle"
       color="gray"
       size="lg"
-      aria-label={isDark ? words.toLight : words.toDark}
+      aria-label={isDark ? t.toLight : t.toDark}
       onClick={() => setColorScheme(isDark ? 'light' : 'dark')}
     >
       <Icon name={isDark ? 'sun' : 'moon'} />
@@ -53,7 +55,7 @@ export function ThemeSwitch() {
 const isAt = (here: string, way: string): boolean => (way === '/' ? here === '/' : here.startsWith(way))
 
 function Ways({ ways, label }: { readonly ways: readonly Way[]; readonly label: string }) {
-  const { path: here } = useRoute()
+  const here = usePath()
   return (
     <nav aria-label={label} className="ways">
       {ways.map(({ path, label: name, icon }) => (
@@ -66,64 +68,57 @@ function Ways({ ways, label }: { readonly ways: readonly Way[]; readonly label: 
   )
 }
 
-type FrameProps = {
-  readonly ways: readonly Way[]
-  /** What stands under the ways: a balance, a name. */
-  readonly foot: ReactNode
-  readonly onLeave: () => void
-  readonly children: ReactNode
-}
+type FrameProps = { readonly ways: readonly Way[]; readonly foot: ReactNode; readonly children: ReactNode }
 
-/** What is around every page: ways, language, light, and the way out. On a phone the ways are behind a button. */
-export function Frame({ ways, foot, onLeave, children }: FrameProps) {
-  const words = useWords(sharedWords)
-  const { path } = useRoute()
+/** The menu around every page, with `foot`, the switches and the sign-out button under it; a drawer on a phone. */
+export function Frame({ ways, foot, children }: FrameProps) {
+  const { t } = useMessages(commonMessages)
+  const path = usePath()
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOpen(false), [path])
-  const switches = (
-    <div className="switches">
-      <LanguageSwitch />
-      <ThemeSwitch />
-      <ActionIcon variant="subtle" color="gray" size="lg" aria-label={words.signOut} onClick={onLeave}>
-        <Icon name="out" />
-      </ActionIcon>
-    </div>
+  const menu = (
+    <>
+      <Ways ways={ways} label={t.menu} />
+      <div className="side-foot">
+        {foot}
+        <div className="switches">
+          <LanguageSwitch />
+          <ThemeSwitch />
+          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t.signOut} onClick={() => void leave()}>
+            <Icon name="out" />
+          </ActionIcon>
+        </div>
+      </div>
+    </>
+  )
+  const brand = (
+    <a className="brand" href="#/">
+      <Mark /> Turnpike
+    </a>
   )
   return (
     <div className="frame">
       <a className="skip" href="#content" onClick={skipTo}>
-        {words.skip}
+        {t.skip}
       </a>
       <header className="bar">
-        <a className="brand" href="#/">
-          <Mark /> Turnpike
-        </a>
-        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={words.menu} onClick={() => setOpen(true)}>
+        {brand}
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t.menu} onClick={() => setOpen(true)}>
           <Icon name="menu" />
         </ActionIcon>
       </header>
       <div className="side">
-        <a className="brand" href="#/">
-          <Mark /> Turnpike
-        </a>
-        <Ways ways={ways} label={words.menu} />
-        <div className="side-foot">
-          {foot}
-          {switches}
-        </div>
+        {brand}
+        {menu}
       </div>
       <Drawer
         opened={isOpen}
         onClose={() => setOpen(false)}
         size="17rem"
-        title={words.menu}
-        closeButtonProps={{ 'aria-label': words.close }}
+        title={t.menu}
+        closeButtonProps={{ 'aria-label': t.close }}
       >
-        <Ways ways={ways} label={words.menu} />
-        <div className="side-foot">
-          {foot}
-          {switches}
-        </div>
+        {menu}
       </Drawer>
       <main id="content" tabIndex={-1}>
         {children}
@@ -132,8 +127,20 @@ export function Frame({ ways, foot, onLeave, children }: FrameProps) {
   )
 }
 
-/** The address behind the `#` is a page's, so a link within a page moves the focus by hand. */
+/** The hash is the page's path, so a link within a page has to move the focus itself. */
 function skipTo(event: { preventDefault(): void }): void {
   event.preventDefault()
   document.getElementById('content')?.focus()
+}
+
+/** Pages by their paths; the first group of a pattern is passed on. */
+export type Pages = readonly (readonly [pattern: RegExp, show: (id: string) => ReactNode])[]
+
+export function Routes({ pages }: { readonly pages: Pages }) {
+  const path = usePath()
+  for (const [pattern, show] of pages) {
+    const found = pattern.exec(path)
+    if (found) return show(found[1] ?? '')
+  }
+  return <NoSuchPage />
 }

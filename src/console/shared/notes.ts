@@ -1,8 +1,7 @@
-import type { Format } from './format.ts'
-import type { Language } from './language.tsx'
-import { methodNames } from './method-names.ts'
+import { type Format } from './format.ts'
+import { type Language } from './messages.ts'
 import { createTranslator } from './refusals/translate.ts'
-import { tradeWords } from './trade-words.ts'
+import { methodNames, tradeMessages } from './trade.ts'
 
 /** What the shop itself writes beside a movement of money; what an operator has written stays as it is. */
 const translate = createTranslator([
@@ -31,7 +30,7 @@ export function sayNote(note: string, language: Language, format: Format): strin
   const said = translate(note, format)
   if (said === undefined) return note
   return said.replace(/: (\w+)$/, (whole, code: string) => {
-    const name = tradeWords.ru.pools[code] ?? methodNames.ru[code]
+    const name = tradeMessages.ru.pools[code] ?? methodNames.ru[code]
     return name === undefined ? whole : `: ${name.toLowerCase()}`
   })
 }

@@ -1,9 +1,12 @@
-import { useFormat } from './format.ts'
-import { useWords, type Words } from './language.tsx'
-import { Panel } from './parts.tsx'
-import { RecordFacts } from './records.tsx'
-import { Rows } from './rows.tsx'
-import { orderName, tradeWords } from './trade-words.ts'
+import type { ReactNode } from 'react'
+import type { Format } from './format.ts'
+import { useMessages } from './language.tsx'
+import { messages, pair } from './messages.ts'
+import { Facts, Panel, Rows } from './parts.tsx'
+import { orderName, type Trade, tradeMessages } from './trade.ts'
+
+/** A record whose fields depend on the product. */
+type Fields = Readonly<Record<string, unknown>>
 
 /** An order as its customer and the operator see it. */
 type Order = {
@@ -12,65 +15,111 @@ type Order = {
   readonly action: string
   readonly price_rub: number
   readonly created_at: string
-  readonly request: Readonly<{ [name: string]: unknown }>
-  readonly calculation: Readonly<{ [name: string]: unknown }>
+  readonly request: Fields
+  readonly calculation: Fields
 }
 
-const en = {
-  order: 'Order',
-  product: 'Product',
-  when: 'When',
-  price: 'Price',
-  request: 'What was asked for',
-  calculation: 'How the price came about',
-}
+const orderMessages = messages({
+  request: pair('What was asked for', 'Что было заказано'),
+  calculation: pair('How the price came about', 'Как получилась цена'),
+})
 
-const ru: typeof en = {
-  order: 'Заказ',
-  product: 'Товар',
-  when: 'Когда',
-  price: 'Цена',
-  request: 'Что было заказано',
-  calculation: 'Как получилась цена',
-}
+/** A link to an order by the end of its number. */
+export const OrderLink = ({ id }: { readonly id: string }) => <a href={`#/orders/${id}`}>{`…${id.slice(-8)}`}</a>
 
-export const orderWords: Words<typeof en> = { en, ru }
+type OrderRowsProps = { readonly label: string; readonly rows: readonly Order[]; readonly empty: ReactNode }
 
-const shortId = (id: string): string => `…${id.slice(-8)}`
-
-/** The way to an order, from whatever speaks of it. */
-export const OrderLink = ({ id }: { readonly id: string }) => <a href={`#/orders/${id}`}>{shortId(id)}</a>
-
-export function OrderRows({ label, rows }: { readonly label: string; readonly rows: readonly Order[] }) {
-  const words = useWords(orderWords)
-  const trade = useWords(tradeWords)
-  const format = useFormat()
+export function OrderRows({ label, rows, empty }: OrderRowsProps) {
+  const { t, format } = useMessages(orderMessages)
+  const { t: trade } = useMessages(tradeMessages)
   return (
     <Rows
       label={label}
       rows={rows}
       keyOf={(row) => row.order_id}
-      columns={[
-        { name: 'order', label: words.order, show: (row) => <OrderLink id={row.order_id} /> },
-        { name: 'product', label: words.product, show: (row) => orderName(row, trade) },
-        { name: 'when', label: words.when, show: (row) => format.moment(row.created_at) },
-        { name: 'price', label: words.price, isFigure: true, show: (row) => format.exactMoney(row.price_rub) },
+      empty={empty}
+      columns={(column) => [
+        column(t.order, (row) => <OrderLink id={row.order_id} />),
+        column(t.product, (row) => orderName(row, trade)),
+        column(t.when, (row) => format.moment(row.created_at)),
+        column.number(t.price, (row) => format.exactMoney(row.price_rub)),
       ]}
     />
   )
 }
 
-/** What was asked for, and how its price came about. */
+/** The request of an order, and the calculation of its price. */
 export function OrderRecords({ order }: { readonly order: Order }) {
-  const words = useWords(orderWords)
+  const { t } = useMessages(orderMessages)
   return (
     <div className="halves">
-      <Panel title={words.request}>
+      <Panel title={t.request}>
         <RecordFacts of={order.request} />
       </Panel>
-      <Panel title={words.calculation}>
+      <Panel title={t.calculation}>
         <RecordFacts of={order.calculation} />
       </Panel>
     </div>
+  )
+}
+
+/** The texts of a field's values, if it has any. */
+function namesOf(name: string, trade: Trade): Trade['fields'] {
+  if (name === 'pool' || name === 'pool_type') return trade.pools
+  if (name === 'ipv') return trade.ipvs
+  return name === 'status' ? trade.states : {}
+}
+
+/** Writes a value by its field's name: an amount, a time, bytes, a country. */
+function write(name: string, value: unknown, format: Format, trade: Trade): string {
+  if (value === null || value === undefined) return '—'
+  const isPlain = typeof value === 'string' || typeof value === 'number'
+  const named = isPlain ? namesOf(name, trade)[value] : undefined
+  if (named !== undefined) return named
+  if (name.startsWith('country') && typeof value === 'string') return format.country(value)
+  if (name.endsWith('_rub') && typeof value === 'number') return format.exactMoney(value)
+  if ((name === 'gb' || name.endsWith('_gb')) && typeof value === 'number') return format.gigabytes(value)
+  if (name === 'kopecks') return format.exactMoney(Number(value) / 100)
+  if (name.endsWith('_at') && typeof value === 'number') return format.moment(new Date(value).toISOString())
+  if (name.endsWith('_at') && typeof value === 'string') return format.moment(value)
+  if ((name === 'bytes' || name.endsWith('_bytes')) && typeof value === 'number') return format.bytes(value)
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value)
+}
+
+/** All fields of a record; one without a text is shown by its own name. */
+function RecordFacts({ of }: { readonly of: Fields }) {
+  const { t: trade, format } = useMessages(tradeMessages)
+  return (
+    <Facts
+      of={Object.entries(of).map(([name, value]) => [trade.fields[name] ?? name, write(name, value, format, trade)])}
+    />
+  )
+}
+
+type RecordRowsProps = {
+  readonly label: string
+  readonly rows: readonly Fields[]
+  readonly pageOf: (name: string, value: unknown) => string | undefined
+}
+
+/** Records as a table; a value with a page of its own is a link to it. */
+export function RecordRows({ label, rows, pageOf }: RecordRowsProps) {
+  const { t: trade, format } = useMessages(tradeMessages)
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  return (
+    <Rows
+      label={label}
+      rows={rows}
+      keyOf={(row) => JSON.stringify(row)}
+      columns={(column) =>
+        names.map((name) =>
+          column(trade.fields[name] ?? name, (row) => {
+            const page = pageOf(name, row[name])
+            const text = write(name, row[name], format, trade)
+            return page === undefined ? text : <a href={page}>{text}</a>
+          }),
+        )
+      }
+    />
   )
 }

@@ -1,9 +1,10 @@
-import { Skeleton, Text, Title } from '@mantine/core'
+import { Button, Skeleton, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef } from 'react'
+import { CallLost, CallRefused } from '../client/call.ts'
 import { Icon, type IconName } from './icons.tsx'
-import { useWords } from './language.tsx'
-import { RefusalNotice } from './refusal-notice.tsx'
-import { sharedWords } from './words.ts'
+import { useLanguage, useMessages } from './language.tsx'
+import { commonMessages } from './messages.ts'
+import { sayRefusal } from './refusals/say.ts'
 
 type PageProps = {
   readonly title: string
@@ -12,7 +13,7 @@ type PageProps = {
   readonly children: ReactNode
 }
 
-/** A page: what it is, what can be done, and the rest. Its heading is read out when somebody comes here. */
+/** A page with its heading, which takes the focus so that a screen reader reads it. */
 export function Page({ title, about, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -36,6 +37,26 @@ export function Page({ title, about, actions, children }: PageProps) {
   )
 }
 
+/** A page that says that something does not exist, with a link to where it may be found. */
+export function MissingPage({ icon, title, about, children }: EmptyProps) {
+  return (
+    <Page title={title}>
+      <Empty icon={icon} title={title} about={about}>
+        {children}
+      </Empty>
+    </Page>
+  )
+}
+
+export function NoSuchPage() {
+  const { t } = useMessages(commonMessages)
+  return (
+    <MissingPage icon="search" title={t.notFound} about={t.notFoundAbout}>
+      <a href="#/">{t.toStart}</a>
+    </MissingPage>
+  )
+}
+
 type PanelProps = {
   readonly title?: string
   readonly aside?: ReactNode
@@ -55,9 +76,34 @@ export const Panel = ({ title, aside, children, className = '' }: PanelProps) =>
   </section>
 )
 
+/** The pages of one section: `names` by the last part of their paths, '' for the section itself. */
+export const SectionNav = ({
+  label,
+  base,
+  names,
+  current,
+}: Readonly<{
+  label: string
+  base: string
+  names: Readonly<Record<string, string>>
+  current: string
+}>) => (
+  <nav className="tabs" aria-label={label}>
+    {Object.entries(names).map(([tab, name]) => (
+      <a
+        key={tab}
+        href={tab === '' ? `#${base}` : `#${base}/${tab}`}
+        aria-current={tab === current ? 'page' : undefined}
+      >
+        {name}
+      </a>
+    ))}
+  </nav>
+)
+
 type FigureProps = { readonly label: string; readonly value: ReactNode; readonly note?: ReactNode }
 
-/** One number that matters, with what it is. */
+/** One number that matters, with its name. */
 export const Figure = ({ label, value, note }: FigureProps) => (
   <div className="figure">
     <span className="figure-label">{label}</span>
@@ -66,11 +112,29 @@ export const Figure = ({ label, value, note }: FigureProps) => (
   </div>
 )
 
+type FiguresProps = { readonly of: readonly (readonly [label: string, value: ReactNode, note?: ReactNode])[] }
+
+/** Figures side by side; one without a value is still being read. */
+export const Figures = ({ of }: FiguresProps) => (
+  <div className="cards">
+    {of.map(([label, value = '…', note]) => (
+      <Panel key={label}>
+        <Figure label={label} value={value} note={note} />
+      </Panel>
+    ))}
+  </div>
+)
+
 export type Tone = 'good' | 'warn' | 'bad' | 'quiet'
 
-/** A state: the colour is a hint, the word says it. */
+/** A state. The colour repeats what the word says. */
 export const Status = ({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) => (
   <span className={`status status-${tone}`}>{children}</span>
+)
+
+/** A state of two: `on` is good, `off` is bad. */
+export const OnOff = ({ isOn, on, off }: { readonly isOn: boolean; readonly on: string; readonly off: string }) => (
+  <Status tone={isOn ? 'good' : 'bad'}>{isOn ? on : off}</Status>
 )
 
 type EmptyProps = {
@@ -91,33 +155,221 @@ export const Empty = ({ icon, title, about, children }: EmptyProps) => (
   </div>
 )
 
-/** As much of a query as is looked at here. */
+type Shown = {
+  readonly title: string
+  readonly text: string
+  readonly money?: string | undefined
+  readonly request?: string | null
+}
+
+/** Whether money moved, for operations that charge. The shop's own text may have said so. */
+function tellMoney({ charged }: CallRefused, text: string, t: (typeof commonMessages)['en']): string | undefined {
+  if (charged === undefined || /nothing was charged|ничего не списано/i.test(text)) return undefined
+  return { yes: t.charged, no: t.notCharged, unknown: t.lostAbout }[charged]
+}
+
+function useShown(error: unknown): Shown {
+  const { t, format, language } = useMessages(commonMessages)
+  if (error instanceof CallLost) return { title: t.lost, text: t.lostAbout }
+  if (!(error instanceof CallRefused)) return { title: t.failed, text: t.failedAbout }
+  const text = sayRefusal(error, language, format)
+  return {
+    title: error.status >= 500 ? t.fault : t.refused,
+    text,
+    money: tellMoney(error, text, t),
+    ...(error.code === 'internal_error' && { request: error.requestId }),
+  }
+}
+
+/** Shows a failed call, and whether money moved; nothing without an error. */
+export function RefusalNotice({ error, onAgain }: { readonly error: unknown; readonly onAgain?: () => void }) {
+  const { t } = useMessages(commonMessages)
+  const { title, text, money, request } = useShown(error)
+  if (error === null || error === undefined) return null
+  return (
+    <div role="alert" className="notice">
+      <Text fw={600}>{title}</Text>
+      <Text size="sm">
+        {text} {money !== undefined && <strong>{money}</strong>}
+      </Text>
+      {request !== undefined && request !== null && (
+        <Text size="sm" c="dimmed">
+          {t.request} <code>{request}</code>
+        </Text>
+      )}
+      {onAgain && (
+        <Button variant="default" size="xs" mt="xs" onClick={onAgain}>
+          {t.again}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** The part of a query that is shown. */
 type Read<Of> = { readonly data: Of | undefined; readonly error: Error | null; readonly refetch: () => unknown }
 
-/** What was asked for, once it is there; until then room is kept for it. */
-export function Reading<Of>({
-  of,
-  height = 120,
-  children,
-}: {
+type ReadingProps<Of> = {
   readonly of: Read<Of>
   readonly height?: number
   readonly children: (found: Of) => ReactNode
-}) {
-  const words = useWords(sharedWords)
-  if (of.data !== undefined) return children(of.data)
-  if (of.error !== null) return <RefusalNotice error={of.error} onAgain={() => void of.refetch()} />
-  return <Skeleton height={height} radius="md" role="status" aria-label={words.loading} />
 }
 
+/** The answer of a query; a placeholder of this height while it loads, its error with a button to retry. */
+export function Reading<Of>({ of, height = 120, children }: ReadingProps<Of>) {
+  const { t } = useMessages(commonMessages)
+  if (of.data !== undefined) return children(of.data)
+  if (of.error !== null) return <RefusalNotice error={of.error} onAgain={() => void of.refetch()} />
+  return <Skeleton height={height} radius="md" role="status" aria-label={t.loading} />
+}
+
+type PagedProps<Item> = {
+  readonly of: Read<readonly Item[]> & {
+    readonly hasNextPage: boolean
+    readonly isFetchingNextPage: boolean
+    readonly fetchNextPage: () => unknown
+  }
+  readonly height?: number
+  /** Whether the button is as wide as the list. */
+  readonly isWide?: boolean
+  readonly children: (items: readonly Item[]) => ReactNode
+}
+
+/** A list as far as it was read, and a button for the next page. */
+export function Paged<Item>({ of, height = 240, isWide = false, children }: PagedProps<Item>) {
+  const { t } = useMessages(commonMessages)
+  const more = (
+    <Button variant="default" loading={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
+      {t.more}
+    </Button>
+  )
+  return (
+    <Reading of={of} height={height}>
+      {(items) => (
+        <div className="stack">
+          {children(items)}
+          {of.hasNextPage && (isWide ? more : <div>{more}</div>)}
+        </div>
+      )}
+    </Reading>
+  )
+}
+
+type Fact = readonly [name: string, value: ReactNode]
+
 /** Names and values, one under the other. */
-export const Facts = ({ of }: { readonly of: readonly (readonly [name: string, value: ReactNode])[] }) => (
+export const Facts = ({ of }: { readonly of: readonly (Fact | false)[] }) => (
   <dl className="facts">
-    {of.map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>{value}</dd>
-      </div>
-    ))}
+    {of.map(
+      (fact) =>
+        fact && (
+          <div key={fact[0]}>
+            <dt>{fact[0]}</dt>
+            <dd>{fact[1]}</dd>
+          </div>
+        ),
+    )}
   </dl>
+)
+
+type Column<Row> = {
+  readonly label: string
+  readonly show: (row: Row) => ReactNode
+  /** `text` may wrap, `number` is aligned to the right, `action` has a label for screen readers only. */
+  readonly kind: '' | 'text' | 'number' | 'action'
+}
+
+type ColumnOf<Row> = (label: string, show: (row: Row) => ReactNode) => Column<Row>
+type Columns<Row> = ColumnOf<Row> & Readonly<Record<'text' | 'number' | 'action', ColumnOf<Row>>>
+
+const columnOf =
+  (kind: Column<never>['kind']) =>
+  <Row,>(label: string, show: (row: Row) => ReactNode): Column<Row> => ({ label, show, kind })
+
+const builder = Object.assign(columnOf(''), {
+  text: columnOf('text'),
+  number: columnOf('number'),
+  action: columnOf('action'),
+})
+
+export type RowsProps<Row> = {
+  readonly label: string
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row) => string | number
+  /** A function, so that each column knows the type of the rows. */
+  readonly columns: (column: Columns<Row>) => readonly Column<Row>[]
+  /** Shown in place of a table without rows. */
+  readonly empty?: ReactNode
+}
+
+/** A table; on a phone each row is a card, with the column's name before each value. */
+export function Rows<Row>({ label, rows, keyOf, columns: toColumns, empty }: RowsProps<Row>) {
+  const columns = toColumns(builder)
+  if (rows.length === 0 && empty !== undefined) return empty
+  return (
+    <div className="rows-frame">
+      <table className="rows" aria-label={label}>
+        <thead>
+          <tr>
+            {columns.map((each, index) => (
+              <th key={index} scope="col" className={each.kind === 'number' ? 'number' : ''}>
+                {each.kind === 'action' ? <span className="unseen">{each.label}</span> : each.label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ label: name, show, kind }, index) => (
+                <td key={index} className={kind === 'action' ? '' : kind} data-label={kind === 'action' ? '' : name}>
+                  {show(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+type CellProps = { readonly note: ReactNode; readonly isMono?: boolean; readonly children: ReactNode }
+
+/** A value with a smaller line under it. */
+export const Cell = ({ note, isMono = false, children }: CellProps) => (
+  <span>
+    {children}
+    {note && <small className={isMono ? 'mono' : ''}>{note}</small>}
+  </span>
+)
+
+/** A country by its code and its name, or the code and another text. */
+export function Country({ code, children }: { readonly code: string; readonly children?: ReactNode }) {
+  const { format } = useLanguage()
+  return (
+    <span>
+      <span className="code">{code}</span> {children ?? format.country(code)}
+    </span>
+  )
+}
+
+type RowButtonProps = {
+  readonly label: string
+  readonly of?: string
+  readonly isQuiet?: boolean
+  readonly onClick: () => void
+}
+
+/** A button in a row; `of` names the row for screen readers. */
+export const RowButton = ({ label, of, isQuiet = false, onClick }: RowButtonProps) => (
+  <Button
+    size="compact-sm"
+    variant={isQuiet ? 'subtle' : 'default'}
+    {...(isQuiet && { color: 'gray' })}
+    {...(of !== undefined && { 'aria-label': `${label} ${of}` })}
+    onClick={onClick}
+  >
+    {label}
+  </Button>
 )

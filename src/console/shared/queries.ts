@@ -1,18 +1,37 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
-import type { createClient, Shape } from '../client/call.ts'
-import { useOnce } from './once.ts'
+import type { Body, createClient, Shape } from '../client/call.ts'
 
 type Client<Operations extends Record<keyof Operations, Shape>> = ReturnType<typeof createClient<Operations>>
 type Name<Operations> = keyof Operations & string
 
+/** Runs `work` once at a time: a second press may come before the page is rendered again, so no state can tell. */
+export function useOnce<Given extends readonly unknown[]>(work: (...given: Given) => Promise<unknown>) {
+  const isRunning = useRef(false)
+  return (...given: Given): void => {
+    if (isRunning.current) return
+    isRunning.current = true
+    const end = () => {
+      isRunning.current = false
+    }
+    void work(...given).then(end, end)
+  }
+}
+
+/** The items of an answer that is a page of a list: the answer's only array. */
+export type ItemsOf<Answer> = {
+  [Name in keyof Answer]: Answer[Name] extends readonly (infer Item)[] ? Item : never
+}[keyof Answer]
+const itemsOf = <Answer>(page: Answer) => Object.values(page as object).find(Array.isArray) as ItemsOf<Answer>[]
+const cursorOf = (page: unknown) => (page as { readonly next_cursor: string | null }).next_cursor ?? undefined
+
 const newKey = (): string => `console-${crypto.randomUUID()}`
 
-/** A client's calls as hooks. Whatever changes something makes what was read before be read again. */
+/** A client's calls as hooks. A change invalidates every query. */
 export function createHooks<Operations extends Record<keyof Operations, Shape>>(client: Client<Operations>) {
   type Given<Of extends Name<Operations>> = Parameters<typeof client.call<Of>>[1]
 
-  /** What an operation answers with. The last answer stays while the next one is on its way. */
+  /** An operation's answer. The last answer stays while the next one loads. */
   function useRead<Of extends Name<Operations>>(
     name: Of,
     given: Given<Of> = {},
@@ -27,18 +46,38 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
     })
   }
 
+  const callPage = <Of extends Name<Operations>>(name: Of, given: Given<Of>, cursor: string | undefined) =>
+    client.call(name, { ...given, query: { ...given?.query, ...(cursor !== undefined && { cursor }) } } as Given<Of>)
+
   /** A list, page by page. */
   function usePages<Of extends Name<Operations>>(name: Of, given: Given<Of> = {}) {
     return useInfiniteQuery({
       queryKey: [name, 'pages', given],
-      queryFn: ({ pageParam }) =>
-        client.call(name, {
-          ...given,
-          query: { ...given?.query, ...(pageParam !== undefined && { cursor: pageParam }) },
-        }),
+      queryFn: ({ pageParam }) => callPage(name, given, pageParam),
       initialPageParam: undefined as string | undefined,
-      getNextPageParam: (page) => (page as { readonly next_cursor: string | null }).next_cursor ?? undefined,
+      getNextPageParam: cursorOf,
+      select: ({ pages }) => pages.flatMap((page) => itemsOf<Operations[Of]['answer']>(page)),
     })
+  }
+
+  /** A list as a whole, up to `maxPages`, or up to the first page whose last item is not `isWanted`. */
+  async function loadPages<Of extends Name<Operations>>(
+    name: Of,
+    given: Given<Of>,
+    maxPages: number,
+    isWanted: (item: ItemsOf<Operations[Of]['answer']>) => boolean = () => true,
+  ) {
+    const found: ItemsOf<Operations[Of]['answer']>[] = []
+    let cursor: string | undefined
+    for (let pages = 0; pages < maxPages; pages += 1) {
+      const page = await callPage(name, given, cursor)
+      const items = itemsOf<Operations[Of]['answer']>(page)
+      found.push(...items.filter(isWanted))
+      const last = items.at(-1)
+      cursor = cursorOf(page)
+      if (cursor === undefined || last === undefined || !isWanted(last)) break
+    }
+    return found
   }
 
   function useChange<Of extends Name<Operations>>(name: Of) {
@@ -50,14 +89,14 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
   }
 
   /**
-   * A purchase. However often the button is pressed, and however often the answer is lost, what is asked for in the
-   * same words is bought once: its key is kept until the shop has answered.
+   * A purchase. The idempotency key of a body is kept until the shop has answered, so that a double click or a retry
+   * after a lost answer buys once.
    */
   function usePurchase<Of extends Name<Operations>>(name: Of) {
     const queries = useQueryClient()
     const asked = useRef({ body: '', key: '' })
     const purchase = useMutation({
-      mutationFn: async (body: Operations[Of]['body']) => {
+      mutationFn: async (body: Body<Operations[Of]>) => {
         const written = JSON.stringify(body)
         if (asked.current.body !== written) asked.current = { body: written, key: newKey() }
         const bought = await client.call(name, { body, key: asked.current.key })
@@ -66,12 +105,12 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
       },
       onSettled: () => queries.invalidateQueries(),
     })
-    const buy = useOnce(async (body: Operations[Of]['body'], onBought?: (bought: Operations[Of]['answer']) => void) => {
+    const buy = useOnce(async (body: Body<Operations[Of]>, onBought?: (bought: Operations[Of]['answer']) => void) => {
       const bought = await purchase.mutateAsync(body)
       onBought?.(bought)
     })
     return { ...purchase, buy }
   }
 
-  return { useRead, usePages, useChange, usePurchase }
+  return { useRead, usePages, loadPages, useChange, usePurchase }
 }

@@ -1,46 +1,13 @@
-import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from '@mantine/core'
+import { type CSSVariablesResolver, colorsTuple, createTheme } from '@mantine/core'
 
 /** The one accent. The seventh is dark enough for white letters, the fifth light enough on a dark ground. */
-const pine: MantineColorsTuple = [
-  '#e9f7f4',
-  '#d3ece6',
-  '#a5d9cd',
-  '#74c5b3',
-  '#4db39d',
-  '#2c9a83',
-  '#0f7563',
-  '#0b6354',
-  '#075044',
-  '#033c33',
-]
+const pine = colorsTuple('#e9f7f4 #d3ece6 #a5d9cd #74c5b3 #4db39d #2c9a83 #0f7563 #0b6354 #075044 #033c33'.split(' '))
 
 /** Greys of the dark ground, with a breath of the accent. */
-const dark: MantineColorsTuple = [
-  '#e4eae8',
-  '#c3ccc9',
-  '#a3aeab',
-  '#7d8986',
-  '#3d4946',
-  '#323d3a',
-  '#242d2b',
-  '#181f1d',
-  '#121817',
-  '#0d1211',
-]
+const dark = colorsTuple('#e4eae8 #c3ccc9 #a3aeab #7d8986 #3d4946 #323d3a #242d2b #181f1d #121817 #0d1211'.split(' '))
 
 /** For what cannot be undone; dark enough to be read on white. */
-const red: MantineColorsTuple = [
-  '#fdeeee',
-  '#f9d6d6',
-  '#f0abab',
-  '#f39a9a',
-  '#ff8787',
-  '#d64545',
-  '#c02b2b',
-  '#a92323',
-  '#8f1b1b',
-  '#751414',
-]
+const red = colorsTuple('#fdeeee #f9d6d6 #f0abab #f39a9a #ff8787 #d64545 #c02b2b #a92323 #8f1b1b #751414'.split(' '))
 
 export const theme = createTheme({
   primaryColor: 'pine',

@@ -1,23 +1,22 @@
-import { Button, Modal, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Button, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
-import { Form } from '../../shared/form.tsx'
-import { useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
-import { RefusalNotice } from '../../shared/refusal-notice.tsx'
-import { sharedWords } from '../../shared/words.ts'
-import { useChange } from '../api.ts'
-import { ExportButton } from './export.tsx'
-import { ProlongForm, useProlongPeriods } from './prolong.tsx'
-import { dedicatedWords } from './words.ts'
+import { download } from '../../shared/browser.ts'
+import { Copy } from '../../shared/copy.tsx'
+import { Choices, Dialog, Select, SubmitForm, useTyped } from '../../shared/form.tsx'
+import { Icon } from '../../shared/icons.tsx'
+import { useMessages } from '../../shared/language.tsx'
+import { Facts, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { api, useChange, usePurchase, useRead } from '../api.ts'
+import { dedicatedMessages } from './messages.ts'
 
 type Task = 'prolong' | 'protocol' | 'autoRenew' | 'comment' | 'passwords'
+type PickedProps = { readonly picked: readonly Proxy[]; readonly onDone: () => void }
 
-/** What can be done with several proxies at once. */
-export function BulkBar({ picked, onDone }: { readonly picked: readonly Proxy[]; readonly onDone: () => void }) {
-  const words = useWords(dedicatedWords)
-  const shared = useWords(sharedWords)
-  const format = useFormat()
+/** The actions on several proxies. */
+export function BulkBar({ picked, onDone }: PickedProps) {
+  const { t, format } = useMessages(dedicatedMessages)
   const [task, setTask] = useState<Task>()
   const ids = picked.map((each) => each.id)
   const close = () => setTask(undefined)
@@ -25,131 +24,188 @@ export function BulkBar({ picked, onDone }: { readonly picked: readonly Proxy[];
     close()
     onDone()
   }
-  const titles: Readonly<Record<Task, string>> = {
-    prolong: words.prolong,
-    protocol: words.protocol,
-    autoRenew: words.autoRenew,
-    comment: words.comment,
-    passwords: words.newPasswords,
-  }
-  const forms: Readonly<Record<Task, () => ReactNode>> = {
-    prolong: () => <ProlongForm picked={picked} onDone={finish} />,
-    protocol: () => <ProtocolForm ids={ids} onDone={finish} />,
-    autoRenew: () => <AutoRenewForm picked={picked} onDone={finish} />,
-    comment: () => <CommentForm ids={ids} first={picked[0]?.comment ?? ''} onDone={finish} />,
-    passwords: () => <PasswordsForm ids={ids} onDone={finish} />,
+  const tasks: Readonly<Record<Task, readonly [title: string, show: () => ReactNode]>> = {
+    prolong: [t.prolong, () => <ProlongForm picked={picked} onDone={finish} />],
+    protocol: [t.protocol, () => <ProtocolForm ids={ids} onDone={finish} />],
+    autoRenew: [t.autoRenew, () => <AutoRenewForm picked={picked} onDone={finish} />],
+    comment: [t.comment, () => <CommentForm ids={ids} first={picked[0]?.comment ?? ''} onDone={finish} />],
+    passwords: [t.newPasswords, () => <PasswordsForm ids={ids} onDone={finish} />],
   }
   return (
-    <div className="chosen" role="toolbar" aria-label={words.selected(picked.length, format)}>
-      <span>{words.selected(picked.length, format)}</span>
-      {(Object.keys(titles) as Task[]).map((each) => (
+    <div className="chosen" role="toolbar" aria-label={t.selected(picked.length, format)}>
+      <span>{t.selected(picked.length, format)}</span>
+      {(Object.keys(tasks) as Task[]).map((each) => (
         <Button key={each} size="xs" variant={each === 'prolong' ? 'filled' : 'default'} onClick={() => setTask(each)}>
-          {titles[each]}
+          {tasks[each][0]}
         </Button>
       ))}
-      <ExportButton label={words.exportTitle} ids={ids} />
-      <Modal
-        opened={task !== undefined}
-        onClose={close}
-        title={task && titles[task]}
-        closeButtonProps={{ 'aria-label': shared.close }}
-      >
-        {task && forms[task]()}
-      </Modal>
+      <ExportButton label={t.exportTitle} ids={ids} />
+      <Dialog opened={task !== undefined} onClose={close} title={task && tasks[task][0]}>
+        {task && tasks[task][1]()}
+      </Dialog>
     </div>
-  )
-}
-
-/** A form of one decision: what it does, its field, and the button. */
-function Deciding({
-  about,
-  change,
-  onApply,
-  children,
-}: {
-  readonly about?: string
-  readonly change: { readonly isPending: boolean; readonly error: unknown }
-  readonly onApply: () => void
-  readonly children?: ReactNode
-}) {
-  const words = useWords(dedicatedWords)
-  return (
-    <Form className="stack" onSubmit={onApply}>
-      {about !== undefined && <Text c="dimmed">{about}</Text>}
-      {children}
-      <RefusalNotice error={change.error} />
-      <Button type="submit" loading={change.isPending}>
-        {words.apply}
-      </Button>
-    </Form>
   )
 }
 
 type FormProps = { readonly ids: readonly number[]; readonly onDone: () => void }
 
-export function ProtocolForm({ ids, onDone, first = 'http' }: FormProps & { readonly first?: string }) {
-  const words = useWords(dedicatedWords)
+export function ProtocolForm({ ids, onDone, first = 'http' }: FormProps & { readonly first?: Proxy['port_type'] }) {
+  const { t } = useMessages(dedicatedMessages)
   const change = useChange('setProtocol')
-  const [chosen, setChosen] = useState(first)
-  const port_type = chosen as 'http' | 'socks' | 'both'
+  const [port_type, setProtocol] = useState(first)
+  const apply = () => change.mutate({ body: { ids, port_type } }, { onSuccess: onDone })
+  const options = Object.entries(t.protocols) as [Proxy['port_type'], string][]
   return (
-    <Deciding change={change} onApply={() => change.mutate({ body: { ids, port_type } }, { onSuccess: onDone })}>
-      <NativeSelect
-        label={words.protocol}
-        value={chosen}
-        data={Object.entries(words.protocols).map(([value, label]) => ({ value, label }))}
-        onChange={(event) => setChosen(event.currentTarget.value)}
-      />
-    </Deciding>
+    <SubmitForm label={t.apply} change={change} onSubmit={apply}>
+      <Select label={t.protocol} value={port_type} options={options} onChange={setProtocol} />
+    </SubmitForm>
   )
 }
 
-export function AutoRenewForm({ picked, onDone }: { readonly picked: readonly Proxy[]; readonly onDone: () => void }) {
-  const words = useWords(dedicatedWords)
-  const format = useFormat()
+export function AutoRenewForm({ picked, onDone }: PickedProps) {
+  const { t, format } = useMessages(dedicatedMessages)
   const change = useChange('setAutoRenew')
   const periods = useProlongPeriods(picked)
   const [period, setPeriod] = useState(picked[0]?.auto_renew ?? 0)
   const body = { ids: picked.map((each) => each.id), period: period === 0 ? null : period }
+  const options = periods.map((each) => [String(each), t.every(t.days(each, format))] as const)
   return (
-    <Deciding change={change} onApply={() => change.mutate({ body }, { onSuccess: onDone })}>
-      <NativeSelect
-        label={words.autoRenew}
+    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body }, { onSuccess: onDone })}>
+      <Select
+        label={t.autoRenew}
         value={String(period)}
-        data={[
-          { value: '0', label: words.off },
-          ...periods.map((each) => ({ value: String(each), label: words.every(words.days(each, format)) })),
-        ]}
-        onChange={(event) => setPeriod(Number(event.currentTarget.value))}
+        options={[['0', t.off], ...options]}
+        onChange={(value) => setPeriod(Number(value))}
       />
-    </Deciding>
+    </SubmitForm>
   )
 }
 
 export function CommentForm({ ids, first, onDone }: FormProps & { readonly first: string }) {
-  const words = useWords(dedicatedWords)
+  const { t } = useMessages(dedicatedMessages)
   const change = useChange('setComment')
-  const [comment, setComment] = useState(first)
+  const { value: comment, props } = useTyped(first)
+  const apply = () => change.mutate({ body: { ids, comment } }, { onSuccess: onDone })
   return (
-    <Deciding change={change} onApply={() => change.mutate({ body: { ids, comment } }, { onSuccess: onDone })}>
-      <TextInput
-        label={words.comment}
-        value={comment}
-        onChange={(event) => setComment(event.currentTarget.value)}
-        data-autofocus
-      />
-    </Deciding>
+    <SubmitForm label={t.apply} change={change} onSubmit={apply}>
+      <TextInput label={t.comment} {...props} data-autofocus />
+    </SubmitForm>
   )
 }
 
 export function PasswordsForm({ ids, onDone }: FormProps) {
-  const words = useWords(dedicatedWords)
+  const { t } = useMessages(dedicatedMessages)
   const change = useChange('resetPasswords')
+  const apply = () => change.mutate({ body: { ids } }, { onSuccess: onDone })
   return (
-    <Deciding
-      about={words.newPasswordsAbout}
-      change={change}
-      onApply={() => change.mutate({ body: { ids } }, { onSuccess: onDone })}
-    />
+    <SubmitForm label={t.apply} change={change} onSubmit={apply}>
+      <Text c="dimmed">{t.newPasswordsAbout}</Text>
+    </SubmitForm>
+  )
+}
+
+/** The terms, in days, by which these proxies can be prolonged. */
+function useProlongPeriods(picked: readonly Proxy[]): readonly number[] {
+  const ipv = (picked[0]?.ipv ?? 4) as 3 | 4 | 6
+  return useRead('listCountries', { query: { ipv } }).data?.prolong_periods ?? []
+}
+
+/** Prolongs all of them for one price, or none. */
+export function ProlongForm({ picked, onDone }: PickedProps) {
+  const { t, format } = useMessages(dedicatedMessages)
+  const periods = useProlongPeriods(picked)
+  const [chosen, setChosen] = useState(30)
+  const period = periods.includes(chosen) ? chosen : (periods[0] ?? 0)
+  const ids = picked.map((each) => each.id)
+  const quote = useRead('quoteProlonging', { query: { ids: ids.join(','), period } }, { isWanted: period > 0 })
+  const purchase = usePurchase('prolongDedicated')
+  const isCurrent = quote.data?.period === period && !quote.isPlaceholderData
+  const [first] = quote.data?.items ?? []
+  return (
+    <div className="stack">
+      <Text c="dimmed">{t.prolongAbout}</Text>
+      <Choices
+        isNarrow
+        legend={t.period}
+        value={period}
+        options={periods.map((value) => ({ value, label: t.days(value, format) }))}
+        onChange={setChosen}
+      />
+      <Reading of={quote} height={48}>
+        {(price) => (
+          <Facts
+            of={[
+              [t.price, <strong>{format.money(price.total_price_rub)}</strong>],
+              picked.length === 1 && first !== undefined && [t.until, format.moment(first.expires_at)],
+            ]}
+          />
+        )}
+      </Reading>
+      <RefusalNotice error={purchase.error} />
+      <Button disabled={!isCurrent} loading={purchase.isPending} onClick={() => purchase.buy({ ids, period }, onDone)}>
+        {t.prolong}
+      </Button>
+    </div>
+  )
+}
+
+const exportForms = ['1', '2', '3', '4', 'csv', 'json'] as const
+type ExportForm = (typeof exportForms)[number]
+
+const isFile = (form: ExportForm): form is 'csv' | 'json' => form === 'csv' || form === 'json'
+
+const toQuery = (form: ExportForm, ids: readonly number[] | undefined) => ({
+  ...(isFile(form) ? { format: form } : { format: 'txt' as const, format_id: Number(form) as 1 | 2 | 3 | 4 }),
+  ids: ids?.join(','),
+})
+
+const pretty = (text: string): string => JSON.stringify((JSON.parse(text) as { data: unknown }).data, null, 2)
+
+/** Proxies as a file or on the clipboard: those of `ids`, or all. */
+export function ExportButton({ label, ids }: { readonly label: string; readonly ids?: readonly number[] }) {
+  const { t } = useMessages(dedicatedMessages)
+  const [isOpen, setOpen] = useState(false)
+  const [form, setForm] = useState<ExportForm>('1')
+  const made = useMutation({
+    mutationFn: (chosen: ExportForm) => api.read('exportDedicated', { query: toQuery(chosen, ids) }),
+  })
+  const choose = (chosen: ExportForm) => {
+    setForm(chosen)
+    made.mutate(chosen)
+  }
+  const open = () => {
+    setOpen(true)
+    made.mutate(form)
+  }
+  const ending = isFile(form) ? form : 'txt'
+  const text = made.data === undefined ? '' : ending === 'json' ? pretty(made.data) : made.data
+  return (
+    <>
+      <Button variant="default" leftSection={<Icon name="download" />} onClick={open}>
+        {label}
+      </Button>
+      <Dialog opened={isOpen} onClose={() => setOpen(false)} title={t.exportTitle} size="lg">
+        <div className="stack">
+          <Select
+            label={t.format}
+            value={form}
+            options={exportForms.map((each) => [each, t.formats[each] ?? ''] as const)}
+            onChange={choose}
+          />
+          <div className="listing">
+            <pre tabIndex={0} role="region" aria-label={t.exportTitle}>
+              {text}
+            </pre>
+          </div>
+          <RefusalNotice error={made.error} />
+          <div className="line">
+            <Button disabled={text === ''} onClick={() => download(`proxies.${ending}`, text)}>
+              {t.download}
+            </Button>
+            <Copy text={text} />
+          </div>
+        </div>
+      </Dialog>
+    </>
   )
 }

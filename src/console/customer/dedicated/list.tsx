@@ -1,33 +1,45 @@
-import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core'
+import { Button, Checkbox, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
+import { useNow } from '../../shared/browser.ts'
 import { CopyIcon } from '../../shared/copy.tsx'
-import { useFormat } from '../../shared/format.ts'
+import { Select } from '../../shared/form.tsx'
 import { Icon } from '../../shared/icons.tsx'
-import { useWords } from '../../shared/language.tsx'
-import { useNow } from '../../shared/now.ts'
-import { Empty, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
-import { type Column, Rows } from '../../shared/rows.tsx'
-import { BulkBar } from './bulk.tsx'
-import { ExportButton } from './export.tsx'
-import { everything, isSought, nameOf, type Sought, useProxies } from './proxies.ts'
-import { dedicatedWords } from './words.ts'
+import { useMessages } from '../../shared/language.tsx'
+import { Country, Empty, Page, Panel, Reading, Rows, Status } from '../../shared/parts.tsx'
+import { loadPages } from '../api.ts'
+import { BulkBar, ExportButton } from './bulk.tsx'
+import { dedicatedMessages } from './messages.ts'
+
+/** At 500 a page; an export has all of them. */
+const maxPages = 10
+
+/** The customer's proxies, newest first. */
+export const useProxies = () =>
+  useQuery({
+    queryKey: ['listDedicated', 'all'],
+    queryFn: () => loadPages('listDedicated', { query: { limit: 500 } }, maxPages),
+  })
+
+/** A proxy's name: the address to connect to. */
+export const nameOf = ({ ip, port }: Proxy): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)
 
 export function DedicatedList() {
-  const words = useWords(dedicatedWords)
+  const { t } = useMessages(dedicatedMessages)
   const proxies = useProxies()
   const buyMore = (
     <Button component="a" href="#/dedicated/buy" leftSection={<Icon name="plus" />}>
-      {words.buyMore}
+      {t.buyMore}
     </Button>
   )
   return (
     <Page
-      title={words.title}
-      about={words.about}
+      title={t.title}
+      about={t.about}
       actions={
         <>
-          {proxies.data !== undefined && proxies.data.length > 0 && <ExportButton label={words.exportAll} />}
+          {proxies.data !== undefined && proxies.data.length > 0 && <ExportButton label={t.exportAll} />}
           {buyMore}
         </>
       }
@@ -36,7 +48,7 @@ export function DedicatedList() {
         {(all) =>
           all.length === 0 ? (
             <Panel>
-              <Empty icon="server" title={words.none} about={words.noneAbout}>
+              <Empty icon="server" title={t.none} about={t.noneAbout}>
                 {buyMore}
               </Empty>
             </Panel>
@@ -49,32 +61,46 @@ export function DedicatedList() {
   )
 }
 
+/** A filter; an empty field matches every proxy. */
+type Filter = {
+  readonly text: string
+  readonly status: '' | Proxy['status']
+  readonly country: string
+  readonly ipv: number
+}
+
+const matches = (proxy: Proxy, { text, status, country, ipv }: Filter): boolean =>
+  (status === '' || proxy.status === status) &&
+  (country === '' || proxy.country_code === country) &&
+  (ipv === 0 || proxy.ipv === ipv) &&
+  [proxy.ip, proxy.exit_ip, proxy.username, proxy.comment, String(proxy.id)].some((each) =>
+    each.toLowerCase().includes(text.trim().toLowerCase()),
+  )
+
 function Listed({ all }: { readonly all: readonly Proxy[] }) {
-  const words = useWords(dedicatedWords)
-  const format = useFormat()
-  const [sought, setSought] = useState(everything)
+  const { t, format } = useMessages(dedicatedMessages)
+  const [filter, setFilter] = useState<Filter>({ text: '', status: '', country: '', ipv: 0 })
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
-  const found = useMemo(() => all.filter((each) => isSought(each, sought)), [all, sought])
+  const found = useMemo(() => all.filter((each) => matches(each, filter)), [all, filter])
   const picked = found.filter((each) => chosen.has(each.id))
-  const toggle = (id: number) =>
-    setChosen((before) => (before.has(id) ? without(before, id) : new Set([...before, id])))
+  const toggle = (id: number) => setChosen((before) => before.symmetricDifference(new Set([id])))
   const areAll = found.length > 0 && picked.length === found.length
   return (
     <>
       <Panel className="stack">
-        <Filters all={all} sought={sought} onSeek={setSought} />
+        <Filters all={all} filter={filter} onFilter={setFilter} />
         {found.length === 0 ? (
-          <Empty icon="search" title={words.nothingFound} about={words.nothingFoundAbout} />
+          <Empty icon="search" title={t.nothingFound} about={t.nothingFoundAbout} />
         ) : (
           <>
             <div className="line ends">
               <Checkbox
-                label={words.selectAll}
+                label={t.selectAll}
                 checked={areAll}
                 indeterminate={picked.length > 0 && !areAll}
                 onChange={() => setChosen(new Set(areAll ? [] : found.map((each) => each.id)))}
               />
-              <span className="quiet">{words.shown(found.length, format)}</span>
+              <span className="quiet">{t.shown(found.length, format)}</span>
             </div>
             <Table found={found} chosen={chosen} onToggle={toggle} />
           </>
@@ -85,133 +111,99 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
   )
 }
 
-const without = (from: ReadonlySet<number>, id: number): ReadonlySet<number> =>
-  new Set([...from].filter((each) => each !== id))
-
-function Filters({
-  all,
-  sought,
-  onSeek,
-}: {
+type FiltersProps = {
   readonly all: readonly Proxy[]
-  readonly sought: Sought
-  readonly onSeek: (sought: Sought) => void
-}) {
-  const words = useWords(dedicatedWords)
-  const format = useFormat()
+  readonly filter: Filter
+  readonly onFilter: (filter: Filter) => void
+}
+
+function Filters({ all, filter, onFilter }: FiltersProps) {
+  const { t, format } = useMessages(dedicatedMessages)
   const countries = [...new Set(all.map((each) => each.country_code))].toSorted()
   const kinds = [...new Set(all.map((each) => each.ipv))].toSorted((a, b) => a - b)
   return (
     <search className="filters">
       <TextInput
         type="search"
-        label={words.search}
-        placeholder={words.searchHint}
-        value={sought.text}
-        onChange={(event) => onSeek({ ...sought, text: event.currentTarget.value })}
+        label={t.search}
+        placeholder={t.searchHint}
+        value={filter.text}
+        onChange={(event) => onFilter({ ...filter, text: event.currentTarget.value })}
       />
-      <NativeSelect
-        label={words.status}
-        value={sought.status}
-        data={[
-          { value: '', label: words.any },
-          { value: 'active', label: words.active },
-          { value: 'expired', label: words.expired },
+      <Select
+        label={t.status}
+        value={filter.status}
+        options={[
+          ['', t.any],
+          ['active', t.active],
+          ['expired', t.expired],
         ]}
-        onChange={(event) => onSeek({ ...sought, status: event.currentTarget.value as Sought['status'] })}
+        onChange={(status) => onFilter({ ...filter, status })}
       />
-      <NativeSelect
-        label={words.country}
-        value={sought.country}
-        data={[
-          { value: '', label: words.anyCountry },
-          ...countries.map((value) => ({ value, label: format.country(value) })),
-        ]}
-        onChange={(event) => onSeek({ ...sought, country: event.currentTarget.value })}
+      <Select
+        label={t.country}
+        value={filter.country}
+        options={[['', t.anyCountry], ...countries.map((code) => [code, format.country(code)] as const)]}
+        onChange={(country) => onFilter({ ...filter, country })}
       />
-      <NativeSelect
-        label={words.kind}
-        value={String(sought.ipv)}
-        data={[
-          { value: '0', label: words.anyKind },
-          ...kinds.map((value) => ({ value: String(value), label: words.kinds[value] ?? '' })),
-        ]}
-        onChange={(event) => onSeek({ ...sought, ipv: Number(event.currentTarget.value) })}
+      <Select
+        label={t.kind}
+        value={String(filter.ipv)}
+        options={[['0', t.anyKind], ...kinds.map((ipv) => [String(ipv), t.kinds[ipv] ?? ''] as const)]}
+        onChange={(ipv) => onFilter({ ...filter, ipv: Number(ipv) })}
       />
     </search>
   )
 }
 
 export function ProxyStatus({ proxy }: { readonly proxy: Proxy }) {
-  const words = useWords(dedicatedWords)
-  if (proxy.status === 'expired') return <Status tone="quiet">{words.expired}</Status>
-  if (proxy.state === 'interrupted') return <Status tone="warn">{words.interrupted}</Status>
-  return <Status tone="good">{words.active}</Status>
+  const { t } = useMessages(dedicatedMessages)
+  if (proxy.status === 'expired') return <Status tone="quiet">{t.expired}</Status>
+  if (proxy.state === 'interrupted') return <Status tone="warn">{t.interrupted}</Status>
+  return <Status tone="good">{t.active}</Status>
 }
 
-function Table({
-  found,
-  chosen,
-  onToggle,
-}: {
+type TableProps = {
   readonly found: readonly Proxy[]
   readonly chosen: ReadonlySet<number>
   readonly onToggle: (id: number) => void
-}) {
-  const words = useWords(dedicatedWords)
-  const format = useFormat()
+}
+
+function Table({ found, chosen, onToggle }: TableProps) {
+  const { t, format } = useMessages(dedicatedMessages)
   const nowAt = useNow()
-  const columns: readonly Column<Proxy>[] = [
-    {
-      name: 'choose',
-      label: words.selectAll,
-      isUnlabelled: true,
-      show: (row) => (
-        <Checkbox
-          aria-label={words.select(nameOf(row))}
-          checked={chosen.has(row.id)}
-          onChange={() => onToggle(row.id)}
-        />
-      ),
-    },
-    {
-      name: 'address',
-      label: words.address,
-      show: (row) => (
-        <>
-          <span className="line tight">
-            <a className="mono" href={`#/dedicated/${row.id}`}>
-              {nameOf(row)}
-            </a>
-            <CopyIcon text={nameOf(row)} label={nameOf(row)} />
+  return (
+    <Rows
+      label={t.title}
+      rows={found}
+      keyOf={(row) => row.id}
+      columns={(column) => [
+        column.action(t.selectAll, (row) => (
+          <Checkbox aria-label={t.select(nameOf(row))} checked={chosen.has(row.id)} onChange={() => onToggle(row.id)} />
+        )),
+        column(t.address, (row) => (
+          <>
+            <span className="line tight">
+              <a className="mono" href={`#/dedicated/${row.id}`}>
+                {nameOf(row)}
+              </a>
+              <CopyIcon text={nameOf(row)} label={nameOf(row)} />
+            </span>
+            {/* Proxies behind one gateway differ only in the exit address. */}
+            {row.exit_ip !== row.ip && <small className="mono">{row.exit_ip}</small>}
+          </>
+        )),
+        column(t.country, (row) => <Country code={row.country_code}>{t.kinds[row.ipv]}</Country>),
+        column(t.protocol, (row) => t.protocols[row.port_type]),
+        column(t.status, (row) => <ProxyStatus proxy={row} />),
+        column(t.until, (row) => (
+          <span title={format.moment(row.expires_at)}>
+            {format.day(row.expires_at)}
+            <small>{row.auto_renew === null ? format.away(row.expires_at, nowAt) : t.autoRenew}</small>
           </span>
-          {/* Many share one door, and only where they leave from tells them apart. */}
-          {row.exit_ip !== row.ip && <small className="mono">{row.exit_ip}</small>}
-        </>
-      ),
-    },
-    {
-      name: 'country',
-      label: words.country,
-      show: (row) => (
-        <span>
-          <span className="code">{row.country_code}</span> {words.kinds[row.ipv]}
-        </span>
-      ),
-    },
-    { name: 'protocol', label: words.protocol, show: (row) => words.protocols[row.port_type] },
-    { name: 'status', label: words.status, show: (row) => <ProxyStatus proxy={row} /> },
-    {
-      name: 'until',
-      label: words.until,
-      show: (row) => (
-        <span title={format.moment(row.expires_at)}>
-          {format.day(row.expires_at)}
-          <small>{row.auto_renew === null ? format.away(row.expires_at, nowAt) : words.autoRenew}</small>
-        </span>
-      ),
-    },
-    { name: 'comment', label: words.comment, isText: true, show: (row) => row.comment },
-  ]
-  return <Rows label={words.title} columns={columns} rows={found} keyOf={(row) => row.id} />
+        )),
+        column.text(t.comment, (row) => row.comment),
+      ]}
+    />
+  )
 }

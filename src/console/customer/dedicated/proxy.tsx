@@ -1,24 +1,21 @@
-import { Button, Modal, Text } from '@mantine/core'
-import { type ReactNode, useState } from 'react'
+import { Button, Text } from '@mantine/core'
 import type { Proxy } from '../../client/customer.ts'
+import { useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
-import { useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
-import { useNow } from '../../shared/now.ts'
-import { Empty, Facts, Page, Panel, Reading } from '../../shared/parts.tsx'
-import { RefusalNotice } from '../../shared/refusal-notice.tsx'
-import { sharedWords } from '../../shared/words.ts'
+import { Confirm, DialogButton } from '../../shared/form.tsx'
+import { useMessages } from '../../shared/language.tsx'
+import { Facts, MissingPage, Page, Panel, Reading, RefusalNotice, RowButton } from '../../shared/parts.tsx'
 import { useChange } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
-import { AutoRenewForm, CommentForm, PasswordsForm, ProtocolForm } from './bulk.tsx'
-import { ProxyStatus } from './list.tsx'
-import { ProlongForm } from './prolong.tsx'
-import { nameOf, useProxies } from './proxies.ts'
-import { dedicatedWords } from './words.ts'
+import { AutoRenewForm, CommentForm, PasswordsForm, ProlongForm, ProtocolForm } from './bulk.tsx'
+import { nameOf, ProxyStatus, useProxies } from './list.tsx'
+import { dedicatedMessages } from './messages.ts'
+
+type ProxyProps = { readonly proxy: Proxy }
 
 export function DedicatedProxy({ id }: { readonly id: number }) {
-  const words = useWords(dedicatedWords)
+  const { t } = useMessages(dedicatedMessages)
   const proxies = useProxies()
   return (
     <Reading of={proxies} height={400}>
@@ -27,109 +24,67 @@ export function DedicatedProxy({ id }: { readonly id: number }) {
         return proxy ? (
           <Shown proxy={proxy} />
         ) : (
-          <Page title={words.notYours}>
-            <Empty icon="server" title={words.notYours} about={words.notYoursAbout}>
-              <a href="#/dedicated">{words.toList}</a>
-            </Empty>
-          </Page>
+          <MissingPage icon="server" title={t.notYours} about={t.notYoursAbout}>
+            <a href="#/dedicated">{t.toList}</a>
+          </MissingPage>
         )
       }}
     </Reading>
   )
 }
 
-function Shown({ proxy }: { readonly proxy: Proxy }) {
-  const words = useWords(dedicatedWords)
+function Shown({ proxy }: ProxyProps) {
+  const { t } = useMessages(dedicatedMessages)
   const { ip: host, port, username: login, password, port_type: protocol } = proxy
   return (
-    <Page
-      title={nameOf(proxy)}
-      about={proxy.comment === '' ? words.noComment : proxy.comment}
-      actions={<Actions proxy={proxy} />}
-    >
+    <Page title={nameOf(proxy)} about={proxy.comment || t.noComment} actions={<Actions proxy={proxy} />}>
       <div className="halves">
         <Access proxy={proxy} />
         <Settings proxy={proxy} />
       </div>
-      <Panel title={words.use}>
-        {password === null ? <Text>{words.hidden}</Text> : <HowTo of={{ host, port, login, password, protocol }} />}
+      <Panel title={t.use}>
+        {password === null ? <Text>{t.hidden}</Text> : <HowTo of={{ host, port, login, password, protocol }} />}
       </Panel>
       <Whitelist proxy={proxy} />
     </Page>
   )
 }
 
-/** A button that opens a form over the page; it closes when the form has done its work. */
-function Asking({
-  label,
-  isMain = false,
-  children,
-}: {
-  readonly label: string
-  readonly isMain?: boolean
-  readonly children: (close: () => void) => ReactNode
-}) {
-  const shared = useWords(sharedWords)
-  const [isOpen, setOpen] = useState(false)
-  const close = () => setOpen(false)
+function Actions({ proxy }: ProxyProps) {
+  const { t } = useMessages(dedicatedMessages)
   return (
     <>
-      <Button variant={isMain ? 'filled' : 'default'} onClick={() => setOpen(true)}>
-        {label}
-      </Button>
-      <Modal opened={isOpen} onClose={close} title={label} closeButtonProps={{ 'aria-label': shared.close }}>
-        {children(close)}
-      </Modal>
-    </>
-  )
-}
-
-function Actions({ proxy }: { readonly proxy: Proxy }) {
-  const words = useWords(dedicatedWords)
-  return (
-    <>
-      <Asking label={words.replace}>{(close) => <ReplaceForm proxy={proxy} onDone={close} />}</Asking>
-      <Asking label={words.prolong} isMain>
+      <DialogButton label={t.replace}>{(close) => <ReplaceForm proxy={proxy} onDone={close} />}</DialogButton>
+      <DialogButton label={t.prolong} look={{ variant: 'filled' }}>
         {(close) => <ProlongForm picked={[proxy]} onDone={close} />}
-      </Asking>
+      </DialogButton>
     </>
   )
 }
 
-function ReplaceForm({ proxy, onDone }: { readonly proxy: Proxy; readonly onDone: () => void }) {
-  const words = useWords(dedicatedWords)
+function ReplaceForm({ proxy: { id }, onDone }: ProxyProps & { readonly onDone: () => void }) {
+  const { t } = useMessages(dedicatedMessages)
   const change = useChange('replaceProxy')
-  return (
-    <div className="stack">
-      <Text>{words.replaceAbout}</Text>
-      <RefusalNotice error={change.error} />
-      <Button
-        loading={change.isPending}
-        onClick={() => change.mutate({ body: { id: proxy.id } }, { onSuccess: onDone })}
-      >
-        {words.replace}
-      </Button>
-    </div>
-  )
+  const replace = () => change.mutate({ body: { id } }, { onSuccess: onDone })
+  return <Confirm about={t.replaceAbout} label={t.replace} change={change} onConfirm={replace} />
 }
 
-function Access({ proxy }: { readonly proxy: Proxy }) {
-  const words = useWords(dedicatedWords)
-  const format = useFormat()
+function Access({ proxy }: ProxyProps) {
+  const { t, format } = useMessages(dedicatedMessages)
   const nowAt = useNow()
-  const copyable = (name: string, text: string) => [name, <Copyable key={name} text={text} label={name} />] as const
+  const copyable = (name: string, text: string) => [name, <Copyable text={text} label={name} />] as const
   return (
-    <Panel title={words.access} aside={<ProxyStatus proxy={proxy} />} className="stack">
+    <Panel title={t.access} aside={<ProxyStatus proxy={proxy} />} className="stack">
       <Facts
         of={[
-          copyable(words.address, nameOf(proxy)),
-          copyable(words.login, proxy.username),
-          proxy.password === null ? [words.password, words.hidden] : copyable(words.password, proxy.password),
-          copyable(words.exit, proxy.exit_ip),
-          [words.country, format.country(proxy.country_code)],
-          [words.kind, words.kinds[proxy.ipv]],
-          [words.traffic, format.bytes(proxy.traffic.rx_bytes + proxy.traffic.tx_bytes)],
-          [words.until, `${format.moment(proxy.expires_at)}, ${format.away(proxy.expires_at, nowAt)}`],
+          copyable(t.address, nameOf(proxy)),
+          copyable(t.login, proxy.username),
+          proxy.password === null ? [t.password, t.hidden] : copyable(t.password, proxy.password),
+          copyable(t.exit, proxy.exit_ip),
+          [t.country, format.country(proxy.country_code)],
+          [t.kind, t.kinds[proxy.ipv]],
+          [t.traffic, format.bytes(proxy.traffic.rx_bytes + proxy.traffic.tx_bytes)],
+          [t.until, `${format.moment(proxy.expires_at)}, ${format.away(proxy.expires_at, nowAt)}`],
         ]}
       />
       <Check id={proxy.id} />
@@ -137,24 +92,23 @@ function Access({ proxy }: { readonly proxy: Proxy }) {
   )
 }
 
-/** A real connection through the proxy, made by the shop. */
+/** A connection through the proxy, made by the shop. */
 function Check({ id }: { readonly id: number }) {
-  const words = useWords(dedicatedWords)
-  const format = useFormat()
+  const { t, format } = useMessages(dedicatedMessages)
   const check = useChange('checkProxy')
   return (
     <div className="stack">
       <div>
         <Button variant="default" loading={check.isPending} onClick={() => check.mutate({ body: { id } })}>
-          {words.check}
+          {t.check}
         </Button>
       </div>
       <div role="status">
         {check.data && (
           <div className={check.data.works ? 'notice good' : 'notice'}>
             {check.data.works
-              ? words.works(format.number(Math.round(check.data.took_ms ?? 0)))
-              : `${words.worksNot}: ${check.data.problem ?? ''}`}
+              ? t.works(format.number(Math.round(check.data.took_ms ?? 0)))
+              : `${t.worksNot}: ${check.data.problem ?? ''}`}
           </div>
         )}
       </div>
@@ -163,72 +117,56 @@ function Check({ id }: { readonly id: number }) {
   )
 }
 
-function Settings({ proxy }: { readonly proxy: Proxy }) {
-  const words = useWords(dedicatedWords)
-  const format = useFormat()
+function Settings({ proxy }: ProxyProps) {
+  const { t, format } = useMessages(dedicatedMessages)
   const ids = [proxy.id]
   return (
-    <Panel title={words.settings} className="stack">
+    <Panel title={t.settings} className="stack">
       <Facts
         of={[
-          [words.protocol, words.protocols[proxy.port_type]],
-          [words.autoRenew, proxy.auto_renew === null ? words.off : words.every(words.days(proxy.auto_renew, format))],
-          [words.comment, proxy.comment === '' ? words.noComment : proxy.comment],
+          [t.protocol, t.protocols[proxy.port_type]],
+          [t.autoRenew, proxy.auto_renew === null ? t.off : t.every(t.days(proxy.auto_renew, format))],
+          [t.comment, proxy.comment || t.noComment],
         ]}
       />
       <div className="line">
-        <Asking label={words.protocol}>
+        <DialogButton label={t.protocol}>
           {(close) => <ProtocolForm ids={ids} first={proxy.port_type} onDone={close} />}
-        </Asking>
-        <Asking label={words.autoRenew}>{(close) => <AutoRenewForm picked={[proxy]} onDone={close} />}</Asking>
-        <Asking label={words.comment}>
+        </DialogButton>
+        <DialogButton label={t.autoRenew}>{(close) => <AutoRenewForm picked={[proxy]} onDone={close} />}</DialogButton>
+        <DialogButton label={t.comment}>
           {(close) => <CommentForm ids={ids} first={proxy.comment} onDone={close} />}
-        </Asking>
-        <Asking label={words.newPasswords}>{(close) => <PasswordsForm ids={ids} onDone={close} />}</Asking>
+        </DialogButton>
+        <DialogButton label={t.newPasswords}>{(close) => <PasswordsForm ids={ids} onDone={close} />}</DialogButton>
       </div>
     </Panel>
   )
 }
 
-function Whitelist({ proxy }: { readonly proxy: Proxy }) {
-  const words = useWords(dedicatedWords)
+function Whitelist({ proxy }: ProxyProps) {
+  const { t } = useMessages(dedicatedMessages)
   const add = useChange('allowSource')
   const remove = useChange('disallowSource')
   const ids = [proxy.id]
+  const { whitelist, whitelist_port } = proxy
+  const removing = (ip: string) => <RowButton label={t.remove} onClick={() => remove.mutate({ body: { ids, ip } })} />
   return (
-    <Panel title={words.whitelist} className="stack">
-      <Text c="dimmed">{words.whitelistAbout}</Text>
-      {proxy.whitelist.length > 0 && (
+    <Panel title={t.whitelist} className="stack">
+      <Text c="dimmed">{t.whitelistAbout}</Text>
+      {whitelist.length > 0 && (
         <Facts
           of={[
-            ...(proxy.whitelist_port === null
-              ? []
-              : [
-                  [
-                    words.whitelistPort,
-                    <Copyable key="port" text={String(proxy.whitelist_port)} label={words.whitelistPort} />,
-                  ] as const,
-                ]),
-            ...proxy.whitelist.map(
-              (each) =>
-                [
-                  each,
-                  <Button
-                    key={each}
-                    size="compact-sm"
-                    variant="default"
-                    onClick={() => remove.mutate({ body: { ids, ip: each } })}
-                  >
-                    {words.remove}
-                  </Button>,
-                ] as const,
-            ),
+            whitelist_port !== null && [
+              t.whitelistPort,
+              <Copyable text={String(whitelist_port)} label={t.whitelistPort} />,
+            ],
+            ...whitelist.map((ip) => [ip, removing(ip)] as const),
           ]}
         />
       )}
       <AddAddress
-        label={words.yourAddress}
-        allowed={proxy.whitelist}
+        label={t.yourAddress}
+        allowed={whitelist}
         isPending={add.isPending}
         onAdd={(ip, onDone) => add.mutate({ body: { ids, ip } }, { onSuccess: onDone })}
       />

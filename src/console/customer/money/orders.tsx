@@ -1,51 +1,30 @@
-import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { CallRefused } from '../../client/call.ts'
 import type { Order } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
-import { useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
-import { OrderRecords, OrderRows, orderWords } from '../../shared/orders.tsx'
-import { Empty, Facts, Page, Panel, Reading } from '../../shared/parts.tsx'
-import { orderName, tradeWords } from '../../shared/trade-words.ts'
-import { sharedWords } from '../../shared/words.ts'
-import { api } from '../api.ts'
-import { useOrders } from './movements.ts'
-import { moneyWords } from './words.ts'
+import { useMessages } from '../../shared/language.tsx'
+import { OrderRecords, OrderRows } from '../../shared/orders.tsx'
+import { Empty, Facts, MissingPage, Page, Paged, Panel, Reading } from '../../shared/parts.tsx'
+import { orderName, tradeMessages } from '../../shared/trade.ts'
+import { api, usePages } from '../api.ts'
+import { moneyMessages } from './messages.ts'
 
 export function OrdersPage() {
-  const words = useWords(moneyWords)
-  const shared = useWords(sharedWords)
-  const pages = useOrders()
+  const { t } = useMessages(moneyMessages)
+  const pages = usePages('listOrders', { query: { limit: 100 } })
+  const empty = <Empty icon="receipt" title={t.noOrders} about={t.noOrdersAbout} />
   return (
-    <Page title={words.orders} about={words.ordersAbout}>
+    <Page title={t.orders} about={t.ordersAbout}>
       <Panel>
-        <Reading of={pages} height={280}>
-          {({ pages: loaded }) => {
-            const rows = loaded.flatMap((page) => page.orders)
-            if (rows.length === 0) return <Empty icon="receipt" title={words.noOrders} about={words.noOrdersAbout} />
-            return (
-              <div className="stack">
-                <OrderRows label={words.orders} rows={rows} />
-                {pages.hasNextPage && (
-                  <Button
-                    variant="default"
-                    loading={pages.isFetchingNextPage}
-                    onClick={() => void pages.fetchNextPage()}
-                  >
-                    {shared.more}
-                  </Button>
-                )}
-              </div>
-            )
-          }}
-        </Reading>
+        <Paged of={pages} height={280} isWide>
+          {(rows) => <OrderRows label={t.orders} rows={rows} empty={empty} />}
+        </Paged>
       </Panel>
     </Page>
   )
 }
 
-/** A number that is not an order's is a common mistake and no failure: it has a page of its own. */
+/** The order of a number; null, which has a page of its own, if there is none. */
 async function findOrder(id: string): Promise<Order | null> {
   try {
     return await api.call('getOrder', { params: { order_id: id } })
@@ -56,17 +35,15 @@ async function findOrder(id: string): Promise<Order | null> {
 }
 
 export function OrderPage({ id }: { readonly id: string }) {
-  const words = useWords(moneyWords)
+  const { t } = useMessages(moneyMessages)
   const order = useQuery({ queryKey: ['getOrder', id], queryFn: () => findOrder(id) })
   return (
     <Reading of={order} height={300}>
       {(found) =>
         found === null ? (
-          <Page title={words.noSuch}>
-            <Empty icon="receipt" title={words.noSuch} about={words.noSuchAbout}>
-              <a href="#/orders">{words.toList}</a>
-            </Empty>
-          </Page>
+          <MissingPage icon="receipt" title={t.noSuch} about={t.noSuchAbout}>
+            <a href="#/orders">{t.toList}</a>
+          </MissingPage>
         ) : (
           <Shown order={found} />
         )
@@ -76,16 +53,15 @@ export function OrderPage({ id }: { readonly id: string }) {
 }
 
 function Shown({ order }: { readonly order: Order }) {
-  const words = useWords(orderWords)
-  const trade = useWords(tradeWords)
-  const format = useFormat()
+  const { t, format } = useMessages(moneyMessages)
+  const { t: trade } = useMessages(tradeMessages)
   return (
     <Page title={orderName(order, trade)} about={format.moment(order.created_at)}>
       <Panel>
         <Facts
           of={[
-            [words.order, <Copyable key="id" text={order.order_id} label={words.order} />],
-            [words.price, <strong key="price">{format.exactMoney(order.price_rub)}</strong>],
+            [t.order, <Copyable text={order.order_id} label={t.order} />],
+            [t.price, <strong>{format.exactMoney(order.price_rub)}</strong>],
           ]}
         />
       </Panel>

@@ -1,30 +1,42 @@
-import { Button } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Transaction } from '../../client/customer.ts'
-import { download, toCsv } from '../../shared/download.ts'
-import { useFormat } from '../../shared/format.ts'
+import { download, toCsv } from '../../shared/browser.ts'
+import { Copyable } from '../../shared/copy.tsx'
 import { Icon } from '../../shared/icons.tsx'
-import { useLanguage, useWords } from '../../shared/language.tsx'
+import { useMessages } from '../../shared/language.tsx'
 import { sayNote } from '../../shared/notes.ts'
 import { OrderLink } from '../../shared/orders.tsx'
-import { Empty, Figure, Page, Panel, Reading } from '../../shared/parts.tsx'
-import { Rows } from '../../shared/rows.tsx'
-import { tradeWords } from '../../shared/trade-words.ts'
-import { sharedWords } from '../../shared/words.ts'
-import { useRead } from '../api.ts'
-import { loadMovements, useMovements } from './movements.ts'
-import { ReferralPanel } from './referral.tsx'
+import { Cell, Empty, Facts, Figures, Page, Paged, Panel, RefusalNotice, Rows } from '../../shared/parts.tsx'
+import { tradeMessages } from '../../shared/trade.ts'
+import { type Answer, loadPages, useChange, usePages, useRead } from '../api.ts'
+import { moneyMessages } from './messages.ts'
+import { TopUp } from './pay.tsx'
 import { spentIn } from './spending.ts'
-import { TopUp } from './top-up.tsx'
-import { moneyWords } from './words.ts'
 
-const month = 30 * 86_400_000
+const monthMs = 30 * 86_400_000
+const maxPages = 20
+
+/** The movements since a time, newest first. */
+export const loadMovements = (sinceAt: number): Promise<readonly Transaction[]> =>
+  loadPages('listTransactions', { query: { limit: 500 } }, maxPages, (each) => Date.parse(each.created_at) >= sinceAt)
 
 export function MoneyPage() {
-  const words = useWords(moneyWords)
+  const { t, format } = useMessages(moneyMessages)
+  const balance = useRead('getBalance').data
+  const movements = useQuery({
+    queryKey: ['listTransactions', 'month'],
+    queryFn: () => loadMovements(Date.now() - monthMs),
+  }).data
   return (
-    <Page title={words.title} about={words.about}>
-      <Figures />
+    <Page title={t.title} about={t.about}>
+      <Figures
+        of={[
+          [t.balance, balance && format.exactMoney(balance.balance_rub)],
+          [t.spent, movements && format.exactMoney(spentIn(movements))],
+          [t.apiSpent, balance && format.exactMoney(balance.api_spent_rub)],
+        ]}
+      />
       <TopUp />
       <ReferralPanel />
       <Movements />
@@ -32,119 +44,94 @@ export function MoneyPage() {
   )
 }
 
-function Figures() {
-  const words = useWords(moneyWords)
-  const format = useFormat()
-  const balance = useRead('getBalance').data
-  const movements = useQuery({
-    queryKey: ['listTransactions', 'month'],
-    queryFn: () => loadMovements(Date.now() - month),
-  }).data
+/** The customer's referral link, if the shop gives a share for referrals. */
+function ReferralPanel() {
+  const { t, format } = useMessages(moneyMessages)
+  const found = useRead('getReferral').data
+  const making = useChange('makeReferralCode')
+  if (!found || found.terms === null) return null
+  const { percent, top_ups: topUps } = found.terms
   return (
-    <div className="cards">
-      <Panel>
-        <Figure label={words.balance} value={balance ? format.exactMoney(balance.balance_rub) : '…'} />
-      </Panel>
-      <Panel>
-        <Figure label={words.spent} value={movements ? format.exactMoney(spentIn(movements)) : '…'} />
-      </Panel>
-      <Panel>
-        <Figure label={words.apiSpent} value={balance ? format.exactMoney(balance.api_spent_rub) : '…'} />
-      </Panel>
-    </div>
-  )
-}
-
-async function downloadAll(): Promise<void> {
-  const all = await loadMovements(0)
-  const lines = all.map((each) => [
-    each.id,
-    each.created_at,
-    each.kind,
-    each.amount_rub,
-    each.balance_after_rub,
-    each.order_id,
-    each.note,
-  ])
-  const head = ['id', 'created_at', 'kind', 'amount_rub', 'balance_after_rub', 'order_id', 'note']
-  download('transactions.csv', toCsv([head, ...lines]), 'text/csv')
-}
-
-function Movements() {
-  const words = useWords(moneyWords)
-  const shared = useWords(sharedWords)
-  const { language } = useLanguage()
-  const trade = useWords(tradeWords)
-  const format = useFormat()
-  const pages = useMovements()
-  const columns = [
-    { name: 'when', label: words.when, show: (row: Transaction) => format.moment(row.created_at) },
-    {
-      name: 'what',
-      label: words.what,
-      isText: true,
-      show: (row: Transaction) => (
-        <span>
-          {trade.kinds[row.kind] ?? row.kind}
-          {row.note !== '' && <small>{sayNote(row.note, language, format)}</small>}
-        </span>
-      ),
-    },
-    {
-      name: 'order',
-      label: words.order,
-      show: (row: Transaction) => row.order_id !== null && <OrderLink id={row.order_id} />,
-    },
-    {
-      name: 'amount',
-      label: words.amount,
-      isFigure: true,
-      show: (row: Transaction) => (
-        <span className={row.amount_rub > 0 ? 'plus' : ''}>
-          {row.amount_rub > 0 ? '+' : ''}
-          {format.exactMoney(row.amount_rub)}
-        </span>
-      ),
-    },
-    {
-      name: 'after',
-      label: words.after,
-      isFigure: true,
-      show: (row: Transaction) => format.exactMoney(row.balance_after_rub),
-    },
-  ]
-  return (
-    <Panel
-      title={words.transactions}
-      aside={
-        <Button
-          variant="default"
-          size="xs"
-          leftSection={<Icon name="download" size={15} />}
-          onClick={() => void downloadAll()}
-        >
-          {words.csv}
-        </Button>
-      }
-    >
-      <Reading of={pages} height={280}>
-        {({ pages: loaded }) => {
-          const rows = loaded.flatMap((page) => page.transactions)
-          if (rows.length === 0) return <Empty icon="wallet" title={words.none} about={words.noneAbout} />
-          return (
-            <div className="stack">
-              <Rows label={words.transactions} columns={columns} rows={rows} keyOf={(row) => row.id} />
-              {pages.hasNextPage && (
-                <Button variant="default" loading={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-                  {shared.more}
-                </Button>
-              )}
-            </div>
-          )
-        }}
-      </Reading>
+    <Panel title={t.referral} className="stack">
+      <Text c="dimmed">{t.referralAbout(format.number(percent), t.topUps(topUps, format))}</Text>
+      {found.code === null ? (
+        <div>
+          <Button loading={making.isPending} onClick={() => making.mutate({})}>
+            {t.referralGet}
+          </Button>
+        </div>
+      ) : (
+        <Referral of={found} />
+      )}
+      <RefusalNotice error={making.error} />
     </Panel>
   )
 }
 
-/** The end of a number is what tells it from others. */
+function Referral({ of: { code, link, brought, earned_rub } }: { readonly of: Answer<'getReferral'> }) {
+  const { t, format } = useMessages(moneyMessages)
+  const [label, text] = link === null ? [t.referralCode, code ?? ''] : [t.referralLink, link]
+  return (
+    <>
+      <Facts
+        of={[
+          [label, <Copyable text={text} label={label} />],
+          [t.brought, format.number(brought)],
+          [t.earned, format.exactMoney(earned_rub)],
+        ]}
+      />
+      {link === null && <Text c="dimmed">{t.referralTell}</Text>}
+    </>
+  )
+}
+
+const csvColumns = ['id', 'created_at', 'kind', 'amount_rub', 'balance_after_rub', 'order_id', 'note'] as const
+
+async function downloadAll(): Promise<void> {
+  const lines = (await loadMovements(0)).map((each) => csvColumns.map((name) => each[name]))
+  download('transactions.csv', toCsv([csvColumns, ...lines]), 'text/csv')
+}
+
+function Movements() {
+  const { t, format, language } = useMessages(moneyMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  const pages = usePages('listTransactions', { query: { limit: 100 } })
+  const csv = (
+    <Button
+      variant="default"
+      size="xs"
+      leftSection={<Icon name="download" size={15} />}
+      onClick={() => void downloadAll()}
+    >
+      {t.csv}
+    </Button>
+  )
+  return (
+    <Panel title={t.transactions} aside={csv}>
+      <Paged of={pages} height={280} isWide>
+        {(rows) => (
+          <Rows
+            label={t.transactions}
+            rows={rows}
+            keyOf={(row) => row.id}
+            empty={<Empty icon="wallet" title={t.none} about={t.noneAbout} />}
+            columns={(column) => [
+              column(t.when, (row) => format.moment(row.created_at)),
+              column.text(t.what, (row) => (
+                <Cell note={sayNote(row.note, language, format)}>{trade.kinds[row.kind] ?? row.kind}</Cell>
+              )),
+              column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
+              column.number(t.amount, (row) => (
+                <span className={row.amount_rub > 0 ? 'plus' : ''}>
+                  {row.amount_rub > 0 ? '+' : ''}
+                  {format.exactMoney(row.amount_rub)}
+                </span>
+              )),
+              column.number(t.after, (row) => format.exactMoney(row.balance_after_rub)),
+            ]}
+          />
+        )}
+      </Paged>
+    </Panel>
+  )
+}

@@ -1,24 +1,21 @@
 import { Button, Text } from '@mantine/core'
 import { Copyable } from '../../shared/copy.tsx'
-import { useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
-import { Facts, Panel, Reading } from '../../shared/parts.tsx'
-import { RefusalNotice } from '../../shared/refusal-notice.tsx'
-import { Rows } from '../../shared/rows.tsx'
+import { useMessages } from '../../shared/language.tsx'
+import { Facts, Panel, Reading, RefusalNotice, RowButton, Rows } from '../../shared/parts.tsx'
 import { useChange, useRead } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
-import { premiumWords } from './words.ts'
+import { premiumMessages } from './messages.ts'
 
 export function AccessTab() {
-  const words = useWords(premiumWords)
+  const { t } = useMessages(premiumMessages)
   return (
     <>
       <div className="halves">
         <Credentials />
         <Whitelist />
       </div>
-      <Panel title={words.use}>
+      <Panel title={t.use}>
         <UseIt />
       </Panel>
     </>
@@ -28,23 +25,23 @@ export function AccessTab() {
 type Whose = { readonly subuser?: string | undefined }
 
 export function Credentials({ subuser }: Whose) {
-  const words = useWords(premiumWords)
+  const { t } = useMessages(premiumMessages)
   const read = useRead('getPassword', { query: { subuser_id: subuser } })
   const reset = useChange('resetPassword')
   return (
-    <Panel title={words.credentials} className="stack">
+    <Panel title={t.credentials} className="stack">
       <Reading of={read}>
         {({ login, password }) => (
           <Facts
             of={[
-              [words.login, <Copyable key="login" text={login} label={words.login} />],
-              [words.password, <Copyable key="password" text={password} label={words.password} />],
+              [t.login, <Copyable text={login} label={t.login} />],
+              [t.password, <Copyable text={password} label={t.password} />],
             ]}
           />
         )}
       </Reading>
       <Text size="sm" c="dimmed">
-        {words.newPasswordAbout}
+        {t.newPasswordAbout}
       </Text>
       <div>
         <Button
@@ -52,7 +49,7 @@ export function Credentials({ subuser }: Whose) {
           loading={reset.isPending}
           onClick={() => reset.mutate({ body: { subuser_id: subuser } })}
         >
-          {words.newPassword}
+          {t.newPassword}
         </Button>
       </div>
       <RefusalNotice error={reset.error} />
@@ -61,62 +58,44 @@ export function Credentials({ subuser }: Whose) {
 }
 
 export function Whitelist({ subuser }: Whose) {
-  const words = useWords(premiumWords)
-  const format = useFormat()
+  const { t, format } = useMessages(premiumMessages)
   const read = useRead('getWhitelist', { query: { subuser_id: subuser } })
   const add = useChange('addToWhitelist')
   const remove = useChange('removeFromWhitelist')
   return (
     <Panel
-      title={words.whitelist}
+      title={t.whitelist}
       className="stack"
       aside={
         read.data && (
-          <span className="quiet">
-            {words.limit(format.number(read.data.ips.length), format.number(read.data.limit))}
-          </span>
+          <span className="quiet">{t.limit(format.number(read.data.ips.length), format.number(read.data.limit))}</span>
         )
       }
     >
-      <Text c="dimmed">{words.whitelistAbout}</Text>
+      <Text c="dimmed">{t.whitelistAbout}</Text>
       <Reading of={read}>
-        {({ ips }) =>
-          ips.length === 0 ? (
-            <Text>{words.whitelistNone}</Text>
-          ) : (
-            <Rows
-              label={words.whitelist}
-              rows={ips}
-              keyOf={(row) => row.ip}
-              columns={[
-                { name: 'ip', label: words.address, show: (row) => <span className="mono">{row.ip}</span> },
-                {
-                  name: 'used',
-                  label: words.lastUsed,
-                  show: (row) => (row.last_used_at === null ? words.never : format.moment(row.last_used_at)),
-                },
-                {
-                  name: 'remove',
-                  label: words.remove,
-                  isUnlabelled: true,
-                  show: (row) => (
-                    <Button
-                      size="compact-sm"
-                      variant="default"
-                      aria-label={`${words.remove} ${row.ip}`}
-                      onClick={() => remove.mutate({ body: { ip: row.ip, subuser_id: subuser } })}
-                    >
-                      {words.remove}
-                    </Button>
-                  ),
-                },
-              ]}
-            />
-          )
-        }
+        {({ ips }) => (
+          <Rows
+            label={t.whitelist}
+            rows={ips}
+            keyOf={(row) => row.ip}
+            empty={<Text>{t.whitelistNone}</Text>}
+            columns={(column) => [
+              column(t.address, (row) => <span className="mono">{row.ip}</span>),
+              column(t.lastUsed, (row) => (row.last_used_at === null ? t.never : format.moment(row.last_used_at))),
+              column.action(t.remove, ({ ip }) => (
+                <RowButton
+                  label={t.remove}
+                  of={ip}
+                  onClick={() => remove.mutate({ body: { ip, subuser_id: subuser } })}
+                />
+              )),
+            ]}
+          />
+        )}
       </Reading>
       <AddAddress
-        label={words.address}
+        label={t.address}
         allowed={read.data?.ips.map((each) => each.ip) ?? []}
         isPending={add.isPending}
         onAdd={(ip, onDone) => add.mutate({ body: { ip, subuser_id: subuser } }, { onSuccess: onDone })}
@@ -126,15 +105,12 @@ export function Whitelist({ subuser }: Whose) {
   )
 }
 
-/** The first line of a rotating list, taken apart: what a browser is to be given. */
+/** Instructions with the host, port, login and password of a rotating proxy. */
 function UseIt() {
-  const body = {
-    pool_type: 'residential',
-    type: 'rotating',
-    quantity: 1,
-    format: '{host} {port} {login} {password}',
-  } as const
-  const made = useRead('generateProxies', { body })
+  const format = '{host} {port} {login} {password}'
+  const made = useRead('generateProxies', {
+    body: { pool_type: 'residential', type: 'rotating', quantity: 1, format },
+  })
   return (
     <Reading of={made}>
       {({ proxies }) => {

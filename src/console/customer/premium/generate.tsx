@@ -1,20 +1,19 @@
-import { Button, NativeSelect, NumberInput, Text } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
-import { Choices } from '../../shared/choices.tsx'
+import { download } from '../../shared/browser.ts'
 import { Copy } from '../../shared/copy.tsx'
-import { download } from '../../shared/download.ts'
-import { useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
+import { Choices, NumberField, Select } from '../../shared/form.tsx'
+import { useMessages } from '../../shared/language.tsx'
 import { Panel, Reading } from '../../shared/parts.tsx'
 import { useRead } from '../api.ts'
+import { premiumMessages } from './messages.ts'
 import { usePools } from './pools.tsx'
 import { useSubuserChoice } from './subusers.tsx'
-import { premiumWords } from './words.ts'
 
-const settledMs = 250
+const debounceMs = 250
 
-type Wish = {
+type ProxyListOrder = {
   readonly pool_type: string
   readonly country: string
   readonly city: string
@@ -25,7 +24,7 @@ type Wish = {
   readonly format_id: 1 | 2 | 3 | 4
 }
 
-const first: Wish = {
+const first: ProxyListOrder = {
   pool_type: 'residential',
   country: '',
   city: '',
@@ -36,53 +35,53 @@ const first: Wish = {
   format_id: 1,
 }
 
-const toBody = ({ country, city, session_ttl, ...rest }: Wish) => ({
+const toBody = ({ country, city, session_ttl, ...rest }: ProxyListOrder) => ({
   ...rest,
   ...(country !== '' && { countries: [country] }),
   ...(city !== '' && { cities: [city] }),
   ...(rest.type === 'sticky' && { session_ttl }),
 })
 
-/** A list of proxies, made anew whenever something about it changes. */
+/** A list of proxies, generated again after each change. */
 export function GenerateTab() {
-  const words = useWords(premiumWords)
+  const { t } = useMessages(premiumMessages)
   const [subuser_id, choice] = useSubuserChoice()
   const pools = usePools(subuser_id).data
-  const [wish, setWish] = useState(first)
-  const set = (change: Partial<Wish>) => setWish({ ...wish, ...change })
-  const [settled] = useDebouncedValue(wish, settledMs)
+  const [list, setList] = useState(first)
+  const set = (change: Partial<ProxyListOrder>) => setList({ ...list, ...change })
+  const [settled] = useDebouncedValue(list, debounceMs)
   const isWhole = settled.quantity >= 1 && settled.quantity <= 1000 && settled.session_ttl >= 1
   const made = useRead('generateProxies', { body: { ...toBody(settled), subuser_id } }, { isWanted: isWhole })
-  const pool = pools?.find((each) => each.pool_type === wish.pool_type)
+  const pool = pools?.find((each) => each.pool_type === list.pool_type)
   return (
     <div className="halves">
-      <Panel title={words.generate} className="stack">
-        <Text c="dimmed">{words.generateAbout}</Text>
+      <Panel title={t.generate} className="stack">
+        <Text c="dimmed">{t.generateAbout}</Text>
         {choice && <div className="line fields">{choice}</div>}
-        <Place wish={wish} pools={pools?.map((each) => each.pool_type) ?? [wish.pool_type]} set={set} />
+        <Place list={list} pools={pools?.map((each) => each.pool_type) ?? [list.pool_type]} set={set} />
         <Choices
-          legend={words.kind}
-          value={wish.type}
+          legend={t.kind}
+          value={list.type}
           options={[
-            { value: 'sticky', label: words.sticky, note: words.stickyAbout },
-            { value: 'rotating', label: words.rotating, note: words.rotatingAbout },
+            { value: 'sticky', label: t.sticky, note: t.stickyAbout },
+            { value: 'rotating', label: t.rotating, note: t.rotatingAbout },
           ]}
           onChange={(type) => set({ type })}
         />
-        <Form wish={wish} set={set} />
+        <Details list={list} set={set} />
       </Panel>
-      <Panel title={words.preview} className="stack">
-        {pool !== undefined && pool.traffic_gb <= 0 && <div className="notice warn">{words.noTraffic}</div>}
+      <Panel title={t.preview} className="stack">
+        {pool !== undefined && pool.traffic_gb <= 0 && <div className="notice warn">{t.noTraffic}</div>}
         <Reading of={made} height={220}>
           {({ proxies }) => (
             <>
               <div className="listing">
-                <pre tabIndex={0} role="region" aria-label={words.preview}>
+                <pre tabIndex={0} role="region" aria-label={t.preview}>
                   {proxies.join('\n')}
                 </pre>
               </div>
               <div className="line">
-                <Button onClick={() => download('proxies.txt', `${proxies.join('\n')}\n`)}>{words.download}</Button>
+                <Button onClick={() => download('proxies.txt', `${proxies.join('\n')}\n`)}>{t.download}</Button>
                 <Copy text={proxies.join('\n')} />
               </div>
             </>
@@ -93,13 +92,12 @@ export function GenerateTab() {
   )
 }
 
-type PartProps = { readonly wish: Wish; readonly set: (change: Partial<Wish>) => void }
+type PartProps = { readonly list: ProxyListOrder; readonly set: (change: Partial<ProxyListOrder>) => void }
 
-/** Where proxies leave from, as far as the pool has exits there. */
-function Place({ wish, pools, set }: PartProps & { readonly pools: readonly string[] }) {
-  const words = useWords(premiumWords)
-  const format = useFormat()
-  const { pool_type, country } = wish
+/** The pool, and a country and a city in which it has exits. */
+function Place({ list, pools, set }: PartProps & { readonly pools: readonly string[] }) {
+  const { t, format } = useMessages(premiumMessages)
+  const { pool_type, country } = list
   const countries = useRead('listPremiumCountries', { body: { pool_type } }).data?.countries ?? []
   const cities = useRead(
     'listPremiumCities',
@@ -109,74 +107,70 @@ function Place({ wish, pools, set }: PartProps & { readonly pools: readonly stri
   const offered = country === '' ? [] : (cities ?? []).filter((each) => each.country_code === country)
   return (
     <div className="line fields">
-      <NativeSelect
-        label={words.pool}
+      <Select
+        label={t.pool}
         value={pool_type}
-        data={pools.map((value) => ({ value, label: words.pools[value] ?? value }))}
-        onChange={(event) => set({ pool_type: event.currentTarget.value, country: '', city: '' })}
+        options={pools.map((pool) => [pool, t.pools[pool] ?? pool] as const)}
+        onChange={(chosen) => set({ pool_type: chosen, country: '', city: '' })}
       />
-      <NativeSelect
-        label={words.country}
+      <Select
+        label={t.country}
         value={country}
-        data={[
-          { value: '', label: words.anyCountry },
-          ...countries.map(({ country_code: value }) => ({ value, label: format.country(value) })),
+        options={[
+          ['', t.anyCountry],
+          ...countries.map((each) => [each.country_code, format.country(each.country_code)] as const),
         ]}
-        onChange={(event) => set({ country: event.currentTarget.value, city: '' })}
+        onChange={(chosen) => set({ country: chosen, city: '' })}
       />
-      <NativeSelect
-        label={words.city}
-        value={wish.city}
+      <Select
+        label={t.city}
+        value={list.city}
         disabled={offered.length === 0}
-        data={[
-          { value: '', label: words.anyCity },
-          ...offered.map(({ city: value, name }) => ({ value, label: name })),
-        ]}
-        onChange={(event) => set({ city: event.currentTarget.value })}
+        options={[['', t.anyCity], ...offered.map(({ city, name }) => [city, name] as const)]}
+        onChange={(city) => set({ city })}
       />
     </div>
   )
 }
 
-function Form({ wish, set }: PartProps) {
-  const words = useWords(premiumWords)
-  const whole = (value: number | string): number => (value === '' ? Number.NaN : Number(value))
+function Details({ list, set }: PartProps) {
+  const { t } = useMessages(premiumMessages)
   return (
     <div className="line fields">
-      {wish.type === 'sticky' && (
-        <NumberInput
-          label={words.minutes}
-          value={Number.isNaN(wish.session_ttl) ? '' : wish.session_ttl}
+      {list.type === 'sticky' && (
+        <NumberField
+          label={t.minutes}
+          value={list.session_ttl}
           min={1}
           max={120}
           w="9rem"
           allowDecimal={false}
-          onChange={(value) => set({ session_ttl: whole(value) })}
+          onChange={(session_ttl) => set({ session_ttl })}
         />
       )}
-      <NumberInput
-        label={words.quantity}
-        value={Number.isNaN(wish.quantity) ? '' : wish.quantity}
+      <NumberField
+        label={t.quantity}
+        value={list.quantity}
         min={1}
         max={1000}
         w="9rem"
         allowDecimal={false}
-        onChange={(value) => set({ quantity: whole(value) })}
+        onChange={(quantity) => set({ quantity })}
       />
-      <NativeSelect
-        label={words.protocol}
-        value={wish.protocol}
-        data={[
-          { value: 'http', label: 'HTTP' },
-          { value: 'socks5', label: 'SOCKS5' },
+      <Select
+        label={t.protocol}
+        value={list.protocol}
+        options={[
+          ['http', 'HTTP'],
+          ['socks5', 'SOCKS5'],
         ]}
-        onChange={(event) => set({ protocol: event.currentTarget.value as Wish['protocol'] })}
+        onChange={(protocol) => set({ protocol })}
       />
-      <NativeSelect
-        label={words.format}
-        value={String(wish.format_id)}
-        data={Object.entries(words.formats).map(([value, label]) => ({ value, label }))}
-        onChange={(event) => set({ format_id: Number(event.currentTarget.value) as Wish['format_id'] })}
+      <Select
+        label={t.format}
+        value={String(list.format_id)}
+        options={Object.entries(t.formats)}
+        onChange={(value) => set({ format_id: Number(value) as ProxyListOrder['format_id'] })}
       />
     </div>
   )

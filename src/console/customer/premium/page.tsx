@@ -1,35 +1,23 @@
-import { useWords } from '../../shared/language.tsx'
-import { NoSuchPage } from '../../shared/no-such-page.tsx'
-import { Page } from '../../shared/parts.tsx'
+import { useMessages } from '../../shared/language.tsx'
+import { NoSuchPage, Page, SectionNav } from '../../shared/parts.tsx'
 import { AccessTab } from './access.tsx'
 import { GenerateTab } from './generate.tsx'
+import { premiumMessages } from './messages.ts'
 import { PoolsTab } from './pools.tsx'
 import { SubusersTab } from './subusers.tsx'
 import { UsageTab } from './usage.tsx'
-import { premiumWords } from './words.ts'
 
 const tabs = { '': PoolsTab, generate: GenerateTab, access: AccessTab, usage: UsageTab, subusers: SubusersTab }
-type Tab = keyof typeof tabs
 
-const isTab = (name: string): name is Tab => name in tabs
+const isTab = (name: string): name is keyof typeof tabs => name in tabs
 
 export function PremiumPage({ tab }: { readonly tab: string }) {
-  const words = useWords(premiumWords)
+  const { t } = useMessages(premiumMessages)
   if (!isTab(tab)) return <NoSuchPage />
   const Shown = tabs[tab]
   return (
-    <Page title={words.title} about={words.about}>
-      <nav className="tabs" aria-label={words.title}>
-        {(Object.keys(tabs) as Tab[]).map((each) => (
-          <a
-            key={each}
-            href={each === '' ? '#/premium' : `#/premium/${each}`}
-            aria-current={each === tab ? 'page' : undefined}
-          >
-            {words.tabs[each === '' ? 'pools' : each]}
-          </a>
-        ))}
-      </nav>
+    <Page title={t.title} about={t.about}>
+      <SectionNav label={t.title} base="/premium" names={t.tabs} current={tab} />
       <Shown />
     </Page>
   )

@@ -1,14 +1,13 @@
-import { Button, NativeSelect, NumberInput, Progress, Text } from '@mantine/core'
+import { Button, Progress, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
-import { Facts, Panel, Reading } from '../../shared/parts.tsx'
-import { RefusalNotice } from '../../shared/refusal-notice.tsx'
+import { NumberField, Select } from '../../shared/form.tsx'
+import { useMessages } from '../../shared/language.tsx'
+import { Facts, Figure, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { type Answer, api, usePurchase, useRead } from '../api.ts'
-import { BuyNow } from '../money/buy-now.tsx'
-import { premiumWords } from './words.ts'
+import { BuyNow } from '../money/pay.tsx'
+import { premiumMessages } from './messages.ts'
 
 type Pool = Extract<Answer<'getTraffic'>, { pools: unknown }>['pools'][number]
 
@@ -37,35 +36,31 @@ export function PoolsTab() {
 }
 
 function Gauge({ pool }: { readonly pool: Pool }) {
-  const words = useWords(premiumWords)
-  const format = useFormat()
+  const { t, format } = useMessages(premiumMessages)
   const { pool_type, traffic_gb, used_gb, purchased_gb } = pool
-  const name = words.pools[pool_type] ?? pool_type
+  const name = t.pools[pool_type] ?? pool_type
   const share = purchased_gb > 0 ? Math.max(0, Math.min(100, (traffic_gb / purchased_gb) * 100)) : 0
   return (
     <Panel className="gauge">
-      <div className="figure">
-        <span className="figure-label">{name}</span>
-        <span className="figure-value">{format.gigabytes(traffic_gb)}</span>
-      </div>
-      <Progress value={share} aria-label={`${words.left}: ${name}`} size="sm" />
+      <Figure label={name} value={format.gigabytes(traffic_gb)} />
+      <Progress value={share} aria-label={`${t.left}: ${name}`} size="sm" />
       <span className="figure-note">
-        {purchased_gb > 0
-          ? words.ofBought(format.gigabytes(used_gb), format.gigabytes(purchased_gb))
-          : words.nothingBought}
+        {purchased_gb > 0 ? t.ofBought(format.gigabytes(used_gb), format.gigabytes(purchased_gb)) : t.nothingBought}
       </span>
     </Panel>
   )
 }
 
-const settledMs = 200
-const mostTiers = 20
+const debounceMs = 200
+const maxTiers = 20
+
+type Tier = { readonly from_gb: number; readonly price_per_gb_rub: number }
 
 /** All tiers of a pool: each quote names the next one. */
-async function loadTiers(pool_type: string): Promise<readonly { from_gb: number; price_per_gb_rub: number }[]> {
-  const tiers: { from_gb: number; price_per_gb_rub: number }[] = []
+async function loadTiers(pool_type: string): Promise<readonly Tier[]> {
+  const tiers: Tier[] = []
   let gb: number | undefined = 0.1
-  while (gb !== undefined && tiers.length < mostTiers) {
+  while (gb !== undefined && tiers.length < maxTiers) {
     const quote: Answer<'quoteTraffic'> = await api.call('quoteTraffic', { query: { pool_type, gb } })
     tiers.push(quote.tier)
     gb = quote.next_tier?.from_gb
@@ -74,43 +69,42 @@ async function loadTiers(pool_type: string): Promise<readonly { from_gb: number;
 }
 
 function BuyTraffic({ pools }: { readonly pools: readonly Pool[] }) {
-  const words = useWords(premiumWords)
-  const format = useFormat()
+  const { t, format } = useMessages(premiumMessages)
   const [pool_type, setPool] = useState(pools[0]?.pool_type ?? '')
-  const [gb, setGb] = useState<number>(5)
-  const [settled] = useDebouncedValue(gb, settledMs)
+  const [gb, setGb] = useState(5)
+  const [settled] = useDebouncedValue(gb, debounceMs)
   const isWhole = settled >= 0.1 && settled <= 10_000
   const quote = useRead('quoteTraffic', { query: { pool_type, gb: settled } }, { isWanted: isWhole })
   const tiers = useQuery({ queryKey: ['tiers', pool_type], queryFn: () => loadTiers(pool_type) })
   const purchase = usePurchase('buyTraffic')
   const isCurrent = quote.data?.pool_type === pool_type && quote.data.gb === gb && !quote.isPlaceholderData
   return (
-    <Panel title={words.buy}>
+    <Panel title={t.buy}>
       <div className="halves">
         <div className="stack">
           <div className="line fields">
-            <NativeSelect
-              label={words.pool}
+            <Select
+              label={t.pool}
               value={pool_type}
-              data={pools.map(({ pool_type: value }) => ({ value, label: words.pools[value] ?? value }))}
-              onChange={(event) => setPool(event.currentTarget.value)}
+              options={pools.map(({ pool_type: each }) => [each, t.pools[each] ?? each] as const)}
+              onChange={setPool}
             />
-            <NumberInput
-              label={words.amount}
-              value={Number.isNaN(gb) ? '' : gb}
+            <NumberField
+              label={t.amount}
+              value={gb}
               min={0.1}
               max={10_000}
               step={1}
               decimalScale={1}
               w="9rem"
               allowNegative={false}
-              onChange={(value) => setGb(value === '' ? Number.NaN : Number(value))}
+              onChange={setGb}
             />
           </div>
-          <Price quote={quote} isCurrent={isCurrent} purchase={purchase} wish={{ pool_type, gb }} />
+          <Price quote={quote} isCurrent={isCurrent} purchase={purchase} order={{ pool_type, gb }} />
           {purchase.data && !purchase.isPending && (
             <div role="status" className="notice good">
-              {words.bought(
+              {t.bought(
                 format.gigabytes(purchase.data.traffic_added_gb),
                 format.gigabytes(purchase.data.traffic_balance_gb),
               )}
@@ -123,23 +117,16 @@ function BuyTraffic({ pools }: { readonly pools: readonly Pool[] }) {
   )
 }
 
-function Tiers({
-  all,
-  now,
-}: {
-  readonly all: readonly { from_gb: number; price_per_gb_rub: number }[]
-  readonly now: number | undefined
-}) {
-  const words = useWords(premiumWords)
-  const format = useFormat()
+function Tiers({ all, now }: { readonly all: readonly Tier[]; readonly now: number | undefined }) {
+  const { t, format } = useMessages(premiumMessages)
   return (
     <table className="rows tiers keep">
-      <caption>{words.tiers}</caption>
+      <caption>{t.tiers}</caption>
       <thead>
         <tr>
-          <th scope="col">{words.from}</th>
+          <th scope="col">{t.from}</th>
           <th scope="col" className="number">
-            {words.perGb}
+            {t.perGb}
           </th>
         </tr>
       </thead>
@@ -155,19 +142,15 @@ function Tiers({
   )
 }
 
-function Price({
-  quote,
-  isCurrent,
-  purchase,
-  wish,
-}: {
+type PriceProps = {
   readonly quote: ReturnType<typeof useRead<'quoteTraffic'>>
   readonly isCurrent: boolean
   readonly purchase: ReturnType<typeof usePurchase<'buyTraffic'>>
-  readonly wish: { readonly pool_type: string; readonly gb: number }
-}) {
-  const words = useWords(premiumWords)
-  const format = useFormat()
+  readonly order: { readonly pool_type: string; readonly gb: number }
+}
+
+function Price({ quote, isCurrent, purchase, order }: PriceProps) {
+  const { t, format } = useMessages(premiumMessages)
   const balance = useRead('getBalance').data?.balance_rub
   const price = quote.data?.price_rub ?? 0
   const isTooPoor = balance !== undefined && balance < price
@@ -179,33 +162,31 @@ function Price({
             <div className="stack">
               <Facts
                 of={[
-                  [words.total, <strong key="price">{format.money(found.price_rub)}</strong>],
-                  [words.perGb, format.money(found.price_per_gb_rub)],
-                  ...(balance === undefined || isTooPoor
-                    ? []
-                    : [[words.after, format.exactMoney(balance - found.price_rub)] as const]),
+                  [t.total, <strong>{format.money(found.price_rub)}</strong>],
+                  [t.perGb, format.money(found.price_per_gb_rub)],
+                  balance !== undefined && !isTooPoor && [t.after, format.exactMoney(balance - found.price_rub)],
                 ]}
               />
               {found.next_tier !== null && (
                 <Text size="sm" c="dimmed">
-                  {words.saveMore(
+                  {t.saveMore(
                     format.gigabytes(found.next_tier.missing_gb),
                     format.money(found.next_tier.price_per_gb_rub),
                   )}
                 </Text>
               )}
-              {isTooPoor && <Text size="sm">{words.tooPoor}</Text>}
+              {isTooPoor && <Text size="sm">{t.tooPoor}</Text>}
             </div>
           )}
         </Reading>
       </div>
       <div>
-        <Button disabled={!isCurrent || isTooPoor} loading={purchase.isPending} onClick={() => purchase.buy(wish)}>
-          {words.buyFor(format.money(price))}
+        <Button disabled={!isCurrent || isTooPoor} loading={purchase.isPending} onClick={() => purchase.buy(order)}>
+          {t.buyFor(format.money(price))}
         </Button>
       </div>
-      <RefusalNotice error={purchase.error} onAgain={() => purchase.buy(wish)} />
-      <BuyNow price={isCurrent ? price : undefined} wish={{ product: 'traffic', ...wish }} />
+      <RefusalNotice error={purchase.error} onAgain={() => purchase.buy(order)} />
+      <BuyNow price={isCurrent ? price : undefined} order={{ product: 'traffic', ...order }} />
     </>
   )
 }

@@ -1,43 +1,41 @@
-import { NativeSelect } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Subuser } from '../../client/customer.ts'
-import { Act, type Field, type Values } from '../../shared/act.tsx'
+import { go } from '../../shared/browser.ts'
 import { Listing } from '../../shared/copy.tsx'
-import { type Format, useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
-import { Panel, Reading, Status } from '../../shared/parts.tsx'
-import { Rows } from '../../shared/rows.tsx'
+import { Act, type Field, filled, Select, type Values } from '../../shared/form.tsx'
+import type { Format } from '../../shared/format.ts'
+import { useMessages } from '../../shared/language.tsx'
+import { Cell, NoSuchPage, OnOff, Page, Panel, Reading, Rows, Status } from '../../shared/parts.tsx'
 import { api, useRead } from '../api.ts'
-import { premiumWords } from './words.ts'
+import { Credentials, Whitelist } from './access.tsx'
+import { premiumMessages } from './messages.ts'
+import { usePools } from './pools.tsx'
 
-const bytesInGigabyte = 1_000_000_000
-const mostShown = 500
+const bytesPerGigabyte = 1_000_000_000
+const maxShown = 500
 
-/** Everybody who has traffic of his own. */
-export const useSubusers = () => useRead('listSubusers', { query: { limit: mostShown } })
+const useSubusers = () => useRead('listSubusers', { query: { limit: maxShown } })
 
-/** What a sub-user is called; the one that everybody has is called so by the shop. */
-export const nameOf = ({ name, login, is_default }: Subuser, words: { readonly main: string }): string =>
-  is_default && name === 'default' ? words.main : name === '' ? login : name
+/** A sub-user's name; the default sub-user has a translated one until it is renamed. */
+const nameOf = ({ name, login, is_default }: Subuser, t: { readonly main: string }): string =>
+  is_default && name === 'default' ? t.main : name === '' ? login : name
 
-/** Whose traffic it is about, where there is more than one to choose from; `everybody` is the word for all of them. */
+/** Chooses a sub-user, if there are at least two; `everybody` is the option for all of them. */
 export function useSubuserChoice(everybody?: string): readonly [id: string | undefined, field: ReactNode] {
-  const words = useWords(premiumWords)
+  const { t } = useMessages(premiumMessages)
   const all = useSubusers().data?.subusers ?? []
   const [chosen, setChosen] = useState('')
   if (all.length < 2) return [undefined, null]
+  const options = all.map(
+    (each) => [each.is_default && everybody === undefined ? '' : each.subuser_id, nameOf(each, t)] as const,
+  )
   const field = (
-    <NativeSelect
-      label={words.subuser}
+    <Select
+      label={t.subuser}
       value={chosen}
-      data={[
-        ...(everybody === undefined ? [] : [{ value: '', label: everybody }]),
-        ...all.map((each) => ({
-          value: each.is_default && everybody === undefined ? '' : each.subuser_id,
-          label: nameOf(each, words),
-        })),
-      ]}
-      onChange={(event) => setChosen(event.currentTarget.value)}
+      options={everybody === undefined ? options : [['', everybody], ...options]}
+      onChange={setChosen}
     />
   )
   return [chosen === '' ? undefined : chosen, field]
@@ -45,40 +43,40 @@ export function useSubuserChoice(everybody?: string): readonly [id: string | und
 
 const limits = ['day_limit_bytes', 'month_limit_bytes', 'total_limit_bytes'] as const
 
-/** What a sub-user is made with, or changed to. Limits are typed in gigabytes; nothing typed is no limit. */
-export function useLimitFields(): (of?: Subuser) => readonly Field[] {
-  const words = useWords(premiumWords)
+/** The fields of a sub-user. Limits are typed in gigabytes; an empty field is no limit. */
+function useLimitFields(): (of?: Subuser) => readonly Field[] {
+  const { t } = useMessages(premiumMessages)
   return (of) => [
-    { name: 'name', label: words.subuserName, initial: of?.name ?? '', isOptional: true },
+    { name: 'name', label: t.subuserName, initial: of?.name ?? '', isOptional: true },
     ...limits.map(
       (name): Field => ({
         name,
-        label: words.limits[name],
+        label: t.limits[name],
         kind: 'number',
-        initial: of?.[name] === null || of === undefined ? '' : of[name] / bytesInGigabyte,
+        initial: of?.[name] === null || of === undefined ? '' : of[name] / bytesPerGigabyte,
         isOptional: true,
       }),
     ),
-    { name: 'tunnel_limit', label: words.tunnels, kind: 'number', initial: of?.tunnel_limit ?? '', isOptional: true },
-    { name: 'keep_hosts', label: words.keepHosts, kind: 'flag', initial: of?.keep_hosts ?? true },
+    { name: 'tunnel_limit', label: t.tunnels, kind: 'number', initial: of?.tunnel_limit ?? '', isOptional: true },
+    { name: 'keep_hosts', label: t.keepHosts, kind: 'flag', initial: of?.keep_hosts ?? true },
   ]
 }
 
-export const toLimits = (values: Values) => ({
+const toLimits = (values: Values) => ({
   name: String(values['name']),
   keep_hosts: values['keep_hosts'] === true,
   tunnel_limit: values['tunnel_limit'] === '' ? null : Number(values['tunnel_limit']),
   ...Object.fromEntries(
-    limits.map((name) => [name, values[name] === '' ? null : Math.round(Number(values[name]) * bytesInGigabyte)]),
+    limits.map((name) => [name, values[name] === '' ? null : Math.round(Number(values[name]) * bytesPerGigabyte)]),
   ),
 })
 
 export function SubusersTab() {
-  const words = useWords(premiumWords)
+  const { t } = useMessages(premiumMessages)
   const subusers = useSubusers()
   return (
-    <Panel title={words.subusers} className="stack" aside={<AddSubuser />}>
-      <span className="quiet">{words.subusersAbout}</span>
+    <Panel title={t.subusers} className="stack" aside={<AddSubuser />}>
+      <span className="quiet">{t.subusersAbout}</span>
       <Reading of={subusers} height={200}>
         {({ subusers: all }) => <Table rows={all} />}
       </Reading>
@@ -87,65 +85,196 @@ export function SubusersTab() {
 }
 
 function AddSubuser() {
-  const words = useWords(premiumWords)
+  const { t } = useMessages(premiumMessages)
   const fields = useLimitFields()
   return (
     <Act
-      label={words.addSubuser}
+      label={t.addSubuser}
       look={{ variant: 'filled' }}
-      fields={[...fields(), { name: 'login', label: words.ownLogin, isOptional: true }]}
+      fields={[...fields(), { name: 'login', label: t.ownLogin, isOptional: true }]}
       run={(values) =>
-        api.call('createSubuser', {
-          body: { ...toLimits(values), ...(values['login'] !== '' && { login: String(values['login']) }) },
-        })
+        api.call('createSubuser', { body: { ...toLimits(values), ...filled({ login: values['login'] }) } })
       }
-      show={({ subuser, password }) => <Listing text={`${subuser.login}:${password}`} label={words.credentials} />}
+      show={({ subuser, password }) => <Listing text={`${subuser.login}:${password}`} label={t.credentials} />}
     />
   )
 }
 
-/** The limits of a sub-user in few words. */
-function tellLimits(of: Subuser, words: (typeof premiumWords)['en'], format: Format): string {
+function tellLimits(of: Subuser, t: (typeof premiumMessages)['en'], format: Format): string {
   const told = limits.flatMap((name) => {
     const bytes = of[name]
-    return bytes === null ? [] : [words.within[name](format.bytes(bytes))]
+    return bytes === null ? [] : [t.within[name](format.bytes(bytes))]
   })
-  if (of.tunnel_limit !== null) told.push(words.withinTunnels(format.number(of.tunnel_limit)))
-  return told.length === 0 ? words.noLimits : told.join(', ')
+  if (of.tunnel_limit !== null) told.push(t.withinTunnels(format.number(of.tunnel_limit)))
+  return told.length === 0 ? t.noLimits : told.join(', ')
 }
 
 function Table({ rows }: { readonly rows: readonly Subuser[] }) {
-  const words = useWords(premiumWords)
-  const format = useFormat()
+  const { t, format } = useMessages(premiumMessages)
   return (
     <Rows
-      label={words.subusers}
+      label={t.subusers}
       rows={rows}
       keyOf={(row) => row.subuser_id}
-      columns={[
-        {
-          name: 'name',
-          label: words.subuser,
-          isText: true,
-          show: (row) => (
-            <span>
-              <a href={`#/premium/subusers/${row.subuser_id}`}>{nameOf(row, words)}</a>
-              <small className="mono">{row.login}</small>
-            </span>
-          ),
-        },
-        {
-          name: 'status',
-          label: words.status,
-          show: (row) => (
-            <Status tone={row.status === 'active' ? 'good' : 'bad'}>
-              {row.status === 'active' ? words.active : words.blocked}
-            </Status>
-          ),
-        },
-        { name: 'limits', label: words.limitsTitle, isText: true, show: (row) => tellLimits(row, words, format) },
-        { name: 'since', label: words.since, show: (row) => format.day(row.created_at) },
+      columns={(column) => [
+        column.text(t.subuser, (row) => (
+          <Cell note={row.login} isMono>
+            <a href={`#/premium/subusers/${row.subuser_id}`}>{nameOf(row, t)}</a>
+          </Cell>
+        )),
+        column(t.status, (row) => <OnOff isOn={row.status === 'active'} on={t.active} off={t.blocked} />),
+        column.text(t.limitsTitle, (row) => tellLimits(row, t, format)),
+        column(t.since, (row) => format.day(row.created_at)),
       ]}
     />
+  )
+}
+
+export function SubuserPage({ id }: { readonly id: string }) {
+  const subusers = useSubusers()
+  return (
+    <Reading of={subusers} height={400}>
+      {({ subusers: all }) => {
+        const found = all.find((each) => each.subuser_id === id)
+        return found ? <Shown of={found} others={all.filter((each) => each !== found)} /> : <NoSuchPage />
+      }}
+    </Reading>
+  )
+}
+
+type ShownProps = { readonly of: Subuser; readonly others: readonly Subuser[] }
+
+function Shown({ of, others }: ShownProps) {
+  const { t } = useMessages(premiumMessages)
+  return (
+    <Page
+      title={nameOf(of, t)}
+      about={
+        <a href="#/premium/subusers" className="quiet">
+          {t.subusers}
+        </a>
+      }
+      actions={<Actions of={of} others={others} />}
+    >
+      {of.status === 'blocked' && (
+        <div className="notice warn">
+          <Status tone="bad">{t.blocked}</Status> {t.blockedAbout}
+        </div>
+      )}
+      <div className="halves">
+        <Credentials subuser={of.subuser_id} />
+        <Whitelist subuser={of.subuser_id} />
+      </div>
+      <Panel title={t.traffic} className="stack" aside={others.length > 0 && <MoveAct of={of} others={others} />}>
+        <Traffic of={of} />
+      </Panel>
+    </Page>
+  )
+}
+
+function Actions({ of, others }: ShownProps) {
+  const { t } = useMessages(premiumMessages)
+  const fields = useLimitFields()
+  const subuser_id = of.subuser_id
+  const isBlocked = of.status === 'blocked'
+  return (
+    <>
+      <Act
+        label={t.changeLimits}
+        about={t.limitsAbout}
+        fields={fields(of)}
+        run={(values) => api.call('updateSubuser', { body: { subuser_id, ...toLimits(values) } })}
+      />
+      <Act
+        label={isBlocked ? t.unblock : t.block}
+        about={t.blockAbout}
+        run={() => api.call('updateSubuser', { body: { subuser_id, blocked: !isBlocked } })}
+      />
+      {!of.is_default && (
+        <Act
+          label={t.deleteSubuser}
+          about={t.deleteAbout}
+          look={{ color: 'red', variant: 'outline' }}
+          fields={[
+            {
+              name: 'to',
+              label: t.heir,
+              kind: 'choice',
+              options: others.map((each) => [each.is_default ? '' : each.subuser_id, nameOf(each, t)] as const),
+              isOptional: true,
+            },
+          ]}
+          run={async ({ to }, key) => {
+            const heir = to === '' ? {} : { to_subuser_id: String(to) }
+            await api.call('deleteSubuser', { key, body: { subuser_id, ...heir } })
+            await go('/premium/subusers')
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+/** Moves traffic between this sub-user and another one. */
+function MoveAct({ of, others }: ShownProps) {
+  const { t } = useMessages(premiumMessages)
+  const pools = usePools().data ?? []
+  const idOf = (each: Subuser) => each.subuser_id
+  return (
+    <Act
+      label={t.moveTraffic}
+      about={t.moveAbout}
+      fields={[
+        {
+          name: 'way',
+          label: t.moveWay,
+          kind: 'choice',
+          options: others.flatMap((each) => [
+            [`from ${idOf(each)}`, t.moveFrom(nameOf(each, t))] as const,
+            [`to ${idOf(each)}`, t.moveTo(nameOf(each, t))] as const,
+          ]),
+        },
+        {
+          name: 'pool',
+          label: t.pool,
+          kind: 'choice',
+          options: pools.map(({ pool_type }) => [pool_type, t.pools[pool_type] ?? pool_type] as const),
+        },
+        { name: 'gb', label: t.amount, kind: 'number' },
+      ]}
+      run={({ way, pool, gb }, key) => {
+        const [direction, other] = String(way).split(' ')
+        const [from, to] = direction === 'from' ? [other, idOf(of)] : [idOf(of), other]
+        return api.call('moveTraffic', {
+          key,
+          body: { pool_type: String(pool), gb: Number(gb), from_subuser_id: from, to_subuser_id: to },
+        })
+      }}
+    />
+  )
+}
+
+function Traffic({ of }: { readonly of: Subuser }) {
+  const { t, format } = useMessages(premiumMessages)
+  const pools = usePools(of.subuser_id)
+  return (
+    <Reading of={pools}>
+      {(all) => {
+        const bought = all.filter((each) => each.purchased_gb > 0)
+        if (bought.length === 0) return <Text c="dimmed">{t.noTrafficYet}</Text>
+        return (
+          <Rows
+            label={t.traffic}
+            rows={bought}
+            keyOf={(row) => row.pool_type}
+            columns={(column) => [
+              column(t.pool, (row) => t.pools[row.pool_type] ?? row.pool_type),
+              column.number(t.left, (row) => format.gigabytes(row.traffic_gb)),
+              column.number(t.used, (row) => format.gigabytes(row.used_gb)),
+            ]}
+          />
+        )
+      }}
+    </Reading>
   )
 }

@@ -1,36 +1,33 @@
 import { SegmentedControl, Text } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { Chart } from '../../shared/chart.tsx'
-import { useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
-import { Empty, Panel, Reading } from '../../shared/parts.tsx'
-import { Rows } from '../../shared/rows.tsx'
+import { useMessages } from '../../shared/language.tsx'
+import { Empty, Panel, Reading, Rows } from '../../shared/parts.tsx'
 import { useRead } from '../api.ts'
+import { premiumMessages } from './messages.ts'
 import { useSubuserChoice } from './subusers.tsx'
 import { type By, fill, sinceOf } from './usage-steps.ts'
-import { premiumWords } from './words.ts'
 
 export function UsageTab() {
-  const words = useWords(premiumWords)
-  const format = useFormat()
+  const { t, format } = useMessages(premiumMessages)
   const [by, setBy] = useState<By>('day')
   const from = useMemo(() => sinceOf(by, Date.now()), [by])
-  const [subuser_id, choice] = useSubuserChoice(words.everybody)
+  const [subuser_id, choice] = useSubuserChoice(t.everybody)
   const usage = useRead('getPremiumUsage', { query: { by, from, subuser_id } })
   const hosts = useRead('getPremiumUsage', { query: { by: 'host', from, subuser_id } })
   return (
     <>
       {choice && <div className="line fields">{choice}</div>}
       <Panel
-        title={words.usage}
+        title={t.usage}
         aside={
           <SegmentedControl
             size="xs"
             value={by}
             onChange={(value) => setBy(value)}
             data={[
-              { value: 'day', label: words.byDay },
-              { value: 'hour', label: words.byHour },
+              { value: 'day', label: t.byDay },
+              { value: 'hour', label: t.byHour },
             ]}
           />
         }
@@ -38,19 +35,19 @@ export function UsageTab() {
         <Reading of={usage} height={240}>
           {(found) => {
             if (found.items.length === 0) {
-              return <Empty icon="chart" title={words.noUsage} about={words.noUsageAbout} />
+              return <Empty icon="chart" title={t.noUsage} about={t.noUsageAbout} />
             }
             const { times, received, sent } = fill(by, from, found.items)
-            const sum = words.sum(format.gigabytes(found.total_gb))
+            const sum = t.sum(format.gigabytes(found.total_gb))
             return (
               <>
                 <Text>{sum}</Text>
                 <Chart
-                  label={`${words.usage}. ${sum}`}
+                  label={`${t.usage}. ${sum}`}
                   times={times}
                   series={[
-                    { label: words.received, values: received },
-                    { label: words.sent, values: sent },
+                    { label: t.received, values: received },
+                    { label: t.sent, values: sent },
                   ]}
                   write={format.bytes}
                 />
@@ -59,28 +56,20 @@ export function UsageTab() {
           }}
         </Reading>
       </Panel>
-      <Panel title={words.hosts}>
+      <Panel title={t.hosts}>
         <Reading of={hosts}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <Empty icon="globe" title={words.noHosts} about={words.noHostsAbout} />
-            ) : (
-              <Rows
-                label={words.hosts}
-                rows={items.slice(0, 20)}
-                keyOf={(row) => row.key}
-                columns={[
-                  { name: 'host', label: words.host, show: (row) => <span className="mono">{row.key}</span> },
-                  {
-                    name: 'traffic',
-                    label: words.traffic,
-                    isFigure: true,
-                    show: (row) => format.bytes(row.received_bytes + row.sent_bytes),
-                  },
-                ]}
-              />
-            )
-          }
+          {({ items }) => (
+            <Rows
+              label={t.hosts}
+              rows={items.slice(0, 20)}
+              keyOf={(row) => row.key}
+              empty={<Empty icon="globe" title={t.noHosts} about={t.noHostsAbout} />}
+              columns={(column) => [
+                column(t.host, (row) => <span className="mono">{row.key}</span>),
+                column.number(t.traffic, (row) => format.bytes(row.received_bytes + row.sent_bytes)),
+              ]}
+            />
+          )}
         </Reading>
       </Panel>
     </>

@@ -1,25 +1,37 @@
-import { Button, NativeSelect, Text, TextInput } from '@mantine/core'
-import { useState } from 'react'
-import { useFormat } from '../../shared/format.ts'
-import { useWords } from '../../shared/language.tsx'
-import { Empty, Page, Panel, Reading } from '../../shared/parts.tsx'
-import { RefusalNotice } from '../../shared/refusal-notice.tsx'
-import { usePurchase, useRead } from '../api.ts'
-import { BuyNow } from '../money/buy-now.tsx'
-import { Subscription } from './subscription.tsx'
-import { TermChoice, usePrices } from './terms.tsx'
-import { vpnWords } from './words.ts'
+import { Button, Switch, Text, TextInput } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import type { VpnDevice, VpnSubscription } from '../../client/customer.ts'
+import { download, toPicture, useNow } from '../../shared/browser.ts'
+import { Copyable, Listing } from '../../shared/copy.tsx'
+import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../../shared/form.tsx'
+import { useMessages } from '../../shared/language.tsx'
+import {
+  Empty,
+  Facts,
+  OnOff,
+  Page,
+  Panel,
+  Reading,
+  RefusalNotice,
+  RowButton,
+  Rows,
+  Status,
+  type Tone,
+} from '../../shared/parts.tsx'
+import { type Answer, useChange, usePurchase, useRead } from '../api.ts'
+import { BuyNow } from '../money/pay.tsx'
+import { vpnMessages } from './messages.ts'
 
 export function VpnPage() {
-  const words = useWords(vpnWords)
+  const { t } = useMessages(vpnMessages)
   const found = useRead('getVpn', {}, { everyMs: 10_000 })
   return (
-    <Page title={words.title} about={words.about}>
+    <Page title={t.title} about={t.about}>
       <Reading of={found} height={300}>
         {({ items }) =>
           items.length === 0 ? (
             <Panel>
-              <Empty icon="shield" title={words.none} about={words.noneAbout} />
+              <Empty icon="shield" title={t.none} about={t.noneAbout} />
             </Panel>
           ) : (
             items.map((each) => <Subscription key={each.uuid} of={each} />)
@@ -31,51 +43,300 @@ export function VpnPage() {
   )
 }
 
+type Prices = Extract<Answer<'quoteVpn'>, { prices: unknown }>['prices']
+
+/** The price of each term, and whether a node serves new subscriptions. */
+function usePrices() {
+  const { data, error, refetch } = useRead('quoteVpn')
+  return { data: data && 'prices' in data ? data.prices : undefined, isServed: data?.available ?? true, error, refetch }
+}
+
+type TermChoiceProps = {
+  readonly prices: Prices
+  readonly value: number
+  readonly onChange: (months: number) => void
+}
+
+function TermChoice({ prices, value, onChange }: TermChoiceProps) {
+  const { t, format } = useMessages(vpnMessages)
+  const options = prices.map(({ period, price_rub, price_per_month_rub }) => ({
+    value: period,
+    label: (
+      <>
+        {t.months(period, format)}
+        <br />
+        <strong>{format.money(price_rub)}</strong>
+      </>
+    ),
+    note: t.perMonth(format.money(price_per_month_rub)),
+  }))
+  return <Choices legend={t.term} value={value} options={options} onChange={onChange} />
+}
+
 function Buying() {
-  const words = useWords(vpnWords)
-  const format = useFormat()
+  const { t, format } = useMessages(vpnMessages)
   const prices = usePrices()
   const locations = useRead('listVpnLocations').data?.locations ?? []
   const purchase = usePurchase('buyVpn')
   const [period, setPeriod] = useState(1)
-  const [name, setName] = useState('')
+  const name = useTyped()
   const [location, setLocation] = useState('')
   const price = prices.data?.find((each) => each.period === period)?.price_rub
-  const wish = {
-    period,
-    ...(name.trim() !== '' && { name: name.trim() }),
-    ...(location !== '' && { location }),
-  }
-  const buy = () => purchase.buy(wish, () => setName(''))
+  const order = { period, ...(name.text !== '' && { name: name.text }), ...(location !== '' && { location }) }
+  const buy = () => purchase.buy(order, () => name.set(''))
   return (
-    <Panel title={words.buy} className="stack">
+    <Panel title={t.buy} className="stack">
       <Reading of={prices}>{(all) => <TermChoice prices={all} value={period} onChange={setPeriod} />}</Reading>
-      {!prices.isCarried && <Text role="status">{words.noNode}</Text>}
+      {!prices.isServed && <Text role="status">{t.noNode}</Text>}
       <div className="line fields">
-        <TextInput
-          label={words.deviceName}
-          placeholder={words.deviceHint}
-          value={name}
-          maxLength={64}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
+        <TextInput label={t.deviceName} placeholder={t.deviceHint} maxLength={64} {...name.props} />
         {locations.length > 1 && (
-          <NativeSelect
-            label={words.location}
+          <Select
+            label={t.location}
             value={location}
-            data={[
-              { value: '', label: words.nearest },
-              ...locations.map((each) => ({ value: each.location, label: each.city ?? each.location })),
+            options={[
+              ['', t.nearest],
+              ...locations.map((each) => [each.location, each.city ?? each.location] as const),
             ]}
-            onChange={(event) => setLocation(event.currentTarget.value)}
+            onChange={setLocation}
           />
         )}
         <Button disabled={price === undefined} loading={purchase.isPending} onClick={buy}>
-          {words.buyFor(format.money(price ?? 0))}
+          {t.buyFor(format.money(price ?? 0))}
         </Button>
       </div>
       <RefusalNotice error={purchase.error} onAgain={buy} />
-      <BuyNow price={price} wish={{ product: 'vpn', ...wish }} />
+      <BuyNow price={price} order={{ product: 'vpn', ...order }} />
     </Panel>
+  )
+}
+
+const tones: Readonly<Record<string, Tone>> = { ACTIVE: 'good', LIMITED: 'warn', DISABLED: 'bad' }
+
+/** The dialog that is open, and its device. */
+type Open =
+  | { readonly form: 'renew' | 'add' | 'end' }
+  | { readonly form: 'setup' | 'remove'; readonly device: VpnDevice }
+
+function Subscription({ of }: { readonly of: VpnSubscription }) {
+  const { t, format } = useMessages(vpnMessages)
+  const nowAt = useNow()
+  const [open, setOpen] = useState<Open>()
+  const close = () => setOpen(undefined)
+  const { traffic } = of
+  const limit = traffic.limit_bytes === null ? '' : ` / ${format.bytes(traffic.limit_bytes)}`
+  return (
+    <Panel
+      title={`${t.until} ${format.day(of.expires_at)}`}
+      aside={<Status tone={tones[of.status] ?? 'quiet'}>{t.statuses[of.status]}</Status>}
+      className="stack"
+    >
+      <div className="halves">
+        <Facts
+          of={[
+            [t.until, `${format.moment(of.expires_at)}, ${format.away(of.expires_at, nowAt)}`],
+            [t.traffic, `${format.bytes(traffic.rx_bytes + traffic.tx_bytes)}${limit}`],
+            [t.node, <OnOff isOn={of.node === 'online'} on={t.online} off={t.offline} />],
+          ]}
+        />
+        <AutoRenew of={of} />
+      </div>
+      <Devices of={of} onOpen={setOpen} />
+      <SecretLink of={of} />
+      <div className="line">
+        <Button onClick={() => setOpen({ form: 'renew' })}>{t.renew}</Button>
+        <Button
+          variant="default"
+          disabled={of.devices.length >= of.device_limit}
+          onClick={() => setOpen({ form: 'add' })}
+        >
+          {t.add}
+        </Button>
+        <Button variant="subtle" color="gray" onClick={() => setOpen({ form: 'end' })}>
+          {t.end}
+        </Button>
+      </div>
+      <Dialog
+        opened={open !== undefined}
+        onClose={close}
+        size={open?.form === 'setup' ? 'lg' : 'md'}
+        title={open && ('device' in open ? open.device.name : t[open.form])}
+      >
+        {open && <Opened of={of} open={open} onOpen={setOpen} onDone={close} />}
+      </Dialog>
+    </Panel>
+  )
+}
+
+type FormProps = { readonly of: VpnSubscription; readonly onDone: () => void }
+
+function Opened({
+  open,
+  onOpen,
+  ...form
+}: FormProps & { readonly open: Open; readonly onOpen: (open: Open) => void }): ReactNode {
+  switch (open.form) {
+    case 'renew':
+      return <Renew {...form} />
+    case 'add':
+      return <AddDevice of={form.of} onAdded={(device) => onOpen({ form: 'setup', device })} />
+    case 'setup':
+      return <Setup uuid={form.of.uuid} device={open.device} />
+    case 'remove':
+      return <RemoveDevice {...form} device={open.device} />
+    default:
+      return <End {...form} />
+  }
+}
+
+function AutoRenew({ of }: { readonly of: VpnSubscription }) {
+  const { t } = useMessages(vpnMessages)
+  const change = useChange('setVpnAutoRenew')
+  return (
+    <div className="stack">
+      <Switch
+        label={t.autoRenew}
+        description={t.autoRenewAbout}
+        checked={of.auto_renew.enabled}
+        disabled={change.isPending}
+        onChange={(event) => change.mutate({ body: { uuid: of.uuid, enabled: event.currentTarget.checked } })}
+      />
+      <RefusalNotice error={change.error} />
+    </div>
+  )
+}
+
+function Devices({ of, onOpen }: { readonly of: VpnSubscription; readonly onOpen: (open: Open) => void }) {
+  const { t, format } = useMessages(vpnMessages)
+  const nowAt = useNow()
+  return (
+    <div>
+      <div className="line ends">
+        <strong>{t.devices}</strong>
+        <span className="quiet">{t.devicesOf(format.number(of.devices.length), format.number(of.device_limit))}</span>
+      </div>
+      <Rows
+        label={t.devices}
+        rows={of.devices}
+        keyOf={(row) => row.id}
+        columns={(column) => [
+          column(t.name, (row) => row.name),
+          column(t.handshake, (row) =>
+            row.last_handshake_at === null ? t.never : format.away(row.last_handshake_at, nowAt),
+          ),
+          column.number(t.received, (row) => format.bytes(row.rx_bytes)),
+          column.number(t.sent, (row) => format.bytes(row.tx_bytes)),
+          column.action(t.show, (device) => (
+            <span className="line row-actions">
+              <RowButton label={t.show} of={device.name} onClick={() => onOpen({ form: 'setup', device })} />
+              <RowButton label={t.remove} of={device.name} isQuiet onClick={() => onOpen({ form: 'remove', device })} />
+            </span>
+          )),
+        ]}
+      />
+    </div>
+  )
+}
+
+function SecretLink({ of: { uuid, subscription_url: url } }: { readonly of: VpnSubscription }) {
+  const { t } = useMessages(vpnMessages)
+  const reset = useChange('resetVpnLink')
+  return (
+    <div className="stack">
+      <Facts of={[[t.link, url === null ? t.hidden : <Copyable text={url} label={t.link} />]]} />
+      <div className="line ends">
+        <Text size="sm" c="dimmed">
+          {t.linkAbout}
+        </Text>
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={reset.isPending}
+          onClick={() => reset.mutate({ body: { uuid } })}
+        >
+          {t.newLink}
+        </Button>
+      </div>
+      <RefusalNotice error={reset.error} />
+    </div>
+  )
+}
+
+function Renew({ of, onDone }: FormProps) {
+  const { t, format } = useMessages(vpnMessages)
+  const prices = usePrices().data ?? []
+  const purchase = usePurchase('renewVpn')
+  const [period, setPeriod] = useState(1)
+  const price = prices.find((each) => each.period === period)?.price_rub
+  return (
+    <div className="stack">
+      <Text c="dimmed">{t.renewAbout}</Text>
+      <TermChoice prices={prices} value={period} onChange={setPeriod} />
+      <RefusalNotice error={purchase.error} />
+      <Button
+        disabled={price === undefined}
+        loading={purchase.isPending}
+        onClick={() => purchase.buy({ uuid: of.uuid, period }, onDone)}
+      >
+        {t.renewFor(format.money(price ?? 0))}
+      </Button>
+    </div>
+  )
+}
+
+function AddDevice({ of, onAdded }: { readonly of: VpnSubscription; readonly onAdded: (device: VpnDevice) => void }) {
+  const { t } = useMessages(vpnMessages)
+  const change = useChange('addVpnDevice')
+  const name = useTyped()
+  const body = { uuid: of.uuid, ...(name.text !== '' && { name: name.text }) }
+  const add = () => change.mutate({ body }, { onSuccess: ({ device }) => onAdded(device) })
+  return (
+    <SubmitForm label={t.add} change={change} onSubmit={add}>
+      <TextInput label={t.addName} maxLength={64} data-autofocus {...name.props} />
+    </SubmitForm>
+  )
+}
+
+function RemoveDevice({ of, device, onDone }: FormProps & { readonly device: VpnDevice }) {
+  const { t } = useMessages(vpnMessages)
+  const change = useChange('removeVpnDevice')
+  const remove = () => change.mutate({ body: { uuid: of.uuid, device: device.id } }, { onSuccess: onDone })
+  return <Confirm about={t.removeAbout(device.name)} label={t.remove} color="red" change={change} onConfirm={remove} />
+}
+
+function End({ of, onDone }: FormProps) {
+  const { t } = useMessages(vpnMessages)
+  const change = useChange('deleteVpn')
+  const end = () => change.mutate({ body: { uuid: of.uuid } }, { onSuccess: onDone })
+  return <Confirm about={t.endAbout} label={t.end} color="red" change={change} onConfirm={end} />
+}
+
+/** A file name for every system. WireGuard names the tunnel after it, with at most 15 characters. */
+const toFileName = (name: string): string =>
+  `${name.replace(/[^A-Za-z0-9_=+.-]+/g, '').slice(0, 15) || 'turnpike'}.conf`
+
+/** A device's configuration: a QR code for a phone, a file for a computer. */
+function Setup({ uuid, device }: { readonly uuid: string; readonly device: VpnDevice }) {
+  const { t } = useMessages(vpnMessages)
+  const query = { uuid, device: device.id }
+  const picture = useRead('getVpnConfig', { query: { ...query, format: 'svg' } })
+  const file = useRead('getVpnConfig', { query: { ...query, format: 'conf' } })
+  return (
+    <div className="stack">
+      <Text ta="center">{device.own_key ? t.ownKey : t.scan}</Text>
+      <Reading of={picture} height={240}>
+        {({ config }) => <img className="qr" src={toPicture(config)} alt={t.qr} width="240" height="240" />}
+      </Reading>
+      <Reading of={file}>
+        {({ config }) => (
+          <>
+            <div className="line">
+              <Button onClick={() => download(toFileName(device.name), config)}>{t.file}</Button>
+            </div>
+            <Listing text={config} label={device.name} />
+          </>
+        )}
+      </Reading>
+    </div>
   )
 }

@@ -3,34 +3,27 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { auth, own, recognise, useWho } from '../../client/session.ts'
 import type { Who } from '../../client/sign-in.ts'
+import { toPicture, useNow } from '../browser.ts'
+import { Copyable } from '../copy.tsx'
 import { Form, useTyped } from '../form.tsx'
-import { useFormat } from '../format.ts'
-import { useWords } from '../language.tsx'
-import { useNow } from '../now.ts'
-import { Facts, Page, Panel, Reading, Status } from '../parts.tsx'
-import { RefusalNotice } from '../refusal-notice.tsx'
-import { Rows } from '../rows.tsx'
+import { useMessages } from '../language.tsx'
+import { Facts, Page, Panel, Reading, RefusalNotice, RowButton, Rows, Status } from '../parts.tsx'
 import { browserName } from './browser-name.ts'
-import { FactorPanel } from './factor.tsx'
-import { accountWords } from './words.ts'
+import { accountMessages } from './messages.ts'
 
 /** The signed-in browsers. */
 export const useSessions = (isWanted = true) =>
-  useQuery({
-    queryKey: ['sessions'],
-    queryFn: () => auth.call(own('listSessionsOf')),
-    enabled: isWanted,
-  })
+  useQuery({ queryKey: ['sessions'], queryFn: () => auth.call(own('listSessionsOf')), enabled: isWanted })
 
-/** The same for customers and operators; `children` is what only one of them has. */
+/** The same for customers and operators; `children` are the panels that only one of them has. */
 export function AccountPage({ children }: { readonly children?: ReactNode }) {
-  const words = useWords(accountWords)
+  const { t } = useMessages(accountMessages)
   const who = useWho()
   return (
-    <Page title={words.title} about={words.about}>
+    <Page title={t.account} about={t.about}>
       {who === undefined ? (
         <Panel>
-          <Text>{words.byToken}</Text>
+          <Text>{t.byToken}</Text>
         </Panel>
       ) : (
         <>
@@ -47,20 +40,18 @@ export function AccountPage({ children }: { readonly children?: ReactNode }) {
 }
 
 function PasswordPanel({ who }: { readonly who: Who }) {
-  const words = useWords(accountWords)
+  const { t } = useMessages(accountMessages)
   const login = useTyped()
   const current = useTyped()
   const password = useTyped()
   const needsLogin = who.kind === 'customer' && who.login === null
+  const body = {
+    password: password.value,
+    ...(who.has_password && { current_password: current.value }),
+    ...(needsLogin && { login: login.text }),
+  }
   const change = useMutation({
-    mutationFn: () =>
-      auth.call(own('setPasswordOf'), {
-        body: {
-          password: password.value,
-          ...(who.has_password && { current_password: current.value }),
-          ...(needsLogin && { login: login.text }),
-        },
-      }),
+    mutationFn: () => auth.call(own('setPasswordOf'), { body }),
     onSuccess: () => {
       current.set('')
       password.set('')
@@ -68,34 +59,34 @@ function PasswordPanel({ who }: { readonly who: Who }) {
     },
   })
   return (
-    <Panel title={words.password} className="stack">
+    <Panel title={t.password} className="stack">
       <Facts
         of={[
-          ...(who.kind === 'customer' && who.login !== null ? [] : [[words.signedInAs, who.name] as const]),
-          [words.login, who.login ?? words.noLogin],
-          ...(who.role === null ? [] : [[words.role, words.roles[who.role]] as const]),
+          (who.kind !== 'customer' || who.login === null) && [t.signedInAs, who.name],
+          [t.login, who.login ?? t.noLogin],
+          who.role !== null && [t.role, t.roles[who.role]],
         ]}
       />
       <Form className="stack" onSubmit={change.mutate}>
-        {needsLogin && <TextInput label={words.newLogin} autoComplete="username" {...login.props} />}
+        {needsLogin && <TextInput label={t.newLogin} autoComplete="username" {...login.props} />}
         {who.has_password && (
-          <PasswordInput label={words.currentPassword} autoComplete="current-password" {...current.props} />
+          <PasswordInput label={t.currentPassword} autoComplete="current-password" {...current.props} />
         )}
         <PasswordInput
-          label={words.newPassword}
-          description={words.passwordAbout}
+          label={t.newPassword}
+          description={t.passwordAbout}
           autoComplete="new-password"
           {...password.props}
         />
         <RefusalNotice error={change.error} />
         {change.data && (
           <div role="status" className="notice good">
-            {words.passwordSet}
+            {t.passwordSet}
           </div>
         )}
         <div>
           <Button type="submit" loading={change.isPending} disabled={password.value === ''}>
-            {words.setPassword}
+            {t.setPassword}
           </Button>
         </div>
       </Form>
@@ -103,9 +94,67 @@ function PasswordPanel({ who }: { readonly who: Who }) {
   )
 }
 
+/** The second factor: on after the first right code, off with the password. */
+function FactorPanel({ who }: { readonly who: Who }) {
+  const { t } = useMessages(accountMessages)
+  const password = useTyped()
+  const body = { current_password: password.value }
+  const begin = useMutation({ mutationFn: () => auth.call(own('beginFactorOf'), { body }) })
+  const remove = useMutation({
+    mutationFn: () => auth.call(own('removeFactorOf'), { body }),
+    onSuccess: () => {
+      password.set('')
+      begin.reset()
+      return recognise()
+    },
+  })
+  if (begin.data && !who.has_factor) return <ConfirmFactor made={begin.data} />
+  const change = who.has_factor ? remove : begin
+  return (
+    <Panel title={t.factor} className="stack">
+      <Text c="dimmed">{who.has_factor ? t.factorOn : t.factorOff}</Text>
+      {who.has_password ? (
+        <Form className="stack" onSubmit={() => change.mutate()}>
+          <PasswordInput label={t.currentPassword} autoComplete="current-password" {...password.props} />
+          <RefusalNotice error={change.error} />
+          <div>
+            <Button type="submit" variant="default" loading={change.isPending} disabled={password.value === ''}>
+              {who.has_factor ? t.factorRemove : t.factorBegin}
+            </Button>
+          </div>
+        </Form>
+      ) : (
+        <Text>{t.factorNeeds}</Text>
+      )}
+    </Panel>
+  )
+}
+
+function ConfirmFactor({ made }: { readonly made: { readonly secret: string; readonly qr: string } }) {
+  const { t } = useMessages(accountMessages)
+  const code = useTyped()
+  const confirm = useMutation({
+    mutationFn: () => auth.call(own('confirmFactorOf'), { body: { code: code.text } }),
+    onSuccess: recognise,
+  })
+  return (
+    <Panel title={t.factor} className="stack">
+      <Text c="dimmed">{t.factorScan}</Text>
+      <img className="qr" src={toPicture(made.qr)} alt={t.factorQr} width="240" height="240" />
+      <Facts of={[[t.factorSecret, <Copyable text={made.secret} label={t.factorSecret} />]]} />
+      <Form className="line fields" onSubmit={confirm.mutate}>
+        <TextInput label={t.code} inputMode="numeric" autoComplete="one-time-code" {...code.props} />
+        <Button type="submit" loading={confirm.isPending} disabled={code.text === ''}>
+          {t.confirm}
+        </Button>
+      </Form>
+      <RefusalNotice error={confirm.error} />
+    </Panel>
+  )
+}
+
 function Sessions() {
-  const words = useWords(accountWords)
-  const format = useFormat()
+  const { t, format } = useMessages(accountMessages)
   const nowAt = useNow()
   const queries = useQueryClient()
   const sessions = useSessions()
@@ -114,40 +163,31 @@ function Sessions() {
       auth.call(own('endSessionsOf'), { body: session_id === undefined ? {} : { session_id } }),
     onSuccess: () => queries.invalidateQueries(),
   })
+  const endOthers = (
+    <Button size="xs" variant="default" onClick={() => end.mutate(undefined)}>
+      {t.endOthers}
+    </Button>
+  )
   return (
-    <Panel
-      title={words.sessions}
-      className="stack"
-      aside={
-        <Button size="xs" variant="default" onClick={() => end.mutate(undefined)}>
-          {words.endOthers}
-        </Button>
-      }
-    >
-      <Text c="dimmed">{words.sessionsAbout}</Text>
+    <Panel title={t.sessions} className="stack" aside={endOthers}>
+      <Text c="dimmed">{t.sessionsAbout}</Text>
       <Reading of={sessions}>
         {({ sessions: all }) => (
           <Rows
-            label={words.sessions}
+            label={t.sessions}
             rows={all}
             keyOf={(row) => row.session_id}
-            columns={[
-              { name: 'source', label: words.source, show: (row) => <span className="mono">{row.source}</span> },
-              { name: 'browser', label: words.browser, isText: true, show: (row) => browserName(row.agent) },
-              { name: 'used', label: words.used, show: (row) => format.away(row.used_at, nowAt) },
-              {
-                name: 'end',
-                label: words.end,
-                isUnlabelled: true,
-                show: (row) =>
-                  row.current ? (
-                    <Status tone="good">{words.current}</Status>
-                  ) : (
-                    <Button size="compact-sm" variant="default" onClick={() => end.mutate(row.session_id)}>
-                      {words.end}
-                    </Button>
-                  ),
-              },
+            columns={(column) => [
+              column(t.source, (row) => <span className="mono">{row.source}</span>),
+              column.text(t.browser, (row) => browserName(row.agent)),
+              column(t.used, (row) => format.away(row.used_at, nowAt)),
+              column.action(t.end, (row) =>
+                row.current ? (
+                  <Status tone="good">{t.current}</Status>
+                ) : (
+                  <RowButton label={t.end} onClick={() => end.mutate(row.session_id)} />
+                ),
+              ),
             ]}
           />
         )}

@@ -1,46 +1,56 @@
-import { Text, Title } from '@mantine/core'
+import { Button, PasswordInput, Text, TextInput, Title, UnstyledButton } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
-import { takeLink } from '../../client/link.ts'
-import { part } from '../../client/session.ts'
+import { CallRefused } from '../../client/call.ts'
+import { type Link, takeLink } from '../../client/link.ts'
+import { auth, enterAs, enterWithToken, own, part } from '../../client/session.ts'
+import type { Who } from '../../client/sign-in.ts'
+import { SubmitForm, useTyped } from '../form.tsx'
 import { LanguageSwitch, ThemeSwitch } from '../frame.tsx'
 import { Mark } from '../icons.tsx'
-import { useWords } from '../language.tsx'
-import { ForgottenForm, PasswordForm, TokenForm } from './forms.tsx'
-import { ByLink } from './links.tsx'
-import { useOffers } from './offers.ts'
-import { broughtBy, RegisterForm } from './register.tsx'
-import { signInWords } from './words.ts'
+import { useMessages } from '../language.tsx'
+import { RefusalNotice } from '../parts.tsx'
+import { signInMessages } from './messages.ts'
 
-/** What a stranger may do here. */
-export type Way = 'password' | 'token' | 'register' | 'forgotten' | 'link'
+type Way = 'password' | 'token' | 'register' | 'forgotten' | 'link'
+type WayProps = { readonly onWay: (way: Way) => void }
+
+const maxRefLength = 40
+const debounceMs = 300
+
+/** The referral code of the link that led here: `/?ref=…`. */
+const broughtBy: string =
+  part === 'customer' ? (new URLSearchParams(location.search).get('ref') ?? '').trim().slice(0, maxRefLength) : ''
+
+/** What the shop offers before signing in; undefined until it has answered. */
+const useOffers = () => useQuery({ queryKey: ['offers'], queryFn: () => auth.call(own('getOffersFor')) }).data
 
 export function SignIn() {
-  const words = useWords(signInWords)
+  const { t } = useMessages(signInMessages)
   const [link] = useState(takeLink)
   const [hasFailed, setFailed] = useState(false)
   const [chosen, setWay] = useState<Way | undefined>(link ? 'link' : undefined)
   const offers = useOffers()
   const way = chosen ?? (broughtBy !== '' && offers?.registration ? 'register' : 'password')
-  const ofLinks = { enter: words.entering, confirm: words.confirmTitle, reset: words.newPassword }
-  const titles: Readonly<Record<Way, string>> = {
-    password: part === 'operator' ? words.operatorTitle : words.title,
-    token: part === 'operator' ? words.operatorTitle : words.title,
-    register: words.register,
-    forgotten: words.forgotten,
-    link: hasFailed ? words.linkFailed : ofLinks[link?.kind ?? 'enter'],
+  const ofLinks = { enter: t.entering, confirm: t.confirmTitle, reset: t.newPassword }
+  const title = part === 'operator' ? t.operatorTitle : t.title
+  const ways: Readonly<Record<Way, readonly [title: string, show: () => ReactNode]>> = {
+    password: [title, () => <PasswordForm onWay={setWay} />],
+    token: [title, () => <TokenForm onWay={setWay} />],
+    register: [t.register, () => <RegisterForm onWay={setWay} />],
+    forgotten: [t.forgotten, () => <ForgottenForm onWay={setWay} />],
+    link: [
+      hasFailed ? t.linkFailed : ofLinks[link?.kind ?? 'enter'],
+      () => link && <ByLink link={link} onWay={setWay} onFailed={() => setFailed(true)} />,
+    ],
   }
-  const forms: Readonly<Record<Way, () => ReactNode>> = {
-    password: () => <PasswordForm onWay={setWay} />,
-    token: () => <TokenForm onWay={setWay} />,
-    register: () => <RegisterForm onWay={setWay} />,
-    forgotten: () => <ForgottenForm onWay={setWay} />,
-    link: () => link && <ByLink link={link} onWay={setWay} onFailed={() => setFailed(true)} />,
-  }
-  return <Door title={titles[way]}>{forms[way]()}</Door>
+  const [shown, show] = ways[way]
+  return <Door title={shown}>{show()}</Door>
 }
 
 function Door({ title, children }: { readonly title: string; readonly children: ReactNode }) {
-  const words = useWords(signInWords)
+  const { t } = useMessages(signInMessages)
   useEffect(() => {
     document.title = `${title} · Turnpike`
   }, [title])
@@ -61,9 +71,291 @@ function Door({ title, children }: { readonly title: string; readonly children: 
       </main>
       <footer>
         <Text size="sm">
-          <a href="/docs">{words.docs}</a>
+          <a href="/docs">{t.docs}</a>
         </Text>
       </footer>
     </div>
+  )
+}
+
+/** Links to other ways to sign in, under a form. */
+function Ways({ of, onWay }: WayProps & { readonly of: readonly (readonly [way: Way, label: string] | false)[] }) {
+  return (
+    <div className="door-ways">
+      {of.map(
+        (each) =>
+          each && (
+            <UnstyledButton key={each[0]} className="way" onClick={() => onWay(each[0])}>
+              {each[1]}
+            </UnstyledButton>
+          ),
+      )}
+    </div>
+  )
+}
+
+/** A form whose button is as wide as its fields. */
+const wide = { className: '', look: { fullWidth: true } }
+
+/** Whether the password or the link was right and the code of the second factor is missing. */
+function wantsCode(error: unknown): boolean {
+  if (!(error instanceof CallRefused) || typeof error.details !== 'object' || error.details === null) return false
+  return 'code_required' in error.details && error.details.code_required === true
+}
+
+/** A refusal that asks for the code is not shown: the code's field is. */
+const withoutCode = (entry: { readonly isPending: boolean; readonly error: unknown }) =>
+  wantsCode(entry.error) ? { isPending: entry.isPending, error: null } : entry
+
+type TypedProps = { readonly typed: ReturnType<typeof useTyped> }
+
+function CodeInput({ typed }: TypedProps) {
+  const { t } = useMessages(signInMessages)
+  return (
+    <TextInput
+      label={t.code}
+      description={t.codeAbout}
+      inputMode="numeric"
+      autoComplete="one-time-code"
+      autoFocus
+      {...typed.props}
+    />
+  )
+}
+
+function EmailInput({ typed }: TypedProps) {
+  const { t } = useMessages(signInMessages)
+  return <TextInput label={t.email} type="email" autoComplete="username" {...typed.props} />
+}
+
+function PasswordForm({ onWay }: WayProps) {
+  const { t } = useMessages(signInMessages)
+  const login = useTyped()
+  const password = useTyped()
+  const code = useTyped()
+  const [isCodeWanted, setCodeWanted] = useState(false)
+  const offers = useOffers()
+  const isForCustomers = part === 'customer'
+  const body = { login: login.text, password: password.value, ...(code.text !== '' && { code: code.text }) }
+  const entry = useMutation({
+    mutationFn: () => auth.call(own('signIn'), { body }),
+    onSuccess: enterAs,
+    onError: (error) => wantsCode(error) && setCodeWanted(true),
+  })
+  return (
+    <>
+      <SubmitForm
+        {...wide}
+        onSubmit={entry.mutate}
+        label={t.enter}
+        isReady={login.text !== '' && password.value !== '' && (!isCodeWanted || code.text !== '')}
+        change={withoutCode(entry)}
+      >
+        <TextInput label={t.login} autoComplete="username" {...login.props} />
+        <PasswordInput label={t.password} autoComplete="current-password" {...password.props} />
+        {isCodeWanted && <CodeInput typed={code} />}
+      </SubmitForm>
+      <Ways
+        onWay={onWay}
+        of={[
+          isForCustomers && offers?.mail === true && ['forgotten', t.forgotten],
+          isForCustomers && offers?.registration === true && ['register', t.register],
+          ['token', t.withToken],
+        ]}
+      />
+    </>
+  )
+}
+
+function TokenForm({ onWay }: WayProps) {
+  const { t } = useMessages(signInMessages)
+  const token = useTyped()
+  return (
+    <>
+      <SubmitForm {...wide} onSubmit={() => enterWithToken(token.text)} label={t.enter} isReady={token.text !== ''}>
+        <PasswordInput label={t.token} description={t.tokenAbout} autoComplete="off" {...token.props} />
+      </SubmitForm>
+      <Ways onWay={onWay} of={[['password', t.withPassword]]} />
+    </>
+  )
+}
+
+function ForgottenForm({ onWay }: WayProps) {
+  const { t } = useMessages(signInMessages)
+  const email = useTyped()
+  const asked = useMutation({ mutationFn: () => auth.call('forgotPassword', { body: { email: email.text } }) })
+  return (
+    <>
+      {asked.data ? <Text role="status">{t.sentAbout}</Text> : <Text c="dimmed">{t.forgottenAbout}</Text>}
+      {!asked.data && (
+        <SubmitForm {...wide} onSubmit={asked.mutate} label={t.send} isReady={email.text !== ''} change={asked}>
+          <EmailInput typed={email} />
+        </SubmitForm>
+      )}
+      <Ways onWay={onWay} of={[['password', t.withPassword]]} />
+    </>
+  )
+}
+
+function RegisterForm({ onWay }: WayProps) {
+  const { t } = useMessages(signInMessages)
+  const email = useTyped()
+  const password = useTyped()
+  const ref = useTyped(broughtBy)
+  const body = { email: email.text, password: password.value, ...(ref.text !== '' && { ref: ref.text }) }
+  const entry = useMutation({
+    mutationFn: () => auth.call('register', { body }),
+    // A customer who used their own code reads so before the console opens.
+    onSuccess: (done) => done.who && done.ref !== 'own' && enterAs(done.who),
+  })
+  if (entry.data?.confirm) return <Text role="status">{t.confirmSent}</Text>
+  if (entry.data?.who) return <OwnCode who={entry.data.who} />
+  return (
+    <>
+      <Text c="dimmed">{t.registerAbout}</Text>
+      <SubmitForm
+        {...wide}
+        onSubmit={entry.mutate}
+        label={t.register}
+        isReady={email.text !== '' && password.value !== ''}
+        change={entry}
+      >
+        <EmailInput typed={email} />
+        <PasswordInput label={t.password} autoComplete="new-password" {...password.props} />
+        {broughtBy !== '' && <TextInput label={t.ref} autoComplete="off" maxLength={maxRefLength} {...ref.props} />}
+        {ref.text !== '' && <Ref code={ref.text} />}
+      </SubmitForm>
+      <Ways onWay={onWay} of={[['password', t.haveAccount]]} />
+    </>
+  )
+}
+
+/** Whether the shop knows a referral code. An unknown one does not prevent signing up. */
+function Ref({ code }: { readonly code: string }) {
+  const { t } = useMessages(signInMessages)
+  const [settled] = useDebouncedValue(code, debounceMs)
+  const found = useQuery({
+    queryKey: ['lookAtRef', settled],
+    queryFn: () => auth.call('lookAtRef', { query: { code: settled } }),
+  }).data
+  if (!found || settled !== code) return null
+  return (
+    <Text role="status" size="sm" c="dimmed">
+      {t.refs[found.ref](code)}
+    </Text>
+  )
+}
+
+function OwnCode({ who }: { readonly who: Who }) {
+  const { t } = useMessages(signInMessages)
+  return (
+    <>
+      <Text role="status">{t.refOwn}</Text>
+      <Button onClick={() => enterAs(who)}>{t.goOn}</Button>
+    </>
+  )
+}
+
+type LinkProps = WayProps & { readonly link: Link; readonly onFailed: () => void }
+
+function ByLink(props: LinkProps) {
+  const Shown = { enter: EnterByLink, confirm: ConfirmByLink, reset: ResetByLink }[props.link.kind]
+  return <Shown {...props} />
+}
+
+/** Signs in with the link, once, and asks for the code of the second factor if there is one. */
+function EnterByLink({ link, onWay, onFailed }: LinkProps) {
+  const { t } = useMessages(signInMessages)
+  const code = useTyped()
+  const [isCodeWanted, setCodeWanted] = useState(false)
+  const body = { link: link.secret, ...(code.text !== '' && { code: code.text }) }
+  const entry = useMutation({
+    mutationFn: () => auth.call(own('signInByLink'), { body }),
+    onSuccess: enterAs,
+    onError: (error) => (wantsCode(error) ? setCodeWanted(true) : hasEnded(error) && onFailed()),
+  })
+  const { mutate } = entry
+  useEffect(() => mutate(), [mutate])
+  if (isCodeWanted && !hasEnded(entry.error)) {
+    return (
+      <SubmitForm {...wide} onSubmit={mutate} label={t.enter} isReady={code.text !== ''} change={withoutCode(entry)}>
+        <CodeInput typed={code} />
+      </SubmitForm>
+    )
+  }
+  if (entry.error === null) return <Text role="status">{t.entering}</Text>
+  return <LinkFailed error={entry.error} onWay={onWay} />
+}
+
+/** Finishes a registration with the password that was chosen for it. */
+function ConfirmByLink({ link, onWay, onFailed }: LinkProps) {
+  const { t } = useMessages(signInMessages)
+  const password = useTyped()
+  const offers = useOffers()
+  const entry = useMutation({
+    mutationFn: () => auth.call('confirmAddress', { body: { link: link.secret, password: password.value } }),
+    onSuccess: enterAs,
+    onError: (error) => hasEnded(error) && onFailed(),
+  })
+  if (hasEnded(entry.error)) return <LinkFailed error={entry.error} onWay={onWay} />
+  return (
+    <>
+      <Text c="dimmed">{t.confirmAbout}</Text>
+      <SubmitForm {...wide} onSubmit={entry.mutate} label={t.confirm} isReady={password.value !== ''} change={entry}>
+        <PasswordInput label={t.password} autoComplete="current-password" {...password.props} />
+      </SubmitForm>
+      <Text c="dimmed">{t.confirmUnknown}</Text>
+      <Ways
+        onWay={onWay}
+        of={[
+          offers?.registration === true && ['register', t.registerAnew],
+          offers?.mail === true && ['forgotten', t.setOwn],
+        ]}
+      />
+    </>
+  )
+}
+
+/** Whether a link was used, is too old, or its address was confirmed in another way. */
+const hasEnded = (error: unknown): boolean =>
+  error instanceof CallRefused && (error.code === 'not_found' || error.code === 'conflict')
+
+function LinkFailed({ error, onWay }: WayProps & { readonly error: unknown }) {
+  const { t } = useMessages(signInMessages)
+  return (
+    <>
+      <RefusalNotice error={error} />
+      <Text c="dimmed">{t.linkFailedAbout}</Text>
+      <Button variant="default" onClick={() => onWay('password')}>
+        {t.enter}
+      </Button>
+    </>
+  )
+}
+
+function ResetByLink({ link, onWay }: LinkProps) {
+  const { t } = useMessages(signInMessages)
+  const password = useTyped()
+  const change = useMutation({
+    mutationFn: () => auth.call('resetPassword', { body: { link: link.secret, password: password.value } }),
+  })
+  if (change.data) {
+    return (
+      <>
+        <Text role="status">{t.passwordSet}</Text>
+        <Button onClick={() => onWay('password')}>{t.enter}</Button>
+      </>
+    )
+  }
+  return (
+    <SubmitForm
+      {...wide}
+      onSubmit={change.mutate}
+      label={t.setPassword}
+      isReady={password.value !== ''}
+      change={change}
+    >
+      <PasswordInput label={t.newPassword} autoComplete="new-password" {...password.props} />
+    </SubmitForm>
   )
 }

@@ -1,0 +1,260 @@
+import { Button, NumberInput, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import type { Token } from '../client/customer.ts'
+import { useSession } from '../client/session.ts'
+import { useNow } from '../shared/browser.ts'
+import { Listing } from '../shared/copy.tsx'
+import { Dialog, Flag, SubmitForm, useTyped } from '../shared/form.tsx'
+import { Icon } from '../shared/icons.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, names, pair } from '../shared/messages.ts'
+import { Cell, Empty, Page, Panel, Reading, RefusalNotice, RowButton, Rows } from '../shared/parts.tsx'
+import { useChange, useRead } from './api.ts'
+
+const apiMessages = messages({
+  title: 'API',
+  about: pair(
+    'Everything in this console can be done by programs.',
+    'Всё, что есть в этой консоли, доступно и программам.',
+  ),
+  docs: pair('Every operation, to be tried in the browser', 'Все операции, с пробой прямо в браузере'),
+  examples: pair('Examples', 'Примеры'),
+  examplesAbout: pair('With your own token filled in.', 'С вашим токеном.'),
+  examplesWithout: pair(
+    'Make a token, and it stands in these examples.',
+    'Создайте токен, и он появится в этих примерах.',
+  ),
+  balance: pair('Read the balance', 'Узнать баланс'),
+  quote: pair('Ask for a price', 'Спросить цену'),
+  buy: pair('Buy two proxies; the key makes a repeat safe', 'Купить два прокси; с ключом повтор безопасен'),
+  python: pair('The same in Python', 'То же на Python'),
+  tokens: pair('Tokens', 'Токены'),
+  tokensAbout: pair(
+    'Each program should have its own, which can do no more than it needs.',
+    'Каждой программе нужен свой, и не больше прав, чем ей надо.',
+  ),
+  noTokens: pair('No tokens yet', 'Токенов пока нет'),
+  noTokensAbout: pair(
+    'A token lets a program act for you. It is shown once.',
+    'С токеном программа действует от вашего имени. Он показывается один раз.',
+  ),
+  create: pair('New token', 'Новый токен'),
+  nameHint: pair('price-watch', 'слежение-за-ценами'),
+  scopeNames: names({
+    read: pair('Read', 'Читать'),
+    trade: pair('Trade', 'Торговать'),
+    pay: pair('Pay', 'Платить'),
+    passwords: pair('Passwords', 'Пароли'),
+  }),
+  trade: pair('Trade', 'Торговать'),
+  tradeAbout: pair('buy and change', 'покупать и менять'),
+  pay: pair('Pay', 'Платить'),
+  payAbout: pair('begin payments that top up the balance', 'создавать платежи для пополнения баланса'),
+  passwords: pair('Passwords', 'Пароли'),
+  passwordsAbout: pair(
+    'see passwords, VPN keys and secret links of what you have',
+    'видеть пароли, ключи VPN и секретные ссылки того, что у вас есть',
+  ),
+  cap: pair('Spending cap, ₽', 'Предел расходов, ₽'),
+  capHint: pair('No cap', 'Без предела'),
+  from: pair('Only from these addresses', 'Только с этих адресов'),
+  fromHint: pair('Anywhere; several with commas', 'Откуда угодно; несколько через запятую'),
+  expires: pair('Until', 'До'),
+  never: pair('Without end', 'Бессрочно'),
+  made: pair('Your new token', 'Ваш новый токен'),
+  madeAbout: pair(
+    'It is shown this once. Put it where your program finds it.',
+    'Он показан в первый и последний раз. Положите его туда, где его найдёт программа.',
+  ),
+  begins: pair('Token', 'Токен'),
+  neverUsed: pair('Never', 'Никогда'),
+  revoke: pair('Revoke', 'Отозвать'),
+  revoked: pair('Revoked', 'Отозван'),
+  anywhere: pair('anywhere', 'откуда угодно'),
+  noCap: pair('no cap', 'без предела'),
+  bySession: pair(
+    'Tokens are managed after signing in with login and password.',
+    'Токенами управляют, войдя с логином и паролем.',
+  ),
+})
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+const toTexts = (record: object): Record<string, string> =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, String(value)]))
+
+/** Commands that work once pasted. */
+function toExamples(base: string, token: string) {
+  const header = `-H ${quoted(`Authorization: Bearer ${token}`)}`
+  const order = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
+  return {
+    balance: `curl ${header} \\\n  ${base}/balance`,
+    quote: `curl ${header} \\\n  ${quoted(`${base}/dedicated/quote?${new URLSearchParams(toTexts(order))}`)}`,
+    buy:
+      `curl ${header} \\\n  -H 'Content-Type: application/json' -H 'Idempotency-Key: first-order' \\\n` +
+      `  -d ${quoted(JSON.stringify(order))} \\\n  ${base}/dedicated/buy`,
+    python: [
+      'import requests',
+      '',
+      `shop = '${base}'`,
+      `headers = {'Authorization': 'Bearer ${token}', 'Idempotency-Key': 'first-order'}`,
+      `order = ${JSON.stringify(order)}`,
+      "answer = requests.post(shop + '/dedicated/buy', json=order, headers=headers, timeout=30).json()",
+      "print(answer['data']['proxies'] if answer['ok'] else answer['error']['message'])",
+    ].join('\n'),
+  }
+}
+
+export function ApiPage() {
+  const { t } = useMessages(apiMessages)
+  const session = useSession()
+  const [made, setMade] = useState<string>()
+  const token = made ?? session?.token
+  const examples = toExamples(`${location.origin}/api/v1`, token ?? 'tp_…')
+  return (
+    <Page title={t.title} about={t.about} actions={<a href="/docs">{t.docs}</a>}>
+      {session?.token === undefined ? (
+        <Tokens onMade={setMade} />
+      ) : (
+        <Panel title={t.tokens}>
+          <Text c="dimmed">{t.bySession}</Text>
+        </Panel>
+      )}
+      <Panel title={t.examples} className="stack">
+        <Text c="dimmed">{token === undefined ? t.examplesWithout : t.examplesAbout}</Text>
+        {(['balance', 'quote', 'buy', 'python'] as const).map((name) => (
+          <div key={name}>
+            <Text size="sm" mb={4}>
+              {t[name]}
+            </Text>
+            <Listing text={examples[name]} label={t[name]} />
+          </div>
+        ))}
+      </Panel>
+    </Page>
+  )
+}
+
+type TokensProps = { readonly onMade: (token: string) => void }
+
+/** The tokens that let programs act for the customer. */
+function Tokens({ onMade }: TokensProps) {
+  const { t } = useMessages(apiMessages)
+  const tokens = useRead('listTokens')
+  const [isOpen, setOpen] = useState(false)
+  const [made, setMade] = useState<string>()
+  const keep = (token: string) => {
+    setMade(token)
+    onMade(token)
+    setOpen(false)
+  }
+  const create = (
+    <Button size="xs" leftSection={<Icon name="plus" size={15} />} onClick={() => setOpen(true)}>
+      {t.create}
+    </Button>
+  )
+  return (
+    <Panel title={t.tokens} className="stack" aside={create}>
+      <Text c="dimmed">{t.tokensAbout}</Text>
+      {made !== undefined && (
+        <div className="notice good stack" role="status">
+          <div>
+            <Text fw={600}>{t.made}</Text>
+            <Text size="sm">{t.madeAbout}</Text>
+          </div>
+          <Listing text={made} label={t.made} />
+        </div>
+      )}
+      <Reading of={tokens}>{({ tokens: all }) => <TokenRows rows={all} />}</Reading>
+      <Dialog opened={isOpen} onClose={() => setOpen(false)} title={t.create}>
+        <CreateForm onMade={keep} />
+      </Dialog>
+    </Panel>
+  )
+}
+
+function TokenRows({ rows }: { readonly rows: readonly Token[] }) {
+  const { t, format } = useMessages(apiMessages)
+  const nowAt = useNow()
+  const revoke = useChange('revokeToken')
+  const limits = (token: Token): string =>
+    [
+      token.scopes.map((each) => t.scopeNames[each] ?? each).join(', '),
+      token.cap_rub === null ? t.noCap : format.money(token.cap_rub),
+      token.from.length === 0 ? t.anywhere : token.from.join(', '),
+    ].join(' · ')
+  return (
+    <>
+      <Rows
+        label={t.tokens}
+        rows={rows}
+        keyOf={(row) => row.token_id}
+        empty={<Empty icon="code" title={t.noTokens} about={t.noTokensAbout} />}
+        columns={(column) => [
+          column.text(t.name, (row) => <Cell note={limits(row)}>{row.name}</Cell>),
+          column(t.begins, (row) => <span className="mono">{row.begins}…</span>),
+          column(t.used, (row) => (
+            <Cell note={row.used_from}>{row.used_at === null ? t.neverUsed : format.away(row.used_at, nowAt)}</Cell>
+          )),
+          column(t.expires, (row) => (row.expires_at === null ? t.never : format.day(row.expires_at))),
+          column.action(t.revoke, ({ name, token_id, revoked_at }) =>
+            revoked_at === null ? (
+              <RowButton label={t.revoke} of={name} onClick={() => revoke.mutate({ body: { token_id } })} />
+            ) : (
+              t.revoked
+            ),
+          ),
+        ]}
+      />
+      <RefusalNotice error={revoke.error} />
+    </>
+  )
+}
+
+function CreateForm({ onMade }: TokensProps) {
+  const { t } = useMessages(apiMessages)
+  const create = useChange('createToken')
+  const name = useTyped()
+  const [isTrader, setTrader] = useState(true)
+  const [isPayer, setPayer] = useState(false)
+  const [seesPasswords, setSeesPasswords] = useState(false)
+  const [cap, setCap] = useState<number | string>('')
+  const from = useTyped()
+  const until = useTyped()
+  const addresses = from.value.split(/[\s,]+/).filter((each) => each !== '')
+  const body = {
+    ...(name.text !== '' && { name: name.text }),
+    scopes: [
+      'read',
+      ...(isTrader ? (['trade'] as const) : []),
+      ...(isPayer ? (['pay'] as const) : []),
+      ...(seesPasswords ? (['passwords'] as const) : []),
+    ] as const,
+    ...(cap !== '' && { cap_rub: Number(cap) }),
+    ...(addresses.length > 0 && { from: addresses }),
+    ...(until.value !== '' && { expires_at: new Date(until.value).toISOString() }),
+  }
+  return (
+    <SubmitForm
+      label={t.create}
+      change={create}
+      onSubmit={() => create.mutate({ body }, { onSuccess: ({ token }) => onMade(token) })}
+    >
+      <TextInput label={t.name} placeholder={t.nameHint} data-autofocus {...name.props} />
+      <Flag label={t.trade} description={t.tradeAbout} checked={isTrader} onChange={setTrader} />
+      <Flag label={t.pay} description={t.payAbout} checked={isPayer} onChange={setPayer} />
+      <Flag label={t.passwords} description={t.passwordsAbout} checked={seesPasswords} onChange={setSeesPasswords} />
+      <NumberInput
+        label={t.cap}
+        placeholder={t.capHint}
+        value={cap}
+        min={0}
+        decimalScale={2}
+        allowNegative={false}
+        onChange={setCap}
+      />
+      <TextInput label={t.from} placeholder={t.fromHint} {...from.props} />
+      <TextInput type="date" label={t.expires} {...until.props} />
+    </SubmitForm>
+  )
+}

@@ -1,0 +1,69 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Event } from '../client/customer.ts'
+import { Select } from '../shared/form.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair } from '../shared/messages.ts'
+import { OrderLink } from '../shared/orders.tsx'
+import { Empty, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { eventMessages, tellEvent } from '../shared/trade.ts'
+import { loadPages } from './api.ts'
+
+const eventPageMessages = messages({
+  title: pair('Events', 'События'),
+  about: pair(
+    'What happened to your things in the last 30 days, the newest first.',
+    'Что происходило с вашими покупками за последние 30 дней, новое сверху.',
+  ),
+  type: pair('What', 'Что'),
+  all: pair('Everything', 'Все'),
+  details: pair('Details', 'Подробности'),
+  none: pair('Nothing has happened', 'Ничего не происходило'),
+  noneAbout: pair(
+    'Replaced addresses, outages, refunds and payments are told here.',
+    'Здесь сообщается о заменённых адресах, сбоях, возвратах и платежах.',
+  ),
+})
+
+const maxPages = 20
+
+/** All events that the shop keeps, newest first: the API lists them in the order in which they happened. */
+const loadEvents = async (type: Event['type'] | undefined) =>
+  (await loadPages('listEvents', { query: { limit: 500, type } }, maxPages)).toReversed()
+
+export function EventsPage() {
+  const { t, format } = useMessages(eventPageMessages)
+  const { t: event } = useMessages(eventMessages)
+  const [chosen, setChosen] = useState('')
+  const type = chosen === '' ? undefined : (chosen as Event['type'])
+  const events = useQuery({ queryKey: ['events', chosen], queryFn: () => loadEvents(type) })
+  return (
+    <Page title={t.title} about={t.about}>
+      <Panel className="stack">
+        <Select
+          label={t.type}
+          maw="20rem"
+          value={chosen}
+          options={[['', t.all], ...Object.entries(event.types)]}
+          onChange={setChosen}
+        />
+        <Reading of={events} height={240}>
+          {(all) => (
+            <Rows
+              label={t.title}
+              rows={all}
+              keyOf={(row) => row.id}
+              empty={<Empty icon="book" title={t.none} about={t.noneAbout} />}
+              columns={(column) => [
+                column(t.when, (row) => format.moment(row.timestamp)),
+                column(t.type, (row) => event.types[row.type] ?? row.type),
+                column.text(t.details, (row) => tellEvent(row.data, event, format)),
+                column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
+              ]}
+            />
+          )}
+        </Reading>
+      </Panel>
+    </Page>
+  )
+}

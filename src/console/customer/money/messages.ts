@@ -1,0 +1,76 @@
+import { type Format } from '../../shared/format.ts'
+import { messages, names, pair, phrase } from '../../shared/messages.ts'
+
+export const moneyMessages = messages({
+  title: pair('Money', 'Деньги'),
+  about: pair('Every movement of your money, and what it was for.', 'Каждое движение ваших денег и за что оно.'),
+  spent: pair('Spent in 30 days', 'Потрачено за 30 дней'),
+  apiSpent: pair('Spent by programs', 'Потрачено программами'),
+  topUpAmount: pair('Amount, ₽', 'Сумма, ₽'),
+  method: pair('How to pay', 'Как платить'),
+  email: pair('E-mail for the receipt', 'Почта для чека'),
+  code: pair('Code, if you have one', 'Код, если есть'),
+  bonus: phrase('The code adds {sum}: the balance grows by {whole}.', 'Код добавит {sum}: на баланс придёт {whole}.'),
+  referral: pair('Bring customers', 'Приводите покупателей'),
+  referralAbout: phrase(
+    'You get {percent} % of the first {count} of everybody whom you bring.',
+    'Вы получаете {percent} % от первых {count} каждого, кого вы приведёте.',
+  ),
+  topUps: pair(
+    (count: number, format: Format) => format.plural(count, 'top-up', 'top-ups'),
+    (count, format) => format.plural(count, 'пополнения', 'пополнений', 'пополнений'),
+  ),
+  referralGet: pair('Get my link', 'Получить ссылку'),
+  referralLink: pair('Your link', 'Ваша ссылка'),
+  referralCode: pair('Your code', 'Ваш код'),
+  referralTell: pair(
+    'Tell the seller this code when you bring somebody.',
+    'Назовите этот код продавцу, когда приведёте кого-нибудь.',
+  ),
+  brought: pair('Brought', 'Приведено'),
+  earned: pair('Came of it', 'Заработано'),
+  pay: pair('Pay', 'Оплатить'),
+  limits: phrase('From {least} to {most}.', 'От {least} до {most}.'),
+  fee: phrase('{percent} % is paid on top.', 'Сверху платится {percent} %.'),
+  payTitle: phrase('Pay {sum}', 'К оплате {sum}'),
+  payCode: pair('QR code of the payment', 'QR-код платежа'),
+  openPay: pair('Open the page to pay', 'Открыть страницу оплаты'),
+  waiting: pair(
+    'This page turns by itself when the money has come. Time left:',
+    'Страница сменится сама, когда придут деньги. Осталось:',
+  ),
+  paid: phrase('{sum} has come to your balance.', '{sum} зачислено на баланс.'),
+  ended: names({
+    expired: pair(
+      'The time to pay is over. Money that comes later is credited all the same.',
+      'Время оплаты вышло. Деньги, которые придут позже, всё равно будут зачислены.',
+    ),
+    cancelled: pair('The payment was cancelled.', 'Платёж отменён.'),
+    refunded: pair('The payment was refunded.', 'Платёж возвращён.'),
+  }),
+  buyNow: phrase('Pay {sum} and buy', 'Оплатить {sum} и купить'),
+  thenBuys: phrase(
+    'It is bought by itself as soon as the money has come, for {price}.',
+    'Покупка за {price} пройдёт сама, как только придут деньги.',
+  ),
+  thenWaits: pair('It is being bought.', 'Покупка идёт.'),
+  thenBought: pair('It is yours.', 'Куплено.'),
+  thenNot: pair(
+    'It was not bought; the money is on your balance.',
+    'Покупка не состоялась, деньги остались на балансе.',
+  ),
+  toBought: pair('Show it', 'Показать'),
+  another: pair('Another payment', 'Другой платёж'),
+  transactions: pair('Movements', 'Движения'),
+  csv: pair('Download CSV', 'Скачать CSV'),
+  none: pair('No movements yet', 'Движений пока нет'),
+  noneAbout: pair('What you pay in and what you buy will stand here.', 'Здесь будет всё, что вы внесли и купили.'),
+  ordersAbout: pair('What you have bought, what it cost and why.', 'Что вы купили, сколько это стоило и почему.'),
+  noOrders: pair('No orders yet', 'Заказов пока нет'),
+  noOrdersAbout: pair(
+    'Everything you buy is an order with a number.',
+    'Всё, что вы покупаете, становится заказом с номером.',
+  ),
+  noSuch: pair('There is no such order', 'Такого заказа нет'),
+  noSuchAbout: pair('Look in the list.', 'Посмотрите в списке.'),
+})

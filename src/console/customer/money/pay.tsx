@@ -1,0 +1,279 @@
+import { Button, NumberInput, Text, TextInput } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useEffect, useState } from 'react'
+import type { Payment, PaymentMethod } from '../../client/customer.ts'
+import { toPicture, useNow } from '../../shared/browser.ts'
+import { Form, Select, useTyped } from '../../shared/form.tsx'
+import { useMessages } from '../../shared/language.tsx'
+import { Panel, RefusalNotice } from '../../shared/parts.tsx'
+import { methodNames } from '../../shared/trade.ts'
+import { api, usePurchase, useRead } from '../api.ts'
+import { moneyMessages } from './messages.ts'
+
+/** Whether the shop takes payments. */
+export const isTaking: boolean = api.has('listPaymentMethods')
+const pollMs = 2_000
+const debounceMs = 300
+
+/** The payment methods with their names in the reader's language; none if the shop takes no payments. */
+function useMethods(): readonly PaymentMethod[] {
+  const { t: names } = useMessages(methodNames)
+  const found = useRead('listPaymentMethods', {}, { isWanted: isTaking }).data?.items ?? []
+  return found.map((each) => ({ ...each, name: names[each.method] ?? each.name }))
+}
+
+/** Begins a payment, under one idempotency key until the shop has answered. */
+const useBegin = () => usePurchase('createPayment')
+type Begin = ReturnType<typeof useBegin>
+
+/** The page to which a provider sends the payer back. */
+const returnUrl = (): string => `${location.origin}/#/money`
+
+const toOptions = (methods: readonly PaymentMethod[]) => methods.map((each) => [each.method, each.name] as const)
+
+/** The last payment, if it can still be paid: a payer who comes back finds it here. */
+function useOpenPayment(): Payment | undefined {
+  const last = useRead('listPayments', { query: { limit: 1 } }, { isWanted: isTaking }).data?.payments[0]
+  return last?.status === 'pending' ? last : undefined
+}
+
+/** Tops the balance up, if the shop takes payments. */
+export function TopUp() {
+  const methods = useMethods()
+  const begin = useBegin()
+  const open = useOpenPayment()
+  const [shown, setShown] = useState<Payment>()
+  const [isPutAside, setPutAside] = useState(false)
+  // A payment stays on the page with its outcome until the customer begins another one.
+  const found = begin.data ?? shown ?? (isPutAside ? undefined : open)
+  useEffect(() => {
+    if (found !== undefined && shown === undefined && !isPutAside) setShown(found)
+  }, [found, shown, isPutAside])
+  if (methods.length === 0) return null
+  const another = () => {
+    begin.reset()
+    setShown(undefined)
+    setPutAside(true)
+  }
+  return found ? (
+    <Paying key={found.payment_id} begun={found} onAnother={another} />
+  ) : (
+    <TopUpForm methods={methods} begin={begin} />
+  )
+}
+
+function TopUpForm({ methods, begin }: { readonly methods: readonly PaymentMethod[]; readonly begin: Begin }) {
+  const { t, format } = useMessages(moneyMessages)
+  const [amount, setAmount] = useState<number | string>(1000)
+  const [chosen, setChosen] = useState(methods[0]?.method ?? '')
+  const email = useTyped()
+  const code = useTyped()
+  const method = methods.find((each) => each.method === chosen) ?? methods[0]
+  if (method === undefined) return null
+  const asked = { amount_rub: Number(amount), method: method.method, ...(code.text !== '' && { code: code.text }) }
+  const body = { ...asked, return_url: returnUrl(), ...(method.email && { email: email.text }) }
+  const isWithin = Number(amount) >= method.min_rub && Number(amount) <= method.max_rub
+  return (
+    <Panel title={t.topUp} className="stack">
+      <Form className="line fields" onSubmit={() => begin.buy(body)}>
+        <NumberInput
+          label={t.topUpAmount}
+          value={amount}
+          min={method.min_rub}
+          max={method.max_rub}
+          decimalScale={2}
+          allowNegative={false}
+          w="10rem"
+          onChange={setAmount}
+        />
+        <Select label={t.method} value={method.method} options={toOptions(methods)} onChange={setChosen} />
+        {method.email && <TextInput type="email" label={t.email} {...email.props} />}
+        <TextInput label={t.code} autoComplete="off" maxLength={40} w="12rem" {...code.props} />
+        <Button type="submit" disabled={!isWithin} loading={begin.isPending}>
+          {t.pay}
+        </Button>
+      </Form>
+      <Text size="sm" c="dimmed">
+        {t.limits(format.money(method.min_rub), format.money(method.max_rub))}
+        {method.fee_percent > 0 && ` ${t.fee(format.number(method.fee_percent))}`}
+      </Text>
+      {isWithin && asked.code !== undefined && <Bonus asked={asked} />}
+      <RefusalNotice error={begin.error} onAgain={() => begin.buy(body)} />
+    </Panel>
+  )
+}
+
+type BonusProps = { readonly asked: { readonly amount_rub: number; readonly method: string; readonly code?: string } }
+
+/** What the code would add, or why it adds nothing. */
+function Bonus({ asked }: BonusProps) {
+  const { t, format } = useMessages(moneyMessages)
+  const [settled] = useDebouncedValue(asked, debounceMs)
+  const quote = useRead('quotePayment', { query: settled }, { isWanted: settled.code !== undefined })
+  if (quote.error !== null) return <RefusalNotice error={quote.error} />
+  if (quote.data === undefined || quote.isPlaceholderData) return null
+  return (
+    <div role="status" className="notice good">
+      {t.bonus(format.exactMoney(quote.data.bonus_rub), format.exactMoney(quote.data.balance_grows_rub))}
+    </div>
+  )
+}
+
+/** The body of a purchase, with its product. */
+type PaidOrder = Readonly<Record<string, unknown>> & { readonly product: 'dedicated' | 'traffic' | 'vpn' }
+type BuyNowProps = { readonly price: number | undefined; readonly order: PaidOrder }
+
+/** Pays what the balance lacks for an order; the shop buys at the price shown once the money has come. */
+export function BuyNow({ price, order }: BuyNowProps) {
+  const { t, format } = useMessages(moneyMessages)
+  const methods = useMethods()
+  const balance = useRead('getBalance').data?.balance_rub
+  const begin = useBegin()
+  const [chosen, setChosen] = useState('')
+  const email = useTyped()
+  if (begin.data) return <Paying begun={begin.data} onAnother={begin.reset} />
+  if (price === undefined || balance === undefined || balance >= price) return null
+  const missing = Math.round((price - balance) * 100) / 100
+  const able = methods.filter((each) => each.max_rub >= missing)
+  const method = able.find((each) => each.method === chosen) ?? able[0]
+  if (method === undefined) return null
+  const amount = Math.max(missing, method.min_rub)
+  const start = () =>
+    begin.buy({
+      amount_rub: amount,
+      method: method.method,
+      return_url: returnUrl(),
+      ...(method.email && { email: email.text }),
+      // The API's name for the order that follows; this object is not a promise.
+      // oxlint-disable-next-line unicorn/no-thenable
+      then: order,
+    })
+  return (
+    <div className="stack">
+      {able.length > 1 && (
+        <Select label={t.method} value={method.method} options={toOptions(able)} onChange={setChosen} />
+      )}
+      {method.email && <TextInput type="email" label={t.email} {...email.props} />}
+      <Button size="md" loading={begin.isPending} onClick={start}>
+        {t.buyNow(format.money(amount))}
+      </Button>
+      {method.fee_percent > 0 && (
+        <Text size="sm" c="dimmed">
+          {t.fee(format.number(method.fee_percent))}
+        </Text>
+      )}
+      <RefusalNotice error={begin.error} onAgain={start} />
+    </div>
+  )
+}
+
+const isDone = ({ status, then }: Payment): boolean => status === 'paid' && then?.state !== 'waiting'
+
+/** A payment, polled until it is paid and its purchase is made; then every query is read again. */
+function usePayment(begun: Payment): Payment {
+  const queries = useQueryClient()
+  const { payment_id } = begun
+  const payment =
+    useQuery({
+      queryKey: ['getPayment', payment_id],
+      queryFn: () => api.call('getPayment', { params: { payment_id } }),
+      refetchInterval: (query) => (query.state.data && isDone(query.state.data) ? false : pollMs),
+      refetchIntervalInBackground: true,
+    }).data ?? begun
+  const state = `${payment.status} ${payment.then?.state ?? ''}`
+  useEffect(() => {
+    if (state.startsWith('paid')) void queries.invalidateQueries()
+  }, [state, queries])
+  return payment
+}
+
+/** A payment until it is paid, and then its outcome. */
+function Paying({ begun, onAnother }: { readonly begun: Payment; readonly onAnother: () => void }) {
+  const { t, format } = useMessages(moneyMessages)
+  const payment = usePayment(begun)
+  const another = (
+    <Button variant="default" onClick={onAnother}>
+      {t.another}
+    </Button>
+  )
+  if (payment.status !== 'pending') return <Ended payment={payment}>{another}</Ended>
+  return (
+    <Panel title={t.payTitle(format.money(payment.to_pay_rub))} className="stack">
+      {payment.qr !== null && <QrCode text={payment.qr} />}
+      <TimeLeft until={payment.expires_at} />
+      {payment.then && <Text ta="center">{t.thenBuys(format.money(payment.then.price_rub))}</Text>}
+      <div className="line">
+        {payment.pay_url !== null && (
+          <Button component="a" href={payment.pay_url} target="_blank" rel="noopener">
+            {t.openPay}
+          </Button>
+        )}
+        {another}
+      </div>
+    </Panel>
+  )
+}
+
+function Ended({ payment, children }: { readonly payment: Payment; readonly children: ReactNode }) {
+  const { t, format } = useMessages(moneyMessages)
+  const isPaid = payment.status === 'paid'
+  return (
+    <Panel title={t.topUp} className="stack">
+      <div role="status" className={isPaid ? 'notice good' : 'notice warn'}>
+        {isPaid ? t.paid(format.money(payment.amount_rub)) : t.ended[payment.status]}
+      </div>
+      {payment.then && <Purchase of={payment.then} />}
+      <div className="line">{children}</div>
+    </Panel>
+  )
+}
+
+const pages: Readonly<Record<string, string>> = { dedicated: '#/dedicated', traffic: '#/premium', vpn: '#/vpn' }
+
+/** The outcome of the purchase that a payment was made for. */
+function Purchase({ of }: { readonly of: NonNullable<Payment['then']> }) {
+  const { t } = useMessages(moneyMessages)
+  if (of.state === 'waiting') return <Text>{t.thenWaits}</Text>
+  if (of.state !== 'bought') {
+    return (
+      <div role="status" className="notice warn">
+        {t.thenNot} {of.problem}
+      </div>
+    )
+  }
+  return (
+    <div role="status" className="notice good">
+      {t.thenBought} <a href={pages[of.product] ?? '#/orders'}>{t.toBought}</a>
+    </div>
+  )
+}
+
+/** The library that draws the code is loaded at the first payment. */
+const draw = async (text: string): Promise<string> => (await import('qr')).encodeQR(text, 'svg')
+
+function QrCode({ text }: { readonly text: string }) {
+  const { t } = useMessages(moneyMessages)
+  const drawn = useQuery({ queryKey: ['qr', text], queryFn: () => draw(text) })
+  return drawn.data === undefined ? null : (
+    <img className="qr" src={toPicture(drawn.data)} alt={t.payCode} width="240" height="240" />
+  )
+}
+
+const hourSeconds = 3_600
+
+/** Counts down to the end of a payment: minutes and seconds, or days from two days on. */
+function TimeLeft({ until }: { readonly until: string }) {
+  const { t, format } = useMessages(moneyMessages)
+  const nowAt = useNow(1_000)
+  const seconds = Math.max(0, Math.floor((Date.parse(until) - nowAt) / 1_000))
+  const shown =
+    seconds > 48 * hourSeconds
+      ? t.days(Math.floor(seconds / (24 * hourSeconds)), format)
+      : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+  return (
+    <Text ta="center" c="dimmed">
+      {t.waiting} <span className="mono">{shown}</span>
+    </Text>
+  )
+}

@@ -1,0 +1,169 @@
+import { Button, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Proxy } from '../client/customer.ts'
+import { useNow } from '../shared/browser.ts'
+import { Chart } from '../shared/chart.tsx'
+import { Icon } from '../shared/icons.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { messages, pair, phrase } from '../shared/messages.ts'
+import { Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { useRead } from './api.ts'
+import { nameOf, useProxies } from './dedicated/list.tsx'
+import { customerTexts } from './messages.ts'
+import { loadMovements } from './money/page.tsx'
+import { days, spentByDay, spentIn } from './money/spending.ts'
+import { usePools } from './premium/pools.tsx'
+
+const overviewMessages = messages({
+  ...customerTexts,
+  about: pair(
+    'What you have, what it costs, and what ends soon.',
+    'Что у вас есть, сколько это стоит и что скоро закончится.',
+  ),
+  proxies: pair('Active proxies', 'Активных прокси'),
+  traffic: pair('Premium traffic', 'Премиум-трафик'),
+  vpnUntil: pair('VPN until', 'VPN до'),
+  noVpn: pair('No subscription', 'Подписки нет'),
+  spending: pair('Spending', 'Расходы'),
+  spent: phrase('{sum} in 30 days', '{sum} за 30 дней'),
+  nothingSpent: pair('Nothing was spent in the last 30 days', 'За последние 30 дней расходов не было'),
+  nothingSpentAbout: pair('A bar for each day will stand here.', 'Здесь будет столбик за каждый день.'),
+  soon: pair('Ends within a week', 'Закончится за неделю'),
+  soonNone: pair('Nothing ends within a week', 'За неделю ничего не закончится'),
+  soonNoneAbout: pair(
+    'What has to be prolonged will stand here in time.',
+    'Здесь заранее появится то, что пора продлить.',
+  ),
+  ends: pair('Ends', 'Закончится'),
+  dedicatedAbout: pair(
+    'An address of your own in a country of your choice, from 3 days on.',
+    'Собственный адрес в выбранной стране, от 3 дней.',
+  ),
+  premiumAbout: pair(
+    'Millions of addresses, paid by the gigabyte, with a new one whenever you like.',
+    'Миллионы адресов с оплатой за гигабайты, и новый, когда захотите.',
+  ),
+  vpnAbout: pair(
+    'WireGuard for your phone and computer: scan a code and you are done.',
+    'WireGuard для телефона и компьютера: отсканируйте код, и готово.',
+  ),
+  toDedicated: pair('Choose proxies', 'Выбрать прокси'),
+  toPremium: pair('Choose traffic', 'Выбрать трафик'),
+  toVpn: pair('Choose a term', 'Выбрать срок'),
+})
+
+const dayMs = 86_400_000
+
+export function Overview() {
+  const { t, format } = useMessages(overviewMessages)
+  const proxies = useProxies()
+  const pools = usePools()
+  const vpn = useRead('getVpn')
+  const balance = useRead('getBalance').data
+  const active = proxies.data?.filter((each) => each.status === 'active').length
+  const trafficGb = pools.data?.reduce((sum, each) => sum + each.traffic_gb, 0)
+  const vpnUntil = vpn.data?.status === 'ACTIVE' ? vpn.data.expires_at : null
+  const isNew =
+    proxies.data?.length === 0 &&
+    vpn.data?.items.length === 0 &&
+    pools.data?.every((each) => each.purchased_gb === 0) === true
+  return (
+    <Page title={t.overview} about={t.about}>
+      <Figures
+        of={[
+          [t.balance, balance && format.exactMoney(balance.balance_rub)],
+          [t.proxies, active === undefined ? undefined : format.number(active)],
+          [t.traffic, trafficGb === undefined ? undefined : format.gigabytes(trafficGb)],
+          [t.vpnUntil, vpnUntil === null ? <Text c="dimmed">{t.noVpn}</Text> : format.day(vpnUntil)],
+        ]}
+      />
+      {isNew ? <Start /> : <Spending />}
+      {!isNew && (
+        <Panel title={t.soon}>
+          <Reading of={proxies}>{(all) => <Soon all={all} />}</Reading>
+        </Panel>
+      )}
+    </Page>
+  )
+}
+
+function Spending() {
+  const { t, format } = useMessages(overviewMessages)
+  const nowAt = useNow(3_600_000)
+  const movements = useQuery({
+    queryKey: ['listTransactions', 'month'],
+    queryFn: () => loadMovements(Date.now() - days * dayMs),
+  })
+  const sum = movements.data === undefined ? 0 : spentIn(movements.data)
+  return (
+    <Panel title={t.spending} aside={<span className="quiet">{t.spent(format.money(sum))}</span>}>
+      <Reading of={movements} height={220}>
+        {(found) => {
+          const { times, values } = spentByDay(found, nowAt)
+          if (values.every((each) => each === 0)) {
+            return <Empty icon="chart" title={t.nothingSpent} about={t.nothingSpentAbout} />
+          }
+          return (
+            <Chart
+              label={`${t.spending}. ${t.spent(format.money(sum))}`}
+              times={times}
+              series={[{ label: t.spending, values }]}
+              write={format.money}
+            />
+          )
+        }}
+      </Reading>
+    </Panel>
+  )
+}
+
+function Soon({ all }: { readonly all: readonly Proxy[] }) {
+  const { t, format } = useMessages(overviewMessages)
+  const nowAt = useNow()
+  const ending = all
+    .filter((each) => each.auto_renew === null && Date.parse(each.expires_at) < nowAt + 7 * dayMs)
+    .toSorted((a, b) => a.expires_at.localeCompare(b.expires_at))
+  return (
+    <Rows
+      label={t.soon}
+      rows={ending.slice(0, 10)}
+      keyOf={(row) => row.id}
+      empty={<Empty icon="check" title={t.soonNone} about={t.soonNoneAbout} />}
+      columns={(column) => [
+        column(t.address, (row) => <span className="mono">{nameOf(row)}</span>),
+        column(t.ends, (row) => format.away(row.expires_at, nowAt)),
+        column.action(t.prolong, (row) => (
+          <a href={`#/dedicated/${row.id}`} aria-label={`${t.prolong} ${nameOf(row)}`}>
+            {t.prolong}
+          </a>
+        )),
+      ]}
+    />
+  )
+}
+
+/** The products, for a customer who has bought none yet. */
+function Start() {
+  const { t } = useMessages(overviewMessages)
+  const offers = [
+    ['server', t.dedicated, t.dedicatedAbout, t.toDedicated, '#/dedicated/buy'],
+    ['globe', t.premium, t.premiumAbout, t.toPremium, '#/premium'],
+    ['shield', t.vpn, t.vpnAbout, t.toVpn, '#/vpn'],
+  ] as const
+  return (
+    <div className="cards offers">
+      {offers.map(([icon, title, about, label, href]) => (
+        <Panel key={href} className="offer">
+          <Icon name={icon} size={28} />
+          <Text fw={650} component="h2">
+            {title}
+          </Text>
+          <Text c="dimmed">{about}</Text>
+          <Button component="a" href={href} variant="light">
+            {label}
+          </Button>
+        </Panel>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,44 @@
+import { Text } from '@mantine/core'
+import type { Operations } from '../client/operator.ts'
+import { Listing } from '../shared/copy.tsx'
+import { Act, type ActProps, type Field } from '../shared/form.tsx'
+import type { IconName } from '../shared/icons.tsx'
+import { useMessages } from '../shared/language.tsx'
+import { Empty } from '../shared/parts.tsx'
+import { useMay } from './api.ts'
+import { operatorMessages } from './messages.ts'
+
+type RoleActProps<Done> = ActProps<Done> & { readonly operation: keyof Operations }
+
+/** A button for an operation, hidden if the operator's role may not call it. */
+export function RoleAct<Done>({ operation, ...props }: RoleActProps<Done>) {
+  const may = useMay()
+  return may(operation) ? <Act {...props} /> : null
+}
+
+/** The field of a note that the operator may leave empty. */
+export function useNote(): Field {
+  const { t } = useMessages(operatorMessages)
+  return { name: 'note', label: t.note, isOptional: true }
+}
+
+/** Shown in place of a list without items. */
+export function Nothing({ icon }: { readonly icon: IconName }) {
+  const { t } = useMessages(operatorMessages)
+  return <Empty icon={icon} title={t.none} about={t.noneAbout} />
+}
+
+export const CustomerLink = ({ id }: { readonly id: string }) => <a href={`#/customers/${id}`}>{id}</a>
+
+export const Mono = ({ children }: { readonly children: string | null }) => <span className="mono">{children}</span>
+
+/** A secret that the shop shows only now. */
+export function OnceShown({ text, about }: { readonly text: string; readonly about?: string }) {
+  const { t } = useMessages(operatorMessages)
+  return (
+    <>
+      <Text>{about ?? t.linkMade}</Text>
+      <Listing text={text} label={t.link} />
+    </>
+  )
+}

@@ -1,0 +1,160 @@
+import type { Format } from './format.ts'
+
+export type Language = 'en' | 'ru'
+
+/** A text in both languages. */
+class Pair<Of> {
+  constructor(
+    readonly en: Of,
+    readonly ru: Of,
+  ) {}
+}
+
+export const pair = <Of>(en: Of, ru: Of): Pair<Of> => new Pair(en, ru)
+
+/** One value for each `{name}` of a text. */
+type Values<Text extends string> = Text extends `${string}{${string}}${infer Rest}` ? [string, ...Values<Rest>] : []
+
+/** A text with `{name}`s. Values are passed in the order of the English text. */
+export function phrase<Text extends string>(en: Text, ru: string): Pair<(...values: Values<Text>) => string> {
+  const order = [...en.matchAll(/\{(\w+)\}/g)].map((found) => found[1])
+  const fill =
+    (text: string) =>
+    (...values: readonly string[]) =>
+      text.replace(/\{(\w+)\}/g, (_, name: string) => values[order.indexOf(name)] ?? '')
+  return pair(fill(en), fill(ru))
+}
+
+/** Texts by names that the API sends; it may send one that is not listed. */
+export const names = (of: Readonly<Record<string, Pair<string> | string>>) => of
+
+type In<Of> =
+  Of extends Pair<infer Text>
+    ? Text
+    : Of extends object
+      ? { readonly [Name in keyof Of]: Of[Name] extends (...values: never) => unknown ? Of[Name] : In<Of[Name]> }
+      : Of
+
+/** The same texts in each language: a missing translation does not compile. */
+export type Messages<Of> = Readonly<Record<Language, Of>>
+
+function pick(of: unknown, language: Language): unknown {
+  if (of instanceof Pair) return of[language]
+  if (typeof of !== 'object' || of === null || Array.isArray(of)) return of
+  return Object.fromEntries(Object.entries(of).map(([name, each]) => [name, pick(each, language)]))
+}
+
+/** Picks each language's half of every pair. */
+export const translated = <Of extends object>(of: Of): Messages<In<Of>> => ({
+  en: pick(of, 'en') as In<Of>,
+  ru: pick(of, 'ru') as In<Of>,
+})
+
+/** Texts that several pages show. */
+const common = {
+  days: pair(
+    (count: number, format: Format) => format.plural(count, 'day', 'days'),
+    (count, format) => format.plural(count, 'день', 'дня', 'дней'),
+  ),
+  copy: pair('Copy', 'Копировать'),
+  copied: pair('Copied', 'Скопировано'),
+  again: pair('Try again', 'Повторить'),
+  more: pair('Show more', 'Показать ещё'),
+  loading: pair('Loading', 'Загрузка'),
+  menu: pair('Menu', 'Меню'),
+  signOut: pair('Sign out', 'Выйти'),
+  toDark: pair('Switch to dark', 'Тёмная тема'),
+  toLight: pair('Switch to light', 'Светлая тема'),
+  language: pair('Language', 'Язык'),
+  skip: pair('Skip to the content', 'К содержимому'),
+  notFound: pair('There is no such page', 'Такой страницы нет'),
+  notFoundAbout: pair('The address may be of something that was removed.', 'Возможно, то, что здесь было, удалено.'),
+  toStart: pair('Go to the start page', 'На главную'),
+  charged: pair('Money was charged.', 'Деньги списаны.'),
+  notCharged: pair('No money was charged.', 'Деньги не списаны.'),
+  lost: pair('The shop did not answer', 'Магазин не ответил'),
+  lostAbout: pair(
+    'Nobody here knows whether it was done. Repeat it: if it was, the same answer comes back, charged once.',
+    'Неизвестно, выполнен ли запрос. Повторите его: если да, вернётся тот же ответ, и спишется один раз.',
+  ),
+  refused: pair('The shop said no', 'Магазин отказал'),
+  fault: pair('A fault of the shop', 'Сбой магазина'),
+  request: pair('Request', 'Запрос'),
+  failed: pair('This page has failed', 'Страница сломалась'),
+  failedAbout: pair('Nothing was lost. Load it anew.', 'Ничего не потеряно. Загрузите её заново.'),
+  reload: pair('Load anew', 'Загрузить заново'),
+  order: pair('Order', 'Заказ'),
+  product: pair('Product', 'Товар'),
+  when: pair('When', 'Когда'),
+  price: pair('Price', 'Цена'),
+  close: pair('Close', 'Закрыть'),
+  role: pair('Role', 'Роль'),
+  login: pair('Login', 'Логин'),
+  password: pair('Password', 'Пароль'),
+  newPassword: pair('New password', 'Новый пароль'),
+  setPassword: pair('Set the password', 'Задать пароль'),
+  code: pair('Code', 'Код'),
+  source: pair('From', 'Откуда'),
+  used: pair('Last used', 'Последний раз'),
+  sent: pair('Sent', 'Отправлено'),
+  balance: pair('Balance', 'Баланс'),
+  traffic: pair('Traffic', 'Трафик'),
+  address: pair('Address', 'Адрес'),
+  prolong: pair('Prolong', 'Продлить'),
+  topUp: pair('Top up', 'Пополнить'),
+  method: pair('Method', 'Способ'),
+  what: pair('What', 'Что'),
+  amount: pair('Amount', 'Сумма'),
+  after: pair('Balance after', 'Баланс после'),
+  orders: pair('Orders', 'Заказы'),
+  toList: pair('To the list', 'К списку'),
+  overview: pair('Overview', 'Обзор'),
+  account: pair('Account', 'Учётная запись'),
+  host: pair('Host', 'Хост'),
+  buyFor: phrase('Buy for {price}', 'Купить за {price}'),
+  until: pair('Until', 'До'),
+  online: pair('Online', 'На связи'),
+  offline: pair('Offline', 'Не на связи'),
+  autoRenew: pair('Auto-renew', 'Автопродление'),
+  devices: pair('Devices', 'Устройства'),
+  name: pair('Name', 'Имя'),
+  never: pair('Never', 'Никогда'),
+  received: pair('Received', 'Получено'),
+  remove: pair('Remove', 'Удалить'),
+  hidden: pair('Hidden: no right to see passwords', 'Скрыто: нет права видеть пароли'),
+  newLink: pair('New link', 'Новая ссылка'),
+  pool: pair('Pool', 'Пул'),
+  from: pair('From', 'С'),
+  total: pair('To pay', 'К оплате'),
+  tooPoor: pair('The balance does not cover this.', 'На балансе не хватает денег.'),
+  country: pair('Country', 'Страна'),
+  anyCountry: pair('Any', 'Любая'),
+  city: pair('City', 'Город'),
+  kind: pair('Kind', 'Вид'),
+  protocol: pair('Protocol', 'Протокол'),
+  format: pair('Format', 'Формат'),
+  download: pair('Download', 'Скачать'),
+  whitelist: pair('Addresses that need no password', 'Адреса, которым не нужен пароль'),
+  comment: pair('Comment', 'Комментарий'),
+  use: pair('How to use it', 'Как пользоваться'),
+  status: pair('Status', 'Состояние'),
+  active: pair('Active', 'Активен'),
+  blocked: pair('Blocked', 'Заблокирован'),
+  block: pair('Block', 'Заблокировать'),
+  unblock: pair('Unblock', 'Разблокировать'),
+  search: pair('Search', 'Поиск'),
+  any: pair('Any', 'Любое'),
+  replace: pair('Replace the address', 'Заменить адрес'),
+  refunded: pair('Refunded', 'Возвращено'),
+  payment: pair('Payment', 'Платёж'),
+  act: pair('What to do', 'Что сделать'),
+  unmatched: pair('What no payment explains', 'Что не объясняется платежами'),
+  provider: pair('Provider', 'Провайдер'),
+  day: pair('Day', 'День'),
+}
+
+/** The texts of a page: those of `common`, and its own. */
+export const messages = <Of extends object>(own: Of): Messages<In<Omit<typeof common, keyof Of> & Of>> =>
+  translated({ ...common, ...own })
+
+export const commonMessages = messages({})

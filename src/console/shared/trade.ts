@@ -1,0 +1,151 @@
+import type { Format } from './format.ts'
+import { names, pair, phrase, translated } from './messages.ts'
+
+/** What is sold, what moves money, and what an order is made of, by the names that they have in the API. */
+export const tradeMessages = translated({
+  kinds: names({
+    credit: pair('Credit', 'Пополнение'),
+    charge: pair('Charge', 'Списание'),
+    refund: pair('Refund', 'Возврат'),
+    debit: pair('Debit', 'Удержание'),
+  }),
+  products: names({
+    dedicated: pair('Dedicated proxies', 'Выделенные прокси'),
+    traffic: pair('Premium traffic', 'Премиум-трафик'),
+    premium: pair('Premium traffic', 'Премиум-трафик'),
+    vpn: 'VPN',
+  }),
+  actions: names({
+    buy: pair('purchase', 'покупка'),
+    prolong: pair('prolonging', 'продление'),
+    renew: pair('renewal', 'продление'),
+    move: pair('move', 'перенос'),
+    delete: pair('deletion', 'удаление'),
+    replace: pair('replacement', 'замена'),
+  }),
+  fields: names({
+    country_code: pair('Country', 'Страна'),
+    country: pair('Country', 'Страна'),
+    period: pair('Term', 'Срок'),
+    count: pair('How many', 'Сколько'),
+    ipv: pair('Kind', 'Вид'),
+    catalogue: pair('Version of the price list', 'Версия цен'),
+    kopecks: pair('Price', 'Цена'),
+    discount_percent: pair('Discount, %', 'Скидка, %'),
+    expires_at: pair('Until', 'До'),
+    started_at: pair('From', 'С'),
+    ended_at: pair('Ended', 'Закончен'),
+    pool_type: pair('Pool', 'Пул'),
+    pool: pair('Pool', 'Пул'),
+    gb: pair('Gigabytes', 'Гигабайты'),
+    months: pair('Months', 'Месяцев'),
+    name: pair('Name', 'Имя'),
+    proxy: pair('Proxy', 'Прокси'),
+    address: pair('Address', 'Адрес'),
+    status: pair('Status', 'Состояние'),
+    rx_bytes: pair('Received', 'Получено'),
+    tx_bytes: pair('Sent', 'Отправлено'),
+    ids: pair('Proxies', 'Прокси'),
+    uuid: pair('Subscription', 'Подписка'),
+    per_gigabyte: pair('Price per GB', 'Цена за ГБ'),
+    price_per_gb_rub: pair('Price per GB', 'Цена за ГБ'),
+    per_month_rub: pair('Price per month', 'Цена за месяц'),
+    price_per_proxy_rub: pair('Price per proxy', 'Цена за прокси'),
+    per_proxy_rub: pair('Price per proxy', 'Цена за прокси'),
+    subuser_id: pair('Sub-user', 'Субпользователь'),
+    subuser: pair('Sub-user', 'Субпользователь'),
+    from_subuser_id: pair('From the sub-user', 'От субпользователя'),
+    to_subuser_id: pair('To the sub-user', 'К субпользователю'),
+    bought_gb: pair('Bought', 'Куплено'),
+    left_gb: pair('Left', 'Осталось'),
+    moved_gb: pair('Moved', 'Перенесено'),
+    bytes: pair('Traffic', 'Трафик'),
+    auto_renew: pair('Renews itself', 'Автопродление'),
+    location: pair('Location', 'Место'),
+  }),
+  pools: names({
+    residential: pair('Residential', 'Резидентные'),
+    residential_premium: pair('Residential premium', 'Резидентные премиум'),
+    datacenter: pair('Datacenter', 'Датацентр'),
+    mobile: pair('Mobile', 'Мобильные'),
+  }),
+  ipvs: names({
+    3: pair('IPv4 shared', 'IPv4 общий'),
+    4: pair('IPv4 private', 'IPv4 личный'),
+    6: pair('IPv6 private', 'IPv6 личный'),
+  }),
+  states: names({
+    active: pair('Active', 'Активен'),
+    expired: pair('Expired', 'Истёк'),
+    gone: pair('Gone', 'Закончен'),
+  }),
+})
+export type Trade = (typeof tradeMessages)['en']
+
+/** What an order was; a code without a text is shown as it is. */
+export const orderName = (
+  { product, action }: { readonly product: string; readonly action: string },
+  { products, actions }: Pick<Trade, 'products' | 'actions'>,
+): string => `${products[product] ?? product} · ${actions[action] ?? action}`
+
+/** Ways to pay by their names in the API; one without a text is shown by the shop's name. */
+export const methodNames = translated(
+  names({
+    sandbox: pair('Sandbox', 'Песочница'),
+    card: pair('Card', 'Банковская карта'),
+    sbp: pair('SBP', 'СБП'),
+    platega_card: pair('Card', 'Банковская карта'),
+    platega_sbp: pair('SBP', 'СБП'),
+    platega_crypto: pair('Cryptocurrency', 'Криптовалюта'),
+    crypto: pair('Cryptocurrency', 'Криптовалюта'),
+    transfer: pair('Bank transfer', 'Банковский перевод'),
+    cash: pair('Cash', 'Наличные'),
+  }),
+)
+
+export const eventMessages = translated({
+  types: names({
+    'proxy.replaced': pair('Another address', 'Другой адрес'),
+    'proxy.interrupted': pair('Interrupted', 'Прервано'),
+    'proxy.restored': pair('Works again', 'Снова работает'),
+    'proxy.moved': pair('Another gateway', 'Другой шлюз'),
+    'proxy.extended': pair('Term extended', 'Срок продлён'),
+    'proxy.ended': pair('Ended early', 'Закончено досрочно'),
+    'order.refunded': pair('Money given back', 'Деньги возвращены'),
+    'payment.paid': pair('Payment received', 'Платёж получен'),
+    'payment.expired': pair('Payment expired', 'Платёж истёк'),
+    'payment.refunded': pair('Payment taken back', 'Платёж отозван'),
+  }),
+  reasons: names({ outage: pair('outage', 'сбой'), quarantine: pair('quarantine', 'карантин') }),
+  proxy: phrase('Proxy {id}', 'Прокси {id}'),
+  since: phrase('since {moment}', 'с {moment}'),
+  until: phrase('until {moment}', 'до {moment}'),
+  balance: phrase('balance {money}', 'баланс {money}'),
+})
+type EventTexts = (typeof eventMessages)['en']
+
+/** What an event carries, in the order in which one would ask. Fields that are not known are passed over. */
+export function tellEvent(data: Readonly<Record<string, unknown>>, t: EventTexts, format: Format): string {
+  const text = (name: string): string | undefined => {
+    const value = data[name]
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+  }
+  const when = (name: string, say: (moment: string) => string) => {
+    const value = text(name)
+    return value === undefined ? undefined : say(format.moment(value))
+  }
+  const money = (name: string) => (typeof data[name] === 'number' ? format.exactMoney(data[name]) : undefined)
+  const reason = text('reason')
+  const balance = money('balance_rub')
+  const parts = [
+    text('proxy_id') === undefined ? undefined : t.proxy(text('proxy_id') ?? ''),
+    text('to_ip') === undefined ? text('ip') : `${text('from_ip')} → ${text('to_ip')}`,
+    money('amount_rub'),
+    when('since', t.since),
+    when('until', t.until),
+    when('expires_at', t.until),
+    balance === undefined ? undefined : t.balance(balance),
+    reason === undefined ? undefined : (t.reasons[reason] ?? reason),
+  ]
+  return parts.filter((each) => each !== undefined && each !== '').join(', ')
+}
