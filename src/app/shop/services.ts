@@ -47,18 +47,7 @@ import {
   createRefunds,
   createStories,
 } from '../../domains/orders/index.ts'
-import {
-  createBooks,
-  createCodes,
-  createPaymentOperator,
-  createPaymentReports,
-  createPayments,
-  createPaymentsVerifier,
-  createPaymentWatch,
-  createProviders,
-  createPurchases,
-  createReferrals,
-} from '../../domains/payments/index.ts'
+import { createPayments, createPaymentsVerifier } from '../../domains/payments/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -246,27 +235,19 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
       { product: 'vpn', delivered: (order) => vpn.delivered(order) },
     ],
   })
-  const providers = createProviders({ db, customers, ...around, vault: arranged.vault, kinds: providerKinds })
-  const codes = createCodes({ db, ledger, ...around })
-  const referrals = createReferrals({ db, ledger, customers, ...around })
-  const books = createBooks({
+  const paid = createPayments({
+    db,
     ledger,
+    customers,
     events,
+    orders,
+    pricing,
+    once,
+    vault: arranged.vault,
+    kinds: providerKinds,
+    buyers: buyersOf({ dedicated, premium, vpn }),
     ...around,
-    extras: {
-      credited: async (tx, payment) => [...(await codes.give(tx, payment)), ...(await referrals.give(tx, payment))],
-      refunded: async (tx, payment) => [
-        ...(await codes.takeBack(tx, payment)),
-        ...(await referrals.takeBack(tx, payment)),
-      ],
-    },
   })
-  const buyers = buyersOf({ dedicated, premium, vpn })
-  const purchases = createPurchases({ db, customers, orders, pricing, buyers, ...around })
-  const paymentDeps = { db, ledger, customers, events, providers, books, codes, referrals, purchases, once, ...around }
-  const payments = createPayments(paymentDeps)
-  const paymentOperator = createPaymentOperator(paymentDeps)
-  const paymentWatch = createPaymentWatch(paymentDeps)
   const verifiers: readonly Verifier[] = [
     createShopVerifier({ db, vault: arranged.vault }),
     createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
@@ -331,7 +312,7 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
     identities,
     ledger,
     erasing,
-    referrals,
+    referrals: paid.referrals,
   })
   return {
     db,
@@ -354,15 +335,8 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
     rangeOperator,
     refunds,
     storyOf,
-    payments,
-    paymentOperator,
-    paymentWatch,
-    purchases,
-    codes,
-    referrals,
+    ...paid,
     ledgerReports: createLedgerReports({ db }),
-    paymentReports: createPaymentReports({ db }),
-    providers,
     fleet,
     reach,
     vpn,

@@ -2,100 +2,96 @@ import type { Address } from '../../core/address.ts'
 import type { PaymentId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 
-/** A payment as its provider has it now. What is credited follows from this, and from no notification. */
-export type Seen = {
+/** A payment as its provider reports it now. Credits follow from this, never from a notification. */
+export type ProviderPayment = {
   readonly providerId: string
-  /** Our own id of it, as the provider keeps it; null where it keeps none. */
+  /** Our id of the payment, as the provider keeps it; null where it keeps none. */
   readonly reference: string | null
   readonly state: 'pending' | 'paid' | 'expired' | 'cancelled'
   /** What the payer pays or has paid, before the provider's own fee. */
   readonly amount: Kopecks
   readonly currency: string
-  /** Of a test shop, where nobody pays anything. */
+  /** Of a test shop, where no money moves. */
   readonly isTest: boolean
-  /** All that has gone back to the payer by now. */
+  /** The total that has gone back to the payer. */
   readonly refunded: Kopecks
-  /** Where the payer goes, while there is such a place. */
   readonly payUrl: string | null
 }
 
-/** Where the payer goes to pay. */
-export type Opened = {
+/** Where the payer pays. */
+export type OpenedPayment = {
   readonly providerId: string
   readonly payUrl: string
-  /** What a QR code should hold. */
+  /** The content of a QR code. */
   readonly qr: string
   /** Until when it can be paid, where the provider says so. */
   readonly expiresAt: number | null
 }
 
-export type ToOpen = {
+export type OpenRequest = {
   readonly payment: PaymentId
   readonly method: string
   /** What the payer pays, the fee included. */
   readonly amount: Kopecks
   readonly description: string
   readonly returnUrl: string
-  /** For the receipt, where the law wants one. It is kept nowhere. */
+  /** For the receipt, where the law requires one. It is not stored. */
   readonly email: string | undefined
-  /** Who pays, as a name that means nothing outside. */
+  /** A pseudonym of the customer. */
   readonly payer: string
   readonly expiresAt: number
 }
 
-/** What called us in the provider's name: not believed, only a reason to ask. */
+/** A request in a provider's name. It is only a reason to ask the provider. */
 export type Notification = {
   readonly headers: Headers
   readonly body: Uint8Array
   readonly from: Address | undefined
 }
 
-/** Which payment a notification is about. The reference is ours, and absent where the provider does not send it. */
+/** The payment that a notification is about. `reference` is our id, null where the provider does not send it. */
 export type Hint = { readonly providerId: string; readonly reference: string | null }
 
 /**
- * Why a provider is called. Calls are limited, and a share of them is kept back: polls and lists leave calls to
- * opening and refunding payments, and these leave calls to the confirmation of notifications.
+ * Why a provider is called. Calls are rate limited: polls and lists leave a reserve to opening and refunding payments,
+ * and these leave one to the confirmation of notifications.
  */
 export type CallPurpose = 'poll' | 'open' | 'notify'
 
-/** One provider with its settings and its secret, as an adapter speaks to it. */
+/** A connection to one provider, with its settings and its secret. */
 export type PaymentProvider = {
-  /** Whether asking twice to open the same payment opens one. Where it does not, `findOpened` is asked first. */
+  /** Whether opening the same payment twice opens one. Where it does not, `findOpened` is asked first. */
   readonly opensOnce: boolean
-  /** Opens a payment. */
-  open(wish: ToOpen): Promise<Opened>
-  /** The payment that an `open` has made whose answer never came, if the provider can look for it. */
-  findOpened(payment: PaymentId, createdAt: number): Promise<Seen | undefined>
-  /** The payment as it is now; undefined if the provider has none of that id. A poll unless said. */
-  find(providerId: string, purpose?: CallPurpose): Promise<Seen | undefined>
-  /** Who calls is checked first, and refused without a word about why. */
+  open(request: OpenRequest): Promise<OpenedPayment>
+  /** The payment of an `open` whose answer never came, if the provider can look for it. */
+  findOpened(payment: PaymentId, createdAt: number): Promise<ProviderPayment | undefined>
+  /** Undefined if the provider has no such payment. The purpose is `poll` unless given. */
+  find(providerId: string, purpose?: CallPurpose): Promise<ProviderPayment | undefined>
+  /** Throws NotTheProvider unless the sender is proven. */
   readNotification(of: Notification): Hint
   /** Gives money back to the payer. `key` is the same for the same refund. */
   refund?(of: {
     readonly providerId: string
     readonly amount: Kopecks
-    /** All that was paid, of which nothing has gone back yet. */
+    /** Whether this is the whole payment. */
     readonly isWhole: boolean
     readonly key: string
   }): Promise<void>
-  /** For how long a refund that is asked for again with its key is made once; absent where keys are not known. */
+  /** How long the provider keeps a refund's idempotency key; absent where it knows none. */
   readonly refundKeyMs?: number
-  /** Every payment that the provider has of a time, where it can list them. */
-  list?(fromAt: number, toAt: number): AsyncIterable<Seen>
+  /** All payments of a time, where the provider can list them. */
+  list?(fromAt: number, toAt: number): AsyncIterable<ProviderPayment>
 }
 
-/** A way to pay, with the bounds that the provider itself has. */
+/** A method with the provider's own bounds. */
 export type OfferedMethod = {
   readonly method: string
   readonly name: string
   readonly min: Kopecks
   readonly max: Kopecks
-  /** How long it can be paid. */
   readonly payableMs: number
 }
 
-/** A setting that an adapter knows. */
 export type ProviderSetting = {
   readonly name: string
   readonly meaning: string
@@ -103,34 +99,33 @@ export type ProviderSetting = {
   readonly isValid: (text: string) => boolean
 }
 
-/** A kind of provider: what it offers, what it needs to know, and how to speak to it. One file each. */
+/** A kind of provider: its methods, its settings, and how to connect to it. */
 export type ProviderKind = {
   readonly name: string
   readonly methods: readonly OfferedMethod[]
   readonly settings: readonly ProviderSetting[]
   readonly needsSecret: boolean
-  /** Only in a sandbox. */
   readonly isSandbox: boolean
-  /** How to speak to it; absent where nobody outside is asked, and the operator's word counts. */
+  /** Absent where there is no service to ask, and the operator's word counts. */
   readonly connect?: (settings: Readonly<Record<string, string>>, secret: string) => PaymentProvider
 }
 
-/** The provider has said no: what was asked for has not happened, and will not. `reason` is for the log. */
+/** The provider refused; the request had no effect. The message is for the log. */
 export class ProviderRefused extends Error {
   override readonly name = 'ProviderRefused'
 }
 
-/** Nobody knows whether it has happened: no answer, half an answer, or a fault on the other side. */
+/** The outcome is unknown: no answer, half an answer, or a fault of the provider. */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable'
 }
 
-/** A notification that does not prove where it comes from. */
+/** A notification that does not prove its sender. */
 export class NotTheProvider extends Error {
   override readonly name = 'NotTheProvider'
 }
 
-/** A notification that comes from the provider and makes no sense. */
+/** A notification of the provider that cannot be parsed. */
 export class UnreadableNotification extends Error {
   override readonly name = 'UnreadableNotification'
 }

@@ -1,6 +1,13 @@
 import { type Kopecks, kopecks, readRoubles } from '../../core/money.ts'
+import type { Clock } from '../../core/time.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { Database } from '../../db/transaction.ts'
+import type { Customers } from '../customers/index.ts'
+import { badSetting, noSuchProvider, providerNotSet } from './errors.ts'
+import { type OfferedMethod, type PaymentProvider, type ProviderKind, ProviderRefused } from './ports.ts'
+import * as store from './store.ts'
 
-/** What the operator has settled of one way to pay. */
+/** The operator's terms of one method. */
 export type MethodTerms = {
   readonly method: string
   readonly min: Kopecks
@@ -15,57 +22,203 @@ export type ProviderTerms = {
   readonly methods: readonly MethodTerms[]
 }
 
-/** What the provider itself takes by a method. */
-type Bounds = { readonly method: string; readonly min: Kopecks; readonly max: Kopecks }
+/** A method that customers can pay by now. */
+export type Method = OfferedMethod & MethodTerms & { readonly provider: string; readonly wantsEmail: boolean }
+
+/** A provider as it was set up. Without `connection`, the operator's word counts. */
+export type Provider = {
+  readonly kind: ProviderKind
+  readonly terms: ProviderTerms
+  readonly isEnabled: boolean
+  readonly connection: PaymentProvider | undefined
+}
+
+type ProviderInput = {
+  readonly settings: ReadonlyMap<string, string>
+  readonly methods: readonly string[] | undefined
+  readonly min: ReadonlyMap<string, string>
+  readonly max: ReadonlyMap<string, string>
+  readonly fee: ReadonlyMap<string, string>
+  readonly secret: string | undefined
+}
+
+export type Providers = ReturnType<typeof createProviders>
+
+export const contextOf = (name: string): string => `payment provider ${name}`
+const maxSecretLength = 1000
+
+/** The providers that the operator has set up, and a connection to each. */
+export function createProviders(deps: {
+  readonly db: Database
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly customers: Pick<Customers, 'mode'>
+  readonly kinds: readonly ProviderKind[]
+}) {
+  const { db, kinds, vault, clock } = deps
+  /** A connection counts its calls, so it is kept while the provider's row does not change. */
+  const connections = new Map<string, { readonly changedAt: number; readonly connection: PaymentProvider }>()
+  const names = kinds.map((each) => each.name)
+  const health = createHealth(clock)
+
+  function loadKind(name: string): ProviderKind {
+    const kind = kinds.find((each) => each.name === name)
+    if (!kind) throw noSuchProvider(names)
+    return kind
+  }
+
+  function connect(kind: ProviderKind, row: store.ProviderRow): PaymentProvider | undefined {
+    if (!kind.connect) return undefined
+    const known = connections.get(kind.name)
+    if (known?.changedAt === row.changedAt) return known.connection
+    const secret = row.secret === null ? '' : vault.open(row.secret, contextOf(kind.name))
+    const connection = health.watch(kind.name, kind.connect(readTermsText(row.settings).settings, secret))
+    connections.set(kind.name, { changedAt: row.changedAt, connection })
+    return connection
+  }
+
+  /** The provider of a row; without one, the sandbox's own method needs no setup. */
+  function toProvider(kind: ProviderKind, row: store.ProviderRow | undefined): Provider | undefined {
+    if (row) {
+      const terms = readTermsText(row.settings)
+      return { kind, terms, isEnabled: row.isEnabled, connection: connect(kind, row) }
+    }
+    return kind.isSandbox ? { kind, terms: shippedTerms(kind), isEnabled: true, connection: undefined } : undefined
+  }
+
+  async function find(name: string): Promise<Provider | undefined> {
+    const kind = kinds.find((each) => each.name === name)
+    return kind && toProvider(kind, await store.findProvider(db, name))
+  }
+
+  /** All kinds, with what is set up of them. */
+  async function list(): Promise<readonly { readonly kind: ProviderKind; readonly set: Provider | undefined }[]> {
+    const rows = await store.listProviders(db)
+    return kinds.map((kind) => {
+      const row = rows.find((each) => each.name === kind.name)
+      return { kind, set: toProvider(kind, row) }
+    })
+  }
+
+  return {
+    find,
+    list,
+    names,
+    healthOf: health.of,
+
+    async load(name: string): Promise<Provider> {
+      loadKind(name)
+      const provider = await find(name)
+      if (!provider) throw providerNotSet(name)
+      return provider
+    },
+
+    /** Every method that customers have now, in the order of the kinds. */
+    async methods(): Promise<readonly Method[]> {
+      const mode = await deps.customers.mode()
+      return (await list()).flatMap(({ kind, set }) => {
+        if (!set?.isEnabled || (kind.isSandbox && mode !== 'sandbox')) return []
+        const wantsEmail = set.terms.settings['receipts'] === 'on'
+        return set.terms.methods.flatMap((terms) => {
+          const offered = kind.methods.find((each) => each.method === terms.method)
+          return offered ? [{ ...offered, ...terms, provider: kind.name, wantsEmail }] : []
+        })
+      })
+    },
+
+    /** Sets a provider up, or changes it. The whole input is checked before anything is written. */
+    async set(name: string, input: ProviderInput): Promise<Provider | undefined> {
+      const kind = loadKind(name)
+      const before = await store.findProvider(db, name)
+      const was = before ? readTermsText(before.settings) : { settings: {}, methods: [] }
+      const methods = methodTerms(kind.methods, input, was.methods)
+      if (typeof methods === 'string') throw badSetting('methods', methods)
+      const row: store.ProviderRow = {
+        name,
+        settings: toTermsText({ settings: settingsOf(kind, input.settings, was.settings), methods }),
+        secret: input.secret === undefined ? (before?.secret ?? null) : sealed(kind, input.secret),
+        isEnabled: true,
+        changedAt: clock(),
+      }
+      if (kind.needsSecret && row.secret === null) throw badSetting('secret', `${name} wants a secret.`)
+      if (before?.changedAt === row.changedAt) connections.delete(name)
+      await db.transact(async (tx) => store.writeProvider(tx, row))
+      return toProvider(kind, row)
+    },
+
+    /** Takes a provider's methods off sale, or brings them back. Open payments are not affected. */
+    async enable(name: string, isEnabled: boolean): Promise<void> {
+      const kind = loadKind(name)
+      const shipped = kind.isSandbox ? { name, settings: toTermsText(shippedTerms(kind)), secret: null } : undefined
+      const row = (await store.findProvider(db, name)) ?? shipped
+      if (!row) throw providerNotSet(name)
+      await db.transact(async (tx) => store.writeProvider(tx, { ...row, isEnabled, changedAt: clock() }))
+    },
+  }
+
+  function sealed(kind: ProviderKind, secret: string): Uint8Array {
+    if (!kind.needsSecret) throw badSetting('secret', `${kind.name} has no secret.`)
+    if (!/^[\x21-\x7e]+$/.test(secret) || secret.length > maxSecretLength) {
+      throw badSetting('secret', `A secret is 1 to ${maxSecretLength} visible ASCII characters.`)
+    }
+    return vault.seal(secret, contextOf(kind.name))
+  }
+}
+
+const shippedTerms = (kind: ProviderKind): ProviderTerms => ({
+  settings: {},
+  methods: kind.methods.map((each) => ({ ...each, feeHundredths: 0 })),
+})
+
+function settingsOf(
+  kind: ProviderKind,
+  given: ReadonlyMap<string, string>,
+  before: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const settings: Record<string, string> = { ...before }
+  for (const [name, value] of given) {
+    const setting = kind.settings.find((each) => each.name === name)
+    const known = kind.settings.map((each) => each.name).join(', ')
+    if (!setting) throw badSetting('settings', `${kind.name} has no setting "${name}". It has: ${known || 'none'}.`)
+    if (!setting.isValid(value)) throw badSetting('settings', `${name}: ${setting.meaning}.`)
+    settings[name] = value
+  }
+  const missing = kind.settings.find((each) => each.isRequired && settings[each.name] === undefined)
+  if (missing) throw badSetting('settings', `${kind.name} wants the setting ${missing.name}: ${missing.meaning}.`)
+  return settings
+}
 
 export const toTermsText = ({ settings, methods }: ProviderTerms): string =>
   JSON.stringify({ settings, methods: methods.map((each) => ({ ...each, min: `${each.min}`, max: `${each.max}` })) })
 
+/** Reads what `toTermsText` wrote. */
 export function readTermsText(text: string): ProviderTerms {
-  const { settings, methods } = JSON.parse(text) as {
-    settings: Record<string, string>
-    methods: { method: string; min: string; max: string; feeHundredths: number }[]
-  }
+  type Kept = Omit<MethodTerms, 'min' | 'max'> & { readonly min: string; readonly max: string }
+  const { settings, methods }: Pick<ProviderTerms, 'settings'> & { methods: readonly Kept[] } = JSON.parse(text)
   return {
     settings,
     methods: methods.map((each) => ({ ...each, min: kopecks(BigInt(each.min)), max: kopecks(BigInt(each.max)) })),
   }
 }
 
-/** `card=2.5,sbp=1` as a map; undefined for anything else. */
-export function readPairs(text: string): ReadonlyMap<string, string> | undefined {
-  const pairs = new Map<string, string>()
-  for (const part of text === '' ? [] : text.split(',')) {
-    const [, name, value] = /^([a-z_]{1,40})=(.{0,200})$/.exec(part.trim()) ?? []
-    if (name === undefined || value === undefined || pairs.has(name)) return undefined
-    pairs.set(name, value)
-  }
-  return pairs
-}
-
-/** A percentage with at most two decimals, below a hundred, in hundredths. */
+/** A percentage with at most two decimals, below 100, in hundredths. */
 export function readPercent(text: string): number | undefined {
   const value = readRoubles(text)
   return value !== undefined && value < 10_000n ? Number(value) : undefined
 }
 
 /**
- * The terms of each method that is offered: what was said, else what was so before, else what the provider takes. What
- * a provider does not take is not offered.
+ * The terms of each method that is offered: what is given, else the terms before, else the provider's own bounds. A
+ * text says why they are refused.
  */
 export function methodTerms(
-  bounds: readonly Bounds[],
-  said: {
-    readonly methods: readonly string[] | undefined
-    readonly min: ReadonlyMap<string, string>
-    readonly max: ReadonlyMap<string, string>
-    readonly fee: ReadonlyMap<string, string>
-  },
+  bounds: readonly Omit<MethodTerms, 'feeHundredths'>[],
+  given: Pick<ProviderInput, 'methods' | 'min' | 'max' | 'fee'>,
   before: readonly MethodTerms[],
 ): readonly MethodTerms[] | string {
-  const wanted = said.methods ?? (before.length > 0 ? before.map((each) => each.method) : bounds.map((of) => of.method))
   const known = bounds.map((each) => each.method)
-  for (const name of [...wanted, ...said.min.keys(), ...said.max.keys(), ...said.fee.keys()]) {
+  const wanted = given.methods ?? (before.length > 0 ? before.map((each) => each.method) : known)
+  for (const name of [...wanted, ...given.min.keys(), ...given.max.keys(), ...given.fee.keys()]) {
     if (!known.includes(name)) return `It has no method "${name}". It has: ${known.join(', ')}.`
   }
   const terms: MethodTerms[] = []
@@ -75,8 +228,8 @@ export function methodTerms(
       const text = from.get(bound.method)
       return text === undefined ? unless : readRoubles(text)
     }
-    const [min, max] = [read(said.min, was?.min ?? bound.min), read(said.max, was?.max ?? bound.max)]
-    const fee = said.fee.get(bound.method)
+    const [min, max] = [read(given.min, was?.min ?? bound.min), read(given.max, was?.max ?? bound.max)]
+    const fee = given.fee.get(bound.method)
     const feeHundredths = fee === undefined ? (was?.feeHundredths ?? 0) : readPercent(fee)
     if (min === undefined || max === undefined || min < bound.min || max > bound.max || min > max) {
       return `By ${bound.method} it takes from ${bound.min / 100n} to ${bound.max / 100n} roubles.`
@@ -85,4 +238,57 @@ export function methodTerms(
     terms.push({ method: bound.method, min, max, feeHundredths })
   }
   return terms
+}
+
+/** How a provider has answered this process. A refusal is an answer too, and one to look at. */
+export type ProviderHealth = {
+  readonly answeredAt: number | null
+  readonly failedAt: number | null
+  readonly failure: 'refused' | 'unavailable' | null
+}
+
+/** Records for every call to a provider whether it was answered. */
+function createHealth(clock: Clock) {
+  const known = new Map<string, ProviderHealth>()
+  const of = (name: string): ProviderHealth => known.get(name) ?? { answeredAt: null, failedAt: null, failure: null }
+  const noteAnswer = (name: string) => void known.set(name, { ...of(name), answeredAt: clock() })
+
+  const noteFailure = (name: string, error: unknown): never => {
+    const failure = error instanceof ProviderRefused ? 'refused' : 'unavailable'
+    known.set(name, { ...of(name), failedAt: clock(), failure })
+    throw error
+  }
+
+  async function asked<Answer>(name: string, ask: () => Promise<Answer>): Promise<Answer> {
+    const answer = await ask().catch((error: unknown) => noteFailure(name, error))
+    noteAnswer(name)
+    return answer
+  }
+
+  async function* listed<Each>(name: string, all: AsyncIterable<Each>): AsyncGenerator<Each> {
+    try {
+      yield* all
+    } catch (error) {
+      noteFailure(name, error)
+    }
+    noteAnswer(name)
+  }
+
+  return {
+    of,
+
+    /** The same provider, with its calls recorded. */
+    watch(name: string, connection: PaymentProvider): PaymentProvider {
+      const refund = connection.refund?.bind(connection)
+      const list = connection.list?.bind(connection)
+      return {
+        ...connection,
+        open: (request) => asked(name, () => connection.open(request)),
+        findOpened: (payment, createdAt) => asked(name, () => connection.findOpened(payment, createdAt)),
+        find: (providerId, purpose) => asked(name, () => connection.find(providerId, purpose)),
+        ...(refund && { refund: (request) => asked(name, () => refund(request)) }),
+        ...(list && { list: (fromAt, toAt) => listed(name, list(fromAt, toAt)) }),
+      }
+    },
+  }
 }

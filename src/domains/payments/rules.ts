@@ -1,10 +1,11 @@
 import type { CustomerId, NoticeId, OrderId, PaymentId, TokenId } from '../../core/ids.ts'
-import { add, divideUp, type Kopecks } from '../../core/money.ts'
+import { add, divideUp, type Kopecks, kopecks, zero } from '../../core/money.ts'
 
-/** `new` is written down here and not yet known to be at the provider; customers see it as pending. */
-export type PaymentState = 'new' | 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded'
+/** `new` is not yet known to be open at the provider; customers see it as pending. */
+export const paymentStates = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
+export type PaymentState = (typeof paymentStates)[number]
 
-/** One top-up as it stands. */
+/** One top-up. */
 export type Payment = {
   readonly id: PaymentId
   readonly customer: CustomerId
@@ -13,7 +14,7 @@ export type Payment = {
   readonly request: Uint8Array
   readonly provider: string
   readonly method: string
-  /** What goes to the balance. */
+  /** What is credited to the balance. */
   readonly amount: Kopecks
   /** What the payer pays on top. */
   readonly fee: Kopecks
@@ -24,48 +25,54 @@ export type Payment = {
   readonly qr: string | null
   readonly credited: Kopecks
   readonly debited: Kopecks
-  /** How many changes there are: the number of the last one. */
+  /** The number of the last step. */
   readonly changes: number
   readonly createdAt: number
   readonly expiresAt: number
   /** When the provider is asked again; null for never. */
   readonly askAt: number | null
-  /** A code that adds to it, and how much. */
+  /** A code that adds `bonus` to the amount. */
   readonly code: string | null
   readonly bonus: Kopecks
-  /** What is bought with it as soon as it is paid. */
   readonly purchase: AwaitedPurchase | null
 }
 
+export const purchaseStates = ['waiting', 'bought', 'refused', 'lapsed'] as const
+
 /**
- * A purchase that waits for its payment: at the price that was shown, which the price list of that moment gives again.
- * It `lapsed` if the payment did not come in time; then the money stays on the balance.
+ * A purchase that waits for its payment, at the price of the price list `catalogue`. It `lapsed` if the payment came
+ * too late; then the money stays on the balance.
  */
 export type AwaitedPurchase = {
   readonly product: string
   readonly wish: string
   readonly price: Kopecks
   readonly catalogue: number
-  readonly state: 'waiting' | 'bought' | 'refused' | 'lapsed'
+  readonly state: (typeof purchaseStates)[number]
   readonly order: OrderId | null
   /** Why it was refused. */
   readonly problem: string | null
 }
 
-export type ChangeKind =
-  | 'opened'
-  | 'sent'
-  | 'credited'
-  | 'expired'
-  | 'cancelled'
-  | 'refund_asked'
-  | 'debited'
-  | 'bonus'
-  | 'bonus_back'
-  | 'share'
-  | 'share_back'
+/** The steps of a payment: the states each may follow, and may lead to. Late money is credited all the same. */
+const steps = {
+  opened: { from: [undefined], to: ['new'] },
+  sent: { from: ['new'], to: ['pending'] },
+  credited: { from: ['new', 'pending', 'expired', 'cancelled'], to: ['paid'] },
+  expired: { from: ['new', 'pending'], to: ['expired'] },
+  cancelled: { from: ['new', 'pending'], to: ['cancelled'] },
+  refund_asked: { from: ['paid'], to: ['paid'] },
+  debited: { from: ['paid'], to: ['paid', 'refunded'] },
+  bonus: { from: ['paid'], to: ['paid'] },
+  bonus_back: { from: ['paid', 'refunded'], to: ['paid', 'refunded'] },
+  share: { from: ['paid'], to: ['paid'] },
+  share_back: { from: ['paid', 'refunded'], to: ['paid', 'refunded'] },
+} as const
 
-/** One step of a payment. `posting` is the movement of money that it made, `total` what was taken back by then. */
+export type ChangeKind = keyof typeof steps
+export const changeKinds = Object.keys(steps) as ChangeKind[]
+
+/** One step of a payment. `posting` is the ledger posting that it made, `total` the sum of chargebacks by then. */
 export type PaymentChange = {
   readonly payment: PaymentId
   readonly number: number
@@ -78,10 +85,8 @@ export type PaymentChange = {
   readonly note: string
 }
 
-/** Why something that a provider says is no payment's. */
-export type NoticeReason = 'unknown' | 'not_at_provider' | 'amount' | 'currency' | 'test' | 'twice' | 'excess'
-
-export const reasonMeanings: Readonly<Record<NoticeReason, string>> = {
+/** Why a provider's report matches no payment. */
+export const reasonMeanings = {
   unknown: 'paid at the provider, and there is no such payment here, or its customer was erased',
   not_at_provider: 'the provider was asked, and has no such payment',
   amount: 'another amount was paid than was asked for',
@@ -89,9 +94,12 @@ export const reasonMeanings: Readonly<Record<NoticeReason, string>> = {
   test: 'paid in a test shop, where no money moves',
   twice: 'paid a second time for a payment that was credited',
   excess: 'more was given back than was credited',
-}
+} as const
 
-/** Of what no payment explains, what somebody may have paid: it can be credited to a customer. */
+export type NoticeReason = keyof typeof reasonMeanings
+export const noticeReasons = Object.keys(reasonMeanings) as NoticeReason[]
+
+/** Whether a notice may be about money that was paid, so that it can be credited to a customer. */
 export const isMoney = (reason: NoticeReason): boolean =>
   reason === 'unknown' || reason === 'amount' || reason === 'twice'
 
@@ -108,60 +116,49 @@ export type Notice = {
   readonly resolution: string | null
 }
 
+export const refundStates = ['asked', 'done', 'refused'] as const
+
+/** One refund that was asked of a provider. `asked` has no outcome yet; a payment has at most one such refund. */
+export type ProviderRefund = {
+  readonly payment: PaymentId
+  /** The number of the payment's step that notes it. */
+  readonly step: number
+  readonly amount: Kopecks
+  /** What had gone back of the payment, or was to go back, when it was asked for. */
+  readonly before: Kopecks
+  readonly state: (typeof refundStates)[number]
+  /** How often the provider was asked. */
+  readonly tries: number
+  readonly askedAt: number
+}
+
 /** What the payer is asked for. */
 export const toPay = (payment: Pick<Payment, 'amount' | 'fee'>): Kopecks => add(payment.amount, payment.fee)
 
-/** A fee in hundredths of a percent, a fraction of a kopeck going up. */
+/** A fee in hundredths of a percent; a fraction of a kopeck is rounded up. */
 export const feeOf = (amount: Kopecks, hundredths: number): Kopecks => divideUp(amount * BigInt(hundredths), 10_000n)
 
 export const isOpen = (state: PaymentState): boolean => state === 'new' || state === 'pending'
 
-/** Which states a step may follow. What comes late, after its time or after a no, is credited all the same. */
-const mayFollow: Readonly<Record<ChangeKind, readonly (PaymentState | undefined)[]>> = {
-  opened: [undefined],
-  sent: ['new'],
-  credited: ['new', 'pending', 'expired', 'cancelled'],
-  expired: ['new', 'pending'],
-  cancelled: ['new', 'pending'],
-  refund_asked: ['paid'],
-  debited: ['paid'],
-  bonus: ['paid'],
-  bonus_back: ['paid', 'refunded'],
-  share: ['paid'],
-  share_back: ['paid', 'refunded'],
+/** Whether a step may lead from one state to another. A returned bonus or share keeps the payment's state. */
+export function isStep(before: PaymentState | undefined, kind: ChangeKind, after: PaymentState): boolean {
+  const { from, to }: { from: readonly (PaymentState | undefined)[]; to: readonly PaymentState[] } = steps[kind]
+  const keepsState = kind === 'bonus_back' || kind === 'share_back'
+  return from.includes(before) && to.includes(after) && (!keepsState || before === after)
 }
 
-const leadsTo: Readonly<Record<ChangeKind, readonly PaymentState[]>> = {
-  opened: ['new'],
-  sent: ['pending'],
-  credited: ['paid'],
-  expired: ['expired'],
-  cancelled: ['cancelled'],
-  refund_asked: ['paid'],
-  debited: ['paid', 'refunded'],
-  bonus: ['paid'],
-  bonus_back: ['paid', 'refunded'],
-  share: ['paid'],
-  share_back: ['paid', 'refunded'],
-}
-
-/** A bonus or a share that goes back follows the payment, and changes nothing about it. */
-const follows = (kind: ChangeKind): boolean => kind === 'bonus_back' || kind === 'share_back'
-
-export const isStep = (before: PaymentState | undefined, kind: ChangeKind, after: PaymentState): boolean =>
-  mayFollow[kind].includes(before) && leadsTo[kind].includes(after) && (!follows(kind) || before === after)
-
-/** What a provider says of a payment, as far as it decides anything. */
-export type Said = {
+/** What a provider says of a payment, as far as the books depend on it. */
+export type ProviderStatus = {
   readonly providerId: string
   readonly state: 'pending' | 'paid' | 'expired' | 'cancelled'
   readonly amount: Kopecks
   readonly currency: string
   readonly isTest: boolean
   readonly refunded: Kopecks
+  readonly payUrl?: string | null
 }
 
-/** What follows from it. `debitTo` is how much is to have been taken back in all. */
+/** What follows from a status. `debitTo` is the total that is to have been debited. */
 export type Decision = {
   readonly notices: readonly NoticeReason[]
   readonly credit: boolean
@@ -169,33 +166,26 @@ export type Decision = {
   readonly close: 'expired' | 'cancelled' | null
 }
 
-/** What is so whatever the provider says. */
-type Surroundings = {
-  readonly isProduction: boolean
-  /** The customer was erased: what was not credited before is credited to no one. */
-  readonly isErased: boolean
-}
+/** Nothing that was not credited before an erasure is credited after it. */
+type ShopFacts = { readonly isProduction: boolean; readonly isErased: boolean }
 
 const nothing: Decision = { notices: [], credit: false, debitTo: null, close: null }
 
-/**
- * What the books have to say after what the provider says now. It depends on nothing but the two, so that any number of
- * repetitions in any order end the same.
- */
-export function decide(payment: Payment, said: Said, shop: Surroundings): Decision {
-  const isOurs = payment.providerId === null || payment.providerId === said.providerId
+/** A function of the payment and the provider's status only: repeated and reordered reports end the same. */
+export function decide(payment: Payment, status: ProviderStatus, shop: ShopFacts): Decision {
+  const isOurs = payment.providerId === null || payment.providerId === status.providerId
   const isCredited = payment.credited > 0n
-  if (said.state === 'pending') return nothing
-  if (said.state !== 'paid') {
+  if (status.state === 'pending') return nothing
+  if (status.state !== 'paid') {
     if (!isOurs) return nothing
     if (isCredited) return { ...nothing, debitTo: furtherBack(payment, payment.amount) }
-    return isOpen(payment.state) ? { ...nothing, close: said.state } : nothing
+    return isOpen(payment.state) ? { ...nothing, close: status.state } : nothing
   }
-  const mismatch = findMismatch(payment, said, shop)
-  if (mismatch) return { ...nothing, notices: [mismatch, ...noticesOfBack(said)] }
-  const back = said.refunded < payment.amount ? said.refunded : payment.amount
+  const mismatch = findMismatch(payment, status, shop)
+  if (mismatch) return { ...nothing, notices: [mismatch, ...noticesOfBack(status)] }
+  const back = status.refunded < payment.amount ? status.refunded : payment.amount
   return {
-    notices: said.refunded > said.amount ? ['excess'] : [],
+    notices: status.refunded > status.amount ? ['excess'] : [],
     credit: !isCredited,
     debitTo: furtherBack(payment, back),
     close: null,
@@ -205,20 +195,20 @@ export function decide(payment: Payment, said: Said, shop: Surroundings): Decisi
 /** The total to debit up to; null if that much was debited before. */
 const furtherBack = (payment: Payment, back: Kopecks): Kopecks | null => (back > payment.debited ? back : null)
 
-function findMismatch(payment: Payment, said: Said, shop: Surroundings): NoticeReason | undefined {
-  if (said.isTest && shop.isProduction) return 'test'
-  if (said.currency !== 'RUB') return 'currency'
-  if (said.amount !== toPay(payment)) return 'amount'
+function findMismatch(payment: Payment, status: ProviderStatus, shop: ShopFacts): NoticeReason | undefined {
+  if (status.isTest && shop.isProduction) return 'test'
+  if (status.currency !== 'RUB') return 'currency'
+  if (status.amount !== toPay(payment)) return 'amount'
   if (shop.isErased && payment.credited === 0n) return 'unknown'
-  const isOurs = payment.providerId === null || payment.providerId === said.providerId
+  const isOurs = payment.providerId === null || payment.providerId === status.providerId
   return payment.credited > 0n && !isOurs ? 'twice' : undefined
 }
 
-/** What was never credited by a payment may have been by the operator's hand: that it has gone back is his to hear. */
-export const noticesOfBack = (said: Pick<Said, 'refunded'>): readonly NoticeReason[] =>
-  said.refunded > 0n ? ['excess'] : []
+/** The operator may have credited by hand what no payment credited, so its refund is a notice. */
+export const noticesOfBack = (status: Pick<ProviderStatus, 'refunded'>): readonly NoticeReason[] =>
+  status.refunded > 0n ? ['excess'] : []
 
-/** How long whoever has taken a payment to ask for keeps it from others. */
+/** How long a process that took a payment to ask about keeps it from others. */
 export const askingMs = 120_000
 
 const minuteMs = 60_000
@@ -226,9 +216,8 @@ const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
 /**
- * When a provider is asked again of itself, for whatever it forgets to tell: soon and then less and less while a
- * payment is open, for a week after it expired, for money that comes late, twice after the provider cancelled it, and
- * three times after it was paid, for money that went back.
+ * When the provider is polled next: ever less often while a payment is open, for a week after it expired, twice after
+ * the provider cancelled it, and three times after it was paid, for chargebacks.
  */
 export function nextAskAt(payment: Pick<Payment, 'state' | 'createdAt' | 'expiresAt'>, nowMs: number): number | null {
   const age = nowMs - payment.createdAt
@@ -248,14 +237,14 @@ export function nextAskAt(payment: Pick<Payment, 'state' | 'createdAt' | 'expire
   return over < dayMs ? nowMs + 3 * hourMs : over < 7 * dayMs ? nowMs + dayMs : null
 }
 
-/** How late a payment may be heard of and still count as in time: a provider's own word may take a while. */
+/** How late the news of a payment may come and the payment still counts as in time. */
 const graceMs = 15 * minuteMs
-/** How long the price of a purchase is held at most, whatever the time to pay is. */
+/** How long the price of a purchase is held at most. */
 export const heldMs = 3 * dayMs
 /** How long a purchase that was paid for in time is tried: less than its key is kept. */
 const triedMs = 3 * dayMs
 
-/** What becomes of a purchase that waits, when its payment has taken these steps. */
+/** The purchase after its payment has taken these steps. */
 export function purchaseAfter(payment: Payment, kinds: readonly ChangeKind[], nowMs: number): AwaitedPurchase | null {
   const { purchase } = payment
   if (purchase?.state !== 'waiting') return purchase
@@ -265,22 +254,20 @@ export function purchaseAfter(payment: Payment, kinds: readonly ChangeKind[], no
   return isOver || isLate ? { ...purchase, state: 'lapsed' } : purchase
 }
 
-const [firstRetryMs, longestRetryMs] = [15_000, 30 * minuteMs]
+/** Exponential backoff from 15 s to 30 min: the wait after this many earlier tries. */
+export const retryMs = (tries: number): number => Math.min(30 * minuteMs, 15_000 * 2 ** Math.min(tries, 20))
 
-/** Exponential backoff: how long a purchase waits after it was tried once more than so many times. */
-export const retryMs = (tries: number): number => Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(tries, 20))
-
-/** Whether it is still tried to buy what was paid for at that moment. */
+/** Whether a purchase that was paid for at that moment is still tried. */
 export const isStillTried = (paidAt: number, nowMs: number): boolean => nowMs < paidAt + triedMs
 
-/** A step that a payment takes, but for what is known only when it is written. */
+/** A step that a payment takes, without the fields that are known when it is written. */
 export type Step = Pick<PaymentChange, 'kind' | 'note'> & {
   readonly amount?: Kopecks
   readonly total?: Kopecks
   readonly posting?: number
 }
 
-/** The payment after a step, and the row that tells of it. A step that may not be is a fault of ours. */
+/** The payment after a step, and the step's row. Throws for a step that may not follow. */
 export function takeStep(
   payment: Payment,
   step: Step,
@@ -290,21 +277,25 @@ export function takeStep(
   if (!isStep(payment.state, step.kind, after.state)) {
     throw new Error(`a payment that is ${payment.state} cannot be ${step.kind}`)
   }
-  return {
-    payment: after,
-    change: {
-      payment: payment.id,
-      number: after.changes,
-      kind: step.kind,
-      state: after.state,
-      amount: step.amount ?? (0n as Kopecks),
-      total: step.total ?? null,
-      posting: step.posting ?? null,
-      at: nowMs,
-      note: step.note,
-    },
-  }
+  return { payment: after, change: toChange(after, step, nowMs) }
 }
+
+/** The row of the step that a payment has just taken. */
+export const toChange = (
+  { id, changes, state }: Payment,
+  { kind, amount = zero, total, posting, note }: Step,
+  at: number,
+): PaymentChange => ({
+  payment: id,
+  number: changes,
+  kind,
+  state,
+  amount,
+  total: total ?? null,
+  posting: posting ?? null,
+  at,
+  note,
+})
 
 function changedBy(payment: Payment, { kind, total }: Step): Partial<Payment> {
   if (kind === 'sent') return { state: 'pending' }
@@ -313,3 +304,42 @@ function changedBy(payment: Payment, { kind, total }: Step): Partial<Payment> {
   if (kind !== 'debited' || total === undefined) return {}
   return { debited: total, state: total === payment.amount ? 'refunded' : 'paid' }
 }
+
+export const codeKinds = ['amount', 'percent'] as const
+
+/** A promo code: it adds an amount, or a part in hundredths of a percent, to a top-up. */
+export type Code = {
+  readonly code: string
+  readonly kind: (typeof codeKinds)[number]
+  readonly value: bigint
+  /** The smallest top-up that it adds to. */
+  readonly least: Kopecks
+  /** How often all customers use it together; null without a limit. Each customer uses it once. */
+  readonly uses: number | null
+  readonly untilAt: number | null
+  readonly createdAt: number
+  readonly endedAt: number | null
+  readonly note: string
+}
+
+/** Codes are read in any case. */
+export const readCode = (text: string): string | undefined =>
+  /^[A-Za-z0-9_-]{3,40}$/.test(text) ? text.toUpperCase() : undefined
+
+/** What a code adds to an amount, rounded down to a kopeck. */
+export const bonusOf = ({ kind, value }: Pick<Code, 'kind' | 'value'>, amount: Kopecks): Kopecks =>
+  kopecks(kind === 'amount' ? value : (amount * value) / 10_000n)
+
+/** Why a code adds nothing now; undefined if it does. */
+export function whyNot(
+  code: Code,
+  now: { readonly amount: Kopecks; readonly used: number; readonly usedByCustomer: number; readonly nowMs: number },
+): 'over' | 'used up' | 'used before' | 'too little' | undefined {
+  if (code.endedAt !== null || (code.untilAt !== null && code.untilAt <= now.nowMs)) return 'over'
+  if (now.usedByCustomer > 0) return 'used before'
+  if (code.uses !== null && now.used >= code.uses) return 'used up'
+  return now.amount < code.least || bonusOf(code, now.amount) === 0n ? 'too little' : undefined
+}
+
+/** The referrer's share, in hundredths of a percent of a customer's first `topUps` top-ups. */
+export type ReferralTerms = { readonly hundredths: number; readonly topUps: number }

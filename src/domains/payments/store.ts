@@ -1,248 +1,197 @@
-import type { CustomerId, OrderId, PaymentId, TokenId } from '../../core/ids.ts'
+import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
-import { numberOrNull } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
-import type { AwaitedPurchase, ChangeKind, Payment, PaymentChange, PaymentState } from './rules.ts'
+import { big, bytes, columnsOf, flag, id, int, money, oneOf, orNull, type Row, text } from '../../db/columns.ts'
+import { list, sendRows } from '../../db/rows.ts'
+import type { Reader, Tx, Value } from '../../db/transaction.ts'
+import {
+  type AwaitedPurchase,
+  type ChangeKind,
+  type Code,
+  changeKinds,
+  codeKinds,
+  type Notice,
+  noticeReasons,
+  type Payment,
+  type PaymentChange,
+  type ProviderRefund,
+  paymentStates,
+  purchaseStates,
+  type ReferralTerms,
+  refundStates,
+  retryMs,
+} from './rules.ts'
 
-export type PaymentRow = {
-  id: string
-  customer_id: string
-  token_id: string | null
-  key: string | null
-  request: Uint8Array
-  provider: string
-  method: string
-  amount: bigint
-  fee: bigint
-  return_url: string | null
-  state: string
-  provider_id: string | null
-  pay_url: string | null
-  qr: string | null
-  credited: bigint
-  debited: bigint
-  changes: bigint
-  created_at: bigint
-  expires_at: bigint
-  ask_at: bigint | null
-  code: string | null
-  bonus: bigint
-  purchase_product: string | null
-  purchase_wish: string | null
-  purchase_price: bigint | null
-  purchase_catalogue: bigint | null
-  purchase_state: string | null
-  purchase_order: string | null
-  purchase_problem: string | null
-}
-
-const toPurchase = (row: PaymentRow): AwaitedPurchase | null =>
-  row.purchase_product === null
-    ? null
-    : {
-        product: row.purchase_product,
-        wish: row.purchase_wish ?? '',
-        price: kopecks(row.purchase_price ?? 0n),
-        catalogue: Number(row.purchase_catalogue ?? 0n),
-        state: row.purchase_state as AwaitedPurchase['state'],
-        order: row.purchase_order as OrderId | null,
-        problem: row.purchase_problem,
-      }
-
-export const toPayment = (row: PaymentRow): Payment => ({
-  id: row.id as PaymentId,
-  customer: row.customer_id as CustomerId,
-  token: row.token_id as TokenId | null,
-  key: row.key,
-  request: row.request,
-  provider: row.provider,
-  method: row.method,
-  amount: kopecks(row.amount),
-  fee: kopecks(row.fee),
-  returnUrl: row.return_url,
-  state: row.state as PaymentState,
-  providerId: row.provider_id,
-  payUrl: row.pay_url,
-  qr: row.qr,
-  credited: kopecks(row.credited),
-  debited: kopecks(row.debited),
-  changes: Number(row.changes),
-  createdAt: Number(row.created_at),
-  expiresAt: Number(row.expires_at),
-  askAt: numberOrNull(row.ask_at),
-  code: row.code,
-  bonus: kopecks(row.bonus),
-  purchase: toPurchase(row),
+const paymentColumns = columnsOf<Omit<Payment, 'purchase'>>({
+  id: id('id'),
+  customer: id('customer_id'),
+  token: orNull(id('token_id')),
+  key: orNull(text('key')),
+  request: bytes('request'),
+  provider: text('provider'),
+  method: text('method'),
+  amount: money('amount'),
+  fee: money('fee'),
+  returnUrl: orNull(text('return_url')),
+  state: oneOf('state', paymentStates),
+  providerId: orNull(text('provider_id')),
+  payUrl: orNull(text('pay_url')),
+  qr: orNull(text('qr')),
+  credited: money('credited'),
+  debited: money('debited'),
+  changes: int('changes'),
+  createdAt: int('created_at'),
+  expiresAt: int('expires_at'),
+  askAt: orNull(int('ask_at')),
+  code: orNull(text('code')),
+  bonus: money('bonus'),
 })
 
-type ChangeRow = {
-  payment_id: string
-  number: bigint
-  kind: string
-  state: string
-  amount: bigint
-  total: bigint | null
-  posting: bigint | null
-  at: bigint
-  note: string
+const purchaseColumns = columnsOf<AwaitedPurchase>({
+  product: text('purchase_product'),
+  wish: text('purchase_wish'),
+  price: money('purchase_price'),
+  catalogue: int('purchase_catalogue'),
+  state: oneOf('purchase_state', purchaseStates),
+  order: orNull(id('purchase_order')),
+  problem: orNull(text('purchase_problem')),
+})
+
+const toPayment = (row: Row): Payment => ({
+  ...paymentColumns.read(row),
+  purchase: row['purchase_product'] === null ? null : purchaseColumns.read(row),
+})
+
+const changeColumns = columnsOf<PaymentChange>({
+  payment: id('payment_id'),
+  number: int('number'),
+  kind: oneOf('kind', changeKinds),
+  state: oneOf('state', paymentStates),
+  amount: money('amount'),
+  total: orNull(money('total')),
+  posting: orNull(int('posting')),
+  at: int('at'),
+  note: text('note'),
+})
+
+const noticeColumns = columnsOf<Notice>({
+  id: id('id'),
+  provider: text('provider'),
+  providerId: text('provider_id'),
+  reason: oneOf('reason', noticeReasons),
+  payment: orNull(id('payment_id')),
+  amount: orNull(money('amount')),
+  currency: orNull(text('currency')),
+  at: int('at'),
+  resolvedAt: orNull(int('resolved_at')),
+  resolution: orNull(text('resolution')),
+})
+
+const refundColumns = columnsOf<ProviderRefund>({
+  payment: id('payment_id'),
+  step: int('step'),
+  amount: money('amount'),
+  before: money('before'),
+  state: oneOf('state', refundStates),
+  tries: int('tries'),
+  askedAt: int('asked_at'),
+})
+
+/** A provider as it was set up. `settings` is the JSON of its `ProviderTerms`, `secret` is sealed. */
+export type ProviderRow = {
+  readonly name: string
+  readonly settings: string
+  readonly secret: Uint8Array | null
+  readonly isEnabled: boolean
+  readonly changedAt: number
 }
 
-const toChange = (row: ChangeRow): PaymentChange => ({
-  payment: row.payment_id as PaymentId,
-  number: Number(row.number),
-  kind: row.kind as ChangeKind,
-  state: row.state as PaymentState,
-  amount: kopecks(row.amount),
-  total: row.total === null ? null : kopecks(row.total),
-  posting: numberOrNull(row.posting),
-  at: Number(row.at),
-  note: row.note,
+const providerColumns = columnsOf<ProviderRow>({
+  name: text('name'),
+  settings: text('settings'),
+  secret: orNull(bytes('secret')),
+  isEnabled: flag('enabled'),
+  changedAt: int('changed_at'),
 })
+
+const codeColumns = columnsOf<Code>({
+  code: text('code'),
+  kind: oneOf('kind', codeKinds),
+  value: big('value'),
+  least: money('least'),
+  uses: orNull(int('uses')),
+  untilAt: orNull(int('until_at')),
+  createdAt: int('created_at'),
+  endedAt: orNull(int('ended_at')),
+  note: text('note'),
+})
+
+async function countRows(reader: Reader, sql: string, values: readonly Value[] = []): Promise<number> {
+  return Number((await reader.first<{ n: bigint }>(sql, values))?.n ?? 0n)
+}
+
+async function findPaymentBy(reader: Reader, sql: string, values: readonly Value[]): Promise<Payment | undefined> {
+  const row = await reader.first<Row>(sql, values)
+  return row && toPayment(row)
+}
+
+async function listPaymentsBy(reader: Reader, sql: string, values: readonly Value[]): Promise<Payment[]> {
+  return (await reader.all<Row>(sql, values)).map(toPayment)
+}
 
 export function insertPayment(tx: Tx, payment: Payment): void {
-  tx.send(
-    `INSERT INTO payments
-       (id, customer_id, token_id, key, request, provider, method, amount, fee, return_url, state, provider_id,
-        pay_url, qr, credited, debited, changes, created_at, expires_at, ask_at, code, bonus, purchase_product,
-        purchase_wish, purchase_price, purchase_catalogue, purchase_state)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-       $24, $25, $26, $27)`,
-    [
-      payment.id,
-      payment.customer,
-      payment.token,
-      payment.key,
-      payment.request,
-      payment.provider,
-      payment.method,
-      payment.amount,
-      payment.fee,
-      payment.returnUrl,
-      payment.state,
-      payment.providerId,
-      payment.payUrl,
-      payment.qr,
-      payment.credited,
-      payment.debited,
-      payment.changes,
-      payment.createdAt,
-      payment.expiresAt,
-      payment.askAt,
-      payment.code,
-      payment.bonus,
-      payment.purchase?.product ?? null,
-      payment.purchase?.wish ?? null,
-      payment.purchase?.price ?? null,
-      payment.purchase?.catalogue ?? null,
-      payment.purchase?.state ?? null,
-    ],
-  )
+  const noPurchase = [null, null, null, null, null, null, null]
+  const purchase = payment.purchase ? purchaseColumns.values(payment.purchase) : noPurchase
+  sendRows(tx, `INSERT INTO payments (${paymentColumns.names}, ${purchaseColumns.names})`, [
+    [...paymentColumns.values(payment), ...purchase],
+  ])
 }
 
-/** Writes what of a payment can change. Its row is locked, so it is the one that was decided on. */
+/** Writes the columns of a payment that can change. Its row is locked. */
 export function updatePayment(tx: Tx, payment: Payment): void {
+  const { key, state, providerId, payUrl, qr, credited, debited, changes, expiresAt, askAt, purchase } = payment
+  const bought = [purchase?.state ?? null, purchase?.order ?? null, purchase?.problem ?? null]
   tx.send(
     `UPDATE payments SET key = $2, state = $3, provider_id = $4, pay_url = $5, qr = $6, credited = $7, debited = $8,
        changes = $9, expires_at = $10, ask_at = $11, purchase_state = $12, purchase_order = $13, purchase_problem = $14
      WHERE id = $1`,
-    [
-      payment.id,
-      payment.key,
-      payment.state,
-      payment.providerId,
-      payment.payUrl,
-      payment.qr,
-      payment.credited,
-      payment.debited,
-      payment.changes,
-      payment.expiresAt,
-      payment.askAt,
-      payment.purchase?.state ?? null,
-      payment.purchase?.order ?? null,
-      payment.purchase?.problem ?? null,
-    ],
+    [payment.id, key, state, providerId, payUrl, qr, credited, debited, changes, expiresAt, askAt, ...bought],
   )
 }
 
-/** A second credit, or a second debit for the same, makes the transaction fail. */
-export function insertChange(tx: Tx, change: PaymentChange): void {
-  tx.send(
-    `INSERT INTO payment_changes (payment_id, number, kind, state, amount, total, posting, at, note)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [
-      change.payment,
-      change.number,
-      change.kind,
-      change.state,
-      change.amount,
-      change.total,
-      change.posting,
-      change.at,
-      change.note,
-    ],
-  )
-}
+/** A second credit, or a second debit to the same total, makes the transaction fail. */
+export const insertChange = (tx: Tx, change: PaymentChange): void =>
+  sendRows(tx, `INSERT INTO payment_changes (${changeColumns.names})`, [changeColumns.values(change)])
 
-/** Nobody else changes this payment until the transaction ends. */
-export async function lockPayment(tx: Tx, id: PaymentId): Promise<Payment | undefined> {
-  const row = await tx.first<PaymentRow>('SELECT * FROM payments WHERE id = $1 FOR UPDATE', [id])
-  return row && toPayment(row)
-}
+/** The row stays locked until the transaction ends. */
+export const lockPayment = (tx: Tx, payment: PaymentId): Promise<Payment | undefined> =>
+  findPaymentBy(tx, 'SELECT * FROM payments WHERE id = $1 FOR UPDATE', [payment])
 
-/** For the operator, who may see every customer's. */
-export async function findAny(reader: Reader, id: PaymentId): Promise<Payment | undefined> {
-  const row = await reader.first<PaymentRow>('SELECT * FROM payments WHERE id = $1', [id])
-  return row && toPayment(row)
-}
+/** For the operator: of any customer. */
+export const findAny = (reader: Reader, payment: PaymentId): Promise<Payment | undefined> =>
+  findPaymentBy(reader, 'SELECT * FROM payments WHERE id = $1', [payment])
 
-/** Another customer's payment is as good as none. */
-export async function findPayment(reader: Reader, customer: CustomerId, id: PaymentId): Promise<Payment | undefined> {
-  const row = await reader.first<PaymentRow>('SELECT * FROM payments WHERE id = $1 AND customer_id = $2', [
-    id,
-    customer,
-  ])
-  return row && toPayment(row)
-}
+export const findPayment = (reader: Reader, customer: CustomerId, payment: PaymentId): Promise<Payment | undefined> =>
+  findPaymentBy(reader, 'SELECT * FROM payments WHERE id = $1 AND customer_id = $2', [payment, customer])
 
-export async function findByKey(reader: Reader, customer: CustomerId, key: string): Promise<Payment | undefined> {
-  const row = await reader.first<PaymentRow>('SELECT * FROM payments WHERE customer_id = $1 AND key = $2', [
-    customer,
-    key,
-  ])
-  return row && toPayment(row)
-}
+export const findByKey = (reader: Reader, customer: CustomerId, key: string): Promise<Payment | undefined> =>
+  findPaymentBy(reader, 'SELECT * FROM payments WHERE customer_id = $1 AND key = $2', [customer, key])
 
-export async function findByProviderId(
-  reader: Reader,
-  provider: string,
-  providerId: string,
-): Promise<Payment | undefined> {
-  const row = await reader.first<PaymentRow>('SELECT * FROM payments WHERE provider = $1 AND provider_id = $2', [
-    provider,
-    providerId,
-  ])
-  return row && toPayment(row)
-}
+export const findByProviderId = (reader: Reader, provider: string, providerId: string): Promise<Payment | undefined> =>
+  findPaymentBy(reader, 'SELECT * FROM payments WHERE provider = $1 AND provider_id = $2', [provider, providerId])
 
-/** A key past its time is free for another payment. */
-export function releaseKey(tx: Tx, customer: CustomerId, key: string, before: number): void {
+/** Frees an expired key for another payment. */
+export const releaseKey = (tx: Tx, customer: CustomerId, key: string, before: number): void =>
   tx.send('UPDATE payments SET key = NULL WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [
     customer,
     key,
     before,
   ])
-}
 
-/** The customer's account is locked, so two that begin at once are counted one after the other. */
-export async function countOpen(tx: Tx, customer: CustomerId): Promise<number> {
-  const row = await tx.first<{ n: bigint }>(
-    `SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND state IN ('new', 'pending')`,
-    [customer],
-  )
-  return Number(row?.n ?? 0n)
-}
+/** The customer's account is locked, so concurrent payments are counted one after the other. */
+export const countOpen = (tx: Tx, customer: CustomerId): Promise<number> =>
+  countRows(tx, `SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND state IN ('new', 'pending')`, [customer])
 
-/** When the payment was begun that is so many refusals back; a payment without an id at the provider was refused. */
+/** When the payment that is `back` refusals ago was begun. A refused payment has no id at the provider. */
 export async function findRefusedAt(
   reader: Reader,
   { customer, provider, back }: { readonly customer: CustomerId; readonly provider: string; readonly back: number },
@@ -256,114 +205,103 @@ export async function findRefusedAt(
   return row && Number(row.created_at)
 }
 
-/** A text that every payment's id is below. */
+/** Sorts after every payment's id. */
 const pastLastId = 'pbz'
 
-/** Newest first, from just below `before`. */
-export async function listOf(
+/** Keyset pagination, newest first, from just below `before`. */
+export const listOf = (
   reader: Reader,
   customer: CustomerId,
   before: string | undefined,
   limit: number,
-): Promise<Payment[]> {
-  const rows = await reader.all<PaymentRow>(
-    'SELECT * FROM payments WHERE customer_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3',
-    [customer, before ?? pastLastId, limit],
-  )
-  return rows.map(toPayment)
-}
+): Promise<Payment[]> =>
+  listPaymentsBy(reader, 'SELECT * FROM payments WHERE customer_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3', [
+    customer,
+    before ?? pastLastId,
+    limit,
+  ])
 
-/** For the operator: of all customers or one, in one state or any. */
-export async function listAll(
+/** For the operator: of one customer or all, in one state or any. */
+export const listAll = (
   reader: Reader,
   filter: { readonly customer: string; readonly state: string; readonly before: string | undefined; limit: number },
-): Promise<Payment[]> {
-  const rows = await reader.all<PaymentRow>(
+): Promise<Payment[]> =>
+  listPaymentsBy(
+    reader,
     `SELECT * FROM payments WHERE id < $1 AND ($2 = '' OR customer_id = $2) AND ($3 = '' OR state = $3)
      ORDER BY id DESC LIMIT $4`,
     [filter.before ?? pastLastId, filter.customer, filter.state, filter.limit],
   )
-  return rows.map(toPayment)
-}
 
-/** Payments of a provider that were begun within a time, in the order of their ids. */
-export async function listBegun(
+/** Payments of a provider that were begun in [fromAt, toAt), by id. */
+export const listBegun = (
   reader: Reader,
   of: { readonly provider: string; readonly fromAt: number; readonly toAt: number; readonly after: string },
   limit: number,
-): Promise<Payment[]> {
-  const rows = await reader.all<PaymentRow>(
+): Promise<Payment[]> =>
+  listPaymentsBy(
+    reader,
     `SELECT * FROM payments WHERE provider = $1 AND created_at >= $2 AND created_at < $3 AND id > $4
      ORDER BY id LIMIT $5`,
     [of.provider, of.fromAt, of.toAt, of.after, limit],
   )
-  return rows.map(toPayment)
-}
 
-export async function changesOf(reader: Reader, payment: PaymentId): Promise<PaymentChange[]> {
-  const rows = await reader.all<ChangeRow>('SELECT * FROM payment_changes WHERE payment_id = $1 ORDER BY number', [
-    payment,
-  ])
-  return rows.map(toChange)
-}
-
-/**
- * Payments whose turn it is to be asked for, put off at once so that no other process asks for the same. Should this
- * one die, their turn comes again.
- */
-export async function takeDue(tx: Tx, nowMs: number, untilAt: number, most: number): Promise<Payment[]> {
-  const rows = await tx.all<PaymentRow>(
-    'SELECT * FROM payments WHERE ask_at <= $1 ORDER BY ask_at LIMIT $2 FOR UPDATE SKIP LOCKED',
-    [nowMs, most],
+/** All steps of these payments, each payment's in their order. */
+export async function changesOf(reader: Reader, payments: readonly PaymentId[]): Promise<PaymentChange[]> {
+  const rows = await reader.all<Row>(
+    `SELECT * FROM payment_changes WHERE payment_id IN (${list(payments.length)}) ORDER BY payment_id, number`,
+    payments,
   )
-  for (const row of rows) tx.send('UPDATE payments SET ask_at = $2 WHERE id = $1', [row.id, untilAt])
-  return rows.map(toPayment)
+  return rows.map(changeColumns.read)
 }
 
-/** When a payment's provider is asked next. */
-export function putOff(tx: Tx, id: PaymentId, askAt: number | null): void {
-  tx.send('UPDATE payments SET ask_at = $2 WHERE id = $1', [id, askAt])
+export const countChanges = (reader: Reader): Promise<number> =>
+  countRows(reader, 'SELECT COUNT(*) AS n FROM payment_changes')
+
+/** Takes due payments and postpones them at once, so that no other process asks for them. */
+export async function takeDue(tx: Tx, nowMs: number, untilAt: number, max: number): Promise<Payment[]> {
+  const due = await listPaymentsBy(
+    tx,
+    'SELECT * FROM payments WHERE ask_at <= $1 ORDER BY ask_at LIMIT $2 FOR UPDATE SKIP LOCKED',
+    [nowMs, max],
+  )
+  for (const payment of due) putOff(tx, payment.id, untilAt)
+  return due
 }
 
-/** Every payment once, in the order of their ids, a page at a time. */
-export async function paymentsAfter(reader: Reader, after: string, limit: number): Promise<Payment[]> {
-  const rows = await reader.all<PaymentRow>('SELECT * FROM payments WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
-  return rows.map(toPayment)
-}
+/** Sets when a payment's provider is asked next. */
+export const putOff = (tx: Tx, payment: PaymentId, askAt: number | null): void =>
+  tx.send('UPDATE payments SET ask_at = $2 WHERE id = $1', [payment, askAt])
 
-/** How often a code counts as used: by payments that were made or still can be, of one customer or of all. */
-export async function countUses(reader: Reader, code: string, customer: string): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
+/** Keyset pagination over all payments, by id. */
+export const paymentsAfter = (reader: Reader, after: string, limit: number): Promise<Payment[]> =>
+  listPaymentsBy(reader, 'SELECT * FROM payments WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+
+/** How many payments that were or can be made use a code: of one customer, or of all (''). */
+export const countUses = (reader: Reader, code: string, customer: string): Promise<number> =>
+  countRows(
+    reader,
     `SELECT COUNT(*) AS n FROM payments
      WHERE code = $1 AND state IN ('new', 'pending', 'paid', 'refunded') AND ($2 = '' OR customer_id = $2)`,
     [code, customer],
   )
-  return Number(row?.n ?? 0n)
-}
 
 /** How many top-ups of a customer were paid. */
-export async function countPaid(reader: Reader, customer: CustomerId): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
-    'SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND credited > 0',
-    [customer],
-  )
-  return Number(row?.n ?? 0n)
-}
+export const countPaid = (reader: Reader, customer: CustomerId): Promise<number> =>
+  countRows(reader, 'SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND credited > 0', [customer])
 
-/** A step that a payment takes once at most, if it has. */
+/** A step that a payment takes at most once. */
 export async function findStep(
   reader: Reader,
   payment: PaymentId,
   kind: ChangeKind,
 ): Promise<PaymentChange | undefined> {
-  const row = await reader.first<ChangeRow>('SELECT * FROM payment_changes WHERE payment_id = $1 AND kind = $2', [
-    payment,
-    kind,
-  ])
-  return row && toChange(row)
+  const sql = 'SELECT * FROM payment_changes WHERE payment_id = $1 AND kind = $2'
+  const row = await reader.first<Row>(sql, [payment, kind])
+  return row && changeColumns.read(row)
 }
 
-/** What was topped up and taken back, by day and method; a day is its number since 1970, in UTC. */
+/** Amounts by day, method and kind of step; a day is its number since 1970, in UTC. */
 export async function sumByDay(
   reader: Reader,
   fromAt: number,
@@ -380,11 +318,240 @@ export async function sumByDay(
     [fromAt, toAt],
   )
   return rows.map((row) => ({
+    ...row,
     day: Number(row.day),
-    method: row.method,
-    kind: row.kind,
     count: Number(row.n),
     amount: kopecks(row.amount),
     fee: kopecks(row.fee),
   }))
+}
+
+/**
+ * Paid payments whose purchase is due, one of each customer before the second of any. The next attempt is scheduled
+ * here with exponential backoff, so that no other process tries the same.
+ */
+export async function takeToBuy(tx: Tx, nowMs: number, limit: number): Promise<Payment[]> {
+  const rows = await tx.all<Row & { readonly id: string; readonly buy_tries: bigint }>(
+    `SELECT * FROM payments WHERE id IN (
+       SELECT id FROM (
+         SELECT id, buy_at, ROW_NUMBER() OVER (PARTITION BY customer_id ORDER BY COALESCE(buy_at, 0), id) AS turn
+         FROM payments
+         WHERE purchase_state = 'waiting' AND state IN ('paid', 'refunded') AND COALESCE(buy_at, 0) <= $1
+       ) AS due
+       ORDER BY turn, COALESCE(buy_at, 0), id LIMIT $2)
+       AND purchase_state = 'waiting' AND COALESCE(buy_at, 0) <= $1
+     FOR UPDATE SKIP LOCKED`,
+    [nowMs, limit],
+  )
+  for (const row of rows) {
+    const buyAt = nowMs + retryMs(Number(row.buy_tries))
+    tx.send('UPDATE payments SET buy_at = $2, buy_tries = buy_tries + 1 WHERE id = $1', [row.id, buyAt])
+  }
+  return rows.map(toPayment)
+}
+
+/**
+ * The prices that a customer's open payments hold, of those begun since a moment with more than that long to pay. The
+ * account is locked.
+ */
+export async function sumHeld(
+  tx: Tx,
+  of: { readonly customer: CustomerId; readonly sinceMs: number; readonly longerThanMs: number },
+): Promise<{ readonly count: number; readonly sum: Kopecks }> {
+  const row = await tx.first<{ n: bigint; held: bigint }>(
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(purchase_price), 0) AS BIGINT) AS held FROM payments
+     WHERE customer_id = $1 AND state IN ('new', 'pending') AND purchase_state = 'waiting' AND created_at >= $2
+       AND expires_at - created_at > $3`,
+    [of.customer, of.sinceMs, of.longerThanMs],
+  )
+  return { count: Number(row?.n ?? 0n), sum: kopecks(row?.held ?? 0n) }
+}
+
+/** A second refund without an outcome makes the transaction fail. */
+export const insertRefund = (tx: Tx, refund: ProviderRefund): void =>
+  sendRows(tx, `INSERT INTO payment_refunds (${refundColumns.names})`, [refundColumns.values(refund)])
+
+/** Writes one more try. The payment's row is locked. */
+export const writeTry = (tx: Tx, { payment, step, before, state, tries, askedAt }: ProviderRefund): void =>
+  tx.send(
+    `UPDATE payment_refunds SET before = $3, state = $4, tries = $5, asked_at = $6
+     WHERE payment_id = $1 AND step = $2`,
+    [payment, step, before, state, tries, askedAt],
+  )
+
+export const writeDone = (tx: Tx, { payment, step }: ProviderRefund): void =>
+  tx.send(`UPDATE payment_refunds SET state = 'done' WHERE payment_id = $1 AND step = $2 AND state <> 'done'`, [
+    payment,
+    step,
+  ])
+
+/** A refused try decides nothing about a later try of the same refund. */
+export const writeRefused = (tx: Tx, { payment, step, tries }: ProviderRefund): void =>
+  tx.send(
+    `UPDATE payment_refunds SET state = 'refused'
+     WHERE payment_id = $1 AND step = $2 AND tries = $3 AND state = 'asked'`,
+    [payment, step, tries],
+  )
+
+/** All refunds that were asked of a payment's provider, the first one first. */
+export async function refundsOf(reader: Reader, payment: PaymentId): Promise<ProviderRefund[]> {
+  const rows = await reader.all<Row>('SELECT * FROM payment_refunds WHERE payment_id = $1 ORDER BY step', [payment])
+  return rows.map(refundColumns.read)
+}
+
+/** A refund whose payment has no step that notes it. */
+export async function findWithoutStep(reader: Reader): Promise<ProviderRefund | undefined> {
+  const row = await reader.first<Row>(
+    `SELECT * FROM payment_refunds WHERE NOT EXISTS (SELECT 1 FROM payment_changes AS change
+       WHERE change.payment_id = payment_refunds.payment_id AND change.number = payment_refunds.step
+         AND change.kind = 'refund_asked')
+     ORDER BY payment_id, step LIMIT 1`,
+  )
+  return row && refundColumns.read(row)
+}
+
+/**
+ * One notice for each problem of one payment at a provider. An `excess` notice takes a larger total and becomes
+ * unresolved again.
+ */
+export const insertNotice = (tx: Tx, notice: Notice): void =>
+  sendRows(
+    tx,
+    `INSERT INTO payment_notices (${noticeColumns.names})`,
+    [noticeColumns.values(notice)],
+    `ON CONFLICT (provider, provider_id, reason) DO UPDATE
+       SET amount = excluded.amount, at = excluded.at, resolved_at = NULL, resolution = NULL
+       WHERE payment_notices.reason = 'excess' AND excluded.amount > payment_notices.amount`,
+  )
+
+export const countUnresolved = (reader: Reader): Promise<number> =>
+  countRows(reader, 'SELECT COUNT(*) AS n FROM payment_notices WHERE resolved_at IS NULL')
+
+/** Oldest first. */
+export async function listNotices(reader: Reader, withResolved: boolean, limit: number): Promise<Notice[]> {
+  const rows = await reader.all<Row>(
+    'SELECT * FROM payment_notices WHERE resolved_at IS NULL OR CAST($1 AS BIGINT) = 1 ORDER BY id LIMIT $2',
+    [withResolved ? 1 : 0, limit],
+  )
+  return rows.map(noticeColumns.read)
+}
+
+export async function lockUnresolved(tx: Tx, notice: NoticeId): Promise<Notice | undefined> {
+  const sql = 'SELECT * FROM payment_notices WHERE id = $1 AND resolved_at IS NULL FOR UPDATE'
+  const row = await tx.first<Row>(sql, [notice])
+  return row && noticeColumns.read(row)
+}
+
+export const resolveNotice = (tx: Tx, notice: NoticeId, at: number, resolution: string): void =>
+  tx.send('UPDATE payment_notices SET resolved_at = $2, resolution = $3 WHERE id = $1', [notice, at, resolution])
+
+export async function findProvider(reader: Reader, name: string): Promise<ProviderRow | undefined> {
+  const row = await reader.first<Row>('SELECT * FROM payment_providers WHERE name = $1', [name])
+  return row && providerColumns.read(row)
+}
+
+export async function listProviders(reader: Reader): Promise<ProviderRow[]> {
+  return (await reader.all<Row>('SELECT * FROM payment_providers ORDER BY name')).map(providerColumns.read)
+}
+
+export const writeProvider = (tx: Tx, provider: ProviderRow): void =>
+  tx.send(
+    `INSERT INTO payment_providers (${providerColumns.names}) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (name) DO UPDATE SET settings = $2, secret = $3, enabled = $4, changed_at = $5`,
+    providerColumns.values(provider),
+  )
+
+/** False if a code of that name exists. */
+export async function insertCode(tx: Tx, code: Code): Promise<boolean> {
+  const added = await tx.run(
+    `INSERT INTO payment_codes (${codeColumns.names})
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (code) DO NOTHING`,
+    codeColumns.values(code),
+  )
+  return added === 1
+}
+
+/** The row stays locked until the transaction ends, so that the last use is given once. */
+export async function lockCode(tx: Tx, code: string): Promise<Code | undefined> {
+  const row = await tx.first<Row>('SELECT * FROM payment_codes WHERE code = $1 FOR UPDATE', [code])
+  return row && codeColumns.read(row)
+}
+
+export async function findCode(reader: Reader, code: string): Promise<Code | undefined> {
+  const row = await reader.first<Row>('SELECT * FROM payment_codes WHERE code = $1', [code])
+  return row && codeColumns.read(row)
+}
+
+export async function listCodes(reader: Reader, limit: number): Promise<Code[]> {
+  const rows = await reader.all<Row>('SELECT * FROM payment_codes ORDER BY created_at DESC, code LIMIT $1', [limit])
+  return rows.map(codeColumns.read)
+}
+
+export async function endCode(tx: Tx, code: string, at: number): Promise<boolean> {
+  return (await tx.run('UPDATE payment_codes SET ended_at = $2 WHERE code = $1 AND ended_at IS NULL', [code, at])) === 1
+}
+
+export async function findTerms(reader: Reader): Promise<ReferralTerms | undefined> {
+  const row = await reader.first<Row>('SELECT hundredths, top_ups FROM referral_terms WHERE one = 1')
+  return row && columnsOf<ReferralTerms>({ hundredths: int('hundredths'), topUps: int('top_ups') }).read(row)
+}
+
+export const writeTerms = (tx: Tx, { hundredths, topUps }: ReferralTerms, at: number): void =>
+  tx.send(
+    `INSERT INTO referral_terms (one, hundredths, top_ups, changed_at) VALUES (1, $1, $2, $3)
+     ON CONFLICT (one) DO UPDATE SET hundredths = $1, top_ups = $2, changed_at = $3`,
+    [hundredths, topUps, at],
+  )
+
+/** False if the customer has a referrer. */
+export async function insertReferral(tx: Tx, customer: CustomerId, referrer: CustomerId, at: number): Promise<boolean> {
+  const added = await tx.run(
+    'INSERT INTO referrals (customer_id, referrer_id, at) VALUES ($1, $2, $3) ON CONFLICT (customer_id) DO NOTHING',
+    [customer, referrer, at],
+  )
+  return added === 1
+}
+
+const readCustomer = (row: Row | undefined): CustomerId | undefined => row && id<CustomerId>('found').read(row['found'])
+
+export const findReferrer = async (reader: Reader, customer: CustomerId): Promise<CustomerId | undefined> =>
+  readCustomer(await reader.first<Row>('SELECT referrer_id AS found FROM referrals WHERE customer_id = $1', [customer]))
+
+/** The customer whose referral code this is. */
+export const findByReferralCode = async (reader: Reader, code: string): Promise<CustomerId | undefined> =>
+  readCustomer(await reader.first<Row>('SELECT customer_id AS found FROM referral_codes WHERE code = $1', [code]))
+
+export async function findReferralCode(reader: Reader, customer: CustomerId): Promise<string | undefined> {
+  const row = await reader.first<{ code: string }>('SELECT code FROM referral_codes WHERE customer_id = $1', [customer])
+  return row?.code
+}
+
+/** False if the customer has a code, or another customer has this one. */
+export async function insertReferralCode(tx: Tx, customer: CustomerId, code: string, at: number): Promise<boolean> {
+  const added = await tx.run(
+    'INSERT INTO referral_codes (customer_id, code, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+    [customer, code, at],
+  )
+  return added === 1
+}
+
+/** How many customers a referrer has brought, and the shares of their payments, less those that went back. */
+export async function sumBrought(reader: Reader, referrer: CustomerId): Promise<{ brought: number; earned: Kopecks }> {
+  const row = await reader.first<{ brought: bigint; earned: bigint | null }>(
+    `SELECT (SELECT COUNT(*) FROM referrals WHERE referrer_id = $1) AS brought,
+       (SELECT CAST(SUM(payment_changes.amount) AS BIGINT) FROM referrals
+        JOIN payments ON payments.customer_id = referrals.customer_id
+        JOIN payment_changes ON payment_changes.payment_id = payments.id
+        WHERE referrals.referrer_id = $1 AND payment_changes.kind IN ('share', 'share_back')) AS earned`,
+    [referrer],
+  )
+  return { brought: Number(row?.brought ?? 0n), earned: kopecks(row?.earned ?? 0n) }
+}
+
+type Referral = { readonly customer: string; readonly referrer: string; readonly at: number }
+
+export async function listReferrals(reader: Reader, limit: number): Promise<Referral[]> {
+  const sql = 'SELECT customer_id, referrer_id, at FROM referrals ORDER BY at DESC, customer_id LIMIT $1'
+  const columns = columnsOf<Referral>({ customer: text('customer_id'), referrer: text('referrer_id'), at: int('at') })
+  return (await reader.all<Row>(sql, [limit])).map(columns.read)
 }

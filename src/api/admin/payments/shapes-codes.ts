@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
-import { type Code, readCode } from '../../../domains/payments/codes/rules.ts'
+import { type Code, readCode } from '../../../domains/payments/rules.ts'
 import { bodyInteger, exampleAt, flag, moment, pageQuery, roubles, text, whole } from '../../fields.ts'
 import { operation } from '../../operation.ts'
 import { amount, exampleCustomer, instant, isoOrNull, percent, words } from '../fields.ts'

@@ -1,5 +1,5 @@
 import { namedWithin } from '../../../core/refusal.ts'
-import type { PurchaseWish } from '../../../domains/payments/index.ts'
+import type { PurchaseInput } from '../../../domains/payments/index.ts'
 import type { z } from '../../operation.ts'
 import { readFields } from '../../validate.ts'
 import { buyDedicated } from '../dedicated/shapes.ts'
@@ -8,7 +8,7 @@ import { buyTraffic } from '../premium/shapes-traffic.ts'
 import { buyVpn, loadPeriod } from '../vpn/shapes.ts'
 
 /** What is to be bought with a payment: the fields of that product's purchase, understood as it does. */
-export function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseWish {
+export function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseInput {
   const { product, ...fields } = asked
   if (product === 'dedicated') {
     const { country_code: country, period, count, ipv } = read(buyDedicated.body, fields)

@@ -5,21 +5,13 @@ import type { Vault } from '../../core/vault.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { LedgerAudit } from '../ledger/index.ts'
 import type { Posting } from '../ledger/rules.ts'
-import { readTermsText } from './providers.ts'
-import { type ChangeKind, isStep, type Payment, type PaymentState } from './rules.ts'
-import { contextOf } from './service-providers.ts'
+import { contextOf, readTermsText } from './providers.ts'
+import { isStep, type Payment, type PaymentChange, type PaymentState } from './rules.ts'
 import * as store from './store.ts'
-import * as audits from './store-audit.ts'
-import { listProviders } from './store-operator.ts'
-import { findWithoutStep } from './store-refunds.ts'
 
-const page = 100
+const pageSize = 100
 
-type Change = Awaited<ReturnType<typeof audits.changesOf>>[number]
-
-/**
- * Recomputes that payments and the money that they moved are one to one, and that every payment has come by its steps.
- */
+/** Checks that payments and their postings are one to one, and that every payment follows from its steps. */
 export function createPaymentsVerifier(deps: { db: Database; ledgerAudit: LedgerAudit; vault: Vault }): Verifier {
   return {
     name: 'payments',
@@ -28,18 +20,18 @@ export function createPaymentsVerifier(deps: { db: Database; ledgerAudit: Ledger
         const findings: Finding[] = []
         let [payments, steps, moved] = [0, 0, 0]
         const read = (after: string, limit: number) => store.paymentsAfter(reader, after, limit)
-        for await (const batch of keysetPages(read, { start: '', size: page, keyOf: (each: Payment) => each.id })) {
+        for await (const batch of keysetPages(read, { start: '', size: pageSize, keyOf: (each: Payment) => each.id })) {
           const walked = await walkBatch(reader, batch, deps.ledgerAudit, findings)
           payments += batch.length
           steps += walked.steps
           moved += walked.moved
           onProgress?.(payments)
         }
-        const counted = await audits.countChanges(reader)
+        const counted = await store.countChanges(reader)
         if (counted !== steps) {
           findings.push(found('payment_changes', `${counted} exist, the payments count ${steps}`))
         }
-        const unnoted = await findWithoutStep(reader)
+        const unnoted = await store.findWithoutStep(reader)
         if (unnoted) findings.push(found(`payment ${unnoted.payment}`, `no step ${unnoted.step} notes its refund`))
         const posted = await deps.ledgerAudit.countByReference(reader)
         if (posted !== moved)
@@ -59,7 +51,7 @@ async function walkBatch(
   findings: Finding[],
 ): Promise<{ steps: number; moved: number }> {
   const ids = batch.map((each) => each.id)
-  const changes = Map.groupBy(await audits.changesOf(reader, ids), (each) => each.payment_id)
+  const changes = Map.groupBy(await store.changesOf(reader, ids), (each) => each.payment)
   const postings = Map.groupBy(await ledger.byReference(reader, ids), (each) => each.reference ?? '')
   let [steps, moved] = [0, 0]
   for (const payment of batch) {
@@ -74,17 +66,16 @@ async function walkBatch(
   return { steps, moved }
 }
 
-/** A payment is what its steps have made of it. */
-function* problemsOfSteps(payment: Payment, changes: readonly Change[]): Generator<string> {
+/** Compares a payment with the sum of its steps. */
+function* problemsOfSteps(payment: Payment, changes: readonly PaymentChange[]): Generator<string> {
   let before: PaymentState | undefined
   let [credited, debited] = [0n, 0n]
-  for (const [index, change] of changes.entries()) {
-    const [kind, state] = [change.kind as ChangeKind, change.state as PaymentState]
-    if (Number(change.number) !== index + 1) yield `its step ${index + 1} is missing`
-    if (!isStep(before, kind, state)) yield `step ${change.number} leads from ${before ?? 'nothing'} to ${state}`
-    if (kind === 'credited') credited += change.amount
-    if (kind === 'debited') debited -= change.amount
-    if (kind === 'debited' && change.total !== debited) yield `step ${change.number} does not add up`
+  for (const [index, { number, kind, state, amount, total }] of changes.entries()) {
+    if (number !== index + 1) yield `its step ${index + 1} is missing`
+    if (!isStep(before, kind, state)) yield `step ${number} leads from ${before ?? 'nothing'} to ${state}`
+    if (kind === 'credited') credited += amount
+    if (kind === 'debited') debited -= amount
+    if (kind === 'debited' && total !== debited) yield `step ${number} does not add up`
     before = state
   }
   if (changes.length !== payment.changes) yield `it counts ${payment.changes} steps and has ${changes.length}`
@@ -95,10 +86,10 @@ function* problemsOfSteps(payment: Payment, changes: readonly Change[]): Generat
   if (timeOfId(payment.id) !== payment.createdAt) yield 'it is not dated as its id is'
 }
 
-/** Each step that moved money has its posting, and no posting stands for it without a step. */
+/** Each step that moved money has its posting, and each posting its step. */
 function* problemsOfMoney(
   payment: Payment,
-  changes: readonly Change[],
+  changes: readonly PaymentChange[],
   postings: readonly Posting[],
 ): Generator<string> {
   const left = [...postings]
@@ -111,19 +102,17 @@ function* problemsOfMoney(
   for (const posting of left) yield `posting ${posting.seq} of ${posting.customer} stands for it without a step`
 }
 
-const houseOf = (payment: Payment, kind: string): string =>
-  kind.startsWith('share') ? 'funds:referral' : kind.startsWith('bonus') ? 'funds:bonus' : `funds:${payment.provider}`
+/** A share is posted to the referrer's account, all other steps to the payment's own customer. */
+function isMoneyOf(payment: Payment, { kind, posting: seq, amount }: PaymentChange, posting: Posting): boolean {
+  const isShare = kind.startsWith('share')
+  const house = isShare ? 'funds:referral' : kind.startsWith('bonus') ? 'funds:bonus' : `funds:${payment.provider}`
+  const isOwn = posting.customer === payment.customer
+  return posting.seq === seq && posting.amount === amount && posting.house === house && isOwn !== isShare
+}
 
-/** A share goes to somebody else; everything else is between the payment and its own customer. */
-const isMoneyOf = (payment: Payment, change: Change, posting: Posting): boolean =>
-  BigInt(posting.seq) === change.posting &&
-  posting.amount === change.amount &&
-  posting.house === houseOf(payment, change.kind) &&
-  (change.kind.startsWith('share') ? posting.customer !== payment.customer : posting.customer === payment.customer)
-
-/** What a provider was set up with can be read, and its secret opens. */
+/** The settings of each provider can be read, and its secret opens. */
 async function checkProviders(reader: Reader, vault: Vault, findings: Finding[]): Promise<void> {
-  for (const row of await listProviders(reader)) {
+  for (const row of await store.listProviders(reader)) {
     await attempt(findings, { promise: 'payment', where: `provider ${row.name}` }, () => {
       readTermsText(row.settings)
       if (row.secret !== null) vault.open(row.secret, contextOf(row.name))

@@ -1,0 +1,68 @@
+import { type Kopecks, kopecks } from '../core/money.ts'
+import type { Value } from './transaction.ts'
+
+export type Row = Readonly<Record<string, Value>>
+
+/** How one field of a record is kept in a column. `read` throws when the column holds another type of value. */
+export type Column<Field> = {
+  readonly name: string
+  readonly read: (value: unknown) => Field
+  readonly write: (field: Field) => Value
+}
+
+const mismatch = (name: string, value: unknown): never => {
+  throw new TypeError(`column ${name} holds an unexpected ${typeof value}`)
+}
+const textIn = (name: string, value: unknown): string => (typeof value === 'string' ? value : mismatch(name, value))
+const bigIn = (name: string, value: unknown): bigint => (typeof value === 'bigint' ? value : mismatch(name, value))
+
+/** A field that is written as it is. */
+const plain = <Field extends Value>(name: string, read: (value: unknown) => Field): Column<Field> => ({
+  name,
+  read,
+  write: (field) => field,
+})
+
+export const text = (name: string) => plain(name, (value) => textIn(name, value))
+
+/** An id that this shop has made. */
+export const id = <Id extends string>(name: string) => plain(name, (value) => textIn(name, value) as Id)
+
+export const oneOf = <Choice extends string>(name: string, choices: readonly Choice[]) =>
+  plain(name, (value) => choices.find((choice) => choice === value) ?? mismatch(name, value))
+
+/** A whole number, or an instant in milliseconds. */
+export const int = (name: string) => plain(name, (value) => Number(bigIn(name, value)))
+
+export const big = (name: string) => plain(name, (value) => bigIn(name, value))
+
+export const money = (name: string) => plain<Kopecks>(name, (value) => kopecks(bigIn(name, value)))
+
+export const bytes = (name: string) =>
+  plain(name, (value) => (value instanceof Uint8Array ? value : mismatch(name, value)))
+
+export const flag = (name: string): Column<boolean> => ({
+  name,
+  read: (value) => bigIn(name, value) === 1n,
+  write: (field) => (field ? 1 : 0),
+})
+
+export const orNull = <Field>(column: Column<Field>): Column<Field | null> => ({
+  name: column.name,
+  read: (value) => (value === null ? null : column.read(value)),
+  write: (field) => (field === null ? null : column.write(field)),
+})
+
+/** The columns of a record: their names in the order of `values`, and the mapping in both directions. */
+export function columnsOf<Fields>(columns: { readonly [Name in keyof Fields]-?: Column<Fields[Name]> }) {
+  const fields = Object.keys(columns) as (keyof Fields)[]
+  return {
+    names: fields.map((field) => columns[field].name).join(', '),
+    read(row: Row): Fields {
+      const record: Partial<Fields> = {}
+      for (const field of fields) record[field] = columns[field].read(row[columns[field].name])
+      return record as Fields
+    },
+    values: (record: Fields): Value[] => fields.map((field) => columns[field].write(record[field])),
+  }
+}

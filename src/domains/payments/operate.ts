@@ -1,0 +1,217 @@
+import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
+import { type Kopecks, kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { Told } from '../orders/index.ts'
+import { asking, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
+import type { PaymentProvider, ProviderPayment } from './ports.ts'
+import { type PaymentOutcome, toOutcome } from './refund.ts'
+import { isMoney, type Payment, type PaymentChange, toPay } from './rules.ts'
+import { settle } from './settle.ts'
+import * as store from './store.ts'
+
+const pageSize = 200
+const dayMs = 86_400_000
+
+/** A difference between the provider's books and ours. */
+export type Difference = {
+  readonly payment: string | null
+  readonly providerId: string | null
+  readonly problem: string
+}
+
+export async function showPayment(
+  { db }: PaymentDeps,
+  id: PaymentId,
+): Promise<{ payment: Payment; changes: readonly PaymentChange[] }> {
+  return { payment: await loadKnown(db, id), changes: await store.changesOf(db, [id]) }
+}
+
+/** Credits a payment that the operator has received. Only where there is no provider to ask. */
+export async function markPaid(
+  deps: PaymentDeps,
+  id: PaymentId,
+  note: string,
+  key: string | undefined,
+): Promise<PaymentOutcome> {
+  const { provider } = await loadKnown(deps.db, id)
+  if ((await deps.providers.load(provider)).kind.connect) throw new Refusal('payment_not_manual')
+  const of = { isProduction: await isProduction(deps), isAsked: false, note }
+  const outcome = await deps.once(key, { mark_paid: id }, async (tx) => {
+    const payment = await lockKnown(tx, id)
+    const replayed = payment.credited > 0n
+    if (!replayed) await deps.ledger.assertNotErased(tx, payment.customer)
+    const settled = await settle(deps, tx, payment, paidStatus(payment), of)
+    return { ...toOutcome(settled), ...(replayed && { replayed }) }
+  })
+  await deps.purchases.carryOut(await loadKnown(deps.db, id))
+  return outcome
+}
+
+/** Resolves a notice; its money goes to a customer in the same commit, if one is named. */
+export const resolve = (
+  { db, ledger, clock }: PaymentDeps,
+  id: NoticeId,
+  { customer, note }: { readonly customer: CustomerId | undefined; readonly note: string },
+): Promise<Told> =>
+  db.transact(async (tx) => {
+    const notice = await store.lockUnresolved(tx, id)
+    if (!notice) throw new Refusal('notice_not_found')
+    store.resolveNotice(tx, id, clock(), note)
+    if (customer === undefined) return { notice: id, resolved: true, credited_rub: null }
+    if (notice.amount === null || notice.currency !== 'RUB' || !isMoney(notice.reason)) {
+      throw new Refusal('notice_without_amount')
+    }
+    const { posting } = await ledger.adjust(tx, customer, {
+      kind: 'credit',
+      amount: notice.amount,
+      note,
+      key: `notice ${id}`,
+      reference: `${notice.provider} ${notice.providerId}`,
+    })
+    return { notice: id, resolved: true, customer, credited_rub: toRoubles(posting.amount) }
+  })
+
+type Comparison = { readonly compared: number; readonly differences: readonly Difference[] }
+
+/** Compares all payments of a time with the lists of one provider or all of them. */
+export async function reconcile(
+  deps: PaymentDeps,
+  name: string | undefined,
+  fromAt: number,
+  toAt: number,
+): Promise<{ readonly compared: number; readonly differences: readonly (Difference & { provider: string })[] }> {
+  const connected = async () =>
+    (await deps.providers.list()).filter((each) => each.set?.connection).map((each) => each.kind.name)
+  let compared = 0
+  const differences: (Difference & { provider: string })[] = []
+  for (const provider of name === undefined ? await connected() : [name]) {
+    const found = await asking(() => compare(deps, provider, fromAt, toAt), {
+      refused: () => new Refusal('provider_list_refused', { provider }),
+      unavailable: () => new Refusal('provider_list_unavailable', { provider }),
+    })
+    compared += found.compared
+    differences.push(...found.differences.map((each) => ({ ...each, provider })))
+  }
+  return { compared, differences }
+}
+
+async function compare(deps: PaymentDeps, name: string, fromAt: number, toAt: number): Promise<Comparison> {
+  const { connection } = await deps.providers.load(name)
+  if (!connection) return { compared: 0, differences: [] }
+  return connection.list
+    ? compareLists(deps, name, connection.list(fromAt, toAt), fromAt, toAt)
+    : compareEach(deps, name, connection, fromAt, toAt)
+}
+
+async function* begunBetween({ db }: PaymentDeps, provider: string, fromAt: number, toAt: number) {
+  const read = (after: string, limit: number) => store.listBegun(db, { provider, fromAt, toAt, after }, limit)
+  const from = { start: '', size: pageSize, keyOf: (each: Payment): string => each.id }
+  for await (const batch of keysetPages(read, from)) yield* batch
+}
+
+async function compareLists(
+  deps: PaymentDeps,
+  provider: string,
+  listed: AsyncIterable<ProviderPayment>,
+  fromAt: number,
+  toAt: number,
+): Promise<Comparison> {
+  const differences: Difference[] = []
+  const [ours, named] = [new Map<string, Payment>(), new Map<string, Payment>()]
+  // The two clocks may differ, so an hour more of ours is read on both sides.
+  const slackMs = 3_600_000
+  for await (const payment of begunBetween(deps, provider, fromAt - slackMs, toAt + slackMs)) {
+    if (payment.providerId !== null) ours.set(payment.providerId, payment)
+    named.set(payment.id, payment)
+  }
+  let compared = 0
+  const seenIds = new Set<string>()
+  for await (const seen of listed) {
+    compared += 1
+    seenIds.add(seen.providerId)
+    differences.push(...differencesOf(ours.get(seen.providerId) ?? named.get(seen.reference ?? ''), seen))
+  }
+  for (const payment of ours.values()) {
+    const isAsked = payment.createdAt >= fromAt && payment.createdAt < toAt
+    if (!isAsked || seenIds.has(payment.providerId ?? '') || payment.credited === 0n) continue
+    differences.push(different(payment, payment.providerId, 'credited here, and not in the provider’s list'))
+  }
+  return { compared, differences }
+}
+
+async function compareEach(
+  deps: PaymentDeps,
+  provider: string,
+  connection: PaymentProvider,
+  fromAt: number,
+  toAt: number,
+): Promise<Comparison> {
+  const differences: Difference[] = []
+  let compared = 0
+  for await (const payment of begunBetween(deps, provider, fromAt, toAt)) {
+    if (payment.providerId === null) continue
+    compared += 1
+    const seen = await connection.find(payment.providerId)
+    if (seen) differences.push(...differencesOf(payment, seen))
+    else differences.push(different(payment, payment.providerId, 'the provider has no such payment'))
+  }
+  return { compared, differences }
+}
+
+const different = (payment: Payment | undefined, providerId: string | null, problem: string): Difference => ({
+  payment: payment?.id ?? null,
+  providerId,
+  problem,
+})
+
+function differencesOf(payment: Payment | undefined, seen: ProviderPayment): Difference[] {
+  const found = (problem: string): Difference[] => [different(payment, seen.providerId, problem)]
+  if (!payment) return seen.state === 'paid' ? found('paid at the provider, and no payment here') : []
+  const isPaid = payment.credited > 0n
+  if (seen.state !== 'paid') return isPaid ? found(`credited here, ${seen.state} at the provider`) : []
+  if (!isPaid) return found(`paid at the provider, ${payment.state} here`)
+  if (seen.providerId !== payment.providerId) return found('paid at the provider a second time')
+  if (seen.amount !== toPay(payment)) {
+    return found(`${toRoubleText(seen.amount)} RUB at the provider, ${toRoubleText(toPay(payment))} here`)
+  }
+  const back = seen.refunded < payment.amount ? seen.refunded : payment.amount
+  if (back === payment.debited) return []
+  const [there, here] = [toRoubleText(seen.refunded), toRoubleText(payment.debited)]
+  return found(`${there} RUB given back at the provider, ${here} taken here`)
+}
+
+/** What came in and went back by one method on one day. */
+export type MethodDay = {
+  readonly day: number
+  readonly method: string
+  readonly payments: number
+  readonly credited: Kopecks
+  readonly fees: Kopecks
+  readonly takenBack: Kopecks
+  readonly bonuses: Kopecks
+}
+
+/** Top-ups, fees, chargebacks and bonuses, by day and method. */
+export async function reportMethods(
+  { db }: PaymentDeps,
+  fromDay: number,
+  toDay: number,
+): Promise<readonly MethodDay[]> {
+  const days = new Map<string, MethodDay>()
+  for (const row of await store.sumByDay(db, fromDay * dayMs, toDay * dayMs)) {
+    const { day, method, kind } = row
+    const name = `${day} ${method}`
+    const nothing = { day, method, payments: 0, credited: zero, fees: zero, takenBack: zero, bonuses: zero }
+    const before = days.get(name) ?? nothing
+    days.set(name, {
+      ...before,
+      payments: before.payments + (kind === 'credited' ? row.count : 0),
+      credited: kopecks(before.credited + (kind === 'credited' ? row.amount : 0n)),
+      fees: kopecks(before.fees + row.fee),
+      takenBack: kopecks(before.takenBack - (kind === 'debited' ? row.amount : 0n)),
+      bonuses: kopecks(before.bonuses + (/^(bonus|share)/.test(kind) ? row.amount : 0n)),
+    })
+  }
+  return [...days.values()]
+}

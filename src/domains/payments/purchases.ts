@@ -1,0 +1,110 @@
+import type { PaymentId } from '../../core/ids.ts'
+import { kopecks, toRoubles } from '../../core/money.ts'
+import { namedWithin, Refusal } from '../../core/refusal.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { Plain } from '../orders/rules.ts'
+import type { Buyer, PaymentDeps } from './deps.ts'
+import { notForSale } from './errors.ts'
+import { type AwaitedPurchase, heldMs, isStillTried, type Payment } from './rules.ts'
+import * as store from './store.ts'
+
+/**
+ * A price held for days is a free option, so one customer holds 3 prices of 350,000 roubles together at most. Payments
+ * that must be made within a day are not counted: one account may sell to many buyers.
+ */
+const maxHeld = { count: 3, sum: kopecks(35_000_000n) }
+const shortMs = 86_400_000
+/** How often a purchase is priced again because the price list changed meanwhile. */
+const maxPricings = 5
+
+/** What is to be bought, as its product reads it. */
+export type PurchaseInput = { readonly product: string; readonly wish: Plain }
+
+function loadBuyer({ buyers }: PaymentDeps, product: string): Buyer {
+  const buyer = buyers.find((each) => each.product === product)
+  if (!buyer) throw notForSale(buyers.map((each) => each.product))
+  return buyer
+}
+
+/** The price now, with the version of the price list that it comes from. */
+export async function pricePurchase(deps: PaymentDeps, { product, wish }: PurchaseInput): Promise<AwaitedPurchase> {
+  const buyer = loadBuyer(deps, product)
+  for (let priced = 0; priced < maxPricings; priced += 1) {
+    const { version: catalogue } = await deps.pricing.current()
+    const price = await buyer.quote(wish).catch((error: unknown) => {
+      throw namedWithin('then', error)
+    })
+    // A price list that came into force meanwhile may have another price.
+    if ((await deps.pricing.current()).version !== catalogue) continue
+    return { product, wish: JSON.stringify(wish), price, catalogue, state: 'waiting', order: null, problem: null }
+  }
+  throw new Error(`the price list changed during each of ${maxPricings} quotes`)
+}
+
+/** Refuses a payment that would hold one price too many. The customer's account is locked. */
+export async function assertMayHold({ clock }: PaymentDeps, tx: Tx, payment: Payment): Promise<void> {
+  const { customer, purchase, createdAt, expiresAt } = payment
+  if (!purchase || expiresAt - createdAt <= shortMs) return
+  const { count, sum } = await store.sumHeld(tx, { customer, sinceMs: clock() - heldMs, longerThanMs: shortMs })
+  if (count >= maxHeld.count) throw new Refusal('held_price_limit', { most: maxHeld.count }, { charged: false })
+  if (sum + purchase.price <= maxHeld.sum) return
+  throw new Refusal('held_amount_limit', { most_rub: toRoubles(maxHeld.sum) }, { charged: false })
+}
+
+const end = (
+  { db }: PaymentDeps,
+  id: PaymentId,
+  after: Pick<AwaitedPurchase, 'state' | 'order' | 'problem'>,
+): Promise<void> =>
+  db.transact(async (tx) => {
+    const payment = await store.lockPayment(tx, id)
+    const isOpen = payment?.purchase?.state === 'waiting'
+    // Another process may have let it lapse while this one bought it.
+    const isBoughtAfterAll = payment?.purchase?.state === 'lapsed' && after.state === 'bought'
+    if (!payment?.purchase || !(isOpen || isBoughtAfterAll)) return
+    store.updatePayment(tx, { ...payment, purchase: { ...payment.purchase, ...after } })
+  })
+
+/**
+ * Buys what a payment was made for. The purchase has an idempotency key of the payment's own, so that it happens once;
+ * customers' keys contain no space.
+ */
+export async function carryOut(deps: PaymentDeps, payment: Payment): Promise<void> {
+  const { purchase, id, customer } = payment
+  if (purchase?.state !== 'waiting') return
+  const paid = await store.findStep(deps.db, id, 'credited')
+  if (!paid) return
+  const key = `then ${id}`
+  // A process that died may have bought it without writing so.
+  const made = await deps.orders.findByKey(customer, key)
+  if (made) return end(deps, id, { state: 'bought', order: made, problem: null })
+  const isWanted = payment.state !== 'refunded' && isStillTried(paid.at, deps.clock())
+  if (!isWanted) return end(deps, id, { state: 'lapsed', order: null, problem: null })
+  const by = await deps.customers.payerOf(customer, payment.token)
+  try {
+    const request = { by, key, catalogue: purchase.catalogue }
+    const wish: Plain = JSON.parse(purchase.wish)
+    const order = await loadBuyer(deps, purchase.product).buy(request, wish)
+    await end(deps, id, { state: 'bought', order, problem: null })
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    // A temporary refusal is retried; after any other the money stays on the balance.
+    const isPassing = ['unavailable', 'too_many'].includes(error.kind) || error.code === 'request_in_progress'
+    if (!isPassing) await end(deps, id, { state: 'refused', order: null, problem: error.message })
+  }
+}
+
+/** Buys at once what a payment that is paid was made for. */
+export async function spend(deps: PaymentDeps, payment: Payment | undefined): Promise<void> {
+  if (payment?.state === 'paid') await deps.purchases.carryOut(payment)
+}
+
+/** Tries up to `max` purchases that are paid for and due. Returns how many; call again while it is `max`. */
+export async function carryOutAll(deps: PaymentDeps, max: number): Promise<number> {
+  const waiting = await deps.db.transact((tx) => store.takeToBuy(tx, deps.clock(), max))
+  const faults: unknown[] = []
+  // One that fails must not keep the others from being bought.
+  for (const payment of waiting) await carryOut(deps, payment).catch((fault: unknown) => faults.push(fault))
+  if (faults.length > 0) throw faults[0]
+  return waiting.length
+}

@@ -1,0 +1,145 @@
+import { readId } from '../../core/ids.ts'
+import { malformed, Refusal } from '../../core/refusal.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import { isProduction, lockKnown, type PaymentDeps } from './deps.ts'
+import { noSuchProvider } from './errors.ts'
+import {
+  type CallPurpose,
+  type Hint,
+  type Notification,
+  NotTheProvider,
+  type PaymentProvider,
+  type ProviderPayment,
+  ProviderRefused,
+  ProviderUnavailable,
+  UnreadableNotification,
+} from './ports.ts'
+import { spend } from './purchases.ts'
+import { askingMs, isOpen, noticesOfBack, type Payment } from './rules.ts'
+import { expire, keepNotice, putOff, settle } from './settle.ts'
+import * as store from './store.ts'
+
+/** The payment here that a provider's payment is: by the provider's id, or by ours that the provider keeps. */
+async function findMeant(reader: Reader, provider: string, hint: Hint): Promise<Payment | undefined> {
+  const known = await store.findByProviderId(reader, provider, hint.providerId)
+  if (known) return known
+  const id = hint.reference === null ? undefined : readId('payment', hint.reference)
+  const named = id && (await store.findAny(reader, id))
+  return named?.provider === provider ? named : undefined
+}
+
+async function lockMeant(tx: Tx, provider: string, hint: Hint): Promise<Payment | undefined> {
+  const meant = await findMeant(tx, provider, hint)
+  return meant && store.lockPayment(tx, meant.id)
+}
+
+/** Settles what a provider says of one of its payments. Money that is no payment's becomes a notice. */
+async function take(
+  deps: PaymentDeps,
+  provider: string,
+  hint: Hint,
+  seen: ProviderPayment | undefined,
+  stepsBefore: number,
+): Promise<void> {
+  const of = { isProduction: await isProduction(deps), isAsked: true, note: 'notified', stepsBefore }
+  const settled = await deps.db.transact(async (tx) => {
+    const payment = await lockMeant(tx, provider, { ...hint, reference: seen?.reference ?? hint.reference })
+    if (seen && payment) return settle(deps, tx, payment, seen, of)
+    if (!seen) await keepNotice(deps, tx, 'not_at_provider', { provider, payment: payment?.id ?? null }, hint)
+    else if (seen.state === 'paid') {
+      for (const reason of ['unknown', ...noticesOfBack(seen)] as const) {
+        await keepNotice(deps, tx, reason, { provider, payment: null }, seen)
+      }
+    }
+    return undefined
+  })
+  await spend(deps, settled)
+}
+
+/** Polls the provider of one payment and settles the answer. */
+async function ask(
+  deps: PaymentDeps,
+  payment: Payment,
+  connection: PaymentProvider | undefined,
+  purpose: CallPurpose = 'poll',
+): Promise<void> {
+  const seen = connection && (await lookFor(payment, connection, purpose))
+  const isAsked = connection !== undefined
+  const of = { isProduction: await isProduction(deps), isAsked, note: 'asked for', stepsBefore: payment.changes }
+  const settled = await deps.db.transact(async (tx) => {
+    const before = await lockKnown(tx, payment.id)
+    const now = seen ? await settle(deps, tx, before, seen, of) : before
+    if (isOpen(now.state) && deps.clock() >= now.expiresAt) return expire(deps, tx, now, isAsked)
+    return seen ? now : putOff(deps, tx, now, isAsked)
+  })
+  await spend(deps, settled)
+}
+
+const lookFor = ({ id, providerId, createdAt }: Payment, connection: PaymentProvider, purpose: CallPurpose) =>
+  providerId === null ? connection.findOpened(id, createdAt) : connection.find(providerId, purpose)
+
+/** Handles a provider's notification: its sender is checked, the provider is asked, and only the answer counts. */
+export async function notify(deps: PaymentDeps, name: string, notification: Notification): Promise<void> {
+  const { db, providers, clock } = deps
+  const connection = (await providers.find(name))?.connection
+  if (!connection) throw noSuchProvider(providers.names)
+  const hint = readHint(connection, notification)
+  const stepsBefore = (await findMeant(db, name, hint))?.changes ?? 0
+  let seen: ProviderPayment | undefined
+  try {
+    seen = await connection.find(hint.providerId, 'notify')
+    const meant = await findMeant(db, name, { ...hint, reference: seen?.reference ?? hint.reference })
+    // Once the orphan counts, the payment that the payer was shown is not polled again: it is asked for first.
+    if (meant && seen && isOrphanPaid(meant, seen)) await ask(deps, meant, connection, 'notify')
+  } catch (error) {
+    if (!(error instanceof ProviderUnavailable) && !(error instanceof ProviderRefused)) throw error
+    await db.transact(async (tx) => {
+      const payment = await lockMeant(tx, name, hint)
+      if (payment) store.putOff(tx, payment.id, clock())
+    })
+    throw Object.assign(new Refusal('notification_not_confirmed'), { cause: error })
+  }
+  await take(deps, name, hint, seen, stepsBefore)
+}
+
+/** Polls up to `max` payments that are due. Returns how many; call again while it is `max`. */
+export async function lookAgain(
+  deps: PaymentDeps,
+  max: number,
+): Promise<{ readonly asked: number; readonly silent: readonly string[] }> {
+  const { db, providers, clock } = deps
+  const due = await db.transact((tx) => store.takeDue(tx, clock(), clock() + askingMs, max))
+  const silent = new Set<string>()
+  const faults: unknown[] = []
+  for (const payment of due) {
+    // A provider that does not answer now is not asked about the next payment.
+    if (silent.has(payment.provider)) continue
+    try {
+      const provider = await providers.find(payment.provider)
+      if (provider) await ask(deps, payment, provider.connection)
+    } catch (error) {
+      // One fault must not keep the others from being asked for.
+      if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) silent.add(payment.provider)
+      else faults.push(error)
+    }
+  }
+  if (faults.length > 0) throw faults[0]
+  return { asked: due.length, silent: [...silent] }
+}
+
+/** Whether the provider has a paid payment other than the known one, as after a try whose answer never came. */
+const isOrphanPaid = (payment: Payment, seen: ProviderPayment): boolean =>
+  seen.state === 'paid' &&
+  payment.credited === 0n &&
+  payment.providerId !== null &&
+  payment.providerId !== seen.providerId
+
+function readHint(connection: PaymentProvider, notification: Notification): Hint {
+  try {
+    return connection.readNotification(notification)
+  } catch (error) {
+    if (error instanceof NotTheProvider) throw new Refusal('notification_not_authentic')
+    if (!(error instanceof UnreadableNotification)) throw error
+    throw malformed([{ field: 'body', problem: 'is not a notification of this provider' }])
+  }
+}
