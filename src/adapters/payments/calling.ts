@@ -2,12 +2,11 @@ import type { Clock } from '../../core/time.ts'
 import { createTokenBuckets } from '../../core/token-buckets.ts'
 import { type CallPurpose, ProviderRefused, ProviderUnavailable } from '../../domains/payments/ports.ts'
 
-/** How long a provider may take to answer, and how much it may say. */
 const answerWithinMs = 10_000
-const mostAnswerBytes = 4 * 1024 * 1024
-/** What is asked of one provider at most: providers shut out who asks too much. */
+const maxAnswerBytes = 4 * 1024 * 1024
+/** Token bucket of calls to one provider: providers block callers that call too often. */
 const rate = { perSecond: 20, burst: 200 }
-/** How many of these calls a purpose leaves to the purposes after it. */
+/** How many calls each purpose leaves to the purposes after it. */
 const reserves: Readonly<Record<CallPurpose, number>> = { poll: 100, open: 40, notify: 0 }
 
 type Asked = {
@@ -20,9 +19,8 @@ type Asked = {
 export type Call = (url: string, asked: Asked) => Promise<{ readonly status: number; readonly json: unknown }>
 
 /**
- * Calls one provider over HTTPS. A 4xx is a no that stands (`ProviderRefused`), but for 404, which the caller judges.
- * No answer, a 5xx, a 429 or an answer that is not JSON leave open what has happened (`ProviderUnavailable`). What is
- * thrown names the provider and the status, and nothing that was sent or answered.
+ * Calls one provider over HTTPS. A 4xx other than 404 throws ProviderRefused. No answer, a 5xx, 408, 429 or an answer
+ * that is not JSON leaves the outcome open: ProviderUnavailable. Errors contain nothing that was sent or answered.
  */
 export function createCall(provider: string, clock: Clock = Date.now): Call {
   const buckets = createTokenBuckets(rate, clock)
@@ -55,13 +53,12 @@ async function exchange(provider: string, url: string, init: RequestInit): Promi
   }
 }
 
-/** No more of an answer is taken in than it may have. */
 async function readText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     length += chunk.length
-    if (length > mostAnswerBytes) throw new Error('too long')
+    if (length > maxAnswerBytes) throw new Error('too long')
     chunks.push(chunk)
   }
   return new TextDecoder().decode(Buffer.concat(chunks))

@@ -1,38 +1,24 @@
 import { kopecks, toRoubles, zero } from '../../core/money.ts'
 import {
   type CallPurpose,
-  type Opened,
   type PaymentProvider,
   type ProviderKind,
+  type ProviderPayment,
   ProviderRefused,
-  type Seen,
-  type ToOpen,
 } from '../../domains/payments/ports.ts'
 import { createCall } from './calling.ts'
-import {
-  type Fields,
-  fieldsOf,
-  isSameText,
-  needed,
-  readNotificationBody,
-  readNumberAmount,
-  readPlace,
-  readProviderId,
-  refuseStranger,
-  textOf,
-  urlSetting,
-} from './reading.ts'
+import * as reading from './reading.ts'
 
 const provider = 'platega'
 const usualUrl = 'https://app.platega.io'
 const payableMs = 15 * 60_000
-const longestDescription = 64
+const maxDescription = 64
 const bounds = { min: kopecks(1000n), max: kopecks(30_000_000n), payableMs }
 
 const numbers: Readonly<Record<string, number>> = { platega_sbp: 2, platega_card: 11, platega_crypto: 13 }
 
-/** What it calls a chargeback is a payment that was made, and has gone back whole. */
-const states: Readonly<Record<string, Seen['state']>> = {
+/** A chargeback is a payment that was made and has gone back whole. */
+const states: Readonly<Record<string, ProviderPayment['state']>> = {
   PENDING: 'pending',
   CONFIRMED: 'paid',
   CHARGEBACKED: 'paid',
@@ -40,8 +26,8 @@ const states: Readonly<Record<string, Seen['state']>> = {
 }
 
 /**
- * Platega. It documents no key that makes a repetition harmless and no list: a payment whose answer never came is found
- * when its callback brings our own id back.
+ * Platega. It documents no idempotency keys and no list: a payment whose answer never came is found when its callback
+ * brings our own id.
  */
 export const platega: ProviderKind = {
   name: provider,
@@ -57,7 +43,7 @@ export const platega: ProviderKind = {
       isRequired: true,
       isValid: (text) => /^[A-Za-z0-9-]{1,64}$/.test(text),
     },
-    urlSetting,
+    reading.urlSetting,
   ],
   needsSecret: true,
   isSandbox: false,
@@ -70,74 +56,66 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
   const call = createCall(provider)
   const headers = { 'X-MerchantId': merchant, 'X-Secret': secret }
   const get = (path: string, purpose: CallPurpose) => call(`${base}${path}`, { purpose, headers })
-  const post = (path: string, json: Fields) =>
+  const post = (path: string, json: reading.Fields) =>
     call(`${base}${path}`, { purpose: 'open', method: 'POST', headers, json })
   const pathOf = (providerId: string) => `/transaction/${encodeURIComponent(providerId)}`
 
   return {
     opensOnce: false,
 
-    async open(wish: ToOpen): Promise<Opened> {
+    async open(request) {
       const { json } = await post('/transaction/process', {
-        paymentMethod: numbers[wish.method],
-        paymentDetails: { amount: toRoubles(wish.amount), currency: 'RUB' },
-        description: wish.description.slice(0, longestDescription),
-        return: wish.returnUrl,
-        failedUrl: wish.returnUrl,
-        payload: wish.payment,
-        metadata: { userId: wish.payer, userName: wish.payer },
+        paymentMethod: numbers[request.method],
+        paymentDetails: { amount: toRoubles(request.amount), currency: 'RUB' },
+        description: request.description.slice(0, maxDescription),
+        return: request.returnUrl,
+        failedUrl: request.returnUrl,
+        payload: request.payment,
+        metadata: { userId: request.payer, userName: request.payer },
       })
-      const made = fieldsOf(json)
-      const payUrl = needed(provider, readPlace(made['redirect']), 'a place to pay')
-      return {
-        providerId: needed(provider, textOf(made['transactionId']), 'an id'),
-        payUrl,
-        qr: payUrl,
-        expiresAt: null,
-      }
+      const made = reading.fieldsOf(json)
+      return reading.toOpened(provider, { id: made['transactionId'], url: made['redirect'] })
     },
 
     findOpened: async () => undefined,
 
     async find(providerId, purpose = 'poll') {
       const { status, json } = await get(pathOf(providerId), purpose)
-      return status === 404 ? undefined : toSeen(providerId, fieldsOf(json))
+      return status === 404 ? undefined : toPayment(providerId, reading.fieldsOf(json))
     },
 
     readNotification({ headers: sent, body }) {
-      const isKnown = isSameText(sent.get('x-merchantid') ?? '', merchant)
-      // Both are compared whatever the first one is, so that the time tells nothing.
-      if (!isSameText(sent.get('x-secret') ?? '', secret) || !isKnown) refuseStranger()
-      const callback = readNotificationBody(body)
+      const isKnown = reading.isSameText(sent.get('x-merchantid') ?? '', merchant)
+      // Both are always compared, so that the time tells nothing.
+      if (!reading.isSameText(sent.get('x-secret') ?? '', secret) || !isKnown) reading.refuseStranger()
+      const { id, payload } = reading.readNotificationBody(body)
       return {
-        providerId: readProviderId(callback['id'], /^[A-Za-z0-9-]{1,64}$/),
-        reference: textOf(callback['payload']),
+        providerId: reading.readProviderId(id, /^[A-Za-z0-9-]{1,64}$/),
+        reference: reading.textOf(payload),
       }
     },
 
-    /** It cancels whole payments only, and may want a person of its own to agree; what came of it is asked for. */
+    /** Platega cancels whole payments only, and may ask a person to agree. */
     async refund({ providerId, isWhole }) {
       if (!isWhole) throw new ProviderRefused(`${provider} gives back whole payments only`)
-      const { supported } = fieldsOf((await get(`${pathOf(providerId)}/cancel-supported`, 'open')).json)
+      const { supported } = reading.fieldsOf((await get(`${pathOf(providerId)}/cancel-supported`, 'open')).json)
       if (supported !== true) throw new ProviderRefused(`${provider} does not give this payment back`)
-      const { accepted } = fieldsOf((await post(`${pathOf(providerId)}/cancel`, {})).json)
+      const { accepted } = reading.fieldsOf((await post(`${pathOf(providerId)}/cancel`, {})).json)
       if (accepted !== true) throw new ProviderRefused(`${provider} did not accept to give this payment back`)
     },
   }
 }
 
-function toSeen(providerId: string, of: Fields): Seen {
-  const details = fieldsOf(of['paymentDetails'])
-  const status = textOf(of['status']) ?? ''
-  const amount = needed(provider, readNumberAmount(details['amount'] ?? of['amount']), 'an amount')
-  return {
-    providerId,
-    reference: textOf(of['payload']),
-    state: needed(provider, states[status], 'a status that is known'),
+function toPayment(id: string, of: reading.Fields): ProviderPayment {
+  const details = reading.fieldsOf(of['paymentDetails'])
+  const status = reading.textOf(of['status']) ?? ''
+  const amount = reading.readNumberAmount(details['amount'] ?? of['amount'])
+  return reading.toProviderPayment(provider, {
+    id,
+    reference: of['payload'],
+    state: states[status],
     amount,
-    currency: needed(provider, textOf(details['currency'] ?? of['currency']), 'a currency'),
-    isTest: false,
+    currency: details['currency'] ?? of['currency'],
     refunded: status === 'CHARGEBACKED' ? amount : zero,
-    payUrl: null,
-  }
+  })
 }

@@ -1,21 +1,27 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type Kopecks, kopecks, maxKopecks } from '../../core/money.ts'
+import { type Kopecks, kopecks, maxKopecks, zero } from '../../core/money.ts'
 import {
   NotTheProvider,
+  type OpenedPayment,
+  type ProviderPayment,
   type ProviderSetting,
   ProviderUnavailable,
   UnreadableNotification,
 } from '../../domains/payments/ports.ts'
 
-/** Fields of what somebody else has written: nothing in it is believed to be there, or of a kind. */
+/** Fields of an unparsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 
-export const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
+
+export const itemsOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
 
 export const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/** `100`, `100.5` or `100.50`, with any number of zeros after that. Undefined for what is no such amount. */
+/** `100`, `100.5` or `100.50`, with any number of zeros after that. Undefined for any other text. */
 export function readAmount(text: unknown): Kopecks | undefined {
   const [, whole, part = ''] = (typeof text === 'string' ? /^(\d{1,13})(?:\.(\d{1,18}))?$/.exec(text) : null) ?? []
   if (whole === undefined || !/^\d{0,2}0*$/.test(part)) return undefined
@@ -23,26 +29,61 @@ export function readAmount(text: unknown): Kopecks | undefined {
   return count > maxKopecks ? undefined : kopecks(count)
 }
 
-/** Roubles as a JSON number. One that is no whole number of kopecks is no amount. */
+/** Roubles as a JSON number, which must be a whole number of kopecks. */
 export function readNumberAmount(value: unknown): Kopecks | undefined {
   if (typeof value !== 'number' || !(value >= 0) || value > 1e12) return undefined
   const count = Math.round(value * 100)
   return Math.abs(value * 100 - count) < 1e-4 ? kopecks(BigInt(count)) : undefined
 }
 
-/** What an answer must hold, or nothing follows from it. */
+/** A required part of an answer. */
 export function needed<Value>(provider: string, value: Value | null | undefined, what: string): Value {
   if (value === null || value === undefined) throw new ProviderUnavailable(`${provider} answered without ${what}`)
   return value
 }
 
-/** Where payers are sent: a page of the provider's, and nothing that a browser would run. */
-export function readPlace(value: unknown): string | null {
+/** The page where the payer pays: an http(s) address, so that no browser runs it. */
+function readPayUrl(value: unknown): string | null {
   const url = textOf(value)
   return url !== null && urlSetting.isValid(url) ? url : null
 }
 
-/** Compares without telling by its time where two texts part. */
+/** Reads a provider's answer to `open`. */
+export function toOpened(
+  provider: string,
+  { id, url, expiresAt = null }: { readonly id: unknown; readonly url: unknown; readonly expiresAt?: number | null },
+): OpenedPayment {
+  const payUrl = needed(provider, readPayUrl(url), 'a place to pay')
+  return { providerId: needed(provider, textOf(id), 'an id'), payUrl, qr: payUrl, expiresAt }
+}
+
+/** Reads a provider's payment. An answer without one of its required parts is as good as none. */
+export function toProviderPayment(
+  provider: string,
+  of: {
+    readonly id: unknown
+    readonly reference: unknown
+    readonly state: ProviderPayment['state'] | undefined
+    readonly amount: Kopecks | undefined
+    readonly currency: unknown
+    readonly isTest?: boolean
+    readonly refunded?: Kopecks | undefined
+    readonly url?: unknown
+  },
+): ProviderPayment {
+  return {
+    providerId: needed(provider, textOf(of.id), 'an id'),
+    reference: textOf(of.reference),
+    state: needed(provider, of.state, 'a status that is known'),
+    amount: needed(provider, of.amount, 'an amount'),
+    currency: needed(provider, textOf(of.currency), 'a currency'),
+    isTest: of.isTest ?? false,
+    refunded: of.refunded ?? zero,
+    payUrl: readPayUrl(of.url),
+  }
+}
+
+/** Compares in constant time. */
 export function isSameText(given: string, right: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(given), digest(right))
@@ -56,7 +97,7 @@ export function readNotificationBody(body: Uint8Array): Fields {
   }
 }
 
-/** A provider's own id as it may stand in an address. Whatever else is sent is none of its. */
+/** A provider's id, which becomes part of a URL. */
 export function readProviderId(value: unknown, pattern: RegExp): string {
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string' || !pattern.test(text)) throw new UnreadableNotification('the body names no payment')
@@ -67,14 +108,14 @@ export const refuseStranger = (): never => {
   throw new NotTheProvider('it does not prove where it comes from')
 }
 
-/** Where the provider is reached, where that is not its usual address: a proxy, or a server for tests. */
+/** Another base URL of the provider's API: a proxy, or a server for tests. */
 export const urlSetting: ProviderSetting = {
   name: 'url',
   meaning: 'where its API is reached, unless at its usual address; https, or http on this machine',
   isRequired: false,
   isValid: (text) => {
     const url = URL.parse(text)
-    // Settings are shown: a password in one would be too.
+    // Settings are shown to operators, so they hold no password.
     if (url?.username !== '' || url.password !== '') return false
     return url?.protocol === 'https:' || (url?.protocol === 'http:' && ['127.0.0.1', '[::1]'].includes(url.hostname))
   },
