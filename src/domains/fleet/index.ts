@@ -1,9 +1,13 @@
-export { createGatewaySide } from './gateways/nodes.ts'
-export type { Forgotten, NodeSide, Position, Told, ToldTable } from './nodes.ts'
-export { numberOf } from './nodes.ts'
-export type { Places } from './reach.ts'
-export { createFleet, type Fleet, type NewNode } from './service.ts'
-export { createFleetVerifier } from './service-audit.ts'
-export { createForgetting } from './service-forget.ts'
-export { createPorts, type PortRoom, type Ports } from './service-ports.ts'
-export { createReach } from './service-reach.ts'
+export { createFleetVerifier } from './audit.ts'
+export { createFleet, createForgetting, type Fleet, type NewNode } from './join.ts'
+export { createPorts, type PortRoom, type Ports } from './lease-ports.ts'
+export {
+  createGatewaySide,
+  type Forgotten,
+  type NodeSide,
+  numberOf,
+  type Position,
+  type Told,
+  type ToldTable,
+} from './nodes.ts'
+export { createReach, type Places } from './reach.ts'

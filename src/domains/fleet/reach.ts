@@ -1,35 +1,75 @@
 import { addressFromNumber, addressToNumber, type Prefix, readAddress } from '../../core/address.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { type AddressClass, classify } from '../../core/reserved.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Fleet } from './join.ts'
 
-/** Where customers are told to go: the gateway, VPN nodes without an endpoint of their own, and the shop itself. */
+/** The hosts that customers are sent to: the gateway, VPN nodes without an endpoint of their own, and the shop. */
 export type Places = { readonly gateway: string; readonly vpn: string; readonly shop: string }
 
-/** A place that nobody but this machine reaches, and the setting that says it. */
+/** A host that only this machine reaches, and its setting. */
 export type Unreachable = { readonly place: keyof Places; readonly setting: string; readonly host: string }
 
-const settings: Readonly<Record<keyof Places, string>> = {
+const settings = {
   gateway: 'TURNPIKE_GATEWAY_HOST',
   vpn: 'TURNPIKE_VPN_HOST',
   shop: 'TURNPIKE_PUBLIC_URL',
-}
+} as const
 
-/** Whether a host is this machine to whoever reads it. */
 export function isLoopback(host: string): boolean {
   const address = readAddress(host.replace(/^\[|\]$/g, ''))
   if (!address) return host === 'localhost' || host.endsWith('.localhost')
   return classify(address) === 'loopback' || address.bytes.every((byte) => byte === 0)
 }
 
-export const findUnreachable = (places: Places): Unreachable[] =>
-  (['gateway', 'vpn', 'shop'] as const)
-    .filter((place) => isLoopback(places[place]))
-    .map((place) => ({ place, setting: settings[place], host: places[place] }))
-
 const notToSell: readonly AddressClass[] = ['loopback', 'private', 'link-local', 'metadata', 'multicast', 'reserved']
 
-/** Whether customers elsewhere can come to, and leave from, addresses of a prefix. */
+/** Whether addresses of a prefix are public. */
 export function isSellable({ base, length }: Prefix): boolean {
   const bits = base.version === 4 ? 32 : 128
   const last = addressFromNumber(base.version, addressToNumber(base) + (1n << BigInt(bits - length)) - 1n)
   return [base, last].every((address) => !notToSell.includes(classify(address)))
+}
+
+/** An IPv6 proxy is reached at the gateway's own address; the others at the addresses that they leave from. */
+const hasIpv6 = (wish: unknown): boolean => typeof wish === 'object' && wish !== null && 'ipv' in wish && wish.ipv === 6
+
+type Asked = { readonly product: string; readonly action: string; readonly wish: unknown }
+
+/** Refuses in production to sell goods that customers cannot reach. A sandbox is on one machine and sells them. */
+export function createReach(deps: {
+  readonly customers: Pick<Customers, 'mode'>
+  readonly fleet: Pick<Fleet, 'nodes'>
+  readonly places: Places | undefined
+}) {
+  const { places } = deps
+  const unreachable: Unreachable[] = (['gateway', 'vpn', 'shop'] as const).flatMap((place) =>
+    places && isLoopback(places[place]) ? [{ place, setting: settings[place], host: places[place] }] : [],
+  )
+  const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) === 'production'
+  const lacks = (place: keyof Places): boolean => unreachable.some((each) => each.place === place)
+
+  async function isOutOfReach({ product, wish }: Asked): Promise<boolean> {
+    if (product === 'dedicated') return lacks('gateway') && hasIpv6(wish)
+    if (product === 'premium') return lacks('gateway')
+    if (product !== 'vpn' || !lacks('vpn')) return false
+    const nodes = (await deps.fleet.nodes('vpn')).filter((node) => node.state === 'open')
+    return nodes.length > 0 && nodes.every((node) => node.endpoint === null || isLoopback(node.endpoint.host))
+  }
+
+  return {
+    /** Hosts that customers are sent to and cannot reach. */
+    warnings: async (): Promise<readonly Unreachable[]> =>
+      unreachable.length > 0 && (await isProduction()) ? unreachable : [],
+
+    /** Why something cannot be sold now. Prolonging and renewing are never refused here. */
+    async findObjection(asked: Asked): Promise<Refusal | undefined> {
+      if (unreachable.length === 0 || asked.action !== 'buy' || !(await isProduction())) return undefined
+      return (await isOutOfReach(asked)) ? new Refusal('shop_url_missing', {}, { charged: false }) : undefined
+    },
+
+    async assertSellable(prefix: Prefix): Promise<void> {
+      if (!isSellable(prefix) && (await isProduction())) throw new Refusal('address_not_public')
+    },
+  }
 }

@@ -1,206 +1,176 @@
 import type { NodeId } from '../../core/ids.ts'
-import { numberOrNull } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
+import { bytes, columnsOf, id, int, oneOf, orNull, type Row, text } from '../../db/columns.ts'
+import { chunked, list, numberOrNull, runRows, sendRows } from '../../db/rows.ts'
+import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import type { Health, Node, NodeKind } from './rules.ts'
 
-type NodeRow = {
-  id: string
-  kind: string
-  name: string
-  location: string
-  country_code: string | null
-  city: string | null
-  endpoint_host: string | null
-  endpoint_port: bigint | null
-  public_key: string | null
-  private_key: Uint8Array | null
-  state: string
-  version: string | null
-  last_seen_at: bigint | null
-  created_at: bigint
-  key_digest: Uint8Array | null
-  key_expires_at: bigint | null
-  key_used_at: bigint | null
-  secret_digest: Uint8Array | null
-  joined_at: bigint | null
-  boot: string | null
-  tunnels: bigint | null
-  lag_ms: bigint | null
-  carried: bigint | null
-  stopping_boot: string | null
-  link_mbit: bigint
-  hop_key: string | null
-  changed_at: bigint
-  relayed: bigint | null
-  drained_at: bigint | null
-  most_ports: bigint | null
-}
-
-const toNode = (row: NodeRow): Node => ({
-  id: row.id as NodeId,
-  kind: row.kind as NodeKind,
-  name: row.name,
-  location: row.location,
-  countryCode: row.country_code,
-  city: row.city,
-  endpoint:
-    row.endpoint_host === null || row.endpoint_port === null
-      ? null
-      : { host: row.endpoint_host, port: Number(row.endpoint_port) },
-  publicKey: row.public_key,
-  state: row.state === 'open' ? 'open' : 'closed',
-  version: row.version,
-  lastSeenAt: numberOrNull(row.last_seen_at),
-  createdAt: Number(row.created_at),
-  joinedAt: numberOrNull(row.joined_at),
-  key:
-    row.key_expires_at === null
-      ? null
-      : { expiresAt: Number(row.key_expires_at), usedAt: numberOrNull(row.key_used_at) },
-  health:
-    row.boot === null || row.tunnels === null || row.lag_ms === null || row.carried === null
-      ? null
-      : {
-          boot: row.boot,
-          tunnels: Number(row.tunnels),
-          lagMs: Number(row.lag_ms),
-          carried: Number(row.carried),
-          relayed: Number(row.relayed ?? 0n),
-          isStopping: row.stopping_boot === row.boot,
-          mostPorts: numberOrNull(row.most_ports),
-        },
-  linkMegabits: Number(row.link_mbit),
-  drainedAt: numberOrNull(row.drained_at),
+const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
+  id: id('id'),
+  kind: oneOf('kind', ['gateway', 'vpn']),
+  name: text('name'),
+  location: text('location'),
+  countryCode: orNull(text('country_code')),
+  city: orNull(text('city')),
+  publicKey: orNull(text('public_key')),
+  state: oneOf('state', ['open', 'closed']),
+  version: orNull(text('version')),
+  lastSeenAt: orNull(int('last_seen_at')),
+  createdAt: int('created_at'),
+  joinedAt: orNull(int('joined_at')),
+  linkMegabits: int('link_mbit'),
+  drainedAt: orNull(int('drained_at')),
 })
 
-/** A second node of the same name or key fails here, whichever process adds it. */
-export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | null): Promise<void> {
-  await tx.run(
-    `INSERT INTO nodes (id, kind, name, location, country_code, city, endpoint_host, endpoint_port,
-       public_key, private_key, state, version, last_seen_at, created_at, link_mbit)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    [
-      node.id,
-      node.kind,
-      node.name,
-      node.location,
-      node.countryCode,
-      node.city,
-      node.endpoint?.host ?? null,
-      node.endpoint?.port ?? null,
-      node.publicKey,
-      sealedKey,
-      node.state,
-      node.version,
-      node.lastSeenAt,
-      node.createdAt,
-      node.linkMegabits,
-    ],
-  )
+const endpointColumns = columnsOf<NonNullable<Node['endpoint']>>({
+  host: text('endpoint_host'),
+  port: int('endpoint_port'),
+})
+
+const keyColumns = columnsOf<NonNullable<Node['key']>>({
+  expiresAt: int('key_expires_at'),
+  usedAt: orNull(int('key_used_at')),
+})
+
+const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'relayed'>>({
+  boot: text('boot'),
+  tunnels: int('tunnels'),
+  lagMs: int('lag_ms'),
+  carried: int('carried'),
+  mostPorts: orNull(int('most_ports')),
+})
+
+const toHealth = (row: Row): Health => ({
+  ...healthColumns.read(row),
+  relayed: orNull(int('relayed')).read(row['relayed']) ?? 0,
+  isStopping: row['stopping_boot'] === row['boot'],
+})
+
+const has = (row: Row, ...columns: readonly string[]): boolean => columns.every((name) => row[name] !== null)
+
+const toNode = (row: Row): Node => ({
+  ...flatColumns.read(row),
+  endpoint: has(row, 'endpoint_host', 'endpoint_port') ? endpointColumns.read(row) : null,
+  key: has(row, 'key_expires_at') ? keyColumns.read(row) : null,
+  health: has(row, 'boot', 'tunnels', 'lag_ms', 'carried') ? toHealth(row) : null,
+})
+
+const privateKey = orNull(bytes('private_key'))
+const secretDigest = orNull(bytes('secret_digest'))
+const hopKey = orNull(text('hop_key'))
+
+async function findNodeBy(reader: Reader, sql: string, values: readonly Value[]): Promise<Node | undefined> {
+  const row = await reader.first<Row>(sql, values)
+  return row && toNode(row)
 }
 
-/** A node's link, and since when it may have used it. */
+/** A second node of the same name or key makes the statement fail. */
+export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | null): Promise<void> {
+  const endpoint = node.endpoint ? endpointColumns.values(node.endpoint) : [null, null]
+  await runRows(tx, `INSERT INTO nodes (${flatColumns.names}, ${endpointColumns.names}, private_key)`, [
+    [...flatColumns.values(node), ...endpoint, sealedKey],
+  ])
+}
+
+/** A node's bandwidth, and since when it may have used it. */
 export async function findLink(
   reader: Reader,
-  id: string,
+  node: string,
 ): Promise<{ megabits: number; joinedAt: number | null } | undefined> {
-  const row = await reader.first<Pick<NodeRow, 'link_mbit' | 'joined_at'>>(
+  const row = await reader.first<{ link_mbit: bigint; joined_at: bigint | null }>(
     'SELECT link_mbit, joined_at FROM nodes WHERE id = $1',
-    [id],
+    [node],
   )
   return row && { megabits: Number(row.link_mbit), joinedAt: numberOrNull(row.joined_at) }
 }
 
-export async function setLink(tx: Tx, id: NodeId, megabits: number): Promise<void> {
-  await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [id, megabits])
+export async function setLink(tx: Tx, node: NodeId, megabits: number): Promise<void> {
+  await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [node, megabits])
 }
 
-/** All nodes of a kind, in the order of their names. A fleet is counted in tens. */
+/** All nodes of a kind, by name. There are tens of them. */
 export async function listNodes(reader: Reader, kind: NodeKind): Promise<Node[]> {
-  const rows = await reader.all<NodeRow>('SELECT * FROM nodes WHERE kind = $1 ORDER BY name', [kind])
-  return rows.map(toNode)
+  return (await reader.all<Row>('SELECT * FROM nodes WHERE kind = $1 ORDER BY name', [kind])).map(toNode)
 }
 
-export async function findByName(reader: Reader, name: string): Promise<Node | undefined> {
-  const row = await reader.first<NodeRow>('SELECT * FROM nodes WHERE name = $1', [name])
-  return row && toNode(row)
+export const findByName = (reader: Reader, name: string): Promise<Node | undefined> =>
+  findNodeBy(reader, 'SELECT * FROM nodes WHERE name = $1', [name])
+
+export type SealedNode = { readonly node: Node; readonly sealed: Uint8Array | null }
+
+const toSealed = (row: Row): SealedNode => ({ node: toNode(row), sealed: privateKey.read(row['private_key']) })
+
+export async function findSealedKey(reader: Reader, node: NodeId): Promise<SealedNode | undefined> {
+  const row = await reader.first<Row>('SELECT * FROM nodes WHERE id = $1', [node])
+  return row && toSealed(row)
 }
 
-export async function findSealedKey(
-  reader: Reader,
-  id: NodeId,
-): Promise<{ node: Node; sealed: Uint8Array | null } | undefined> {
-  const row = await reader.first<NodeRow>('SELECT * FROM nodes WHERE id = $1', [id])
-  return row && { node: toNode(row), sealed: row.private_key }
+/** Every node with its sealed key, for `verify`. */
+export async function listSealed(reader: Reader): Promise<SealedNode[]> {
+  return (await reader.all<Row>('SELECT * FROM nodes ORDER BY name')).map(toSealed)
 }
 
-/** From this commit on the key before opens nothing, used or not. */
-export async function writeKey(tx: Tx, id: NodeId, digest: Uint8Array, expiresAt: number): Promise<void> {
-  await tx.run('UPDATE nodes SET key_digest = $2, key_expires_at = $3, key_used_at = NULL WHERE id = $1', [
-    id,
-    digest,
-    expiresAt,
-  ])
+/** Replaces the join key before, used or not. */
+export async function writeKey(tx: Tx, node: NodeId, digest: Uint8Array, expiresAt: number): Promise<void> {
+  const sql = 'UPDATE nodes SET key_digest = $2, key_expires_at = $3, key_used_at = NULL WHERE id = $1'
+  await tx.run(sql, [node, digest, expiresAt])
 }
 
-export type Keyed = { readonly node: Node; readonly secretDigest: Uint8Array | null }
-
-/** The node that a key was made for; its row stays locked, so of two that bring one key one is first. */
-export async function lockByKey(tx: Tx, digest: Uint8Array): Promise<Keyed | undefined> {
-  const row = await tx.first<NodeRow>('SELECT * FROM nodes WHERE key_digest = $1 FOR UPDATE', [digest])
-  return row && { node: toNode(row), secretDigest: row.secret_digest }
+/** The node of a join key. Its row stays locked, so that one of two concurrent joins is first. */
+export async function lockByKey(
+  tx: Tx,
+  digest: Uint8Array,
+): Promise<{ readonly node: Node; readonly secretDigest: Uint8Array | null } | undefined> {
+  const row = await tx.first<Row>('SELECT * FROM nodes WHERE key_digest = $1 FOR UPDATE', [digest])
+  return row && { node: toNode(row), secretDigest: secretDigest.read(row['secret_digest']) }
 }
 
 export async function findBySecret(
   reader: Reader,
   digest: Uint8Array,
 ): Promise<{ node: Node; digest: Uint8Array } | undefined> {
-  const row = await reader.first<NodeRow>('SELECT * FROM nodes WHERE secret_digest = $1', [digest])
-  return row?.secret_digest ? { node: toNode(row), digest: row.secret_digest } : undefined
+  const row = await reader.first<Row>('SELECT * FROM nodes WHERE secret_digest = $1', [digest])
+  const known = row && secretDigest.read(row['secret_digest'])
+  return row && known ? { node: toNode(row), digest: known } : undefined
 }
 
-/** The key is used with the same commit that lets the secret in, and the secret before it is out. */
-export async function writeJoin(tx: Tx, id: NodeId, secretDigest: Uint8Array, nowMs: number): Promise<void> {
-  await tx.run('UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3 WHERE id = $1', [
-    id,
-    secretDigest,
-    nowMs,
-  ])
+/** Uses the join key and replaces the secret in one commit. */
+export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs: number): Promise<void> {
+  const sql = 'UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3 WHERE id = $1'
+  await tx.run(sql, [node, digest, nowMs])
 }
 
-/** From this commit on neither its secret nor its key opens anything. */
-export async function forgetSecrets(tx: Tx, id: NodeId): Promise<void> {
+/** Invalidates the secret and the join key. */
+export async function forgetSecrets(tx: Tx, node: NodeId): Promise<void> {
   await tx.run(
     `UPDATE nodes SET secret_digest = NULL, joined_at = NULL,
        key_digest = NULL, key_expires_at = NULL, key_used_at = NULL
      WHERE id = $1`,
-    [id],
+    [node],
   )
 }
 
-/** Other gateways hear of it: whoever is shut out is nobody to them. */
-export async function setState(tx: Tx, id: NodeId, state: Node['state'], nowMs: number): Promise<void> {
-  await tx.run('UPDATE nodes SET state = $2, changed_at = $3 WHERE id = $1', [id, state, nowMs])
+/** Also makes the change visible to the other gateways. */
+export async function setState(tx: Tx, node: NodeId, state: Node['state'], nowMs: number): Promise<void> {
+  await tx.run('UPDATE nodes SET state = $2, changed_at = $3 WHERE id = $1', [node, state, nowMs])
 }
 
-/** Drains a node, or lets it serve again. */
-export async function setDrained(tx: Tx, id: NodeId, drainedAt: number | null): Promise<void> {
-  await tx.run('UPDATE nodes SET drained_at = $2 WHERE id = $1', [id, drainedAt])
+export async function setDrained(tx: Tx, node: NodeId, drainedAt: number | null): Promise<void> {
+  await tx.run('UPDATE nodes SET drained_at = $2 WHERE id = $1', [node, drainedAt])
 }
 
-export async function findHopKey(reader: Reader, id: NodeId): Promise<string | null> {
-  const row = await reader.first<Pick<NodeRow, 'hop_key'>>('SELECT hop_key FROM nodes WHERE id = $1', [id])
-  return row?.hop_key ?? null
+export async function findHopKey(reader: Reader, node: string): Promise<string | null> {
+  const row = await reader.first<Row>('SELECT hop_key FROM nodes WHERE id = $1', [node])
+  return row ? hopKey.read(row['hop_key']) : null
 }
 
-/** From this commit on the others hear of the new key, and what was signed with the old one opens nothing. */
-export async function writeHopKey(tx: Tx, id: NodeId, key: string, nowMs: number): Promise<void> {
-  await tx.run(`UPDATE nodes SET hop_key = $2, changed_at = $3 WHERE id = $1 AND kind = 'gateway'`, [id, key, nowMs])
+/** Replaces the key that a gateway signs hops with; the other gateways learn of it. */
+export async function writeHopKey(tx: Tx, node: string, key: string, nowMs: number): Promise<void> {
+  await tx.run(`UPDATE nodes SET hop_key = $2, changed_at = $3 WHERE id = $1 AND kind = 'gateway'`, [node, key, nowMs])
 }
 
 export type ChangedGateway = { readonly node: Node; readonly hopKey: string | null; readonly changedAt: number }
 
-/** Gateways whose place among the others changed after a position, oldest change first. */
+/** Gateways that changed for the other gateways after a position, oldest change first. */
 export async function gatewaysChangedAfter(
   reader: Reader,
   after: { changedAt: number; id: string },
@@ -208,15 +178,19 @@ export async function gatewaysChangedAfter(
   thereOnly: boolean,
 ): Promise<ChangedGateway[]> {
   const there = thereOnly ? `AND state = 'open' AND joined_at IS NOT NULL AND hop_key IS NOT NULL` : ''
-  const rows = await reader.all<NodeRow>(
+  const rows = await reader.all<Row>(
     `SELECT * FROM nodes WHERE kind = 'gateway' AND (changed_at, id) > ($1, $2) ${there}
      ORDER BY changed_at, id LIMIT $3`,
     [after.changedAt, after.id, limit],
   )
-  return rows.map((row) => ({ node: toNode(row), hopKey: row.hop_key, changedAt: Number(row.changed_at) }))
+  return rows.map((row) => ({
+    node: toNode(row),
+    hopKey: hopKey.read(row['hop_key']),
+    changedAt: int('changed_at').read(row['changed_at']),
+  }))
 }
 
-/** Differs from what it was whenever a gateway changed at `sinceAt` or later. */
+/** A text that differs whenever a gateway has changed at `sinceAt` or later. */
 export async function gatewayMark(reader: Reader, sinceAt: number): Promise<string> {
   const row = await reader.first<{ count: bigint; sum: bigint }>(
     `SELECT COUNT(*) AS count, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
@@ -226,45 +200,71 @@ export async function gatewayMark(reader: Reader, sinceAt: number): Promise<stri
   return `${row?.count} ${row?.sum}`
 }
 
-/** A node's last word only ever moves forward, whichever shop took it. */
-export async function markSeen(tx: Tx, id: NodeId, nowMs: number, version: string): Promise<boolean> {
+/** `last_seen_at` only moves forward, whichever shop process took the call. */
+export async function markSeen(tx: Tx, node: NodeId, nowMs: number, version: string): Promise<boolean> {
   const changed = await tx.run(
     `UPDATE nodes SET version = $3,
        last_seen_at = CASE WHEN last_seen_at IS NULL OR last_seen_at < $2 THEN $2 ELSE last_seen_at END
      WHERE id = $1`,
-    [id, nowMs, version],
+    [node, nowMs, version],
   )
   return changed === 1
 }
 
-/**
- * A word of an earlier boot that comes late changes nothing. Within a boot what was carried never falls, and what has
- * begun to stop goes on to.
- */
-export function writeHealth(tx: Tx, id: NodeId, health: Health): void {
+/** A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. */
+export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
+  const { boot, tunnels, lagMs, carried, relayed, isStopping, mostPorts } = health
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        carried = CASE WHEN boot = $2 AND carried > $5 THEN carried ELSE $5 END,
        relayed = CASE WHEN boot = $2 AND relayed > $6 THEN relayed ELSE $6 END,
        stopping_boot = COALESCE($7, stopping_boot), most_ports = $8
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
-    [
-      id,
-      health.boot,
-      health.tunnels,
-      health.lagMs,
-      health.carried,
-      health.relayed,
-      health.isStopping ? health.boot : null,
-      health.mostPorts,
-    ],
+    [node, boot, tunnels, lagMs, carried, relayed, isStopping ? boot : null, mostPorts],
   )
 }
 
-export type SealedNode = { readonly node: Node; readonly sealed: Uint8Array | null }
+/** The next `count` unused ports, from `first` on. Concurrent calls wait for each other's commit. */
+export async function takeFresh(tx: Tx, first: number, count: number): Promise<number> {
+  const row = await tx.first<{ next: bigint }>(
+    `INSERT INTO gateway_port_next (one, next) VALUES (1, $1 + $2)
+     ON CONFLICT (one) DO UPDATE SET
+       next = (CASE WHEN gateway_port_next.next < $1 THEN $1 ELSE gateway_port_next.next END) + $2
+     RETURNING next`,
+    [first, count],
+  )
+  if (!row) throw new Error('no port was given out')
+  return Number(row.next) - count
+}
 
-/** Every node with its sealed key, for `verify`. */
-export async function listSealed(reader: Reader): Promise<SealedNode[]> {
-  const rows = await reader.all<NodeRow>('SELECT * FROM nodes ORDER BY name')
-  return rows.map((row) => ({ node: toNode(row), sealed: row.private_key }))
+/** Takes ports that have rested since before a moment, the longest first, each for one sale only. */
+export async function takeRested(
+  tx: Tx,
+  of: { first: number; last: number; restedBefore: number; max: number },
+): Promise<number[]> {
+  const rows = await tx.all<{ port: bigint }>(
+    `SELECT port FROM gateway_ports_resting WHERE since <= $1 AND port BETWEEN $2 AND $3
+     ORDER BY since, port LIMIT $4 FOR UPDATE SKIP LOCKED`,
+    [of.restedBefore, of.first, of.last, of.max],
+  )
+  const ports = rows.map((row) => Number(row.port))
+  for (const chunk of chunked(ports)) {
+    tx.send(`DELETE FROM gateway_ports_resting WHERE port IN (${list(chunk.length)})`, chunk)
+  }
+  return ports
+}
+
+/** How many ports of the range are leased: those given out so far, less those at rest. */
+export async function countInUse(reader: Reader, first: number, last: number): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    `SELECT COALESCE((SELECT next FROM gateway_port_next), CAST($1 AS BIGINT)) - $1
+       - (SELECT COUNT(*) FROM gateway_ports_resting WHERE port BETWEEN $1 AND $2) AS n`,
+    [first, last],
+  )
+  return Number(row?.n ?? 0n)
+}
+
+export function restPorts(tx: Tx, ports: readonly number[], nowMs: number): void {
+  const rows = ports.map((port) => [port, nowMs])
+  sendRows(tx, 'INSERT INTO gateway_ports_resting (port, since)', rows)
 }

@@ -1,6 +1,6 @@
 import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
-import { type Kopecks, kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
+import { type Kopecks, kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Told } from '../orders/index.ts'
 import { asking, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'

@@ -6,7 +6,7 @@ import type { Database } from '../../db/transaction.ts'
 import { contextOf } from './rules.ts'
 import * as store from './store.ts'
 
-/** Every node's own key opens and belongs to the public key that customers are given. */
+/** Checks that every node's private key opens and belongs to its public key. */
 export function createFleetVerifier(deps: { db: Database; vault: Vault; publicKeyOf: PublicKeyOf }): Verifier {
   function problemOf({ node, sealed }: store.SealedNode): string | undefined {
     if (timeOfId(node.id) !== node.createdAt) return 'it is not dated as its id is'
