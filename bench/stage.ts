@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { SQL } from 'bun'
 import { createVault } from '../src/adapters/vault.ts'
 import { readMigrations } from '../src/app/shop/database.ts'
-import { createServices, realSurroundings, type Services } from '../src/app/shop/services.ts'
+import { createServices, realRuntime, type Services } from '../src/app/shop/services.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openDatabase } from '../src/db/open.ts'
 import { standCarrier } from '../test/harness/carrier.ts'
@@ -120,11 +120,11 @@ async function undoAll(actions: Undo[]): Promise<void> {
 export async function openServices(place: Place): Promise<Services> {
   const db = openDatabase(place.address)
   await migrate(db, readMigrations())
-  const arranged = {
+  const config = {
     vault: createVault(Uint8Array.fromHex(secretKey)),
     gateway: { host: '127.0.0.1', port: 10_800 },
   }
-  return standCarrier(createServices(db, realSurroundings, arranged))
+  return standCarrier(createServices(db, realRuntime, config))
 }
 
 export async function withServices<Result>(

@@ -17,7 +17,7 @@ import { configOf, logOf } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
 import { createAdmin } from './shop/admin.ts'
 import { assertOpen, openConfigured, readMigrations } from './shop/database.ts'
-import { arrangementsOf, createServices, realSurroundings } from './shop/services.ts'
+import { createServices, realRuntime, shopConfigOf } from './shop/services.ts'
 import { openVault } from './shop/vault.ts'
 
 /** Commands that only read work on a shop that was moved elsewhere. */
@@ -50,9 +50,9 @@ async function runLocally<Result>(given: Given, work: (call: Call) => Promise<Re
   const open = async (): Promise<Call> => {
     opened = await openForCommand(config, readsClosedShop.has(given.command.name))
     const { vault } = await openVault(config, opened)
-    const services = createServices(opened, realSurroundings, arrangementsOf(config, vault))
-    const around = { ...realSurroundings, stalls: noStalls }
-    const { bound } = createAdmin(services, around, () => shopUrl(config), logOf(config, 'tool'))
+    const services = createServices(opened, realRuntime, shopConfigOf(config, vault))
+    const runtime = { ...realRuntime, stalls: noStalls }
+    const { bound } = createAdmin(services, runtime, () => shopUrl(config), logOf(config, 'tool'))
     return createLocalCall(bound)
   }
   let calling: Promise<Call> | undefined

@@ -6,7 +6,7 @@ import { openTestDatabase } from '../../test/harness/database.ts'
 import { wire } from '../../test/harness/wired.ts'
 import type { Operation } from '../api/operation.ts'
 import { createAdmin } from '../app/shop/admin.ts'
-import { realSurroundings } from '../app/shop/services.ts'
+import { realRuntime } from '../app/shop/services.ts'
 import { operationCommands } from '../app/tool.ts'
 import { noStalls } from '../core/stall-monitor.ts'
 import { readGiven } from './command.ts'
@@ -48,8 +48,8 @@ test('every command prints the data of its operation with --json', async () => {
 test('every operation of /admin/v1 has a command, but for those of the console', async () => {
   const opened = await openTestDatabase('sqlite')
   const log = { debug() {}, info() {}, warn() {}, error() {} }
-  const around = { ...realSurroundings, stalls: noStalls }
-  const { bound } = createAdmin(wire(opened.db), around, () => 'https://shop.example', log)
+  const runtime = { ...realRuntime, stalls: noStalls }
+  const { bound } = createAdmin(wire(opened.db), runtime, () => 'https://shop.example', log)
   const named = new Set(operationCommands.map((each) => each.operation.id))
   const missing = bound.map((each) => each.operation.id).filter((id) => !named.has(id))
   expect(missing.toSorted()).toEqual([...withoutCommand, ...addressOperations].toSorted())

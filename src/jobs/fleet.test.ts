@@ -38,7 +38,7 @@ test('a shop that was stalled for 30 s warns of no silent node until it has run 
   const silent = node({ joinedAt: 1, lastSeenAt: shop.clock.nowMs })
   const { said, log } = hearingLog()
   const fleet = { nodes: async (kind: string) => (kind === 'gateway' ? [silent] : []) }
-  const [chore] = fleetChores({ fleet, ...shop.surroundings }, log)
+  const [chore] = fleetChores({ fleet, ...shop.runtime }, log)
   shop.stall(30_000)
   await chore?.work()
   shop.run(14_000)

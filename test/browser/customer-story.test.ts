@@ -4,7 +4,7 @@ import type { Browser, Download, Page } from 'playwright-core'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
-import { HandClock, surroundingsWith } from '../harness/clock.ts'
+import { HandClock, runtimeWith } from '../harness/clock.ts'
 import { customerLink } from '../harness/console-links.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -39,7 +39,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
       TURNPIKE_SMTP_URL: smtp.url,
       TURNPIKE_MAIL_FROM: 'shop@example.com',
     }
-    ;[shop, browser] = await Promise.all([startService(engine, settings, surroundingsWith(clock)), openChromium()])
+    ;[shop, browser] = await Promise.all([startService(engine, settings, runtimeWith(clock)), openChromium()])
     visitor = await openVisitor(browser, shop.url)
     visitor.allow(/status of 40[0-49]/)
     page = visitor.page

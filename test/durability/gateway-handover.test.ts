@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { realSurroundings } from '../../src/app/shop/services.ts'
+import { realRuntime } from '../../src/app/shop/services.ts'
 import { accepts } from '../harness/accepts.ts'
 import { engines } from '../harness/database.ts'
 import { gatewayEngine } from '../harness/engine.ts'
@@ -67,7 +67,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
       TURNPIKE_PREMIUM_PORTS: somePorts(),
       TURNPIKE_PREMIUM_LEASE_BYTES: String(leaseBytes),
     }
-    service = await startService(engine, shop, realSurroundings, false)
+    service = await startService(engine, shop, realRuntime, false)
     const notify = `@turnpike-handover-${port}`
     systemd = openServiceManager(notify)
     // It hears what every process says; who says nothing of interest must not fill its ear.

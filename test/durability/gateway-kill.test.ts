@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { realSurroundings } from '../../src/app/shop/services.ts'
+import { realRuntime } from '../../src/app/shop/services.ts'
 import { openByteOrigin } from '../harness/byte-origin.ts'
 import { freePort } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
@@ -31,7 +31,7 @@ function momentOf(kill: number): Moment {
 describe('a gateway that is killed under load', () => {
   test(`a gateway killed by SIGKILL ${kills} times bills no byte too many, and loses at most 1 MiB or one second of each tunnel`, async () => {
     const port = freePort()
-    const service = await startService('sqlite', { TURNPIKE_GATEWAY_PORT: String(port) }, realSurroundings)
+    const service = await startService('sqlite', { TURNPIKE_GATEWAY_PORT: String(port) }, realRuntime)
     const gateway = await makeGatewayProcess(service, port)
     const origin = openByteOrigin()
     const users = await addUsers({ ...service, port }, loads.length, 10)

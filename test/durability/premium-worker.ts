@@ -1,5 +1,5 @@
 import { createVault } from '../../src/adapters/vault.ts'
-import { createServices, realSurroundings } from '../../src/app/shop/services.ts'
+import { createServices, realRuntime } from '../../src/app/shop/services.ts'
 import type { CustomerId, SubuserId } from '../../src/core/ids.ts'
 import { Refusal } from '../../src/core/refusal.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -10,7 +10,7 @@ import { shippedTerms } from '../../src/domains/premium/rules.ts'
  * carried bytes were booked.
  */
 const [address = '', customer = '', from = '', to = '', run = ''] = process.argv.slice(2)
-const { premium } = createServices(openDatabase(address), realSurroundings, {
+const { premium } = createServices(openDatabase(address), realRuntime, {
   vault: createVault(new Uint8Array(32).fill(7)),
   gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
   premium: { ...shippedTerms, leaseBytes: 10_000_000n },

@@ -1,4 +1,4 @@
-import { realSurroundings } from '../../src/app/shop/services.ts'
+import { realRuntime } from '../../src/app/shop/services.ts'
 import type { CustomerId, OrderId, TokenId } from '../../src/core/ids.ts'
 import { type Kopecks, kopecks, readRoubles, toRoubleText } from '../../src/core/money.ts'
 import { Refusal } from '../../src/core/refusal.ts'
@@ -23,7 +23,7 @@ import { HandClock } from './clock.ts'
  */
 export async function play(db: Database, script: string): Promise<string> {
   const clock = new HandClock(0)
-  const deps = { ...realSurroundings, db, clock: clock.read, history: createRowHistory(realSurroundings) }
+  const deps = { ...realRuntime, db, clock: clock.read, history: createRowHistory(realRuntime) }
   const bank = { db, clock, ledger: createLedger(deps), audit: createLedgerAudit(deps), caps: new Map(), orders: 0 }
   const lines: string[] = []
   for (const line of linesOf(script)) {

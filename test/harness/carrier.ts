@@ -1,5 +1,5 @@
 import { createVault } from '../../src/adapters/vault.ts'
-import { createServices, realSurroundings, type Services } from '../../src/app/shop/services.ts'
+import { createServices, realRuntime, type Services } from '../../src/app/shop/services.ts'
 import { readPrefix } from '../../src/core/address.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { mostWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
@@ -68,9 +68,9 @@ function addCarrier({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<stri
 /** The same on the data of a shop that runs as a process of its own. */
 export async function carryPlace(place: Place): Promise<void> {
   const db = openDatabase(place.address)
-  const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
+  const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
   try {
-    await carryAll(createServices(db, realSurroundings, arranged))
+    await carryAll(createServices(db, realRuntime, config))
   } finally {
     await db.close()
   }

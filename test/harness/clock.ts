@@ -1,5 +1,5 @@
-import type { Surroundings } from '../../src/app/shop/services.ts'
-import { realSurroundings } from '../../src/app/shop/services.ts'
+import type { Runtime } from '../../src/app/shop/services.ts'
+import { realRuntime } from '../../src/app/shop/services.ts'
 import { noStalls } from '../../src/core/stall-monitor.ts'
 
 /** A clock that stands still until it is told to move. */
@@ -17,8 +17,8 @@ export class HandClock {
   }
 }
 
-export const surroundingsWith = (clock: Pick<HandClock, 'read'>): Required<Surroundings> => ({
-  ...realSurroundings,
+export const runtimeWith = (clock: Pick<HandClock, 'read'>): Required<Runtime> => ({
+  ...realRuntime,
   clock: clock.read,
   stalls: noStalls,
   // `passwords.test.ts` checks the shipped cost, which is 20 ms of a core for each password.

@@ -1,6 +1,6 @@
 import type { SubuserId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
-import { HandClock, surroundingsWith } from './clock.ts'
+import { HandClock, runtimeWith } from './clock.ts'
 import type { Engine } from './database.ts'
 import { openRoad, type Road } from './gateway.ts'
 import { type Service, startService } from './service.ts'
@@ -26,7 +26,7 @@ export async function openConsoleRoad(engine: Engine, env?: Parameters<typeof op
 /** A shop with a month behind it, for pages that show what was: purchases, traffic and devices of one customer. */
 export async function startLivedIn(engine: Engine): Promise<Service> {
   const clock = new HandClock(Date.now() - month * dayMs)
-  const started = await startService(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: '400000000' }, surroundingsWith(clock))
+  const started = await startService(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: '400000000' }, runtimeWith(clock))
   const service = { ...started, clock }
   await spendMonth(service, clock)
   await carryTraffic(service, clock)

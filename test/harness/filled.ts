@@ -11,7 +11,7 @@ import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { introduce } from '../providers/shop.ts'
 import { standCarrier } from './carrier.ts'
-import { HandClock, surroundingsWith } from './clock.ts'
+import { HandClock, runtimeWith } from './clock.ts'
 import { type Engine, fewConnections, openTestDatabase } from './database.ts'
 import { reportOf } from './told.ts'
 
@@ -21,7 +21,7 @@ const minuteMs = 60_000
 
 /** All domains on a database, with small byte leases, so that a little traffic makes a long history. */
 export function wireFilled(db: Database, clock: HandClock): Services {
-  const services = createServices(db, surroundingsWith(clock), {
+  const services = createServices(db, runtimeWith(clock), {
     vault: createVault(new Uint8Array(32).fill(5)),
     gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
     premium: { ...shippedTerms, leaseBytes },

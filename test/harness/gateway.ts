@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createLog } from '../../src/adapters/log.ts'
 import { type Gateway, openGateway } from '../../src/app/node/gateway.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
-import { realSurroundings } from '../../src/app/shop/services.ts'
+import { realRuntime } from '../../src/app/shop/services.ts'
 import type { Engine } from './database.ts'
 import { gatewayEngine } from './engine.ts'
 import { memoryFolder } from './memory.ts'
@@ -40,7 +40,7 @@ export async function openRoad(
 ): Promise<Road> {
   const port = freePort()
   const shopEnv = { TURNPIKE_GATEWAY_PORT: String(port), ...env.shop }
-  const service = await startService(engine, shopEnv, realSurroundings, false)
+  const service = await startService(engine, shopEnv, realRuntime, false)
   const started = await startGateway(service, port, env.gateway)
   const stopGateway = once(() => started.stopGateway())
   return {

@@ -1,15 +1,15 @@
-import type { Surroundings } from '../../src/app/shop/services.ts'
+import type { Runtime } from '../../src/app/shop/services.ts'
 import { StallMonitor } from '../../src/core/stall-monitor.ts'
-import { HandClock, surroundingsWith } from './clock.ts'
+import { HandClock, runtimeWith } from './clock.ts'
 
 /** A shop's process on a clock that a test moves: time passes while the process runs, or while it is stalled. */
 export class HandProcess {
   private readonly monitor: StallMonitor
-  readonly surroundings: Required<Surroundings>
+  readonly runtime: Required<Runtime>
 
   constructor(readonly clock = new HandClock()) {
     this.monitor = new StallMonitor(clock.read)
-    this.surroundings = { ...surroundingsWith(clock), stalls: this.monitor }
+    this.runtime = { ...runtimeWith(clock), stalls: this.monitor }
   }
 
   /** Time passes, and every tick of the stall monitor is on time. */

@@ -4,7 +4,7 @@ import type { CustomerId, SubuserId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
-import { HandClock, surroundingsWith } from './clock.ts'
+import { HandClock, runtimeWith } from './clock.ts'
 import { type Engine, openTestDatabase } from './database.ts'
 import { findingsOf, quietly } from './wired.ts'
 
@@ -34,7 +34,7 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
   const database = await openTestDatabase(engine)
   const { db, place } = database
   const clock = new HandClock()
-  const services = createServices(db, surroundingsWith(clock), {
+  const services = createServices(db, runtimeWith(clock), {
     vault: createVault(new Uint8Array(32).fill(7)),
     gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
     premium: { ...shippedTerms, leaseBytes, ...terms },

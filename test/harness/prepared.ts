@@ -8,12 +8,12 @@ import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { stockSandbox } from '../../src/jobs/sandbox/stock.ts'
 import { carryAll } from './carrier.ts'
-import { HandClock, surroundingsWith } from './clock.ts'
+import { HandClock, runtimeWith } from './clock.ts'
 import type { Beginning, Prepared } from './database.ts'
 import { fillShop, wireFilled } from './filled.ts'
 import { createDatabase } from './postgres.ts'
 
-const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
+const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
 
 type Step = (db: Database) => Promise<unknown>
 
@@ -34,7 +34,7 @@ const steps: Readonly<Record<Beginning, { readonly copyOf?: Beginning; readonly 
   filled: { copyOf: 'migrated', step: filled },
 }
 
-const wired = (db: Database): Services => createServices(db, surroundingsWith(new HandClock()), arranged)
+const wired = (db: Database): Services => createServices(db, runtimeWith(new HandClock()), config)
 
 /** Makes the databases that tests copy theirs from. */
 export async function prepareDatabases(serverUrl: string, folder: string): Promise<Prepared> {

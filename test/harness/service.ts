@@ -1,10 +1,10 @@
 import { createLog } from '../../src/adapters/log.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
-import type { Services, Surroundings } from '../../src/app/shop/services.ts'
+import type { Runtime, Services } from '../../src/app/shop/services.ts'
 import { openShop } from '../../src/app/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { carryUnlessCarried, standCarrier } from './carrier.ts'
-import { HandClock, surroundingsWith } from './clock.ts'
+import { HandClock, runtimeWith } from './clock.ts'
 import { type Beginning, type Engine, fewConnections, makePreparedPlace, type Place } from './database.ts'
 import { until } from './until.ts'
 
@@ -25,19 +25,19 @@ export type Service = Caller & {
 }
 
 /**
- * With `around`, time goes by itself and the clock by hand moves nothing. `carried` by a carrier that is always there,
+ * With `runtime`, time goes by itself and the clock by hand moves nothing. `carried` by a carrier that is always there,
  * unless a test brings gateways of its own. `from` is the prepared database; the shop makes what is missing in it.
  */
 export async function startService(
   engine: Engine,
   env: Record<string, string> = {},
-  around?: Surroundings,
+  runtime?: Runtime,
   carried = true,
   from?: Beginning,
 ): Promise<Service> {
   const isSandbox = env['TURNPIKE_SANDBOX'] !== 'off'
   // Where time goes by itself, a carrier seen at the time of the preparation would count as away.
-  const beginning = carried && around === undefined ? 'carried' : 'stocked'
+  const beginning = carried && runtime === undefined ? 'carried' : 'stocked'
   const place = await makePreparedPlace(engine, from ?? (isSandbox ? beginning : 'migrated'))
   const clock = new HandClock()
   const log: string[] = []
@@ -54,7 +54,7 @@ export async function startService(
   const shop = await openShop(
     config,
     createLog('debug', 'shop', (line) => log.push(line)),
-    around ?? surroundingsWith(clock),
+    runtime ?? runtimeWith(clock),
   )
   if (carried) await carryUnlessCarried(standCarrier(shop.services))
   const token = shop.token ?? ''

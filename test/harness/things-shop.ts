@@ -6,7 +6,7 @@ import { eventOperations } from '../../src/api/customer/events/routes.ts'
 import { bodyInteger, roubles } from '../../src/api/fields.ts'
 import { createHttp } from '../../src/api/http.ts'
 import { operation } from '../../src/api/operation.ts'
-import { realSurroundings, type Services } from '../../src/app/shop/services.ts'
+import { realRuntime, type Services } from '../../src/app/shop/services.ts'
 import { readAddress } from '../../src/core/address.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../src/core/money.ts'
@@ -99,7 +99,7 @@ export async function openThingsShop(
     readsPerMinute: limits.reads ?? 0,
     chargesPerMinute: limits.charges ?? 0,
     clock: clock.read,
-    requestId: () => realSurroundings.random(12).toHex(),
+    requestId: () => realRuntime.random(12).toHex(),
     findHindrance: async () => undefined,
     isStopping: () => stopping,
     note: (note) => void notes.push(note),

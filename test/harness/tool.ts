@@ -1,6 +1,6 @@
 import { createLocalCall } from '../../src/app/connect.ts'
 import { createAdmin } from '../../src/app/shop/admin.ts'
-import { realSurroundings, type Services } from '../../src/app/shop/services.ts'
+import { realRuntime, type Services } from '../../src/app/shop/services.ts'
 import { operationCommands } from '../../src/app/tool.ts'
 import { type Command, type Outcome, readGiven } from '../../src/cli/command.ts'
 import { toCommands } from '../../src/cli/operation-command.ts'
@@ -9,9 +9,9 @@ import { failureOf } from './failure.ts'
 
 /** The operator's commands on services that are open in this process. */
 export function createTool(services: Services, now: () => number = Date.now) {
-  const around = { ...realSurroundings, clock: now, stalls: noStalls }
+  const runtime = { ...realRuntime, clock: now, stalls: noStalls }
   const log = { debug() {}, info() {}, warn() {}, error() {} }
-  const { bound } = createAdmin(services, around, () => 'https://shop.example', log)
+  const { bound } = createAdmin(services, runtime, () => 'https://shop.example', log)
   const commands: readonly Command[] = toCommands(operationCommands, (_given, work) => work(createLocalCall(bound)))
   const run = async (...typed: string[]): Promise<Outcome> => {
     const { command, given } = readGiven(commands, typed, [])

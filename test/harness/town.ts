@@ -3,7 +3,7 @@ import { type Prefix, readPrefix } from '../../src/core/address.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import type { Looked } from '../../src/domains/dedicated/index.ts'
 import type { Run } from '../../src/domains/stock/ranges/rules.ts'
-import { surroundingsWith } from './clock.ts'
+import { runtimeWith } from './clock.ts'
 import type { Engine } from './database.ts'
 import { applyCatalogue, buyProxies, type Floor, kindIn, openFloor, shippedWith } from './proxies.ts'
 import { addCustomer } from './wired.ts'
@@ -29,7 +29,7 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
   const floor: Floor = await openFloor(engine)
   const { clock, db } = floor
   // Without the carrier that other tests have.
-  const openShop = (): Services => createServices(db, surroundingsWith(clock), floor.services.arranged)
+  const openShop = (): Services => createServices(db, runtimeWith(clock), floor.services.config)
   const services = openShop()
   const nodes: TownNode[] = []
   for (const name of names) {

@@ -5,7 +5,7 @@ import type { Finding } from '../../src/core/finding.ts'
 import type { CustomerId, NodeId } from '../../src/core/ids.ts'
 import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
 import type { Bought } from '../../src/domains/vpn/index.ts'
-import { surroundingsWith } from './clock.ts'
+import { runtimeWith } from './clock.ts'
 import { isLong } from './scale.ts'
 import type { Service } from './service.ts'
 import { reportOf } from './told.ts'
@@ -37,7 +37,7 @@ export async function openBeside(service: Service, env: Record<string, string> =
   return openShop(
     config,
     createLog(config.log, 'shop', (line) => service.log.push(line)),
-    surroundingsWith(service.clock),
+    runtimeWith(service.clock),
   )
 }
 

@@ -1,5 +1,5 @@
 import { createVault } from '../../src/adapters/vault.ts'
-import { type Arrangements, createServices, realSurroundings, type Services } from '../../src/app/shop/services.ts'
+import { createServices, realRuntime, type Services, type ShopConfig } from '../../src/app/shop/services.ts'
 import type { Finding } from '../../src/core/finding.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
@@ -7,7 +7,7 @@ import type { Database, Tx } from '../../src/db/transaction.ts'
 import type { Payer } from '../../src/domains/ledger/index.ts'
 import type { Answer, PurchaseRequest, Receipt } from '../../src/domains/orders/index.ts'
 import { standCarrier } from './carrier.ts'
-import { type HandClock, surroundingsWith } from './clock.ts'
+import { type HandClock, runtimeWith } from './clock.ts'
 import { isLong } from './scale.ts'
 
 /**
@@ -17,11 +17,11 @@ import { isLong } from './scale.ts'
 export function wire(
   db: Database,
   clock?: Pick<HandClock, 'read'>,
-  arranged: Pick<Arrangements, 'mostTokens'> = {},
+  arranged: Pick<ShopConfig, 'mostTokens'> = {},
 ): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
-  const around = clock ? surroundingsWith(clock) : realSurroundings
-  const services = createServices(db, around, { vault: createVault(new Uint8Array(32)), gateway, ...arranged })
+  const runtime = clock ? runtimeWith(clock) : realRuntime
+  const services = createServices(db, runtime, { vault: createVault(new Uint8Array(32)), gateway, ...arranged })
   services.premium.exits.isCarried = async () => true
   return standCarrier(services)
 }

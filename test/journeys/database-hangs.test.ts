@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readMigrations } from '../../src/app/shop/database.ts'
-import { realSurroundings } from '../../src/app/shop/services.ts'
+import { realRuntime } from '../../src/app/shop/services.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { stockSandbox } from '../../src/jobs/sandbox/stock.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const port = freePort()
   figures = `http://127.0.0.1:${port}/metrics`
   const env = { TURNPIKE_DATABASE_URL: server.url, TURNPIKE_METRICS_LISTEN: `127.0.0.1:${port}` }
-  service = await startService('postgres', env, realSurroundings)
+  service = await startService('postgres', env, realRuntime)
 })
 afterAll(async () => {
   server.goOn()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { createVault } from '../../src/adapters/vault.ts'
-import { createServices, realSurroundings, type Services } from '../../src/app/shop/services.ts'
+import { createServices, realRuntime, type Services } from '../../src/app/shop/services.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
@@ -70,7 +70,7 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
     if (!(await untilTrue(() => existsSync(place)))) throw new Error('the shop did not open')
     db = openDatabase(place)
     const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: gatewayPort } }
-    services = createServices(db, realSurroundings, arranged)
+    services = createServices(db, realRuntime, arranged)
     const isOpen = () =>
       services.customers
         .mode()

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createLog } from '../../src/adapters/log.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
 import { readMigrations } from '../../src/app/shop/database.ts'
-import { realSurroundings } from '../../src/app/shop/services.ts'
+import { realRuntime } from '../../src/app/shop/services.ts'
 import { openShop, type Shop } from '../../src/app/shop/shop.ts'
 import type { Finding } from '../../src/core/finding.ts'
 import { type Migration, migrate } from '../../src/db/migrate.ts'
@@ -32,7 +32,7 @@ describe('this version on the schema of the next one', () => {
   let second: Shop | undefined
   let other: Caller
   beforeAll(async () => {
-    first = await startService('postgres', { TURNPIKE_SECRET_KEY: '56'.repeat(32) }, realSurroundings)
+    first = await startService('postgres', { TURNPIKE_SECRET_KEY: '56'.repeat(32) }, realRuntime)
   })
   afterAll(async () => {
     await second?.stop()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { lookEveryMs, outageAfterMs } from '../../src/domains/dedicated/outages/rules.ts'
-import { HandClock, surroundingsWith } from '../harness/clock.ts'
+import { HandClock, runtimeWith } from '../harness/clock.ts'
 import { engines, enginesOf } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
@@ -16,7 +16,7 @@ const stepMs = 2 * lookEveryMs
 /** A shop on a clock that only the test moves, so that it looks in time on a machine of any speed. */
 async function openShop(engine: (typeof engines)[number]) {
   const clock = new HandClock(Date.now())
-  const shop = await startService(engine, {}, surroundingsWith(clock), false)
+  const shop = await startService(engine, {}, runtimeWith(clock), false)
   const look = () => shop.services.outageWatch.look()
   return {
     shop,

@@ -5,7 +5,7 @@ import { joinKeyFile } from '../../src/app/settings/config.ts'
 import { joinKeysIn } from '../../src/app/shop/join-keys.ts'
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
 import { admitLocalNodes } from '../../src/jobs/local-nodes.ts'
-import { surroundingsWith } from '../harness/clock.ts'
+import { runtimeWith } from '../harness/clock.ts'
 import { enginesOf } from '../harness/database.ts'
 import { askNode, joinNode, makeSecret } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -144,10 +144,10 @@ describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) 
   const pathOf = (kind: NodeKind) => joinKeyFile(service.place.folder, kind)
   const keyOf = (kind: NodeKind) => readFileSync(pathOf(kind), 'utf8').trim()
   const restart = () =>
-    admitLocalNodes(
-      { ...service.services, ...surroundingsWith(service.clock), keys: joinKeysIn(service.place.folder) },
-      ['gateway', 'vpn'],
-    )
+    admitLocalNodes({ ...service.services, ...runtimeWith(service.clock), keys: joinKeysIn(service.place.folder) }, [
+      'gateway',
+      'vpn',
+    ])
   const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
 
   test('each finds a key that its owner alone can read, and joins with it', async () => {

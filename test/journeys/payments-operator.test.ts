@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { kopecks } from '../../src/core/money.ts'
-import { surroundingsWith } from '../harness/clock.ts'
+import { runtimeWith } from '../harness/clock.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
@@ -19,7 +19,7 @@ describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %
   let env: Record<string, string>
   beforeAll(async () => {
     // The tool's clock is the real one.
-    shop = await startService(engine, {}, surroundingsWith({ read: () => Date.now() + aheadMs }))
+    shop = await startService(engine, {}, runtimeWith({ read: () => Date.now() + aheadMs }))
     env = {
       TURNPIKE_DATA: shop.place.folder,
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: shop.place.address }),

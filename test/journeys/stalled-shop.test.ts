@@ -14,7 +14,7 @@ const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
 describe.each([...enginesOf('sqlite')])('a shop that was stalled, on %s', (engine) => {
   test('a shop that was stalled for 60 s sells at once, and refuses with 503 after 10 s of running without a report', async () => {
     const shop = new HandProcess()
-    const service = await startService(engine, {}, shop.surroundings, false)
+    const service = await startService(engine, {}, shop.runtime, false)
     try {
       const node = await joinNode(service)
       const report = () => node.report({})

@@ -3,7 +3,7 @@ import { createLog } from '../../src/adapters/log.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
 import { openShop, type Shop } from '../../src/app/shop/shop.ts'
 import { type Caller, createCaller } from '../harness/caller.ts'
-import { HandClock, surroundingsWith } from '../harness/clock.ts'
+import { HandClock, runtimeWith } from '../harness/clock.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 const limits = { TURNPIKE_RATE_READS: '60', TURNPIKE_RATE_CHARGES: '40' }
@@ -16,7 +16,7 @@ describe('two shops on one PostgreSQL', () => {
   const clock = new HandClock()
   beforeAll(async () => {
     const shared = { ...limits, TURNPIKE_SECRET_KEY: secretKey }
-    first = await startService('postgres', shared, surroundingsWith(clock))
+    first = await startService('postgres', shared, runtimeWith(clock))
     const config = readConfig({
       ...shared,
       TURNPIKE_PORT: '0',
@@ -27,7 +27,7 @@ describe('two shops on one PostgreSQL', () => {
     second = await openShop(
       config,
       createLog('error', 'shop', () => {}),
-      surroundingsWith(clock),
+      runtimeWith(clock),
     )
     callers = [first, await createCaller(second.url, first.token)]
   })

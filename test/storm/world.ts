@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { SQL } from 'bun'
 import { type Config, readConfig } from '../../src/app/settings/config.ts'
 import { openConfigured } from '../../src/app/shop/database.ts'
-import { arrangementsOf, createServices, realSurroundings, type Services } from '../../src/app/shop/services.ts'
+import { createServices, realRuntime, type Services, shopConfigOf } from '../../src/app/shop/services.ts'
 import { openVault } from '../../src/app/shop/vault.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
@@ -92,7 +92,7 @@ export class World {
     const db = openConfigured(this.config)
     try {
       return await work(
-        createServices(db, realSurroundings, arrangementsOf(this.config, (await openVault(this.config, db)).vault)),
+        createServices(db, realRuntime, shopConfigOf(this.config, (await openVault(this.config, db)).vault)),
       )
     } finally {
       await db.close()

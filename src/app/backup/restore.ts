@@ -12,7 +12,7 @@ import { isNoDatabase, readSqlite } from '../../db/sqlite-file.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
-import { arrangementsOf, createServices, realSurroundings } from '../shop/services.ts'
+import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
 import { filesOf, type Manifest, readManifest } from './manifest.ts'
 import { fillTarget, openTarget, type Target } from './target.ts'
 
@@ -102,5 +102,5 @@ export async function looksRight(config: Config, { db }: Target, key: Uint8Array
   if (!(await createShopKey({ db }).isRight(vault.fingerprint))) {
     throw refused('The key is not the one that what this shop keeps is sealed with.')
   }
-  return verify(createServices(db, realSurroundings, arrangementsOf(config, vault)).verifiers)
+  return verify(createServices(db, realRuntime, shopConfigOf(config, vault)).verifiers)
 }

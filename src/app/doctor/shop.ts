@@ -10,7 +10,7 @@ import { listBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, readMigrations } from '../shop/database.ts'
-import { arrangementsOf, createServices, realSurroundings } from '../shop/services.ts'
+import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
 import { openVault } from '../shop/vault.ts'
 import {
   type Advice,
@@ -95,7 +95,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
   } catch (error) {
     return [wrong('secret key', messageOf(error), 'without it no password of a customer can be shown again')]
   }
-  const services = createServices(db, realSurroundings, arrangementsOf(config, vault))
+  const services = createServices(db, realRuntime, shopConfigOf(config, vault))
   const nowMs = Date.now()
   const nodes = [...(await services.fleet.nodes('gateway')), ...(await services.fleet.nodes('vpn'))]
   const places = await services.reach.warnings()

@@ -20,7 +20,7 @@ import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '.
 import { BadSetting } from '../settings/reading.ts'
 import { nodeFolder } from './folder.ts'
 /** Time, chance and the log, as all parts of a node take them. */
-export const surroundingsOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
+export const nodeRuntimeOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 
 /** How a node stands with its shop, for its figures. */
 export function standingOf(
@@ -80,7 +80,7 @@ export async function openAgent(
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const identity = await joinShop(config, kind, folder, log, end)
   if (!identity) return undefined
-  const around = surroundingsOf(log)
+  const runtime = nodeRuntimeOf(log)
   const beside = await besideUs(folder)
   const boot = makeBoot({ folder, clock: Date.now, randomBytes })
   const link = linkTo(config, identity.secret, () => {
@@ -101,7 +101,7 @@ export async function openAgent(
     attach(carrier, onPage, says) {
       const named = { folder, node: identity.node, boot, version: manifest.version, link }
       const sync = createSync({
-        ...around,
+        ...runtime,
         link,
         onPage(page, place) {
           skewMs = page.now - Date.now()
@@ -110,15 +110,15 @@ export async function openAgent(
         },
       })
       const meter = createMeter({
-        ...around,
+        ...runtime,
         ...named,
         carrier,
         beside,
-        journal: openJournal({ ...around, ...named }),
+        journal: openJournal({ ...runtime, ...named }),
         lagMs: () => sync.lagMs,
         says,
         sendEarlier: (stop) =>
-          sendEarlier({ ...around, ...named, end: stop, isAlive: (each) => isRunning(folder, each) }),
+          sendEarlier({ ...runtime, ...named, end: stop, isAlive: (each) => isRunning(folder, each) }),
       })
       return { sync, meter }
     },
@@ -158,7 +158,7 @@ async function joinShop(
 ): Promise<Identity | undefined> {
   try {
     return await takeIdentity({
-      ...surroundingsOf(log),
+      ...nodeRuntimeOf(log),
       folder,
       version: manifest.version,
       randomBytes,

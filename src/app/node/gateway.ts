@@ -27,7 +27,7 @@ import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
 import { openTls, type Tls } from '../tls.ts'
-import { type Agent, openAgent, standingOf, surroundingsOf } from './agent.ts'
+import { type Agent, nodeRuntimeOf, openAgent, standingOf } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 import { chooseEngine } from './engine.ts'
 import { describeGateway, isHeard, meetPredecessor, notHeard, untilEmpty } from './handover.ts'
@@ -239,7 +239,7 @@ const lookUpAll = async (name: string): Promise<string[]> =>
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const rules = createRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
   const snapshot = createSnapshot()
-  const saved = openSavedState({ ...surroundingsOf(log), folder: agent.folder })
+  const saved = openSavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
   const words = createExitWords(realTiming.now)
   const key = takeHopKey(agent.folder)
   const limits = limitsOf(config, log)
@@ -309,7 +309,7 @@ const askShop =
 function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {
   const tryAddress = createTryAddress(process.platform)
   return createTrials({
-    ...surroundingsOf(log),
+    ...nodeRuntimeOf(log),
     timing,
     node: agent.node,
     link: agent.link,

@@ -14,12 +14,12 @@ import type { Api } from '../../api/http.ts'
 import type { Log } from '../../core/log.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import { createActions } from './actions.ts'
-import type { Services, Surroundings } from './services.ts'
+import type { Runtime, Services } from './services.ts'
 
 /** The operators' API, on the same use cases as the operator's tool. */
 export function createAdmin(
   services: Services,
-  around: Surroundings & { readonly stalls: Stalls },
+  runtime: Runtime & { readonly stalls: Stalls },
   publicUrl: () => string,
   log: Log,
 ): Api<AdminCaller> {
@@ -27,7 +27,7 @@ export function createAdmin(
   const bind = createBindAdmin(act)
   const deps = {
     ...createActions(services),
-    ...around,
+    ...runtime,
     act,
     mustNote,
     publicUrl,

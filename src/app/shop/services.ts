@@ -70,7 +70,7 @@ import { buyersOf } from './buyers.ts'
 import { readMigrations } from './database.ts'
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
-export type Surroundings = {
+export type Runtime = {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
@@ -80,10 +80,10 @@ export type Surroundings = {
   readonly passwordCost?: PasswordCost
 }
 
-export const realSurroundings: Surroundings = { clock: Date.now, random: randomBytes, sha256 }
+export const realRuntime: Runtime = { clock: Date.now, random: randomBytes, sha256 }
 
 /** What an operator has settled that domains need to know. */
-export type Arrangements = {
+export type ShopConfig = {
   readonly vault: Vault
   /** Where customers reach the gateway. */
   readonly gateway: { readonly host: string; readonly address?: string; readonly port: number }
@@ -102,7 +102,7 @@ export type Arrangements = {
   readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }
 }
 
-export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
+export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
   vault,
   gateway: { host: config.gatewayHost, address: config.gatewayAddress, port: config.gatewayPort },
   premium: {
@@ -130,100 +130,39 @@ export const arrangementsOf = (config: Config, vault: Vault): Arrangements => ({
 /** All domains, wired to one database. */
 export type Services = ReturnType<typeof createServices>
 
-export function createServices(plainDb: Database, surroundings: Surroundings, arranged: Arrangements) {
-  const around = { stalls: noStalls, ...surroundings }
-  const acting = createActing({ db: plainDb, ...around, along: createAlong<Acting>() })
+export function createServices(plainDb: Database, given: Runtime, config: ShopConfig) {
+  const runtime = { stalls: noStalls, ...given, vault: config.vault }
+  const acting = createActing({ db: plainDb, ...runtime, along: createAlong<Acting>() })
   const { db } = acting
-  const ledger = createLedger({ db, ...around })
-  const history = createRowHistory(around)
-  const ledgerAudit = createLedgerAudit({ db, ...around, history })
-  const customers = createCustomers({ db, ledger, ...around, ...arranged })
-  const fleet = createFleet({ db, ...around, vault: arranged.vault, publicKeyOf })
-  const reach = createReach({ customers, fleet, places: arranged.places })
-  const events = createEvents({ db, ...around })
-  const orders = createOrders({
-    db,
-    ledger,
-    customers,
-    events,
-    findObstacle: (asked) => reach.findObjection(asked),
-    vault: arranged.vault,
-    ...around,
-  })
-  const pricing = createPricing({ db, ...around })
-  const terms = arranged.premium ?? shippedTerms
-  const ports = createPorts({ ...around, fleet, range: terms.ports })
-  const traffic = createTraffic({ db, ...around, terms, fleet })
+  const base = { db, ...runtime }
+  const ledger = createLedger(base)
+  const history = createRowHistory(runtime)
+  const ledgerAudit = createLedgerAudit({ ...base, history })
+  const customers = createCustomers({ ledger, ...base, ...config })
+  const fleet = createFleet({ ...base, publicKeyOf })
+  const reach = createReach({ customers, fleet, places: config.places })
+  const events = createEvents(base)
+  const findObstacle = (asked: Parameters<typeof reach.findObjection>[0]) => reach.findObjection(asked)
+  const orders = createOrders({ ...base, ledger, customers, events, findObstacle })
+  const pricing = createPricing(base)
+  const terms = config.premium ?? shippedTerms
+  const ports = createPorts({ ...runtime, fleet, range: terms.ports })
+  const traffic = createTraffic({ ...base, terms, fleet })
+  const shared = { ...base, ledger, customers, events, orders, pricing, traffic }
   const stockIds = { placeIds: createCounter(plainDb, 'place'), rangeIds: createCounter(plainDb, 'range') }
-  const stock = createStock({ db, ...around, ...stockIds, fleet, customers })
-  const stockOperator = createStockOperator({ db, ...around, numbers: nextNumber, fleet, stock })
-  const outageDeps = { db, ledger, orders, events, pricing, ...around }
-  const outages = createOutages(outageDeps)
-  const outageWatch = createOutageWatch({ ...outageDeps, stock, outages })
-  const dedicated = createDedicated({
-    db,
-    outages,
-    ledger,
-    customers,
-    events,
-    orders,
-    pricing,
-    stock,
-    traffic,
-    ports,
-    ...around,
-    vault: arranged.vault,
-    proxyIds: createCounter(plainDb, 'proxy'),
-  })
-  const dedicatedUpkeep = createDedicatedUpkeep({ db, stock, ports, dedicated, customers, ...around })
-  const once = createOnce({ db, ...around })
-  const proxyOperator = createProxyOperator({
-    db,
-    ledger,
-    orders,
-    stock,
-    stockOperator,
-    events,
-    traffic,
-    once,
-    ports,
-    outages,
-    ...around,
-  })
-  const rangeOperator = createRangeOperator({
-    db,
-    fleet,
-    ledger,
-    orders,
-    stock,
-    stockOperator,
-    outages,
-    proxyOperator,
-    ...around,
-  })
-  const vpnDeps = {
-    db,
-    ledger,
-    orders,
-    customers,
-    pricing,
-    fleet,
-    traffic,
-    ...around,
-    vault: arranged.vault,
-    publicKeyOf,
-    arranged: arranged.vpn ?? shippedVpn,
-  }
+  const stock = createStock({ ...base, ...stockIds, fleet, customers })
+  const stockOperator = createStockOperator({ ...base, numbers: nextNumber, fleet, stock })
+  const outages = createOutages(shared)
+  const outageWatch = createOutageWatch({ ...shared, stock, outages })
+  const dedicated = createDedicated({ ...shared, outages, stock, ports, proxyIds: createCounter(plainDb, 'proxy') })
+  const dedicatedUpkeep = createDedicatedUpkeep({ ...shared, stock, ports, dedicated })
+  const once = createOnce(base)
+  const proxyOperator = createProxyOperator({ ...shared, stock, stockOperator, once, ports, outages })
+  const rangeOperator = createRangeOperator({ ...shared, fleet, stock, stockOperator, outages, proxyOperator })
+  const vpnDeps = { ...shared, fleet, publicKeyOf, arranged: config.vpn ?? shippedVpn }
   const vpn = createVpn(vpnDeps)
-  const premiumDeps = { db, ledger, customers, orders, pricing, traffic, ...around }
-  const premium = createPremium({
-    ...premiumDeps,
-    vault: arranged.vault,
-    gateway: { address: arranged.gateway.host, ...arranged.gateway },
-    terms,
-    ports,
-    stock,
-  })
+  const gateway = { address: config.gateway.host, ...config.gateway }
+  const premium = createPremium({ ...shared, gateway, terms, ports, stock })
   const refunds = createRefunds({ orders, once, endings: [proxyOperator.ending, premium.traffic.ending, vpn.ending] })
   const storyOf = createStories({
     orders,
@@ -235,69 +174,38 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
       { product: 'vpn', delivered: (order) => vpn.delivered(order) },
     ],
   })
-  const paid = createPayments({
-    db,
-    ledger,
-    customers,
-    events,
-    orders,
-    pricing,
-    once,
-    vault: arranged.vault,
-    kinds: providerKinds,
-    buyers: buyersOf({ dedicated, premium, vpn }),
-    ...around,
-  })
+  const buyers = buyersOf({ dedicated, premium, vpn })
+  const paid = createPayments({ ...shared, once, kinds: providerKinds, buyers })
   const verifiers: readonly Verifier[] = [
-    createShopVerifier({ db, vault: arranged.vault }),
-    createMoneyVerifier({ db, ledger: ledgerAudit, customers, vault: arranged.vault }),
-    createDedicatedVerifier({
-      db,
-      outages,
-      orders,
-      pricing,
-      stockOperator,
-      traffic,
-      ...around,
-      vault: arranged.vault,
-      numbers: nextNumber,
-    }),
+    createShopVerifier(base),
+    createMoneyVerifier({ ...base, ledger: ledgerAudit, customers }),
+    createDedicatedVerifier({ ...shared, outages, stockOperator, numbers: nextNumber }),
     createVpnVerifier({ ...vpnDeps, ledgerAudit }),
-    createTrafficVerifier({ db, ...around }),
-    createPremiumVerifier(premiumDeps),
-    createAccessVerifier({ ...premiumDeps, vault: arranged.vault, terms }),
-    createPaymentsVerifier({ db, ledgerAudit, vault: arranged.vault }),
-    createEventsVerifier({ db, ...around }),
-    createFleetVerifier({ db, vault: arranged.vault, publicKeyOf }),
-    createOperatorsVerifier({ db, ...around }),
-    createSignInVerifier({ db, ...around, vault: arranged.vault }),
+    createTrafficVerifier(base),
+    createPremiumVerifier(shared),
+    createAccessVerifier({ ...shared, terms }),
+    createPaymentsVerifier({ ...base, ledgerAudit }),
+    createEventsVerifier(base),
+    createFleetVerifier({ ...base, publicKeyOf }),
+    createOperatorsVerifier(base),
+    createSignInVerifier(base),
     createSchemaVerifier({ db, migrations: readMigrations }),
     createIntegrityVerifier({ db, migrations: readMigrations }),
     createHistoryVerifier({ db }),
   ]
   /** Asked about an unknown credential in this order. */
-  const gateways = createGatewaySide({ db, ...around, usualEndpoint: arranged.gateway })
+  const gateways = createGatewaySide({ ...base, usualEndpoint: config.gateway })
   const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes, gateways]
   const forgetUsage = createForgetting({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
-  const operators = createOperators({ db, ...around })
-  const passwords = createPasswordWork({ passwords: createPasswords(around.passwordCost), clock: around.clock })
-  const buckets = openTokenBuckets(db, around.clock)
-  const signInDeps = {
-    db,
-    ...around,
-    buckets,
-    vault: arranged.vault,
-    passwords,
-    codes: secondFactors,
-    customers,
-    operators,
-  }
+  const operators = createOperators(base)
+  const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
+  const buckets = openTokenBuckets(db, runtime.clock)
+  const signInDeps = { ...base, buckets, passwords, codes: secondFactors, customers, operators }
   const signIn = createSignIn(signInDeps)
   const identities = createIdentities({ ...signInDeps, signIn })
   const erasing = createErasing({
-    db,
-    ...around,
+    ...base,
     ledger,
     customers,
     operators,
@@ -307,7 +215,7 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
   })
   const registration = createRegistration({
     ...signInDeps,
-    ...(arranged.joining ?? { isOpen: false, mail: undefined, siteUrl: () => '' }),
+    ...(config.joining ?? { isOpen: false, mail: undefined, siteUrl: () => '' }),
     signIn,
     identities,
     ledger,
@@ -319,7 +227,7 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
     buckets,
     ledger,
     ledgerAudit,
-    keepCheckpoint: createCheckpointKeeper(arranged.checkpoints ?? { file: undefined, url: undefined }),
+    keepCheckpoint: createCheckpointKeeper(config.checkpoints ?? { file: undefined, url: undefined }),
     customers,
     events,
     orders,
@@ -346,13 +254,13 @@ export function createServices(plainDb: Database, surroundings: Surroundings, ar
     setBlocked: blocking.setBlocked,
     erasing,
     exporting: createExporting({ db, customers }),
-    retaining: createRetaining({ db, ...around, retention: arranged.retention ?? shippedRetention }),
+    retaining: createRetaining({ ...base, retention: config.retention ?? shippedRetention }),
     acting,
     operators,
     signIn,
     identities,
     registration,
-    arranged,
+    config,
     verifiers,
   }
 }

@@ -64,7 +64,7 @@ import { assertNotLost, assertOpen, openConfigured, readMigrations } from './dat
 import { createForwarding } from './forwarding.ts'
 import { joinKeysIn } from './join-keys.ts'
 import { openLocalSocket } from './local-socket.ts'
-import { arrangementsOf, createServices, realSurroundings, type Services, type Surroundings } from './services.ts'
+import { createServices, type Runtime, realRuntime, type Services, shopConfigOf } from './services.ts'
 import { unshownTokenIn } from './unshown-token.ts'
 import { openVault } from './vault.ts'
 
@@ -97,9 +97,9 @@ async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
 }
 
 /** Opens the shop: database, schema, sandbox, HTTP, chores. */
-export async function openShop(config: Config, log: Log, surroundings: Surroundings = realSurroundings): Promise<Shop> {
+export async function openShop(config: Config, log: Log, given: Runtime = realRuntime): Promise<Shop> {
   const stallMonitor = startStallMonitor()
-  const around = { stalls: stallMonitor.stalls, ...surroundings }
+  const runtime = { stalls: stallMonitor.stalls, ...given }
   await assertNamed(config.host, 'TURNPIKE_HOST (--host)')
   const tls = openTls(config, 'shop', log)
   assertNotLost(config)
@@ -111,7 +111,7 @@ export async function openShop(config: Config, log: Log, surroundings: Surroundi
   const mail = await openMail(config, log)
   let site = ''
   const joining = { isOpen: config.registration !== 'off', mail, siteUrl: () => site }
-  const services = createServices(db, around, { ...arrangementsOf(config, vault), joining })
+  const services = createServices(db, runtime, { ...shopConfigOf(config, vault), joining })
   await services.stock.ranges.unfinished.adoptOld()
   const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
@@ -123,29 +123,29 @@ export async function openShop(config: Config, log: Log, surroundings: Surroundi
   await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
   const isSandbox = (await services.customers.mode()) === 'sandbox'
-  const localChores = await admitLocalNodes({ ...services, ...around, keys }, localKinds(config, isSandbox))
+  const localChores = await admitLocalNodes({ ...services, ...runtime, keys }, localKinds(config, isSandbox))
   const metrics = createProcessMetrics(config, 'shop')
-  const tally = createShopMetrics(metrics, around.clock)
+  const tally = createShopMetrics(metrics, runtime.clock)
   tls?.addMetrics(metrics)
-  const api = openApi(config, services, around, { log, tally, tls }, await lifeOf(db))
+  const api = openApi(config, services, runtime, { log, tally, tls }, await lifeOf(db))
   addShopGauges(metrics, services, api.pending)
   if (api.entrance) addFrontMetrics(metrics, 'shop', api.entrance)
   site = config.publicUrl ?? api.url
   const local = await openLocalSocket(config, api.toNodes, log)
-  const backups = scheduleBackups(config, around.clock, log)
+  const backups = scheduleBackups(config, runtime.clock, log)
   addBackupMetrics(metrics, config, backups.list)
   const all = [
     ...moneyChores(services, log),
     ...dedicatedChores(services, log),
     ...premiumChores(services, log),
-    ...trafficChores({ ...services, ...around }, log),
+    ...trafficChores({ ...services, ...runtime }, log),
     ...vpnChores(services, log),
-    ...fleetChores({ ...services, ...around }, log),
+    ...fleetChores({ ...services, ...runtime }, log),
     ...outageChores(services, log),
     ...eventChores(services),
     ...signInChores(services),
     ...privacyChores(services, log),
-    forgetRates((most) => deleteFullBuckets(db, around.clock(), most)),
+    forgetRates((most) => deleteFullBuckets(db, runtime.clock(), most)),
     ...paymentChores(services, log),
     ...localChores,
     ...backups.chores,
@@ -247,7 +247,7 @@ const actingAs =
 function openApi(
   config: Config,
   services: Services,
-  around: Surroundings & { readonly stalls: Stalls },
+  runtime: Runtime & { readonly stalls: Stalls },
   { log, tally, tls }: { readonly log: Log; readonly tally: ShopTally; readonly tls: Tls | undefined },
   life: number,
 ) {
@@ -257,7 +257,7 @@ function openApi(
   const written = requestNotes(log)
   const forwarding = createForwarding(log)
   const common = {
-    requestId: () => around.random(12).toHex(),
+    requestId: () => runtime.random(12).toHex(),
     isStopping: () => isStopping,
     onAdmitted: (from: Address): void => entrance?.welcome(from),
     note(note: RequestNote): void {
@@ -265,34 +265,40 @@ function openApi(
       written(note)
     },
   }
-  const { gateway } = services.arranged
+  const { gateway } = services.config
   const publicUrl = () => config.publicUrl ?? url
-  const state = createNodeState({ ...services, ...around, life })
-  const toNodes = createNodeHttp({ ...services, ...around, ...common, state, urgently })
+  const state = createNodeState({ ...services, ...runtime, life })
+  const toNodes = createNodeHttp({ ...services, ...runtime, ...common, state, urgently })
   const toCustomers = createHttp({
-    ...around,
+    ...runtime,
     ...common,
     customers: services.customers,
     buckets: services.buckets,
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
       mount(
-        authApi({ ...services, ...around, publicUrl, drawSvg: (text) => drawing.svg(text), actAs: actingAs(services) }),
+        authApi({
+          ...services,
+          ...runtime,
+          publicUrl,
+          drawSvg: (text) => drawing.svg(text),
+          actAs: actingAs(services),
+        }),
       ),
-      mount(createAdmin(services, around, publicUrl, log)),
+      mount(createAdmin(services, runtime, publicUrl, log)),
     ],
     bound: [
       ...accountOperations(services),
       ...paymentOperations({ ...services, publicUrl }),
       ...referralOperations({ ...services, publicUrl }),
-      ...dedicatedOperations({ ...services, ...around, gateway, probe: probeProxy }),
+      ...dedicatedOperations({ ...services, ...runtime, gateway, probe: probeProxy }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),
       ...eventOperations(services),
       ...tokenOperations(services),
     ],
-    console: openConsole(builtConsole, around.random),
+    console: openConsole(builtConsole, runtime.random),
     plain: [
       vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute }),
       payPageRoute(services),

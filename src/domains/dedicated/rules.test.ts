@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../test/harness/scale.ts'
-import { realSurroundings } from '../../app/shop/services.ts'
+import { realRuntime } from '../../app/shop/services.ts'
 import {
   credentialRandomBytes,
   isHeld,
@@ -39,7 +39,7 @@ test('a password has at least 96 random bits: a hundred, each of which matters',
     runs,
   )
   const seen = new Set(
-    Array.from({ length: 5000 }, () => makeCredentials(1, realSurroundings.random(credentialRandomBytes)).password),
+    Array.from({ length: 5000 }, () => makeCredentials(1, realRuntime.random(credentialRandomBytes)).password),
   )
   expect(seen.size).toBe(5000)
 })

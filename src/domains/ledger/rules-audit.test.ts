@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { realSurroundings } from '../../app/shop/services.ts'
+import { realRuntime } from '../../app/shop/services.ts'
 import { sealEntry } from '../../core/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
 import { type Account, fieldsOf, type Movement, openAccount, type Posting, post } from './rules.ts'
 import { AccountWalk, CheckpointFold } from './rules-audit.ts'
 
-const { sha256 } = realSurroundings
+const { sha256 } = realRuntime
 const customer = 'cus_anna' as CustomerId
 const [order, phone] = ['ord_1' as OrderId, 'tok_phone' as TokenId]
 

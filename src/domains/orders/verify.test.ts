@@ -5,7 +5,7 @@ import { failureOf } from '../../../test/harness/failure.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
 import { runCommand } from '../../../test/harness/turnpike.ts'
 import { addCustomer, allFindingsOf, buy, credit, findingsAfter, wire } from '../../../test/harness/wired.ts'
-import { realSurroundings } from '../../app/shop/services.ts'
+import { realRuntime } from '../../app/shop/services.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -69,7 +69,7 @@ async function forgeChain(tx: Tx, customer: CustomerId): Promise<void> {
   await tx.run('DELETE FROM postings WHERE customer_id = $1', [customer])
   let account = openAccount(customer)
   for (const row of rows) {
-    const made = post(account, toPosting(row), Number(row.at), realSurroundings.sha256)
+    const made = post(account, toPosting(row), Number(row.at), realRuntime.sha256)
     account = made.account
     const values = [customer, made.posting.seq, row.kind, row.house, row.amount, made.posting.balanceAfter]
     await tx.run('INSERT INTO postings VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)', [

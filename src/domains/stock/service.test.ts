@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { surroundingsWith } from '../../../test/harness/clock.ts'
+import { runtimeWith } from '../../../test/harness/clock.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { failureOf, refusalOf } from '../../../test/harness/failure.ts'
 import {
@@ -13,7 +13,7 @@ import {
 } from '../../../test/harness/proxies.ts'
 import { wideIn } from '../../../test/harness/scans.ts'
 import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
-import { realSurroundings } from '../../app/shop/services.ts'
+import { realRuntime } from '../../app/shop/services.ts'
 import { type Address, contains, readAddress, readPrefix } from '../../core/address.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import type { Ipv } from './rules.ts'
@@ -210,7 +210,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     // Chance that repeats itself: the same few addresses are drawn again and again before a new one.
     let calls = 0
     const stuck = (count: number): Uint8Array => {
-      if (count !== 16) return realSurroundings.random(count)
+      if (count !== 16) return realRuntime.random(count)
       calls += 1
       return new Uint8Array(16).fill(Math.floor(calls / 7))
     }
@@ -218,7 +218,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     const { createCounter } = await import('../../db/counter.ts')
     const stock = createStock({
       db: floor.db,
-      ...surroundingsWith(floor.clock),
+      ...runtimeWith(floor.clock),
       random: stuck,
       fleet: floor.services.fleet,
       customers: floor.services.customers,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Config, readConfig } from '../../../src/app/settings/config.ts'
 import { openConfigured } from '../../../src/app/shop/database.ts'
-import { arrangementsOf, createServices, realSurroundings, type Services } from '../../../src/app/shop/services.ts'
+import { createServices, realRuntime, type Services, shopConfigOf } from '../../../src/app/shop/services.ts'
 import { openVault } from '../../../src/app/shop/vault.ts'
 import { readPrefix } from '../../../src/core/address.ts'
 import { kopecks } from '../../../src/core/money.ts'
@@ -128,7 +128,7 @@ export class FleetWorld {
     const db = openConfigured(this.config)
     try {
       const { vault } = await openVault(this.config, db)
-      return await work(createServices(db, realSurroundings, arrangementsOf(this.config, vault)))
+      return await work(createServices(db, realRuntime, shopConfigOf(this.config, vault)))
     } finally {
       await db.close()
     }

@@ -277,7 +277,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     const { subuser } = await newSubuser(1)
     await report(lease(`stalled-${engine}`, subuser, 1))
     const process = new HandProcess(shop.clock)
-    const stalled = createServices(shop.services.db, process.surroundings, shop.services.arranged)
+    const stalled = createServices(shop.services.db, process.runtime, shop.services.config)
     process.run(60_000)
     process.stall(leaseLastsMs)
     await stalled.traffic.leases.lapse()

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { surroundingsWith } from '../../../../test/harness/clock.ts'
+import { runtimeWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
 import { addStock, buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
@@ -18,7 +18,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
   beforeEach(async () => {
     floor = await openFloor(engine, shippedWith('AT'))
     // Without the carrier that other tests have.
-    services = createServices(floor.db, surroundingsWith(floor.clock), floor.services.arranged)
+    services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
     customer = await addCustomer(services, 10n ** 9n)
   })
   afterEach(async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { surroundingsWith } from '../../../../test/harness/clock.ts'
+import { runtimeWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
 import { HandProcess } from '../../../../test/harness/hand-process.ts'
@@ -46,7 +46,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
   beforeEach(async () => {
     floor = await openFloor(engine, shippedWith('AT'))
     // Without the carrier that other tests have.
-    services = createServices(floor.db, surroundingsWith(floor.clock), floor.services.arranged)
+    services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
     customer = await addCustomer(services, 10n ** 9n)
   })
   afterEach(async () => {
@@ -122,7 +122,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     const node = await addGateway('gate-1')
     await tell(node, '203.0.113.0/30', [0, 4])
     const shop = new HandProcess(floor.clock)
-    const stalled = createServices(floor.db, shop.surroundings, floor.services.arranged)
+    const stalled = createServices(floor.db, shop.runtime, floor.services.config)
     const buyThere = () => buyProxies(stalled, customer, { code: 'AT', ipv: 4, period: 7 })
     const countUnserved = async (by: Services): Promise<number> => {
       let count = 0
@@ -285,8 +285,8 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     // Chance that always draws the same address, at which there is an exit.
     const lone = createServices(
       floor.db,
-      { ...surroundingsWith(floor.clock), random: (count: number) => new Uint8Array(count) },
-      floor.services.arranged,
+      { ...runtimeWith(floor.clock), random: (count: number) => new Uint8Array(count) },
+      floor.services.config,
     )
     const node = await addGateway('gate-1')
     await tell(node, '2001:db8:1::/96', [0, 1])

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { surroundingsWith } from '../../../../test/harness/clock.ts'
+import { runtimeWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { failureOf } from '../../../../test/harness/failure.ts'
 import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
@@ -22,7 +22,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
   let customer: CustomerId
   beforeEach(async () => {
     floor = await openFloor(engine, shippedWith('AT'))
-    services = createServices(floor.db, surroundingsWith(floor.clock), floor.services.arranged)
+    services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
     customer = await addCustomer(services, 10n ** 9n)
   })
   afterEach(async () => {
@@ -46,7 +46,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
       transact: (work) => unlessDead().then(() => floor.db.transact(work)),
       transactLong: (work) => unlessDead().then(() => floor.db.transactLong(work)),
     }
-    return createServices(db, surroundingsWith(floor.clock), floor.services.arranged)
+    return createServices(db, runtimeWith(floor.clock), floor.services.config)
   }
 
   /** After the first part. */
@@ -115,7 +115,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
         return done
       },
     }
-    expect(await add(createServices(living, surroundingsWith(floor.clock), floor.services.arranged))).toBe(size)
+    expect(await add(createServices(living, runtimeWith(floor.clock), floor.services.config))).toBe(size)
     expect([looks, await second]).toEqual([parts, 0])
     expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
   })
