@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { realRuntime } from '../../src/app/shop/services.ts'
-import { openByteOrigin } from '../harness/byte-origin.ts'
+import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { freePort } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { isLong } from '../harness/scale.ts'
 import { startService } from '../harness/service.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
+import { openTunnel } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -28,17 +29,29 @@ function momentOf(kill: number): Moment {
   return { ...late, ...Object.fromEntries(loads.map((load) => [load, soon[load] + part * late[load]])) }
 }
 
+const canOpenTunnel = (user: User, origin: ByteOrigin): Promise<boolean> =>
+  openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port }).then(
+    ({ client }) => {
+      client.close()
+      return true
+    },
+    () => false,
+  )
+
 describe('a gateway that is killed under load', () => {
   test(`a gateway killed by SIGKILL ${kills} times bills no byte too many, and loses at most 1 MiB or one second of each tunnel`, async () => {
     const port = freePort()
     const service = await startService('sqlite', { TURNPIKE_GATEWAY_PORT: String(port) }, realRuntime)
     const gateway = await makeGatewayProcess(service, port)
     const origin = openByteOrigin()
-    const users = await addUsers({ ...service, port }, loads.length, 10)
+    const [probe, ...users] = await addUsers({ ...service, port }, loads.length + 1, 10)
+    const isServed = async () => probe !== undefined && (await canOpenTunnel(probe, origin))
     const billed = new Map<User, number>()
     try {
       await gateway.start()
       for (let kill = 0; kill < kills; kill += 1) {
+        // The shop accepts ten boots of a node a minute, and the gateway answers 503 until this one is accepted.
+        expect(await untilTrue(isServed)).toBeTrue()
         const watch = new Watch()
         const moment = momentOf(kill)
         const running = await Promise.all(

@@ -43,11 +43,12 @@ export function openBalancer(deps: {
     const url = new URL(request.url)
     const headers = new Headers(request.headers)
     headers.set('x-forwarded-for', from)
-    headers.delete('accept-encoding')
     const answer = await fetch(`${deps.shops[shop]}${url.pathname}${url.search}`, {
       method: request.method,
       headers,
       redirect: 'manual',
+      // The body passes as the shop encoded it.
+      decompress: false,
       ...(body.byteLength > 0 && { body }),
       signal: request.signal,
     })
