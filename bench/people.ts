@@ -10,7 +10,7 @@ export type Person = {
     readonly id: TokenId
     readonly cap: null
     /** As whoever has come through the door knows it. */
-    readonly seen: { readonly expiresAt: null; readonly shutCount: 0 }
+    readonly seen: { readonly expiresAt: null; readonly revocationEpoch: 0 }
   }
 }
 
@@ -52,7 +52,7 @@ export async function addPeople(services: Services, count: number): Promise<Pers
 
 const personNumber = (number: number): Person => ({
   customer: idOf('cus', number) as CustomerId,
-  token: { id: idOf('tok', number) as TokenId, cap: null, seen: { expiresAt: null, shutCount: 0 } },
+  token: { id: idOf('tok', number) as TokenId, cap: null, seen: { expiresAt: null, revocationEpoch: 0 } },
 })
 
 /**

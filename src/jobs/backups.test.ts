@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import { backupChores, findTime, isDue, nameAt, surplusOf } from './backups.ts'
+import { backupJobs, findTime, isDue, nameAt, surplusOf } from './backups.ts'
 
 const hourMs = 3_600_000
 const startAt = Date.UTC(2026, 4, 1, 3, 30, 15)
 
-function standing(keep: number) {
+function backupFolder(keep: number) {
   const there: string[] = ['notes of the operator', 'turnpike-20260430T033015Z.partial-x']
   const said: string[] = []
   const now = { at: startAt, fails: false }
-  const [chore] = backupChores(
+  const [job] = backupJobs(
     {
       backups: {
         list: () => there,
@@ -24,13 +24,13 @@ function standing(keep: number) {
     },
     { info: (event) => void said.push(event), error: () => {} },
   )
-  if (!chore) throw new Error('there is no chore')
-  return { there, now, said, work: chore.work, ours: () => there.filter((name) => findTime(name) !== undefined) }
+  if (!job) throw new Error('there is no job')
+  return { there, now, said, work: job.work, ours: () => there.filter((name) => findTime(name) !== undefined) }
 }
 
-describe('backups by themselves', () => {
-  test('are written when the last one is old enough, whichever process wrote it, and the oldest go', async () => {
-    const { now, work, ours, there } = standing(2)
+describe('scheduled backups', () => {
+  test('a backup is written when the newest is 24 hours old, whichever process wrote it, and the oldest is deleted', async () => {
+    const { now, work, ours, there } = backupFolder(2)
     await work()
     expect(ours()).toEqual([nameAt(startAt)])
     now.at += 23 * hourMs
@@ -44,8 +44,8 @@ describe('backups by themselves', () => {
     expect(there).toContain('notes of the operator')
   })
 
-  test('that fail are tried again after a while, and delete nothing', async () => {
-    const { now, work, ours } = standing(1)
+  test('a failed backup is repeated after 10 minutes and deletes nothing', async () => {
+    const { now, work, ours } = backupFolder(1)
     await work()
     now.at += 24 * hourMs
     now.fails = true
@@ -58,7 +58,7 @@ describe('backups by themselves', () => {
     expect(ours()).toEqual([nameAt(now.at)])
   })
 
-  test('have names that tell when, and nothing else counts as one', () => {
+  test('the name of a backup tells its time, and no other file counts as a backup', () => {
     expect(findTime(nameAt(startAt))).toBe(startAt)
     expect(surplusOf(['turnpike-x', nameAt(1000), nameAt(0)], 1)).toEqual([nameAt(0)])
     expect(isDue([nameAt(startAt + hourMs)], startAt, hourMs)).toBeTrue()

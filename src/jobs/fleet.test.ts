@@ -3,11 +3,11 @@ import { HandProcess } from '../../test/harness/hand-process.ts'
 import { hearingLog } from '../../test/harness/hand-timing.ts'
 import { noStalls } from '../core/stall-monitor.ts'
 import type { Node } from '../domains/fleet/rules.ts'
-import { fleetChores } from './fleet.ts'
+import { fleetJobs } from './fleet.ts'
 
 const node = (of: Partial<Node>): Node => ({ id: 'nod_1', kind: 'gateway', name: 'gw1', state: 'open', ...of }) as Node
 
-test('nodes that go and come are told of, each once, and one that never joined is not missed', async () => {
+test('a node that appears or disappears is logged once, and one that never joined is not logged', async () => {
   let nowMs = 100_000
   let nodes = [
     node({ joinedAt: 1, lastSeenAt: nowMs }),
@@ -15,11 +15,11 @@ test('nodes that go and come are told of, each once, and one that never joined i
   ]
   const { said, log } = hearingLog()
   const fleet = { nodes: async (kind: string) => (kind === 'gateway' ? nodes : []) }
-  const [chore] = fleetChores({ fleet, clock: () => nowMs, stalls: noStalls }, log)
+  const [job] = fleetJobs({ fleet, clock: () => nowMs, stalls: noStalls }, log)
   const look = async () => {
     said.length = 0
-    await chore?.work()
-    await chore?.work()
+    await job?.work()
+    await job?.work()
     return said.map((each) => [each.level, each.event, each.fields['name']])
   }
   expect(await look()).toEqual([['info', 'node came', 'gw1']])
@@ -38,13 +38,13 @@ test('a shop that was stalled for 30 s warns of no silent node until it has run 
   const silent = node({ joinedAt: 1, lastSeenAt: shop.clock.nowMs })
   const { said, log } = hearingLog()
   const fleet = { nodes: async (kind: string) => (kind === 'gateway' ? [silent] : []) }
-  const [chore] = fleetChores({ fleet, ...shop.runtime }, log)
+  const [job] = fleetJobs({ fleet, ...shop.runtime }, log)
   shop.stall(30_000)
-  await chore?.work()
+  await job?.work()
   shop.run(14_000)
-  await chore?.work()
+  await job?.work()
   expect(said.map((each) => each.event)).toEqual(['node came'])
   shop.run(2000)
-  await chore?.work()
+  await job?.work()
   expect(said.map((each) => each.event)).toEqual(['node came', 'node gone'])
 })

@@ -2,26 +2,25 @@ import { runningSince, type Stalls } from '../core/stall-monitor.ts'
 import type { Clock } from '../core/time.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { NodeKind } from '../domains/fleet/rules.ts'
-import type { Chore, Transacting } from './chores.ts'
+import type { Job, Transacting } from './jobs.ts'
 
-/** Where nodes on this machine find the keys that they may join with, for their owner's eyes alone. */
+/** The files from which nodes on this machine read their join keys; readable by their owner only. */
 export type JoinKeys = {
   has(kind: NodeKind): boolean
-  /** A reader finds the whole text or the one before. */
+  /** Replaces the file atomically. */
   write(kind: NodeKind, text: string): void
 }
 
-/** A node that was not heard of for this long may have lost its secret, and finds a new key when it comes back. */
+/** A node silent for this long may have lost its secret and gets a new join key. */
 const silentMs = 60_000
-/** A key that lies about is replaced well before it expires. */
+/** An unused key is replaced this long before it expires. */
 const renewKeyMs = 12 * 3_600_000
-const lookEveryMs = 20_000
 
 const nameOf: Readonly<Record<NodeKind, string>> = { gateway: 'local-gateway', vpn: 'local' }
 
 /**
- * Lets nodes on this machine join by themselves: whoever may read the data folder finds a key there. A node that was
- * heard of lately has joined and needs none. An old secret stays good until a join with the new key replaces it.
+ * Lets nodes on this machine join without the operator: a process that can read the data folder finds a join key there.
+ * A node that reported recently needs none. An old secret stays valid until a join with the new key replaces it.
  */
 export async function admitLocalNodes(
   deps: {
@@ -32,7 +31,7 @@ export async function admitLocalNodes(
     readonly keys: JoinKeys
   },
   kinds: readonly NodeKind[],
-): Promise<readonly Chore[]> {
+): Promise<readonly Job[]> {
   const { db, fleet, keys } = deps
   const since = runningSince(deps)
 
@@ -40,20 +39,19 @@ export async function admitLocalNodes(
     const name = nameOf[kind]
     const node =
       (await fleet.findByName(name)) ?? (await db.transact((tx) => fleet.add(tx, { kind, name, location: 'local' })))
-    // An operator has shut it out; it is not for this process to let it in again.
+    // An operator closed the node; only an operator opens it again.
     if (node.state === 'closed') return
     const nowMs = deps.clock()
-    const isHeard = node.joinedAt !== null && node.lastSeenAt !== null && since(node.lastSeenAt) < silentMs
-    if (isHeard) return
-    const isGood = node.key !== null && node.key.usedAt === null && node.key.expiresAt - nowMs > renewKeyMs
-    if (!isStart && isGood && keys.has(kind)) return
+    if (node.joinedAt !== null && node.lastSeenAt !== null && since(node.lastSeenAt) < silentMs) return
+    const isValid = node.key !== null && node.key.usedAt === null && node.key.expiresAt - nowMs > renewKeyMs
+    if (!isStart && isValid && keys.has(kind)) return
     keys.write(kind, (await fleet.issueKey(name)).text)
   }
 
   for (const kind of kinds) await admit(kind, true)
   return kinds.map((kind) => ({
     name: `let the ${kind} of this machine join`,
-    everyMs: lookEveryMs,
+    everyMs: 20_000,
     work: () => admit(kind, false),
     isOwn: true,
   }))

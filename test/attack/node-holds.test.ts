@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { trafficChores } from '../../src/jobs/traffic.ts'
+import { trafficJobs } from '../../src/jobs/shop.ts'
 import { engines } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { reportOf } from '../harness/node.ts'
@@ -102,7 +102,7 @@ describe.each([...engines])('leases that a hostile gateway asks for, on %s', (en
     expect(held.get(honest.id)).toEqual({ bytes: 8_388_608n, accountsAtLimit: 0 })
     const notes: [string, unknown][] = []
     const note = (event: string, fields?: unknown) => void notes.push([event, fields])
-    const chores = trafficChores({ ...service.services, clock: service.clock.read }, { info: note, error: note })
+    const chores = trafficJobs({ ...service.services, clock: service.clock.read }, { info: note, error: note })
     for (const chore of chores) await chore.work()
     const fields = { node: hostile.id, held_bytes: Number(limit), accounts_at_limit: 1 }
     expect(notes).toContainEqual(['a node holds as much of accounts as one node may', fields])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { trafficChores } from '../../src/jobs/traffic.ts'
+import { trafficJobs } from '../../src/jobs/shop.ts'
 import { enginesOf } from '../harness/database.ts'
 import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -36,7 +36,7 @@ describe.each([...enginesOf('postgres')])('the operator and what nodes claim, on
     await fleet.join((await fleet.issueKey('liar')).text, `tpn_${'ab'.repeat(32)}`, 'test')
     const notes: [string, unknown][] = []
     const note = (event: string, fields?: unknown) => void notes.push([event, fields])
-    const chores = trafficChores({ ...service.services, clock: service.clock.read }, { info: note, error: note })
+    const chores = trafficJobs({ ...service.services, clock: service.clock.read }, { info: note, error: note })
     service.clock.advance(900)
     const peers = [{ id: device, received: 1_000_000_000, sent: 0, handshake_at: null }]
     await vpn.nodes.report(node?.id ?? '', reportOf({ boot: 'boot-0001', peers }))

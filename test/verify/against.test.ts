@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Tx } from '../../src/db/transaction.ts'
-import { moneyChores } from '../../src/jobs/chores.ts'
+import { moneyJobs } from '../../src/jobs/shop.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
@@ -42,7 +42,7 @@ describe.each([...enginesOf('postgres')])('checkpoints that are kept elsewhere, 
   /** The shop's own chore, at a moment that the test chooses. */
   async function makeCheckpoint(): Promise<void> {
     const quiet = { info: () => {}, error: () => {} }
-    await moneyChores(service.services, quiet)
+    await moneyJobs(service.services, quiet)
       .find((chore) => chore.name === 'checkpoint')
       ?.work()
   }

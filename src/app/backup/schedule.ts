@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../core/time.ts'
-import { type Backups, backupChores } from '../../jobs/backups.ts'
-import type { Chore, Notes } from '../../jobs/chores.ts'
+import { type Backups, backupJobs } from '../../jobs/backups.ts'
+import type { Job, JobLog } from '../../jobs/jobs.ts'
 import { toProcess } from '../program.ts'
 import type { Config } from '../settings/config.ts'
 import { draftMark } from './backup.ts'
@@ -11,29 +11,29 @@ import { filesOf } from './manifest.ts'
 const hourMs = 3_600_000
 
 export type Schedule = {
-  readonly chores: readonly Chore[]
+  readonly jobs: readonly Job[]
   /** Names of the backups that are there. */
   readonly list: () => readonly string[]
   stop(): Promise<void>
 }
 
 /** Backups that the shop makes by itself, where it is told to. */
-export function scheduleBackups(config: Config, clock: Clock, notes: Notes): Schedule {
+export function scheduleBackups(config: Config, clock: Clock, log: JobLog): Schedule {
   const folder = config.backupFolder
-  if (folder === undefined) return { chores: [], list: () => [], stop: async () => {} }
+  if (folder === undefined) return { jobs: [], list: () => [], stop: async () => {} }
   const end = new AbortController()
   const backups = backupsIn(folder, config, end.signal)
-  const chores = backupChores(
+  const jobs = backupJobs(
     {
       backups,
       clock,
       everyMs: config.backupHours * hourMs,
       keep: config.backupKeep,
     },
-    notes,
+    log,
   )
   return {
-    chores,
+    jobs,
     list: () => backups.list(),
     async stop() {
       end.abort()

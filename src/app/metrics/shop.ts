@@ -4,7 +4,7 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Clock } from '../../core/time.ts'
 import { isReachable, soonEnough } from '../../db/open.ts'
 import { findTime } from '../../jobs/backups.ts'
-import type { ChoreRun } from '../../jobs/chores.ts'
+import type { JobRun } from '../../jobs/jobs.ts'
 import type { Config } from '../settings/config.ts'
 import type { Services } from '../shop/services.ts'
 
@@ -13,7 +13,7 @@ const bounds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 /** What is counted as it happens. */
 export type ShopTally = {
   readonly request: (note: RequestNote) => void
-  readonly chore: (run: ChoreRun) => void
+  readonly chore: (run: JobRun) => void
 }
 
 /** The shop's figures. Nodes are named, for there are few; customers never are. */

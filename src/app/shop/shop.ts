@@ -34,21 +34,20 @@ import { urgently } from '../../db/urgent.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import type { Session } from '../../domains/signin/rules.ts'
-import { moneyChores, startChores } from '../../jobs/chores.ts'
-import { dedicatedChores } from '../../jobs/dedicated.ts'
-import { eventChores } from '../../jobs/events.ts'
-import { fleetChores } from '../../jobs/fleet.ts'
+import { fleetJobs } from '../../jobs/fleet.ts'
+import { startJobs } from '../../jobs/jobs.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
-import { outageChores } from '../../jobs/outages.ts'
-import { paymentChores } from '../../jobs/payments.ts'
-import { premiumChores } from '../../jobs/premium.ts'
-import { privacyChores } from '../../jobs/privacy.ts'
-import { forgetRates } from '../../jobs/rates.ts'
-import { makeSandboxLinks } from '../../jobs/sandbox/links.ts'
-import { openSandbox } from '../../jobs/sandbox/open.ts'
-import { signInChores } from '../../jobs/signin.ts'
-import { trafficChores } from '../../jobs/traffic.ts'
-import { vpnChores } from '../../jobs/vpn.ts'
+import { makeSandboxLinks, openSandbox } from '../../jobs/sandbox/open.ts'
+import {
+  dedicatedJobs,
+  moneyJobs,
+  outageJobs,
+  paymentJobs,
+  premiumJobs,
+  retentionJobs,
+  trafficJobs,
+  vpnJobs,
+} from '../../jobs/shop.ts'
 import { scheduleBackups } from '../backup/schedule.ts'
 import { banner } from '../banner.ts'
 import { addFrontMetrics } from '../metrics/front.ts'
@@ -96,7 +95,7 @@ async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
   return createMail({ url, from }, log)
 }
 
-/** Opens the shop: database, schema, sandbox, HTTP, chores. */
+/** Opens the shop: database, schema, sandbox, HTTP, jobs. */
 export async function openShop(config: Config, log: Log, given: Runtime = realRuntime): Promise<Shop> {
   const stallMonitor = startStallMonitor()
   const runtime = { stalls: stallMonitor.stalls, ...given }
@@ -123,7 +122,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   await warnOfPlaces(services, log)
   const keys = joinKeysIn(config.folder)
   const isSandbox = (await services.customers.mode()) === 'sandbox'
-  const localChores = await admitLocalNodes({ ...services, ...runtime, keys }, localKinds(config, isSandbox))
+  const localJobs = await admitLocalNodes({ ...services, ...runtime, keys }, localKinds(config, isSandbox))
   const metrics = createProcessMetrics(config, 'shop')
   const tally = createShopMetrics(metrics, runtime.clock)
   tls?.addMetrics(metrics)
@@ -135,23 +134,20 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   const backups = scheduleBackups(config, runtime.clock, log)
   addBackupMetrics(metrics, config, backups.list)
   const all = [
-    ...moneyChores(services, log),
-    ...dedicatedChores(services, log),
-    ...premiumChores(services, log),
-    ...trafficChores({ ...services, ...runtime }, log),
-    ...vpnChores(services, log),
-    ...fleetChores({ ...services, ...runtime }, log),
-    ...outageChores(services, log),
-    ...eventChores(services),
-    ...signInChores(services),
-    ...privacyChores(services, log),
-    forgetRates((most) => deleteFullBuckets(db, runtime.clock(), most)),
-    ...paymentChores(services, log),
-    ...localChores,
-    ...backups.chores,
+    ...moneyJobs(services, log),
+    ...dedicatedJobs(services, log),
+    ...premiumJobs(services, log),
+    ...trafficJobs({ ...services, ...runtime }, log),
+    ...vpnJobs(services, log),
+    ...fleetJobs({ ...services, ...runtime }, log),
+    ...outageJobs(services, log),
+    ...retentionJobs({ ...services, deleteBuckets: (limit) => deleteFullBuckets(db, runtime.clock(), limit) }, log),
+    ...paymentJobs(services, log),
+    ...localJobs,
+    ...backups.jobs,
   ]
   const leaders = createLeaders(config.databaseUrl)
-  const chores = startChores(all, log, (chore) => leaders.leads(chore), tally.chore)
+  const jobs = startJobs(all, log, (job) => leaders.leads(job), tally.chore)
   const figures = serveMetrics(config, 'shop', metrics, log)
   const links = await makeSandboxLinks(services)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
@@ -175,7 +171,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
       await figures.stop()
       metrics.stop()
       await backups.stop()
-      await chores.stop()
+      await jobs.stop()
       await leaders.stop()
       await mail?.close()
       await services.customers.noteUses()

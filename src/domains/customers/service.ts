@@ -54,7 +54,7 @@ export type Caller = {
   readonly session?: SessionId
 }
 
-export type TokenWish = {
+export type TokenRequest = {
   readonly name: string
   readonly scopes?: readonly Scope[]
   readonly allowedFrom?: readonly Prefix[]
@@ -128,7 +128,7 @@ export function createCustomers(deps: {
     return customer
   }
 
-  function addToken(tx: Tx, customer: CustomerId, text: string, wish: TokenWish): Token {
+  function addToken(tx: Tx, customer: CustomerId, text: string, wish: TokenRequest): Token {
     const nowMs = clock()
     const token: Token = {
       id: makeId('token', nowMs, random),
@@ -169,7 +169,7 @@ export function createCustomers(deps: {
       if (!token.scopes.includes(needed)) throw wrongScope(needed)
       uses.set(token.id, { at: clock(), from })
       const { id, customer, cap, scopes, expiresAt } = token
-      return { customer, token: { id, cap, seen: { expiresAt, shutCount: known.shutCount } }, scopes }
+      return { customer, token: { id, cap, seen: { expiresAt, revocationEpoch: known.revocationEpoch } }, scopes }
     },
 
     /** Refuses a customer who is blocked or not there, as known half a second ago at most. */
@@ -217,8 +217,8 @@ export function createCustomers(deps: {
      * and may have been shut out before it had its turn. What was found then still holds if nobody of this customer's
      * was shut out since, which the account's count tells.
      */
-    async findObjection(tx: Tx, { customer, token }: Payer, shutCount: number): Promise<Refusal | undefined> {
-      if (token?.seen?.shutCount === shutCount) {
+    async findObjection(tx: Tx, { customer, token }: Payer, revocationEpoch: number): Promise<Refusal | undefined> {
+      if (token?.seen?.revocationEpoch === revocationEpoch) {
         return whyClosed({ expiresAt: token.seen.expiresAt, revokedAt: null }, clock()) && invalidToken('ended')
       }
       const found = await store.findStanding(tx, customer, token?.id ?? null)
@@ -286,7 +286,7 @@ export function createCustomers(deps: {
     blockedAmong: (ids: readonly CustomerId[]): Promise<Set<CustomerId>> => store.blockedAmong(db, [...new Set(ids)]),
 
     /** Makes a token. Its text is in the answer and nowhere else. */
-    issueToken: (customer: CustomerId, wish: TokenWish): Promise<{ text: string; token: Token }> =>
+    issueToken: (customer: CustomerId, wish: TokenRequest): Promise<{ text: string; token: Token }> =>
       db.transact(async (tx) => {
         if (!(await store.lockCustomer(tx, customer))) throw noSuchCustomer()
         const { open, young } = await store.countTokens(tx, customer, clock(), clock() - youngMs)

@@ -181,7 +181,7 @@ export function insertToken(tx: Tx, token: Token, digest: Uint8Array): void {
 export async function findTokenByDigest(
   reader: Reader,
   digest: Uint8Array,
-): Promise<{ token: Token; digest: Uint8Array; blocked: boolean; shutCount: number } | undefined> {
+): Promise<{ token: Token; digest: Uint8Array; blocked: boolean; revocationEpoch: number } | undefined> {
   const row = await reader.first<TokenRow & { digest: Uint8Array; blocked_at: bigint | null; shut_count: bigint }>(
     `SELECT tokens.*, customers.blocked_at, accounts.shut_count
      FROM tokens JOIN customers ON customers.id = tokens.customer_id
@@ -191,7 +191,7 @@ export async function findTokenByDigest(
   )
   if (!row) return undefined
   const { digest: stored, blocked_at, shut_count } = row
-  return { token: toToken(row), digest: stored, blocked: blocked_at !== null, shutCount: Number(shut_count) }
+  return { token: toToken(row), digest: stored, blocked: blocked_at !== null, revocationEpoch: Number(shut_count) }
 }
 
 /** Whether a customer is blocked, and whose and until when a token is; undefined if there is no such customer. */

@@ -59,7 +59,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     const { text, token } = await issue()
     expect(await enter(text)).toEqual({
       customer,
-      token: { id: token.id, cap: null, seen: { expiresAt: null, shutCount: 0 } },
+      token: { id: token.id, cap: null, seen: { expiresAt: null, revocationEpoch: 0 } },
       scopes: ['read', 'trade', 'pay', 'passwords'],
     })
   })
@@ -166,13 +166,13 @@ describe.each([...engines])('tokens on %s', (engine) => {
     await elsewhere.setBlocked(customer, true)
     clock.advance(9_000)
     const seen = await toBuy()
-    expect(seen.token).toMatchObject({ id: token.id, seen: { shutCount: 0 } })
+    expect(seen.token).toMatchObject({ id: token.id, seen: { revocationEpoch: 0 } })
     expect((await refusalOf(buy(services, seen, 100n))).code).toBe('forbidden')
     expect(await codeOf(enter(text))).toBe('forbidden')
     expect(await codeOf(toBuy())).toBe('forbidden')
     await elsewhere.setBlocked(customer, false)
     clock.advance(500)
-    expect((await toBuy()).token).toMatchObject({ id: token.id, seen: { shutCount: 2 } })
+    expect((await toBuy()).token).toMatchObject({ id: token.id, seen: { revocationEpoch: 2 } })
     await elsewhere.db.close()
   })
 

@@ -4,7 +4,7 @@ import { addDays } from '../../core/calendar.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import type { FieldProblem } from '../../core/refusal.ts'
 import { isPublic } from '../../core/reserved.ts'
-import type { EventData, EventType, Happening } from '../events/rules.ts'
+import type { DomainEvent, EventData, EventType } from '../events/rules.ts'
 import type { Ipv } from '../stock/rules.ts'
 
 /** What a proxy speaks. */
@@ -148,7 +148,7 @@ export const subjectPrefix = 'proxy:'
 export const subjectOf = (id: number): string => `${subjectPrefix}${id}`
 
 /** What a customer is told of a proxy. */
-export const eventOf = (proxy: Proxy, type: EventType, data: EventData): Happening => ({
+export const eventOf = (proxy: Proxy, type: EventType, data: EventData): DomainEvent => ({
   customer: proxy.customer,
   type,
   order: proxy.order,
@@ -160,4 +160,4 @@ export const replacedEvent = (
   from: Proxy,
   to: Proxy,
   { by, reason }: { readonly by: ReplacedBy; readonly reason: string | null },
-): Happening => eventOf(from, 'proxy.replaced', { by, from_ip: from.address, to_ip: to.address, reason })
+): DomainEvent => eventOf(from, 'proxy.replaced', { by, from_ip: from.address, to_ip: to.address, reason })

@@ -16,7 +16,7 @@ import {
 import { addCustomer, credit, findingsOf, wire } from '../../../test/harness/wired.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { openDatabase } from '../../db/open.ts'
-import { dedicatedChores } from '../../jobs/dedicated.ts'
+import { dedicatedJobs } from '../../jobs/shop.ts'
 
 const dayMs = 86_400_000
 const hourMs = 3_600_000
@@ -44,7 +44,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
   const endOf = async (customer: CustomerId) => (await listed(customer))[0]?.expiresAt ?? 0
   const balanceOf = async (customer: CustomerId) => (await here.floor.services.ledger.balance(customer)).balance
   const doChores = async () => {
-    for (const chore of dedicatedChores(here.floor.services, { info: () => {} })) await chore.work()
+    for (const chore of dedicatedJobs(here.floor.services, { info: () => {} })) await chore.work()
   }
 
   test('a proxy expires to the moment, is gone three days later, and its address is for sale seven days after that', async () => {
@@ -105,7 +105,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
         own.clock.advanceDays(1)
         // Every fifth day is enough to be on time here: nothing is bought meanwhile.
         const due = pace === 'every day' ? day % 5 === 0 : day === 365
-        if (due) for (const chore of dedicatedChores(own.services, { info: () => {} })) await chore.work()
+        if (due) for (const chore of dedicatedJobs(own.services, { info: () => {} })) await chore.work()
       }
       const leases = await own.db.all<{ place_id: bigint; ended_at: bigint }>(
         'SELECT place_id, started_at, ended_at, proxy_id FROM leases ORDER BY place_id',

@@ -19,7 +19,7 @@ export type EventType = (typeof eventTypes)[number]
 export type EventData = { readonly [name: string]: string | number | boolean | null }
 
 /** What a domain tells. */
-export type Happening = {
+export type DomainEvent = {
   readonly customer: CustomerId
   readonly type: EventType
   readonly order: OrderId | null
@@ -28,7 +28,7 @@ export type Happening = {
   readonly data: EventData
 }
 
-export type Event = Happening & { readonly seq: number; readonly at: number }
+export type Event = DomainEvent & { readonly seq: number; readonly at: number }
 
 /** How long an event is kept. */
 export const eventKeptMs = 30 * 86_400_000

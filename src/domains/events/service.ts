@@ -3,7 +3,7 @@ import type { CustomerId, OrderId } from '../../core/ids.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { unknownType } from './errors.ts'
-import { type Event, eventKeptMs, eventTypes, type Happening, isEventType } from './rules.ts'
+import { type DomainEvent, type Event, eventKeptMs, eventTypes, isEventType } from './rules.ts'
 import * as store from './store.ts'
 
 export type Events = ReturnType<typeof createEvents>
@@ -16,7 +16,7 @@ export function createEvents(deps: { db: Database; clock: Clock; sha256: Sha256 
      * Writes events down in the transaction of what they tell of. Customers take their turn in the order of their ids,
      * so that two transactions that tell several never wait for each other.
      */
-    async note(tx: Tx, happenings: readonly Happening[]): Promise<void> {
+    async note(tx: Tx, happenings: readonly DomainEvent[]): Promise<void> {
       const nowMs = clock()
       const inTurn = happenings.toSorted((a, b) => (a.customer < b.customer ? -1 : a.customer > b.customer ? 1 : 0))
       for (const each of inTurn) {

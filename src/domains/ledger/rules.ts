@@ -17,7 +17,7 @@ export type Account = Chain & {
   readonly balance: Kopecks
   readonly apiSpent: Kopecks
   /** How often its customer or one of his tokens was shut out: whoever was let in before may be one of them. */
-  readonly shutCount: number
+  readonly revocationEpoch: number
 }
 
 /** A movement that is asked for. `amount` is signed as the customer sees it. */
@@ -48,7 +48,7 @@ export const openAccount = (customer: CustomerId): Account => ({
   customer,
   balance: kopecks(0n),
   apiSpent: kopecks(0n),
-  shutCount: 0,
+  revocationEpoch: 0,
   ...emptyChain,
 })
 
@@ -90,7 +90,7 @@ export function post(
       seq: unsealed.seq,
       head: hash,
       lastAt: unsealed.at,
-      shutCount: account.shutCount,
+      revocationEpoch: account.revocationEpoch,
     },
     posting: { ...unsealed, hash },
   }

@@ -19,7 +19,7 @@ export type Payer = {
     readonly id: TokenId
     readonly cap: Kopecks | null
     /** What it was when it was found open: until when it is, and its account's count then. */
-    readonly seen?: { readonly expiresAt: number | null; readonly shutCount: number }
+    readonly seen?: { readonly expiresAt: number | null; readonly revocationEpoch: number }
   } | null
 }
 
@@ -142,7 +142,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
      * Money of a payment that its provider has taken back, whether it is still there or not: what is missing is a debt,
      * on which nothing is bought.
      */
-    takeBack: (
+    chargeback: (
       tx: Tx,
       customer: CustomerId,
       amount: Kopecks,

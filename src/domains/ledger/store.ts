@@ -38,7 +38,7 @@ export const toAccount = (row: AccountRow): Account => ({
   seq: Number(row.seq),
   head: row.head,
   lastAt: Number(row.last_at),
-  shutCount: Number(row.shut_count),
+  revocationEpoch: Number(row.shut_count),
 })
 
 export const toPosting = (row: PostingRow): Posting => ({

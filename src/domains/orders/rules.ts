@@ -1,7 +1,7 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
 import type { Vault } from '../../core/vault.ts'
-import type { Happening } from '../events/rules.ts'
+import type { DomainEvent } from '../events/rules.ts'
 import type { Posting } from '../ledger/rules.ts'
 
 /** What plain JSON holds, for what an order remembers of the request and of its price. */
@@ -59,7 +59,7 @@ export const openAnswer = (vault: Vault, stored: Answered & { readonly body: str
   vault.open(Uint8Array.fromBase64(stored.body), answerContext(stored))
 
 /** What a customer is told of money that was given back. */
-export const refunded = (posting: Posting): Happening => ({
+export const refunded = (posting: Posting): DomainEvent => ({
   customer: posting.customer,
   type: 'order.refunded',
   order: posting.order,

@@ -161,7 +161,11 @@ export function createOrders(deps: {
       const repeat = stored && key !== undefined ? () => replay(stored, by.customer, key, what) : undefined
       // What goes on by itself learns what became of it; whoever has been shut out is told nothing any more.
       if (repeat && automatic) return repeat()
-      const objection = await customers.findObjection(tx, automatic ? { ...by, token: null } : by, account.shutCount)
+      const objection = await customers.findObjection(
+        tx,
+        automatic ? { ...by, token: null } : by,
+        account.revocationEpoch,
+      )
       if (objection) throw objection
       if (repeat) return repeat()
       if (obstacle) throw obstacle

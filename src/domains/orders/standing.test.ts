@@ -81,7 +81,10 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
 
   test('a token that ends by itself buys nothing from that moment on, though nobody shut it', async () => {
     const { seen } = await newPayers()
-    const ended = { ...seen, token: seen.token && { ...seen.token, seen: { expiresAt: Date.now(), shutCount: 0 } } }
+    const ended = {
+      ...seen,
+      token: seen.token && { ...seen.token, seen: { expiresAt: Date.now(), revocationEpoch: 0 } },
+    }
     expect((await refusalOf(buy(here, ended, 900n))).code).toBe('invalid_token')
   })
 

@@ -89,7 +89,7 @@ export async function returnBonus({ ledger }: PaymentDeps, tx: Tx, payment: Paym
   const bonus = await givenBonus(tx, payment)
   if (!bonus) return []
   const { amount, note } = bonus
-  const posting = await ledger.takeBack(tx, payment.customer, amount, source, `code ${note} taken back`, payment.id)
+  const posting = await ledger.chargeback(tx, payment.customer, amount, source, `code ${note} taken back`, payment.id)
   return [{ kind: 'bonus_back', amount: negate(amount), posting: posting.seq, note }]
 }
 

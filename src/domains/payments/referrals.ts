@@ -72,7 +72,7 @@ export async function returnShare({ ledger }: PaymentDeps, tx: Tx, payment: Paym
   const share = await givenShare(tx, payment)
   if (!share) return []
   const { amount, referrer } = share
-  const posting = await ledger.takeBack(tx, referrer, amount, source, 'share of a top-up taken back', payment.id)
+  const posting = await ledger.chargeback(tx, referrer, amount, source, 'share of a top-up taken back', payment.id)
   return [{ kind: 'share_back', amount: negate(amount), posting: posting.seq, note: referrer }]
 }
 

@@ -2,7 +2,7 @@ import { makeId, type PaymentId } from '../../core/ids.ts'
 import { type Kopecks, negate, subtract, toRoubles } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { Happening } from '../events/rules.ts'
+import type { DomainEvent } from '../events/rules.ts'
 import { giveBonus, returnBonus } from './codes.ts'
 import type { PaymentDeps } from './deps.ts'
 import { giveShare, returnShare } from './referrals.ts'
@@ -103,7 +103,7 @@ async function credit(deps: PaymentDeps, tx: Tx, payment: Payment, note: string)
 async function debit(deps: PaymentDeps, tx: Tx, payment: Payment, total: Kopecks, note: string) {
   const { customer, provider, id, method } = payment
   const amount = subtract(total, payment.debited)
-  const posting = await deps.ledger.takeBack(tx, customer, amount, provider, `${method} payment taken back`, id)
+  const posting = await deps.ledger.chargeback(tx, customer, amount, provider, `${method} payment taken back`, id)
   await deps.events.note(tx, [toEvent('payment.refunded', payment, amount, posting.balanceAfter)])
   const debited: Step = { kind: 'debited', amount: negate(amount), total, posting: posting.seq, note }
   return [debited, ...(await returnBonus(deps, tx, payment)), ...(await returnShare(deps, tx, payment))]
@@ -157,7 +157,7 @@ function askNext(tx: Tx, payment: Payment, askAt: number | null): Payment {
   return { ...payment, askAt }
 }
 
-const toEvent = (type: Happening['type'], payment: Payment, amount: Kopecks, balance?: Kopecks): Happening => ({
+const toEvent = (type: DomainEvent['type'], payment: Payment, amount: Kopecks, balance?: Kopecks): DomainEvent => ({
   customer: payment.customer,
   order: null,
   subject: payment.id,

@@ -3,7 +3,7 @@ import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import { addStock, buyProxies, type Floor, openFloor, shippedWith } from '../../../test/harness/proxies.ts'
 import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
-import { dedicatedChores } from '../../jobs/dedicated.ts'
+import { dedicatedJobs } from '../../jobs/shop.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -19,7 +19,7 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     await floor.close()
   })
   const doChores = async () => {
-    for (const chore of dedicatedChores(floor.services, { info: () => {} })) await chore.work()
+    for (const chore of dedicatedJobs(floor.services, { info: () => {} })) await chore.work()
   }
 
   test.each([4, 3, 6] as const)('a proxy of kind %d is replaced all the same', async (ipv) => {

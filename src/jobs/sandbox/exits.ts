@@ -1,44 +1,37 @@
 import type { NewExit } from '../../domains/premium/index.ts'
 
-type Spot = readonly [state: string, city: string, zip: string]
-
-/** Places that exist, four in each country, so that every filter has something to find and something to miss. */
-const spots: Readonly<Record<string, readonly [Spot, Spot, Spot, Spot]>> = {
-  DE: [
-    ['Berlin', 'Berlin', '10115'],
-    ['Bayern', 'München', '80331'],
-    ['Hessen', 'Frankfurt', '60311'],
-    ['Hamburg', 'Hamburg', '20095'],
-  ],
+/** Four real places in each country, as state, city and postal code, so that filters find some and miss some. */
+const spots: Readonly<Record<string, readonly string[]>> = {
+  DE: ['Berlin; Berlin; 10115', 'Bayern; München; 80331', 'Hessen; Frankfurt; 60311', 'Hamburg; Hamburg; 20095'],
   FR: [
-    ['Île-de-France', 'Paris', '75001'],
-    ['Auvergne-Rhône-Alpes', 'Lyon', '69001'],
-    ["Provence-Alpes-Côte d'Azur", 'Marseille', '13001'],
-    ['Occitanie', 'Toulouse', '31000'],
+    'Île-de-France; Paris; 75001',
+    'Auvergne-Rhône-Alpes; Lyon; 69001',
+    "Provence-Alpes-Côte d'Azur; Marseille; 13001",
+    'Occitanie; Toulouse; 31000',
   ],
   GB: [
-    ['England', 'London', 'SW1A 1AA'],
-    ['England', 'Manchester', 'M1 1AE'],
-    ['Scotland', 'Edinburgh', 'EH1 1YZ'],
-    ['Wales', 'Cardiff', 'CF10 1EP'],
+    'England; London; SW1A 1AA',
+    'England; Manchester; M1 1AE',
+    'Scotland; Edinburgh; EH1 1YZ',
+    'Wales; Cardiff; CF10 1EP',
   ],
   NL: [
-    ['Noord-Holland', 'Amsterdam', '1012'],
-    ['Zuid-Holland', 'Rotterdam', '3011'],
-    ['Utrecht', 'Utrecht', '3511'],
-    ['Noord-Brabant', 'Eindhoven', '5611'],
+    'Noord-Holland; Amsterdam; 1012',
+    'Zuid-Holland; Rotterdam; 3011',
+    'Utrecht; Utrecht; 3511',
+    'Noord-Brabant; Eindhoven; 5611',
   ],
   RU: [
-    ['Moscow', 'Moscow', '101000'],
-    ['Saint Petersburg', 'Saint Petersburg', '190000'],
-    ['Novosibirsk Oblast', 'Novosibirsk', '630000'],
-    ['Tatarstan', 'Kazan', '420000'],
+    'Moscow; Moscow; 101000',
+    'Saint Petersburg; Saint Petersburg; 190000',
+    'Novosibirsk Oblast; Novosibirsk; 630000',
+    'Tatarstan; Kazan; 420000',
   ],
   US: [
-    ['New York', 'New York', '10001'],
-    ['California', 'Los Angeles', '90001'],
-    ['Illinois', 'Chicago', '60601'],
-    ['Texas', 'Houston', '77001'],
+    'New York; New York; 10001',
+    'California; Los Angeles; 90001',
+    'Illinois; Chicago; 60601',
+    'Texas; Houston; 77001',
   ],
 }
 
@@ -84,7 +77,7 @@ export function sandboxExits(): NewExit[] {
   return pools.flatMap(({ name, network }, poolIndex) =>
     Object.entries(spots).flatMap(([country, places], countryIndex) =>
       Array.from({ length: exitsInCountry }, (_, index): NewExit => {
-        const [state, city, zip] = places[index % places.length] ?? places[0]
+        const [state = '', city = '', zip = ''] = places[index % places.length]?.split('; ') ?? []
         const asns = networks[network]?.[country]
         return {
           pool: name,

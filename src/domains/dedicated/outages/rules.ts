@@ -1,5 +1,5 @@
 import { toIso } from '../../../core/time.ts'
-import type { Happening } from '../../events/rules.ts'
+import type { DomainEvent } from '../../events/rules.ts'
 import { eventOf, type Proxy } from '../rules.ts'
 
 /** Why a proxy cannot be used: what carries it is away, or the operator has put its address into quarantine. */
@@ -49,15 +49,15 @@ export const watchAt = (before: Watch | undefined, nowMs: number): Watch =>
 /** Nodes get as long to be heard of by a shop that is back as they get when they are back themselves. */
 export const mayJudge = (watch: Watch, nowMs: number): boolean => nowMs - watch.sinceAt >= outageAfterMs
 
-export const movedEvent = (proxy: Proxy): Happening => eventOf(proxy, 'proxy.moved', { ip: proxy.address })
+export const movedEvent = (proxy: Proxy): DomainEvent => eventOf(proxy, 'proxy.moved', { ip: proxy.address })
 
-export const interruptedEvent = (proxy: Proxy, cause: Cause, fromAt: number): Happening =>
+export const interruptedEvent = (proxy: Proxy, cause: Cause, fromAt: number): DomainEvent =>
   eventOf(proxy, 'proxy.interrupted', { ip: proxy.address, since: toIso(fromAt), reason: cause })
 
-export const restoredEvent = (proxy: Proxy, fromAt: number, untilAt: number): Happening =>
+export const restoredEvent = (proxy: Proxy, fromAt: number, untilAt: number): DomainEvent =>
   eventOf(proxy, 'proxy.restored', { ip: proxy.address, since: toIso(fromAt), until: toIso(untilAt) })
 
-export const extendedEvent = (proxy: Proxy, addedMs: number, expiresAt: number): Happening =>
+export const extendedEvent = (proxy: Proxy, addedMs: number, expiresAt: number): DomainEvent =>
   eventOf(proxy, 'proxy.extended', { added_seconds: Math.floor(addedMs / 1000), expires_at: toIso(expiresAt) })
 
 /**

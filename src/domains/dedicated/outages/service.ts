@@ -2,7 +2,7 @@ import { kopecks } from '../../../core/money.ts'
 import type { Clock } from '../../../core/time.ts'
 import type { Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { Events } from '../../events/index.ts'
-import type { Happening } from '../../events/rules.ts'
+import type { DomainEvent } from '../../events/rules.ts'
 import type { Pricing } from '../../pricing/index.ts'
 import { type OutageRule, usualOutage } from '../../pricing/rules.ts'
 import { type Proxy, statusAt } from '../rules.ts'
@@ -34,7 +34,7 @@ export type Outages = ReturnType<typeof createOutages>
  * Ends a proxy's open outage. With time, its term goes on where it stood still. The proxy's row is locked; tells what
  * it is then, and what its customer is to be told.
  */
-export function closeOutage(tx: Tx, proxy: Proxy, nowMs: number, given: Given): { proxy: Proxy; told: Happening[] } {
+export function closeOutage(tx: Tx, proxy: Proxy, nowMs: number, given: Given): { proxy: Proxy; told: DomainEvent[] } {
   const fromAt = proxy.interruptedAt ?? nowMs
   const untilAt = Math.max(fromAt, nowMs)
   const expiresAt = given === 'time' ? extended(proxy.expiresAt, fromAt, untilAt) : proxy.expiresAt
@@ -110,7 +110,7 @@ export function createOutages(deps: OutageDeps) {
     })
 
   async function makeGood(tx: Tx, locked: readonly Proxy[], rule: OutageRule, nowMs: number): Promise<Proxy[]> {
-    const told: Happening[] = []
+    const told: DomainEvent[] = []
     const restored: Proxy[] = []
     for (const proxy of locked) {
       if (rule.time === 'refund') await refundLost(tx, proxy, nowMs)

@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
 import { until } from '../../test/harness/until.ts'
-import { startChores } from './chores.ts'
+import { startJobs } from './jobs.ts'
 
-test('a chore is done where the lead is, one’s own everywhere, and the lead is asked for before each run', async () => {
+test('a job runs in the process that leads it, a process’s own job in every process, and the lead is checked before each run', async () => {
   const ran: string[] = []
   const failed: string[] = []
   const leading = new Set(['led'])
-  const chore = (name: string) => ({ name, everyMs: 2, work: async () => void ran.push(name) })
-  const chores = startChores(
-    [chore('led'), chore('another’s'), { ...chore('own'), isOwn: true }],
+  const job = (name: string) => ({ name, everyMs: 2, work: async () => void ran.push(name) })
+  const jobs = startJobs(
+    [job('led'), job('another’s'), { ...job('own'), isOwn: true }],
     { info: () => {}, error: (_, fields) => void failed.push(String(fields?.['chore'])) },
     async (name) => {
       if (name === 'another’s' && leading.has('lost')) throw new Error('the server is away')
@@ -24,5 +24,5 @@ test('a chore is done where the lead is, one’s own everywhere, and the lead is
   leading.add('lost')
   await until(() => failed.includes('another’s'))
   expect(ran.filter((name) => name === 'led')).toHaveLength(led)
-  await chores.stop()
+  await jobs.stop()
 })

@@ -1,0 +1,71 @@
+import type { Log } from '../core/log.ts'
+import type { Ledger } from '../domains/ledger/index.ts'
+
+export type JobLog = Pick<Log, 'info' | 'error'>
+
+/** The shop's database, for a transaction over several domains. */
+export type Transacting = { transact<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> }
+type Tx = Parameters<Ledger['lock']>[0]
+
+/** A periodic task. */
+export type Job = {
+  readonly name: string
+  readonly everyMs: number
+  readonly work: () => Promise<unknown>
+  /** Every shop process runs it: it concerns this process's memory or machine. */
+  readonly isOwn?: true
+}
+
+export type JobRun = { readonly name: string; readonly ok: boolean }
+
+/**
+ * Runs each job at its interval, never twice at once. Of several shops on one database only the leader of a job runs
+ * it. The lead may move during a run, so every job tolerates parallel and missed runs: it depends on what the database
+ * holds, not on when it last ran.
+ */
+export function startJobs(
+  jobs: readonly Job[],
+  log: JobLog,
+  leads: (job: string) => Promise<boolean>,
+  onRun: (run: JobRun) => void = () => {},
+) {
+  const running = new Map<string, Promise<void>>()
+  async function runOnce(job: Job): Promise<void> {
+    if (!job.isOwn && !(await leads(job.name))) return
+    await job.work()
+    onRun({ name: job.name, ok: true })
+  }
+  const timers = jobs.map((job) =>
+    setInterval(() => {
+      if (running.has(job.name)) return
+      const run = runOnce(job)
+        .catch((fault: unknown) => {
+          onRun({ name: job.name, ok: false })
+          log.error('chore failed', { chore: job.name, fault })
+        })
+        .finally(() => running.delete(job.name))
+      running.set(job.name, run)
+    }, job.everyMs),
+  )
+  return {
+    async stop(): Promise<void> {
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all(running.values())
+    },
+  }
+}
+
+/** A job that repeats a batch of at most `limit` items, with a pause between batches, until one is not full. */
+export const batchJob = (
+  name: string,
+  everyMs: number,
+  limit: number,
+  runBatch: (limit: number) => Promise<number>,
+  pauseMs = 50,
+): Job => ({
+  name,
+  everyMs,
+  async work() {
+    while ((await runBatch(limit)) >= limit) await Bun.sleep(pauseMs)
+  },
+})

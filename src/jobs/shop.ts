@@ -1,0 +1,181 @@
+import type { Log } from '../core/log.ts'
+import { type Clock, toIso } from '../core/time.ts'
+import type { Customers } from '../domains/customers/index.ts'
+import type { DedicatedUpkeep, OutageWatch } from '../domains/dedicated/index.ts'
+import { lookEveryMs } from '../domains/dedicated/outages/rules.ts'
+import type { Events } from '../domains/events/index.ts'
+import type { LedgerAudit } from '../domains/ledger/index.ts'
+import type { Orders } from '../domains/orders/index.ts'
+import type { PaymentWatch, Purchases } from '../domains/payments/index.ts'
+import type { Premium } from '../domains/premium/index.ts'
+import type { Erasing, Retaining } from '../domains/privacy/index.ts'
+import type { SignIn } from '../domains/signin/index.ts'
+import type { Stock } from '../domains/stock/index.ts'
+import type { Traffic } from '../domains/traffic/index.ts'
+import type { Vpn } from '../domains/vpn/index.ts'
+import { batchJob, type Job, type JobLog } from './jobs.ts'
+
+const secondMs = 1000
+const minuteMs = 60 * secondMs
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+
+/** Writes a checkpoint to a place outside this database. */
+type KeepCheckpoint = (checkpoint: {
+  readonly number: number
+  readonly hash: string
+  readonly madeAt: string
+}) => Promise<void>
+
+export const moneyJobs = (
+  services: { orders: Orders; ledgerAudit: LedgerAudit; keepCheckpoint: KeepCheckpoint },
+  log: JobLog,
+): readonly Job[] => [
+  {
+    name: 'checkpoint',
+    everyMs: hourMs,
+    async work() {
+      const made = await services.ledgerAudit.makeCheckpoint()
+      if (!made) return
+      const hash = made.hash.toHex()
+      log.info('checkpoint', { number: made.number, postings: made.postings, hash })
+      await services.keepCheckpoint({ number: made.number, hash, madeAt: toIso(made.madeAt) })
+    },
+  },
+  batchJob('forget answers', 10 * minuteMs, 1000, (limit) => services.orders.forgetAnswers(limit)),
+]
+
+/** Ends and renews proxies, and offers addresses for sale after their rest or an interrupted addition. */
+export const dedicatedJobs = (
+  { dedicatedUpkeep, stock }: { dedicatedUpkeep: DedicatedUpkeep; stock: Stock },
+  log: Pick<Log, 'info'>,
+): readonly Job[] => [
+  batchJob('release proxies', 5 * secondMs, 200, (limit) => dedicatedUpkeep.release(limit), 20),
+  batchJob('end rest', minuteMs, 200, (limit) => stock.endRest(limit), 20),
+  {
+    name: 'adopt stock',
+    everyMs: minuteMs,
+    async work() {
+      for (const { begunAt, places, prefix } of await stock.ranges.unfinished.adoptStill()) {
+        log.info('half added stock is sold', { begun_at: toIso(begunAt), places, first_range: prefix })
+      }
+    },
+  },
+  { name: 'renew proxies', everyMs: 30 * secondMs, work: () => dedicatedUpkeep.renew(200) },
+]
+
+/** Opens and closes outages of sold proxies. */
+export const outageJobs = (
+  { outageWatch }: { outageWatch: OutageWatch },
+  log: Pick<Log, 'info' | 'warn'>,
+): readonly Job[] => [
+  {
+    name: 'look for outages',
+    everyMs: lookEveryMs,
+    async work() {
+      const { interrupted, ...over } = await outageWatch.look()
+      if (interrupted > 0) log.warn('proxies interrupted', { interrupted })
+      if (over.restored + over.replaced + over.moved > 0) log.info('proxies go on', over)
+    },
+  },
+]
+
+export const premiumJobs = (
+  { premium, traffic }: { premium: Premium; traffic: Traffic },
+  log: JobLog,
+): readonly Job[] => [
+  {
+    name: 'lapse leases',
+    everyMs: minuteMs,
+    async work() {
+      const silent = await traffic.leases.lapse()
+      if (silent > 0) log.info('leases lapsed', { boots: silent })
+    },
+  },
+  batchJob('expire traffic', 5 * minuteMs, 500, (limit) => traffic.accounts.expire(limit)),
+  { name: 'pass traffic on', everyMs: 5 * minuteMs, work: () => premium.passOn() },
+  batchJob('forget hosts', hourMs, 500, (limit) => premium.intake.forgetHosts(limit)),
+]
+
+/** Reports nodes that claim more traffic than their link can carry, and nodes at their limit of leased bytes. */
+export function trafficJobs(
+  deps: {
+    traffic: { counts: Pick<Traffic['counts'], 'refusals'>; leases: Pick<Traffic['leases'], 'held'> }
+    clock: Clock
+  },
+  log: JobLog,
+): readonly Job[] {
+  let reportedUntilAt = deps.clock()
+  async function work(): Promise<void> {
+    for (const { node, bytes, at } of await deps.traffic.counts.refusals(reportedUntilAt)) {
+      log.error('a node claims what it cannot have carried', { node, refused_bytes: Number(bytes) })
+      reportedUntilAt = Math.max(reportedUntilAt, at)
+    }
+    for (const [node, { bytes, accountsAtLimit }] of await deps.traffic.leases.held()) {
+      if (accountsAtLimit === 0) continue
+      const fields = { node, held_bytes: Number(bytes), accounts_at_limit: accountsAtLimit }
+      log.error('a node holds as much of accounts as one node may', fields)
+    }
+  }
+  return [{ name: 'tell of claims', everyMs: minuteMs, work }]
+}
+
+export const vpnJobs = ({ vpn }: { vpn: Vpn }, log: JobLog): readonly Job[] => [
+  {
+    name: 'renew vpn',
+    everyMs: minuteMs,
+    async work() {
+      for (;;) {
+        const { renewed, refused, more } = await vpn.renewDue()
+        if (renewed + refused > 0) log.info('vpn renewed', { renewed, refused })
+        if (!more) return
+        await Bun.sleep(50)
+      }
+    },
+  },
+  batchJob('sweep vpn', 10 * minuteMs, 1, () => vpn.sweep()),
+]
+
+/** Asks providers about open payments, closes those not paid in time, and carries out paid purchases. */
+export const paymentJobs = (
+  { paymentWatch, purchases }: { paymentWatch: PaymentWatch; purchases: Purchases },
+  log: Pick<Log, 'warn'>,
+): readonly Job[] => [
+  batchJob('ask for payments', 5 * secondMs, 20, async (limit) => {
+    const { asked, silent } = await paymentWatch.lookAgain(limit)
+    if (silent.length > 0) log.warn('payment provider does not answer', { providers: silent })
+    return asked
+  }),
+  batchJob('buy what was paid for', 10 * secondMs, 20, (limit) => purchases.carryOutAll(limit)),
+]
+
+/** Writes token use down, deletes what is past its retention, and resumes interrupted erasures. */
+export const retentionJobs = (
+  deps: {
+    customers: Customers
+    events: Events
+    signIn: SignIn
+    erasing: Erasing
+    retaining: Retaining
+    deleteBuckets: (limit: number) => Promise<number>
+  },
+  log: JobLog,
+): readonly Job[] => [
+  { name: 'uses of tokens', everyMs: 30 * secondMs, work: () => deps.customers.noteUses(), isOwn: true },
+  batchJob('forget sessions', 10 * minuteMs, 500, (limit) =>
+    deps.signIn.forgetEnded(deps.retaining.retention.sessionDays * dayMs, limit),
+  ),
+  batchJob('forget events', 10 * minuteMs, 500, (limit) => deps.events.forget(limit)),
+  batchJob('forget rates', 10 * minuteMs, 1000, deps.deleteBuckets),
+  batchJob('forget sources', hourMs, 500, (limit) => deps.retaining.forgetSources(limit)),
+  batchJob('fold hours', 6 * hourMs, 100, (limit) => deps.retaining.foldHours(limit)),
+  {
+    name: 'finish erasures',
+    everyMs: 10 * minuteMs,
+    async work() {
+      const { finished, refused } = await deps.erasing.resume()
+      if (finished > 0) log.info('erasures finished', { count: finished })
+      for (const fault of refused) log.error('erasure not finished', { fault })
+    },
+  },
+]
