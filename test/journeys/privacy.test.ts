@@ -12,7 +12,6 @@ import { Refusal } from '../../src/core/refusal.ts'
 import { tablesOf } from '../../src/db/copy/tables.ts'
 import { copySqlite } from '../../src/db/sqlite-file.ts'
 import type { Database } from '../../src/db/transaction.ts'
-import { toHex } from '../../src/domains/ledger/rules.ts'
 import { toolActor } from '../../src/domains/operators/rules.ts'
 import { holdings, impersonal } from '../../src/domains/privacy/store-holdings.ts'
 import { HandClock } from '../harness/clock.ts'
@@ -130,7 +129,7 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
     for (const row of await opened.db.all<{ number: bigint; hash: Uint8Array }>(
       'SELECT number, hash FROM checkpoints',
     )) {
-      kept.push({ number: Number(row.number), hash: toHex(row.hash) })
+      kept.push({ number: Number(row.number), hash: row.hash.toHex() })
     }
   })
   afterAll(async () => {

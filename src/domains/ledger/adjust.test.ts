@@ -4,9 +4,9 @@ import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
-import type { Adjustment } from './service.ts'
+import type { Adjustment } from './movements.ts'
 
-describe.each([...engines])('an operator’s word on a balance, on %s', (engine: Engine) => {
+describe.each([...engines])('an operator’s adjustment, on %s', (engine: Engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
   beforeAll(async () => {
@@ -27,7 +27,7 @@ describe.each([...engines])('an operator’s word on a balance, on %s', (engine:
   const balance = async (customer: CustomerId) => (await services.ledger.balance(customer)).balance
   const refusal = (work: Promise<unknown>) => work.then(String, (error: unknown) => (error as { code: string }).code)
 
-  test('takes wrong credit back, as far as it is there, and verify finds all of it right', async () => {
+  test('an operator’s debit takes back at most the balance, and verify finds nothing wrong', async () => {
     const customer = await addCustomer(services, 10_000n)
     const { posting } = await adjust(customer, { kind: 'debit', amount: kopecks(4000n), reference: 'bank 17' })
     expect(posting).toMatchObject({ kind: 'debit', amount: kopecks(-4000n), balanceAfter: kopecks(6000n) })
@@ -37,7 +37,7 @@ describe.each([...engines])('an operator’s word on a balance, on %s', (engine:
     expect(await findingsOf(services)).toEqual([])
   })
 
-  test('has one effect under one key, also when it is sent many times at once', async () => {
+  test('an adjustment has one effect under one key, also when it is sent many times at once', async () => {
     const customer = await addCustomer(services, 0n)
     const sent = await Promise.all(Array.from({ length: 8 }, () => adjust(customer, { key: 'payment 1' })))
     expect(sent.filter((each) => !each.isRepeat)).toHaveLength(1)
@@ -45,7 +45,7 @@ describe.each([...engines])('an operator’s word on a balance, on %s', (engine:
     expect(await balance(customer)).toBe(kopecks(5000n))
   })
 
-  test('moves nothing of a customer who was erased, but answers once more what it moved before', async () => {
+  test('an adjustment of an erased customer is refused, and a repeated key still gets its first answer', async () => {
     const customer = await addCustomer(services, 10_000n)
     const first = await adjust(customer, { key: 'payment of one who left' })
     await adjust(customer, { kind: 'debit', amount: kopecks(15_000n) })
@@ -60,7 +60,7 @@ describe.each([...engines])('an operator’s word on a balance, on %s', (engine:
     expect(await findingsOf(services)).toEqual([])
   })
 
-  test('is refused when its key has moved something else, for whomever', async () => {
+  test('an adjustment is refused when its key belongs to another movement, of any customer', async () => {
     const customer = await addCustomer(services, 0n)
     const another = await addCustomer(services, 10_000n)
     await adjust(customer, { key: 'payment 2', reference: 'bank 2' })

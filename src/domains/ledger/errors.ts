@@ -9,7 +9,7 @@ export function insufficientFunds(required: Kopecks, balance: Kopecks): Refusal 
   return new Refusal('insufficient_funds_with_debt', params, { ...facts, charged: false, ...debt })
 }
 
-/** To an operator: what he takes back is not there any more. */
+/** Refuses an operator's debit above the balance. */
 export const balanceTooSmall = (amount: Kopecks, balance: Kopecks): Refusal =>
   new Refusal(
     'balance_too_small',
@@ -28,14 +28,7 @@ export const balanceTooLarge = (): Refusal => new Refusal('balance_too_large', {
 
 export const noAccount = (): Refusal => new Refusal('customer_not_found')
 
-export const erasedCustomer = (): Refusal =>
-  new Refusal(
-    'customer_erased',
-    {},
-    {
-      charged: false,
-    },
-  )
+export const erasedCustomer = (): Refusal => new Refusal('customer_erased', {}, { charged: false })
 
 export const nothingToRefund = (): Refusal => new Refusal('charge_not_found', {}, { charged: false })
 
@@ -43,21 +36,11 @@ export const alreadyRefunded = (given: Kopecks): Refusal =>
   new Refusal(
     'charge_already_refunded',
     { given_rub: toRoubles(given) },
-    {
-      refunded_rub: toRoubles(given),
-      charged: false,
-    },
+    { refunded_rub: toRoubles(given), charged: false },
   )
 
 export const keyMovedOther = (customer: string, seq: number): Refusal =>
   new Refusal('operator_key_of_other_transaction', { seq, customer }, { customer, transaction: seq, charged: false })
 
 export const refundTooLarge = (left: Kopecks): Refusal =>
-  new Refusal(
-    'refund_too_large',
-    { left_rub: toRoubles(left) },
-    {
-      left_rub: toRoubles(left),
-      charged: false,
-    },
-  )
+  new Refusal('refund_too_large', { left_rub: toRoubles(left) }, { left_rub: toRoubles(left), charged: false })

@@ -1,8 +1,3 @@
-export { type Adjustment, createLedger, type Ledger, type Payer } from './service.ts'
-export {
-  type Charges,
-  createKeptVerifier,
-  createLedgerAudit,
-  type LedgerAudit,
-} from './service-audit.ts'
-export { createLedgerReports, type LedgerReports } from './service-reports.ts'
+export { type Charges, createKeptVerifier, createLedgerAudit, type LedgerAudit } from './audit.ts'
+export { type Adjustment, createLedger, type Ledger, type Payer } from './movements.ts'
+export { createLedgerReports, type LedgerReports } from './reports.ts'

@@ -1,26 +1,34 @@
-import { type Chain, emptyChain, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../core/chain.ts'
+import {
+  type Chain,
+  emptyChain,
+  endingWith,
+  type LinkFields,
+  nextPlace,
+  type Sha256,
+  sealEntry,
+} from '../../core/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { add, type Kopecks, kopecks, maxKopecks, negate, subtract } from '../../core/money.ts'
 import { balanceTooLarge, balanceTooSmall, capReached, insufficientFunds } from './errors.ts'
 
 export type PostingKind = 'credit' | 'charge' | 'refund' | 'debit'
 
-/** Money that comes in from outside or goes back there; nothing was sold or given back. */
+/** Whether a posting moves money into or out of the shop, not for a sale or its refund. */
 export const isFunding = (kind: PostingKind): boolean => kind === 'credit' || kind === 'debit'
 
-/** The accounts of the house: where money came from, and what it was earned with. */
+/** A house account: the source of funds, or the product that earned revenue. */
 export type HouseAccount = `funds:${string}` | `revenue:${string}`
 
-/** A customer's account as it stands. Its postings are chained. */
+/** A customer's account. Its postings form a hash chain. */
 export type Account = Chain & {
   readonly customer: CustomerId
   readonly balance: Kopecks
   readonly apiSpent: Kopecks
-  /** How often its customer or one of his tokens was shut out: whoever was let in before may be one of them. */
+  /** How often the customer was blocked or one of the customer's tokens revoked. */
   readonly revocationEpoch: number
 }
 
-/** A movement that is asked for. `amount` is signed as the customer sees it. */
+/** A movement before it is posted. `amount` is signed as the customer sees it. */
 export type Movement = {
   readonly kind: PostingKind
   readonly house: HouseAccount
@@ -29,13 +37,12 @@ export type Movement = {
   readonly token: TokenId | null
   readonly refundOf: number | null
   readonly note: string
-  /** Under which an operator's movement happens once, whoever repeats it. */
+  /** Idempotency key of an operator's movement. */
   readonly key: string | null
-  /** Of the payment that it stands for, as the payment's own books have it. */
+  /** The payment's id. */
   readonly reference: string | null
 }
 
-/** A movement that has been made. */
 export type Posting = Movement & {
   readonly customer: CustomerId
   readonly seq: number
@@ -52,22 +59,16 @@ export const openAccount = (customer: CustomerId): Account => ({
   ...emptyChain,
 })
 
-/**
- * Whether a movement may leave an account below zero: one that a payment provider has made by taking its money back, or
- * one that adds to what is below zero already. Nobody buys on a debt, and no operator's own debit makes one.
- */
+/** Only a provider's chargeback may take a balance below zero, and a credit may leave it there. */
 export const mayLeaveDebt = ({ kind, house, amount }: Pick<Movement, 'kind' | 'house' | 'amount'>): boolean =>
   amount > 0n || (kind === 'debit' && house !== 'funds:operator')
 
-/** Refuses early what the balance does not cover, before anything is taken that others could have had. */
+/** Refuses a price above the balance, before stock is taken. */
 export function assertCovers(account: Account, price: Kopecks): void {
   if (price > account.balance) throw insufficientFunds(price, account.balance)
 }
 
-/**
- * The account after a movement, and the posting that records it. Refuses what would take the balance below zero without
- * right, or past what a JSON number holds.
- */
+/** The account after a movement, and its posting. Refuses an overdraft and a balance above the exact JSON range. */
 export function post(
   account: Account,
   movement: Movement,
@@ -82,21 +83,12 @@ export function post(
   const balance = add(account.balance, movement.amount)
   const unsealed = { ...movement, customer: account.customer, ...nextPlace(account, nowMs), balanceAfter: balance }
   const hash = sealEntry(account.head, fieldsOf(unsealed), sha256)
-  return {
-    account: {
-      customer: account.customer,
-      balance,
-      apiSpent: apiSpentAfter(account.apiSpent, movement),
-      seq: unsealed.seq,
-      head: hash,
-      lastAt: unsealed.at,
-      revocationEpoch: account.revocationEpoch,
-    },
-    posting: { ...unsealed, hash },
-  }
+  const posting = { ...unsealed, hash }
+  const apiSpent = apiSpentAfter(account.apiSpent, movement)
+  return { account: { ...account, balance, apiSpent, ...endingWith(posting) }, posting }
 }
 
-/** What of a posting goes through its hash: every field, in an order that never changes. */
+/** The hashed fields of a posting. Their order never changes. */
 export const fieldsOf = (posting: Omit<Posting, 'hash'>): LinkFields => [
   posting.customer,
   posting.seq,
@@ -113,24 +105,18 @@ export const fieldsOf = (posting: Omit<Posting, 'hash'>): LinkFields => [
   posting.reference,
 ]
 
-/** Only what went through a token counts as spent through the API; a refund of it is taken off again. */
+/** Money spent through tokens, less refunds of it. */
 export function apiSpentAfter(spent: Kopecks, movement: Pick<Movement, 'kind' | 'amount' | 'token'>): Kopecks {
   return movement.token === null || isFunding(movement.kind) ? spent : subtract(spent, movement.amount)
 }
 
-/** What a token has spent after one more charge; refuses what would pass its cap. */
+/** A token's spending after a charge; refuses to exceed its cap. */
 export function spentAfter(spent: Kopecks, amount: Kopecks, cap: Kopecks): Kopecks {
   if (spent + amount > cap) throw capReached(cap, spent)
   return add(spent, amount)
 }
 
-export const toHex = (bytes: Uint8Array): string => bytes.toHex()
-
-/** What a checkpoint says of one account: the number of its last posting and that posting's hash. */
-export const checkpointLine = (customer: string, seq: number, hash: Uint8Array): string =>
-  `${customer} ${seq} ${toHex(hash)}\n`
-
-/** A checkpoint but for its own hash. */
+/** A checkpoint without its own hash. */
 export type CheckpointContent = {
   readonly number: number
   readonly upto: number
@@ -142,17 +128,20 @@ export type CheckpointContent = {
   readonly history: { readonly versions: number; readonly digest: Uint8Array }
 }
 
-/** What goes through a checkpoint's own hash. */
+/** The hashed text of a checkpoint. */
 export const checkpointText = (previous: Uint8Array, of: CheckpointContent): string =>
   JSON.stringify([
-    toHex(previous),
+    previous.toHex(),
     of.number,
     of.upto,
     of.accounts,
     of.postings,
     String(of.balances),
-    toHex(of.digest),
+    of.digest.toHex(),
     of.history.versions,
-    toHex(of.history.digest),
+    of.history.digest.toHex(),
     of.madeAt,
   ])
+
+/** A checkpoint as it is stored. */
+export type Checkpoint = CheckpointContent & { readonly hash: Uint8Array }

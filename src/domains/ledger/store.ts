@@ -1,13 +1,13 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { type Kopecks, kopecks } from '../../core/money.ts'
-import { numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Account, HouseAccount, Posting, PostingKind } from './rules.ts'
+import { type Kopecks, kopecks, zero } from '../../core/money.ts'
+import { list, numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
+import type { Reader, Tx, Value } from '../../db/transaction.ts'
+import type { Account, Checkpoint, HouseAccount, Posting, PostingKind } from './rules.ts'
 
-export type AccountRow = {
-  customer_id: string
-  balance: bigint
-  api_spent: bigint
+type AccountRow = {
+  customer_id: CustomerId
+  balance: Kopecks
+  api_spent: Kopecks
   seq: bigint
   head: Uint8Array
   last_at: bigint
@@ -15,14 +15,14 @@ export type AccountRow = {
 }
 
 export type PostingRow = {
-  customer_id: string
+  customer_id: CustomerId
   seq: bigint
-  kind: string
-  house: string
+  kind: PostingKind
+  house: HouseAccount
   amount: bigint
   balance_after: bigint
-  order_id: string | null
-  token_id: string | null
+  order_id: OrderId | null
+  token_id: TokenId | null
   refund_of: bigint | null
   note: string
   at: bigint
@@ -31,8 +31,8 @@ export type PostingRow = {
   reference: string | null
 }
 
-export const toAccount = (row: AccountRow): Account => ({
-  customer: row.customer_id as CustomerId,
+const toAccount = (row: AccountRow): Account => ({
+  customer: row.customer_id,
   balance: kopecks(row.balance),
   apiSpent: kopecks(row.api_spent),
   seq: Number(row.seq),
@@ -42,14 +42,14 @@ export const toAccount = (row: AccountRow): Account => ({
 })
 
 export const toPosting = (row: PostingRow): Posting => ({
-  customer: row.customer_id as CustomerId,
+  customer: row.customer_id,
   seq: Number(row.seq),
-  kind: row.kind as PostingKind,
-  house: row.house as HouseAccount,
+  kind: row.kind,
+  house: row.house,
   amount: kopecks(row.amount),
   balanceAfter: kopecks(row.balance_after),
-  order: row.order_id as OrderId | null,
-  token: row.token_id as TokenId | null,
+  order: row.order_id,
+  token: row.token_id,
   refundOf: numberOrNull(row.refund_of),
   note: row.note,
   key: row.key,
@@ -58,21 +58,41 @@ export const toPosting = (row: PostingRow): Posting => ({
   hash: row.hash,
 })
 
+async function findOne(reader: Reader, sql: string, values: readonly Value[]): Promise<Posting | undefined> {
+  const row = await reader.first<PostingRow>(sql, values)
+  return row && toPosting(row)
+}
+
+async function findAll(reader: Reader, sql: string, values: readonly Value[]): Promise<Posting[]> {
+  return (await reader.all<PostingRow>(sql, values)).map(toPosting)
+}
+
 const accountColumns = 'customer_id, balance, api_spent, seq, head, last_at, shut_count'
 
-/** Nobody else moves this customer's money until the transaction ends. */
+/** Locks the account until the transaction ends. */
 export async function lockAccount(tx: Tx, customer: CustomerId): Promise<Account | undefined> {
-  const row = await tx.first<AccountRow>(`SELECT ${accountColumns} FROM accounts WHERE customer_id = $1 FOR UPDATE`, [
-    customer,
-  ])
+  const sql = `SELECT ${accountColumns} FROM accounts WHERE customer_id = $1 FOR UPDATE`
+  const row = await tx.first<AccountRow>(sql, [customer])
   return row && toAccount(row)
 }
 
 export async function findAccount(reader: Reader, customer: CustomerId): Promise<Account | undefined> {
-  const row = await reader.first<AccountRow>(`SELECT ${accountColumns} FROM accounts WHERE customer_id = $1`, [
-    customer,
-  ])
+  const sql = `SELECT ${accountColumns} FROM accounts WHERE customer_id = $1`
+  const row = await reader.first<AccountRow>(sql, [customer])
   return row && toAccount(row)
+}
+
+/** All accounts in the order of their ids, for `verify`. Balances are not range-checked: `verify` reports them. */
+export async function accountsAfter(reader: Reader, after: string, limit: number): Promise<Account[]> {
+  const rows = await reader.all<AccountRow>(
+    'SELECT * FROM accounts WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
+    [after, limit],
+  )
+  return rows.map((row) => ({
+    ...toAccount({ ...row, balance: zero, api_spent: zero }),
+    balance: row.balance,
+    apiSpent: row.api_spent,
+  }))
 }
 
 export function insertAccount(tx: Tx, account: Account): void {
@@ -82,76 +102,104 @@ export function insertAccount(tx: Tx, account: Account): void {
   )
 }
 
-/**
- * The balance and the posting that explains it change together. The row is locked, so the account is the one decided
- * on.
- */
+/** Updates the balance and inserts its posting. The caller has locked the account. */
 export function writePosting(tx: Tx, account: Account, posting: Posting): void {
   tx.send(
     'UPDATE accounts SET balance = $2, api_spent = $3, seq = $4, head = $5, last_at = $6 WHERE customer_id = $1',
     [account.customer, account.balance, account.apiSpent, account.seq, account.head, account.lastAt],
   )
+  const { customer, seq, kind, house, amount, balanceAfter, order, token, refundOf, note, at, hash, key } = posting
   tx.send(
     `INSERT INTO postings
        (customer_id, seq, kind, house, amount, balance_after, order_id, token_id, refund_of, note, at, hash,
         key, reference)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-    [
-      posting.customer,
-      posting.seq,
-      posting.kind,
-      posting.house,
-      posting.amount,
-      posting.balanceAfter,
-      posting.order,
-      posting.token,
-      posting.refundOf,
-      posting.note,
-      posting.at,
-      posting.hash,
-      posting.key,
-      posting.reference,
-    ],
+    [customer, seq, kind, house, amount, balanceAfter, order, token, refundOf, note, at, hash, key, posting.reference],
   )
 }
 
-export async function findPosting(reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> {
-  const row = await reader.first<PostingRow>('SELECT * FROM postings WHERE customer_id = $1 AND seq = $2', [
+export const findPosting = (reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> =>
+  findOne(reader, 'SELECT * FROM postings WHERE customer_id = $1 AND seq = $2', [customer, seq])
+
+/** The movement under an operator's idempotency key, of any customer. */
+export const findByKey = (reader: Reader, key: string): Promise<Posting | undefined> =>
+  findOne(reader, 'SELECT * FROM postings WHERE key = $1', [key])
+
+export const findRefundOf = (reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> =>
+  findOne(reader, 'SELECT * FROM postings WHERE customer_id = $1 AND refund_of = $2', [customer, seq])
+
+/** The last posting of an account at a moment. */
+export const lastPostingAt = (reader: Reader, customer: CustomerId, upto: number): Promise<Posting | undefined> =>
+  findOne(reader, 'SELECT * FROM postings WHERE customer_id = $1 AND at <= $2 ORDER BY seq DESC LIMIT 1', [
     customer,
-    seq,
+    upto,
   ])
-  return row && toPosting(row)
+
+/** Newest first, below `before`. Numbers have no gaps, so pages neither skip nor repeat a posting. */
+export const listPostings = (reader: Reader, customer: CustomerId, before: number, limit: number): Promise<Posting[]> =>
+  findAll(reader, 'SELECT * FROM postings WHERE customer_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3', [
+    customer,
+    before,
+    limit,
+  ])
+
+/** Oldest first, above `after`. */
+export const postingsAfter = (reader: Reader, customer: CustomerId, after: number, limit: number): Promise<Posting[]> =>
+  findAll(reader, 'SELECT * FROM postings WHERE customer_id = $1 AND seq > $2 ORDER BY seq LIMIT $3', [
+    customer,
+    after,
+    limit,
+  ])
+
+/** The charge of an order and its refunds, oldest first. */
+export const listOfOrder = (reader: Reader, customer: CustomerId, order: string): Promise<Posting[]> =>
+  findAll(reader, 'SELECT * FROM postings WHERE customer_id = $1 AND order_id = $2 ORDER BY seq LIMIT 1000', [
+    customer,
+    order,
+  ])
+
+/** The postings of these payments, in the order of accounts and numbers. */
+export async function postingsByReference(reader: Reader, references: readonly string[]): Promise<Posting[]> {
+  if (references.length === 0) return []
+  return findAll(
+    reader,
+    `SELECT * FROM postings WHERE reference IN (${list(references.length)}) AND house <> 'funds:operator'
+     ORDER BY customer_id, seq`,
+    references,
+  )
 }
 
-/** What was moved under an operator's key, for whichever customer: a key has one effect. */
-export async function findByKey(reader: Reader, key: string): Promise<Posting | undefined> {
-  const row = await reader.first<PostingRow>('SELECT * FROM postings WHERE key = $1', [key])
-  return row && toPosting(row)
+/** How many postings belong to a payment that a customer has made. */
+export async function countByReference(reader: Reader): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    `SELECT COUNT(*) AS n FROM postings WHERE reference IS NOT NULL AND house <> 'funds:operator'`,
+  )
+  return Number(row?.n ?? 0n)
 }
 
-/** Whether a customer was erased: from then on no operator moves his money, which nobody could ask for. */
+export async function countPostings(reader: Reader): Promise<number> {
+  return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM postings'))?.n ?? 0n)
+}
+
 export async function isErased(reader: Reader, customer: CustomerId): Promise<boolean> {
   return (await reader.first('SELECT 1 AS one FROM erasures WHERE customer_id = $1', [customer])) !== undefined
 }
 
-/** Charges below `before`, newest first, each with the order it paid for. */
+/** The orders of charges below `before`, newest first. */
 export async function listCharges(
   reader: Reader,
   customer: CustomerId,
   before: number,
   limit: number,
 ): Promise<OrderId[]> {
-  const rows = await reader.all<{ order_id: string }>(
+  const rows = await reader.all<{ order_id: OrderId }>(
     `SELECT order_id FROM postings WHERE customer_id = $1 AND seq < $2 AND kind = 'charge' ORDER BY seq DESC LIMIT $3`,
     [customer, before, limit],
   )
-  return rows.map((row) => row.order_id as OrderId)
+  return rows.map((row) => row.order_id)
 }
 
-/**
- * The newest charge for an order that sorts below this one. It looks at every charge that is newer, so it is for rare
- * questions.
- */
+/** The newest charge for an order with a lower id. It scans every newer charge, so it is for rare use. */
 export async function findChargeBelow(
   reader: Reader,
   customer: CustomerId,
@@ -164,7 +212,6 @@ export async function findChargeBelow(
   return row && Number(row.seq)
 }
 
-/** What was given back of a charge, in one part or in several. */
 export async function sumRefunds(reader: Reader, customer: CustomerId, seq: number): Promise<Kopecks> {
   const row = await reader.first<{ sum: bigint }>(
     `SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS sum FROM postings WHERE customer_id = $1 AND refund_of = $2`,
@@ -173,21 +220,7 @@ export async function sumRefunds(reader: Reader, customer: CustomerId, seq: numb
   return kopecks(row?.sum ?? 0n)
 }
 
-/** Newest first, from just below `before`. The numbers have no gaps, so a page never misses or repeats one. */
-export async function listPostings(
-  reader: Reader,
-  customer: CustomerId,
-  before: number,
-  limit: number,
-): Promise<Posting[]> {
-  const rows = await reader.all<PostingRow>(
-    'SELECT * FROM postings WHERE customer_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3',
-    [customer, before, limit],
-  )
-  return rows.map(toPosting)
-}
-
-/** What a capped token has spent. The customer's account is locked, so two charges of one token take turns. */
+/** The spending of a capped token. The caller has locked the account, so charges of one token are serial. */
 export async function findSpent(tx: Tx, token: TokenId): Promise<Kopecks> {
   const row = await tx.first<{ spent: bigint }>('SELECT spent FROM token_spending WHERE token_id = $1', [token])
   return kopecks(row?.spent ?? 0n)
@@ -200,21 +233,58 @@ export function writeSpent(tx: Tx, token: TokenId, spent: Kopecks): void {
   )
 }
 
-/** Takes a refund off what a capped token has spent; a token without a cap has no row and needs none. */
+/** Takes a refund off a capped token's spending. A token without a cap has no row. */
 export function reduceSpent(tx: Tx, token: TokenId, amount: Kopecks): void {
   tx.send('UPDATE token_spending SET spent = spent - $2 WHERE token_id = $1', [token, amount])
 }
 
-/** What moved with an order: its charge and what was given back of it, the oldest first. */
-export async function listOfOrder(reader: Reader, customer: CustomerId, order: string): Promise<Posting[]> {
-  const rows = await reader.all<PostingRow>(
-    'SELECT * FROM postings WHERE customer_id = $1 AND order_id = $2 ORDER BY seq LIMIT 1000',
-    [customer, order],
-  )
-  return rows.map(toPosting)
+export async function tokenSpending(reader: Reader): Promise<Map<string, Kopecks>> {
+  const rows = await reader.all<{ token_id: string; spent: bigint }>('SELECT token_id, spent FROM token_spending')
+  return new Map(rows.map((row) => [row.token_id, kopecks(row.spent)]))
 }
 
-/** What was given back on each day from a moment on. */
+/** The balance of each house account: the negated sum of its postings. */
+export async function houseBalances(reader: Reader): Promise<{ house: string; balance: bigint }[]> {
+  const rows = await reader.all<WideSum<'amount'> & { house: string }>(
+    `SELECT house, ${wideSum('amount', 'amount')} FROM postings GROUP BY house ORDER BY house`,
+  )
+  return rows.map((row) => ({ house: row.house, balance: -readWide(row, 'amount') }))
+}
+
+/** What moved on a UTC day, counted from 1970, between customers and one house account, by kind. */
+type DaySum = {
+  readonly day: number
+  readonly house: string
+  readonly kind: string
+  readonly count: number
+  readonly amount: bigint
+}
+
+/** For reports: it reads every posting of the period. */
+export async function sumByDay(reader: Reader, fromAt: number, toAt: number): Promise<DaySum[]> {
+  const rows = await reader.all<WideSum<'amount'> & { day: bigint; house: string; kind: string; n: bigint }>(
+    `SELECT at / 86400000 AS day, house, kind, COUNT(*) AS n, ${wideSum('amount', 'amount')}
+     FROM postings WHERE at >= $1 AND at < $2 GROUP BY at / 86400000, house, kind ORDER BY 1, 2, 3`,
+    [fromAt, toAt],
+  )
+  return rows.map((row) => ({
+    day: Number(row.day),
+    house: row.house,
+    kind: row.kind,
+    count: Number(row.n),
+    amount: readWide(row, 'amount'),
+  }))
+}
+
+/** The sum of all customers' balances at a moment. */
+export async function sumBefore(reader: Reader, at: number): Promise<bigint> {
+  const row = await reader.first<WideSum<'amount'>>(
+    `SELECT ${wideSum('amount', 'amount')} FROM postings WHERE at < $1`,
+    [at],
+  )
+  return row ? readWide(row, 'amount') : 0n
+}
+
 export async function refundsByDay(reader: Reader, from: number): Promise<{ day: number; sum: Kopecks }[]> {
   const rows = await reader.all<{ day: bigint } & WideSum<'sum'>>(
     `SELECT at / 86400000 AS day, ${wideSum('amount', 'sum')} FROM postings
@@ -222,4 +292,42 @@ export async function refundsByDay(reader: Reader, from: number): Promise<{ day:
     [from],
   )
   return rows.map((row) => ({ day: Number(row.day) * 86_400_000, sum: kopecks(readWide(row, 'sum')) }))
+}
+
+type CheckpointRow = Record<'number' | 'upto' | 'accounts' | 'postings' | 'balances' | 'made_at' | 'versions', bigint> &
+  Record<'digest' | 'hash' | 'versions_digest', Uint8Array>
+
+const toCheckpoint = (row: CheckpointRow): Checkpoint => ({
+  number: Number(row.number),
+  upto: Number(row.upto),
+  accounts: Number(row.accounts),
+  postings: Number(row.postings),
+  balances: row.balances,
+  digest: row.digest,
+  hash: row.hash,
+  madeAt: Number(row.made_at),
+  history: { versions: Number(row.versions), digest: row.versions_digest },
+})
+
+export async function latestCheckpoint(reader: Reader): Promise<Checkpoint | undefined> {
+  const row = await reader.first<CheckpointRow>('SELECT * FROM checkpoints ORDER BY number DESC LIMIT 1')
+  return row && toCheckpoint(row)
+}
+
+/** Oldest first. */
+export async function checkpointsAfter(reader: Reader, after: number, limit: number): Promise<Checkpoint[]> {
+  const sql = 'SELECT * FROM checkpoints WHERE number > $1 ORDER BY number LIMIT $2'
+  return (await reader.all<CheckpointRow>(sql, [after, limit])).map(toCheckpoint)
+}
+
+/** Returns false if another process has inserted a checkpoint of this number. */
+export async function insertCheckpoint(tx: Tx, of: Checkpoint): Promise<boolean> {
+  const { number, upto, accounts, postings, balances, digest, hash, madeAt, history } = of
+  const added = await tx.run(
+    `INSERT INTO checkpoints
+       (number, upto, accounts, postings, balances, digest, hash, made_at, versions, versions_digest)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (number) DO NOTHING`,
+    [number, upto, accounts, postings, balances, digest, hash, madeAt, history.versions, history.digest],
+  )
+  return added === 1
 }

@@ -1,12 +1,12 @@
 import type { Database } from '../../db/transaction.ts'
-import * as store from './store-reports.ts'
+import * as store from './store.ts'
 
 export type LedgerReports = ReturnType<typeof createLedgerReports>
 
 const dayMs = 86_400_000
 
-/** What a day has brought, and what customers held at its end. */
-export type DayReport = {
+/** The movements of a UTC day, and all customers' balances at its end. */
+type DayReport = {
   readonly day: number
   readonly charged: bigint
   readonly refunded: bigint
@@ -15,8 +15,8 @@ export type DayReport = {
   readonly held: bigint
 }
 
-/** What one product has earned on a day by one kind of movement. */
-export type ProductDay = {
+/** One product's revenue on a day, by kind of movement. */
+type ProductDay = {
   readonly day: number
   readonly product: string
   readonly kind: string
@@ -26,10 +26,9 @@ export type ProductDay = {
 
 const revenue = 'revenue:'
 
-/** What operators ask the books for. */
 export function createLedgerReports({ db }: { db: Database }) {
   return {
-    /** Every day of a time, those on which nothing moved too. `daysOf` says how many there may be. */
+    /** Every day of a period, also days without movements. The caller bounds the period. */
     days: (fromDay: number, toDay: number): Promise<DayReport[]> =>
       db.snapshot(async (reader) => {
         const sums = Map.groupBy(await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs), (each) => each.day)
@@ -50,7 +49,7 @@ export function createLedgerReports({ db }: { db: Database }) {
         })
       }),
 
-    /** What each product has earned on each day, and what of it was given back, below zero. */
+    /** Each product's revenue by day; refunds are negative. */
     products: (fromDay: number, toDay: number): Promise<ProductDay[]> =>
       db.snapshot(async (reader) =>
         (await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs))

@@ -9,21 +9,18 @@ import * as store from './store.ts'
 
 export type Ledger = ReturnType<typeof createLedger>
 
-/**
- * Who pays: a customer, through a token or (from the console) without one. The cap is the token's, if it has one; and
- * where it was looked at on the way in, what it was then is known.
- */
+/** The payer: a customer, through a token or (from the console) without one. */
 export type Payer = {
   readonly customer: CustomerId
   readonly token: {
     readonly id: TokenId
     readonly cap: Kopecks | null
-    /** What it was when it was found open: until when it is, and its account's count then. */
+    /** The token's state when the caller was authenticated. */
     readonly seen?: { readonly expiresAt: number | null; readonly revocationEpoch: number }
   } | null
 }
 
-/** What an operator adds to a balance or takes off it. `amount` is more than nothing either way. */
+/** An operator's credit or debit. `amount` is above zero for both. */
 export type Adjustment = {
   readonly kind: 'credit' | 'debit'
   readonly amount: Kopecks
@@ -32,11 +29,12 @@ export type Adjustment = {
   readonly reference: string | null
 }
 
-const unmarked = { key: null, reference: null }
+/** The fields of a movement that is not a sale, an operator's adjustment or a payment. */
+const plain = { order: null, token: null, refundOf: null, key: null, reference: null }
 
-/** All movements of money. Each takes part in the caller's transaction, so that paying and getting are one commit. */
+/** All movements of money. Each runs in the caller's transaction, so that charge and delivery are one commit. */
 export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
-  /** Takes the customer's turn: until the transaction ends, nobody else moves this money. */
+  /** Locks the account until the transaction ends. */
   async function lock(tx: Tx, customer: CustomerId): Promise<Account> {
     const account = await store.lockAccount(tx, customer)
     if (!account) throw noAccount()
@@ -49,31 +47,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     return moved.posting
   }
 
-  /**
-   * An operator's word on a balance: money that came in, or that was credited wrongly and goes out again. Under a key
-   * it happens once; the same once more changes nothing and gets the first posting, something else is refused.
-   */
-  async function adjust(
-    tx: Tx,
-    customer: CustomerId,
-    wish: Adjustment,
-  ): Promise<{ readonly posting: Posting; readonly isRepeat: boolean }> {
-    if (wish.amount <= 0n) throw new RangeError('an adjustment is more than nothing')
-    const account = await lock(tx, customer)
-    const amount = wish.kind === 'debit' ? negate(wish.amount) : wish.amount
-    const earlier = wish.key === null ? undefined : await store.findByKey(tx, wish.key)
-    if (earlier) {
-      const isSame = earlier.customer === customer && earlier.amount === amount && earlier.reference === wish.reference
-      if (!isSame) throw keyMovedOther(earlier.customer, earlier.seq)
-      return { posting: earlier, isRepeat: true }
-    }
-    if (await store.isErased(tx, customer)) throw erasedCustomer()
-    const { kind, note, key, reference } = wish
-    const movement = { kind, house: 'funds:operator', amount, order: null, token: null, refundOf: null, note } as const
-    return { posting: move(tx, account, { ...movement, key, reference }), isRepeat: false }
-  }
-
-  /** Money that came from a source outside, or went back there. */
+  /** Moves money into the shop from `source`, or back to it. */
   async function fund(
     tx: Tx,
     customer: CustomerId,
@@ -83,8 +57,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     if (of.amount <= 0n) throw new RangeError(`a ${kind} is more than nothing`)
     const account = await lock(tx, customer)
     const amount = kind === 'debit' ? negate(of.amount) : of.amount
-    const movement = { kind, house: `funds:${of.source}`, amount, order: null, token: null, refundOf: null } as const
-    return move(tx, account, { ...movement, note, key: null, reference })
+    return move(tx, account, { ...plain, kind, house: `funds:${of.source}`, amount, note, reference })
   }
 
   return {
@@ -100,7 +73,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       if (await store.isErased(tx, customer)) throw erasedCustomer()
     },
 
-    /** Charges an account that this transaction has locked. A price of nothing moves nothing. */
+    /** Charges an account that this transaction has locked. A price of zero moves nothing. */
     async charge(
       tx: Tx,
       account: Account,
@@ -109,14 +82,13 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
     ): Promise<Posting | undefined> {
       if (sale.price === 0n) return undefined
       const posting = move(tx, account, {
+        ...plain,
         kind: 'charge',
         house: `revenue:${sale.product}`,
         amount: negate(sale.price),
         order: sale.order,
         token: by.token?.id ?? null,
-        refundOf: null,
         note: sale.note,
-        ...unmarked,
       })
       if (by.token && by.token.cap !== null) {
         const spent = await store.findSpent(tx, by.token.id)
@@ -125,10 +97,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       return posting
     },
 
-    /**
-     * A top-up. `source` names where the money came from: `operator`, `sandbox`, a payment provider; `reference` the
-     * payment that it stands for, if there is one.
-     */
+    /** A top-up. `source` is `operator`, `sandbox` or a payment provider; `reference` is the payment's id. */
     credit: (
       tx: Tx,
       customer: CustomerId,
@@ -138,10 +107,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       reference: string | null = null,
     ): Promise<Posting> => fund(tx, customer, { kind: 'credit', amount, source, note, reference }),
 
-    /**
-     * Money of a payment that its provider has taken back, whether it is still there or not: what is missing is a debt,
-     * on which nothing is bought.
-     */
+    /** Money of a payment that its provider took back. The balance may become a debt, on which nothing is sold. */
     chargeback: (
       tx: Tx,
       customer: CustomerId,
@@ -151,11 +117,32 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       reference: string,
     ): Promise<Posting> => fund(tx, customer, { kind: 'debit', amount, source, note, reference }),
 
-    adjust,
+    /**
+     * An operator's credit or debit. Under an idempotency key it happens once: the same adjustment again returns the
+     * first posting, another one is refused.
+     */
+    async adjust(
+      tx: Tx,
+      customer: CustomerId,
+      { kind, note, key, reference, ...given }: Adjustment,
+    ): Promise<{ readonly posting: Posting; readonly isRepeat: boolean }> {
+      if (given.amount <= 0n) throw new RangeError('an adjustment is more than nothing')
+      const account = await lock(tx, customer)
+      const amount = kind === 'debit' ? negate(given.amount) : given.amount
+      const earlier = key === null ? undefined : await store.findByKey(tx, key)
+      if (earlier) {
+        const isSame = earlier.customer === customer && earlier.amount === amount && earlier.reference === reference
+        if (!isSame) throw keyMovedOther(earlier.customer, earlier.seq)
+        return { posting: earlier, isRepeat: true }
+      }
+      if (await store.isErased(tx, customer)) throw erasedCustomer()
+      const movement = { ...plain, kind, house: 'funds:operator', amount, note, key, reference } as const
+      return { posting: move(tx, account, movement), isRepeat: false }
+    },
 
     /**
-     * Gives back a charge, whole or in part. It returns to where the charge was counted, token and revenue alike. Once,
-     * unless it is said that this is one part of several; together they are never more than the charge.
+     * Refunds a charge, whole or in part, to the token and the revenue account that it was counted for. A charge is
+     * refunded once, unless `how` is 'in parts'. Refunds never sum to more than the charge.
      */
     async refund(
       tx: Tx,
@@ -173,22 +160,13 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       const left = subtract(negate(charge.amount), before)
       const given = amount === 'all' ? left : amount
       if (given <= 0n || given > left) throw refundTooLarge(left)
-      if (charge.token) store.reduceSpent(tx, charge.token, given)
-      return move(tx, account, {
-        kind: 'refund',
-        house: charge.house,
-        amount: given,
-        order: charge.order,
-        token: charge.token,
-        refundOf: seq,
-        note,
-        ...unmarked,
-      })
+      const { house, order, token } = charge
+      if (token) store.reduceSpent(tx, token, given)
+      return move(tx, account, { ...plain, kind: 'refund', house, amount: given, order, token, refundOf: seq, note })
     },
 
-    /** What was given back of a charge already. */
-    refundedOf: (reader: Reader, customer: CustomerId, seq: number): Promise<Kopecks> =>
-      store.sumRefunds(reader, customer, seq),
+    /** The sum of a charge's refunds. */
+    refundedOf: store.sumRefunds,
 
     async balance(customer: CustomerId): Promise<{ balance: Kopecks; apiSpent: Kopecks }> {
       const account = await store.findAccount(deps.db, customer)
@@ -196,7 +174,7 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       return account
     },
 
-    /** Orders that were charged for, newest charge first, below a charge or from the newest. */
+    /** The orders of charges below `before`, newest charge first. */
     chargedOrders: (
       customer: CustomerId,
       before: number,
@@ -204,15 +182,13 @@ export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 
       reader: Reader = deps.db,
     ): Promise<OrderId[]> => store.listCharges(reader, customer, before, limit),
 
-    /** Where in the charges an order that was not charged for stands: below this number. */
+    /** The posting number below which an order without a charge sorts. */
     async placeAmongCharges(customer: CustomerId, order: string): Promise<number> {
       return ((await store.findChargeBelow(deps.db, customer, order)) ?? 0) + 1
     },
 
-    /** What moved with an order, the oldest first. */
     ofOrder: (customer: CustomerId, order: OrderId): Promise<Posting[]> => store.listOfOrder(deps.db, customer, order),
 
-    /** What was given back on each day from a moment on. */
     refundsByDay: (from: number) => store.refundsByDay(deps.db, from),
 
     /** A page of postings, newest first. */

@@ -3,8 +3,8 @@ import { realRuntime } from '../../app/shop/services.ts'
 import { sealEntry } from '../../core/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
+import { AccountWalk, CheckpointFold } from './audit.ts'
 import { type Account, fieldsOf, type Movement, openAccount, type Posting, post } from './rules.ts'
-import { AccountWalk, CheckpointFold } from './rules-audit.ts'
 
 const { sha256 } = realRuntime
 const customer = 'cus_anna' as CustomerId
@@ -42,7 +42,7 @@ function history(...movements: readonly Movement[]): { account: Account; posting
   return { account, postings }
 }
 
-/** A posting with something else in it and a hash that fits, as whoever can write to the database would leave it. */
+/** A posting with something else in it and a hash that fits, as a program with write access to the database could leave it. */
 function forge(postings: readonly Posting[], index: number, change: Partial<Posting>): Posting[] {
   const forged = { ...postings[index], ...change } as Posting
   const head = postings[index - 1]?.hash ?? openAccount(customer).head
@@ -58,23 +58,23 @@ function walked(postings: readonly Posting[], account?: Account): AccountWalk {
 const problems = (postings: readonly Posting[], account?: Account) =>
   walked(postings, account).findings.map(({ promise, problem }) => `${promise}: ${problem}`)
 
-describe('an account that is walked', () => {
+describe('AccountWalk', () => {
   const told = history(credit(1000n), charge(300n), refund(300n, 2), charge(1000n))
 
-  test('has nothing wrong when it is as it was posted, to the last kopeck', () => {
+  test('AccountWalk finds nothing wrong in an account as it was posted', () => {
     expect(problems(told.postings, told.account)).toEqual([])
   })
 
-  test('sums what each token spent, less what was given back', () => {
+  test('AccountWalk sums the spending of each token, less refunds', () => {
     const { postings } = history(credit(1000n), charge(300n), refund(100n, 2), charge(5n))
     expect([...walked(postings).spentByToken]).toEqual([[phone, kopecks(205n)]])
   })
 
-  test('has every charge by its number, and only charges', () => {
+  test('AccountWalk lists charges by number, and nothing else', () => {
     expect([...walked(told.postings).charges.keys()]).toEqual([2, 4])
   })
 
-  test('must end with the balance, the spending and the posting that it says', () => {
+  test('AccountWalk compares the balance, the API spending and the last posting with the account row', () => {
     const wrong = (change: Partial<Account>) => problems(told.postings, { ...told.account, ...change })
     expect(wrong({ balance: kopecks(1n) })).toEqual(['balance: the balance is 0.01, its postings sum to 0.00'])
     expect(wrong({ apiSpent: kopecks(999n) })).toEqual(['api_spent: api_spent is 9.99, its postings say 10.00'])
@@ -110,17 +110,17 @@ describe('an account that is walked', () => {
     ],
     ['a changed note under its old hash', two.with(1, { ...two[1], note: 'lie' } as Posting), 'chain: '],
     ['a missing posting', [two[1] as Posting], 'chain: '],
-  ])('shows %s', (_what, postings, problem) => {
+  ])('AccountWalk reports %s', (_what, postings, problem) => {
     expect(problems(postings).join('\n')).toContain(problem)
   })
 
-  test('shows a refund that is too small for nothing: one in part, or in parts, is as good as a whole one', () => {
+  test('AccountWalk accepts a refund of part of a charge, and several refunds that sum to at most the charge', () => {
     expect(problems(history(credit(1000n), charge(300n), refund(200n, 2), refund(100n, 2)).postings)).toEqual([])
     expect(problems(history(credit(1000n), charge(300n), refund(1n, 2)).postings)).toEqual([])
   })
 })
 
-describe('a checkpoint', () => {
+describe('CheckpointFold', () => {
   const foldOf = (accounts: number, changed = -1) => {
     const fold = new CheckpointFold(sha256)
     for (let index = 0; index < accounts; index += 1) {
@@ -129,19 +129,19 @@ describe('a checkpoint', () => {
     return fold
   }
 
-  test('counts accounts, postings and balances', () => {
+  test('CheckpointFold counts accounts, postings and balances', () => {
     expect(foldOf(3)).toMatchObject({ accounts: 3, postings: 6, balances: 15n })
   })
 
-  test('depends on every account, also where the text is digested in between', () => {
+  test('the digest of CheckpointFold depends on every account, also past 1,000 lines', () => {
     for (const accounts of [1, 999, 1000, 1001, 2000]) {
-      const whole = foldOf(accounts).finish().toHex()
-      expect(foldOf(accounts).finish().toHex()).toBe(whole)
-      for (const changed of [0, accounts - 1]) expect(foldOf(accounts, changed).finish().toHex()).not.toBe(whole)
+      const whole = foldOf(accounts).totals().digest.toHex()
+      expect(foldOf(accounts).totals().digest.toHex()).toBe(whole)
+      for (const changed of [0, accounts - 1]) expect(foldOf(accounts, changed).totals().digest.toHex()).not.toBe(whole)
       expect(
         foldOf(accounts - 1)
-          .finish()
-          .toHex(),
+          .totals()
+          .digest.toHex(),
       ).not.toBe(whole)
     }
   })
