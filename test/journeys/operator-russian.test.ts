@@ -16,7 +16,6 @@ const audits = [
   'core/{chain,finding}.ts',
   'db/{integrity,row-history}.ts',
   'domains/**/{audit,*-audit}.ts',
-  'domains/customers/service-key.ts',
   'domains/dedicated/outages/rules.ts',
   'domains/stock/service-operator.ts',
 ]

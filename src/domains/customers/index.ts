@@ -1,4 +1,10 @@
+export { createShopVerifier } from './audit.ts'
+export {
+  type Caller,
+  type Customers,
+  createBlocking,
+  createCustomers,
+  createShopKey,
+  type TokenRequest,
+} from './customers.ts'
 export { passwordsHidden } from './errors.ts'
-export { type Caller, type Customers, createCustomers, type TokenRequest } from './service.ts'
-export { createBlocking } from './service-blocking.ts'
-export { createShopKey, createShopVerifier } from './service-key.ts'

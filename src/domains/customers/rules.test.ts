@@ -6,7 +6,7 @@ import { hintOf, isTokenText, makeTokenText } from './rules.ts'
 const random = fc.uint8Array({ minLength: tokenRandomBytes, maxLength: tokenRandomBytes })
 
 describe('the text of a token', () => {
-  test('tells the sandbox from the real shop and passes its own check', () => {
+  test('a token text tells sandbox from production and passes its checksum', () => {
     fc.assert(
       fc.property(random, (bytes) => {
         for (const [mode, prefix] of [
@@ -22,7 +22,7 @@ describe('the text of a token', () => {
     )
   })
 
-  test('ends with its CRC-32, so that one issued by any version is a token for every other', () => {
+  test('a token text ends with its CRC-32, the same in every version', () => {
     const digits = '0123456789abcdefghjkmnpqrstvwxyz'
     fc.assert(
       fc.property(random, (bytes) => {
@@ -39,7 +39,7 @@ describe('the text of a token', () => {
     expect(isTokenText('tp_live_18fpx4bjs07enw3ahrz6dmv29gqy5ckt2w7fwbp')).toBe(true)
   })
 
-  test('holds 160 bits of chance: every one of them changes it', () => {
+  test('a token text holds 160 random bits, each of which changes it', () => {
     const texts = new Set<string>()
     for (let byte = 0; byte < tokenRandomBytes; byte += 1) {
       for (let bit = 0; bit < 5; bit += 1) {
@@ -51,7 +51,7 @@ describe('the text of a token', () => {
     expect(texts.size).toBe(160)
   })
 
-  test('with one character mistyped, or two neighbours swapped, is no token', () => {
+  test('a token text with one character mistyped or two neighbours swapped is refused', () => {
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyzIOLU_-'.split('')
     fc.assert(
       fc.property(random, fc.nat(46), fc.constantFrom(...alphabet), (bytes, at, typed) => {
@@ -65,23 +65,23 @@ describe('the text of a token', () => {
     )
   })
 
-  test('of the sandbox does not become one of the real shop by its prefix alone', () => {
+  test('a sandbox token text with the production prefix is refused', () => {
     const text = makeTokenText('sandbox', new Uint8Array(tokenRandomBytes))
     expect(isTokenText(text.replace('tp_test_', 'tp_live_'))).toBe(false)
   })
 
-  test('may be shown by its first twelve characters, which give away 20 of the 160 bits', () => {
+  test('the hint of a token is its first twelve characters, with 20 of the 160 random bits', () => {
     expect(hintOf(makeTokenText('production', new Uint8Array(tokenRandomBytes)))).toBe('tp_live_0000')
   })
 
-  test('other texts are no tokens, however long', () => {
+  test('any other text, however long, is refused as a token', () => {
     for (const text of ['', 'tp_live_', 'tp_live_'.repeat(1000), 'x'.repeat(47), 'é'.repeat(47), '\0'.repeat(47)]) {
       expect(isTokenText(text)).toBe(false)
     }
   })
 })
 
-test('digests are the same only when every byte and their length are', () => {
+test('sameBytes compares every byte and the length', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ maxLength: 40 }), (a, b) => {
       expect(sameBytes(a, b)).toBe(Buffer.compare(a, b) === 0)

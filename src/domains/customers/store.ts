@@ -3,10 +3,10 @@ import type { CustomerId, TokenId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { chunked, containing, list, numberOrNull, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Customer, Scope, ShopMode, Token } from './rules.ts'
+import { type Customer, isScope, type ShopMode, type Token } from './rules.ts'
 
 type CustomerRow = {
-  id: string
+  id: CustomerId
   name: string
   created_at: bigint
   blocked_at: bigint | null
@@ -14,8 +14,8 @@ type CustomerRow = {
 }
 
 type TokenRow = {
-  id: string
-  customer_id: string
+  id: TokenId
+  customer_id: CustomerId
   hint: string
   name: string
   scopes: string
@@ -28,20 +28,20 @@ type TokenRow = {
   used_from: string | null
 }
 
-const toCustomer = (row: CustomerRow): Customer => ({
-  id: row.id as CustomerId,
-  name: row.name,
+const toCustomer = ({ id, name, note, ...row }: CustomerRow): Customer => ({
+  id,
+  name,
   createdAt: Number(row.created_at),
   blockedAt: numberOrNull(row.blocked_at),
-  note: row.note,
+  note,
 })
 
 const toToken = (row: TokenRow): Token => ({
-  id: row.id as TokenId,
-  customer: row.customer_id as CustomerId,
+  id: row.id,
+  customer: row.customer_id,
   hint: row.hint,
   name: row.name,
-  scopes: row.scopes.split(' ') as Scope[],
+  scopes: row.scopes.split(' ').filter(isScope),
   allowedFrom: toPrefixes(row.allowed_from),
   cap: row.cap_kopecks === null ? null : kopecks(row.cap_kopecks),
   createdAt: Number(row.created_at),
@@ -55,7 +55,7 @@ function toPrefixes(text: string): Prefix[] {
   if (text === '') return []
   return text.split(' ').map((each) => {
     const prefix = readPrefix(each)
-    // A lock that cannot be read must not open the door.
+    // An unreadable address lock must not allow every address.
     if (!prefix) throw new Error('a token has an address lock that cannot be read')
     return prefix
   })
@@ -65,9 +65,7 @@ export async function findMode(reader: Reader): Promise<ShopMode | undefined> {
   return (await reader.first<{ mode: ShopMode }>('SELECT mode FROM shop WHERE one = 1'))?.mode
 }
 
-/**
- * The first word on what kind of shop this is stands; a later one changes nothing. Tells whether this was the first.
- */
+/** Returns false if the mode was decided before; then nothing changes. */
 export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number, keyFingerprint: Uint8Array): Promise<boolean> {
   const added = await tx.run(
     'INSERT INTO shop (one, mode, opened_at, key_fingerprint) VALUES (1, $1, $2, $3) ON CONFLICT (one) DO NOTHING',
@@ -76,7 +74,6 @@ export async function decideMode(tx: Tx, mode: ShopMode, nowMs: number, keyFinge
   return added === 1
 }
 
-/** Undefined where there is no shop yet. */
 export async function findKeyFingerprint(reader: Reader): Promise<Uint8Array | undefined> {
   const row = await reader.first<{ key_fingerprint: Uint8Array }>('SELECT key_fingerprint FROM shop WHERE one = 1')
   return row?.key_fingerprint
@@ -96,7 +93,7 @@ export async function findCustomer(reader: Reader, id: CustomerId): Promise<Cust
   return row && toCustomer(row)
 }
 
-/** Held until the commit: whoever makes something that a customer has only so many of waits for the one before. */
+/** Locks the customer until the commit, so that counts of the customer's things are exact. */
 export async function lockCustomer(tx: Tx, id: CustomerId): Promise<boolean> {
   return (await tx.first('SELECT id FROM customers WHERE id = $1 FOR UPDATE', [id])) !== undefined
 }
@@ -110,10 +107,7 @@ export async function listCustomers(reader: Reader, after: string, limit: number
   return rows.map(toCustomer)
 }
 
-/**
- * Those whose id, name or note has this text in it, and those who were found otherwise; oldest first. Asked for as it
- * was written too: SQLite knows small letters of the Latin alphabet only.
- */
+/** Oldest first. The text is compared as written too: SQLite lowers Latin letters only. */
 export async function searchCustomers(
   reader: Reader,
   of: { readonly text: string; readonly found: readonly string[]; readonly after: string; readonly limit: number },
@@ -134,7 +128,7 @@ export async function setNote(tx: Tx, id: CustomerId, note: string | null): Prom
   return (await tx.run('UPDATE customers SET note = $2 WHERE id = $1', [id, note])) === 1
 }
 
-/** The first block stands, so that its time stays true. Whoever was erased stays blocked: there is nobody to let in. */
+/** The first block keeps its time. An erased customer stays blocked. */
 export async function setBlocked(tx: Tx, id: CustomerId, atMs: number | null): Promise<boolean> {
   const changed = await tx.run(
     `UPDATE customers SET blocked_at = CASE WHEN CAST($2 AS BIGINT) IS NULL THEN NULL ELSE COALESCE(blocked_at, $2) END
@@ -145,39 +139,28 @@ export async function setBlocked(tx: Tx, id: CustomerId, atMs: number | null): P
   return changed === 1
 }
 
-/** Which of these customers are blocked. */
 export async function blockedAmong(reader: Reader, ids: readonly CustomerId[]): Promise<Set<CustomerId>> {
   if (ids.length === 0) return new Set()
   const asked = padded(ids)
-  const rows = await reader.all<{ id: string }>(
+  const rows = await reader.all<{ id: CustomerId }>(
     `SELECT id FROM customers WHERE blocked_at IS NOT NULL AND id IN (${list(asked.length)})`,
     asked,
   )
-  return new Set(rows.map((row) => row.id as CustomerId))
+  return new Set(rows.map((row) => row.id))
 }
 
 export function insertToken(tx: Tx, token: Token, digest: Uint8Array): void {
+  const { id, customer, hint, name, cap, createdAt, expiresAt, revokedAt } = token
+  const allowedFrom = token.allowedFrom.map(formatPrefix).join(' ')
   tx.send(
     `INSERT INTO tokens
        (id, customer_id, digest, hint, name, scopes, allowed_from, cap_kopecks, created_at, expires_at, revoked_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-    [
-      token.id,
-      token.customer,
-      digest,
-      token.hint,
-      token.name,
-      token.scopes.join(' '),
-      token.allowedFrom.map(formatPrefix).join(' '),
-      token.cap,
-      token.createdAt,
-      token.expiresAt,
-      token.revokedAt,
-    ],
+    [id, customer, digest, hint, name, token.scopes.join(' '), allowedFrom, cap, createdAt, expiresAt, revokedAt],
   )
 }
 
-/** The token with this digest, and whether its customer is blocked, in one look. */
+/** The token with this digest, and whether its customer is blocked. */
 export async function findTokenByDigest(
   reader: Reader,
   digest: Uint8Array,
@@ -194,8 +177,8 @@ export async function findTokenByDigest(
   return { token: toToken(row), digest: stored, blocked: blocked_at !== null, revocationEpoch: Number(shut_count) }
 }
 
-/** Whether a customer is blocked, and whose and until when a token is; undefined if there is no such customer. */
-export async function findStanding(
+/** Whether a customer is blocked, and the owner and term of a token. Undefined for an unknown customer. */
+export async function findAccess(
   reader: Reader,
   customer: CustomerId,
   token: TokenId | null,
@@ -220,15 +203,15 @@ export async function findCap(reader: Reader, id: TokenId): Promise<{ cap: Kopec
   return row && { cap: row.cap_kopecks === null ? null : kopecks(row.cap_kopecks) }
 }
 
-/** A customer may have made thousands and revoked them: those that are not revoked, and the newest of the others. */
-const mostListed = 200
+/** Thousands may be revoked: the list has the others, and the newest of the revoked. */
+const maxListed = 200
 
 /** Oldest first. */
 export async function listTokens(reader: Reader, customer: CustomerId): Promise<Token[]> {
   const rows = await reader.all<TokenRow>(
     `SELECT * FROM tokens WHERE customer_id = $1
      ORDER BY CASE WHEN revoked_at IS NULL THEN 0 ELSE 1 END, id DESC LIMIT $2`,
-    [customer, mostListed],
+    [customer, maxListed],
   )
   return rows.map(toToken).toSorted((one, other) => (one.id < other.id ? -1 : 1))
 }
@@ -238,7 +221,7 @@ export async function hadToken(reader: Reader, customer: CustomerId): Promise<bo
   return (await reader.first('SELECT 1 AS one FROM tokens WHERE customer_id = $1 LIMIT 1', [customer])) !== undefined
 }
 
-/** How many of a customer's tokens open something now, and how many were made since. */
+/** The number of a customer's open tokens, and of those issued since. */
 export async function countTokens(
   reader: Reader,
   customer: CustomerId,
@@ -259,7 +242,7 @@ export async function findOwner(reader: Reader, id: TokenId): Promise<CustomerId
     ?.customer_id
 }
 
-/** One of this customer's. The first revocation stands, so that its time stays true. */
+/** Only a token of this customer. The first revocation keeps its time. */
 export async function revokeToken(tx: Tx, customer: CustomerId, id: TokenId, nowMs: number): Promise<boolean> {
   const changed = await tx.run(
     'UPDATE tokens SET revoked_at = COALESCE(revoked_at, $3) WHERE id = $1 AND customer_id = $2',
@@ -268,7 +251,7 @@ export async function revokeToken(tx: Tx, customer: CustomerId, id: TokenId, now
   return changed === 1
 }
 
-/** Nothing is noted of a token that was erased, which has no hint. */
+/** Skips an erased token, which has no hint. */
 export async function noteUse(tx: Tx, id: string, atMs: number, from: string | null): Promise<void> {
   await tx.run(
     `UPDATE tokens SET used_at = $2, used_from = $3 WHERE id = $1 AND COALESCE(used_at, 0) < $2 AND hint <> ''`,
@@ -276,7 +259,6 @@ export async function noteUse(tx: Tx, id: string, atMs: number, from: string | n
   )
 }
 
-/** Every token that may not spend without end. */
 export async function listCaps(reader: Reader): Promise<Map<string, Kopecks>> {
   const rows = await reader.all<{ id: string; cap_kopecks: bigint }>(
     'SELECT id, cap_kopecks FROM tokens WHERE cap_kopecks IS NOT NULL',
@@ -291,11 +273,11 @@ export async function countCustomers(reader: Reader): Promise<number> {
 export async function ownersOf(reader: Reader, tokens: readonly TokenId[]): Promise<Map<TokenId, CustomerId>> {
   const owners = new Map<TokenId, CustomerId>()
   for (const chunk of chunked(tokens)) {
-    const rows = await reader.all<{ id: string; customer_id: string }>(
+    const rows = await reader.all<Pick<TokenRow, 'id' | 'customer_id'>>(
       `SELECT id, customer_id FROM tokens WHERE id IN (${list(chunk.length)})`,
       chunk,
     )
-    for (const row of rows) owners.set(row.id as TokenId, row.customer_id as CustomerId)
+    for (const row of rows) owners.set(row.id, row.customer_id)
   }
   return owners
 }

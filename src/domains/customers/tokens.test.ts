@@ -55,7 +55,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     of.customers.authenticate(text, from === undefined ? undefined : readAddress(from), scope)
   const codeOf = async (attempt: Promise<unknown>) => (await refusalOf(attempt)).code
 
-  test('a token opens the door to its own customer', async () => {
+  test('a token authenticates its own customer', async () => {
     const { text, token } = await issue()
     expect(await enter(text)).toEqual({
       customer,
@@ -64,7 +64,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     })
   })
 
-  test('the text is kept nowhere: not in a row, not in a list', async () => {
+  test('the text of a token is in no row and in no list', async () => {
     const { text } = await issue()
     const rows = await opened.db.all('SELECT * FROM tokens')
     const listed = await services.customers.listTokens(customer)
@@ -73,7 +73,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     expect(shown).not.toContain(text.slice(13))
   })
 
-  test('a text that fails its checksum is refused without asking the database anything', async () => {
+  test('a text that fails its checksum is refused without a query', async () => {
     const { text } = await issue()
     questions.length = 0
     for (const bad of [
@@ -95,7 +95,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     expect(questions).toHaveLength(1)
   })
 
-  test('an unknown token with a good checksum is refused, and is asked about anew each time', async () => {
+  test('an unknown token with a good checksum is refused, and each attempt queries the database', async () => {
     const unknown = makeTokenText('production', crypto.getRandomValues(new Uint8Array(tokenRandomBytes)))
     questions.length = 0
     expect(await codeOf(enter(unknown))).toBe('invalid_token')
@@ -103,21 +103,21 @@ describe.each([...engines])('tokens on %s', (engine) => {
     expect(questions).toHaveLength(2)
   })
 
-  test('many requests of one token at once ask the database once', async () => {
+  test('many requests of one token at once make one query', async () => {
     const { text } = await issue()
     questions.length = 0
     await Promise.all(Array.from({ length: 100 }, () => enter(text)))
     expect(questions).toHaveLength(1)
   })
 
-  test('a revoked token opens nothing from that moment on in the process that revoked it', async () => {
+  test('the process that revoked a token refuses it at once', async () => {
     const { text, token } = await issue()
     await enter(text)
     await services.customers.revokeToken(token.id)
     expect(await codeOf(enter(text))).toBe('invalid_token')
   })
 
-  test('a token revoked, or a customer blocked, by another process is known here within a second', async () => {
+  test('a token revoked, or a customer blocked, by another process is refused here within a second', async () => {
     const elsewhere = wire(openDatabase(opened.place.address), clock)
     const { text, token } = await issue()
     await enter(text)
@@ -158,7 +158,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     await elsewhere.db.close()
   })
 
-  test('a sale believes what was found at the door for longer, because it compares; but never a refusal', async () => {
+  test('a sale accepts a cached token for 10 s, and never a cached refusal', async () => {
     const elsewhere = wire(openDatabase(opened.place.address), clock)
     const { text, token } = await issue()
     const toBuy = () => services.customers.authenticate(text, undefined, 'trade', 'sale')
@@ -176,7 +176,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     await elsewhere.db.close()
   })
 
-  test('a token ends at its moment, to the millisecond, remembered or not', async () => {
+  test('a token expires to the millisecond, cached or not', async () => {
     const { text } = await issue({ expiresAt: clock.nowMs + 1000 })
     await enter(text)
     clock.advance(999)
@@ -185,7 +185,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     expect(await codeOf(enter(text))).toBe('invalid_token')
   })
 
-  test('a locked token works from its addresses only, however they are spelled', async () => {
+  test('a token with an address lock works from its addresses only, in any spelling', async () => {
     const allowedFrom = ['203.0.113.0/24', '2001:db8::/32'].map(
       (text) => readPrefix(text) as NonNullable<ReturnType<typeof readPrefix>>,
     )
@@ -198,18 +198,18 @@ describe.each([...engines])('tokens on %s', (engine) => {
     }
   })
 
-  test('a token does no more than its scopes', async () => {
+  test('a token is refused outside its scopes', async () => {
     const { text } = await issue({ scopes: ['read'] })
     await enter(text)
     expect(await codeOf(enter(text, undefined, 'trade'))).toBe('forbidden')
   })
 
-  test('a token of a customer who is not there cannot be made', async () => {
+  test('a token of an unknown customer is not issued', async () => {
     const nobody = 'cus_00000000000000000000000000' as CustomerId
     expect(await codeOf(services.customers.issueToken(nobody, { name: 'x' }))).toBe('not_found')
   })
 
-  test('a customer has so many open tokens and no more, however many he asks for at once', async () => {
+  test('a customer never has more open tokens than the limit, also when many are issued at once', async () => {
     const few = wire(opened.db, clock, { mostTokens: 5 }).customers
     const asked = Array.from({ length: 12 }, () => few.issueToken(customer, { name: 'many' }))
     const answers = await Promise.allSettled(asked)
@@ -227,7 +227,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     await few.issueToken(await addCustomer(services, 0n), { name: 'of another' })
   })
 
-  test('a list of tokens is not as long as their history: what opens something, and the newest of the rest', async () => {
+  test('a list of tokens has the open ones and the newest revoked ones, at most 200', async () => {
     const many = wire(opened.db, clock, { mostTokens: 100 }).customers
     const kept = (await many.issueToken(customer, { name: 'kept' })).token.id
     const made: TokenId[] = []
@@ -240,7 +240,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     expect((await many.listTokens(customer)).map((each) => each.id)).toEqual([kept, ...made.slice(-199)])
   })
 
-  test('tokens that are made only to be revoked come to an end for the day', async () => {
+  test('issuing and revoking tokens is refused after ten times the limit within a day', async () => {
     const few = wire(opened.db, clock, { mostTokens: 2 }).customers
     const makeAndRevoke = async () => {
       const { token } = await few.issueToken(customer, { name: 'waste' })
@@ -252,7 +252,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     await makeAndRevoke()
   })
 
-  test("a sandbox's fixed token is for a sandbox only", async () => {
+  test("a sandbox's fixed token is accepted by a sandbox only", async () => {
     expect(await codeOf(services.customers.admitSandboxToken('a-fixed-token'))).toBe('conflict')
     expect(await codeOf(enter('a-fixed-token'))).toBe('invalid_token')
   })

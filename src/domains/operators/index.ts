@@ -1,3 +1,3 @@
-export { createOperators, type Operators } from './service.ts'
-export { type Acting, createActing } from './service-acting.ts'
-export { createOperatorsVerifier } from './service-audit.ts'
+export { type Acting, createActing } from './acting.ts'
+export { createOperatorsVerifier } from './audit.ts'
+export { createOperators, type Operators } from './operators.ts'

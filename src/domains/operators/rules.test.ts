@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { isOperatorName, isOperatorToken, makeOperatorToken, mayActAs, roles, toRequestText } from './rules.ts'
 
-test('a role does what the roles below it do, and no more', () => {
+test('a role includes the roles below it, and no other', () => {
   const may = roles.map((has) => roles.filter((needed) => mayActAs(has, needed)))
   expect(may).toEqual([['owner', 'support', 'reader'], ['support', 'reader'], ['reader']])
 })
 
-test('a token says that it is an operator’s, and passes its own check', () => {
+test('an operator’s token has its own prefix and passes its checksum', () => {
   const text = makeOperatorToken(new Uint8Array(32))
   expect(text).toMatch(/^tpo_[0-9a-z]{39}$/)
   expect([isOperatorToken(text), isOperatorToken(text.replace('tpo_', 'tps_')), isOperatorToken(`${text}0`)]).toEqual([
@@ -16,7 +16,7 @@ test('a token says that it is an operator’s, and passes its own check', () => 
   ])
 })
 
-test('what was asked for is kept without secrets, at any depth, and no longer than it may be', () => {
+test('the audit log stores a request without secrets at any depth, cut at 4,000 characters', () => {
   const asked = {
     password: 'x1',
     deep: [{ secret: 'x2', code: 'x3' }],
@@ -33,7 +33,7 @@ test('what was asked for is kept without secrets, at any depth, and no longer th
   expect(() => JSON.parse(long)).not.toThrow()
 })
 
-test('a name is what one can type and nobody can mistake', () => {
+test('an operator’s name has 1 to 64 letters, digits, dots, dashes and underscores', () => {
   for (const name of ['anna', 'Anna.B', 'a', '0-1_2']) expect(isOperatorName(name)).toBe(true)
   for (const name of ['', ' anna', 'anna ', 'an na', '-anna', 'ann\u0430', 'a'.repeat(65)]) {
     expect(isOperatorName(name)).toBe(false)

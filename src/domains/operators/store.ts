@@ -4,11 +4,11 @@ import { numberOrNull } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Entry, fieldsOf, type Operator, type OperatorToken, type Role } from './rules.ts'
 
-type OperatorRow = { id: string; name: string; role: string; created_at: bigint; removed_at: bigint | null }
+type OperatorRow = { id: OperatorId; name: string; role: Role; created_at: bigint; removed_at: bigint | null }
 
 type TokenRow = {
-  id: string
-  operator_id: string
+  id: OperatorTokenId
+  operator_id: OperatorId
   hint: string
   name: string
   created_at: bigint
@@ -19,7 +19,7 @@ type TokenRow = {
 type EntryRow = {
   seq: bigint
   at: bigint
-  operator_id: string | null
+  operator_id: OperatorId | null
   name: string
   role: string
   action: string
@@ -29,16 +29,16 @@ type EntryRow = {
 }
 
 const toOperator = (row: OperatorRow): Operator => ({
-  id: row.id as OperatorId,
+  id: row.id,
   name: row.name,
-  role: row.role as Role,
+  role: row.role,
   createdAt: Number(row.created_at),
   removedAt: numberOrNull(row.removed_at),
 })
 
 const toToken = (row: TokenRow): OperatorToken => ({
-  id: row.id as OperatorTokenId,
-  operator: row.operator_id as OperatorId,
+  id: row.id,
+  operator: row.operator_id,
   hint: row.hint,
   name: row.name,
   createdAt: Number(row.created_at),
@@ -49,7 +49,7 @@ const toToken = (row: TokenRow): OperatorToken => ({
 const toEntry = (row: EntryRow): Entry => ({
   seq: Number(row.seq),
   at: Number(row.at),
-  operator: row.operator_id as OperatorId | null,
+  operator: row.operator_id,
   name: row.name,
   role: row.role,
   action: row.action,
@@ -59,13 +59,9 @@ const toEntry = (row: EntryRow): Entry => ({
 })
 
 export function insertOperator(tx: Tx, operator: Operator): void {
-  tx.send('INSERT INTO operators (id, name, role, created_at, removed_at) VALUES ($1, $2, $3, $4, $5)', [
-    operator.id,
-    operator.name,
-    operator.role,
-    operator.createdAt,
-    operator.removedAt,
-  ])
+  const { id, name, role, createdAt, removedAt } = operator
+  const sql = 'INSERT INTO operators (id, name, role, created_at, removed_at) VALUES ($1, $2, $3, $4, $5)'
+  tx.send(sql, [id, name, role, createdAt, removedAt])
 }
 
 export async function findOperator(reader: Reader, id: OperatorId): Promise<Operator | undefined> {
@@ -73,7 +69,7 @@ export async function findOperator(reader: Reader, id: OperatorId): Promise<Oper
   return row && toOperator(row)
 }
 
-/** An operator's row, locked: no view is opened while a token, a session or the role of its operator ends. */
+/** Locks the operator: no view is opened while a token, a session or the role of the operator ends. */
 export async function lockOperator(tx: Tx, id: OperatorId): Promise<Operator | undefined> {
   const row = await tx.first<OperatorRow>('SELECT * FROM operators WHERE id = $1 FOR UPDATE', [id])
   return row && toOperator(row)
@@ -88,21 +84,19 @@ export async function isTokenOpen(reader: Reader, id: OperatorTokenId, nowMs: nu
   return found !== undefined
 }
 
-/** One who is there: a name that was removed is nobody's. */
+/** An operator who is not removed. */
 export async function findByName(reader: Reader, name: string): Promise<Operator | undefined> {
   const row = await reader.first<OperatorRow>('SELECT * FROM operators WHERE name = $1 AND removed_at IS NULL', [name])
   return row && toOperator(row)
 }
 
-/** Whether one who is there has this name in whatever case: he would sign in by it, and the log would look alike. */
+/** Whether a present operator has this name, in any case. */
 export async function isNameTaken(reader: Reader, name: string): Promise<boolean> {
-  const found = await reader.first('SELECT id FROM operators WHERE LOWER(name) = $1 AND removed_at IS NULL', [
-    name.toLowerCase(),
-  ])
-  return found !== undefined
+  const sql = 'SELECT id FROM operators WHERE LOWER(name) = $1 AND removed_at IS NULL'
+  return (await reader.first(sql, [name.toLowerCase()])) !== undefined
 }
 
-/** All who are there, oldest first, locked until the commit: whether one is the last owner stays true so long. */
+/** All present operators, oldest first, locked so that the number of owners does not change. */
 export async function lockOperators(tx: Tx): Promise<Operator[]> {
   const rows = await tx.all<OperatorRow>('SELECT * FROM operators WHERE removed_at IS NULL ORDER BY id FOR UPDATE')
   return rows.map(toOperator)
@@ -130,14 +124,12 @@ export function insertToken(tx: Tx, token: OperatorToken, digest: Uint8Array): v
   )
 }
 
-/** The token with this digest, and whose it is, in one look. */
+/** The token with this digest, and its operator. */
 export async function findByDigest(
   reader: Reader,
   digest: Uint8Array,
 ): Promise<{ token: OperatorToken; digest: Uint8Array; operator: Operator } | undefined> {
-  const row = await reader.first<
-    TokenRow & { digest: Uint8Array; who: string; role: string; removed_at: bigint | null }
-  >(
+  const row = await reader.first<TokenRow & Omit<OperatorRow, 'id'> & { digest: Uint8Array; who: string }>(
     `SELECT operator_tokens.*, operators.name AS who, operators.role, operators.removed_at
      FROM operator_tokens JOIN operators ON operators.id = operator_tokens.operator_id
      WHERE operator_tokens.digest = $1`,
@@ -149,13 +141,11 @@ export async function findByDigest(
 }
 
 export async function listTokens(reader: Reader, operator: OperatorId): Promise<OperatorToken[]> {
-  const rows = await reader.all<TokenRow>('SELECT * FROM operator_tokens WHERE operator_id = $1 ORDER BY id', [
-    operator,
-  ])
-  return rows.map(toToken)
+  const sql = 'SELECT * FROM operator_tokens WHERE operator_id = $1 ORDER BY id'
+  return (await reader.all<TokenRow>(sql, [operator])).map(toToken)
 }
 
-/** The first revocation stands, so that its time stays true. */
+/** The first revocation keeps its time. */
 export async function revokeToken(tx: Tx, id: OperatorTokenId, nowMs: number): Promise<OperatorId | undefined> {
   const row = await tx.first<{ operator_id: OperatorId }>(
     'UPDATE operator_tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING operator_id',
@@ -173,7 +163,7 @@ export async function findEnd(reader: Reader): Promise<Chain> {
   return toEnd(await reader.first<EndRow>('SELECT seq, head, last_at FROM audit_log_end WHERE one = 1'))
 }
 
-/** Where the log ends, held until the commit: entries stand in the order in which they become visible. */
+/** Locks the end of the log until the commit, so that entries become visible in their order. */
 export async function lockEnd(tx: Tx): Promise<Chain> {
   await tx.run(
     'INSERT INTO audit_log_end (one, seq, head, last_at) VALUES (1, 0, $1, 0) ON CONFLICT (one) DO NOTHING',
@@ -192,7 +182,7 @@ export function appendEntry(tx: Tx, entry: Entry): void {
   tx.send('UPDATE audit_log_end SET seq = $1, head = $2, last_at = $3 WHERE one = 1', [end.seq, end.head, end.lastAt])
 }
 
-/** Newest first; of one operator, or of all. */
+/** Newest first. A null operator or an empty action matches all. */
 export async function listEntries(
   reader: Reader,
   of: {
@@ -211,13 +201,13 @@ export async function listEntries(
   return rows.map(toEntry)
 }
 
-/** In their order, for `verify`. */
+/** Oldest first. */
 export async function entriesAfter(reader: Reader, seq: number, limit: number): Promise<Entry[]> {
   const rows = await reader.all<EntryRow>('SELECT * FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT $2', [seq, limit])
   return rows.map(toEntry)
 }
 
-/** What covers an entry that was shortened, by its number. */
+/** The seals of redacted entries, by number. */
 export async function redactionsAmong(reader: Reader, from: number, to: number): Promise<Map<number, Uint8Array>> {
   const rows = await reader.all<{ seq: bigint; seal: Uint8Array }>(
     'SELECT seq, seal FROM audit_redactions WHERE seq BETWEEN $1 AND $2',
@@ -226,7 +216,7 @@ export async function redactionsAmong(reader: Reader, from: number, to: number):
   return new Map(rows.map((row) => [Number(row.seq), row.seal]))
 }
 
-/** Shortens what an entry says was asked for. Its hash stays, and a seal covers what it says now. */
+/** Replaces the request of an entry. Its hash stays, and a seal covers its new content. */
 export async function redactEntry(
   tx: Tx,
   of: { readonly seq: number; readonly request: string; readonly customer: string; readonly seal: Uint8Array },

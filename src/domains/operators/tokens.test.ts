@@ -16,7 +16,7 @@ describe.each([...engines])('an operator’s token on %s', (engine) => {
   })
   afterAll(() => opened.close())
 
-  test('opens until its end and not at it, whoever remembers it', async () => {
+  test('an operator’s token is refused from its expiry on, also from the cache', async () => {
     const endsAt = clock.nowMs + 5000
     const { text, token } = await services.operators.issueToken('olga', { name: 'short', expiresAt: endsAt })
     clock.advance(4999)
@@ -28,7 +28,7 @@ describe.each([...engines])('an operator’s token on %s', (engine) => {
     expect(await failureOf(services.operators.authenticate(text))).toMatchObject({ code: 'invalid_token' })
   })
 
-  test('without an end opens as long as nobody revokes it', async () => {
+  test('an operator’s token without an expiry works until it is revoked', async () => {
     const { text, token } = await services.operators.issueToken('olga', { name: 'long', expiresAt: null })
     clock.advance(10 * 365 * 86_400_000)
     expect(await services.operators.authenticate(text)).toMatchObject({ operator: { role: 'support' } })
@@ -37,7 +37,7 @@ describe.each([...engines])('an operator’s token on %s', (engine) => {
     expect(await failureOf(services.operators.authenticate(text))).toMatchObject({ code: 'invalid_token' })
   })
 
-  test('is of a name that nobody else has, in whatever case: operators sign in by it and are logged by it', async () => {
+  test('an operator’s name is refused if another operator has it in any case', async () => {
     for (const name of ['olga', 'Olga', 'OLGA']) {
       const adding = opened.db.transact((tx) => services.operators.add(tx, name, 'reader'))
       expect(await failureOf(adding)).toMatchObject({ code: 'conflict' })

@@ -209,7 +209,12 @@ export function createSignIn(deps: SignInDeps) {
   }
 
   /** One who was removed, or is blocked, has nothing to sign in to. */
-  async function openOwn(tx: Tx, owner: Owner, visitor: Visitor, ofCustomer = allScopes): Promise<Opened> {
+  async function openOwn(
+    tx: Tx,
+    owner: Owner,
+    visitor: Visitor,
+    ofCustomer: readonly Scope[] = allScopes,
+  ): Promise<Opened> {
     if (owner.kind === 'customer') await deps.customers.assertOpenIn(tx, owner.id)
     else await deps.operators.assertPresentIn(tx, owner.id)
     const scopes = owner.kind === 'customer' ? ofCustomer : []

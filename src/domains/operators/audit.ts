@@ -1,12 +1,4 @@
-import {
-  type Chain,
-  emptyChain,
-  endingWith,
-  problemsOfEnd,
-  problemsOfLink,
-  type Sha256,
-  sealEntry,
-} from '../../core/chain.ts'
+import * as chain from '../../core/chain.ts'
 import type { Audit, Finding, Verifier } from '../../core/finding.ts'
 import type { Database } from '../../db/transaction.ts'
 import { type Entry, fieldsOf } from './rules.ts'
@@ -15,36 +7,36 @@ import * as store from './store.ts'
 const page = 500
 const entryWord = 'entry'
 
-/** Walks the audit log from its first entry: each follows the one before it, and the end is where it says. */
-export const createOperatorsVerifier = (deps: { db: Database; sha256: Sha256 }): Verifier => ({
+/** Walks the audit log from its first entry to its recorded end. */
+export const createOperatorsVerifier = (deps: { db: Database; sha256: chain.Sha256 }): Verifier => ({
   name: 'operators',
   verify: (onProgress) =>
     deps.db.snapshot(async (reader): Promise<Audit> => {
       const findings: Finding[] = []
       const found = (where: string, problem: string): void => void findings.push({ promise: 'audit', where, problem })
-      let walked = emptyChain
+      let walked = chain.emptyChain
       for (;;) {
         const batch = await store.entriesAfter(reader, walked.seq, page)
         const seals = await store.redactionsAmong(reader, walked.seq + 1, batch.at(-1)?.seq ?? 0)
         for (const entry of batch) {
           const problems = problemsOf(walked, entry, seals.get(entry.seq), deps.sha256)
           for (const problem of problems) found(`entry ${entry.seq} of the audit log`, problem)
-          walked = endingWith(entry)
+          walked = chain.endingWith(entry)
         }
         onProgress?.(walked.seq)
         if (batch.length < page) break
       }
-      for (const problem of problemsOfEnd(await store.findEnd(reader), walked, entryWord)) {
+      for (const problem of chain.problemsOfEnd(await store.findEnd(reader), walked, entryWord)) {
         found('the audit log', problem)
       }
       return { findings, covered: { 'entries of the audit log': walked.seq } }
     }),
 })
 
-/** An entry that an erasure has shortened keeps its place and its hash; what it says now is under a seal of its own. */
-function problemsOf(before: Chain, entry: Entry, seal: Uint8Array | undefined, sha256: Sha256): string[] {
-  if (!seal) return problemsOfLink(before, entry, fieldsOf(entry), { sha256, entry: entryWord })
-  const isSealed = sealEntry(entry.hash, fieldsOf(entry), sha256).toHex() === seal.toHex()
+/** An entry that an erasure has redacted keeps its number and hash; a seal covers its present content. */
+function problemsOf(before: chain.Chain, entry: Entry, seal: Uint8Array | undefined, sha256: chain.Sha256): string[] {
+  if (!seal) return chain.problemsOfLink(before, entry, fieldsOf(entry), { sha256, entry: entryWord })
+  const isSealed = chain.sealEntry(entry.hash, fieldsOf(entry), sha256).toHex() === seal.toHex()
   return [
     ...(entry.seq === before.seq + 1 ? [] : [`follows number ${before.seq}: entries are missing`]),
     ...(isSealed ? [] : ['it was shortened, and is not what was left of it']),

@@ -4,16 +4,16 @@ import type { Database, Tx, Value } from '../../db/transaction.ts'
 import { type Action, toEntry } from './rules.ts'
 import * as store from './store.ts'
 
-/** What goes along with a piece of work through everything that it waits for. Handed in. */
-export type Along<Carried> = {
+/** A typed AsyncLocalStorage. */
+type Along<Carried> = {
   run<Result>(carried: Carried, work: () => Promise<Result>): Promise<Result>
   get(): Carried | undefined
 }
 
-/** An action that is under way, and whether the log has it. */
+/** An action in progress, and whether the log has it. */
 export type Acting = { readonly action: Action; isNoted: boolean }
 
-/** A transaction, and whether a statement in it has changed a row. */
+/** A transaction that records whether a statement in it has changed a row. */
 function watchWrites(tx: Tx): { readonly tx: Tx; readonly hasWritten: () => boolean } {
   let hasWritten = false
   const noteRows = (sql: string, count: number): void => {
@@ -46,9 +46,9 @@ function watchWrites(tx: Tx): { readonly tx: Tx; readonly hasWritten: () => bool
 }
 
 /**
- * A database on which whatever an operator does is written into the audit log by the transaction that does it: no use
- * case has to remember it, and none can forget. An action that takes several transactions is in the log with the first
- * of them that changes a row; one that changes nothing, as a repeat under its idempotency key, is not there.
+ * A database that appends an operator's action to the audit log in the transaction that performs it, so that no use case
+ * has to. An action of several transactions is logged with the first that changes a row; one that changes no row, such
+ * as a repeat under its idempotency key, is not logged.
  */
 export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256; along: Along<Acting> }) {
   const { db, along } = deps
@@ -57,7 +57,6 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
     store.appendEntry(tx, toEntry(await store.lockEnd(tx), action, deps.clock(), deps.sha256))
   }
 
-  /** Whatever a customer does comes by here too, and goes on at once. */
   function transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result> {
     const acting = along.get()
     return acting && !acting.isNoted ? transactAs(acting, work, pace) : db.transact(work, pace)
@@ -71,14 +70,14 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
     }
     try {
       return await db.transact(async (tx) => {
-        // After a deadlock this runs again, and what the former attempt wrote is undone.
+        // After a deadlock the work runs again, and the log entry of the former attempt is undone.
         withdraw()
         const watched = watchWrites(tx)
         const result = await work(watched.tx)
         if (acting.isNoted || !watched.hasWritten()) return result
         acting.isNoted = true
         isNotedHere = true
-        // The log's end is locked last, so that nobody waits for a lock while he holds this one.
+        // The end of the log is locked last, so that its holder waits for no other lock.
         await note(tx, acting.action)
         return result
       }, pace)
@@ -91,11 +90,11 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
   return {
     db: { ...db, transact } satisfies Database,
 
-    /** Does something as somebody. A look at what should leave a trace is written down by `mustNote`. */
+    /** Runs work as an operator's action. */
     act: <Result>(action: Action, work: () => Promise<Result>): Promise<Result> =>
       along.run({ action, isNoted: false }, work),
 
-    /** Leaves a trace of what only looked: who had an address is told to nobody in silence. */
+    /** Logs an action that only reads, such as a query for the holder of an address. */
     mustNote: (action: Action): Promise<void> => db.transact((tx) => note(tx, action)),
   }
 }
