@@ -99,14 +99,7 @@ export function setStanding(headers: Headers, standing: RateStanding): void {
 export const rateLimited = ({ retryAfterSeconds = 1 }: Pick<RateStanding, 'retryAfterSeconds'>): Refusal =>
   new Refusal('rate_limited', {}, { charged: false }, retryAfterSeconds)
 
-export const sessionNeeded = (): Refusal =>
-  new Refusal(
-    'session_needed',
-    {},
-    {
-      charged: false,
-    },
-  )
+export const sessionNeeded = (): Refusal => new Refusal('session_needed', {}, { charged: false })
 
 /**
  * Refuses a request whose connection has closed: the client left, or sent its next request before this answer, on which
@@ -114,13 +107,7 @@ export const sessionNeeded = (): Refusal =>
  */
 export function assertConnected(request: Request): void {
   if (!request.signal.aborted) return
-  throw new Refusal(
-    'connection_closed',
-    {},
-    {
-      charged: false,
-    },
-  )
+  throw new Refusal('connection_closed', {}, { charged: false })
 }
 
 /**
@@ -135,14 +122,7 @@ export async function assertNotPipelined(request: Request, hold: (() => void) | 
   assertConnected(request)
 }
 
-export const stopping = (): Refusal =>
-  new Refusal(
-    'shop_stopping',
-    {},
-    {
-      charged: false,
-    },
-  )
+export const stopping = (): Refusal => new Refusal('shop_stopping', {}, { charged: false })
 
 /** Says nothing of what went wrong: that is in the log, under the request's id. */
 export const internalError = (): Refusal => new Refusal('internal_error')

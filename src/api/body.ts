@@ -10,13 +10,7 @@ const arrivalTicks = 10
 const usualTickMs = 1_000
 
 const tooLarge = (mostBytes: number): Refusal =>
-  new Refusal(
-    'body_too_large',
-    { most_kib: mostBytes / 1024 },
-    {
-      charged: false,
-    },
-  )
+  new Refusal('body_too_large', { most_kib: mostBytes / 1024 }, { charged: false })
 
 /** The body as it came, no more of it than so much. A test hands in shorter ticks. */
 export async function readBytes(

@@ -54,6 +54,7 @@ function codesOf(operation: Operation): Set<Code> {
     ...(operation.charges && !operation.isFree ? (['insufficient_funds'] as const) : []),
     ...(operation.charges ? possibleWhenOrdering : []),
     ...operation.codes,
+    ...(Object.keys(operation.refusals) as Code[]),
   ])
 }
 

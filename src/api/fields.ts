@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { malformed, Refusal } from '../core/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
 import { toIso } from '../core/time.ts'
 
 /** An instant that examples are made of: what the description shows is the same on every day. */
@@ -30,8 +30,52 @@ export function toWhole(sum: bigint): number {
   return Number(sum > most ? most : sum < -most ? -most : sum)
 }
 
-/** A yes or no in an answer. */
-export const flag = (description: string) => z.boolean().openapi({ description })
+/** A yes or no. */
+export const flag = (description: string, example?: boolean) =>
+  z.boolean().openapi({ description, ...(example !== undefined && { example }) })
+
+/** One of several texts. */
+export const choice = <const Values extends readonly string[]>(
+  description: string,
+  values: Values,
+  example?: Values[number],
+) => z.enum(values).openapi({ description, ...(example !== undefined && { example }) })
+
+/** A text of limited length in a request. */
+export const given = (description: string, max: number, example?: string) =>
+  z
+    .string()
+    .max(max)
+    .openapi({ description, ...(example !== undefined && { example }) })
+
+/** A text in a request that must match a pattern or pass a check; `problem` is its refusal. */
+export function checked(
+  description: string,
+  check: RegExp | ((text: string) => boolean),
+  problem: string,
+  example?: string,
+) {
+  const schema = check instanceof RegExp ? z.string().regex(check, problem) : z.string().refine(check, problem)
+  return schema.openapi({ description, ...(example !== undefined && { example }) })
+}
+
+/** An object inside an answer. */
+export const part = <Shape extends z.ZodRawShape>(description: string, shape: Shape) =>
+  z.object(shape).openapi({ description })
+
+/** An object that is a component of the description. */
+export const named = <Shape extends z.ZodRawShape>(name: string, shape: Shape) => z.object(shape).openapi(name)
+
+/** An object in an answer whose fields are not described, because they differ from case to case. */
+export const facts = (description: string, example?: Readonly<Record<string, unknown>>) =>
+  z.looseObject({}).openapi({ type: 'object', description, ...(example && { example }) })
+
+/** A list in an answer. */
+export const list = <Item extends z.ZodType>(description: string, item: Item) => z.array(item).openapi({ description })
+
+/** A list of objects in an answer. */
+export const rows = <Shape extends z.ZodRawShape>(description: string, shape: Shape) =>
+  list(description, z.object(shape))
 
 export const moment = (what: string) =>
   z.string().openapi({ format: 'date-time', description: `${what} ISO 8601, UTC.`, example: toIso(exampleAt) })
@@ -62,98 +106,10 @@ export function queryInteger(range: Range) {
 /** A whole number in a body. */
 export function bodyInteger(range: Range) {
   return z
-    .int(`must be a whole number`)
+    .int()
     .refine((value) => value >= range.min && value <= range.max, `must be from ${range.min} to ${range.max}`)
     .openapi(describedRange(range))
 }
-
-const usualLimit = 100
-
-/** The two fields of every list's query. A cursor is opaque to its reader. */
-export const pageQuery = {
-  limit: queryInteger({
-    min: 1,
-    max: 500,
-    example: 100,
-    description: 'How many to answer with.',
-  })
-    .default(usualLimit)
-    .openapi({ default: usualLimit }),
-  cursor: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be a next_cursor that a list has answered with')
-    .optional()
-    .openapi({ description: 'The `next_cursor` of the page before.', example: 'MTAw' }),
-}
-
-/** The same for what is handed out whole: where it goes on may be a long name. */
-export const exportQuery = {
-  limit: pageQuery.limit,
-  cursor: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,2000}$/, 'must be a next_cursor that this export has answered with')
-    .optional()
-    .openapi({ description: 'The `next_cursor` of the page before.', example: 'WzAsMV0' }),
-}
-
-/** One row of what is handed out, under the name of its table. */
-export const handedOut = () =>
-  z.object({
-    table: text('Which kind of record it is.', 'proxies'),
-    row: z.record(z.string(), z.unknown()).openapi({ description: 'The record.', example: { id: 7 } }),
-  })
-
-export const nextCursor = () =>
-  z
-    .string()
-    .nullable()
-    .openapi({ description: 'Give it as `cursor` to get the next page; null on the last.', example: null })
-
-const notACursor = () =>
-  malformed([{ field: 'cursor', problem: 'must be a next_cursor that this list has answered with' }])
-
-/**
- * What a list goes on from, read from a cursor that one of its pages has answered with; undefined for the first page.
- */
-export function positionOf<Position>(
-  cursor: string | undefined,
-  read: (text: string) => Position | undefined,
-): Position | undefined {
-  if (cursor === undefined) return undefined
-  const position = read(Buffer.from(cursor, 'base64url').toString())
-  if (position === undefined) throw notACursor()
-  return position
-}
-
-/** A position that is a number from 1 on. */
-export const readNumber = (written: string): number | undefined =>
-  /^[1-9]\d{0,14}$/.test(written) ? Number(written) : undefined
-
-/** Texts travel as URL-safe base64, so that a reader is not tempted to make sense of them. */
-const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
-
-/** How many to look for: one more than a page holds tells whether there is a next one. */
-export const soughtFor = (limit: number): number => limit + 1
-
-/** A page of what was found by `soughtFor`, and the cursor of the next one, if there is one. */
-export function pageOf<Item>(
-  found: readonly Item[],
-  limit: number,
-  position: (item: Item) => string,
-): { readonly items: readonly Item[]; readonly next_cursor: string | null } {
-  const items = found.slice(0, limit)
-  const last = items.at(-1)
-  return { items, next_cursor: last && found.length > limit ? toCursor(position(last)) : null }
-}
-
-/** A page of what is handed out, with the cursor of the next one. */
-export const toExport = (page: {
-  readonly items: readonly { readonly table: string; readonly row: Readonly<Record<string, unknown>> }[]
-  readonly next: string | undefined
-}) => ({
-  items: page.items.map(({ table, row }) => ({ table, row: { ...row } })),
-  next_cursor: page.next === undefined ? null : toCursor(page.next),
-})
 
 /** Of what is of no use without a password, a key or a secret link. */
 export const passwordsRefused = {

@@ -1,3 +1,4 @@
+import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
 import { z } from '@hono/zod-openapi'
 import type { Refusal } from '../core/refusal.ts'
 
@@ -24,7 +25,7 @@ export const statusOfCode = {
 
 export type Code = keyof typeof statusOfCode
 
-/** The parts of a request, each an object's schema. What it does not name is ignored. */
+/** A part of a request: the schema of an object. Fields that it does not name are ignored. */
 type Fields = z.ZodObject<z.ZodRawShape>
 
 /** A refusal as the description shows it. */
@@ -32,10 +33,10 @@ export type RefusalExample = Pick<Refusal, 'message' | 'reason' | 'params' | 'de
 
 type Inner = {
   readonly field: string
-  readonly namesIn: (said: Readonly<Record<string, unknown>>) => readonly string[] | undefined
+  readonly namesIn: (sent: Readonly<Record<string, unknown>>) => readonly string[] | undefined
 }
 
-/** One operation of the API: its shape and its words. What it does is bound to it in `api/`. */
+/** One operation of the API: its shape and its texts. The routes of its folder bind it to a function. */
 export type Operation<
   Params extends Fields = Fields,
   Query extends Fields = Fields,
@@ -53,81 +54,151 @@ export type Operation<
   readonly body: Body
   readonly answer: Answer
   readonly example: z.input<Answer>
-  /** A body with what it needs and no more, to begin with. */
+  /** A body with the required fields, to begin with. */
   readonly exampleBody: z.input<Body>
-  /** Names for one that stand for a list: `country` for `countries`. They are understood, with a warning. */
+  /** Singular names that are read as a list of one, with a warning: `country` for `countries`. */
   readonly singular: Readonly<Record<string, string>>
-  /** Fields that are objects, and the names that each of them knows, where it says enough of itself. */
+  /** Fields that are objects, and the names that each of them knows. */
   readonly inner: readonly Inner[]
-  /** Where there is more to read about what a field takes, for its refusals. */
+  /** Where a refusal of a field points to: the operation or page that lists its values. */
   readonly see: Readonly<Record<string, string>>
-  /** What it may refuse with, beyond what every operation may. */
+  /** Codes of its own, beyond those that every operation can answer with. */
   readonly codes: readonly Code[]
-  /** What such a refusal looks like here, where the general example would say too little. */
+  /** Its own examples of refusals, in place of the general ones. */
   readonly refusals: Partial<Record<Code, RefusalExample>>
-  /** Media types of a file that it can answer with in place of JSON, as its query asks. */
+  /** Media types of a file that it answers with in place of JSON, if its query says so. */
   readonly files: readonly string[]
-  /** Whether it places an order, and so takes an `Idempotency-Key` and has the stricter rate limit. */
+  /** Whether it places an order: it takes an `Idempotency-Key` and has the stricter rate limit. */
   readonly charges: boolean
-  /** Whether that order has no price: nobody is too poor for it. */
+  /** Whether that order has no price, so that the balance never refuses it. */
   readonly isFree: boolean
-  /** What lets a caller in: a token or a session, only a session, or nothing at all. */
+  /** How a caller authenticates: with a token or a session, only with a session, or not at all. */
   readonly access: 'token' | 'session' | 'public'
-  /** The least role of an operator who may do it; for what is not an operator's it says nothing. */
+  /** The lowest role of an operator that may call it; only the admin API uses it. */
   readonly role: 'owner' | 'support' | 'reader'
-  /** Whether it only looks: what does not leaves an entry in the audit log when an operator does it. */
+  /** Read-only; all other operator calls are audited. */
   readonly isRead: boolean
-  /** Whether it takes something away for good: the docs page offers it no real id, and asks before it sends. */
+  /** Whether it removes something for good: the docs page offers no real id, and asks before it sends. */
   readonly isDestructive: boolean
-  /** Whether its answer holds what opens something, such as a password or a secret link: no cache may store it. */
+  /** Whether its answer holds a secret, such as a password or a secret link: no cache may store it. */
   readonly isSecret: boolean
   /** Whether it makes a token, which is in its answer as `token`. */
   readonly isIssuing: boolean
-  /** What a token or a session must allow, where the method does not say it. */
+  /** The scope that a token or a session needs, where the method does not imply it. */
   readonly scope?: 'read' | 'pay' | 'trade'
 }
 
-/** What a token must allow for an operation. */
+/** The scope that a token needs for an operation. */
 export const scopeOf = ({ method, scope }: Pick<Operation, 'method' | 'scope'>) =>
   scope ?? (method === 'GET' ? 'read' : 'trade')
 
 const noFields = z.object({})
 type NoFields = typeof noFields
 
-/** Fills in what most operations do without. */
-export function operation<
-  Answer extends z.ZodType,
-  Params extends Fields = NoFields,
-  Query extends Fields = NoFields,
-  Body extends Fields = NoFields,
->(
-  shape: Pick<
-    Operation<Params, Query, Body, Answer>,
-    'id' | 'method' | 'path' | 'tag' | 'summary' | 'answer' | 'example'
-  > &
-    Partial<Operation<Params, Query, Body, Answer>>,
-): Operation<Params, Query, Body, Answer> {
-  return {
-    params: noFields as unknown as Params,
-    query: noFields as unknown as Query,
-    body: noFields as unknown as Body,
-    exampleBody: {} as z.input<Body>,
-    singular: {},
-    inner: [],
-    see: {},
-    codes: [],
-    refusals: {},
-    files: [],
-    charges: false,
-    isFree: false,
-    access: 'token',
-    role: 'owner',
-    isRead: shape.method === 'GET',
-    isDestructive: false,
-    isSecret: false,
-    isIssuing: false,
-    ...shape,
+type Shape<Params extends Fields, Query extends Fields, Body extends Fields, Answer extends z.ZodType> = Partial<
+  Omit<Operation<Params, Query, Body, Answer>, 'id' | 'method' | 'path' | 'example' | 'exampleBody'>
+> & {
+  readonly summary: string
+  readonly answer: Answer
+  /** Fields whose examples do not fit together here, or that belong into the example although they are optional. */
+  readonly example?: Partial<z.input<Answer>>
+  readonly exampleBody?: Partial<z.input<Body>>
+}
+
+/** A function that makes operations with a tag, and with what else they have in common. */
+export const operationsOf =
+  (common: Pick<Operation, 'tag'> & Partial<Pick<Operation, 'see'>>) =>
+  <
+    Answer extends z.ZodType,
+    Params extends Fields = NoFields,
+    Query extends Fields = NoFields,
+    Body extends Fields = NoFields,
+  >(
+    id: string,
+    route: `${Operation['method']} /${string}`,
+    { example, exampleBody, ...shape }: Shape<Params, Query, Body, Answer>,
+  ): Operation<Params, Query, Body, Answer> => {
+    const [method, path] = route.split(' ') as [Operation['method'], string]
+    return {
+      id,
+      method,
+      path,
+      params: noFields as unknown as Params,
+      query: noFields as unknown as Query,
+      body: noFields as unknown as Body,
+      singular: {},
+      inner: [],
+      see: {},
+      codes: path.includes('{') ? ['not_found'] : [],
+      refusals: {},
+      files: [],
+      charges: false,
+      isFree: false,
+      access: 'token',
+      role: 'owner',
+      isRead: method === 'GET',
+      isDestructive: false,
+      isSecret: false,
+      isIssuing: false,
+      ...common,
+      ...shape,
+      get example() {
+        const derived = exampleOf(shape.answer)
+        return example === undefined ? derived : { ...(derived as object), ...example }
+      },
+      get exampleBody() {
+        return { ...(exampleOf(shape.body ?? noFields) as object), ...exampleBody }
+      },
+    } as Operation<Params, Query, Body, Answer>
   }
+
+/**
+ * A value made of the examples of its fields. Optional fields are left out; of several forms it has the first. Without
+ * an example a list is empty and a nullable field null; a nullable moment is null, because most of them never come.
+ */
+export function exampleOf<Schema extends z.ZodType>(schema: Schema): z.input<Schema> {
+  return valueOf(schema) as z.input<Schema>
+}
+
+function valueOf(schema: z.core.$ZodType): unknown {
+  const { example, format } = getOpenApiMetadata(schema as z.ZodType)
+  const def = defOf(schema)
+  if (example !== undefined && !(def.type === 'nullable' && format === 'date-time')) return example
+  switch (def.type) {
+    case 'object':
+      return Object.fromEntries(
+        Object.entries(def.shape)
+          .filter(([, field]) => !mayBeAbsent(field))
+          .map(([name, field]) => [name, valueOf(field)]),
+      )
+    case 'array': {
+      const isDescribed = hasFields(def.element) || getOpenApiMetadata(def.element as z.ZodType).example !== undefined
+      return isDescribed ? [valueOf(def.element)] : []
+    }
+    case 'nullable':
+      return hasFields(def.innerType) ? valueOf(def.innerType) : null
+    case 'union':
+      return def.options.map(valueOf)[0]
+    case 'enum':
+      return Object.values(def.entries)[0]
+    case 'literal':
+      return def.values[0]
+    case 'pipe':
+      return valueOf(def.in)
+    default:
+      return valueOfKind[def.type]
+  }
+}
+
+const valueOfKind: Readonly<Record<string, unknown>> = { string: '', boolean: true, number: 0, record: {} }
+
+const defOf = (schema: z.core.$ZodType) => (schema._zod as z.core.$ZodTypes['_zod']).def
+const mayBeAbsent = (schema: z.core.$ZodType): boolean =>
+  ['optional', 'default', 'prefault'].includes(defOf(schema).type)
+
+function hasFields(schema: z.core.$ZodType): boolean {
+  const def = defOf(schema)
+  return def.type === 'object' && Object.keys(def.shape).length > 0
 }
 
 /** The refusal of every operation. */
@@ -155,9 +226,7 @@ export const refusalSchema = z
               see: z.string().optional().openapi({ description: 'Where to read what there is.' }),
             }),
           ),
-          z.looseObject({
-            charged: z.boolean().optional().openapi({ description: 'Whether money was taken.' }),
-          }),
+          z.looseObject({ charged: z.boolean().optional().openapi({ description: 'Whether money was taken.' }) }),
         ])
         .openapi({
           description: 'Null, the faulty fields, or facts about the refusal; `charged` tells about the money.',

@@ -4,7 +4,7 @@ import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-c
 import { getBalance, getOrder, listOrders, listTransactions } from '../../src/api/customer/account/shapes.ts'
 import { describe } from '../../src/api/describe.ts'
 import { docsPaths, readDocs } from '../../src/api/docs.ts'
-import { type Operation, operation } from '../../src/api/operation.ts'
+import { type Operation, operationsOf } from '../../src/api/operation.ts'
 import { patienceMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers } from './visitor.ts'
@@ -26,11 +26,7 @@ type Visit = {
 }
 
 /** An operation that says everything a description can say, and some of it with malice. */
-const purchase = operation({
-  id: 'buyThing',
-  method: 'POST',
-  path: '/things/buy',
-  tag: 'Things',
+const purchase = operationsOf({ tag: 'Things' })('buyThing', 'POST /things/buy', {
   summary: 'Buy <b>things</b>',
   description: 'Charges at once. <img src="https://elsewhere.invalid/x.png" onerror="document.title=1">',
   body: z.object({
@@ -44,7 +40,6 @@ const purchase = operation({
     until: z.string().nullable(),
   }),
   example: { thing: { ipv4: '192.0.2.1' }, until: null },
-  exampleBody: { country: 'NL', count: 2, note: "it's $HOME `here`" },
   codes: ['out_of_stock'],
   charges: true,
 })

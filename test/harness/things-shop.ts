@@ -5,7 +5,7 @@ import { accountOperations, orderOperations } from '../../src/api/customer/accou
 import { eventOperations } from '../../src/api/customer/events/routes.ts'
 import { bodyInteger, roubles } from '../../src/api/fields.ts'
 import { createHttp } from '../../src/api/http.ts'
-import { operation } from '../../src/api/operation.ts'
+import { operationsOf } from '../../src/api/operation.ts'
 import { realRuntime, type Services } from '../../src/app/shop/services.ts'
 import { readAddress } from '../../src/core/address.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
@@ -20,11 +20,7 @@ import { addCustomer, wire } from './wired.ts'
 const thingPrice = 900n
 
 /** The simplest purchase there can be. It goes the way that every product's goes. */
-const buyThings = operation({
-  id: 'buyThings',
-  method: 'POST',
-  path: '/things/buy',
-  tag: 'Things',
+const buyThings = operationsOf({ tag: 'Things' })('buyThings', 'POST /things/buy', {
   summary: 'Buy things',
   body: z.object({
     count: bodyInteger({ min: 1, max: 1000, example: 1 }),

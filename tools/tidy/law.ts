@@ -79,12 +79,12 @@ export const law: Readonly<Record<Room, Sight>> = {
   shapes: {
     files: [
       core,
-      'src/api/{fields,operation}.ts',
+      'src/api/{fields,operation,pages}.ts',
       'src/api/*/fields.ts',
       'src/api/*/*/{fields,shapes,shapes-*}.ts',
       ...rules,
     ],
-    packages: ['@hono/zod-openapi'],
+    packages: ['@hono/zod-openapi', '@asteasolutions/zod-to-openapi'],
   },
   api: {
     files: [core, 'src/node-protocol/**', 'src/api/**', ...doors],
@@ -188,7 +188,7 @@ export function findRoom(path: string): { readonly room: Room; readonly domain?:
 /** What an operation takes and answers, beside the routes that bind it: it knows values, and nothing that acts. */
 function isShapes(name: string): boolean {
   const stem = name.replace(/\.tsx?$/, '')
-  return ['shapes', 'fields', 'operation'].includes(stem) || stem.startsWith('shapes-')
+  return ['shapes', 'fields', 'operation', 'pages'].includes(stem) || stem.startsWith('shapes-')
 }
 
 function roomOfDomainFile(name: string): Room {

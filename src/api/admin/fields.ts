@@ -2,21 +2,17 @@ import { z } from '@hono/zod-openapi'
 import { readPrefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
 import { readIso, toIso } from '../../core/time.ts'
-import { exampleAt } from '../fields.ts'
+import { checked, exampleAt, flag, text } from '../fields.ts'
 
 /** What operators' operations have in common. */
 
 export const exampleCustomer = 'cus_01k73sf8000000000000000000'
 
-export const customerParam = z.object({
-  customer_id: z.string().openapi({ description: "The customer's id.", example: exampleCustomer }),
-})
+export const customerParam = z.object({ customer_id: text("The customer's id.", exampleCustomer) })
 
-export const orderParam = z.object({
-  order_id: z.string().openapi({ description: "The order's id.", example: 'ord_01k73sf8000000000000000000' }),
-})
+export const orderParam = z.object({ order_id: text("The order's id.", 'ord_01k73sf8000000000000000000') })
 
-export const nodeParam = z.object({ name: z.string().openapi({ description: "The node's name.", example: 'gate-1' }) })
+export const nodeParam = z.object({ name: text("The node's name.", 'gate-1') })
 
 /** Printable text in a body. */
 export const words = (description: string, most: number, example: string) =>
@@ -43,31 +39,31 @@ export const amount = (description: string) =>
 export const yes = (description: string) => z.boolean().default(false).openapi({ description, default: false })
 
 export const prefixText = (description = 'A range of addresses.') =>
-  z
-    .string()
-    .refine((text) => readPrefix(text) !== undefined, 'must be a prefix like 203.0.113.0/24')
-    .openapi({ description, example: '203.0.113.0/24' })
+  checked(
+    description,
+    (text) => readPrefix(text) !== undefined,
+    'must be a prefix like 203.0.113.0/24',
+    '203.0.113.0/24',
+  )
 
 export const countryText = () =>
-  z
-    .string()
-    .refine((text) => readCountry(text) !== undefined, 'must be two letters, like DE')
-    .openapi({ description: 'ISO 3166-1 alpha-2.', example: 'DE' })
+  checked('ISO 3166-1 alpha-2.', (text) => readCountry(text) !== undefined, 'must be two letters, like DE', 'DE')
 
 export const instant = (description: string) =>
-  z
-    .string()
-    .refine((text) => readIso(text) !== undefined, 'must be a date or a moment like 2027-01-31T12:00:00Z')
-    .openapi({ description, example: toIso(exampleAt) })
+  checked(
+    description,
+    (text) => readIso(text) !== undefined,
+    'must be a date or a moment like 2027-01-31T12:00:00Z',
+    toIso(exampleAt),
+  )
 
 export const day = (description: string) =>
-  z
-    .string()
-    .refine(
-      (value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && readIso(value) !== undefined,
-      'must be a day like 2027-01-31',
-    )
-    .openapi({ description, example: '2026-01-01' })
+  checked(
+    description,
+    (value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && readIso(value) !== undefined,
+    'must be a day like 2027-01-31',
+    '2026-01-01',
+  )
 
 /** A percentage in a body, below a hundred, with at most two decimals. */
 export const percent = (description: string, example: number) =>
@@ -84,9 +80,4 @@ export const toHundredths = (value: number): number => Math.round(value * 100)
 export const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
 
 /** In the answer of an action that takes an idempotency key. */
-export const replayed = z.boolean().optional().openapi({
-  description: 'Whether it was done before, under the same key; absent if not.',
-})
-
-/** What an action came to, where it is told in plain words and numbers. */
-export const told = (description: string) => z.looseObject({}).openapi({ type: 'object', description })
+export const replayed = flag('Whether it was done before, under the same key; absent if not.').optional()

@@ -1,7 +1,7 @@
 import { codeBlock, copyButton, el, literal } from './elements.js'
 import { follow, learn, realOnly, withReal } from './learned.js'
 import { say } from './messages.js'
-import { allowedOf, exampleOf, givenExample, plain, resolve, sampleOf } from './schema.js'
+import { allowedOf, exampleOf, givenExample, plain, resolve } from './schema.js'
 
 const answerWithinMs = 30_000
 const shownHeaders = [
@@ -86,7 +86,8 @@ function parameterInput(operation, parameter) {
   const id = `docs-${operation.id}-${parameter.in}-${parameter.name}`
   const name = `${parameter.in}:${parameter.name}`
   const example = parameter.example ?? exampleOf(schema)
-  const sample = parameter.required ? sampleOf({ example, ...schema }) : undefined
+  const allowed = allowedOf(schema) ?? (schema.type === 'boolean' ? [true, false] : undefined)
+  const sample = parameter.required ? (example ?? allowed?.[0]) : undefined
   // Which subscription may be left out while there is one; who has bought another through this page need not choose.
   const isOffered = parameter.required || parameter.name === 'uuid'
   const offered = () => {
@@ -95,7 +96,6 @@ function parameterInput(operation, parameter) {
     return String(real ?? '')
   }
   const start = isKey(parameter) ? freshKey() : isOffered ? offered() : ''
-  const allowed = allowedOf(schema) ?? (schema.type === 'boolean' ? [true, false] : undefined)
   const placeholder = example === undefined ? undefined : say('e.g. {}', example)
   const isNumber = schema.type === 'integer' || schema.type === 'number'
   const plainInput = {
@@ -135,7 +135,7 @@ function newKeyButton(input) {
 
 function bodyInput(operation) {
   const id = `docs-${operation.id}-body`
-  const example = givenExample(operation.body) ?? sampleOf(operation.body.schema)
+  const example = givenExample(operation.body)
   // What cannot be taken back keeps the id of its example, which nothing has.
   const start = () => JSON.stringify(operation.isDestructive ? example : withReal('', example), null, 2)
   const rows = String(Math.min(start().split('\n').length + 1, 16))

@@ -7,13 +7,12 @@ import { tryPanel } from './attempt.js'
 import { codeBlock, el, literal, paragraph, prose } from './elements.js'
 import { fieldItem, fieldList } from './fields.js'
 import { say } from './messages.js'
-import { givenExample, plain, readFrom, resolve, sampleOf } from './schema.js'
+import { givenExample, plain, readFrom, resolve } from './schema.js'
 import { searchable, startSearch } from './search.js'
 
 const source = '/api/v1/openapi.json'
 const loadWithinMs = 15_000
 const json = 'application/json'
-const methods = ['get', 'post', 'put', 'patch', 'delete']
 
 const main = document.getElementById('docs-main')
 const menu = document.getElementById('docs-menu')
@@ -25,39 +24,37 @@ const methodMark = (operation) => el('span', { class: `method ${operation.method
 function listOperations(description) {
   // The page may be open under another name of the shop than the description gives; what is tried is tried where it
   // came from.
-  const { pathname } = new URL(description.servers?.[0]?.url ?? '', location.origin)
+  const { pathname } = new URL(description.servers[0].url, location.origin)
   const server = location.origin + pathname.replace(/\/$/, '')
-  const found = Object.entries(description.paths ?? {}).flatMap(([path, item]) =>
-    methods
-      .filter((method) => item[method])
-      .map((method) => ({ ...item[method], path, method, shared: item.parameters })),
+  const found = Object.entries(description.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ ...operation, path, method })),
   )
   return found.map((operation) => ({
     ...operation,
-    id: operation.operationId ?? `${operation.method}${operation.path}`,
-    tag: operation.tags?.[0] ?? say('Operations'),
-    parameters: [...(operation.shared ?? []), ...(operation.parameters ?? [])].map(resolve),
-    body: findBody(resolve(operation.requestBody)),
+    id: operation.operationId,
+    tag: operation.tags[0],
+    parameters: operation.parameters ?? [],
+    body: findBody(operation.requestBody),
     server,
     // What has no price cannot be refused for want of money.
-    mayCharge: operation.responses?.['402'] !== undefined,
+    mayCharge: operation.responses['402'] !== undefined,
     isDestructive: operation['x-destructive'] === true,
-    needsToken: (operation.security ?? description.security ?? []).length > 0,
+    needsToken: (operation.security ?? description.security).length > 0,
   }))
 }
 
 /** A body without a single field need not be sent. */
-function findBody({ content }) {
-  const body = content?.[json]
+function findBody(requestBody) {
+  const body = requestBody?.content[json]
   return body && Object.keys(plain(body.schema).properties ?? {}).length > 0 ? body : undefined
 }
 
 function operationSection(operation) {
   const title = el('h2', { id: operation.id, tabindex: '-1' }, [
-    el('a', { href: hashOf(operation), lang: 'en' }, operation.summary ?? operation.id),
+    el('a', { href: hashOf(operation), lang: 'en' }, operation.summary),
   ])
   const route = el('p', { class: 'route' }, methodMark(operation), el('code', {}, operation.path))
-  const success = Object.entries(operation.responses ?? {}).find(([status]) => status.startsWith('2'))
+  const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'))
   const parameters = operation.parameters.map((each) =>
     fieldItem(each.name, each.schema ?? {}, {
       isRequired: each.required,
@@ -73,7 +70,7 @@ function operationSection(operation) {
     paragraph(operation.description),
     part(say('Parameters'), parameters.length > 0 && el('ul', { class: 'fields' }, parameters)),
     part(say('Body'), operation.body && fieldList(operation.body.schema, true)),
-    success && part(say('Answer {}', success[0]), fieldList(resolve(success[1]).content?.[json]?.schema, false)),
+    success && part(say('Answer {}', success[0]), fieldList(success[1].content[json].schema, false)),
     refusals(operation),
   ])
   return el(
@@ -87,10 +84,10 @@ function operationSection(operation) {
 const part = (title, content) => content && [el('h3', {}, title), content]
 
 function refusals(operation) {
-  const failures = Object.entries(operation.responses ?? {}).filter(([status]) => status >= '400')
+  const failures = Object.entries(operation.responses).filter(([status]) => status >= '400')
   const rows = failures.flatMap(([status, response]) =>
-    codesOf(resolve(response)).map(([code, meaning]) =>
-      el('tr', {}, el('td', {}, status), el('td', {}, code && literal(code)), el('td', { lang: 'en' }, prose(meaning))),
+    Object.entries(response.content[json].examples).map(([code, { summary }]) =>
+      el('tr', {}, el('td', {}, status), el('td', {}, literal(code)), el('td', { lang: 'en' }, prose(summary))),
     ),
   )
   const head = el(
@@ -105,25 +102,17 @@ function refusals(operation) {
   )
 }
 
-function codesOf(response) {
-  const examples = Object.entries(response.content?.[json]?.examples ?? {})
-  const codes = examples.map(([code, example]) => [code, meaningOf(resolve(example))])
-  return codes.length > 0 ? codes : [['', response.description]]
-}
-
-const meaningOf = (example) => example.summary ?? example.value?.error?.message ?? ''
-
 /** What holds for every operation: where they are, how to show who is calling, and the shape of every refusal. */
 function introduction(description, operations) {
-  const { info = {}, components = {} } = description
-  const server = new URL(description.servers?.[0]?.url ?? '', location.origin).href
-  const schemes = Object.values(components.securitySchemes ?? {}).map((scheme) => paragraph(scheme.description))
-  const refusal = components.schemas?.Refusal
+  const { info, components } = description
+  const server = new URL(description.servers[0].url, location.origin).href
+  const schemes = Object.values(components.securitySchemes).map((scheme) => paragraph(scheme.description))
+  const refusal = components.schemas.Refusal
   const words = el('div', { class: 'words' }, [
-    el('h1', {}, `${info.title ?? 'The'} API`),
+    el('h1', {}, `${info.title} API`),
     paragraph(info.description, 'lead'),
     part(say('Address'), el('p', {}, literal(server))),
-    part(say('Token'), schemes.length > 0 && schemes),
+    part(say('Token'), schemes),
     el('p', { class: 'links' }, [
       el('a', { href: '/docs/login-grammar' }, say('Login grammar')),
       el('a', { href: '/docs/errors' }, say('Refusals')),
@@ -131,18 +120,16 @@ function introduction(description, operations) {
       el('a', { href: source }, say('openapi.json, for programs')),
     ]),
   ])
-  const given = givenExample(resolve(operations[0]?.responses?.['401']).content?.[json]) ?? sampleOf(refusal)
-  const example = refusal && codeBlock(JSON.stringify(given, null, 2), say('An example of a refusal'))
-  const shape =
-    refusal && el('details', { class: 'refusals' }, el('summary', {}, say('Its fields')), fieldList(refusal, false))
-  const panel =
-    refusal && el('div', { class: 'panel' }, el('h3', {}, say('Every refusal has this shape')), example, shape)
+  const given = givenExample(operations[0].responses['401'].content[json])
+  const example = codeBlock(JSON.stringify(given, null, 2), say('An example of a refusal'))
+  const shape = el('details', { class: 'refusals' }, el('summary', {}, say('Its fields')), fieldList(refusal, false))
+  const panel = el('div', { class: 'panel' }, el('h3', {}, say('Every refusal has this shape')), example, shape)
   return el('section', { class: 'operation' }, words, panel)
 }
 
 function listItem(operation) {
   const route = el('span', { class: 'route' }, methodMark(operation), el('code', {}, operation.path))
-  const link = el('a', { href: hashOf(operation), lang: 'en' }, operation.summary ?? operation.id, route)
+  const link = el('a', { href: hashOf(operation), lang: 'en' }, operation.summary, route)
   link.addEventListener('click', foldMenu)
   return searchable(el('li', {}, link), operation)
 }
@@ -155,7 +142,7 @@ async function show(description) {
   const operations = listOperations(description)
   const tags = [...new Set(operations.map((operation) => operation.tag))]
   const groups = tags.map((tag) => ({ tag, members: operations.filter((operation) => operation.tag === tag) }))
-  document.getElementById('docs-version').textContent = description.info?.version ?? ''
+  document.getElementById('docs-version').textContent = description.info.version
   document
     .getElementById('docs-list')
     .replaceChildren(

@@ -1,10 +1,18 @@
 import { type Address, formatAddress } from '../../core/address.ts'
 import { householdOf } from '../../core/household.ts'
 import { Refusal } from '../../core/refusal.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
-import type { Node } from '../../domains/fleet/rules.ts'
+import type { Health, Node, NodeKind } from '../../domains/fleet/rules.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
-import { mostBeside, reportAnswerSchema, reportBodySchema } from '../../node-protocol/report.ts'
+import {
+  mostBeside,
+  type ReportAnswer,
+  type ReportBody,
+  reportAnswerSchema,
+  reportBodySchema,
+  reportParts,
+} from '../../node-protocol/report.ts'
 import { findBodySchema, foundSchema, stateQuerySchema } from '../../node-protocol/state.ts'
 import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../node-protocol/tried.ts'
 import {
@@ -22,9 +30,9 @@ import { readBody } from '../body.ts'
 import { createRateLimit, type RateLimit, type RateStanding } from '../rate.ts'
 import { createStrangers } from '../strangers.ts'
 import { readFields, readQuery } from '../validate.ts'
-import { noPrivateKey, noSuchRoute, wrongKind, wrongMethod } from './refusals.ts'
-import { type ReportDeps, takeReport } from './report.ts'
 import type { NodeState } from './state.ts'
+
+const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { kind })
 
 export type NodeHttpDeps = ReportDeps & {
   readonly fleet: Pick<Fleet, 'join' | 'authenticate' | 'seen' | 'privateKey'>
@@ -203,7 +211,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     const [setupOf] = sidesOf(node).flatMap((side) => side.setup ?? [])
     if (!setupOf) throw wrongKind(node.kind)
     const key = await deps.fleet.privateKey(node.id)
-    if (key === undefined) throw noPrivateKey()
+    if (key === undefined) throw new Refusal('node_private_key_missing')
     return vpnSetupSchema.parse(setupOf(node, key))
   }
 
@@ -220,8 +228,10 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   async function answer(visit: Visit): Promise<Response> {
     if (deps.isStopping()) throw stopping()
     const route = routes.get(visit.url.pathname.slice(nodeBase.length))
-    if (!route) throw noSuchRoute()
-    if (visit.request.method !== route.method) throw wrongMethod(route.method)
+    if (!route) throw new Refusal('node_path_not_found')
+    const { method } = route
+    if (visit.request.method !== method)
+      throw new Refusal('method_not_allowed', { methods: [method] }, { allow: [method] })
     return new Response(JSON.stringify({ ok: true, data: await route.answer(visit) }), { headers: apiHeaders })
   }
 
@@ -254,3 +264,36 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     return response
   }
 }
+
+export type ReportDeps = {
+  readonly fleet: Pick<Fleet, 'seen'>
+  readonly nodeSides: readonly NodeSide[]
+  readonly clock: Clock
+}
+
+/**
+ * Takes what a node has carried. Each product's part is a transaction of its own and may come again, so one that fails
+ * is mended by the next report. What a node of this kind cannot have carried is refused before anything is taken.
+ */
+export async function takeReport(deps: ReportDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
+  const sides = deps.nodeSides.filter((side) => side.kind === node.kind)
+  const parts = sides.flatMap((side) => side.parts)
+  if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
+  let answer: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
+  for (const side of sides) answer = (await side.report(node.id, body)) ?? answer
+  // One that carries its last tunnels to their end takes nobody in: by its word alone nothing of the node is sold.
+  if (body.leaving !== true) {
+    await deps.fleet.seen(node.id, { version: body.version, health: body.health && toHealth(body, body.health) })
+  }
+  return { now: deps.clock(), ...answer }
+}
+
+const toHealth = (body: ReportBody, said: NonNullable<ReportBody['health']>): Health => ({
+  boot: body.boot,
+  tunnels: said.tunnels,
+  lagMs: said.lag_ms,
+  carried: said.carried,
+  relayed: said.relayed ?? 0,
+  isStopping: said.stopping ?? false,
+  mostPorts: body.most_ports ?? null,
+})

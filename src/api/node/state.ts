@@ -6,8 +6,26 @@ import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
 import type { Pricing } from '../../domains/pricing/index.ts'
 import { type StatePage, type StatePart, type StateParts, statePageSchema } from '../../node-protocol/state.ts'
 import { createFeed, type Page } from './feed.ts'
-import { tablesOf } from './tables.ts'
 import { createWatch } from './watch.ts'
+
+/**
+ * In which order a page is filled: ranges first, which take time to try; gateways before exits of theirs, and exits
+ * before those who leave through them. Cursors that nodes hold count on it.
+ */
+const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers']
+
+/** What a node of a kind reads, and how to tell cheaply whether any of it changed. */
+export function tablesOf(
+  kind: NodeKind,
+  sides: readonly NodeSide[],
+): { readonly tables: readonly ToldTable[]; readonly mark: (sinceAt: number) => Promise<string> } {
+  const mine = sides.filter((side) => side.kind === kind)
+  const tables = mine.flatMap((side) => side.tables)
+  return {
+    tables: tables.toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name)),
+    mark: async (sinceAt) => (await Promise.all(mine.map((side) => side.mark(sinceAt)))).join(' '),
+  }
+}
 
 /**
  * One node waits once; a second time while its broken connection is not known to be broken. More are answered at once.

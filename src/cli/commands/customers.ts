@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import * as customers from '../../api/admin/customers/shapes.ts'
-import * as money from '../../api/admin/customers/shapes-money.ts'
-import * as holders from '../../api/admin/stock/shapes-holders.ts'
+import * as holders from '../../api/admin/stock/shapes.ts'
 import { mistyped } from '../command.ts'
 import { type Call, type Entry, over } from '../operation-command.ts'
 import { doneBefore, local, rows, rub, secret } from '../print.ts'
@@ -69,12 +68,12 @@ export const customerCommands: readonly Entry[] = [
   }),
   over(customers.listCustomerTokens, 'token list', { columns: 'token_id begins scopes revoked_at used_at name' }),
   over(customers.revokeCustomerToken, 'token revoke', { show: (data) => `${data.token_id} is revoked.` }),
-  over(money.creditCustomer, 'credit', { words: 'amount_rub', show: (data) => moved('Credited', data) }),
-  over(money.debitCustomer, 'debit', { words: 'amount_rub', show: (data) => moved('Debited', data) }),
-  over(money.listMovements, 'transaction list', {
+  over(customers.creditCustomer, 'credit', { words: 'amount_rub', show: (data) => moved('Credited', data) }),
+  over(customers.debitCustomer, 'debit', { words: 'amount_rub', show: (data) => moved('Debited', data) }),
+  over(customers.listMovements, 'transaction list', {
     columns: 'transaction at kind amount_rub balance_rub order_id reference note',
   }),
-  over(money.refundOrder, 'refund', {
+  over(customers.refundOrder, 'refund', {
     filled: 'end',
     options: [
       { flag: 'end', meaning: 'End what the order bought, and give back the unused part of the price.' },
@@ -87,12 +86,12 @@ export const customerCommands: readonly Entry[] = [
     show: (data) =>
       `${doneBefore(data.replayed)}Refunded ${rub(data.amount_rub)} RUB. The balance is ${rub(data.balance_rub)} RUB.`,
   }),
-  over(money.refundTraffic, 'traffic refund', {
+  over(customers.refundTraffic, 'traffic refund', {
     show: (data) => `Took back ${data.returned_gb} GB and refunded ${rub(data.refunded_rub)} RUB.`,
   }),
-  over(money.listCustomerOrders, 'order list', { columns: 'order_id created_at product action price_rub' }),
-  over(money.getAnyOrder, 'order show'),
-  over(money.listCustomerEvents, 'event list'),
+  over(customers.listCustomerOrders, 'order list', { columns: 'order_id created_at product action price_rub' }),
+  over(customers.getAnyOrder, 'order show'),
+  over(customers.listCustomerEvents, 'event list'),
 ]
 
 /** One record a line. A page is written before the next is read. */

@@ -1,7 +1,4 @@
 import * as payments from '../../api/admin/payments/shapes.ts'
-import * as codes from '../../api/admin/payments/shapes-codes.ts'
-import * as providers from '../../api/admin/payments/shapes-providers.ts'
-import * as comparing from '../../api/admin/payments/shapes-reconcile.ts'
 import * as reports from '../../api/admin/reports/shapes.ts'
 import type { Operation } from '../../api/operation.ts'
 import { type Entry, over } from '../operation-command.ts'
@@ -46,15 +43,15 @@ export const paymentCommands: readonly Entry[] = [
       credited === null ? 'Resolved.' : `Resolved: ${rub(credited)} RUB credited.`,
   }),
   {
-    ...over(comparing.startReconcile, 'payments reconcile', {}),
+    ...over(payments.startReconcile, 'payments reconcile', {}),
     async run(given, call) {
       const fields = Object.fromEntries(
         ['from', 'to', 'provider'].flatMap((name) => (given.has(name) ? [[name, given.flags[name]]] : [])),
       )
-      let data = await call(comparing.startReconcile, fields)
+      let data = await call(payments.startReconcile, fields)
       while (data.state === 'running') {
         await Bun.sleep(waitMs)
-        data = await call(comparing.getReconcile, {})
+        data = await call(payments.getReconcile, {})
       }
       const lines = [
         ...(data.problem === null ? [] : [data.problem]),
@@ -64,7 +61,7 @@ export const paymentCommands: readonly Entry[] = [
       return { json: data, lines, exit: data.state === 'done' && data.differences.length === 0 ? 0 : 1 }
     },
   },
-  over(providers.listProviders, 'payments provider list', {
+  over(payments.listProviders, 'payments provider list', {
     show: (data) =>
       data.items.flatMap((each) => [
         `${each.name}: ${each.state.replaceAll('_', ' ')}`,
@@ -72,28 +69,28 @@ export const paymentCommands: readonly Entry[] = [
         ...(each.methods.length > 0 ? rows(each.methods).map((line) => `  ${line}`) : []),
       ]),
   }),
-  over(providers.setProvider, 'payments provider set', {
+  over(payments.setProvider, 'payments provider set', {
     filled: 'secret',
     options: [{ flag: 'secret-file', value: 'FILE', meaning: 'A file with its secret; - reads the standard input.' }],
     fill: async ({ flags: { 'secret-file': path } }) =>
       path === undefined ? {} : { secret: (await readTextFile(path)).trim() },
     show: (data) => `${data.name} is set up: ${data.methods.map((each) => each.method).join(', ')}.`,
   }),
-  over(providers.enableProvider, 'payments provider enable', { show: (data) => `${data.name} is enabled.` }),
-  over(providers.disableProvider, 'payments provider disable', { show: (data) => `${data.name} is disabled.` }),
-  over(codes.addCode, 'code add', { words: 'name', show: (data) => `${data.name} adds to top-ups from now on.` }),
-  over(codes.listCodes, 'code list', { columns: 'name amount_rub percent least_rub used uses until ended_at note' }),
-  over(codes.endCode, 'code end', { show: (data) => `${data.name} has ended.` }),
-  over(codes.setReferralTerms, 'referral set', {
+  over(payments.enableProvider, 'payments provider enable', { show: (data) => `${data.name} is enabled.` }),
+  over(payments.disableProvider, 'payments provider disable', { show: (data) => `${data.name} is disabled.` }),
+  over(payments.addCode, 'code add', { words: 'name', show: (data) => `${data.name} adds to top-ups from now on.` }),
+  over(payments.listCodes, 'code list', { columns: 'name amount_rub percent least_rub used uses until ended_at note' }),
+  over(payments.endCode, 'code end', { show: (data) => `${data.name} has ended.` }),
+  over(payments.setReferralTerms, 'referral set', {
     words: 'percent',
     show: (data) => `A referrer gets ${data.percent} % of the first ${data.top_ups} top-ups.`,
   }),
-  over(codes.addReferral, 'referral add', {
+  over(payments.addReferral, 'referral add', {
     words: 'customer_id',
     flags: { referrer_id: 'by' },
     show: (data) => `${data.referrer_id} has brought ${data.customer_id}.`,
   }),
-  over(codes.listReferrals, 'referral list', {
+  over(payments.listReferrals, 'referral list', {
     show: ({ terms, items }) => [
       `A referrer gets ${terms === null ? 'nothing' : `${terms.percent} % of the first ${terms.top_ups} top-ups`}.`,
       ...rows(items),

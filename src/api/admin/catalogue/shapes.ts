@@ -1,43 +1,28 @@
 import { z } from '@hono/zod-openapi'
-import { toIso } from '../../../core/time.ts'
-import { exampleAt, moment, queryInteger, roubles, text, whole } from '../../fields.ts'
-import { operation } from '../../operation.ts'
-import { told } from '../fields.ts'
+import { choice, facts, list, moment, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
+import { operationsOf } from '../../operation.ts'
 
-const tag = 'Price list'
+const operation = operationsOf({ tag: 'Price list' })
 
 const changes = () =>
-  z.array(text('A leaf: `- path: old`, `~ path: old -> new` or `+ path: new`.', '+ vpn.months.1: 300')).openapi({
-    description: 'What it changes.',
-  })
+  list('What it changes.', text('A leaf: `- path: old`, `~ path: old -> new` or `+ path: new`.', '+ vpn.months.1: 300'))
 
-const effect = z.object({
-  product: z.enum(['dedicated', 'premium', 'vpn']).openapi({ description: 'Which product.', example: 'vpn' }),
+const effect = {
+  product: choice('Which product.', ['dedicated', 'premium', 'vpn']),
   country: text('Of which country, for dedicated proxies.', 'DE').nullable(),
   ipv: whole('Of which kind, for dedicated proxies.', 4).nullable(),
-  pool: text('Of which pool, for premium traffic.', 'residential').nullable(),
+  pool: text('Of which pool, for premium traffic.').nullable(),
   customers: whole('How many customers have some of it now.', 12),
   services: whole('How many proxies, subscriptions, or sub-users with unspent traffic that is.', 30),
   renewals: whole('How many of these renew themselves.', 8),
   before_rub: roubles('What the next renewal of each costs together, by the list in force.', 2400),
   after_rub: roubles('The same by this list.', 2600),
   lost: whole('How many could not be renewed any more, because their term is not sold.', 0),
-})
+}
 
-const list = () =>
-  z.object({
-    catalogue: z.looseObject({}).openapi({
-      type: 'object',
-      description: 'The whole price list.',
-      example: { dedicated: {}, premium: {}, vpn: {} },
-    }),
-  })
+const catalogue = () => facts('The whole price list.', { dedicated: {}, premium: {}, vpn: {} })
 
-export const getCatalogue = operation({
-  id: 'getCatalogue',
-  method: 'GET',
-  path: '/catalogue',
-  tag,
+export const getCatalogue = operation('getCatalogue', 'GET /catalogue', {
   summary: 'Read the price list in force, or an older version',
   role: 'reader',
   query: z.object({
@@ -46,74 +31,38 @@ export const getCatalogue = operation({
   answer: z.object({
     version: whole('Its number.', 1),
     applied_at: moment('Since when it is in force.'),
-    catalogue: told('The whole price list.'),
+    catalogue: catalogue(),
   }),
-  example: { version: 1, applied_at: toIso(exampleAt), catalogue: { dedicated: {}, premium: {}, vpn: {} } },
   codes: ['not_found'],
 })
 
-export const listCatalogues = operation({
-  id: 'listCatalogues',
-  method: 'GET',
-  path: '/catalogue/versions',
-  tag,
+export const listCatalogues = operation('listCatalogues', 'GET /catalogue/versions', {
   summary: 'List the versions of the price list',
   role: 'reader',
   answer: z.object({
-    items: z
-      .array(z.object({ version: whole('Its number.', 1), applied_at: moment('Since when.') }))
-      .openapi({ description: 'All of them.' }),
+    items: rows('All of them.', { version: whole('Its number.', 1), applied_at: moment('Since when.') }),
   }),
-  example: { items: [{ version: 1, applied_at: toIso(exampleAt) }] },
 })
 
-export const compareCatalogue = operation({
-  id: 'compareCatalogue',
-  method: 'POST',
-  path: '/catalogue/diff',
-  tag,
+export const compareCatalogue = operation('compareCatalogue', 'POST /catalogue/diff', {
   summary: 'Judge a price list whole and show what it would change',
   role: 'reader',
   isRead: true,
-  body: list(),
-  exampleBody: { catalogue: {} },
+  body: z.object({ catalogue: catalogue() }),
   answer: z.object({
     changes: changes(),
-    effects: z.array(effect).openapi({
-      description: 'For whom: whatever is priced otherwise and somebody has now. What was sold keeps its price.',
-    }),
+    effects: rows(
+      'Services that customers have now and that would cost something else. Sold terms keep their price.',
+      effect,
+    ),
   }),
-  example: {
-    changes: ['~ vpn.months.1: 299 -> 300'],
-    effects: [
-      {
-        product: 'vpn',
-        country: null,
-        ipv: null,
-        pool: null,
-        customers: 12,
-        services: 14,
-        renewals: 8,
-        before_rub: 2392,
-        after_rub: 2400,
-        lost: 0,
-      },
-    ],
-  },
 })
 
-export const applyCatalogue = operation({
-  id: 'applyCatalogue',
-  method: 'POST',
-  path: '/catalogue/apply',
-  tag,
+export const applyCatalogue = operation('applyCatalogue', 'POST /catalogue/apply', {
   summary: 'Judge a price list whole and put it in force',
-  role: 'owner',
-  body: list(),
-  exampleBody: { catalogue: {} },
+  body: z.object({ catalogue: catalogue() }),
   answer: z.object({
     version: whole('Its number; null when nothing would change.', 2).nullable(),
     changes: changes(),
   }),
-  example: { version: 2, changes: ['+ vpn.months.1: 300'] },
 })

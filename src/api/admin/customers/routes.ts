@@ -15,13 +15,12 @@ import type { Premium } from '../../../domains/premium/index.ts'
 import type { Erasing, Exporting } from '../../../domains/privacy/index.ts'
 import type { Identities, Registration, SignIn } from '../../../domains/signin/index.ts'
 import { type Bound, bindCookie } from '../../bind.ts'
-import { readTokenWish } from '../../customer/tokens/reading.ts'
+import { readTokenWish } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
-import { positionOf, readNumber, soughtFor, toExport } from '../../fields.ts'
+import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
 import { isTls, toCookie } from '../../session.ts'
 import { type Act, type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
-import * as money from './shapes-money.ts'
 
 export type AdminCustomersDeps = {
   readonly customers: Customers
@@ -85,9 +84,11 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminCustomersDep
       const after = positionOf(query.cursor, (text) => readId('customer', text)) ?? ''
       const limit = soughtFor(query.limit)
       const search = query.search?.trim() ?? ''
-      if (search === '') return shapes.toCustomers(await sight(await customers.list(after, limit)), query.limit)
-      const found = [...(await identities.search(search, limit)).keys()]
-      return shapes.toCustomers(await sight(await customers.search({ text: search, found, after, limit })), query.limit)
+      const byLogin = async () => [...(await identities.search(search, limit)).keys()]
+      const found = await (search === ''
+        ? customers.list(after, limit)
+        : customers.search({ text: search, found: await byLogin(), after, limit }))
+      return pageOf(await sight(found), query.limit, (each) => each.customer.id, shapes.toCustomer)
     }),
     bind(shapes.getCustomer, ({ params }) => show(readCustomer(params.customer_id))),
     bind(shapes.createCustomer, async ({ body }) => show((await customers.create(body.name)).id)),
@@ -195,7 +196,7 @@ function tokenOperations(bind: BindAdmin, { customers }: AdminCustomersDeps): re
 }
 
 function moneyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
-  const adjusting = (operation: typeof money.creditCustomer, kind: Adjustment['kind']) =>
+  const adjusting = (operation: typeof shapes.creditCustomer, kind: Adjustment['kind']) =>
     bind(operation, async ({ params, body, key }) => {
       const { posting, isRepeat } = await deps.adjust(readCustomer(params.customer_id), {
         kind,
@@ -204,18 +205,19 @@ function moneyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bo
         key: key ?? null,
         reference: body.reference ?? null,
       })
-      return { ...money.toMovement(posting), repeated: isRepeat }
+      return { ...shapes.toMovement(posting), repeated: isRepeat }
     })
   return [
-    adjusting(money.creditCustomer, 'credit'),
-    adjusting(money.debitCustomer, 'debit'),
-    bind(money.listMovements, async ({ params, query }) => {
+    adjusting(shapes.creditCustomer, 'credit'),
+    adjusting(shapes.debitCustomer, 'debit'),
+    bind(shapes.listMovements, async ({ params, query }) => {
       const id = readCustomer(params.customer_id)
       await deps.ledger.balance(id)
       const before = positionOf(query.cursor, readNumber)
-      return money.toMovements(await deps.ledger.history(id, before, soughtFor(query.limit)), query.limit)
+      const found = await deps.ledger.history(id, before, soughtFor(query.limit))
+      return pageOf(found, query.limit, (each) => each.seq, shapes.toMovement)
     }),
-    bind(money.refundOrder, async ({ params, body, key }) => {
+    bind(shapes.refundOrder, async ({ params, body, key }) => {
       const common = { order: readOrder(params.order_id), note: body.note, key }
       if (body.end === undefined) {
         const amount = body.amount_rub === undefined ? 'all' : toKopecks(body.amount_rub)
@@ -224,7 +226,7 @@ function moneyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bo
       if (body.amount_rub !== undefined || body.again) throw endSaysItself()
       return { ...(await deps.refunds.end({ ...common, how: body.end })) }
     }),
-    bind(money.refundTraffic, async ({ params, body }) => {
+    bind(shapes.refundTraffic, async ({ params, body }) => {
       const id = readOrder(params.order_id)
       const refund = await deps.premium.traffic.refund(id, body.note)
       return {
@@ -244,24 +246,25 @@ const endSaysItself = (): Refusal =>
 
 function orderOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
   return [
-    bind(money.listCustomerOrders, async ({ params, query }) => {
+    bind(shapes.listCustomerOrders, async ({ params, query }) => {
       const before = positionOf(query.cursor, (text) => readId('order', text))
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
-      return money.toAnyOrders(await deps.orders.list(id, before, soughtFor(query.limit)), query.limit)
+      const found = await deps.orders.list(id, before, soughtFor(query.limit))
+      return pageOf(found, query.limit, (each) => each.id, shapes.toAnyOrder)
     }),
-    bind(money.listCustomerEvents, async ({ params, query }) => {
+    bind(shapes.listCustomerEvents, async ({ params, query }) => {
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
       const after = positionOf(query.cursor, readNumber) ?? 0
       const found = await deps.events.list(id, { after, type: query.type, limit: soughtFor(query.limit) })
-      return money.toAnyEvents(found, query.limit)
+      return pageOf(found, query.limit, (each) => each.seq, shapes.toAnyEvent)
     }),
-    bind(money.getAnyOrder, async ({ params }) => {
+    bind(shapes.getAnyOrder, async ({ params }) => {
       const story = await deps.storyOf(readOrder(params.order_id))
       return {
-        order: money.toAnyOrder(story.order),
-        transactions: story.postings.map(money.toMovement),
+        order: shapes.toAnyOrder(story.order),
+        transactions: story.postings.map(shapes.toMovement),
         delivered: story.delivered.map((each) => ({ ...each })),
-        events: story.events.map(money.toAnyEvent),
+        events: story.events.map(shapes.toAnyEvent),
       }
     }),
   ]

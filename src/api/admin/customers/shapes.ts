@@ -2,46 +2,40 @@ import { z } from '@hono/zod-openapi'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
-import { token, tokenWish } from '../../customer/tokens/shapes.ts'
+import type { Event } from '../../../domains/events/rules.ts'
+import type { Posting } from '../../../domains/ledger/rules.ts'
+import type { Order } from '../../../domains/orders/rules.ts'
+import { exampleToken, token, tokenWish } from '../../customer/tokens/shapes.ts'
 import {
+  choice,
   exampleAt,
-  exportQuery,
+  exampleOrder,
+  facts,
   flag,
-  handedOut,
+  given,
+  list,
   moment,
-  nextCursor,
-  pageOf,
-  pageQuery,
+  named,
+  part,
   roubles,
   text,
   whole,
 } from '../../fields.ts'
-import { operation } from '../../operation.ts'
-import { customerParam, exampleCustomer, isoOrNull, words, yes } from '../fields.ts'
+import { operationsOf } from '../../operation.ts'
+import { exportQuery, handedOut, page, pageQuery } from '../../pages.ts'
+import { amount, customerParam, exampleCustomer, isoOrNull, note, orderParam, replayed, words, yes } from '../fields.ts'
 
-const tag = 'Customers'
+const operation = operationsOf({ tag: 'Customers' })
 
-const customer = z
-  .object({
-    customer_id: text('The id.', exampleCustomer),
-    name: text('How operators call him.', 'Anna'),
-    login: text('What he signs in with; null if he cannot.', 'anna@example.com').nullable(),
-    note: text('What operators note about him; he never sees it.').nullable(),
-    balance_rub: roubles('What he can spend now.', 98_200),
-    created_at: moment('Since when he is there.'),
-    blocked_at: moment('Since when he is blocked; null if he is not.').nullable(),
-  })
-  .openapi('Customer')
-
-const example = {
-  customer_id: exampleCustomer,
-  name: 'Anna',
-  login: 'anna@example.com',
-  note: null,
-  balance_rub: 98_200,
-  created_at: toIso(exampleAt),
-  blocked_at: null,
-}
+const customer = named('Customer', {
+  customer_id: text('The id.', exampleCustomer),
+  name: text('How operators call him.', 'Anna'),
+  login: text('What he signs in with; null if he cannot.', 'anna@example.com').nullable(),
+  note: text('What operators note about him; he never sees it.').nullable(),
+  balance_rub: roubles('What he can spend now.', 98_200),
+  created_at: moment('Since when he is there.'),
+  blocked_at: moment('Since when he is blocked; null if he is not.').nullable(),
+})
 
 export type CustomerSight = { readonly customer: Customer; readonly balance: Kopecks; readonly login: string | null }
 
@@ -55,163 +49,90 @@ export const toCustomer = ({ customer: of, balance, login }: CustomerSight): z.i
   blocked_at: isoOrNull(of.blockedAt),
 })
 
-export const listCustomers = operation({
-  id: 'listCustomers',
-  method: 'GET',
-  path: '/customers',
-  tag,
+export const listCustomers = operation('listCustomers', 'GET /customers', {
   summary: 'List customers, oldest first, or look for some',
   role: 'reader',
   query: z.object({
     ...pageQuery,
-    search: z
-      .string()
-      .max(200)
-      .optional()
-      .openapi({ description: 'A part of the name, the login or the note, or an id.', example: 'anna' }),
+    search: given('A part of the name, the login or the note, or an id.', 200, 'anna').optional(),
   }),
-  answer: z.object({ items: z.array(customer).openapi({ description: 'One page.' }), next_cursor: nextCursor() }),
-  example: { items: [example], next_cursor: null },
+  answer: page({ items: list('One page.', customer) }),
 })
 
-export const toCustomers = (found: readonly CustomerSight[], limit: number) => {
-  const { items, next_cursor } = pageOf(found, limit, (each) => each.customer.id)
-  return { items: items.map(toCustomer), next_cursor }
-}
-
-export const getCustomer = operation({
-  id: 'getCustomer',
-  method: 'GET',
-  path: '/customers/{customer_id}',
-  tag,
+export const getCustomer = operation('getCustomer', 'GET /customers/{customer_id}', {
   summary: 'Read one customer',
   role: 'reader',
   params: customerParam,
   answer: customer,
-  example,
-  codes: ['not_found'],
 })
 
-export const createCustomer = operation({
-  id: 'createCustomer',
-  method: 'POST',
-  path: '/customers',
-  tag,
+export const createCustomer = operation('createCustomer', 'POST /customers', {
   summary: 'Add a customer with an empty account',
   role: 'support',
   body: z.object({ name: words('How you call him.', 200, 'Anna') }),
-  exampleBody: { name: 'Anna' },
   answer: customer,
-  example,
 })
 
-export const blockCustomer = operation({
-  id: 'blockCustomer',
-  method: 'POST',
-  path: '/customers/{customer_id}/block',
-  tag,
+export const blockCustomer = operation('blockCustomer', 'POST /customers/{customer_id}/block', {
   summary: "Stop all of a customer's tokens, proxies and devices within a second, or let them work again",
   role: 'support',
   params: customerParam,
   body: z.object({ undo: yes('Let him go on.') }),
   answer: customer,
-  example: { ...example, blocked_at: toIso(exampleAt) },
-  codes: ['not_found'],
+  example: { blocked_at: toIso(exampleAt) },
 })
 
-export const noteCustomer = operation({
-  id: 'noteCustomer',
-  method: 'POST',
-  path: '/customers/{customer_id}/note',
-  tag,
+export const noteCustomer = operation('noteCustomer', 'POST /customers/{customer_id}/note', {
   summary: 'Note something about a customer, for operators only',
   role: 'support',
   params: customerParam,
   body: z.object({
     note: z.string().max(2000).nullable().openapi({ description: 'Null takes it away.', example: 'pays by invoice' }),
   }),
-  exampleBody: { note: 'pays by invoice' },
   answer: customer,
-  example: { ...example, note: 'pays by invoice' },
-  codes: ['not_found'],
+  example: { note: 'pays by invoice' },
 })
 
-export const exportCustomer = operation({
-  id: 'exportCustomer',
-  method: 'GET',
-  path: '/customers/{customer_id}/export',
+export const exportCustomer = operation('exportCustomer', 'GET /customers/{customer_id}/export', {
   isSecret: true,
-  tag,
   summary: 'Everything that is kept about a customer, a page at a time; that it was asked for is in the audit log',
-  role: 'owner',
   params: customerParam,
   query: z.object(exportQuery),
-  answer: z.object({
-    items: z
-      .array(handedOut())
-      .openapi({ description: 'One page, table after table. No secret and no digest is in it.' }),
-    next_cursor: nextCursor(),
-  }),
-  example: { items: [{ table: 'proxies', row: { id: 7 } }], next_cursor: null },
-  codes: ['not_found'],
+  answer: page({ items: list('One page, table after table. No secret and no digest is in it.', handedOut()) }),
 })
 
-export const eraseCustomer = operation({
-  id: 'eraseCustomer',
-  method: 'POST',
-  path: '/customers/{customer_id}/erase',
-  tag,
+export const eraseCustomer = operation('eraseCustomer', 'POST /customers/{customer_id}/erase', {
   summary: 'Forget who a customer was, for good; his money, orders and addresses stay under his number',
   description:
     'Refused with what goes with him unless `confirm` is true, and while a payment of his is under way. His things ' +
     'stop at once; nothing is refunded. Backups that were made before have him until they are deleted.',
-  role: 'owner',
   params: customerParam,
   body: z.object({ confirm: yes('It is meant, with all that goes with him.') }),
   exampleBody: { confirm: true },
   answer: z.object({
     customer_id: text('The id.', exampleCustomer),
     erased_at: moment('When he was erased first.'),
-    lost: z
-      .object({
-        balance_rub: roubles('What he had.', 0),
-        proxies: whole('Proxies that ran.', 0),
-        vpn_subscriptions: whole('VPN subscriptions that ran.', 0),
-        traffic_bytes: whole('Premium traffic that was left.', 0),
-      })
-      .openapi({ description: 'What went with him.' }),
+    lost: part('What went with him.', {
+      balance_rub: roubles('What he had.', 0),
+      proxies: whole('Proxies that ran.', 0),
+      vpn_subscriptions: whole('VPN subscriptions that ran.', 0),
+      traffic_bytes: whole('Premium traffic that was left.', 0),
+    }),
     versions: whole('How many earlier versions of his rows were blanked.', 12),
     entries: whole('How many entries of the audit log were shortened.', 3),
   }),
-  example: {
-    customer_id: exampleCustomer,
-    erased_at: toIso(exampleAt),
-    lost: { balance_rub: 0, proxies: 0, vpn_subscriptions: 0, traffic_bytes: 0 },
-    versions: 12,
-    entries: 3,
-  },
   codes: ['not_found', 'conflict'],
 })
 
-export const viewCustomer = operation({
-  id: 'viewCustomer',
-  method: 'POST',
-  path: '/customers/{customer_id}/view',
-  tag,
+export const viewCustomer = operation('viewCustomer', 'POST /customers/{customer_id}/view', {
   summary: "Look at a customer's pages for an hour, and change nothing there",
   description: 'Sets the cookie of a customer’s session that may only read.',
   role: 'support',
   params: customerParam,
   answer: z.object({ expires_at: moment('When the look is over.') }),
-  example: { expires_at: toIso(exampleAt) },
-  codes: ['not_found'],
 })
 
-export const linkCustomer = operation({
-  id: 'linkCustomer',
-  method: 'POST',
-  path: '/customers/{customer_id}/link',
-  tag,
+export const linkCustomer = operation('linkCustomer', 'POST /customers/{customer_id}/link', {
   summary: 'Make a link by which a customer signs in, once and within a day',
   description:
     'Below `owner`, the link is in the answer only for a new customer: one without a password who never had a token, ' +
@@ -219,67 +140,208 @@ export const linkCustomer = operation({
   role: 'support',
   params: customerParam,
   answer: z.object({
-    link: text('The whole link, shown this once; null if it was sent.').nullable(),
+    link: text('The whole link, shown this once; null if it was sent.', 'https://shop.example/#enter=tpl_…').nullable(),
     sent_to: text('The e-mail address that it was sent to; null if it is shown.').nullable(),
     expires_at: moment('Until when it works.'),
   }),
-  example: { link: 'https://shop.example/#enter=tpl_…', sent_to: null, expires_at: toIso(exampleAt) },
-  codes: ['not_found'],
 })
 
-export const removeCustomerFactor = operation({
-  id: 'removeCustomerFactor',
-  method: 'POST',
-  path: '/customers/{customer_id}/remove-factor',
-  tag,
+export const removeCustomerFactor = operation('removeCustomerFactor', 'POST /customers/{customer_id}/remove-factor', {
   summary: 'Take away the second factor of a customer who has lost it',
-  role: 'owner',
   params: customerParam,
   answer: z.object({ removed: flag('Whether there was one.') }),
-  example: { removed: true },
-  codes: ['not_found'],
 })
 
-export const listCustomerTokens = operation({
-  id: 'listCustomerTokens',
-  method: 'GET',
-  path: '/customers/{customer_id}/tokens',
-  tag,
+export const listCustomerTokens = operation('listCustomerTokens', 'GET /customers/{customer_id}/tokens', {
   summary: "List a customer's API tokens",
   role: 'reader',
   params: customerParam,
-  answer: z.object({ items: z.array(token).openapi({ description: 'All of them, oldest first.' }) }),
-  example: { items: [] },
-  codes: ['not_found'],
+  answer: z.object({ items: list('All of them, oldest first.', token) }),
 })
 
-export const createCustomerToken = operation({
-  id: 'createCustomerToken',
-  method: 'POST',
-  path: '/customers/{customer_id}/tokens',
-  tag,
+export const createCustomerToken = operation('createCustomerToken', 'POST /customers/{customer_id}/tokens', {
   summary: 'Make an API token for a customer and see it, this once',
   isIssuing: true,
-  role: 'owner',
   params: customerParam,
   body: tokenWish,
   exampleBody: { name: 'my program', scopes: ['read'] },
-  answer: z.object({ token_id: text('Its id.'), token: text('Its text, shown this once.', 'tp_live_…') }),
-  example: { token_id: 'tok_01k73sf8000000000000000000', token: 'tp_live_…' },
-  codes: ['not_found'],
+  answer: z.object({ token_id: text('Its id.', exampleToken), token: text('Its text, shown this once.', 'tp_live_…') }),
 })
 
-export const revokeCustomerToken = operation({
-  id: 'revokeCustomerToken',
-  method: 'POST',
-  path: '/tokens/{token_id}/revoke',
-  tag,
+export const revokeCustomerToken = operation('revokeCustomerToken', 'POST /tokens/{token_id}/revoke', {
   summary: 'Stop an API token within a second, for good',
   role: 'support',
-  params: z.object({
-    token_id: z.string().openapi({ description: 'Which one.', example: 'tok_01k73sf8000000000000000000' }),
+  params: z.object({ token_id: text('Which one.', exampleToken) }),
+  answer: z.object({ token_id: text('Which one.', exampleToken), revoked: flag('Whether it is revoked.') }),
+})
+
+const moneyOperation = operationsOf({ tag: 'Money and orders' })
+
+const movement = named('Movement', {
+  transaction: whole("The movement's number in the customer's account.", 1),
+  at: moment('When.'),
+  kind: choice('What it was.', ['credit', 'charge', 'refund', 'debit']),
+  amount_rub: roubles('How much; negative when money was taken.', 1000),
+  balance_rub: roubles('The balance after it.', 1000),
+  order_id: text('The order that it belongs to.').nullable(),
+  key: text('The key that it was asked for under.').nullable(),
+  reference: text("The payment's number at the bank.").nullable(),
+  note: text('What it was for.', 'top-up'),
+})
+
+export const toMovement = (of: Posting): z.input<typeof movement> => ({
+  transaction: of.seq,
+  at: toIso(of.at),
+  kind: of.kind,
+  amount_rub: toRoubles(of.amount),
+  balance_rub: toRoubles(of.balanceAfter),
+  order_id: of.order,
+  key: of.key,
+  reference: of.reference,
+  note: of.note,
+})
+
+export const listMovements = moneyOperation('listMovements', 'GET /customers/{customer_id}/transactions', {
+  summary: "List a customer's movements of money, newest first",
+  role: 'reader',
+  params: customerParam,
+  query: z.object(pageQuery),
+  answer: page({ items: list('One page.', movement) }),
+})
+
+const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
+  moneyOperation(`${kind}Customer`, `POST /customers/{customer_id}/${kind}`, {
+    summary,
+    description: 'Under an `Idempotency-Key` it happens once, however often it is asked for.',
+    role: 'support',
+    params: customerParam,
+    body: z.object({
+      amount_rub: amount('How much.'),
+      note: note(unless),
+      reference: words("The payment's number at your bank; only operators see it.", 255, 'INV-17').optional(),
+    }),
+    answer: z.object({ ...movement.shape, repeated: flag('Done before under this key.', false) }),
+    codes: ['not_found', 'conflict'],
+    charges: true,
+    isFree: true,
+  })
+
+export const creditCustomer = adjusting('credit', "Add money to a customer's balance", 'top-up')
+export const debitCustomer = adjusting('debit', "Take money off a customer's balance", 'correction')
+
+const order = named('AnyOrder', {
+  order_id: text('The id.', exampleOrder),
+  customer_id: text('Whose.', exampleCustomer),
+  product: text('What was sold.', 'dedicated'),
+  action: text('What was done with it.', 'buy'),
+  price_rub: roubles('What it cost.', 1800),
+  transaction: whole('The movement that paid for it; null if it was free.', 2).nullable(),
+  token_id: text('The token it was bought through; null for the console.').nullable(),
+  request: facts('What was asked for, as it was understood.', { country_code: 'DE', period: 30, count: 10, ipv: 4 }),
+  calculation: facts('How the price came about.', { catalogue: 1 }),
+  created_at: moment('When.'),
+})
+
+const toFields = (of: unknown): Record<string, unknown> =>
+  typeof of === 'object' && of !== null && !Array.isArray(of) ? { ...of } : { value: of }
+
+export const toAnyOrder = (of: Order): z.input<typeof order> => ({
+  order_id: of.id,
+  customer_id: of.customer,
+  product: of.product,
+  action: of.action,
+  price_rub: toRoubles(of.price),
+  transaction: of.chargeSeq,
+  token_id: of.token,
+  request: toFields(of.wish),
+  calculation: toFields(of.calculation),
+  created_at: toIso(of.createdAt),
+})
+
+export const listCustomerOrders = moneyOperation('listCustomerOrders', 'GET /customers/{customer_id}/orders', {
+  summary: "List a customer's orders, newest first",
+  role: 'reader',
+  params: customerParam,
+  query: z.object(pageQuery),
+  answer: page({ items: list('One page.', order) }),
+})
+
+const event = named('AnyEvent', {
+  id: whole("The event's number.", 1),
+  type: text('What happened.', 'proxy.replaced'),
+  timestamp: moment('When.'),
+  order_id: text('The order that it belongs to.', exampleOrder).nullable(),
+  data: facts('What it tells.'),
+})
+
+export const toAnyEvent = (of: Event): z.input<typeof event> => ({
+  id: of.seq,
+  type: of.type,
+  timestamp: toIso(of.at),
+  order_id: of.order,
+  data: { ...of.data },
+})
+
+export const listCustomerEvents = moneyOperation('listCustomerEvents', 'GET /customers/{customer_id}/events', {
+  summary: 'List what a customer was told of his things, oldest first; it is kept for 30 days',
+  role: 'reader',
+  params: customerParam,
+  query: z.object({ ...pageQuery, type: given('Of one type.', 64, 'proxy.replaced').optional() }),
+  answer: page({ items: list('One page.', event) }),
+})
+
+export const getAnyOrder = moneyOperation('getOrderStory', 'GET /orders/{order_id}', {
+  summary: "An order's whole story: what was asked, the price, what moved, what was delivered and told",
+  role: 'reader',
+  params: orderParam,
+  answer: z.object({
+    order,
+    transactions: list('The charge, and what was given back of it.', movement),
+    delivered: list('As the things are now.', facts('A thing that it has bought.')),
+    events: list('What the customer was told of it.', event),
   }),
-  answer: z.object({ token_id: text('Which one.'), revoked: flag('Whether it is revoked.') }),
-  example: { token_id: 'tok_01k73sf8000000000000000000', revoked: true },
-  codes: ['not_found'],
+})
+
+export const refundOrder = moneyOperation('refundOrder', 'POST /orders/{order_id}/refund', {
+  summary: 'Give back what an order cost, whole or in part; or end what it has bought and give back what is unused',
+  role: 'support',
+  params: orderParam,
+  body: z.object({
+    amount_rub: amount('How much; all of it unless said.').optional(),
+    again: yes('Give back more of an order of which a part was given back already.'),
+    end: choice('End its proxies, traffic or VPN too, for the unused part or for all that it cost.', [
+      'unused',
+      'whole',
+    ]).optional(),
+    note: note('refund'),
+  }),
+  exampleBody: { amount_rub: 100 },
+  answer: z.object({
+    customer: text('Whose order it is.', exampleCustomer),
+    order_id: text('The order.', exampleOrder),
+    amount_rub: roubles('What was given back.', 100),
+    balance_rub: roubles('The balance after it.', 1000),
+    transaction: whole('The movement of the money, where nothing was ended.').optional(),
+    proxies: z.array(z.int()).optional().openapi({ description: 'Proxies that were ended.' }),
+    returned_gb: z.number().optional().openapi({ description: 'Traffic that was taken back, in gigabytes.' }),
+    uuid: text('The VPN subscription that was ended.').optional(),
+    replayed,
+  }),
+  codes: ['not_found', 'conflict'],
+  charges: true,
+  isFree: true,
+})
+
+export const refundTraffic = moneyOperation('refundTraffic', 'POST /orders/{order_id}/refund-traffic', {
+  summary: 'Take back what is unused of a purchase of traffic and return that part of its price, once',
+  role: 'support',
+  params: orderParam,
+  body: z.object({ note: note('unused traffic') }),
+  answer: z.object({
+    order_id: text('Which order.', exampleOrder),
+    returned_gb: z.number().openapi({ description: 'What was taken back.', example: 4.2 }),
+    refunded_rub: roubles('What was given back.', 420),
+    balance_rub: roubles('The balance after it.', 1420),
+  }),
+  codes: ['not_found', 'conflict'],
 })

@@ -1,70 +1,42 @@
 import { z } from '@hono/zod-openapi'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
-import { toIso } from '../../../core/time.ts'
 import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../domains/fleet/rules.ts'
 import { isServing } from '../../../domains/stock/ranges/rules.ts'
-import { bodyInteger, exampleAt, flag, moment, text, whole } from '../../fields.ts'
-import { operation } from '../../operation.ts'
+import { bodyInteger, checked, choice, flag, list, moment, named, rows, text, whole } from '../../fields.ts'
+import { operationsOf } from '../../operation.ts'
 import { countryText, instant, isoOrNull, nodeParam, words, yes } from '../fields.ts'
 
-const tag = 'Nodes'
+const operation = operationsOf({ tag: 'Nodes' })
+const exampleNode = 'nod_01k73sf8000000000000000000'
 
-const node = z
-  .object({
-    node_id: text('The id.', 'nod_01k73sf8000000000000000000'),
-    name: text('The name.', 'gate-1'),
-    kind: z.enum(['gateway', 'vpn']).openapi({ description: 'What it carries.' }),
-    location: text('Where it stands, as customers choose it.', 'frankfurt'),
-    country_code: text('Its country.', 'DE').nullable(),
-    city: text('Its city.', 'Frankfurt').nullable(),
-    endpoint: z
-      .object({ host: z.string(), port: z.int() })
-      .nullable()
-      .openapi({ description: 'Where customers reach it, if not where the settings say.' }),
-    public_key: text('The WireGuard key of a VPN node.').nullable(),
-    state: z.enum(['online', 'offline', 'closed']).openapi({ description: 'Whether it is there.' }),
-    version: text('What it runs.', '0.1.0').nullable(),
-    joined_at: moment('When it joined.').nullable(),
-    last_seen_at: moment('When it was last heard of.').nullable(),
-    lag_ms: whole('How late its loop is.', 1).nullable(),
-    tunnels: whole('How many tunnels are open.', 3).nullable(),
-    carried_bytes: whole('What it has carried since it started.', 1_000_000).nullable(),
-    relayed_bytes: whole('What it has relayed for other gateways since it started.', 0).nullable(),
-    refused_bytes: whole('What it has claimed and was not believed.', 0),
-    held_bytes: whole('What it holds of the traffic of sub-users, on leases.', 8_388_608),
-    accounts_at_limit: whole('Of how many accounts it holds as much as one node may.', 0),
-    most_ports: whole('How many whitelisting ports it has room for; all gateways open every one.', 2000).nullable(),
-    unproven_ranges: whole('How many ranges on no named gateway it claims and has not proven.', 0),
-    link_mbit: whole('What its network carries at most.', 10_000),
-    drained_at: moment('Since when nothing new comes to it.').nullable(),
-  })
-  .openapi('Node')
-
-const nodeExample = {
-  node_id: 'nod_01k73sf8000000000000000000',
-  name: 'gate-1',
-  kind: 'gateway' as const,
-  location: 'frankfurt',
-  country_code: 'DE',
-  city: 'Frankfurt',
-  endpoint: null,
-  public_key: null,
-  state: 'online' as const,
-  version: '0.1.0',
-  joined_at: toIso(exampleAt),
-  last_seen_at: toIso(exampleAt),
-  lag_ms: 1,
-  tunnels: 3,
-  carried_bytes: 1_000_000,
-  relayed_bytes: 0,
-  refused_bytes: 0,
-  held_bytes: 8_388_608,
-  accounts_at_limit: 0,
-  most_ports: 2000,
-  unproven_ranges: 0,
-  link_mbit: 10_000,
-  drained_at: null,
-}
+const node = named('Node', {
+  node_id: text('The id.', exampleNode),
+  name: text('The name.', 'gate-1'),
+  kind: choice('What it carries.', ['gateway', 'vpn']),
+  location: text('Where it stands, as customers choose it.', 'frankfurt'),
+  country_code: text('Its country.', 'DE').nullable(),
+  city: text('Its city.', 'Frankfurt').nullable(),
+  endpoint: z
+    .object({ host: z.string(), port: z.int() })
+    .nullable()
+    .openapi({ description: 'Where customers reach it, if not where the settings say.', example: null }),
+  public_key: text('The WireGuard key of a VPN node.').nullable(),
+  state: choice('Whether it is there.', ['online', 'offline', 'closed']),
+  version: text('What it runs.', '0.1.0').nullable(),
+  joined_at: moment('When it joined.').nullable(),
+  last_seen_at: moment('When it was last heard of.').nullable(),
+  lag_ms: whole('How late its loop is.', 1).nullable(),
+  tunnels: whole('How many tunnels are open.', 3).nullable(),
+  carried_bytes: whole('What it has carried since it started.', 1_000_000).nullable(),
+  relayed_bytes: whole('What it has relayed for other gateways since it started.', 0).nullable(),
+  refused_bytes: whole('What it has claimed and was not believed.', 0),
+  held_bytes: whole('What it holds of the traffic of sub-users, on leases.', 8_388_608),
+  accounts_at_limit: whole('Of how many accounts it holds as much as one node may.', 0),
+  most_ports: whole('How many whitelisting ports it has room for; all gateways open every one.', 2000).nullable(),
+  unproven_ranges: whole('How many ranges on no named gateway it claims and has not proven.', 0),
+  link_mbit: whole('What its network carries at most.', 10_000),
+  drained_at: moment('Since when nothing new comes to it.').nullable(),
+})
 
 /** What a node claims, beside what it says of itself. */
 export type NodeClaims = {
@@ -107,63 +79,40 @@ export const toNode = (
   drained_at: isoOrNull(of.drainedAt),
 })
 
-export const listNodes = operation({
-  id: 'listNodes',
-  method: 'GET',
-  path: '/nodes',
-  tag,
+export const listNodes = operation('listNodes', 'GET /nodes', {
   summary: 'List the machines that carry traffic, and whether they are up',
   role: 'reader',
-  answer: z.object({ items: z.array(node).openapi({ description: 'All of them.' }) }),
-  example: { items: [nodeExample] },
+  answer: z.object({ items: list('All of them.', node) }),
 })
 
-export const showNode = operation({
-  id: 'showNode',
-  method: 'GET',
-  path: '/nodes/{name}',
-  tag,
+export const showNode = operation('showNode', 'GET /nodes/{name}', {
   summary: 'What a gateway can use of the addresses that it was told to try, and what is in the way',
   role: 'reader',
   params: nodeParam,
   answer: z.object({
     node,
     serves: flag('Whether it is there now.'),
-    ranges: z
-      .array(
-        z.object({
-          range: text('The range.', '203.0.113.0/24'),
-          can_use: whole('How many addresses it can use.', 254),
-          problems: z.array(z.string()).openapi({ description: 'What is in the way of the rest.' }),
-          seen_as: text('The address that the shop saw it come from.').nullable(),
-          since: moment('Since when that is so.'),
-        }),
-      )
-      .openapi({ description: 'What it has tried.' }),
+    ranges: rows('What it has tried.', {
+      range: text('The range.', '203.0.113.0/24'),
+      can_use: whole('How many addresses it can use.', 254),
+      problems: list('What is in the way of the rest.', text('A problem.', 'cannot be bound')),
+      seen_as: text('The address that the shop saw it come from.', '203.0.113.1').nullable(),
+      since: moment('Since when that is so.'),
+    }),
   }),
-  example: { node: nodeExample, serves: true, ranges: [] },
-  codes: ['not_found'],
 })
 
-const key = z
-  .object({
-    node_id: text('The id.', nodeExample.node_id),
-    name: text('The name.', 'gate-1'),
-    kind: text('What it carries.', 'gateway'),
-    key: text('What lets it join, once; shown this once.', 'tpj_…'),
-    expires_at: moment('Until when.').nullable(),
-    command: text('What to run on that machine.', 'turnpike gateway'),
-  })
-  .openapi('JoinKey')
-
-const keyExample = {
-  node_id: nodeExample.node_id,
-  name: 'gate-1',
-  kind: 'gateway',
-  key: 'tpj_…',
-  expires_at: toIso(exampleAt),
-  command: 'TURNPIKE_SHOP_URL=https://shop.example TURNPIKE_NODE_KEY=tpj_… turnpike gateway',
-}
+const key = named('JoinKey', {
+  node_id: text('The id.', exampleNode),
+  name: text('The name.', 'gate-1'),
+  kind: text('What it carries.', 'gateway'),
+  key: text('What lets it join, once; shown this once.', 'tpj_…'),
+  expires_at: moment('Until when.').nullable(),
+  command: text(
+    'What to run on that machine.',
+    'TURNPIKE_SHOP_URL=https://shop.example TURNPIKE_NODE_KEY=tpj_… turnpike gateway',
+  ),
+})
 
 const link = () =>
   bodyInteger({ min: 1, max: 1_000_000, example: 10_000, description: 'Mbit/s, both directions together.' }).refine(
@@ -171,18 +120,10 @@ const link = () =>
     'must be 1 to 1000000 Mbit/s',
   )
 
-export const addNode = operation({
-  id: 'addNode',
-  method: 'POST',
-  path: '/nodes',
-  tag,
+export const addNode = operation('addNode', 'POST /nodes', {
   summary: 'Add a machine that carries traffic, and see the key that lets it join, this once',
-  role: 'owner',
   body: z.object({
-    name: z
-      .string()
-      .refine(isNodeName, 'must be up to 63 small letters, digits, dots and dashes')
-      .openapi({ description: 'How you call it.', example: 'gate-1' }),
+    name: checked('How you call it.', isNodeName, 'must be up to 63 small letters, digits, dots and dashes', 'gate-1'),
     kind: z.enum(['gateway', 'vpn']).default('gateway').openapi({ description: 'What it carries.' }),
     location: z
       .string()
@@ -200,51 +141,29 @@ export const addNode = operation({
       .openapi({ description: 'Where customers reach it, if not where the settings say.' }),
     link_mbit: link().optional(),
   }),
-  exampleBody: { name: 'gate-1' },
   answer: key,
-  example: keyExample,
   codes: ['conflict'],
 })
 
-export const keyNode = operation({
-  id: 'keyNode',
-  method: 'POST',
-  path: '/nodes/{name}/key',
-  tag,
+export const keyNode = operation('keyNode', 'POST /nodes/{name}/key', {
   summary: 'Make a new key that lets a node join, once and within a day, and see it this once',
-  role: 'owner',
   params: nodeParam,
   answer: key,
-  example: keyExample,
   codes: ['not_found', 'conflict'],
 })
 
-export const linkNode = operation({
-  id: 'linkNode',
-  method: 'POST',
-  path: '/nodes/{name}/link',
-  tag,
+export const linkNode = operation('linkNode', 'POST /nodes/{name}/link', {
   summary: "Say what a node's network carries at most; what it claims beyond that is not believed",
-  role: 'owner',
   params: nodeParam,
   body: z.object({ link_mbit: link() }),
-  exampleBody: { link_mbit: 10_000 },
   answer: node,
-  example: nodeExample,
-  codes: ['not_found'],
 })
 
 const changing = (verb: 'revoke' | 'close' | 'open', summary: string) =>
-  operation({
-    id: `${verb}Node`,
-    method: 'POST',
-    path: `/nodes/{name}/${verb}`,
-    tag,
+  operation(`${verb}Node`, `POST /nodes/{name}/${verb}`, {
     summary,
-    role: 'owner',
     params: nodeParam,
     answer: node,
-    example: nodeExample,
     codes: ['not_found', 'conflict'],
   })
 
@@ -255,27 +174,15 @@ export const revokeNode = changing(
 export const closeNode = changing('close', 'Shut a node out within a second, until it is opened')
 export const openNode = changing('open', 'Let a closed node serve again')
 
-export const drainNode = operation({
-  id: 'drainNode',
-  method: 'POST',
-  path: '/nodes/{name}/drain',
-  tag,
+export const drainNode = operation('drainNode', 'POST /nodes/{name}/drain', {
   summary: 'Empty a node by and by: nothing new comes to it; or use it again',
-  role: 'owner',
   params: nodeParam,
   body: z.object({ undo: yes('Use it again.') }),
   answer: node,
-  example: nodeExample,
-  codes: ['not_found'],
 })
 
-export const forgetUsage = operation({
-  id: 'forgetUsage',
-  method: 'POST',
-  path: '/nodes/{name}/forget-usage',
-  tag,
+export const forgetUsage = operation('forgetUsage', 'POST /nodes/{name}/forget-usage', {
   summary: 'Give customers back all that a node, which is shut out, has claimed to have carried for them',
-  role: 'owner',
   params: nodeParam,
   body: z.object({
     since: instant('Only from then on.').optional(),
@@ -288,6 +195,5 @@ export const forgetUsage = operation({
     things: whole('How many devices or accounts get something back.', 3),
     bytes: whole('How many bytes.', 1_000_000),
   }),
-  example: { name: 'gate-1', dry_run: true, things: 3, bytes: 1_000_000 },
   codes: ['not_found', 'conflict'],
 })

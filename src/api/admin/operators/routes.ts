@@ -1,15 +1,14 @@
-import type { Verifier } from '../../../core/finding.ts'
+import { type Verifier, verifyAll } from '../../../core/finding.ts'
 import { type OperatorTokenId, readId } from '../../../core/ids.ts'
 import { malformed, Refusal } from '../../../core/refusal.ts'
 import { type Clock, readIso, toIso } from '../../../core/time.ts'
-import type { LedgerAudit } from '../../../domains/ledger/index.ts'
+import { createKeptVerifier, type LedgerAudit } from '../../../domains/ledger/index.ts'
 import type { Operators } from '../../../domains/operators/index.ts'
 import type { Operator, Role } from '../../../domains/operators/rules.ts'
 import type { Bound } from '../../bind.ts'
-import { positionOf, readNumber, soughtFor } from '../../fields.ts'
+import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
-import { createVerification } from './verifying.ts'
 
 /** An operator, and the link that lets him in once. */
 type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
@@ -68,7 +67,7 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminOperatorsDep
       }
       const before = positionOf(query.cursor, readNumber)
       const found = await operators.log({ before, operator, action: query.action, limit: soughtFor(query.limit) })
-      return shapes.toAuditLog(found, query.limit)
+      return pageOf(found, query.limit, (each) => each.seq, shapes.toEntry)
     }),
     ...bookOperations(bind, deps),
   ]
@@ -88,4 +87,46 @@ function bookOperations(bind: BindAdmin, deps: AdminOperatorsDeps): readonly Bou
       return { checkpoint: { number, accounts, postings, hash } }
     }),
   ]
+}
+
+const busy = (): Refusal => new Refusal('verification_running')
+
+/** Long work that nobody waits for with an open request: one run at a time, and what the last one came to. */
+export function createVerification(deps: {
+  readonly verifiers: readonly Verifier[]
+  readonly ledgerAudit: LedgerAudit
+  readonly clock: Clock
+  readonly onFault: (fault: unknown) => void
+}) {
+  let run: shapes.Run = shapes.noRun
+
+  async function work(verifiers: readonly Verifier[]): Promise<void> {
+    try {
+      const verdict = await verifyAll(verifiers, (part) => {
+        run = { ...run, part, done: 0 }
+        return (done) => {
+          run = { ...run, done }
+        }
+      })
+      const findings = verdict.findings.map((each) => ({ ...each }))
+      const told = { ...verdict, findings, covered: { ...verdict.covered }, notes: [...verdict.notes] }
+      run = { ...run, ...told, state: 'done', part: null, ended_at: toIso(deps.clock()) }
+    } catch (fault) {
+      run = { ...run, state: 'failed', ended_at: toIso(deps.clock()) }
+      deps.onFault(fault)
+    }
+  }
+
+  return {
+    show: (): shapes.Run => run,
+
+    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[]): shapes.Run {
+      if (run.state === 'running') throw busy()
+      run = { ...shapes.noRun, state: 'running', started_at: toIso(deps.clock()) }
+      const kept = against.map(({ number, hash }) => ({ number, hash: hash.toLowerCase() }))
+      const also = kept.length === 0 ? [] : [createKeptVerifier(deps.ledgerAudit, kept)]
+      void work([...deps.verifiers, ...also])
+      return run
+    },
+  }
 }

@@ -1,16 +1,14 @@
 import { type CustomerId, type NoticeId, type PaymentId, readId } from '../../../core/ids.ts'
-import { kopecks } from '../../../core/money.ts'
+import { kopecks, toRoubles, zero } from '../../../core/money.ts'
 import { malformed, Refusal } from '../../../core/refusal.ts'
-import { type Clock, readIso } from '../../../core/time.ts'
-import type { PaymentOperator, Payments, Providers } from '../../../domains/payments/index.ts'
+import { type Clock, readIso, toIso } from '../../../core/time.ts'
+import type { Codes, PaymentOperator, Payments, Providers, Referrals } from '../../../domains/payments/index.ts'
+import { readCode } from '../../../domains/payments/rules.ts'
 import type { Bound } from '../../bind.ts'
-import { positionOf, soughtFor } from '../../fields.ts'
+import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
-import { toHundredths } from '../fields.ts'
-import { createReconciliation } from './reconciling.ts'
-import { adminProviderOperations } from './routes-providers.ts'
+import { isoOrNull, toHundredths } from '../fields.ts'
 import * as shapes from './shapes.ts'
-import { getReconcile, startReconcile } from './shapes-reconcile.ts'
 
 export type AdminPaymentsDeps = {
   readonly payments: Payments
@@ -49,13 +47,22 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminPaymentsDeps)
         before: positionOf(query.cursor, (text) => readId('payment', text)),
         limit: soughtFor(query.limit),
       })
-      return shapes.toAnyPayments(found, query.limit)
+      return pageOf(found, query.limit, (each) => each.id, shapes.toAnyPayment)
     }),
     bind(shapes.getPaymentSteps, async ({ params }) => {
       const { payment, changes } = await paymentOperator.show(readPayment(params.payment_id))
       return { payment: shapes.toAnyPayment(payment), steps: changes.map(shapes.toStep) }
     }),
-    bind(shapes.listWaysToPay, async () => ({ items: (await payments.methods()).map(shapes.toWayToPay) })),
+    bind(shapes.listWaysToPay, async () => ({
+      items: (await payments.methods()).map((each) => ({
+        method: each.method,
+        provider: each.provider,
+        name: each.name,
+        min_rub: toRoubles(each.min),
+        max_rub: toRoubles(each.max),
+        fee_percent: each.feeHundredths / 100,
+      })),
+    })),
     bind(shapes.markPaid, async ({ params, body, key }) => ({
       ...(await paymentOperator.markPaid(readPayment(params.payment_id), body.note, key)),
     })),
@@ -82,11 +89,174 @@ function noticeOperations(bind: BindAdmin, deps: AdminPaymentsDeps): readonly Bo
       const credited = (await deps.paymentOperator.resolve(id, { customer, note }))['credited_rub']
       return { notice_id: id, resolved: true, credited_rub: typeof credited === 'number' ? credited : null }
     }),
-    bind(startReconcile, ({ body }) => {
+    bind(shapes.startReconcile, ({ body }) => {
       const [fromAt, toAt] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
       if (toAt <= fromAt) throw malformed([{ field: 'to', problem: 'must be a later day than from' }])
       return reconciliation.start({ provider: body.provider, fromAt, toAt })
     }),
-    bind(getReconcile, async () => reconciliation.show()),
+    bind(shapes.getReconcile, async () => reconciliation.show()),
+  ]
+}
+
+const busy = (): Refusal => new Refusal('reconciliation_running')
+
+type Days = { readonly provider: string | undefined; readonly fromAt: number; readonly toAt: number }
+
+/** A provider may take minutes over its list, so nobody waits for it with an open request: one run at a time. */
+export function createReconciliation(deps: {
+  readonly paymentOperator: PaymentOperator
+  readonly providers: Providers
+  readonly clock: Clock
+  readonly onReconcileFault: (fault: unknown) => void
+}) {
+  let run: shapes.Comparison = shapes.noComparison
+
+  async function work({ provider, fromAt, toAt }: Days): Promise<void> {
+    try {
+      const { compared, differences } = await deps.paymentOperator.reconcile(provider, fromAt, toAt)
+      const told = differences.map((each) => ({
+        provider: each.provider,
+        payment_id: each.payment,
+        provider_id: each.providerId,
+        problem: each.problem,
+      }))
+      run = { ...run, state: 'done', compared, differences: told, ended_at: toIso(deps.clock()) }
+    } catch (fault) {
+      const problem = fault instanceof Refusal ? fault.message : 'A fault here; the log tells more.'
+      run = { ...run, state: 'failed', problem, ended_at: toIso(deps.clock()) }
+      deps.onReconcileFault(fault)
+    }
+  }
+
+  return {
+    show: (): shapes.Comparison => run,
+
+    async start(days: Days): Promise<shapes.Comparison> {
+      if (days.provider !== undefined) await deps.providers.load(days.provider)
+      if (run.state === 'running') throw busy()
+      run = { ...shapes.noComparison, state: 'running', started_at: toIso(deps.clock()) }
+      void work(days)
+      return run
+    },
+  }
+}
+
+const toProvider = (
+  { kind, set }: Awaited<ReturnType<Providers['list']>>[number],
+  health: ReturnType<Providers['healthOf']>,
+): shapes.ProviderSight => ({
+  name: kind.name,
+  state: set === undefined ? 'not_set_up' : set.isEnabled ? 'enabled' : 'disabled',
+  settings: { ...set?.terms.settings },
+  wants: kind.settings.map((each) => ({ name: each.name, meaning: each.meaning, required: each.isRequired })),
+  wants_secret: kind.needsSecret,
+  methods: (set?.terms.methods ?? []).map((each) => ({
+    method: each.method,
+    min_rub: toRoubles(each.min),
+    max_rub: toRoubles(each.max),
+    fee_percent: each.feeHundredths / 100,
+  })),
+  health: set?.connection
+    ? { answered_at: isoOrNull(health.answeredAt), failed_at: isoOrNull(health.failedAt), failure: health.failure }
+    : null,
+})
+
+export function adminProviderOperations(bind: BindAdmin, providers: Providers): readonly Bound<AdminCaller>[] {
+  const texts = (of: Readonly<Record<string, string | number>>): ReadonlyMap<string, string> =>
+    new Map(Object.entries(of).map(([name, value]) => [name, String(value)]))
+  const show = async (name: string) => {
+    const found = (await providers.list()).find((each) => each.kind.name === name)
+    if (!found) throw new Error('a provider was set and is not there')
+    return toProvider(found, providers.healthOf(name))
+  }
+  const switching = (operation: typeof shapes.enableProvider, isEnabled: boolean) =>
+    bind(operation, async ({ params }) => {
+      await providers.enable(params.name, isEnabled)
+      return show(params.name)
+    })
+  return [
+    bind(shapes.listProviders, async () => ({
+      items: (await providers.list()).map((each) => toProvider(each, providers.healthOf(each.kind.name))),
+    })),
+    bind(shapes.setProvider, async ({ params, body }) => {
+      await providers.set(params.name, {
+        settings: texts(body.settings),
+        methods: body.methods,
+        min: texts(body.min_rub),
+        max: texts(body.max_rub),
+        fee: texts(body.fee_percent),
+        secret: body.secret,
+      })
+      return show(params.name)
+    }),
+    switching(shapes.enableProvider, true),
+    switching(shapes.disableProvider, false),
+  ]
+}
+
+export type AdminCodesDeps = { readonly codes: Codes; readonly referrals: Referrals }
+
+const oneOfBoth = (): Refusal =>
+  malformed([{ field: 'percent', problem: 'say either this or amount_rub, and not both' }])
+
+function loadCode(text: string): string {
+  const code = readCode(text)
+  if (!code) throw new Refusal('code_not_found')
+  return code
+}
+
+export function adminCodeOperations(bind: BindAdmin, deps: AdminCodesDeps): readonly Bound<AdminCaller>[] {
+  const { codes } = deps
+  return [
+    bind(shapes.listCodes, async ({ query }) => ({ items: (await codes.list(query.limit)).map(shapes.toCode) })),
+    bind(shapes.addCode, async ({ body }) => {
+      const { amount_rub: amount, percent, least_rub: least, uses, until, note } = body
+      const value = amount ?? percent
+      if (value === undefined || (amount !== undefined && percent !== undefined)) throw oneOfBoth()
+      const code = loadCode(body.name)
+      await codes.add({
+        code,
+        kind: amount === undefined ? 'percent' : 'amount',
+        value: BigInt(toHundredths(value)),
+        least: least === undefined ? zero : kopecks(BigInt(toHundredths(least))),
+        uses: uses ?? null,
+        untilAt: until === undefined ? null : (readIso(until) ?? null),
+        note,
+      })
+      return { name: code }
+    }),
+    bind(shapes.endCode, async ({ params }) => {
+      const code = loadCode(params.name)
+      await codes.end(code)
+      return { name: code, ended: true }
+    }),
+    ...referralOperations(bind, deps),
+  ]
+}
+
+function referralOperations(bind: BindAdmin, { referrals }: AdminCodesDeps): readonly Bound<AdminCaller>[] {
+  return [
+    bind(shapes.listReferrals, async ({ query }) => {
+      const terms = await referrals.terms()
+      const found = await referrals.list(query.limit)
+      return {
+        terms: terms ? { percent: terms.hundredths / 100, top_ups: terms.topUps } : null,
+        items: found.map((each) => ({
+          customer_id: each.customer,
+          referrer_id: each.referrer,
+          at: toIso(each.at),
+        })),
+      }
+    }),
+    bind(shapes.setReferralTerms, async ({ body }) => {
+      await referrals.set({ hundredths: toHundredths(body.percent), topUps: body.top_ups })
+      return { percent: body.percent, top_ups: body.top_ups }
+    }),
+    bind(shapes.addReferral, async ({ body }) => {
+      const customer = readNamedCustomer('customer_id', body.customer_id)
+      const referrer = readNamedCustomer('referrer_id', body.referrer_id)
+      await referrals.add(customer, referrer)
+      return { customer_id: customer, referrer_id: referrer }
+    }),
   ]
 }

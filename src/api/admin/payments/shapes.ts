@@ -1,45 +1,52 @@
 import { z } from '@hono/zod-openapi'
-import { type Kopecks, toRoubles } from '../../../core/money.ts'
+import { toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
-import { type Notice, type Payment, type PaymentChange, reasonMeanings } from '../../../domains/payments/rules.ts'
-import { exampleAt, examplePayment, moment, nextCursor, pageOf, pageQuery, roubles, text, whole } from '../../fields.ts'
-import { operation } from '../../operation.ts'
-import { amount, exampleCustomer, isoOrNull, replayed, words, yes } from '../fields.ts'
+import {
+  type Code,
+  type Notice,
+  type Payment,
+  type PaymentChange,
+  readCode,
+  reasonMeanings,
+} from '../../../domains/payments/rules.ts'
+import {
+  bodyInteger,
+  checked,
+  choice,
+  exampleAt,
+  examplePayment,
+  flag,
+  given,
+  list,
+  moment,
+  named,
+  part,
+  roubles,
+  rows,
+  text,
+  whole,
+} from '../../fields.ts'
+import { operationsOf } from '../../operation.ts'
+import { page, pageQuery } from '../../pages.ts'
+import { amount, day, exampleCustomer, instant, isoOrNull, percent, replayed, words, yes } from '../fields.ts'
 
-const tag = 'Payments'
+const operation = operationsOf({ tag: 'Payments' })
 
 const states = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
-const payment = z
-  .object({
-    payment_id: text('The id.', examplePayment),
-    customer_id: text('Whose.', exampleCustomer),
-    state: z.enum(states).openapi({ description: 'How it stands; `new` is not yet known to be at the provider.' }),
-    provider: text('Through whom.', 'yookassa'),
-    provider_id: text('Its id there; null before the provider has it.').nullable(),
-    method: text('By which method.', 'card'),
-    amount_rub: roubles('What goes to the balance.', 1000),
-    fee_rub: roubles('What the payer pays on top.', 25),
-    refunded_rub: roubles('What has gone back to the payer.', 0),
-    pay_url: text('Where it is paid.').nullable(),
-    created_at: moment('When it was begun.'),
-    expires_at: moment('Until when it can be paid.'),
-  })
-  .openapi('AnyPayment')
-
-const paymentExample = {
-  payment_id: examplePayment,
-  customer_id: exampleCustomer,
-  state: 'paid' as const,
-  provider: 'invoice',
-  provider_id: examplePayment,
-  method: 'transfer',
-  amount_rub: 1000,
-  fee_rub: 0,
-  refunded_rub: 0,
-  pay_url: null,
-  created_at: toIso(exampleAt),
-  expires_at: toIso(exampleAt + 86_400_000),
-}
+const payment = named('AnyPayment', {
+  payment_id: text('The id.', examplePayment),
+  customer_id: text('Whose.', exampleCustomer),
+  state: choice('How it stands; `new` is not yet known to be at the provider.', states, 'paid'),
+  provider: text('Through whom.', 'yookassa'),
+  provider_id: text('Its id there; null before the provider has it.').nullable(),
+  method: text('By which method.', 'card'),
+  amount_rub: roubles('What goes to the balance.', 1000),
+  fee_rub: roubles('What the payer pays on top.', 25),
+  refunded_rub: roubles('What has gone back to the payer.', 0),
+  pay_url: text('Where it is paid.').nullable(),
+  created_at: moment('When it was begun.'),
+  expires_at: moment('Until when it can be paid.'),
+})
 
 export const toAnyPayment = (of: Payment): z.input<typeof payment> => ({
   payment_id: of.id,
@@ -56,62 +63,34 @@ export const toAnyPayment = (of: Payment): z.input<typeof payment> => ({
   expires_at: toIso(of.expiresAt),
 })
 
-export const listAllPayments = operation({
-  id: 'listAllPayments',
-  method: 'GET',
-  path: '/payments',
-  tag,
+export const listAllPayments = operation('listAllPayments', 'GET /payments', {
   summary: 'List payments of all customers, newest first',
   role: 'reader',
   query: z.object({
     ...pageQuery,
-    customer_id: z.string().max(64).optional().openapi({ description: 'Of one customer.', example: exampleCustomer }),
-    state: z.enum(states).optional().openapi({ description: 'Only those that are so.' }),
+    customer_id: given('Of one customer.', 64, exampleCustomer).optional(),
+    state: choice('Only those that are so.', states).optional(),
   }),
-  answer: z.object({ items: z.array(payment).openapi({ description: 'One page.' }), next_cursor: nextCursor() }),
-  example: { items: [paymentExample], next_cursor: null },
+  answer: page({ items: list('One page.', payment) }),
 })
 
-export const toAnyPayments = (found: readonly Payment[], limit: number) => {
-  const { items, next_cursor } = pageOf(found, limit, (each) => each.id)
-  return { items: items.map(toAnyPayment), next_cursor }
-}
-
-const paymentParam = z.object({
-  payment_id: z.string().openapi({ description: "The payment's id.", example: examplePayment }),
-})
+const paymentParam = z.object({ payment_id: text("The payment's id.", examplePayment) })
 
 const step = z.object({
   step: whole('Its number.', 1),
   at: moment('When.'),
   kind: text('What happened.', 'credited'),
-  state: z.enum(states).openapi({ description: 'How the payment stood after it.' }),
+  state: choice('How the payment stood after it.', states, 'paid'),
   amount_rub: roubles('What it moved; below zero when money was taken.', 1000),
   transaction: whole('The movement of money that it made; null if none.', 1).nullable(),
-  note: text('What is said of it.'),
+  note: text('What is said of it.', 'statement 17'),
 })
 
-const stepExample = {
-  step: 3,
-  at: toIso(exampleAt),
-  kind: 'credited',
-  state: 'paid' as const,
-  amount_rub: 1000,
-  transaction: 1,
-  note: 'statement 17',
-}
-
-export const getPaymentSteps = operation({
-  id: 'getPaymentSteps',
-  method: 'GET',
-  path: '/payments/{payment_id}',
-  tag,
+export const getPaymentSteps = operation('getPaymentSteps', 'GET /payments/{payment_id}', {
   summary: 'Read one payment and every step of it',
   role: 'reader',
   params: paymentParam,
-  answer: z.object({ payment, steps: z.array(step).openapi({ description: 'All of them, the first one first.' }) }),
-  example: { payment: paymentExample, steps: [stepExample] },
-  codes: ['not_found'],
+  answer: z.object({ payment, steps: list('All of them, the first one first.', step) }),
 })
 
 export const toStep = (of: PaymentChange): z.input<typeof step> => ({
@@ -124,44 +103,19 @@ export const toStep = (of: PaymentChange): z.input<typeof step> => ({
   note: of.note,
 })
 
-export const listWaysToPay = operation({
-  id: 'listWaysToPay',
-  method: 'GET',
-  path: '/payment-methods',
-  tag,
+export const listWaysToPay = operation('listWaysToPay', 'GET /payment-methods', {
   summary: 'List the ways to pay that customers have now',
   role: 'reader',
   answer: z.object({
-    items: z
-      .array(
-        z.object({
-          method: text('The method.', 'card'),
-          provider: text('Through whom.', 'yookassa'),
-          name: text('What customers read.', 'Card'),
-          min_rub: roubles('The least that is paid by it.', 10),
-          max_rub: roubles('The most.', 350_000),
-          fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
-        }),
-      )
-      .openapi({ description: 'All of them.' }),
+    items: rows('All of them.', {
+      method: text('The method.', 'card'),
+      provider: text('Through whom.', 'yookassa'),
+      name: text('What customers read.', 'Card'),
+      min_rub: roubles('The least that is paid by it.', 10),
+      max_rub: roubles('The most.', 350_000),
+      fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
+    }),
   }),
-  example: { items: [] },
-})
-
-export const toWayToPay = (of: {
-  readonly method: string
-  readonly provider: string
-  readonly name: string
-  readonly min: Kopecks
-  readonly max: Kopecks
-  readonly feeHundredths: number
-}) => ({
-  method: of.method,
-  provider: of.provider,
-  name: of.name,
-  min_rub: toRoubles(of.min),
-  max_rub: toRoubles(of.max),
-  fee_percent: of.feeHundredths / 100,
 })
 
 /** Only operators see it. */
@@ -177,19 +131,8 @@ const moved = () =>
     refunded_rub: roubles('How much of it has gone back.', 0),
     replayed,
   })
-const movedExample = {
-  payment_id: examplePayment,
-  customer: exampleCustomer,
-  status: 'paid',
-  amount_rub: 1000,
-  refunded_rub: 0,
-}
 
-export const markPaid = operation({
-  id: 'markPaid',
-  method: 'POST',
-  path: '/payments/{payment_id}/mark-paid',
-  tag,
+export const markPaid = operation('markPaid', 'POST /payments/{payment_id}/mark-paid', {
   summary: 'Say that the money of an invoice is there: by bank transfer, or in cash',
   description:
     'Only for what no provider can be asked about. It is credited once, with or without a key; ' +
@@ -198,17 +141,12 @@ export const markPaid = operation({
   params: paymentParam,
   body: z.object({ note: remark('Where the money came; only operators see it.', 'marked as paid') }),
   answer: moved(),
-  example: movedExample,
   codes: ['not_found', 'conflict'],
   charges: true,
   isFree: true,
 })
 
-export const refundPayment = operation({
-  id: 'refundPayment',
-  method: 'POST',
-  path: '/payments/{payment_id}/refund',
-  tag,
+export const refundPayment = operation('refundPayment', 'POST /payments/{payment_id}/refund', {
   summary: 'Give a payment back to whoever paid, whole or in part, and take it off the balance',
   description:
     'The provider is asked to give it back; what it says it has given is taken off the balance, now or once it says ' +
@@ -223,30 +161,26 @@ export const refundPayment = operation({
   }),
   exampleBody: { amount_rub: 100 },
   answer: moved(),
-  example: { ...movedExample, refunded_rub: 100 },
+  example: { refunded_rub: 100 },
   codes: ['not_found', 'conflict', 'provider_error'],
   charges: true,
   isFree: true,
 })
 
 const exampleNotice = 'ntc_01k73sf8000000000000000000'
-const notice = z
-  .object({
-    notice_id: text('The id.', exampleNotice),
-    at: moment('When it was said.'),
-    provider: text('Who says it.', 'yookassa'),
-    provider_id: text('Of which payment there.'),
-    reason: z
-      .enum(Object.keys(reasonMeanings) as [Notice['reason'], ...Notice['reason'][]])
-      .openapi({ description: 'Why it is no payment’s.' }),
-    meaning: text('The same in words.', reasonMeanings.amount),
-    payment_id: text('Which payment here it may be about.', examplePayment).nullable(),
-    amount: z.number().nullable().openapi({ description: 'How much, in `currency`.', example: 100 }),
-    currency: text('In which currency.', 'RUB').nullable(),
-    resolved_at: moment('When it was dealt with; null if it was not.').nullable(),
-    resolution: text('What was done about it.').nullable(),
-  })
-  .openapi('PaymentNotice')
+const notice = named('PaymentNotice', {
+  notice_id: text('The id.', exampleNotice),
+  at: moment('When it was said.'),
+  provider: text('Who says it.', 'yookassa'),
+  provider_id: text('Of which payment there.', '2c0f5d3e'),
+  reason: choice('Why it is no payment’s.', Object.keys(reasonMeanings) as [Notice['reason'], ...Notice['reason'][]]),
+  meaning: text('The same in words.', reasonMeanings.amount),
+  payment_id: text('Which payment here it may be about.', examplePayment).nullable(),
+  amount: z.number().nullable().openapi({ description: 'How much, in `currency`.', example: 100 }),
+  currency: text('In which currency.', 'RUB').nullable(),
+  resolved_at: moment('When it was dealt with; null if it was not.').nullable(),
+  resolution: text('What was done about it.').nullable(),
+})
 
 export const toNotice = (of: Notice): z.input<typeof notice> => ({
   notice_id: of.id,
@@ -262,44 +196,278 @@ export const toNotice = (of: Notice): z.input<typeof notice> => ({
   resolution: of.resolution,
 })
 
-export const listUnmatched = operation({
-  id: 'listUnmatched',
-  method: 'GET',
-  path: '/payment-notices',
-  tag,
+export const listUnmatched = operation('listUnmatched', 'GET /payment-notices', {
   summary: 'List what providers have said and no payment explains, oldest first',
   role: 'reader',
   query: z.object({
     limit: pageQuery.limit,
     all: z.enum(['true', 'false']).default('false').openapi({ description: 'Those that were dealt with too.' }),
   }),
-  answer: z.object({ items: z.array(notice).openapi({ description: 'The first so many.' }) }),
-  example: { items: [] },
+  answer: z.object({ items: list('The first so many.', notice) }),
 })
 
-export const resolveUnmatched = operation({
-  id: 'resolveUnmatched',
-  method: 'POST',
-  path: '/payment-notices/{notice_id}/resolve',
-  tag,
+export const resolveUnmatched = operation('resolveUnmatched', 'POST /payment-notices/{notice_id}/resolve', {
   summary: 'Say what was done about something unmatched, or credit it to a customer in the same step',
   description: 'Once: what was dealt with is not found again.',
   role: 'support',
-  params: z.object({ notice_id: z.string().openapi({ description: 'Which one.', example: exampleNotice }) }),
+  params: z.object({ notice_id: text('Which one.', exampleNotice) }),
   body: z.object({
-    credit_to: z
-      .string()
-      .max(64)
-      .optional()
-      .openapi({ description: 'Add its amount to the balance of this customer.', example: exampleCustomer }),
+    credit_to: given('Add its amount to the balance of this customer.', 64, exampleCustomer).optional(),
     note: words('What was done; a customer who is credited sees it.', 500, 'paid twice').optional(),
   }),
   exampleBody: { note: 'paid twice' },
   answer: z.object({
     notice_id: text('Which one.', exampleNotice),
-    resolved: z.boolean().openapi({ description: 'Whether it was dealt with.' }),
+    resolved: flag('Whether it was dealt with.'),
     credited_rub: roubles('What was credited; null if nothing was.', 100).nullable(),
   }),
-  example: { notice_id: exampleNotice, resolved: true, credited_rub: null },
+  codes: ['not_found', 'conflict'],
+})
+
+const comparison = named('Reconciliation', {
+  state: choice('How it goes.', ['never', 'running', 'done', 'failed']),
+  started_at: moment('When it was begun.').nullable(),
+  ended_at: moment('When it was over.').nullable(),
+  compared: whole('How many payments were compared.', 120),
+  differences: rows('Each difference.', {
+    provider: text('Whose list.', 'yookassa'),
+    payment_id: text('Which payment here.', examplePayment).nullable(),
+    provider_id: text('Which one there.').nullable(),
+    problem: text('What differs.', 'paid at the provider, pending here'),
+  }),
+  problem: text('Why it failed, if it did.').nullable(),
+})
+
+export type Comparison = z.input<typeof comparison>
+
+export const noComparison: Comparison = {
+  state: 'never',
+  started_at: null,
+  ended_at: null,
+  compared: 0,
+  differences: [],
+  problem: null,
+}
+
+export const startReconcile = operation('startReconcile', 'POST /payment-reconciliation', {
+  summary: 'Compare payments with the providers’ own lists; ask `GET /payment-reconciliation` how it goes',
+  role: 'support',
+  isRead: true,
+  body: z.object({
+    from: day('Payments begun on or after this day.'),
+    to: day('And before this day.'),
+    provider: given('Of one provider; of all that are set up unless said.', 40).optional(),
+  }),
+  exampleBody: { to: '2026-02-01' },
+  answer: comparison,
+  example: { ...noComparison, state: 'running', started_at: toIso(exampleAt) },
+  codes: ['not_found', 'conflict'],
+})
+
+export const getReconcile = operation('getReconcile', 'GET /payment-reconciliation', {
+  summary: 'How the last comparison in this process goes, or what it has found',
+  role: 'reader',
+  answer: comparison,
+  example: noComparison,
+})
+
+const providerOperation = operationsOf({ tag: 'Payment providers' })
+
+const methodTerms = z.object({
+  method: text('The method.', 'card'),
+  min_rub: roubles('The least that is paid by it.', 50),
+  max_rub: roubles('The most.', 350_000),
+  fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
+})
+
+const provider = named('PaymentProvider', {
+  name: text('The provider.', 'yookassa'),
+  state: choice('Whether its methods are offered.', ['not_set_up', 'enabled', 'disabled'], 'enabled'),
+  settings: z
+    .record(z.string(), z.string())
+    .openapi({ description: 'What it was told, without its secret.', example: { shop_id: '100500' } }),
+  wants: rows('What it wants to know.', {
+    name: text('The setting.', 'shop_id'),
+    meaning: text('What it is.', 'the number of the shop'),
+    required: flag('Whether it must be said.'),
+  }),
+  wants_secret: flag('Whether it has a secret.'),
+  methods: list('Its methods that customers have while it is enabled.', methodTerms),
+  health: part('How it has answered this process since it was started; null where nobody outside is asked.', {
+    answered_at: moment('When it last did what it was asked; null if it never did.').nullable(),
+    failed_at: moment('When it last did not; null if that never was.').nullable(),
+    failure: choice('How it failed then: it said no, or nothing that makes sense came back.', [
+      'refused',
+      'unavailable',
+    ]).nullable(),
+  }).nullable(),
+})
+
+export type ProviderSight = z.input<typeof provider>
+
+export const listProviders = providerOperation('listProviders', 'GET /payment-providers', {
+  summary: 'List payment providers, what each wants to know, and which are set up',
+  role: 'reader',
+  answer: z.object({ items: list('All that there are.', provider) }),
+})
+
+const providerParam = z.object({ name: given("The provider's name.", 40, 'yookassa') })
+
+const settingName = z.string().regex(/^[a-z_]{1,40}$/, 'must be small letters and _')
+
+export const setProvider = providerOperation('setProvider', 'POST /payment-providers/{name}', {
+  summary: 'Set a payment provider up, or change what was set; what is not said stays as it was',
+  description: 'Its secret is sealed, and neither an answer nor the audit log ever has it. It is enabled with this.',
+  params: providerParam,
+  body: z.object({
+    settings: z
+      .record(settingName, z.string().max(200))
+      .default({})
+      .openapi({ description: 'What it wants to know.', example: { shop_id: '100500' } }),
+    secret: z.string().max(1000).optional().openapi({ description: 'Its secret.', format: 'password' }),
+    methods: z
+      .array(settingName)
+      .max(20)
+      .optional()
+      .openapi({ description: 'Which of its methods customers have; all unless ever said.', example: ['card'] }),
+    min_rub: z
+      .record(settingName, amount('The least.'))
+      .default({})
+      .openapi({ description: 'The least that is paid, by method.', example: { card: 50 } }),
+    max_rub: z
+      .record(settingName, amount('The most.'))
+      .default({})
+      .openapi({ description: 'The most that is paid, by method.', example: { card: 100_000 } }),
+    fee_percent: z
+      .record(settingName, percent('The fee.', 2.5))
+      .default({})
+      .openapi({ description: 'What customers pay on top, by method, in percent.', example: { card: 2.5 } }),
+  }),
+  exampleBody: { settings: { shop_id: '100500' }, secret: 'live_…' },
+  answer: provider,
+})
+
+const switching = (verb: 'enable' | 'disable', summary: string) =>
+  providerOperation(`${verb}Provider`, `POST /payment-providers/{name}/${verb}`, {
+    summary,
+    params: providerParam,
+    answer: provider,
+    example: { state: verb === 'enable' ? 'enabled' : 'disabled' },
+  })
+
+export const enableProvider = switching('enable', "Offer a provider's methods again")
+export const disableProvider = switching(
+  'disable',
+  "Take a provider's methods off; what customers have begun to pay goes on",
+)
+
+const codeOperation = operationsOf({ tag: 'Codes and referrals' })
+const exampleReferrer = 'cus_01k73se9000000000000000000'
+
+const code = named('Code', {
+  name: text('The code, as customers type it.', 'SPRING'),
+  amount_rub: roubles('How much it adds; null if it adds a part.').nullable().openapi({ example: null }),
+  percent: z.number().nullable().openapi({ description: 'Which part of the top-up it adds.', example: 10 }),
+  least_rub: roubles('The least top-up that it adds to.', 0),
+  uses: whole('How often in all; null without a bound.', 100).nullable(),
+  used: whole('How often it was used.', 0),
+  until: moment('Until when; null without an end.').nullable(),
+  ended_at: moment('When it was ended; null if it was not.').nullable(),
+  note: text('What it is for.', 'code'),
+})
+
+export const toCode = (of: Code & { readonly used: number }): z.input<typeof code> => ({
+  name: of.code,
+  amount_rub: of.kind === 'amount' ? Number(of.value) / 100 : null,
+  percent: of.kind === 'percent' ? Number(of.value) / 100 : null,
+  least_rub: toRoubles(of.least),
+  uses: of.uses,
+  used: of.used,
+  until: isoOrNull(of.untilAt),
+  ended_at: isoOrNull(of.endedAt),
+  note: of.note,
+})
+
+export const listCodes = codeOperation('listCodes', 'GET /codes', {
+  summary: 'List codes that add to top-ups, newest first, and how often each was used',
+  role: 'reader',
+  query: z.object({ limit: pageQuery.limit }),
+  answer: z.object({ items: list('The newest so many.', code) }),
+})
+
+/** Called `name` and not `code`: the audit log leaves out what is called that, for codes of second factors. */
+const codeName = checked(
+  'The code, in any case.',
+  (value) => readCode(value) !== undefined,
+  'must be 3 to 40 letters, digits, - and _',
+  'SPRING',
+)
+
+export const addCode = codeOperation('addCode', 'POST /codes', {
+  summary: 'Make a code that adds to top-ups, once for each customer',
+  description: 'It adds an amount or a part: say one of `amount_rub` and `percent`.',
+  role: 'support',
+  body: z.object({
+    name: codeName,
+    amount_rub: amount('How much it adds.').optional(),
+    percent: percent('Which part of the top-up it adds.', 10).min(0.01, 'must be more than nothing').optional(),
+    least_rub: amount('Only to a top-up of at least so much.').optional(),
+    uses: bodyInteger({ min: 1, max: 1_000_000_000, example: 100, description: 'How often in all.' }).optional(),
+    until: instant('Until when.').optional(),
+    note: words('What it is for; only operators see it.', 500, 'code').default('code').openapi({ default: 'code' }),
+  }),
+  exampleBody: { percent: 10 },
+  answer: z.object({ name: text('The code.', 'SPRING') }),
+  codes: ['conflict'],
+})
+
+export const endCode = codeOperation('endCode', 'POST /codes/{name}/end', {
+  summary: 'End a code; what was promised with it before is given',
+  role: 'support',
+  params: z.object({ name: text('The code, in any case.', 'SPRING') }),
+  answer: z.object({ name: text('The code.', 'SPRING'), ended: flag('Whether it has ended.') }),
+})
+
+const referralTerms = z.object({
+  percent: z.number().openapi({ description: 'Which part of each of these top-ups.', example: 5 }),
+  top_ups: whole('Of how many top-ups.', 3),
+})
+
+export const listReferrals = codeOperation('listReferrals', 'GET /referrals', {
+  summary: 'List who brought whom, newest first, and what that is worth',
+  role: 'reader',
+  query: z.object({ limit: pageQuery.limit }),
+  answer: z.object({
+    terms: referralTerms.nullable().openapi({ description: 'Null while nothing was ever set.' }),
+    items: rows('The newest so many.', {
+      customer_id: text('Who was brought.', exampleCustomer),
+      referrer_id: text('Who has brought him.', exampleReferrer),
+      at: moment('When that was said.'),
+    }),
+  }),
+})
+
+export const setReferralTerms = codeOperation('setReferralTerms', 'POST /referrals/terms', {
+  summary: 'Say how much whoever brought a customer gets of his first top-ups; 0 is off',
+  body: z.object({
+    percent: percent('Which part of each of these top-ups.', 5),
+    top_ups: bodyInteger({ min: 1, max: 1000, example: 3, description: 'Of how many.' })
+      .default(1)
+      .openapi({ default: 1 }),
+  }),
+  answer: referralTerms,
+})
+
+export const addReferral = codeOperation('addReferral', 'POST /referrals', {
+  summary: 'Say who brought a customer, once and for good',
+  role: 'support',
+  body: z.object({
+    customer_id: given('Who was brought.', 64, exampleCustomer),
+    referrer_id: given('Who was a customer before.', 64, exampleReferrer),
+  }),
+  answer: z.object({
+    customer_id: text('Who was brought.', exampleCustomer),
+    referrer_id: text('Who has brought him.', exampleReferrer),
+  }),
   codes: ['not_found', 'conflict'],
 })

@@ -8,7 +8,8 @@ import { type Offers, standingOf } from '../../../domains/premium/exits/rules.ts
 import { type Premium, readExitWish } from '../../../domains/premium/index.ts'
 import type { Traffic } from '../../../domains/traffic/index.ts'
 import type { Bound } from '../../bind.ts'
-import { pageOf, positionOf, soughtFor, toWhole } from '../../fields.ts'
+import { toWhole } from '../../fields.ts'
+import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
@@ -86,7 +87,12 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminPremiumDeps)
   bind(shapes.listExits, async ({ query }) => {
     const after = positionOf(query.cursor, (text) => readId('exit', text)) ?? ''
     const found = await premium.exits.list(query.pool, after, soughtFor(query.limit))
-    const { items, next_cursor } = pageOf(found, query.limit, (each) => each.id)
+    const { items, next_cursor } = pageOf(
+      found,
+      query.limit,
+      (each) => each.id,
+      (each) => each,
+    )
     const words = Map.groupBy(await premium.exits.words(items.map((each) => each.id)), (word) => word.exit)
     const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
     const nameOf = (node: string): string => names.get(node) ?? node

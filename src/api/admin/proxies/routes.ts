@@ -6,7 +6,7 @@ import type { Stock } from '../../../domains/stock/index.ts'
 import type { Vpn } from '../../../domains/vpn/index.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/rules.ts'
 import type { Bound } from '../../bind.ts'
-import { pageOf, positionOf, readNumber, soughtFor } from '../../fields.ts'
+import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
@@ -79,19 +79,20 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminThingsDeps): re
 const interrupted = (bind: BindAdmin, { outages, stock }: AdminThingsDeps): Bound<AdminCaller> =>
   bind(shapes.listInterrupted, async ({ query }) => {
     const found = await outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
-    const { items, next_cursor } = pageOf(found, query.limit, (each) => String(each.id))
-    const nodes = await stock.served.carrierNames(items.map((each) => each.place))
-    return {
-      items: items.map((proxy) => ({
+    const nodes = await stock.served.carrierNames(found.map((each) => each.place))
+    return pageOf(
+      found,
+      query.limit,
+      (each) => each.id,
+      (proxy) => ({
         proxy: proxy.id,
         customer_id: proxy.customer,
         address: proxy.address,
         node: nodes.get(proxy.place) ?? null,
         since: toIso(proxy.interruptedAt ?? 0),
         reason: proxy.interruptedBy,
-      })),
-      next_cursor,
-    }
+      }),
+    )
   })
 
 function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminThingsDeps): readonly Bound<AdminCaller>[] {

@@ -12,11 +12,10 @@ import type { AddressQuestion, Holders } from '../../../domains/privacy/index.ts
 import { lookAtRanges, type Stock, type StockOperator } from '../../../domains/stock/index.ts'
 import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
 import type { Bound } from '../../bind.ts'
-import { pageOf, positionOf, readNumber, soughtFor } from '../../fields.ts'
+import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
-import * as questions from './shapes-holders.ts'
 
 export type AdminStockDeps = {
   readonly stock: Stock
@@ -55,9 +54,11 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
         after: positionOf(query.cursor, readNumber) ?? 0,
         limit: soughtFor(query.limit),
       })
-      const { items, next_cursor } = pageOf(found, query.limit, (each) => String(each.id))
-      return {
-        items: items.map((place) => ({
+      return pageOf(
+        found,
+        query.limit,
+        (each) => each.id,
+        (place) => ({
           place: place.id,
           address: place.address,
           slot: place.slot,
@@ -67,9 +68,8 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
           rest_until: isoOrNull(place.restUntil),
           retiring: place.retiring,
           carrier: place.carrier,
-        })),
-        next_cursor,
-      }
+        }),
+      )
     }),
     bind(shapes.countPlaces, async () => ({ items: (await stockOperator.counts()).map((each) => ({ ...each })) })),
     bind(shapes.listBlocks, async () => ({
@@ -110,15 +110,15 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
 
 /** Who had an address is a question about people: whoever asks it is written down before he is told. */
 const holders = (bind: BindAdmin, deps: AdminStockDeps): Bound<AdminCaller> =>
-  bind(questions.findHolders, async (call) => {
+  bind(shapes.findHolders, async (call) => {
     const address = addressOf(call.params.address)
     const first = readIsoSpan(call.query.from)
     if (first === undefined) throw bad('from', 'must be a moment like 2027-01-31T12:00:00Z')
     const last = call.query.to === undefined ? first : readIsoSpan(call.query.to)
     if (last === undefined || last.to < first.from) throw bad('to', 'must be a moment that is not before the first')
-    const action = { actor: call.caller.actor, operation: questions.findHolders.id, request: askedOf(call) }
+    const action = { actor: call.caller.actor, operation: shapes.findHolders.id, request: askedOf(call) }
     const asked = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
-    return questions.toHolders(await deps.findHolders(action, asked))
+    return shapes.toHolders(await deps.findHolders(action, asked))
   })
 
 function addingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {

@@ -4,8 +4,7 @@ import { malformed } from '../../../core/refusal.ts'
 import { noEntrance } from '../../../domains/dedicated/index.ts'
 import type { TextFile } from '../../bind.ts'
 import type { z } from '../../operation.ts'
-import type { exportDedicated } from './shapes-access.ts'
-import type { proxy } from './shapes-proxy.ts'
+import type { exportDedicated, proxy } from './shapes.ts'
 
 type Shown = z.input<typeof proxy>
 type Query = z.output<(typeof exportDedicated)['query']>

@@ -1,19 +1,17 @@
-import type { CountryCode } from '../../../core/country.ts'
+import { type CountryCode, countryName } from '../../../core/country.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { malformed } from '../../../core/refusal.ts'
-import { type Clock, readIso } from '../../../core/time.ts'
+import { type Clock, readIso, toIso } from '../../../core/time.ts'
 import type { Bought, Carried, Dedicated, OpenProxy } from '../../../domains/dedicated/index.ts'
 import { statusAt } from '../../../domains/dedicated/rules.ts'
 import type { Pricing } from '../../../domains/pricing/index.ts'
 import type { Stock } from '../../../domains/stock/index.ts'
 import { type Bound, bind, bindFile, bindPurchase } from '../../bind.ts'
-import { positionOf, readNumber, soughtFor } from '../../fields.ts'
+import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import { assertSeesPasswords, seesPasswords } from '../passwords.ts'
 import { readForm, writeExport } from './export.ts'
-import * as sale from './shapes.ts'
-import * as access from './shapes-access.ts'
-import * as owned from './shapes-owned.ts'
-import { type GatewayAddress, type ShownProxy, toProxy } from './shapes-proxy.ts'
+import * as shapes from './shapes.ts'
+import { type GatewayAddress, type ShownProxy, toProxy } from './shapes.ts'
 
 /** Tries a proxy for real, through the gateway that customers use. */
 export type ProxyProbe = (proxy: {
@@ -49,7 +47,7 @@ export function dedicatedOperations(deps: {
     (await shownWithTraffic(await proxies, isOpen)).map((each) => toProxy(each, gateway))
 
   return [
-    bind(sale.quoteDedicated, async ({ query }) => {
+    bind(shapes.quoteDedicated, async ({ query }) => {
       const { country_code: country, period, count, ipv } = query
       const price = await dedicated.quote({ country, period, count, ipv })
       return {
@@ -64,25 +62,35 @@ export function dedicatedOperations(deps: {
       }
     }),
 
-    bindPurchase(sale.buyDedicated, toBought, (request, { body }) => {
+    bindPurchase(shapes.buyDedicated, toBought, (request, { body }) => {
       const { country_code: country, period, count, ipv } = body
       return dedicated.buy(request, { country, period, count, ipv })
     }),
 
-    bind(sale.quoteProlonging, async ({ caller, query }) =>
-      sale.toProlongQuote(await dedicated.quoteProlonging(caller.customer, query.ids, query.period), query.period),
-    ),
+    bind(shapes.quoteProlonging, async ({ caller, query }) => {
+      const { items, total } = await dedicated.quoteProlonging(caller.customer, query.ids, query.period)
+      return {
+        period: query.period,
+        total_price_rub: toRoubles(total),
+        items: items.map(({ proxy, price, expiresAt }) => ({
+          id: proxy.id,
+          ipv: proxy.ipv,
+          price_rub: toRoubles(price),
+          expires_at: toIso(expiresAt),
+        })),
+      }
+    }),
 
-    bindPurchase(sale.prolongDedicated, sale.toProlonged, (request, { body }) =>
+    bindPurchase(shapes.prolongDedicated, shapes.toProlonged, (request, { body }) =>
       dedicated.prolong(request, body.ids, body.period),
     ),
 
-    bind(owned.setProtocol, async ({ caller, body }) => {
+    bind(shapes.setProtocol, async ({ caller, body }) => {
       await dedicated.setProtocol(caller.customer, body.ids, body.port_type)
       return { port_type: body.port_type, updated: body.ids }
     }),
 
-    bind(owned.listDedicated, async ({ caller, query }) => {
+    bind(shapes.listDedicated, async ({ caller, query }) => {
       const proxies = await dedicated.list(caller.customer, {
         before: positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER,
         limit: soughtFor(query.limit),
@@ -92,36 +100,46 @@ export function dedicatedOperations(deps: {
         expiresBefore: readMoment(query.expires_before),
         comment: query.comment ?? '',
       })
-      return owned.toProxies(await shownWithTraffic(proxies, seesPasswords(caller)), query.limit, gateway)
+      const rows = await shownWithTraffic(proxies, seesPasswords(caller))
+      const { items, next_cursor } = pageOf(
+        rows,
+        query.limit,
+        (each) => each.id,
+        (each) => toProxy(each, gateway),
+      )
+      return { proxies: items, next_cursor }
     }),
 
-    bind(owned.listCountries, async ({ query }) => {
+    bind(shapes.listCountries, async ({ query }) => {
       const { kinds, prolongPeriods } = (await deps.pricing.current()).dedicated
       const kind = kinds.get(query.ipv)
       const codes = [...(kind?.countries.keys() ?? [])].toSorted() as CountryCode[]
       const counted = codes.map(async (code) => ({
-        code,
+        country_code: code,
+        name: countryName(code, 'en'),
+        name_ru: countryName(code, 'ru'),
         available: await deps.stock.available({ country: code, ipv: query.ipv }),
       }))
-      return owned.toCountries(query.ipv, { periods: kind?.periods ?? [], prolongPeriods }, await Promise.all(counted))
+      const countries = await Promise.all(counted)
+      return { ipv: query.ipv, periods: [...(kind?.periods ?? [])], prolong_periods: [...prolongPeriods], countries }
     }),
 
-    bind(owned.countAvailable, async ({ query }) => {
+    bind(shapes.countAvailable, async ({ query }) => {
       const kind = { country: query.country_code, ipv: query.ipv }
       return { country_code: kind.country, ipv: kind.ipv, count: await deps.stock.available(kind) }
     }),
 
-    bind(owned.setComment, async ({ caller, body }) => {
+    bind(shapes.setComment, async ({ caller, body }) => {
       await dedicated.setComment(caller.customer, body.ids, body.comment)
       return { comment: body.comment, updated: body.ids }
     }),
 
-    bind(owned.setAutoRenew, async ({ caller, body }) => {
+    bind(shapes.setAutoRenew, async ({ caller, body }) => {
       await dedicated.setRenewal(caller.customer, body.ids, body.period, caller.token?.id ?? null)
       return { period: body.period, updated: body.ids }
     }),
 
-    bind(owned.checkProxy, async ({ caller, body }) => {
+    bind(shapes.checkProxy, async ({ caller, body }) => {
       const proxy = await dedicated.load(caller.customer, body.id)
       const portType = proxy.portType === 'both' ? 'http' : proxy.portType
       const { ip: host, port } = toProxy(shown(proxy, false), gateway)
@@ -129,25 +147,25 @@ export function dedicatedOperations(deps: {
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
     }),
 
-    bind(owned.replaceProxy, async ({ caller, body }) =>
+    bind(shapes.replaceProxy, async ({ caller, body }) =>
       toProxy(shown(await dedicated.replace(caller.customer, body.id), seesPasswords(caller)), gateway),
     ),
 
-    bind(access.allowSource, async ({ caller, body }) => ({
+    bind(shapes.allowSource, async ({ caller, body }) => ({
       ip: body.ip,
       proxies: await toShown(dedicated.allowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
     })),
 
-    bind(access.disallowSource, async ({ caller, body }) => ({
+    bind(shapes.disallowSource, async ({ caller, body }) => ({
       ip: body.ip,
       proxies: await toShown(dedicated.disallowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
     })),
 
-    bind(access.resetPasswords, async ({ caller, body }) => ({
+    bind(shapes.resetPasswords, async ({ caller, body }) => ({
       proxies: await toShown(dedicated.resetPasswords(caller.customer, body.ids), true),
     })),
 
-    bindFile(access.exportDedicated, async ({ caller, query }) => {
+    bindFile(shapes.exportDedicated, async ({ caller, query }) => {
       const form = readForm(query)
       if (form.template?.includes('{password}')) assertSeesPasswords(caller)
       return writeExport(form, await toShown(dedicated.listAll(caller.customer, query.ids), seesPasswords(caller)))
@@ -155,7 +173,7 @@ export function dedicatedOperations(deps: {
   ]
 
   function toBought(bought: Bought) {
-    return sale.toBought({ ...bought, proxies: bought.proxies.map((proxy) => shown(proxy, true)) }, gateway)
+    return shapes.toBought({ ...bought, proxies: bought.proxies.map((proxy) => shown(proxy, true)) }, gateway)
   }
 }
 

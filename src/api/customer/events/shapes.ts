@@ -1,34 +1,27 @@
 import { z } from '@hono/zod-openapi'
 import { toIso } from '../../../core/time.ts'
 import { type Event, eventTypes } from '../../../domains/events/rules.ts'
-import {
-  exampleAt,
-  exampleOrder,
-  moment,
-  nextCursor,
-  pageOf,
-  pageQuery,
-  queryInteger,
-  text,
-  whole,
-} from '../../fields.ts'
-import { operation } from '../../operation.ts'
+import { choice, exampleOrder, facts, list, moment, named, queryInteger, text, whole } from '../../fields.ts'
+import { operationsOf } from '../../operation.ts'
+import { page, pageQuery } from '../../pages.ts'
 
-const event = z
-  .object({
-    id: whole('Its number among your events, from 1 without gaps.', 1),
-    type: z.enum(eventTypes).openapi({ description: 'What happened, and to what; `/docs/events` tells of each.' }),
-    timestamp: moment('When it happened.'),
-    order_id: text('The order that the thing was bought with; null without one.', exampleOrder).nullable(),
-    data: z.looseObject({}).openapi({ type: 'object', description: 'What there is to know, by type.' }),
-  })
-  .openapi('Event')
+const operation = operationsOf({ tag: 'Events' })
 
-export const listEvents = operation({
-  id: 'listEvents',
-  method: 'GET',
-  path: '/events',
-  tag: 'Events',
+const event = named('Event', {
+  id: whole('Its number among your events, from 1 without gaps.', 1),
+  type: choice('What happened, and to what; `/docs/events` tells of each.', eventTypes, 'proxy.replaced'),
+  timestamp: moment('When it happened.'),
+  order_id: text('The order that the thing was bought with; null without one.', exampleOrder).nullable(),
+  data: facts('What there is to know, by type.', {
+    proxy_id: 1201,
+    by: 'operator',
+    from_ip: '203.0.113.7',
+    to_ip: '203.0.113.90',
+    reason: 'range lost',
+  }),
+})
+
+export const listEvents = operation('listEvents', 'GET /events', {
   summary: 'List what happened to your things, oldest first',
   description:
     'Each event was written in the same moment as what it tells of, and is kept for 30 days. To follow them, ask ' +
@@ -42,35 +35,15 @@ export const listEvents = operation({
       example: 41,
       description: 'Only events past this number, the `id` of the last one that you have seen. A `cursor` goes before.',
     }).optional(),
-    type: z.enum(eventTypes).optional().openapi({ description: 'Only events of this type.' }),
+    type: choice('Only events of this type.', eventTypes).optional(),
   }),
-  answer: z.object({
-    events: z.array(event).openapi({ description: 'One page of events.' }),
-    next_cursor: nextCursor(),
-  }),
-  example: {
-    events: [
-      {
-        id: 1,
-        type: 'proxy.replaced',
-        timestamp: toIso(exampleAt),
-        order_id: exampleOrder,
-        data: { proxy_id: 1201, by: 'operator', from_ip: '203.0.113.7', to_ip: '203.0.113.90', reason: 'range lost' },
-      },
-    ],
-    next_cursor: null,
-  },
+  answer: page({ events: list('One page of events.', event) }),
 })
 
-const toEvent = (of: Event) => ({
+export const toEvent = (of: Event) => ({
   id: of.seq,
   type: of.type,
   timestamp: toIso(of.at),
   order_id: of.order,
   data: { ...of.data },
 })
-
-export const toEvents = (found: readonly Event[], limit: number) => {
-  const { items, next_cursor } = pageOf(found, limit, (each) => String(each.seq))
-  return { events: items.map(toEvent), next_cursor }
-}

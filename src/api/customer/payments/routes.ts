@@ -1,52 +1,102 @@
 import { readId } from '../../../core/ids.ts'
-import { Refusal } from '../../../core/refusal.ts'
-import type { Payments } from '../../../domains/payments/index.ts'
+import { add, toRoubles } from '../../../core/money.ts'
+import { namedWithin, Refusal } from '../../../core/refusal.ts'
+import type { Payments, PurchaseInput } from '../../../domains/payments/index.ts'
+import { toPay } from '../../../domains/payments/rules.ts'
 import { type Bound, bind, bindRepeatable } from '../../bind.ts'
-import { positionOf, soughtFor } from '../../fields.ts'
-import { readPurchase } from './purchase.ts'
-import {
-  createPayment,
-  getPayment,
-  listPaymentMethods,
-  listPayments,
-  quotePayment,
-  toBegun,
-  toMethods,
-  toPaymentShape,
-  toPayments,
-  toQuote,
-} from './shapes.ts'
+import type { z } from '../../operation.ts'
+import { pageOf, positionOf, soughtFor } from '../../pages.ts'
+import { readFields } from '../../validate.ts'
+import { buyDedicated } from '../dedicated/shapes.ts'
+import { readSubuser } from '../premium/routes.ts'
+import { buyTraffic } from '../premium/shapes.ts'
+import { buyVpn, loadPeriod } from '../vpn/shapes.ts'
+import * as shapes from './shapes.ts'
 
 const mayNotBuy = (): Refusal => new Refusal('scope_missing', { needed: 'trade' }, { needed: 'trade', charged: false })
 
 export function paymentOperations(deps: { payments: Payments; publicUrl: () => string }): readonly Bound[] {
   const { payments, publicUrl } = deps
   return [
-    bind(listPaymentMethods, async () => toMethods(await payments.methods())),
+    bind(shapes.listPaymentMethods, async () => ({
+      items: (await payments.methods()).map((each) => ({
+        method: each.method,
+        name: each.name,
+        min_rub: toRoubles(each.min),
+        max_rub: toRoubles(each.max),
+        fee_percent: each.feeHundredths / 100,
+        email: each.wantsEmail,
+      })),
+    })),
 
-    bind(quotePayment, async ({ caller, query }) => {
+    bind(shapes.quotePayment, async ({ caller, query }) => {
       const { amount_rub: amount, method, code } = query
-      return toQuote(await payments.quote(caller.customer, { amount, method, code }))
+      const quote = await payments.quote(caller.customer, { amount, method, code })
+      return {
+        amount_rub: toRoubles(quote.amount),
+        fee_rub: toRoubles(quote.fee),
+        to_pay_rub: toRoubles(toPay(quote)),
+        bonus_rub: toRoubles(quote.bonus),
+        balance_grows_rub: toRoubles(add(quote.amount, quote.bonus)),
+      }
     }),
 
-    bindRepeatable(createPayment, async ({ caller, key, body }) => {
+    bindRepeatable(shapes.createPayment, async ({ caller, key, body }) => {
       const { amount_rub: amount, method, return_url: returnUrl, email, code } = body
       // Whoever may only pay may not buy by paying.
       if (body.then && !caller.scopes.includes('trade')) throw mayNotBuy()
       const purchase = body.then && readPurchase(body.then)
       const begun = await payments.begin(caller, key, { amount, method, returnUrl, email, code, purchase }, publicUrl())
-      return { data: toBegun(begun.payment), isRepeat: begun.isRepeat }
+      return { data: shapes.toBegun(begun.payment), isRepeat: begun.isRepeat }
     }),
 
-    bind(listPayments, async ({ caller, query }) => {
+    bind(shapes.listPayments, async ({ caller, query }) => {
       const before = positionOf(query.cursor, (text) => readId('payment', text))
-      return toPayments(await payments.list(caller.customer, before, soughtFor(query.limit)), query.limit)
+      const found = await payments.list(caller.customer, before, soughtFor(query.limit))
+      const { items, next_cursor } = pageOf(found, query.limit, (each) => each.id, shapes.toPaymentShape)
+      return { payments: items, next_cursor }
     }),
 
-    bind(getPayment, async ({ caller, params }) => {
+    bind(shapes.getPayment, async ({ caller, params }) => {
       const id = readId('payment', params.payment_id)
       if (!id) throw new Refusal('payment_not_found')
-      return toPaymentShape(await payments.load(caller.customer, id))
+      return shapes.toPaymentShape(await payments.load(caller.customer, id))
     }),
   ]
+}
+
+/** What is to be bought with a payment: the fields of that product's purchase, understood as it does. */
+export function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseInput {
+  const { product, ...fields } = asked
+  if (product === 'dedicated') {
+    const { country_code: country, period, count, ipv } = read(buyDedicated.body, fields)
+    return { product, wish: { country, period, count, ipv } }
+  }
+  if (product === 'traffic') {
+    const { pool_type: pool, gb: tenths, subuser_id: id } = read(buyTraffic.body, fields)
+    const subuser = readSubuser(id)
+    return { product, wish: { pool, tenths, ...(subuser !== undefined && { subuser }) } }
+  }
+  const wish = read(buyVpn.body, fields)
+  const { name, public_key: publicKey, location, auto_renew: autoRenew } = wish
+  return {
+    product: 'vpn',
+    wish: {
+      months: loadPeriod(wish),
+      ...(name !== undefined && { name }),
+      ...(publicKey !== undefined && { publicKey }),
+      ...(location !== undefined && { location }),
+      // It renews by itself only if that was asked for: left out, it is the same as no.
+      ...(autoRenew === true && { autoRenew }),
+    },
+  }
+}
+
+/** Problems of a product's own fields, named as they stand in the payment. */
+function read<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {
+  try {
+    return readFields(schema, fields)
+  } catch (error) {
+    throw namedWithin('then', error)
+  }
 }

@@ -1,126 +1,76 @@
 import { z } from '@hono/zod-openapi'
-import { add, type Kopecks, readRoubles, toRoubles, zero } from '../../../core/money.ts'
+import { readRoubles, toRoubles, zero } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { type AwaitedPurchase, type Payment, toPay } from '../../../domains/payments/rules.ts'
-import {
-  exampleAt,
-  examplePayment,
-  moment,
-  nextCursor,
-  orderId,
-  pageOf,
-  pageQuery,
-  roubles,
-  text,
-} from '../../fields.ts'
-import { operation } from '../../operation.ts'
-import { fieldsOfPurchase } from './shapes-purchase.ts'
+import { checked, choice, examplePayment, flag, list, moment, named, orderId, roubles, text } from '../../fields.ts'
+import { operationsOf } from '../../operation.ts'
+import { page, pageQuery } from '../../pages.ts'
+import { buyDedicated } from '../dedicated/shapes.ts'
+import { buyTraffic } from '../premium/shapes.ts'
+import { buyVpn } from '../vpn/shapes.ts'
 
-const tag = 'Payments'
-const statuses = ['pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
-
-const method = z
-  .object({
-    method: text('What to name in `POST /payments`.', 'sandbox'),
-    name: text('For people.', 'Sandbox'),
-    min_rub: roubles('The least that can be paid.', 1),
-    max_rub: roubles('The most that can be paid.', 1_000_000),
-    fee_percent: z.number().openapi({ description: 'What is paid on top, in percent of the amount.', example: 0 }),
-    email: z.boolean().openapi({ description: 'Whether `email` must be given, for the receipt.' }),
-  })
-  .openapi('PaymentMethod')
-
-/** What is known of a way to pay. */
-type Offered = {
-  readonly method: string
-  readonly name: string
-  readonly min: Kopecks
-  readonly max: Kopecks
-  readonly feeHundredths: number
-  readonly wantsEmail: boolean
+/** The names of a purchase's fields; undefined where it names no product that there is. */
+export function fieldsOfPurchase(product: unknown): readonly string[] | undefined {
+  const of = { dedicated: buyDedicated.body, traffic: buyTraffic.body, vpn: buyVpn.body }
+  const isKnown = (name: unknown): name is keyof typeof of => typeof name === 'string' && Object.hasOwn(of, name)
+  return isKnown(product) ? ['product', ...Object.keys(of[product].shape)] : undefined
 }
 
-export const listPaymentMethods = operation({
-  id: 'listPaymentMethods',
-  method: 'GET',
-  path: '/payments/methods',
-  tag,
-  summary: 'List the ways to pay, with their limits and fees',
-  answer: z.object({ items: z.array(method).openapi({ description: 'Every way that there is now.' }) }),
-  example: {
-    items: [{ method: 'sandbox', name: 'Sandbox', min_rub: 1, max_rub: 1_000_000, fee_percent: 0, email: false }],
-  },
+const operation = operationsOf({ tag: 'Payments' })
+const statuses = ['pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
+
+const method = named('PaymentMethod', {
+  method: text('What to name in `POST /payments`.', 'sandbox'),
+  name: text('For people.', 'Sandbox'),
+  min_rub: roubles('The least that can be paid.', 1),
+  max_rub: roubles('The most that can be paid.', 1_000_000),
+  fee_percent: z.number().openapi({ description: 'What is paid on top, in percent of the amount.', example: 0 }),
+  email: flag('Whether `email` must be given, for the receipt.', false),
 })
 
-export const toMethods = (methods: readonly Offered[]) => ({
-  items: methods.map((each) => ({
-    method: each.method,
-    name: each.name,
-    min_rub: toRoubles(each.min),
-    max_rub: toRoubles(each.max),
-    fee_percent: each.feeHundredths / 100,
-    email: each.wantsEmail,
-  })),
+export const listPaymentMethods = operation('listPaymentMethods', 'GET /payments/methods', {
+  summary: 'List the ways to pay, with their limits and fees',
+  answer: z.object({ items: list('Every way that there is now.', method) }),
 })
 
 const paymentId = () => text("The payment's id.", examplePayment)
 
-const payment = z
-  .object({
-    payment_id: paymentId(),
-    status: z.enum(statuses).openapi({
-      description: 'Whether the money has come. One that comes after its time is credited all the same.',
-    }),
-    method: text('The way to pay that was chosen.', 'sandbox'),
-    amount_rub: roubles('What goes to your balance.', 500),
-    fee_rub: roubles('What is paid on top.', 0),
-    to_pay_rub: roubles('What the payer is asked for, both together.', 500),
-    refunded_rub: roubles('What has gone back to the payer since, and was taken off your balance.', 0),
-    bonus_rub: roubles('What its code adds when it is paid.', 0),
-    // It is what the API calls it; nothing here is a promise.
-    // oxlint-disable-next-line unicorn/no-thenable
-    then: z
-      .object({
-        product: text('What is bought as soon as it is paid.', 'vpn'),
-        price_rub: roubles('At this price, if the money comes in time.', 300),
-        state: z.enum(['waiting', 'bought', 'refused', 'lapsed']).openapi({
-          description:
-            'Whether it was bought. `lapsed`: the money did not come in time; `refused`: see `problem`. ' +
-            'Either way the money is on your balance.',
-        }),
-        order_id: orderId().nullable(),
-        problem: text('Why it was refused; null otherwise.').nullable(),
-      })
-      .nullable()
-      .openapi({ description: 'The purchase that waits for this payment; null without one.' }),
-    pay_url: text('Where to pay, in a browser; null before the provider has opened it.').nullable(),
-    qr: text('What a QR code should hold, for whoever pays by phone; null before that.').nullable(),
-    expires_at: moment('Until when it can be paid.'),
-    created_at: moment('When it was begun.'),
-  })
-  .openapi('Payment')
-
 const payPage = `https://shop.example.net/pay/${examplePayment}`
-const paymentExample = {
-  payment_id: examplePayment,
-  status: 'pending' as const,
-  method: 'sandbox',
-  amount_rub: 500,
-  fee_rub: 0,
-  to_pay_rub: 500,
-  refunded_rub: 0,
-  bonus_rub: 0,
+
+const payment = named('Payment', {
+  payment_id: paymentId(),
+  status: choice('Whether the money has come. One that comes after its time is credited all the same.', statuses),
+  method: text('The way to pay that was chosen.', 'sandbox'),
+  amount_rub: roubles('What goes to your balance.', 500),
+  fee_rub: roubles('What is paid on top.', 0),
+  to_pay_rub: roubles('What the payer is asked for, both together.', 500),
+  refunded_rub: roubles('What has gone back to the payer since, and was taken off your balance.', 0),
+  bonus_rub: roubles('What its code adds when it is paid.', 0),
+  // It is what the API calls it; nothing here is a promise.
   // oxlint-disable-next-line unicorn/no-thenable
-  then: null,
-  pay_url: payPage,
-  qr: payPage,
-  expires_at: toIso(exampleAt + 3_600_000),
-  created_at: toIso(exampleAt),
-}
+  then: z
+    .object({
+      product: text('What is bought as soon as it is paid.', 'vpn'),
+      price_rub: roubles('At this price, if the money comes in time.', 300),
+      state: choice(
+        'Whether it was bought. `lapsed`: the money did not come in time; `refused`: see `problem`. ' +
+          'Either way the money is on your balance.',
+        ['waiting', 'bought', 'refused', 'lapsed'],
+      ),
+      order_id: orderId().nullable(),
+      problem: text('Why it was refused; null otherwise.').nullable(),
+    })
+    .nullable()
+    .openapi({ description: 'The purchase that waits for this payment; null without one.', example: null }),
+  pay_url: text('Where to pay, in a browser; null before the provider has opened it.', payPage).nullable(),
+  qr: text('What a QR code should hold, for whoever pays by phone; null before that.', payPage).nullable(),
+  expires_at: moment('Until when it can be paid.'),
+  created_at: moment('When it was begun.'),
+})
 
 const roublesIn = z
-  .number('must be a number of roubles')
+  .number()
   .transform((value, context) => {
     const amount = readRoubles(String(value))
     if (amount !== undefined && amount > 0n) return amount
@@ -144,16 +94,19 @@ const queryRoubles = z
   .openapi({ type: 'number', description: 'How much to add to the balance, in roubles.', example: 500 })
 
 const methodName = () =>
-  z
-    .string('must be a string')
-    .regex(/^[a-z_]{1,40}$/, 'must be a method that GET /payments/methods lists')
-    .openapi({ description: 'One of `GET /payments/methods`.', example: 'sandbox' })
+  checked(
+    'One of `GET /payments/methods`.',
+    /^[a-z_]{1,40}$/,
+    'must be a method that GET /payments/methods lists',
+    'sandbox',
+  )
 
 const codeText = () =>
-  z
-    .string('must be a string')
-    .regex(/^[A-Za-z0-9_-]{3,40}$/, 'must be a code of this shop')
-    .openapi({ description: 'A code that adds to the top-up. Each code can be used once.' })
+  checked(
+    'A code that adds to the top-up. Each code can be used once.',
+    /^[A-Za-z0-9_-]{3,40}$/,
+    'must be a code of this shop',
+  )
 
 /** A name before the host makes one host look like another. */
 function isWebAddress(value: string): boolean {
@@ -161,11 +114,7 @@ function isWebAddress(value: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
 }
 
-export const createPayment = operation({
-  id: 'createPayment',
-  method: 'POST',
-  path: '/payments',
-  tag,
+export const createPayment = operation('createPayment', 'POST /payments', {
   summary: 'Begin a payment',
   description:
     'Answers with the place to pay at. The balance grows when the provider says that the money has come: ask ' +
@@ -174,16 +123,16 @@ export const createPayment = operation({
     amount_rub: roublesIn,
     method: methodName(),
     return_url: z
-      .string('must be a string')
+      .string()
       .max(1000, 'must have at most 1000 characters')
       .refine(isWebAddress, 'must be an http or https address without a user name')
       .optional()
       .openapi({ description: 'Where the payer is sent afterwards; the shop unless said.' }),
-    email: z
-      .string('must be a string')
-      .regex(/^[^\s@]{1,64}@[^\s@]{1,190}$/, 'must be an e-mail address')
-      .optional()
-      .openapi({ description: 'For the receipt, where the method wants one. It is handed on and not kept.' }),
+    email: checked(
+      'For the receipt, where the method wants one. It is handed on and not kept.',
+      /^[^\s@]{1,64}@[^\s@]{1,190}$/,
+      'must be an e-mail address',
+    ).optional(),
     code: codeText().optional(),
     // oxlint-disable-next-line unicorn/no-thenable
     then: z
@@ -198,14 +147,11 @@ export const createPayment = operation({
           'The token needs the scope `trade` too.',
       }),
   }),
-  exampleBody: { amount_rub: 500, method: 'sandbox' },
   inner: [{ field: 'then', namesIn: ({ product }) => fieldsOfPurchase(product) }],
   answer: payment,
-  example: paymentExample,
   charges: true,
   isFree: true,
   scope: 'pay',
-  codes: ['provider_error'],
   refusals: {
     provider_error: new Refusal('provider_silent', {}, { charged: false }),
     conflict: new Refusal('open_payment_limit', { most: 20 }, { charged: false }),
@@ -217,11 +163,7 @@ export const createPayment = operation({
   },
 })
 
-export const quotePayment = operation({
-  id: 'quotePayment',
-  method: 'GET',
-  path: '/payments/quote',
-  tag,
+export const quotePayment = operation('quotePayment', 'GET /payments/quote', {
   summary: 'What a payment would come to, and what its code would add',
   description: 'Nothing is begun, and the code is not held: another customer may use it up before you do.',
   query: z.object({ amount_rub: queryRoubles, method: methodName(), code: codeText().optional() }),
@@ -232,41 +174,18 @@ export const quotePayment = operation({
     bonus_rub: roubles('What the code adds when it is paid.', 50),
     balance_grows_rub: roubles('What the balance grows by, with the bonus.', 550),
   }),
-  example: { amount_rub: 500, fee_rub: 0, to_pay_rub: 500, bonus_rub: 50, balance_grows_rub: 550 },
 })
 
-export const toQuote = (of: Pick<Payment, 'amount' | 'fee' | 'bonus'>) => ({
-  amount_rub: toRoubles(of.amount),
-  fee_rub: toRoubles(of.fee),
-  to_pay_rub: toRoubles(toPay(of)),
-  bonus_rub: toRoubles(of.bonus),
-  balance_grows_rub: toRoubles(add(of.amount, of.bonus)),
-})
-
-export const listPayments = operation({
-  id: 'listPayments',
-  method: 'GET',
-  path: '/payments',
-  tag,
+export const listPayments = operation('listPayments', 'GET /payments', {
   summary: 'List payments, newest first',
   query: z.object(pageQuery),
-  answer: z.object({
-    payments: z.array(payment).openapi({ description: 'One page of payments.' }),
-    next_cursor: nextCursor(),
-  }),
-  example: { payments: [paymentExample], next_cursor: null },
+  answer: page({ payments: list('One page of payments.', payment) }),
 })
 
-export const getPayment = operation({
-  id: 'getPayment',
-  method: 'GET',
-  path: '/payments/{payment_id}',
-  tag,
+export const getPayment = operation('getPayment', 'GET /payments/{payment_id}', {
   summary: 'Read one payment',
   params: z.object({ payment_id: paymentId() }),
   answer: payment,
-  example: paymentExample,
-  codes: ['not_found'],
   refusals: { not_found: new Refusal('payment_not_found') },
 })
 
@@ -304,9 +223,4 @@ export function toBegun(of: Payment) {
     problem: null,
   }
   return toPaymentShape({ ...of, state: 'pending', debited: zero, purchase })
-}
-
-export const toPayments = (found: readonly Payment[], limit: number) => {
-  const { items, next_cursor } = pageOf(found, limit, (each) => each.id)
-  return { payments: items.map(toPaymentShape), next_cursor }
 }

@@ -1,21 +1,17 @@
 import { z } from '@hono/zod-openapi'
-import { type Bytes, toGigabytes } from '../../../core/bytes.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
-import { flag, text } from '../../fields.ts'
-import type { Code, RefusalExample } from '../../operation.ts'
-
-export const tag = 'Premium proxies'
+import { checked, flag, named, text } from '../../fields.ts'
+import { type Code, exampleOf, operationsOf, type RefusalExample } from '../../operation.ts'
 
 const idPattern = /^[A-Za-z0-9_]{1,64}$/
 
 const exampleSubuser = 'sub_01k73sf8000000000000000000'
-/** Another than the default one: made by `POST /premium/subusers`. */
 export const exampleMade = 'sub_01k73sf8000000000000000001'
 
 /** An id that has not the shape of one names nothing, and is answered like one that names nothing of yours. */
 export const requiredSubuserId = (description: string, example = exampleMade) =>
-  z.string().regex(idPattern, 'must be an id as the list of sub-users shows it').openapi({ description, example })
+  checked(description, idPattern, 'must be an id as the list of sub-users shows it', example)
 
 export const subuserId = (description = 'Whose; your default sub-user unless given.', example = exampleSubuser) =>
   requiredSubuserId(description, example).optional()
@@ -39,10 +35,12 @@ export const poolType = () =>
 
 export const shownPool = () => text('The pool.', 'residential')
 
-/** Where to read what there is of each. */
-export const see = {
+/** The operation that lists the values of a field. */
+const see = {
   pool_type: 'GET /premium/traffic/balance',
   subuser_id: 'GET /premium/subusers',
+  from_subuser_id: 'GET /premium/subusers',
+  to_subuser_id: 'GET /premium/subusers',
   country_code: 'POST /premium/locations/countries',
   countries: 'POST /premium/locations/countries',
   states: 'POST /premium/locations/states',
@@ -50,6 +48,8 @@ export const see = {
   zipcodes: 'POST /premium/locations/zipcodes',
   asns: 'POST /premium/locations/asns',
 }
+
+export const operation = operationsOf({ tag: 'Premium proxies', see })
 
 export const noSuchSubuser: Partial<Record<Code, RefusalExample>> = {
   not_found: new Refusal('subuser_not_found', {}, { charged: false }),
@@ -86,24 +86,16 @@ export const gigabytes = (description: string) =>
   z.number().openapi({ description: `${description} In GB of 10^9 bytes.`, example: 1.5 })
 
 /** A sub-user wherever an answer is about one. */
-export const subuserRef = z
-  .object({
-    subuser_id: text('Its id, to name it by in other operations.', exampleSubuser),
-    login: text('What a proxy login begins with.', 'u7k2m9x4qa'),
-    name: text('How you call it.', 'default'),
-    is_default: flag('Whether it is the one that is meant when none is named.'),
-  })
-  .openapi('SubuserRef')
+export const subuserRef = named('SubuserRef', {
+  subuser_id: text('Its id, to name it by in other operations.', exampleSubuser),
+  login: text('What a proxy login begins with.', 'u7k2m9x4qa'),
+  name: text('How you call it.', 'default'),
+  is_default: flag('Whether it is the one that is meant when none is named.'),
+})
 
-export const refExample = {
-  subuser_id: exampleSubuser,
-  login: 'u7k2m9x4qa',
-  name: 'default',
-  is_default: true,
-}
-
+/** A sub-user made by `POST /premium/subusers`. */
 export const madeExample = {
-  ...refExample,
+  ...exampleOf(subuserRef),
   subuser_id: exampleMade,
   login: 'alice',
   name: 'Alice',
@@ -116,8 +108,6 @@ export const toRef = (of: Subuser) => ({
   name: of.name,
   is_default: of.isDefault,
 })
-
-export const toGb = (count: Bytes): number => toGigabytes(count)
 
 /**
  * Text for people: printable, of bounded length. JSON Schema has no way to say the first, so only the second is

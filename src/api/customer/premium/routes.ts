@@ -1,47 +1,20 @@
-import { readId } from '../../../core/ids.ts'
-import { type FieldProblem, malformed } from '../../../core/refusal.ts'
+import { bytes, toGigabytes } from '../../../core/bytes.ts'
+import { readId, type SubuserId } from '../../../core/ids.ts'
+import { problemOfTemplate, templateOf } from '../../../core/line-template.ts'
+import { toSlug } from '../../../core/login.ts'
+import { type Kopecks, toRoubles } from '../../../core/money.ts'
+import { type FieldProblem, malformed, Refusal } from '../../../core/refusal.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
 import { noLimits } from '../../../domains/premium/subusers/rules.ts'
+import type { PoolBalance } from '../../../domains/traffic/accounts/rules.ts'
 import { type Bound, bind, bindPurchase } from '../../bind.ts'
-import { positionOf, soughtFor } from '../../fields.ts'
 import type { z } from '../../operation.ts'
+import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import { assertSeesPasswords } from '../passwords.ts'
-import { noSuchSubuser, readFormat, readPlaces, readSubuser } from './reading.ts'
-import { placeOperations } from './routes-places.ts'
-import {
-  addToWhitelist,
-  defaultTtlMinutes,
-  generateProxies,
-  getPassword,
-  getWhitelist,
-  removeFromWhitelist,
-  resetPassword,
-  toAdded,
-  toCredential,
-  toGenerated,
-  toRemoved,
-  toWhitelist,
-} from './shapes-access.ts'
-import {
-  createSubuser,
-  deleteSubuser,
-  listSubusers,
-  readLimits,
-  toDeleted,
-  toSubuser,
-  toSubusers,
-  updateSubuser,
-} from './shapes-subusers.ts'
-import {
-  buyTraffic,
-  getTraffic,
-  moveTraffic,
-  quoteTraffic,
-  toBought,
-  toMoved,
-  toTraffic,
-  toTrafficQuote,
-} from './shapes-traffic.ts'
+import { toRef } from './fields.ts'
+import * as shapes from './shapes.ts'
+import * as access from './shapes-access.ts'
 
 /** In the order in which they are described: each can succeed after those before it, and what takes away comes last. */
 export function premiumOperations(deps: { premium: Premium }): readonly Bound[] {
@@ -58,27 +31,51 @@ export function premiumOperations(deps: { premium: Premium }): readonly Bound[] 
 
 function trafficOperations({ traffic }: Premium): readonly Bound[] {
   return [
-    bind(quoteTraffic, async ({ query }) =>
-      toTrafficQuote(query.pool_type, query.gb, await traffic.quote(query.pool_type, query.gb)),
-    ),
+    bind(shapes.quoteTraffic, async ({ query }) => {
+      const { total, perGigabyte, available, tier, next } = await traffic.quote(query.pool_type, query.gb)
+      return {
+        pool_type: query.pool_type,
+        gb: query.gb / 10,
+        price_per_gb_rub: toRoubles(perGigabyte),
+        price_rub: toRoubles(total),
+        available,
+        tier: toTier(tier),
+        next_tier: next && { ...toTier(next.tier), missing_gb: next.missingTenths / 10 },
+      }
+    }),
 
-    bindPurchase(buyTraffic, toBought, (request, { body }) =>
+    bindPurchase(shapes.buyTraffic, shapes.toBought, (request, { body }) =>
       traffic.buy(request, { pool: body.pool_type, tenths: body.gb, subuser: readSubuser(body.subuser_id) }),
     ),
 
-    bind(getTraffic, async ({ caller, query }) =>
-      toTraffic(
-        await traffic.balance(caller.customer, readSubuser(query.subuser_id), query.pool_type),
-        query.pool_type !== undefined,
-      ),
-    ),
+    bind(shapes.getTraffic, async ({ caller, query }) => {
+      const { pools, ...of } = await traffic.balance(caller.customer, readSubuser(query.subuser_id), query.pool_type)
+      const [first] = pools
+      const subuser = toRef(of.subuser)
+      return query.pool_type !== undefined && first
+        ? { ...toPoolBalance(first), subuser }
+        : { pools: pools.map(toPoolBalance), subuser }
+    }),
   ]
 }
 
+const toTier = (of: { readonly fromTenths: number; readonly perGigabyte: Kopecks }) => ({
+  from_gb: of.fromTenths / 10,
+  price_per_gb_rub: toRoubles(of.perGigabyte),
+})
+
+const toPoolBalance = (of: PoolBalance) => ({
+  pool_type: of.pool,
+  traffic_gb: toGigabytes(of.left),
+  purchased_gb: toGigabytes(bytes(of.left + of.used)),
+  used_gb: toGigabytes(of.used),
+  updated_at: of.updatedAt === null ? null : toIso(of.updatedAt),
+})
+
 function subuserOperations({ subusers }: Premium): readonly Bound[] {
   return [
-    bind(createSubuser, async ({ caller, body }) => {
-      const { dayBytes, monthBytes, totalBytes, tunnels } = readLimits(body)
+    bind(shapes.createSubuser, async ({ caller, body }) => {
+      const { dayBytes, monthBytes, totalBytes, tunnels } = shapes.readLimits(body)
       const made = await subusers.create(caller.customer, {
         name: body.name ?? body.login ?? 'sub-user',
         login: body.login,
@@ -91,29 +88,31 @@ function subuserOperations({ subusers }: Premium): readonly Bound[] {
         keepHosts: body.keep_hosts,
       })
       const { password } = await subusers.password(caller.customer, made.id)
-      return { subuser: toSubuser(made), password }
+      return { subuser: shapes.toSubuser(made), password }
     }),
 
-    bind(listSubusers, async ({ caller, query }) => {
+    bind(shapes.listSubusers, async ({ caller, query }) => {
       const after = positionOf(query.cursor, (text) => readId('subuser', text)) ?? ''
-      return toSubusers(await subusers.list(caller.customer, after, soughtFor(query.limit)), query.limit)
+      const found = await subusers.list(caller.customer, after, soughtFor(query.limit))
+      const { items, next_cursor } = pageOf(found, query.limit, (each) => each.id, shapes.toSubuser)
+      return { subusers: items, next_cursor }
     }),
 
-    bind(updateSubuser, async ({ caller, body }) => {
+    bind(shapes.updateSubuser, async ({ caller, body }) => {
       const change = {
         name: body.name,
         blocked: body.blocked,
         keepHosts: body.keep_hosts,
-        limits: readLimits(body),
+        limits: shapes.readLimits(body),
       }
-      return { subuser: toSubuser(await subusers.update(caller.customer, readSubuser(body.subuser_id), change)) }
+      return { subuser: shapes.toSubuser(await subusers.update(caller.customer, readSubuser(body.subuser_id), change)) }
     }),
   ]
 }
 
 function movingOperations({ traffic }: Premium): readonly Bound[] {
   return [
-    bindPurchase(moveTraffic, toMoved, (request, { body }) => {
+    bindPurchase(shapes.moveTraffic, shapes.toMoved, (request, { body }) => {
       if ((body.gb === undefined) === (body.all !== true)) {
         throw malformed([{ field: 'gb', problem: 'must be given, or "all": true in its place, and not both' }])
       }
@@ -129,38 +128,126 @@ function movingOperations({ traffic }: Premium): readonly Bound[] {
 
 function accessOperations({ subusers, whitelist, generate }: Premium): readonly Bound[] {
   return [
-    bind(generateProxies, async ({ caller, body }) => {
+    bind(access.generateProxies, async ({ caller, body }) => {
       const { wish, formatId } = readGenerate(body)
       if (wish.template.includes('{password}')) assertSeesPasswords(caller)
-      return toGenerated(await generate(caller.customer, wish), wish, formatId)
+      const { subuser, domain, ip } = await generate(caller.customer, wish)
+      const { countries, zips, ...places } = wish.places
+      return {
+        subuser: toRef(subuser),
+        params: {
+          pool_type: wish.pool,
+          countries: countries.map((code) => code.toUpperCase()),
+          zipcodes: zips,
+          ...places,
+          type: wish.type,
+          protocol: wish.protocol,
+          session_ttl: wish.type === 'sticky' ? wish.ttlMinutes : null,
+          quantity: wish.quantity,
+          format_id: formatId,
+          format: wish.template,
+        },
+        domain: domain.join('\n'),
+        ip: ip.join('\n'),
+        proxies: [...domain],
+      }
     }),
 
-    bind(getWhitelist, async ({ caller, query }) =>
+    bind(access.getWhitelist, async ({ caller, query }) =>
       toWhitelist(await whitelist.list(caller.customer, readSubuser(query.subuser_id))),
     ),
 
-    bind(addToWhitelist, async ({ caller, body }) =>
-      toAdded(await whitelist.add(caller.customer, readSubuser(body.subuser_id), body.ip, body.comment)),
-    ),
+    bind(access.addToWhitelist, async ({ caller, body }) => {
+      const done = await whitelist.add(caller.customer, readSubuser(body.subuser_id), body.ip, body.comment)
+      return { ip: done.prefix, added: done.added, ...toWhitelist(done) }
+    }),
 
-    bind(removeFromWhitelist, async ({ caller, body }) =>
-      toRemoved(await whitelist.remove(caller.customer, readSubuser(body.subuser_id), body.ip)),
-    ),
+    bind(access.removeFromWhitelist, async ({ caller, body }) => {
+      const done = await whitelist.remove(caller.customer, readSubuser(body.subuser_id), body.ip)
+      return { ip: done.prefix, removed: done.removed, ...toWhitelist(done) }
+    }),
 
-    bind(getPassword, async ({ caller, query }) => {
+    bind(access.getPassword, async ({ caller, query }) => {
       assertSeesPasswords(caller)
       return toCredential(await subusers.password(caller.customer, readSubuser(query.subuser_id)))
     }),
 
-    bind(resetPassword, async ({ caller, body }) =>
+    bind(access.resetPassword, async ({ caller, body }) =>
       toCredential(await subusers.resetPassword(caller.customer, readSubuser(body.subuser_id))),
     ),
   ]
 }
 
+const toWhitelist = ({ entries, limit, subuser }: Awaited<ReturnType<Premium['whitelist']['list']>>) => ({
+  ips: entries.map((of) => ({
+    ip: of.prefix,
+    comment: of.comment,
+    created_at: toIso(of.createdAt),
+    last_used_at: of.lastUsedAt === null ? null : toIso(of.lastUsedAt),
+  })),
+  limit,
+  subuser: toRef(subuser),
+})
+
+const toCredential = ({ subuser, password }: Awaited<ReturnType<Premium['subusers']['password']>>) => ({
+  login: subuser.login,
+  password,
+  subuser: toRef(subuser),
+})
+
+function placeOperations({ exits, usage }: Premium): readonly Bound[] {
+  type Asked = Parameters<typeof readPlaces>[0] & { readonly pool_type: string }
+  const find = async (body: Asked, part: Parameters<typeof exits.places>[1]) =>
+    (await exits.places(body.pool_type, part, readPlaces(body))).map(({ country, name, exits: count, slug }) => ({
+      slug,
+      place: { country_code: country, name, exits: count },
+    }))
+  return [
+    bind(access.listCountries, async ({ body }) => ({
+      pool_type: body.pool_type,
+      countries: (await find(body, 'countries')).map(({ place }) => place),
+    })),
+    bind(access.listStates, async ({ body }) => ({
+      pool_type: body.pool_type,
+      states: (await find(body, 'states')).map(({ place, slug }) => ({ ...place, state: slug })),
+    })),
+    bind(access.listCities, async ({ body }) => ({
+      pool_type: body.pool_type,
+      cities: (await find(body, 'cities')).map(({ place, slug }) => ({ ...place, city: slug })),
+    })),
+    bind(access.listZipcodes, async ({ body }) => ({
+      pool_type: body.pool_type,
+      zipcodes: (await find(body, 'zips')).map(({ place, slug }) => ({ ...place, zipcode: slug })),
+    })),
+    bind(access.listAsns, async ({ body }) => ({
+      pool_type: body.pool_type,
+      asns: (await find(body, 'asns')).map(({ place, slug }) => ({ ...place, asn: Number(slug) })),
+    })),
+
+    bind(access.getUsage, async ({ caller, query }) => {
+      const { by, from, to, pool_type: pool, host } = query
+      const subuser = readSubuser(query.subuser_id)
+      const found = await usage(caller.customer, { subuser, by, from, to, pool, host })
+      return {
+        by: found.by,
+        from: toIso(found.from),
+        to: toIso(found.to),
+        subuser: found.subuser && toRef(found.subuser),
+        total_gb: toGigabytes(bytes(found.rows.reduce((sum, row) => sum + row.received + row.sent, 0n))),
+        items: found.rows.map((row) => ({
+          key: found.by === 'hour' || found.by === 'day' ? toIso(Number(row.key)) : row.key,
+          received_bytes: Number(row.received),
+          sent_bytes: Number(row.sent),
+          gb: toGigabytes(bytes(row.received + row.sent)),
+        })),
+      }
+    }),
+  ]
+}
+
 function endingOperations({ remove }: Premium): readonly Bound[] {
   return [
-    bindPurchase(deleteSubuser, toDeleted, (request, { body }) => {
+    bindPurchase(shapes.deleteSubuser, shapes.toDeleted, (request, { body }) => {
       const subuser = readSubuser(body.subuser_id)
       if (subuser === undefined) throw noSuchSubuser()
       return remove(request, { subuser, to: readSubuser(body.to_subuser_id) })
@@ -168,10 +255,8 @@ function endingOperations({ remove }: Premium): readonly Bound[] {
   ]
 }
 
-type GenerateBody = z.output<typeof generateProxies.body>
-
 /** What each field asks for on its own the schema has said; here is what they ask of one another. */
-function readGenerate(body: GenerateBody) {
+function readGenerate(body: z.output<typeof access.generateProxies.body>) {
   const { formatId, template, problem } = readFormat(body)
   const problems: FieldProblem[] = [
     ...(body.type === 'rotating' && body.session_ttl !== undefined
@@ -186,9 +271,90 @@ function readGenerate(body: GenerateBody) {
     places: readPlaces(body),
     type: body.type,
     protocol: body.protocol,
-    ttlMinutes: body.session_ttl ?? defaultTtlMinutes,
+    ttlMinutes: body.session_ttl ?? access.defaultTtlMinutes,
     quantity: body.quantity,
     template,
   }
   return { wish, formatId }
+}
+
+export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
+
+/** What has not the shape of an id is nobody's id. */
+export function readSubuser(text: string | undefined): SubuserId | undefined {
+  if (text === undefined) return undefined
+  const id = readId('subuser', text)
+  if (!id) throw noSuchSubuser()
+  return id
+}
+
+type PlaceFields = Partial<Pick<z.output<typeof access.generateProxies.body>, keyof typeof access.placeFields>>
+
+/** Places as a login writes them, each once. A name that leaves nothing to write is not a place. */
+export function readPlaces(fields: PlaceFields) {
+  const codes = [...(fields.country_code === undefined ? [] : [fields.country_code]), ...(fields.countries ?? [])]
+  return {
+    countries: [...new Set(codes.map((code) => code.toLowerCase()))],
+    states: readNames('states', fields.states),
+    cities: readNames('cities', fields.cities),
+    zips: readNames('zipcodes', fields.zipcodes),
+    asns: [...new Set(fields.asns ?? [])],
+  }
+}
+
+function readNames(field: string, names: readonly string[] | undefined): string[] {
+  const slugs = (names ?? []).map(toSlug)
+  const empty = slugs.findIndex((slug) => slug === '' || slug.length > 40)
+  if (empty >= 0)
+    throw malformed([{ field: `${field}.${empty}`, problem: 'must be a name in Latin letters or digits' }])
+  return [...new Set(slugs)]
+}
+
+type Format = { readonly formatId: 1 | 2 | 3 | 4 | null; readonly template: string; readonly problem?: FieldProblem }
+
+/** How customers of other sellers write the parts of a line. */
+const partOf: Readonly<Record<string, string>> = {
+  login: 'login',
+  username: 'login',
+  user: 'login',
+  password: 'password',
+  pass: 'password',
+  hostname: 'host',
+  host: 'host',
+  ip: 'host',
+  port: 'port',
+  protocol: 'protocol',
+  scheme: 'protocol',
+}
+
+/**
+ * A format by its number, wherever the number stands, or as a template. A template without a single brace is read as
+ * if each word in it stood in braces, as long as all of them are parts of a line.
+ */
+export function readFormat(body: {
+  format_id?: 1 | 2 | 3 | 4 | undefined
+  format?: string | number | undefined
+}): Format {
+  const { format } = body
+  if (format === undefined) return byNumber(body.format_id ?? 1)
+  if (body.format_id !== undefined) {
+    return { ...byNumber(1), problem: { field: 'format', problem: 'and format_id exclude each other' } }
+  }
+  const number = ([1, 2, 3, 4] as const).find((each) => String(each) === String(format))
+  if (number !== undefined) return byNumber(number)
+  const template = typeof format === 'number' ? '' : toBraces(format)
+  const problem =
+    typeof format === 'number'
+      ? { field: 'format', problem: 'must be a template, or one of 1, 2, 3, 4', allowed: [1, 2, 3, 4] }
+      : problemOfTemplate(template)
+  return { formatId: null, template, ...(problem && { problem }) }
+}
+
+const byNumber = (formatId: 1 | 2 | 3 | 4): Format => ({ formatId, template: templateOf[formatId] })
+
+function toBraces(format: string): string {
+  const words = format.match(/[A-Za-z_]+/g) ?? []
+  const isPlain =
+    !/[{}]/.test(format) && words.length > 0 && words.every((word) => Object.hasOwn(partOf, word.toLowerCase()))
+  return isPlain ? format.replace(/[A-Za-z_]+/g, (word) => `{${partOf[word.toLowerCase()]}}`) : format
 }

@@ -1,26 +1,25 @@
 import { z } from '@hono/zod-openapi'
 import { longestSessionMinutes } from '../../../core/login.ts'
 import { Refusal } from '../../../core/refusal.ts'
-import { toIso } from '../../../core/time.ts'
-import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
-import { bodyInteger, exampleAt, flag, moment, passwordsRefused, text, whole } from '../../fields.ts'
-import { operation } from '../../operation.ts'
+import { readIso, toIso } from '../../../core/time.ts'
 import {
-  noSuchSubuser,
-  poolType,
-  printable,
-  refExample,
-  see,
-  shownPool,
-  subuserId,
-  subuserRef,
-  tag,
-  toRef,
-} from './fields.ts'
+  bodyInteger,
+  choice,
+  flag,
+  list,
+  moment,
+  named,
+  part,
+  passwordsRefused,
+  rows,
+  text,
+  whole,
+} from '../../fields.ts'
+import { gigabytes, noSuchSubuser, operation, poolType, printable, shownPool, subuserId, subuserRef } from './fields.ts'
 
 const mostPlaces = 50
 
-const country = () =>
+const countryCode = () =>
   z
     .string()
     .regex(/^[A-Za-z]{2}$/, 'must be two letters, ISO 3166-1')
@@ -46,9 +45,9 @@ const asn = bodyInteger({ min: 1, max: 4_294_967_295, example: 7018, description
 
 /** The places that a request narrows to; what the exits do not have is refused by name. */
 export const placeFields = {
-  country_code: country().optional().openapi({ description: 'One country, in place of `countries`.' }),
+  country_code: countryCode().optional().openapi({ description: 'One country, in place of `countries`.' }),
   countries: z
-    .array(country())
+    .array(countryCode())
     .max(mostPlaces, `must be at most ${mostPlaces}`)
     .optional()
     .openapi({ description: 'Any of these.', example: ['US', 'DE'] }),
@@ -76,11 +75,9 @@ export const defaultTtlMinutes = 10
 
 const slugs = (description: string, example: string) => z.array(z.string()).openapi({ description, example: [example] })
 
-export const generateProxies = operation({
-  id: 'generateProxies',
-  method: 'POST',
-  path: '/premium/proxies/generate',
-  tag,
+const exampleLine = '10800:u7k2m9x4qa-pool-residential-country-us-city-newyork-session-a8f3-ttl-10:secret'
+
+export const generateProxies = operation('generateProxies', 'POST /premium/proxies/generate', {
   summary: 'Generate a list of proxies',
   description:
     'One line a proxy. Everything but the endpoint lives in the login, so lines can be written by hand as well: ' +
@@ -127,51 +124,26 @@ export const generateProxies = operation({
     subuser_id: subuserId(),
   }),
   singular: singularPlaces,
-  see,
-  exampleBody: { pool_type: 'residential' },
   answer: z.object({
     subuser: subuserRef,
-    params: z
-      .object({
-        pool_type: shownPool(),
-        countries: slugs('Countries that exits are in; empty is anywhere.', 'US'),
-        states: slugs('States, as logins write them.', 'newyork'),
-        cities: slugs('Cities, as logins write them.', 'newyork'),
-        zipcodes: slugs('Zip codes.', '10001'),
-        asns: z.array(z.int()).openapi({ description: 'Networks.', example: [7018] }),
-        type: z.enum(['sticky', 'rotating']).openapi({ description: 'Whether lines keep their exits.' }),
-        protocol: z.enum(['http', 'socks5']).openapi({ description: 'What the lines are for.' }),
-        session_ttl: whole('Minutes that a line keeps its exit; null when it rotates.', 10).nullable(),
-        quantity: whole('How many lines.', 1),
-        format_id: whole('The number of the format; null for a template of your own.', 1).nullable(),
-        format: text('The template of the lines.', '{host}:{port}:{login}:{password}'),
-      })
-      .openapi({ description: 'What was asked for, as it was understood.' }),
-    domain: z.string().openapi({ description: 'The lines with the gateway’s name, joined by newlines.' }),
-    ip: z.string().openapi({ description: 'The lines with the gateway’s address, joined by newlines.' }),
-    proxies: z.array(z.string()).openapi({ description: 'The lines of `domain`.' }),
+    params: part('What was asked for, as it was understood.', {
+      pool_type: shownPool(),
+      countries: slugs('Countries that exits are in; empty is anywhere.', 'US'),
+      states: slugs('States, as logins write them.', 'newyork'),
+      cities: slugs('Cities, as logins write them.', 'newyork'),
+      zipcodes: slugs('Zip codes.', '10001'),
+      asns: z.array(z.int()).openapi({ description: 'Networks.', example: [7018] }),
+      type: choice('Whether lines keep their exits.', ['sticky', 'rotating']),
+      protocol: choice('What the lines are for.', ['http', 'socks5']),
+      session_ttl: whole('Minutes that a line keeps its exit; null when it rotates.', 10).nullable(),
+      quantity: whole('How many lines.', 1),
+      format_id: whole('The number of the format; null for a template of your own.', 1).nullable(),
+      format: text('The template of the lines.', '{host}:{port}:{login}:{password}'),
+    }),
+    domain: text('The lines with the gateway’s name, joined by newlines.', `gw.example.net:${exampleLine}`),
+    ip: text('The lines with the gateway’s address, joined by newlines.', `203.0.113.7:${exampleLine}`),
+    proxies: list('The lines of `domain`.', text('A line.', `gw.example.net:${exampleLine}`)),
   }),
-  example: {
-    subuser: refExample,
-    params: {
-      pool_type: 'residential',
-      countries: ['US'],
-      states: [],
-      cities: ['newyork'],
-      zipcodes: [],
-      asns: [],
-      type: 'sticky',
-      protocol: 'http',
-      session_ttl: 10,
-      quantity: 1,
-      format_id: 1,
-      format: '{host}:{port}:{login}:{password}',
-    },
-    domain: 'gw.example.net:10800:u7k2m9x4qa-pool-residential-country-us-city-newyork-session-a8f3-ttl-10:secret',
-    ip: '203.0.113.7:10800:u7k2m9x4qa-pool-residential-country-us-city-newyork-session-a8f3-ttl-10:secret',
-    proxies: ['gw.example.net:10800:u7k2m9x4qa-pool-residential-country-us-city-newyork-session-a8f3-ttl-10:secret'],
-  },
-  codes: ['not_found', 'conflict', 'out_of_stock'],
   refusals: {
     ...noSuchSubuser,
     conflict: new Refusal('port_limit', { most: 1000, free: 10 }, { limit: 1000, available: 10 }),
@@ -179,104 +151,26 @@ export const generateProxies = operation({
   },
 })
 
-export const toGenerated = (
-  of: { subuser: Subuser; domain: readonly string[]; ip: readonly string[] },
-  params: {
-    pool: string
-    places: {
-      countries: readonly string[]
-      states: readonly string[]
-      cities: readonly string[]
-      zips: readonly string[]
-      asns: readonly number[]
-    }
-    type: 'sticky' | 'rotating'
-    protocol: 'http' | 'socks5'
-    ttlMinutes: number
-    quantity: number
-    template: string
-  },
-  formatId: number | null,
-) => ({
-  subuser: toRef(of.subuser),
-  params: {
-    pool_type: params.pool,
-    countries: params.places.countries.map((code) => code.toUpperCase()),
-    states: [...params.places.states],
-    cities: [...params.places.cities],
-    zipcodes: [...params.places.zips],
-    asns: [...params.places.asns],
-    type: params.type,
-    protocol: params.protocol,
-    session_ttl: params.type === 'sticky' ? params.ttlMinutes : null,
-    quantity: params.quantity,
-    format_id: formatId,
-    format: params.template,
-  },
-  domain: of.domain.join('\n'),
-  ip: of.ip.join('\n'),
-  proxies: [...of.domain],
-})
-
 const shownIp = () => text('An address or a prefix, in its canonical form.', '198.51.100.7')
 
-const entry = z
-  .object({
-    ip: shownIp(),
-    comment: text('Your note on it.', 'office'),
-    created_at: moment('When it was added.'),
-    last_used_at: moment('When somebody last came from it; null before the first time.').nullable(),
-  })
-  .openapi('WhitelistEntry')
-
-const entryExample = {
-  ip: '198.51.100.7',
-  comment: 'office',
-  created_at: toIso(exampleAt),
-  last_used_at: null,
-}
-
-type Entry = {
-  readonly prefix: string
-  readonly comment: string
-  readonly createdAt: number
-  readonly lastUsedAt: number | null
-}
-
-const toEntry = (of: Entry) => ({
-  ip: of.prefix,
-  comment: of.comment,
-  created_at: toIso(of.createdAt),
-  last_used_at: of.lastUsedAt === null ? null : toIso(of.lastUsedAt),
+const entry = named('WhitelistEntry', {
+  ip: shownIp(),
+  comment: text('Your note on it.', 'office'),
+  created_at: moment('When it was added.'),
+  last_used_at: moment('When somebody last came from it; null before the first time.').nullable(),
 })
 
-type Listed = { readonly subuser: Subuser; readonly entries: readonly Entry[]; readonly limit: number }
-
 const listed = {
-  ips: z.array(entry).openapi({ description: 'The whole list.' }),
+  ips: list('The whole list.', entry),
   limit: whole('How many it may hold.', 100),
   subuser: subuserRef,
 }
-const listedExample = { ips: [entryExample], limit: 100, subuser: refExample }
 
-export const getWhitelist = operation({
-  id: 'getWhitelist',
-  method: 'GET',
-  path: '/premium/whitelist',
-  tag,
+export const getWhitelist = operation('getWhitelist', 'GET /premium/whitelist', {
   summary: 'List the addresses that need no password',
   query: z.object({ subuser_id: subuserId() }),
   answer: z.object(listed),
-  example: listedExample,
-  see,
-  codes: ['not_found'],
   refusals: noSuchSubuser,
-})
-
-export const toWhitelist = (of: Listed) => ({
-  ips: of.entries.map(toEntry),
-  limit: of.limit,
-  subuser: toRef(of.subuser),
 })
 
 const ip = z.string().max(64, 'must be an address or a prefix').openapi({
@@ -284,62 +178,24 @@ const ip = z.string().max(64, 'must be an address or a prefix').openapi({
   example: '198.51.100.7',
 })
 
-export const addToWhitelist = operation({
-  id: 'addToWhitelist',
-  method: 'POST',
-  path: '/premium/whitelist/add',
-  tag,
+export const addToWhitelist = operation('addToWhitelist', 'POST /premium/whitelist/add', {
   summary: 'Let an address in without a password',
   body: z.object({
     ip,
     comment: printable(0, 200).optional().openapi({ description: 'Your note on it.', example: 'office' }),
     subuser_id: subuserId(),
   }),
-  exampleBody: { ip: '198.51.100.7' },
-  answer: z.object({
-    ip: shownIp(),
-    added: flag('False when it was there already.'),
-    ...listed,
-  }),
-  example: { ip: '198.51.100.7', added: true, ...listedExample },
-  see,
-  codes: ['not_found', 'conflict'],
-  refusals: {
-    ...noSuchSubuser,
-    conflict: new Refusal('whitelist_full', { most: 100 }, { limit: 100 }),
-  },
+  answer: z.object({ ip: shownIp(), added: flag('False when it was there already.'), ...listed }),
+  refusals: { ...noSuchSubuser, conflict: new Refusal('whitelist_full', { most: 100 }, { limit: 100 }) },
 })
 
-export const toAdded = (of: Listed & { prefix: string; added: boolean }) => ({
-  ip: of.prefix,
-  added: of.added,
-  ...toWhitelist(of),
-})
-
-export const removeFromWhitelist = operation({
-  id: 'removeFromWhitelist',
-  method: 'POST',
-  path: '/premium/whitelist/remove',
+export const removeFromWhitelist = operation('removeFromWhitelist', 'POST /premium/whitelist/remove', {
   isDestructive: true,
-  tag,
   summary: 'Take an address off the whitelist',
   body: z.object({ ip, subuser_id: subuserId() }),
-  exampleBody: { ip: '198.51.100.7' },
-  answer: z.object({
-    ip: shownIp(),
-    removed: flag('False when it was not there.'),
-    ...listed,
-  }),
-  example: { ip: '198.51.100.7', removed: true, ...listedExample, ips: [] },
-  see,
-  codes: ['not_found'],
+  answer: z.object({ ip: shownIp(), removed: flag('False when it was not there.'), ...listed }),
   refusals: noSuchSubuser,
-})
-
-export const toRemoved = (of: Listed & { prefix: string; removed: boolean }) => ({
-  ip: of.prefix,
-  removed: of.removed,
-  ...toWhitelist(of),
+  example: { ips: [] },
 })
 
 const credential = z.object({
@@ -347,44 +203,120 @@ const credential = z.object({
   password: text('The password, whatever follows the login.', '0a1b2c3d4e5f6g7h8j9kmnpq'),
   subuser: subuserRef,
 })
-const credentialExample = { login: 'u7k2m9x4qa', password: '0a1b2c3d4e5f6g7h8j9kmnpq', subuser: refExample }
 
-/** What reading and replacing it have in common. */
-const ofCredential = {
-  answer: credential,
-  example: credentialExample,
-  see,
-  codes: ['not_found' as const],
-  refusals: noSuchSubuser,
-}
-
-export const getPassword = operation({
-  id: 'getPassword',
-  method: 'GET',
-  path: '/premium/password',
+export const getPassword = operation('getPassword', 'GET /premium/password', {
   isSecret: true,
-  tag,
   summary: 'Read the login and password',
   description: 'The token needs the scope `passwords` as well as `read`.',
   query: z.object({ subuser_id: subuserId() }),
-  ...ofCredential,
-  refusals: { ...ofCredential.refusals, ...passwordsRefused },
+  answer: credential,
+  refusals: { ...noSuchSubuser, ...passwordsRefused },
 })
 
-export const resetPassword = operation({
-  id: 'resetPassword',
-  method: 'POST',
-  path: '/premium/password/reset',
+export const resetPassword = operation('resetPassword', 'POST /premium/password/reset', {
   isDestructive: true,
-  tag,
   summary: 'Replace the password',
   description: 'The old one stops working at once, open tunnels included.',
   body: z.object({ subuser_id: subuserId() }),
-  ...ofCredential,
+  answer: credential,
+  refusals: noSuchSubuser,
 })
 
-export const toCredential = (of: { subuser: Subuser; password: string }) => ({
-  login: of.subuser.login,
-  password: of.password,
-  subuser: toRef(of.subuser),
+const exits = whole('How many exits are there now.', 8)
+const shownCountry = text('The country, ISO 3166-1 alpha-2.', 'US')
+const shownName = text('Its name for people.', 'New York')
+const slug = (what: string, example: string) => text(`${what}, as a login writes it.`, example)
+const mostCommonFirst = 'What there is, the most common first.'
+const placeRows = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  rows(mostCommonFirst, { country_code: shownCountry, ...shape, name: shownName, exits })
+
+const { country, state, city, zipcode, zip } = singularPlaces
+const { country_code, countries, states, cities, zipcodes } = placeFields
+
+export const listCountries = operation('listPremiumCountries', 'POST /premium/locations/countries', {
+  scope: 'read',
+  summary: 'List the countries of a pool',
+  body: z.object({ pool_type: poolType() }),
+  answer: z.object({ pool_type: shownPool(), countries: rows(mostCommonFirst, { country_code: shownCountry, exits }) }),
+})
+
+export const listStates = operation('listPremiumStates', 'POST /premium/locations/states', {
+  scope: 'read',
+  summary: 'List the states of a pool',
+  body: z.object({ pool_type: poolType(), country_code, countries }),
+  answer: z.object({ pool_type: shownPool(), states: placeRows({ state: slug('The state', 'newyork') }) }),
+  singular: { country },
+})
+
+export const listCities = operation('listPremiumCities', 'POST /premium/locations/cities', {
+  scope: 'read',
+  summary: 'List the cities of a pool',
+  body: z.object({ pool_type: poolType(), country_code, countries, states }),
+  answer: z.object({ pool_type: shownPool(), cities: placeRows({ city: slug('The city', 'newyork') }) }),
+  singular: { country, state },
+})
+
+export const listZipcodes = operation('listPremiumZipcodes', 'POST /premium/locations/zipcodes', {
+  scope: 'read',
+  summary: 'List the zip codes of a pool',
+  body: z.object({ pool_type: poolType(), country_code, countries, states, cities }),
+  answer: z.object({ pool_type: shownPool(), zipcodes: placeRows({ zipcode: slug('The zip code', '10001') }) }),
+  singular: { country, state, city },
+})
+
+export const listAsns = operation('listPremiumAsns', 'POST /premium/locations/asns', {
+  scope: 'read',
+  summary: 'List the networks of a pool',
+  body: z.object({ pool_type: poolType(), country_code, countries, states, cities, zipcodes }),
+  answer: z.object({ pool_type: shownPool(), asns: placeRows({ asn: whole("The network's number.", 7018) }) }),
+  singular: { country, state, city, zipcode, zip },
+})
+
+/** A moment or a date in a query, as milliseconds. */
+const queryMoment = (description: string) =>
+  z
+    .string()
+    .refine(
+      (written) => readIso(written) !== undefined,
+      'must be a date like 2026-01-31 or a moment like 2026-01-31T12:00:00Z',
+    )
+    .transform((written) => readIso(written) ?? 0)
+    .optional()
+    .openapi({ type: 'string', description, example: '2026-01-31T12:00:00Z' })
+
+const groups = ['hour', 'day', 'pool', 'subuser', 'host'] as const
+
+export const getUsage = operation('getPremiumUsage', 'GET /premium/usage', {
+  summary: 'Read what was carried, by hour, day, pool, sub-user or host',
+  description:
+    'In UTC, for the last day by the hour and for the last 30 days by anything else unless said. Without ' +
+    '`subuser_id` it is the sum over all your sub-users. Hosts are kept for a while only, and not for sub-users ' +
+    'that do not want it.',
+  query: z.object({
+    by: z.enum(groups).default('day').openapi({ description: 'What to put together.' }),
+    from: queryMoment('From the hour of this moment on.'),
+    to: queryMoment('Up to the hour of this moment; now unless said.'),
+    pool_type: poolType().optional(),
+    subuser_id: subuserId('One sub-user only; all of yours unless given.'),
+    host: z
+      .string()
+      .regex(/^[A-Za-z0-9._:-]{1,253}$/, 'must be a host name or an address')
+      .transform((host) => host.toLowerCase())
+      .optional()
+      .openapi({ type: 'string', description: 'One destination only.', example: 'example.com' }),
+  }),
+  answer: z.object({
+    by: choice('What was put together.', groups, 'day'),
+    from: moment('Where it begins.'),
+    to: moment('Where it ends.'),
+    subuser: z.union([subuserRef, z.null()]).openapi({ description: 'Whose it is; null for all of yours.' }),
+    total_gb: gigabytes('Both directions, all items together.'),
+    items: rows('What was carried; what carried nothing is left out.', {
+      key: text('The moment it begins, or the name of the pool, sub-user or host.', toIso(1_759_968_000_000)),
+      received_bytes: whole('To the customer.', 290_000_000),
+      sent_bytes: whole('From the customer.', 10_000_000),
+      gb: gigabytes('Both directions.'),
+    }),
+  }),
+  refusals: noSuchSubuser,
 })

@@ -1,9 +1,13 @@
+import { type Prefix, readPrefix } from '../../../core/address.ts'
 import { readId } from '../../../core/ids.ts'
+import { kopecks } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
-import type { Customers } from '../../../domains/customers/index.ts'
+import { readIso } from '../../../core/time.ts'
+import type { Customers, TokenRequest } from '../../../domains/customers/index.ts'
+import type { Scope } from '../../../domains/customers/rules.ts'
 import { type Bound, bind } from '../../bind.ts'
-import { readTokenWish } from './reading.ts'
-import { createOwnToken, listOwnTokens, revokeOwnToken, toToken } from './shapes.ts'
+import type { z } from '../../operation.ts'
+import { createOwnToken, listOwnTokens, revokeOwnToken, type tokenWish, toToken } from './shapes.ts'
 
 /** A customer's own tokens. Only a session may touch them: a token that makes tokens would know no cap. */
 export function tokenOperations(deps: { customers: Customers }): readonly Bound[] {
@@ -26,3 +30,12 @@ export function tokenOperations(deps: { customers: Customers }): readonly Bound[
     }),
   ]
 }
+
+/** A token as it was wished for, in the words of the shop. */
+export const readTokenWish = (body: z.output<typeof tokenWish>): TokenRequest => ({
+  name: body.name,
+  ...(body.scopes && { scopes: [...new Set(body.scopes)] as Scope[] }),
+  allowedFrom: (body.from ?? []).map((text) => readPrefix(text)).filter((each): each is Prefix => each !== undefined),
+  cap: typeof body.cap_rub === 'number' ? kopecks(BigInt(Math.round(body.cap_rub * 100))) : null,
+  expiresAt: typeof body.expires_at === 'string' ? (readIso(body.expires_at) ?? null) : null,
+})

@@ -3,43 +3,27 @@ import { formatPrefix, readPrefix } from '../../../core/address.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { allScopes, type Token } from '../../../domains/customers/rules.ts'
-import { exampleAt, flag, moment, roubles, text } from '../../fields.ts'
-import { operation } from '../../operation.ts'
+import { flag, list, moment, named, roubles, text } from '../../fields.ts'
+import { operationsOf } from '../../operation.ts'
 
-const tag = 'API tokens'
-const exampleId = 'tok_01k73sf8000000000000000000'
+const operation = operationsOf({ tag: 'API tokens' })
+export const exampleToken = 'tok_01k73sf8000000000000000000'
 
-export const token = z
-  .object({
-    token_id: text('Its id.', exampleId),
-    begins: text('The first characters of its text, to tell tokens apart.', 'tp_live_0000'),
-    name: text('What it is for.', 'my program'),
-    scopes: z.array(z.string()).openapi({ description: 'What it may do.', example: ['read', 'trade'] }),
-    cap_rub: roubles('The most it may spend in all; null without a cap.', 1000).nullable(),
-    from: z
-      .array(z.string())
-      .openapi({ description: 'Addresses it may be used from; anywhere if empty.', example: [] }),
-    created_at: moment('When it was made.'),
-    expires_at: moment('When it stops; null for never.').nullable(),
-    revoked_at: moment('When it was revoked; null if it was not.').nullable(),
-    used_at: moment('When it was last used, to the minute; null for never.').nullable(),
-    used_from: text('From where.', '203.0.113.7').nullable(),
-  })
-  .openapi('Token')
-
-const example = {
-  token_id: exampleId,
-  begins: 'tp_live_0000',
-  name: 'my program',
-  scopes: ['read', 'trade'],
-  cap_rub: 1000,
-  from: ['203.0.113.0/24'],
-  created_at: toIso(exampleAt),
-  expires_at: null,
-  revoked_at: null,
-  used_at: toIso(exampleAt),
-  used_from: '203.0.113.7',
-}
+export const token = named('Token', {
+  token_id: text('Its id.', exampleToken),
+  begins: text('The first characters of its text, to tell tokens apart.', 'tp_live_0000'),
+  name: text('What it is for.', 'my program'),
+  scopes: z.array(z.string()).openapi({ description: 'What it may do.', example: ['read', 'trade'] }),
+  cap_rub: roubles('The most it may spend in all; null without a cap.', 1000).nullable(),
+  from: z
+    .array(z.string())
+    .openapi({ description: 'Addresses it may be used from; anywhere if empty.', example: ['203.0.113.0/24'] }),
+  created_at: moment('When it was made.'),
+  expires_at: moment('When it stops; null for never.').nullable(),
+  revoked_at: moment('When it was revoked; null if it was not.').nullable(),
+  used_at: moment('When it was last used, to the minute; null for never.').nullable(),
+  used_from: text('From where.').nullable(),
+})
 
 const momentOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
 
@@ -57,19 +41,12 @@ export const toToken = (of: Token): z.input<typeof token> => ({
   used_from: of.usedFrom,
 })
 
-export const listOwnTokens = operation({
-  id: 'listTokens',
-  method: 'GET',
-  path: '/tokens',
-  tag,
+export const listOwnTokens = operation('listTokens', 'GET /tokens', {
   summary: 'List your API tokens',
   access: 'session',
   answer: z.object({
-    tokens: z
-      .array(token)
-      .openapi({ description: 'Those that are not revoked, and the newest of the others, 200 at most; oldest first.' }),
+    tokens: list('Those that are not revoked, and the newest of the others, 200 at most; oldest first.', token),
   }),
-  example: { tokens: [example] },
 })
 
 /** What a token is wished like: the same for customers and for operators. */
@@ -108,33 +85,22 @@ export const tokenWish = z.object({
     .openapi({ description: 'When it stops; never unless said.', example: '2027-01-31T12:00:00Z' }),
 })
 
-const made = z.object({ ...token.shape, token: text('Its text, shown this once.', 'tp_live_…') }).openapi('NewToken')
+const made = named('NewToken', { ...token.shape, token: text('Its text, shown this once.', 'tp_live_…') })
 
-export const createOwnToken = operation({
-  id: 'createToken',
-  method: 'POST',
-  path: '/tokens/create',
-  tag,
+export const createOwnToken = operation('createToken', 'POST /tokens/create', {
   summary: 'Make an API token and see it, this once',
   isIssuing: true,
   access: 'session',
   body: tokenWish,
   exampleBody: { name: 'my program', scopes: ['read'] },
   answer: made,
-  example: { ...example, token: 'tp_live_…' },
 })
 
-export const revokeOwnToken = operation({
-  id: 'revokeToken',
-  method: 'POST',
-  path: '/tokens/revoke',
+export const revokeOwnToken = operation('revokeToken', 'POST /tokens/revoke', {
   isDestructive: true,
-  tag,
   summary: 'Stop one of your API tokens, for good',
   access: 'session',
-  body: z.object({ token_id: z.string().openapi({ description: 'Which one.', example: exampleId }) }),
-  exampleBody: { token_id: exampleId },
-  answer: z.object({ token_id: text('Which one.', exampleId), revoked: flag('Whether it is revoked.') }),
-  example: { token_id: exampleId, revoked: true },
+  body: z.object({ token_id: text('Which one.', exampleToken) }),
+  answer: z.object({ token_id: text('Which one.', exampleToken), revoked: flag('Whether it is revoked.') }),
   codes: ['not_found'],
 })

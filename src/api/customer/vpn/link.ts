@@ -3,7 +3,7 @@ import { toIso } from '../../../core/time.ts'
 import type { Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import type { View } from '../../../domains/vpn/rules.ts'
 import type { PlainRoute } from '../../http.ts'
-import { linkPath } from './shapes-subscription.ts'
+import { linkPath } from './shapes.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly linksPerMinute: number }
 type Format = 'conf' | 'html' | 'svg' | 'png'

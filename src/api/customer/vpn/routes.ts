@@ -3,30 +3,7 @@ import type { Caller } from '../../../domains/customers/index.ts'
 import type { Bought, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { type Bound, bind, bindPurchase } from '../../bind.ts'
 import { assertSeesPasswords, seesPasswords } from '../passwords.ts'
-import {
-  buyVpn,
-  deleteVpn,
-  getVpn,
-  loadPeriod,
-  notCarried,
-  periodOf,
-  quoteVpn,
-  renewVpn,
-  setVpnAutoRenew,
-  toBought,
-  toQuote,
-} from './shapes.ts'
-import {
-  addVpnDevice,
-  getVpnConfig,
-  listVpnLocations,
-  removeVpnDevice,
-  resetVpnLink,
-  toAdded,
-  toLocations,
-  toReset,
-} from './shapes-devices.ts'
-import { toDevice, toLink, toOverview, toSubscription } from './shapes-subscription.ts'
+import * as shapes from './shapes.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }
 
@@ -35,23 +12,36 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
   const linkFor =
     (caller: Caller) =>
     (secret: string): string | null =>
-      seesPasswords(caller) ? toLink(publicUrl(), secret) : null
-  const shown = (bought: Bought) => toBought(bought, publicUrl())
-  const warningsOf = ({ view }: Bought) => (view.node === 'offline' ? [notCarried] : [])
+      seesPasswords(caller) ? shapes.toLink(publicUrl(), secret) : null
+  const shown = (bought: Bought) => shapes.toBought(bought, publicUrl())
+  const warningsOf = ({ view }: Bought) => (view.node === 'offline' ? [shapes.notCarried] : [])
   return [
-    bind(quoteVpn, async ({ query }) => {
-      const months = periodOf(query)
-      return toQuote(await vpn.quote(months), months !== undefined, await vpn.isCarried())
+    bind(shapes.quoteVpn, async ({ query }) => {
+      const months = shapes.periodOf(query)
+      const prices = (await vpn.quote(months)).map((each) => ({
+        period: each.months,
+        price_rub: toRoubles(each.total),
+        price_per_month_rub: toRoubles(each.perMonth),
+      }))
+      const [first] = prices
+      return { ...(months !== undefined && first ? first : { prices }), available: await vpn.isCarried() }
     }),
 
-    bind(listVpnLocations, async () => toLocations(await vpn.locations())),
+    bind(shapes.listVpnLocations, async () => ({
+      locations: (await vpn.locations()).map((place) => ({
+        location: place.name,
+        country_code: place.countryCode,
+        city: place.city,
+        node: place.up ? ('online' as const) : ('offline' as const),
+      })),
+    })),
 
     bindPurchase(
-      buyVpn,
+      shapes.buyVpn,
       shown,
       (request, { body }) =>
         vpn.buy(request, {
-          months: loadPeriod(body),
+          months: shapes.loadPeriod(body),
           name: body.name,
           publicKey: body.public_key,
           location: body.location,
@@ -61,29 +51,30 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     ),
 
     bindPurchase(
-      renewVpn,
+      shapes.renewVpn,
       shown,
-      (request, { body }) => vpn.renew(request, { uuid: body.uuid, months: loadPeriod(body) }),
+      (request, { body }) => vpn.renew(request, { uuid: body.uuid, months: shapes.loadPeriod(body) }),
       warningsOf,
     ),
 
-    bind(getVpn, async ({ caller, query }) => {
+    bind(shapes.getVpn, async ({ caller, query }) => {
       const { views, up } = await vpn.info(caller.customer, query.uuid)
-      return toOverview(views, linkFor(caller), up)
+      return shapes.toOverview(views, linkFor(caller), up)
     }),
 
-    bind(addVpnDevice, async ({ caller, body }) =>
-      toAdded(
-        await vpn.addDevice(caller.customer, {
-          uuid: body.uuid,
-          name: body.name,
-          publicKey: body.public_key,
-          location: body.location,
-        }),
-      ),
-    ),
+    bind(shapes.addVpnDevice, async ({ caller, body }) => {
+      const { uuid, name, public_key: publicKey, location } = body
+      const { view, configuration } = await vpn.addDevice(caller.customer, { uuid, name, publicKey, location })
+      return {
+        uuid: view.subscription.uuid,
+        device: shapes.toDevice(configuration.device),
+        config: configuration.text,
+        device_limit: view.subscription.deviceLimit,
+        devices_left: view.subscription.deviceLimit - view.devices.length,
+      }
+    }),
 
-    bind(getVpnConfig, async ({ caller, query }) => {
+    bind(shapes.getVpnConfig, async ({ caller, query }) => {
       assertSeesPasswords(caller)
       const { format } = query
       const { uuid, configuration } = await vpn.configuration(caller.customer, query)
@@ -96,21 +87,27 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
       }
     }),
 
-    bind(resetVpnLink, async ({ caller, body }) =>
-      toReset(await vpn.resetLink(caller.customer, body.uuid), publicUrl()),
-    ),
-
-    bind(setVpnAutoRenew, async ({ caller, body }) => {
-      const wish = { uuid: body.uuid, enabled: body.enabled, months: periodOf(body), token: caller.token?.id ?? null }
-      return toSubscription(await vpn.setAutoRenew(caller.customer, wish), linkFor(caller))
+    bind(shapes.resetVpnLink, async ({ caller, body }) => {
+      const { subscription, secret } = await vpn.resetLink(caller.customer, body.uuid)
+      return { uuid: subscription.uuid, subscription_url: shapes.toLink(publicUrl(), secret) }
     }),
 
-    bind(removeVpnDevice, async ({ caller, body }) => {
+    bind(shapes.setVpnAutoRenew, async ({ caller, body }) => {
+      const wish = {
+        uuid: body.uuid,
+        enabled: body.enabled,
+        months: shapes.periodOf(body),
+        token: caller.token?.id ?? null,
+      }
+      return shapes.toSubscription(await vpn.setAutoRenew(caller.customer, wish), linkFor(caller))
+    }),
+
+    bind(shapes.removeVpnDevice, async ({ caller, body }) => {
       const view = await vpn.removeDevice(caller.customer, { uuid: body.uuid, device: body.device })
-      return { uuid: view.subscription.uuid, removed: body.device, devices: view.devices.map(toDevice) }
+      return { uuid: view.subscription.uuid, removed: body.device, devices: view.devices.map(shapes.toDevice) }
     }),
 
-    bind(deleteVpn, async ({ caller, body }) => {
+    bind(shapes.deleteVpn, async ({ caller, body }) => {
       const done = await vpn.delete(caller.customer, body.uuid)
       return {
         uuid: done.uuid,

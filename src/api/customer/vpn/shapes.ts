@@ -1,41 +1,272 @@
 import { z } from '@hono/zod-openapi'
+import { type PeerId, readId } from '../../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { malformed, Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
-import type { View } from '../../../domains/vpn/rules.ts'
+import {
+  ipv4Text,
+  isDeviceName,
+  type Peer,
+  readUuid,
+  renewAheadMs,
+  type SubscriptionId,
+  type View,
+} from '../../../domains/vpn/rules.ts'
 import {
   balanceAfter,
   bodyInteger,
+  checked,
+  choice,
   exampleAt,
-  exampleOrder,
   flag,
+  list,
+  moment,
+  named,
   orderId,
+  passwordsRefused,
   queryInteger,
   roubles,
+  rows,
   text,
   whole,
 } from '../../fields.ts'
-import { operation, type RefusalExample } from '../../operation.ts'
-import {
-  configExample,
-  endsAt,
-  exampleDevice,
-  exampleUuid,
-  linkField,
-  newDevice,
-  nodeState,
-  noSuchSubscription,
-  overview,
-  overviewExample,
-  see,
-  shownUuid,
+import { operationsOf, type RefusalExample } from '../../operation.ts'
+
+export const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
+const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
+export const exampleDevice = 'dev_01k73sf8000000000000000000'
+
+/** Which subscription; may be left out while only one runs. */
+export const uuidField = (
+  description = 'Which subscription. May be left out while only one runs; those that have ended do not count.',
+) =>
+  z
+    .string()
+    .refine((written) => readUuid(written) !== undefined, 'must be a UUID')
+    .transform((written) => written.toLowerCase() as SubscriptionId)
+    .openapi({
+      type: 'string',
+      format: 'uuid',
+      description,
+      example: exampleUuid,
+    })
+
+export const deviceField = () =>
+  z
+    .string()
+    .refine((written) => readId('peer', written) !== undefined, 'must be the id of a device, dev_…')
+    .transform((written) => written as PeerId)
+    .openapi({ type: 'string', description: "The device's id.", example: exampleDevice })
+
+export const locationField = () =>
+  checked(
+    'Where the tunnel ends; see the locations. Any, unless said.',
+    /^[a-z0-9-]{1,32}$/,
+    'must be the name of a location',
+    'local',
+  )
+
+const nameField = () =>
+  z
+    .string()
+    .refine(isDeviceName, "must be 1 to 64 letters, digits, spaces or ._'()+- and begin with a letter or digit")
+    .openapi({
+      type: 'string',
+      pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
+      maxLength: 64,
+      description: 'How you call the device.',
+      example: 'phone',
+    })
+
+const publicKeyField = () =>
+  checked(
+    'Your own WireGuard public key. Without it a pair is made and the private key is in the configuration.',
+    /^[A-Za-z0-9+/]{43}=$/,
+    'must be a WireGuard public key, as "wg pubkey" prints it',
+    examplePublicKey,
+  )
+
+/** What a device that is added may bring. */
+export const newDevice = {
+  name: nameField().optional(),
+  public_key: publicKeyField().optional(),
+  location: locationField().optional(),
+}
+
+export const device = named('VpnDevice', {
+  id: text('Its id, to name it by in other operations.', exampleDevice),
+  name: text('How you call it.', 'phone'),
+  public_key: text('Its WireGuard public key.', examplePublicKey),
+  own_key: flag('Whether you brought the key; then its private half is not in the configuration.', false),
+  ipv4: text('Its address inside the tunnel.', '10.66.0.2'),
+  ipv6: text('Its IPv6 address inside the tunnel.', 'fd74:7572:6e70::a42:2'),
+  location: text('Where its tunnel ends; null is anywhere.', 'local').nullable(),
+  rx_bytes: whole('Bytes that came to the device.', 0),
+  tx_bytes: whole('Bytes that the device sent.', 0),
+  last_handshake_at: moment('When it was last heard of; null before the first time.').nullable(),
+  created_at: moment('When it was added.'),
+})
+
+export const toDevice = (peer: Peer) => ({
+  id: peer.id,
+  name: peer.name,
+  public_key: peer.publicKey,
+  own_key: peer.ownKey,
+  ipv4: ipv4Text(peer.ipv4),
+  ipv6: peer.ipv6,
+  location: peer.location,
+  rx_bytes: Number(peer.received),
+  tx_bytes: Number(peer.sent),
+  last_handshake_at: peer.lastHandshakeAt === null ? null : toIso(peer.lastHandshakeAt),
+  created_at: toIso(peer.createdAt),
+})
+
+const traffic = z.object({
+  rx_bytes: whole('Bytes that came to all devices, removed ones too.', 0),
+  tx_bytes: whole('Bytes that all devices sent.', 0),
+  limit_bytes: whole('What both may come to; null is no limit.', 500_000_000_000).nullable(),
+})
+
+const autoRenew = z.object({
+  enabled: flag('Whether it renews by itself.'),
+  period: whole('Months that are bought each time; null when it does not.', 1).nullable(),
+  next_at: moment('When it is charged next; null when it does not.').nullable(),
+  problem: text('The code of the last refusal, such as insufficient_funds; null without one.').nullable(),
+})
+const autoRenewField = autoRenew.openapi({ description: 'How it renews.' })
+
+export const nodeState = choice('Whether a VPN node is up to connect to.', ['online', 'offline'])
+export const linkField = text(
+  'A secret link that serves the configuration to a phone.',
+  'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
+)
+/** The link of a subscription that is looked at. */
+const shownLink = linkField.nullable().openapi({
+  description: 'A secret link that serves the configuration to a phone. Null without the scope `passwords`.',
+})
+const statusMeaning =
+  'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only ' +
+  'another one is refused.'
+export const status = choice(statusMeaning, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED'])
+const limitedBy = list('The limits that are reached.', z.enum(['traffic', 'devices']))
+export const shownUuid = () => text("The subscription's id.", exampleUuid)
+export const endsAt = () => moment('When it ends.')
+export const deviceLimit = () => whole('How many devices it may have.', 5)
+export const devices = () => list('Its devices, the oldest first.', device)
+const trafficField = traffic.openapi({ description: 'What was carried.' })
+
+/** What has no subscription, and what names one of nobody's, is answered alike. */
+export const noSuchSubscription: RefusalExample = new Refusal('vpn_subscription_not_found', {}, { charged: false })
+export const noSuchDevice: RefusalExample = new Refusal('vpn_device_not_found')
+
+/** Where to read what there is of each. */
+export const see = {
+  period: 'GET /vpn/quote',
+  period_months: 'GET /vpn/quote',
+  location: 'GET /vpn/locations',
+  uuid: 'GET /vpn/info',
+  device: 'GET /vpn/info',
+}
+
+const operation = operationsOf({ tag: 'VPN', see })
+
+export const subscription = named('VpnSubscription', {
+  uuid: shownUuid(),
   status,
-  subscription,
-  subscriptionExample,
-  tag,
-  toLink,
-  uuidField,
-} from './shapes-subscription.ts'
+  limited_by: limitedBy,
+  expires_at: endsAt(),
+  subscription_url: shownLink,
+  device_limit: deviceLimit(),
+  devices: devices(),
+  traffic: trafficField,
+  speed_mbit: whole('The most that each device carries, in Mbit/s; null is no limit.').nullable(),
+  auto_renew: autoRenewField,
+  node: nodeState,
+  created_at: moment('When it was bought.'),
+})
+
+/** The top of `info`: the most important subscription, or nothing at all. */
+export const overview = z.object({
+  status: choice(`${statusMeaning} NONE without a subscription.`, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED', 'NONE']),
+  uuid: shownUuid().nullable(),
+  limited_by: limitedBy,
+  expires_at: endsAt().nullable(),
+  subscription_url: shownLink,
+  device_limit: deviceLimit().nullable(),
+  devices: devices(),
+  traffic: trafficField,
+  auto_renew: autoRenew.nullable().openapi({ description: 'How it renews.' }),
+  node: nodeState,
+  items: list('All of your subscriptions, in the same order.', subscription),
+})
+
+export const configExample = [
+  '[Interface]',
+  `# device 1 (${exampleDevice}) at local`,
+  'PrivateKey = (44 characters)',
+  'Address = 10.66.0.2/32, fd74:7572:6e70::a42:2/128',
+  'DNS = 1.1.1.1, 2606:4700:4700::1111',
+  'MTU = 1420',
+  '',
+  '[Peer]',
+  'PublicKey = (44 characters)',
+  'Endpoint = 127.0.0.1:51820',
+  'AllowedIPs = 0.0.0.0/0, ::/0',
+  'PersistentKeepalive = 25',
+  '',
+].join('\n')
+
+export const linkPath = '/vpn/s/'
+export const toLink = (publicUrl: string, secret: string): string => `${publicUrl}${linkPath}${secret}`
+
+type LinkOf = (secret: string) => string | null
+
+export const toSubscription = (of: View, linkOf: LinkOf) => ({
+  uuid: of.subscription.uuid,
+  status: of.status,
+  limited_by: [...of.limits],
+  expires_at: toIso(of.subscription.expiresAt),
+  subscription_url: linkOf(of.secret),
+  device_limit: of.subscription.deviceLimit,
+  devices: of.devices.map(toDevice),
+  traffic: toTraffic(of.subscription),
+  speed_mbit: of.subscription.speedMegabits,
+  auto_renew: toAutoRenew(of.subscription),
+  node: of.node,
+  created_at: toIso(of.subscription.createdAt),
+})
+
+const toTraffic = (of: View['subscription']) => ({
+  rx_bytes: Number(of.received),
+  tx_bytes: Number(of.sent),
+  limit_bytes: of.trafficLimit === null ? null : Number(of.trafficLimit),
+})
+
+const toAutoRenew = (of: View['subscription']) => ({
+  enabled: of.autoRenewMonths !== null,
+  period: of.autoRenewMonths,
+  next_at: of.autoRenewMonths === null ? null : toIso(Math.max(of.expiresAt - renewAheadMs, of.renewAfter)),
+  problem: of.renewProblem,
+})
+
+export function toOverview(views: readonly View[], linkOf: LinkOf, up: boolean) {
+  const items = views.map((view) => toSubscription(view, linkOf))
+  const [first] = items
+  if (first) return { ...first, items }
+  return {
+    status: 'NONE' as const,
+    uuid: null,
+    limited_by: [],
+    expires_at: null,
+    subscription_url: null,
+    device_limit: null,
+    devices: [],
+    traffic: { rx_bytes: 0, tx_bytes: 0, limit_bytes: null },
+    auto_renew: null,
+    node: up ? ('online' as const) : ('offline' as const),
+    items: [],
+  }
+}
 
 const months = {
   min: 1,
@@ -92,11 +323,7 @@ const notSold: RefusalExample = new Refusal('vpn_not_sold', {}, { charged: false
 
 const available = flag('Whether a VPN node is up that carries a new subscription.')
 
-export const quoteVpn = operation({
-  id: 'quoteVpn',
-  method: 'GET',
-  path: '/vpn/quote',
-  tag,
+export const quoteVpn = operation('quoteVpn', 'GET /vpn/quote', {
   summary: 'Price a VPN subscription',
   description:
     'Without `period` every term that is sold is priced, in `prices`. `available` is false while no VPN node is up: ' +
@@ -106,26 +333,10 @@ export const quoteVpn = operation({
     .refine(agrees, disagreement),
   answer: z.union([
     price.extend({ available }).openapi({ title: 'One term' }),
-    z
-      .object({ prices: z.array(price).openapi({ description: 'Each term that is sold.' }), available })
-      .openapi({ title: 'All terms' }),
+    z.object({ prices: list('Each term that is sold.', price), available }).openapi({ title: 'All terms' }),
   ]),
-  example: { period: 1, price_rub: 299, price_per_month_rub: 299, available: true },
-  see,
-  codes: ['not_found'],
   refusals: { not_found: notSold },
 })
-
-const toPrice = (of: { months: number; total: Kopecks; perMonth: Kopecks }) => ({
-  period: of.months,
-  price_rub: toRoubles(of.total),
-  price_per_month_rub: toRoubles(of.perMonth),
-})
-
-export function toQuote(offers: readonly Parameters<typeof toPrice>[0][], one: boolean, isCarried: boolean) {
-  const prices = offers.map(toPrice)
-  return { ...(one && prices[0] ? prices[0] : { prices }), available: isCarried }
-}
 
 const bought = z.object({
   order_id: orderId(),
@@ -140,20 +351,6 @@ const bought = z.object({
   device: text('The id of the device that `config` is for.', exampleDevice),
   node: nodeState,
 })
-
-const boughtExample = {
-  order_id: exampleOrder,
-  uuid: exampleUuid,
-  period: 1,
-  price_rub: 299,
-  balance_rub: 99_701,
-  status: 'ACTIVE' as const,
-  expires_at: toIso(exampleAt),
-  subscription_url: subscriptionExample.subscription_url,
-  config: configExample,
-  device: exampleDevice,
-  node: 'online' as const,
-}
 
 type BoughtShown = { order: string; months: number; price: Kopecks; balance: Kopecks; view: View; config: string }
 
@@ -190,20 +387,9 @@ const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
     .openapi(eitherPeriod)
 
 /** What buying and renewing have in common. */
-const sold = {
-  exampleBody: { period: 1 },
-  answer: bought,
-  example: boughtExample,
-  see,
-  codes: ['not_found' as const],
-  charges: true,
-}
+const sold = { exampleBody: { period: 1 }, answer: bought, charges: true }
 
-export const buyVpn = operation({
-  id: 'buyVpn',
-  method: 'POST',
-  path: '/vpn/buy',
-  tag,
+export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
   summary: 'Buy a VPN subscription with its first device',
   description:
     'While no VPN node is up, nothing is sold and nothing is charged (503). A sandbox sells all the same: `node` is ' +
@@ -219,11 +405,7 @@ export const buyVpn = operation({
   refusals: { not_found: notSold, unavailable: noLiveNode },
 })
 
-export const renewVpn = operation({
-  id: 'renewVpn',
-  method: 'POST',
-  path: '/vpn/renew',
-  tag,
+export const renewVpn = operation('renewVpn', 'POST /vpn/renew', {
   summary: 'Add months to a subscription',
   description: 'Months are added to what is left, or begin now when nothing is. Devices, keys and link stay the same.',
   body: forPeriod({
@@ -235,12 +417,8 @@ export const renewVpn = operation({
   refusals: { not_found: noSuchSubscription, unavailable: noLiveNode },
 })
 
-export const getVpn = operation({
-  id: 'getVpn',
-  method: 'GET',
-  path: '/vpn/info',
+export const getVpn = operation('getVpn', 'GET /vpn/info', {
   isSecret: true,
-  tag,
   summary: 'Read VPN subscriptions',
   description:
     'At the top stands, of those that run, the one that ends first, else the one that ended last. All of them are in ' +
@@ -248,18 +426,12 @@ export const getVpn = operation({
     'null or empty.',
   query: z.object({ uuid: uuidField('One subscription only; all of yours unless given.').optional() }),
   answer: overview,
-  example: overviewExample,
-  see,
-  codes: ['not_found'],
   refusals: { not_found: noSuchSubscription },
+  example: { expires_at: toIso(exampleAt) },
 })
 
-export const deleteVpn = operation({
-  id: 'deleteVpn',
-  method: 'POST',
-  path: '/vpn/delete',
+export const deleteVpn = operation('deleteVpn', 'POST /vpn/delete', {
   isDestructive: true,
-  tag,
   summary: 'End a subscription at once',
   description:
     'Devices are cut off and keys erased. The unused part of what was paid is given back, if it was sold so.',
@@ -275,20 +447,13 @@ export const deleteVpn = operation({
     refunded_rub: roubles('What was given back: the unused part, rounded down to the kopeck.', 149.5),
     balance_rub: balanceAfter(),
   }),
-  example: { uuid: exampleUuid, deleted: true, refunded_rub: 149.5, balance_rub: 99_850.5 },
-  see,
-  codes: ['not_found', 'conflict'],
   refusals: {
     not_found: noSuchSubscription,
     conflict: new Refusal('subscription_disabled', {}, { status: 'DISABLED', charged: false }),
   },
 })
 
-export const setVpnAutoRenew = operation({
-  id: 'setVpnAutoRenew',
-  method: 'POST',
-  path: '/vpn/auto-renew',
-  tag,
+export const setVpnAutoRenew = operation('setVpnAutoRenew', 'POST /vpn/auto-renew', {
   summary: 'Renew by itself, or no more',
   description:
     'It is charged one day before the end, for as many months as last bought unless said, and spent by the token ' +
@@ -300,10 +465,88 @@ export const setVpnAutoRenew = operation({
       ...bodyPeriods,
     })
     .refine(agrees, disagreement),
-  exampleBody: { uuid: exampleUuid, enabled: true },
+  exampleBody: { uuid: exampleUuid },
   answer: subscription,
-  example: subscriptionExample,
-  see,
-  codes: ['not_found'],
   refusals: { not_found: noSuchSubscription },
+})
+
+export const addVpnDevice = operation('addVpnDevice', 'POST /vpn/devices', {
+  summary: 'Add a device',
+  body: z.object({ uuid: uuidField().optional(), ...newDevice }),
+  exampleBody: { uuid: exampleUuid, name: 'phone' },
+  answer: z.object({
+    uuid: shownUuid(),
+    device,
+    config: text('Its complete configuration, for wg-quick.', configExample),
+    device_limit: deviceLimit(),
+    devices_left: whole('How many more may be added.', 3),
+  }),
+  refusals: {
+    not_found: noSuchSubscription,
+    conflict: new Refusal('device_limit', { limit: 5 }, { device_limit: 5, charged: false }),
+  },
+})
+
+export const removeVpnDevice = operation('removeVpnDevice', 'POST /vpn/devices/remove', {
+  isDestructive: true,
+  summary: 'Remove a device',
+  description: 'It is cut off, and its private key is erased.',
+  body: z.object({ uuid: uuidField().optional(), device: deviceField() }),
+  exampleBody: { uuid: exampleUuid },
+  answer: z.object({
+    uuid: shownUuid(),
+    removed: text('The id of the device that is no more.', exampleDevice),
+    devices: devices(),
+  }),
+  refusals: { not_found: noSuchDevice },
+  example: { devices: [] },
+})
+
+const formats = ['conf', 'qr', 'svg', 'png'] as const
+
+export const getVpnConfig = operation('getVpnConfig', 'GET /vpn/config', {
+  isSecret: true,
+  summary: 'Read a configuration as text or as a QR code',
+  description:
+    '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a picture as text, ' +
+    '`png` a picture in base64. The oldest device, unless one is named. It holds a private key, so the token needs ' +
+    'the scope `passwords` as well as `read`.',
+  query: z.object({
+    uuid: uuidField().optional(),
+    device: deviceField().optional(),
+    location: locationField().optional(),
+    format: z.enum(formats).default('conf').openapi({ description: 'How to write it.' }),
+  }),
+  answer: z.object({
+    uuid: shownUuid(),
+    device: text('The id of the device that it is for.', exampleDevice),
+    location: text('Where the tunnel ends.', 'local'),
+    format: choice('How it is written.', formats),
+    media_type: text('The media type of `config`.', 'text/plain'),
+    encoding: choice('How `config` is put into JSON.', ['utf-8', 'base64']),
+    config: text('The configuration.', configExample),
+  }),
+  refusals: { ...passwordsRefused, not_found: noSuchDevice },
+})
+
+export const resetVpnLink = operation('resetVpnLink', 'POST /vpn/link/reset', {
+  isDestructive: true,
+  summary: 'Make a new secret link',
+  description: 'The old one stops working at once.',
+  body: z.object({ uuid: uuidField().optional() }),
+  exampleBody: { uuid: exampleUuid },
+  answer: z.object({ uuid: shownUuid(), subscription_url: linkField }),
+  refusals: { not_found: noSuchSubscription },
+})
+
+export const listVpnLocations = operation('listVpnLocations', 'GET /vpn/locations', {
+  summary: 'List the places to connect to',
+  answer: z.object({
+    locations: rows('Each place.', {
+      location: text('Its name, to choose it by.', 'local'),
+      country_code: text('Its country, ISO 3166-1 alpha-2; null where that is not told.', 'DE').nullable(),
+      city: text('Its city; null where that is not told.', 'Berlin').nullable(),
+      node: nodeState,
+    }),
+  }),
 })

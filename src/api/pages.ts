@@ -1,0 +1,91 @@
+import { z } from '@hono/zod-openapi'
+import { malformed } from '../core/refusal.ts'
+import { checked, queryInteger, text } from './fields.ts'
+
+const usualLimit = 100
+
+/** The two fields of every list's query. A cursor is opaque to its reader. */
+export const pageQuery = {
+  limit: queryInteger({ min: 1, max: 500, example: 100, description: 'How many to answer with.' })
+    .default(usualLimit)
+    .openapi({ default: usualLimit }),
+  cursor: checked(
+    'The `next_cursor` of the page before.',
+    /^[A-Za-z0-9_-]{1,200}$/,
+    'must be a next_cursor that a list has answered with',
+    'MTAw',
+  ).optional(),
+}
+
+/** The same for what is handed out whole: where it goes on may be a long name. */
+export const exportQuery = {
+  limit: pageQuery.limit,
+  cursor: checked(
+    'The `next_cursor` of the page before.',
+    /^[A-Za-z0-9_-]{1,2000}$/,
+    'must be a next_cursor that this export has answered with',
+    'WzAsMV0',
+  ).optional(),
+}
+
+/** One row of what is handed out, under the name of its table. */
+export const handedOut = () =>
+  z.object({
+    table: text('Which kind of record it is.', 'proxies'),
+    row: z.record(z.string(), z.unknown()).openapi({ description: 'The record.', example: { id: 7 } }),
+  })
+
+const nextCursor = () =>
+  z
+    .string()
+    .nullable()
+    .openapi({ description: 'Give it as `cursor` to get the next page; null on the last.', example: null })
+
+/** An answer that is one page of a list. */
+export const page = <Shape extends z.ZodRawShape>(shape: Shape) => z.object({ ...shape, next_cursor: nextCursor() })
+
+/**
+ * What a list goes on from, read from a cursor that one of its pages has answered with; undefined for the first page.
+ */
+export function positionOf<Position>(
+  cursor: string | undefined,
+  read: (text: string) => Position | undefined,
+): Position | undefined {
+  if (cursor === undefined) return undefined
+  const position = read(Buffer.from(cursor, 'base64url').toString())
+  if (position === undefined)
+    throw malformed([{ field: 'cursor', problem: 'must be a next_cursor that this list has answered with' }])
+  return position
+}
+
+/** A position that is a number from 1 on. */
+export const readNumber = (written: string): number | undefined =>
+  /^[1-9]\d{0,14}$/.test(written) ? Number(written) : undefined
+
+/** Texts travel as URL-safe base64, so that a reader is not tempted to make sense of them. */
+const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
+
+/** How many to look for: one more than a page holds tells whether there is a next one. */
+export const soughtFor = (limit: number): number => limit + 1
+
+/** A page of the rows found with `soughtFor`, and the cursor of the next page, if there is one. */
+export function pageOf<Row, Item>(
+  found: readonly Row[],
+  limit: number,
+  position: (row: Row) => string | number,
+  toItem: (row: Row) => Item,
+): { readonly items: Item[]; readonly next_cursor: string | null } {
+  const shown = found.slice(0, limit)
+  const last = shown.at(-1)
+  const isMore = last !== undefined && found.length > limit
+  return { items: shown.map(toItem), next_cursor: isMore ? toCursor(String(position(last))) : null }
+}
+
+/** A page of what is handed out, with the cursor of the next one. */
+export const toExport = (page: {
+  readonly items: readonly { readonly table: string; readonly row: Readonly<Record<string, unknown>> }[]
+  readonly next: string | undefined
+}) => ({
+  items: page.items.map(({ table, row }) => ({ table, row: { ...row } })),
+  next_cursor: page.next === undefined ? null : toCursor(page.next),
+})

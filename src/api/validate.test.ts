@@ -1,0 +1,69 @@
+import { expect, test } from 'bun:test'
+import { z } from '@hono/zod-openapi'
+import type { FieldProblem } from '../core/refusal.ts'
+import { Refusal } from '../core/refusal.ts'
+import { readFields } from './validate.ts'
+
+function problemsOf(schema: z.ZodType, value: unknown, from: 'body' | 'query' = 'body'): readonly FieldProblem[] {
+  try {
+    readFields(schema, value, from)
+    return []
+  } catch (error) {
+    if (error instanceof Refusal) return error.details as readonly FieldProblem[]
+    throw error
+  }
+}
+
+const cases: readonly (readonly [schema: z.ZodType, value: unknown, problem: string])[] = [
+  [z.string(), undefined, 'is required'],
+  [z.enum(['a', 'b']), undefined, 'is required'],
+  [z.string(), 5, 'must be a string'],
+  [z.number(), '5', 'must be a number'],
+  [z.int(), 1.5, 'must be a whole number'],
+  [z.int(), '5', 'must be a number'],
+  [z.boolean(), 'yes', 'must be true or false'],
+  [z.array(z.int()), {}, 'must be a list'],
+  [z.object({}), [], 'must be an object'],
+  [z.record(z.string(), z.int()), 'x', 'must be an object'],
+  [z.date(), 'x', 'has the wrong type'],
+  [z.enum(['a', 'b']), 'c', 'must be one of a, b'],
+  [z.literal([3, 4, 6]), 5, 'must be one of 3, 4, 6'],
+  [z.string().min(1), '', 'must have at least 1 character'],
+  [z.string().min(2), 'x', 'must have at least 2 characters'],
+  [z.string().max(3), 'four', 'must have at most 3 characters'],
+  [z.array(z.int()).min(1), [], 'must have at least 1 item'],
+  [z.array(z.int()).max(2), [1, 2, 3], 'must have at most 2 items'],
+  [z.number().min(0.01), 0, 'must be at least 0.01'],
+  [z.number().max(100), 101, 'must be at most 100'],
+  [z.number().gt(0), 0, 'must be more than 0'],
+  [z.number().lt(100), 100, 'must be less than 100'],
+  [z.number().multipleOf(5), 7, 'must be a multiple of 5'],
+  [z.string().regex(/^a$/), 'b', 'has the wrong format'],
+  [z.record(z.string().regex(/^a$/), z.int()), { b: 1 }, 'has a name that is not allowed'],
+  [z.union([z.string(), z.int()]), true, 'has none of the allowed forms'],
+  [z.strictObject({}), { x: 1 }, 'has unknown fields: x'],
+  [z.string().refine(() => false), 'x', 'is not valid'],
+  [z.string().max(3, 'must be short'), 'four', 'must be short'],
+]
+
+test('readFields names the problem of every kind of check in plain English, and a message of the check itself first', () => {
+  for (const [schema, value, problem] of cases) {
+    const [found] = problemsOf(z.object({ field: schema }), { field: value })
+    expect(found?.problem).toBe(problem)
+  }
+})
+
+test('readFields lists the allowed values beside the problem', () => {
+  const schema = z.object({ ipv: z.literal([3, 4, 6]), kind: z.enum(['a', 'b']) })
+  expect(problemsOf(schema, { ipv: 5 })).toEqual([
+    { field: 'ipv', problem: 'must be one of 3, 4, 6', allowed: [3, 4, 6] },
+    { field: 'kind', problem: 'is required' },
+  ])
+})
+
+test('readFields refuses a query parameter that is given twice', () => {
+  const schema = z.object({ limit: z.string() })
+  expect(problemsOf(schema, { limit: ['1', '2'] }, 'query')).toEqual([
+    { field: 'limit', problem: 'must be given once' },
+  ])
+})
