@@ -94,7 +94,7 @@ export const premiumJobs = (
   },
   batchJob('expire traffic', 5 * minuteMs, 500, (limit) => traffic.accounts.expire(limit)),
   { name: 'pass traffic on', everyMs: 5 * minuteMs, work: () => premium.passOn() },
-  batchJob('forget hosts', hourMs, 500, (limit) => premium.intake.forgetHosts(limit)),
+  batchJob('forget hosts', hourMs, 500, (limit) => premium.metering.forgetHosts(limit)),
 ]
 
 /** Reports nodes that claim more traffic than their link can carry, and nodes at their limit of leased bytes. */

@@ -34,7 +34,7 @@ async function carry(node: string): Promise<void> {
   let carried = 0n
   for (let turn = 1; ; turn += 1) {
     const want = turn % 5 === 0 ? ('return' as const) : ('lease' as const)
-    const { allowances } = await premium.intake.report({
+    const { allowances } = await premium.metering.takeReport({
       node,
       boot: run,
       counts: [{ subuser, pool: 'residential', received: carried, sent: 0n }],

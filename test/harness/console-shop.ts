@@ -79,7 +79,7 @@ async function addSubuser(service: Service): Promise<void> {
 /** A month of traffic through one gateway, more on some days than on others. */
 async function carryTraffic(service: Service, clock: HandClock): Promise<void> {
   const { data } = await service.get('/premium/password')
-  const { intake } = service.services.premium
+  const { metering } = service.services.premium
   const subuser = data.subuser.subuser_id as SubuserId
   const endsAt = clock.nowMs
   const carried = new Map(hosts.map((host) => [host, 0n]))
@@ -91,7 +91,7 @@ async function carryTraffic(service: Service, clock: HandClock): Promise<void> {
       carried.set(host, (carried.get(host) ?? 0n) + more / BigInt(index + 1))
     }
     const received = [...carried.values()].reduce((sum, each) => sum + each, 0n)
-    await intake.report({
+    await metering.takeReport({
       node: 'lived-in',
       boot: 'b1',
       counts: [{ ...of, received, sent: received / 9n }],

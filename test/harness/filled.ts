@@ -318,7 +318,7 @@ async function addExits({ services, clock }: Shop): Promise<void> {
   ])
   await exits.takeCounts(gate.id, 'boot-2', [{ exit: homed.id, received: 10n, sent: 20n }])
   const said = { isUp: true, sinceAt: 1, reason: '' }
-  await exits.takeWords(gate.id, [
+  await exits.takeReports(gate.id, [
     { exit: homed.id, ...said },
     { exit: drained.id, ...said, isUp: false, reason: 'it refuses connections' },
   ])
@@ -470,7 +470,7 @@ async function sayAllUp({ services }: Shop): Promise<void> {
   const [gate] = await services.fleet.nodes('gateway')
   const all = await exits.list(undefined, '', 100)
   const up = { isUp: true, sinceAt: 1, reason: '' }
-  await exits.takeWords(
+  await exits.takeReports(
     gate?.id ?? '',
     all.map((exit) => ({ exit: exit.id, ...up })),
   )
@@ -520,11 +520,11 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
 
 /** Two nodes carry for everybody; one reboots, falls silent and claims more than it was allowed. A third one lies. */
 async function carry({ services, clock }: Shop, subusers: readonly string[], other: string): Promise<void> {
-  const { intake } = services.premium
+  const { metering } = services.premium
   const all = [...subusers, other]
   const report = (node: string, boot: string, turn: number, bytes: bigint) => {
     clock.advance(1000)
-    return intake.report({
+    return metering.takeReport({
       node,
       boot,
       counts: all.map((subuser, at) => ({
@@ -559,7 +559,7 @@ async function carry({ services, clock }: Shop, subusers: readonly string[], oth
   // What a third has claimed turned out to be false.
   await report('gate-3', '2026-01', 1, 0n)
   await report('gate-3', '2026-01', 2, 2_000_000n)
-  await intake.forgetUsage('gate-3', 0, false)
+  await metering.forgetUsage('gate-3', 0, false)
 }
 
 async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
@@ -571,7 +571,7 @@ async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pr
   await premium.whitelist.remove(boris.customer, undefined, '11.22.33.8')
   await premium.whitelist.add(boris.customer, undefined, '11.22.33.9', 'once more')
   const other = await premium.subusers.load(boris.customer, undefined)
-  await premium.intake.report({
+  await premium.metering.takeReport({
     node: 'gate-1',
     boot: '2026-02',
     counts: [],
@@ -615,17 +615,17 @@ async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   await keyed(anna.by, 'later three', (request) => vpn.buy(request as never, { months: 1 }))
   clock.advance(1000)
   await keyed(boris.by, 'later four', (request) => vpn.buy(request as never, { months: 1, autoRenew: true }))
-  await premium.intake.forgetHosts(1000)
+  await premium.metering.forgetHosts(1000)
   await carryAgain({ services, clock }, anna, boris)
 }
 
 /** The day's traffic: what hosts are still kept of. */
 async function carryAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
-  const { intake, subusers } = services.premium
+  const { metering, subusers } = services.premium
   const all = [await subusers.load(anna.customer, undefined), await subusers.load(boris.customer, undefined)]
   for (const [step, bytes] of [0n, 2_000_000n, 6_000_000n].entries()) {
     clock.advance(step * 3_600_000)
-    await intake.report({
+    await metering.takeReport({
       node: 'gate-1',
       boot: '2026-03',
       counts: all.map(({ id }, at) => ({ subuser: id, pool, received: bytes + BigInt(at), sent: bytes / 7n })),

@@ -96,8 +96,8 @@ describe('exits through a supplier’s proxies', () => {
     const proxy = await buyAtSupplier('http')
     const forgotten = await addExit('Forgotten', 'http', { ...proxy, password: 'changed' }, false)
     const { premium } = road.services
-    expect(await untilTrue(async () => (await premium.exits.words([forgotten.id])).length > 0)).toBeTrue()
-    expect(await premium.exits.words([forgotten.id])).toMatchObject([{ isUp: false }])
+    expect(await untilTrue(async () => (await premium.exits.reports([forgotten.id])).length > 0)).toBeTrue()
+    expect(await premium.exits.reports([forgotten.id])).toMatchObject([{ isUp: false }])
     expect(await attempt('http', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 502, code: 'no_exit' })
     expect(await attempt('socks', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 4 })
     expect(road.gatewayLog.filter((line) => line.includes('exit down') && line.includes(forgotten.id))).toHaveLength(1)

@@ -304,7 +304,7 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
   test('a use of a whitelisted address is remembered', async () => {
     const { token, id } = await newcomer()
     await service.post('/premium/whitelist/add', { ip: '8.8.8.0/24' }, { token })
-    await service.services.premium.intake.report({
+    await service.services.premium.metering.takeReport({
       node: `seen-${engine}`,
       boot: 'b',
       counts: [],
@@ -389,9 +389,9 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     const id = data.subuser.subuser_id
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1, subuser_id: id }, { token })
     const { premium } = service.services
-    const { intake, nodes } = premium
+    const { metering, nodes } = premium
     const wish = { subuser: id, pool: 'residential', turn: 1, want: 'lease' as const }
-    await intake.report({ node: `del-${engine}`, boot: 'b', counts: [], wishes: [wish] })
+    await metering.takeReport({ node: `del-${engine}`, boot: 'b', counts: [], wishes: [wish] })
     const deleted = await service.post('/premium/subusers/delete', { subuser_id: id }, { token, key: 'd1' })
     expect(deleted.data).toMatchObject({
       deleted: { login },
@@ -409,7 +409,7 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     // Found as nothing: whose it was is nobody's business any more.
     expect(await nodes.find({ username: login })).toEqual({ proxy: null, subuser: null })
     // What the node held comes back after the deletion, and goes where the rest went.
-    await intake.report({
+    await metering.takeReport({
       node: `del-${engine}`,
       boot: 'b',
       counts: [],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ageAt } from '../../src/core/stall-monitor.ts'
-import { standingOf } from '../../src/domains/premium/exits/rules.ts'
+import { statusOf } from '../../src/domains/premium/exits/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -21,7 +21,7 @@ describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (
   const generate = () =>
     service.post('/premium/proxies/generate', { pool_type: 'residential', countries: ['DE'], quantity: 1 }, { token })
   const say = (isUp: boolean, node = 'nod_1', of = exit) =>
-    service.services.premium.exits.takeWords(node, [{ exit: of, isUp, sinceAt: service.clock.nowMs, reason: 'x' }])
+    service.services.premium.exits.takeReports(node, [{ exit: of, isUp, sinceAt: service.clock.nowMs, reason: 'x' }])
   /** What a quote says of it. */
   const isOffered = async () =>
     (await service.get('/premium/traffic/quote?pool_type=residential&gb=1', { token })).data.available
@@ -82,8 +82,8 @@ describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (
     expect(await exits.isCarried('datacenter')).toBe(sold)
     const pools = await exits.overview()
     expect(pools.find((each) => each.pool === 'datacenter')?.serving).toBe(sold ? 1 : 0)
-    const words = await exits.words([id])
-    expect(standingOf({ node, drainedAt: null }, words, ageAt(service.clock.nowMs))).toBe(sold ? 'serving' : 'down')
+    const words = await exits.reports([id])
+    expect(statusOf({ node, drainedAt: null }, words, ageAt(service.clock.nowMs))).toBe(sold ? 'serving' : 'down')
     await exits.drain(id, true)
   })
 })

@@ -75,7 +75,7 @@ describe('the operator of premium proxies', () => {
     const { data } = await service.get('/premium/password')
     const subuser = data.subuser.subuser_id
     const counts = [{ subuser, pool: 'residential', received: 1234n, sent: 0n }]
-    await service.services.premium.intake.report({ node: 'rogue', boot: 'b', counts, wishes: [] })
+    await service.services.premium.metering.takeReport({ node: 'rogue', boot: 'b', counts, wishes: [] })
     const listed = await turnpike('usage', 'quarantine')
     expect(listed.json.items).toEqual([expect.objectContaining({ node: 'rogue', bytes: 1234 })])
     const verified = await turnpike('verify')

@@ -202,7 +202,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const node = `usage-${engine}`
     const report = (received: bigint, sent: bigint, turn: number) =>
-      premium.intake.report({
+      premium.metering.takeReport({
         node,
         boot: 'b1',
         counts: [{ subuser, pool: 'residential', received, sent }],
@@ -246,14 +246,14 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const count = { subuser, pool: 'residential', received: 1000n, sent: 0n }
     const wish = { subuser, pool: 'residential', turn: 1, want: 'lease' as const }
-    await premium.intake.report({ node: `old-${engine}`, boot: 'b', counts: [], wishes: [wish] })
+    await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [], wishes: [wish] })
     const hosts = [{ ...count, host: 'old.example' }]
-    await premium.intake.report({ node: `old-${engine}`, boot: 'b', counts: [count], wishes: [], hosts })
+    await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [count], wishes: [], hosts })
     service.clock.advanceDays(29)
-    await premium.intake.forgetHosts(1000)
+    await premium.metering.forgetHosts(1000)
     expect((await service.get('/premium/usage?by=host', { token })).data.items).toHaveLength(1)
     service.clock.advanceDays(2)
-    await premium.intake.forgetHosts(1000)
+    await premium.metering.forgetHosts(1000)
     const range = `from=2026-01-01&to=2026-03-31`
     expect((await service.get(`/premium/usage?by=host&${range}`, { token })).data.items).toEqual([])
     expect((await service.get(`/premium/usage?by=day&${range}`, { token })).data.total_gb).toBe(0.000001)
@@ -274,7 +274,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
       turn += 1
       const counts = [{ ...of, received: total, sent: 0n }]
       const wishes = [{ ...of, turn, want: 'lease' as const }]
-      return premium.intake.report({ node: `hosts-${engine}`, boot, counts, wishes, hosts })
+      return premium.metering.takeReport({ node: `hosts-${engine}`, boot, counts, wishes, hosts })
     }
     await report('boot-0001', 0, 0n)
     for (const from of [0, 1000, 2000]) await report('boot-0001', from, 3n)
@@ -342,9 +342,9 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const node = `expiry-${engine}`
     const wish = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'datacenter', turn, want })
-    await premium.intake.report({ node, boot: 'b', counts: [], wishes: [wish(1, 'lease')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts: [], wishes: [wish(1, 'lease')] })
     const counts = [{ subuser, pool: 'datacenter', received: 5_000_000n, sent: 0n }]
-    await premium.intake.report({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
     service.clock.advanceDays(29)
     await traffic.accounts.expire(100)
     expect((await service.get('/premium/traffic/balance?pool_type=datacenter', { token })).data.traffic_gb).toBe(2.995)
@@ -365,9 +365,9 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const wish = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'residential', turn, want })
     const node = `refund-${engine}`
-    await premium.intake.report({ node, boot: 'b', counts: [], wishes: [wish(1, 'lease')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts: [], wishes: [wish(1, 'lease')] })
     const counts = [{ subuser, pool: 'residential', received: 8_000_000n, sent: 0n }]
-    await premium.intake.report({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
     const refund = await premium.traffic.refund(bought.order_id, 'unused')
     expect(refund.returned).toBe(1_992_000_000n as never)
     expect(refund.money).toBe(63_744n as never)

@@ -89,14 +89,14 @@ async function addZinaida(services: Services, clock: HandClock): Promise<Custome
   for (const node of await services.fleet.nodes('gateway')) {
     const said = { isUp: true, sinceAt: 1, reason: '' }
     const exits = await db.all<{ id: string }>('SELECT id FROM exits WHERE drained_at IS NULL')
-    await premium.exits.takeWords(
+    await premium.exits.takeReports(
       node.id,
       exits.map((exit) => ({ exit: exit.id as never, ...said })),
     )
   }
   await premium.generate(id, { ...ports, subuser: subuser.id, type: 'sticky', ttlMinutes: 30 })
   await premium.subusers.update(id, subuser.id, { name: 'zinaida-second', limits: {} })
-  await premium.intake.report({
+  await premium.metering.takeReport({
     node: 'gate-1',
     boot: '2027-01',
     counts: [],

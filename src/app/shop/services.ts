@@ -108,7 +108,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
   premium: {
     ...shippedTerms,
     leaseBytes: BigInt(config.premiumLeaseBytes),
-    mostWhitelisted: config.premiumWhitelist,
+    maxWhitelisted: config.premiumWhitelist,
     hostDays: config.premiumHostDays,
     ports: config.premiumPorts,
   },

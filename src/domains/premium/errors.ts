@@ -1,6 +1,6 @@
 import { type FieldProblem, malformed, Refusal } from '../../core/refusal.ts'
 
-/** The same for a sub-user that does not exist and one that is somebody else's. */
+/** The same for an unknown sub-user and for another customer's. */
 export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
 
 export const loginTaken = (): Refusal => new Refusal('subuser_login_taken')
@@ -21,7 +21,7 @@ export const badPlace = (problems: readonly FieldProblem[]): Refusal => malforme
 
 export const notCarried = (pool: string): Refusal => new Refusal('no_exit_usable', { pool }, { charged: false })
 
-/** The address is one that is sold as a dedicated proxy, which only a constraint knows for sure. */
+/** The address is sold as a dedicated proxy; a database constraint decides. */
 export const inStock = (): Refusal => new Refusal('address_in_stock')
 
 export const inBlock = (block: string): Refusal => new Refusal('address_in_block', { block })
@@ -33,14 +33,7 @@ export const noSuchTrafficOrder = (): Refusal => new Refusal('traffic_order_not_
 export const nothingUnused = (): Refusal => new Refusal('no_unused_traffic', {}, { charged: false })
 
 export const nothingToMove = (pool: string): Refusal =>
-  new Refusal(
-    'no_traffic_to_move',
-    { pool },
-    {
-      available_gb: 0,
-      charged: false,
-    },
-  )
+  new Refusal('no_traffic_to_move', { pool }, { available_gb: 0, charged: false })
 
 export const endsBeforeItBegins = (): Refusal => malformed([{ field: 'from', problem: 'must not be after "to"' }])
 

@@ -1,47 +1,31 @@
 import { contains, readAddress, readPrefix } from '../../core/address.ts'
-import type { Sha256 } from '../../core/chain.ts'
 import { readId, type SubuserId } from '../../core/ids.ts'
 import { maxLoginLength, readProxyLogin, writeProxyLogin } from '../../core/login.ts'
-import type { Clock } from '../../core/time.ts'
-import type { Database } from '../../db/transaction.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { type FindBody, type NodeExit, type NodeSubuser, toLeft } from '../../node-protocol/state.ts'
-import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { NodeSide, Told } from '../fleet/index.ts'
-import type { Traffic } from '../traffic/index.ts'
-import * as access from './access/store.ts'
-import type { Exits } from './exits/service.ts'
-import * as store from './store-nodes.ts'
-import type { Intake } from './usage/service-intake.ts'
+import { changed, type ExitDeps, takeCounts, takeReports } from './exits/exits.ts'
+import type { GatewayPort, Subuser } from './subusers/rules.ts'
+import * as store from './subusers/store.ts'
+import { forgetUsage, type MeteringDeps, takeReport } from './usage/metering.ts'
 
 const poolPattern = /^[a-z][a-z0-9_]{0,30}$/
 
-/**
- * What gateways are told of sub-users and exits, and what they report: nothing of customers, prices or plain passwords.
- */
-export function createPremiumNodes(deps: {
-  db: Database
-  clock: Clock
-  sha256: Sha256
-  customers: Pick<Customers, 'blockedAmong'>
-  traffic: { readonly accounts: Pick<Traffic['accounts'], 'list'> }
-  exits: Exits
-  intake: Pick<Intake, 'report' | 'forgetUsage'>
-}): NodeSide & Required<Pick<NodeSide, 'find'>> {
+/** The state that gateways get and the reports that they send: nothing of customers, prices or plain passwords. */
+export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db } = deps
 
   /**
-   * Sub-users with what hangs on them. What is left is a hint whether it is worth asking for a lease; the lease itself
-   * is what counts. Customers are asked about after their sub-users were read: whoever is blocked in between is told of
-   * too early, never too late.
+   * Sub-users as gateways get them. The bytes left only tell whether to ask for a lease. Blocked customers are read
+   * after their sub-users, so a block that happens in between is sent too early, never too late.
    */
-  async function tell(rows: readonly store.NodeRow[]): Promise<Told<NodeSubuser>[]> {
+  async function tell(rows: readonly store.NodeSubuserRow[]): Promise<Told<NodeSubuser>[]> {
     const ids = rows.map((row) => row.id)
     const [blocked, ...parts] = await Promise.all([
       deps.customers.blockedAmong(rows.map((row) => row.customer)),
-      access.listEntriesOf(db, ids),
-      access.listPortsOf(db, ids),
+      store.listEntriesOf(db, ids),
+      store.listPortsOf(db, ids),
       deps.traffic.accounts.list(db, ids),
     ])
     const entries = Map.groupBy(parts[0], (each) => each.subuser)
@@ -54,8 +38,8 @@ export function createPremiumNodes(deps: {
         id: row.id,
         login: row.login,
         digest: row.digest.toHex(),
-        state: row.state === 'active' && blocked.has(row.customer) ? 'blocked' : row.state,
-        tunnels: row.tunnels,
+        state: stateOf(row, blocked.has(row.customer)),
+        tunnels: row.limits.tunnels,
         keep_hosts: row.keepHosts,
         whitelist: (entries.get(row.id) ?? []).map((each) => each.prefix),
         ports: (ports.get(row.id) ?? []).flatMap(tellPort),
@@ -68,37 +52,32 @@ export function createPremiumNodes(deps: {
     }))
   }
 
-  /** By the name before the first `-` of a login, or by who may come from a source address to a port. */
+  /** Finds a sub-user by the login's name before its first `-`, or by a whitelisted source address and a port. */
   async function findSubuser(asked: FindBody): Promise<NodeSubuser | undefined> {
-    const address = 'source' in asked ? readAddress(asked.source) : undefined
-    const port = address && 'source' in asked ? await access.findPort(db, asked.port) : undefined
-    const row =
-      'username' in asked
-        ? await store.findByLogin(db, asked.username.split('-')[0] ?? '')
-        : port && (await store.findById(db, port.subuser))
+    if ('username' in asked) {
+      const row = await store.findForNodes(db, 'login', asked.username.split('-')[0] ?? '')
+      return row && (await tell([row]))[0]?.shape
+    }
+    const address = readAddress(asked.source)
+    const port = address && (await store.findPort(db, asked.port))
+    const row = port && (await store.findForNodes(db, 'id', port.subuser))
     const subuser = row && (await tell([row]))[0]?.shape
-    if (!subuser || 'username' in asked) return subuser
-    const isListed = subuser.whitelist.some((text) => {
+    const isListed = subuser?.whitelist.some((text) => {
       const prefix = readPrefix(text)
       return prefix !== undefined && address !== undefined && contains(prefix, address)
     })
     return isListed ? subuser : undefined
   }
 
-  /** Keeps what is said of sub-users that were ever there; the rest may be of a database that was put back since. */
+  /** Drops parts about unknown sub-users: they may be of a database that was restored since. */
   async function readReport(node: string, body: ReportBody) {
     const named = [body.subusers, body.wishes, body.hosts, body.sources].flatMap((part) => part.map((each) => each.id))
     const ids = named.filter((id) => readId('subuser', id) !== undefined)
-    const known = await store.knownAmong(db, [...new Set(ids)])
+    const known = await store.ownersOf(db, [...new Set(ids)])
     const ofKnown = <Of extends { id: string; pool?: string }>(part: readonly Of[]) =>
       part
-        .filter((each) => known.has(each.id) && (each.pool === undefined || poolPattern.test(each.pool)))
+        .filter((each) => known.has(each.id as SubuserId) && (each.pool === undefined || poolPattern.test(each.pool)))
         .map(({ id, ...rest }) => ({ ...rest, subuser: id as SubuserId }))
-    const toCounts = <Of extends { received: number; sent: number }>(each: Of) => ({
-      ...each,
-      received: BigInt(each.received),
-      sent: BigInt(each.sent),
-    })
     return {
       node,
       boot: body.boot,
@@ -120,7 +99,7 @@ export function createPremiumNodes(deps: {
     tables: [
       {
         name: 'exits',
-        read: async (after, limit, thereOnly) => (await deps.exits.changed(after, limit, thereOnly)).map(tellExit),
+        read: async (after, limit, thereOnly) => (await changed(deps, after, limit, thereOnly)).map(tellExit),
         forNode: withoutOthersPassword,
       },
       {
@@ -139,35 +118,40 @@ export function createPremiumNodes(deps: {
     parts: ['subusers', 'wishes', 'hosts', 'sources'],
 
     async report(node, body) {
-      await deps.exits.takeWords(node, (body.exit_words ?? []).map(readWord))
-      await deps.exits.takeCounts(node, body.boot, (body.exits ?? []).map(readExitCount))
-      const { replaced, allowances } = await deps.intake.report(await readReport(node, body))
+      const words = (body.exit_words ?? []).map(({ id, up, since, reason }) => ({
+        exit: id,
+        isUp: up,
+        sinceAt: since,
+        reason,
+      }))
+      await takeReports(deps, node, words)
+      const counts = (body.exits ?? []).map(({ id, ...count }) => ({ exit: id, ...toCounts(count) }))
+      await takeCounts(deps, node, body.boot, counts)
+      const { replaced, allowances } = await takeReport(deps, await readReport(node, body))
       return {
         replaced,
         allowances: allowances.map((each) => ({ id: each.subuser, pool: each.pool, upto: Number(each.upto) })),
       }
     },
 
-    forgetUsage: deps.intake.forgetUsage,
+    forgetUsage: (node, sinceAt, dryRun) => forgetUsage(deps, node, sinceAt, dryRun),
 
     touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
   }
 }
 
-const readWord = ({ id, up, since, reason }: NonNullable<ReportBody['exit_words']>[number]) => ({
-  exit: id,
-  isUp: up,
-  sinceAt: since,
-  reason,
+const toCounts = <Of extends { received: number; sent: number }>(each: Of) => ({
+  ...each,
+  received: BigInt(each.received),
+  sent: BigInt(each.sent),
 })
 
-const readExitCount = ({ id, received, sent }: NonNullable<ReportBody['exits']>[number]) => ({
-  exit: id,
-  received: BigInt(received),
-  sent: BigInt(sent),
-})
+function stateOf({ deletedAt, blockedAt }: Subuser, isCustomerBlocked: boolean): NodeSubuser['state'] {
+  if (deletedAt !== null) return 'deleted'
+  return blockedAt !== null || isCustomerBlocked ? 'blocked' : 'active'
+}
 
-const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeExit> => ({
+const tellExit = (of: Awaited<ReturnType<typeof changed>>[number]): Told<NodeExit> => ({
   id: of.id,
   changedAt: of.changedAt,
   shape: {
@@ -189,8 +173,8 @@ const tellExit = (of: Awaited<ReturnType<Exits['changed']>>[number]): Told<NodeE
 })
 
 /**
- * A supplier's password goes only to gateways that dial the supplier: all of them where the exit belongs to none, else
- * the one that it belongs to. The others reach it over a hop, and need no credentials for that.
+ * A supplier's password goes only to gateways that dial the supplier: the one that the exit belongs to, or all if it
+ * belongs to none. The others reach it through that gateway without credentials.
  */
 const withoutOthersPassword = (exit: NodeExit, node: string): NodeExit =>
   exit.node === null || exit.node === node ? exit : { ...exit, credentials: null }
@@ -198,10 +182,8 @@ const withoutOthersPassword = (exit: NodeExit, node: string): NodeExit =>
 const toOffered = (countries: 'any' | readonly string[]): string[] =>
   countries === 'any' ? ['any'] : countries.map((code) => code.toLowerCase())
 
-/**
- * A port with the whole login that it stands for. One that no gateway could read is left out, and all others are heard.
- */
-function tellPort({ port, parameters, session, ttlMinutes }: access.Port): { port: number; login: string }[] {
+/** A port with its whole login. A login that no gateway can read is left out. */
+function tellPort({ port, parameters, session, ttlMinutes }: GatewayPort): { port: number; login: string }[] {
   const base = readProxyLogin(parameters)
   if (!base) return []
   const login = session === '' ? parameters : writeProxyLogin({ ...base, session: { name: session, ttlMinutes } })

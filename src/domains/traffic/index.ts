@@ -13,12 +13,12 @@ export type Traffic = ReturnType<typeof createTraffic>
 
 /** Byte accounts, byte leases of nodes, and the counters that nodes report. */
 export function createTraffic(deps: TrafficDeps) {
-  const { deposit, transfer, standings, takeBack, expire } = accounts
+  const { deposit, transfer, balances, takeBack, expire } = accounts
   const { take, add, refuse, refusals, unbelieved, believedOf } = counts
   const { lapse, shut, countedBy, restore, held, quarantined } = leases
   return {
     accounts: {
-      ...bind(deps, { deposit, transfer, standings, takeBack, expire }),
+      ...bind(deps, { deposit, transfer, balances, takeBack, expire }),
       lock: accountStore.lockAccount,
       lockPair: accounts.lockPair,
       left: accounts.left,

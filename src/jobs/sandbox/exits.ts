@@ -1,4 +1,4 @@
-import type { NewExit } from '../../domains/premium/index.ts'
+import type { NewExit } from '../../domains/premium/exits/rules.ts'
 
 /** Four real places in each country, as state, city and postal code, so that filters find some and miss some. */
 const spots: Readonly<Record<string, readonly string[]>> = {

@@ -4,8 +4,8 @@ import { malformed, Refusal } from '../../../core/refusal.ts'
 import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
 import { type Clock, readIso, toIso } from '../../../core/time.ts'
 import type { Fleet } from '../../../domains/fleet/index.ts'
-import { type Offers, standingOf } from '../../../domains/premium/exits/rules.ts'
-import { type Premium, readExitWish } from '../../../domains/premium/index.ts'
+import { type Offers, readExit, statusOf } from '../../../domains/premium/exits/rules.ts'
+import type { Premium } from '../../../domains/premium/index.ts'
 import type { Traffic } from '../../../domains/traffic/index.ts'
 import type { Bound } from '../../bind.ts'
 import { toWhole } from '../../fields.ts'
@@ -50,7 +50,7 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminPremiumDeps):
       if (body.node !== undefined && node?.kind !== 'gateway') {
         throw malformed([{ field: 'node', problem: 'must be the name of a gateway' }])
       }
-      const wish = readExitWish({ ...body, asn: body.asn === undefined ? undefined : String(body.asn) })
+      const wish = readExit({ ...body, asn: body.asn === undefined ? undefined : String(body.asn) })
       const exit = await premium.exits.addOne({ ...wish, node: node?.id ?? null })
       return { exit_id: exit.id, pool: exit.pool, host: exit.host }
     }),
@@ -93,7 +93,7 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminPremiumDeps)
       (each) => each.id,
       (each) => each,
     )
-    const words = Map.groupBy(await premium.exits.words(items.map((each) => each.id)), (word) => word.exit)
+    const reports = Map.groupBy(await premium.exits.reports(items.map((each) => each.id)), (report) => report.exit)
     const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
     const nameOf = (node: string): string => names.get(node) ?? node
     return {
@@ -111,8 +111,8 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminPremiumDeps)
         offers: exit.offers === null ? null : toOffers(exit.offers),
         node: exit.node === null ? null : nameOf(exit.node),
         drained_at: isoOrNull(exit.drainedAt),
-        status: standingOf(exit, words.get(exit.id) ?? [], runningSince(deps)),
-        said: (words.get(exit.id) ?? []).map((word) => ({
+        status: statusOf(exit, reports.get(exit.id) ?? [], runningSince(deps)),
+        said: (reports.get(exit.id) ?? []).map((word) => ({
           node: nameOf(word.node),
           up: word.isUp,
           since: toIso(word.sinceAt),

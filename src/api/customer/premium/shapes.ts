@@ -4,7 +4,7 @@ import type { OrderId } from '../../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
-import type { Limits, Subuser } from '../../../domains/premium/subusers/rules.ts'
+import type { Subuser, SubuserLimits } from '../../../domains/premium/subusers/rules.ts'
 import {
   balanceAfter,
   bodyInteger,
@@ -223,7 +223,7 @@ const readLimit = (bytes: number | null | undefined): bigint | null | undefined 
   bytes === undefined || bytes === null ? bytes : BigInt(bytes)
 
 /** Limits as they were given; what was left out is undefined. */
-export const readLimits = (of: LimitFields): { [Name in keyof Limits]: Limits[Name] | undefined } => ({
+export const readLimits = (of: LimitFields): { [Name in keyof SubuserLimits]: SubuserLimits[Name] | undefined } => ({
   dayBytes: readLimit(of.day_limit_bytes),
   monthBytes: readLimit(of.month_limit_bytes),
   totalBytes: readLimit(of.total_limit_bytes),

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { ExitId } from '../../../core/ids.ts'
-import { type ExitWord, narrow, type Placed, place, standingOf } from './rules.ts'
+import { type ExitReport, narrow, type PlacedExit, place, statusOf } from './rules.ts'
 
-const exitIn = (city: string): Placed =>
+const exitIn = (city: string): PlacedExit =>
   place({
     id: `exit_${city}` as ExitId,
     pool: 'residential',
@@ -26,7 +26,7 @@ const nowhere = { countries: [], states: [], cities: ['atlantis'], zips: [], asn
 test.each([
   [50, 50],
   [51, undefined],
-])('of %d cities that could be had, a refusal lists %p', (count, listed) => {
+])('a refusal of a city that has no exit, of %d that have, lists %p', (count, listed) => {
   const outcome = narrow(
     Array.from({ length: count }, (_, number) => exitIn(`city-${number}`)),
     nowhere,
@@ -35,8 +35,8 @@ test.each([
   expect('problem' in outcome ? outcome.problem.allowed?.length : 0).toBe(listed as number)
 })
 
-test('an exit serves for 30 s after a gateway said that it is up, without time in which the shop did not run', () => {
-  const word: ExitWord = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', saidAt: 0 }
-  const after = (runningMs: number) => standingOf({ node: null, drainedAt: null }, [word], () => runningMs)
+test('an exit serves for 30 s after a gateway reported it up, without time in which the shop did not run', () => {
+  const word: ExitReport = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', saidAt: 0 }
+  const after = (runningMs: number) => statusOf({ node: null, drainedAt: null }, [word], () => runningMs)
   expect([0, 30_000, 30_001].map(after)).toEqual(['serving', 'serving', 'down'])
 })

@@ -1,10 +1,12 @@
+import { formatAddress, readAddress } from '../../../core/address.ts'
+import { readCountry } from '../../../core/country.ts'
 import type { ExitId } from '../../../core/ids.ts'
 import { toSlug } from '../../../core/login.ts'
-import { takenBy } from '../../../core/login-template.ts'
-import type { FieldProblem } from '../../../core/refusal.ts'
+import { isTemplate, problemOfTemplate, takenBy } from '../../../core/login-template.ts'
+import { type FieldProblem, malformed, type Refusal } from '../../../core/refusal.ts'
 import { type RunningSince } from '../../../core/stall-monitor.ts'
 
-/** Where traffic of a pool leaves: from an address of ours, or through somebody's proxy. Credentials are kept apart. */
+/** Where traffic of a pool leaves: an address of the shop, or a supplier's proxy. Credentials are kept apart. */
 export type Exit = {
   readonly id: ExitId
   readonly pool: string
@@ -16,21 +18,21 @@ export type Exit = {
   readonly city: string
   readonly zip: string
   readonly asn: number | null
-  /** What a supplier's exit offers, if its login is a template; its own place means nothing then. */
+  /** The places that a supplier offers, if its login is a template; the exit's own place is unused then. */
   readonly offers: Offers | null
-  /** The gateway that it belongs to; none: every gateway leaves through it itself. */
+  /** The gateway that owns it; null: every gateway uses it directly. */
   readonly node: string | null
   readonly drainedAt: number | null
   readonly createdAt: number
   readonly changedAt: number
 }
 
-/** Countries by their codes, or any; and the other parts of a place that can be asked for. */
-export type Offers = { readonly countries: 'any' | readonly string[]; readonly parts: readonly Part[] }
+/** Country codes, or any; and the other parts of a place that a customer can choose. */
+export type Offers = { readonly countries: 'any' | readonly string[]; readonly parts: readonly PlacePart[] }
 
-const partOf: Readonly<Record<string, Part>> = { state: 'states', city: 'cities', zip: 'zips', asn: 'asns' }
+const partOf: Readonly<Record<string, PlacePart>> = { state: 'states', city: 'cities', zip: 'zips', asn: 'asns' }
 
-/** What a template can be asked for, in these countries. */
+/** What a login template offers in these countries. */
 export const offersOf = (template: string, countries: Offers['countries']): Offers => ({
   countries,
   parts: [...takenBy(template)].flatMap((name) => partOf[name] ?? []),
@@ -41,12 +43,12 @@ export const writeOffers = ({ countries, parts }: Offers): string =>
 
 export function readOffers(text: string): Offers {
   const [countries = '', parts = ''] = text.split('|')
-  const known = parts.split(' ').filter((part): part is Part => order.some((each) => each === part))
+  const known = parts.split(' ').filter((part): part is PlacePart => order.some((each) => each === part))
   return { countries: countries === 'any' ? 'any' : countries.split(' '), parts: known }
 }
 
-/** What a gateway last said of an exit. */
-export type ExitWord = {
+/** A gateway's last report on an exit. */
+export type ExitReport = {
   readonly exit: string
   readonly node: string
   readonly isUp: boolean
@@ -55,31 +57,30 @@ export type ExitWord = {
   readonly saidAt: number
 }
 
-/** What a gateway said of an exit holds for this long, without time in which the shop's own process did not run. */
-export const wordLastsMs = 30_000
+/** A report on an exit counts for this long, without time in which the shop's process did not run. */
+export const reportLastsMs = 30_000
 
-export type ExitStanding = 'serving' | 'down' | 'untried' | 'drained'
+export type ExitStatus = 'serving' | 'down' | 'untried' | 'drained'
 
 /**
- * How an exit is, by what gateways last said of it. An exit that belongs to a gateway is up if that gateway says so;
- * any other one if at least half of the gateways do that spoke lately. So one gateway of three or more that lies
- * neither opens the sale of an exit nor closes it.
+ * An exit that belongs to a gateway is up if that gateway says so; any other one if at least half of the recent reports
+ * do. So one lying gateway of three or more neither opens nor closes the sale of an exit.
  */
-export function standingOf(
+export function statusOf(
   exit: Pick<Exit, 'node' | 'drainedAt'>,
-  words: readonly ExitWord[],
+  reports: readonly ExitReport[],
   since: RunningSince,
-): ExitStanding {
+): ExitStatus {
   if (exit.drainedAt !== null) return 'drained'
-  const counted = words.filter((word) => exit.node === null || word.node === exit.node)
+  const counted = reports.filter((each) => exit.node === null || each.node === exit.node)
   if (counted.length === 0) return 'untried'
-  const believed = counted.filter((word) => since(word.saidAt) <= wordLastsMs)
-  const up = believed.filter((word) => word.isUp).length
+  const believed = counted.filter((each) => since(each.saidAt) <= reportLastsMs)
+  const up = believed.filter((each) => each.isUp).length
   return up > 0 && 2 * up >= believed.length ? 'serving' : 'down'
 }
 
-/** What is asked of an exit's place. Each list names alternatives; all lists must fit at once. Slugs, as in a login. */
-export type Places = {
+/** The places that a customer wants, as slugs. Each list names alternatives; all lists must fit at once. */
+export type WantedPlaces = {
   readonly countries: readonly string[]
   readonly states: readonly string[]
   readonly cities: readonly string[]
@@ -87,11 +88,11 @@ export type Places = {
   readonly asns: readonly number[]
 }
 
-/** An exit with its place as slugs, made once for many questions. */
-export type Placed = { readonly exit: Exit; readonly slugs: Readonly<Record<Part, string>> }
-export type Part = 'countries' | 'states' | 'cities' | 'zips' | 'asns'
+/** An exit with its place as slugs. */
+export type PlacedExit = { readonly exit: Exit; readonly slugs: Readonly<Record<PlacePart, string>> }
+export type PlacePart = 'countries' | 'states' | 'cities' | 'zips' | 'asns'
 
-export const place = (exit: Exit): Placed => ({
+export const place = (exit: Exit): PlacedExit => ({
   exit,
   slugs: {
     countries: exit.country.toLowerCase(),
@@ -102,24 +103,24 @@ export const place = (exit: Exit): Placed => ({
   },
 })
 
-const order: readonly Part[] = ['countries', 'states', 'cities', 'zips', 'asns']
-const fieldOf: Readonly<Record<Part, string>> = {
+const order: readonly PlacePart[] = ['countries', 'states', 'cities', 'zips', 'asns']
+const fieldOf: Readonly<Record<PlacePart, string>> = {
   countries: 'countries',
   states: 'states',
   cities: 'cities',
   zips: 'zipcodes',
   asns: 'asns',
 }
-const mostAllowedShown = 50
+const maxAllowedShown = 50
 
 /**
- * The exits that fit, or which part cannot be served: each value of each list must have an exit among those that the
- * lists before it leave, so a customer is told that it is the city and not the country that is not there.
+ * The exits that fit, or the part that cannot be served: each value of each list needs an exit among those that the
+ * lists before it leave, so a refusal names the missing city and not its country.
  */
 export function narrow(
-  exits: readonly Placed[],
-  places: Places,
-): { readonly exits: readonly Placed[] } | { readonly problem: FieldProblem } {
+  exits: readonly PlacedExit[],
+  places: WantedPlaces,
+): { readonly exits: readonly PlacedExit[] } | { readonly problem: FieldProblem } {
   let left = exits
   for (const part of order) {
     const wanted = places[part].map(String)
@@ -134,20 +135,25 @@ export function narrow(
   return { exits: left }
 }
 
-function serves({ exit, slugs }: Placed, part: Part, value: string): boolean {
+function serves({ exit, slugs }: PlacedExit, part: PlacePart, value: string): boolean {
   if (exit.offers === null) return slugs[part] === value
   if (part !== 'countries') return exit.offers.parts.includes(part)
   return exit.offers.countries === 'any' || exit.offers.countries.includes(value.toUpperCase())
 }
 
-/** The places of a kind that an exit can name; of a supplier that has any, none. */
-function namedBy({ exit, slugs }: Placed, part: Part): string[] {
+/** The places of a kind that an exit can name; none for a supplier that offers any. */
+function namedBy({ exit, slugs }: PlacedExit, part: PlacePart): string[] {
   if (exit.offers === null) return [slugs[part]]
   if (part !== 'countries' || exit.offers.countries === 'any') return []
   return exit.offers.countries.map((code) => code.toLowerCase())
 }
 
-function problemOf(part: Part, missing: readonly string[], there: ReadonlySet<string>, isFirst: boolean): FieldProblem {
+function problemOf(
+  part: PlacePart,
+  missing: readonly string[],
+  there: ReadonlySet<string>,
+  isFirst: boolean,
+): FieldProblem {
   const toShown = (value: string): string | number =>
     part === 'countries' ? value.toUpperCase() : part === 'asns' ? Number(value) : value
   const allowed = [...there].filter((value) => value !== '').toSorted()
@@ -156,11 +162,10 @@ function problemOf(part: Part, missing: readonly string[], there: ReadonlySet<st
   return {
     field: fieldOf[part],
     problem,
-    ...(allowed.length <= mostAllowedShown && { allowed: allowed.map(toShown) }),
+    ...(allowed.length <= maxAllowedShown && { allowed: allowed.map(toShown) }),
   }
 }
 
-/** One place and how many exits are there. */
 export type PlaceCount = {
   readonly slug: string
   readonly name: string
@@ -168,8 +173,8 @@ export type PlaceCount = {
   readonly exits: number
 }
 
-/** The places of one kind among exits, each with its exits counted, the most common first. */
-export function countPlaces(exits: readonly Placed[], part: Part): PlaceCount[] {
+/** The places of one kind with their number of exits, largest first. */
+export function countPlaces(exits: readonly PlacedExit[], part: PlacePart): PlaceCount[] {
   const counts = new Map<string, PlaceCount>()
   for (const placed of exits) {
     const { exit } = placed
@@ -186,7 +191,7 @@ export function countPlaces(exits: readonly Placed[], part: Part): PlaceCount[] 
   )
 }
 
-function nameOf(exit: Exit, part: Part): string {
+function nameOf(exit: Exit, part: PlacePart): string {
   if (part === 'countries') return exit.country
   if (part === 'states') return exit.state
   if (part === 'cities') return exit.city
@@ -194,5 +199,122 @@ function nameOf(exit: Exit, part: Part): string {
   return `AS${exit.asn}`
 }
 
-/** What binds sealed credentials to their exit: in another row they do not open. */
+/** Binds sealed credentials to their exit: in another row they do not open. */
 export const contextOf = (id: ExitId): string => `exit ${id}`
+
+/** The operator's input for a new exit. Field names are those of the API and of the command line. */
+export type ExitInput = {
+  readonly pool: string
+  readonly local?: string | undefined
+  readonly upstream?: string | undefined
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  readonly node?: string | undefined
+  readonly countries?: string | undefined
+  readonly country?: string | undefined
+  readonly state?: string | undefined
+  readonly city?: string | undefined
+  readonly zip?: string | undefined
+  readonly asn?: string | undefined
+}
+
+export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+  readonly node?: string | null
+  readonly offers?: Offers | null
+  readonly credentials: { readonly username: string; readonly password: string } | null
+}
+
+const bad = (field: keyof ExitInput, problem: string): Refusal => malformed([{ field, problem }])
+
+/** ISO 3166-1 leaves this code to its users: no country. */
+const noCountry = 'ZZ'
+const maxAsn = 4_294_967_295
+
+/** Reads the whole input, or refuses the first wrong field. */
+export function readExit(input: ExitInput): NewExit {
+  if (input.username !== undefined && isTemplate(input.username)) return readSupplier(input, input.username)
+  if (input.countries !== undefined) throw bad('countries', 'is for a username with {country} and the like in it')
+  const country = (input.country ?? '').toUpperCase()
+  if (!/^[A-Z]{2}$/.test(country)) throw bad('country', 'must be two letters, like DE')
+  const asn = input.asn === undefined ? null : Number(input.asn)
+  if (asn !== null && (!/^[1-9]\d{0,9}$/.test(input.asn ?? '') || asn > maxAsn)) {
+    throw bad('asn', 'must be the number of a network, like 3320')
+  }
+  return {
+    pool: input.pool,
+    ...readWay(input),
+    country,
+    state: readPlace(input, 'state', 40),
+    city: readPlace(input, 'city', 40),
+    zip: readPlace(input, 'zip', 12),
+    asn,
+  }
+}
+
+/** A supplier's exit whose login is a template: it has no place of its own. */
+function readSupplier(input: ExitInput, template: string): NewExit {
+  const problem = problemOfTemplate(template)
+  if (problem !== undefined) throw bad('username', problem)
+  if (input.node !== undefined) throw bad('node', 'must be left out: an exit with a template is for every gateway')
+  for (const field of ['country', 'state', 'city', 'zip', 'asn'] as const) {
+    if (input[field] !== undefined) throw bad(field, 'is what customers ask a template for; say countries')
+  }
+  const text = input.countries ?? ''
+  const codes = text.split(',').map((code) => code.trim().toUpperCase())
+  if (text !== 'any' && !codes.every((code) => readCountry(code))) {
+    throw bad('countries', 'must be "any", or two letters each with commas between, like DE,FR')
+  }
+  const way = readWay(input)
+  if (way.kind === 'local') throw bad('username', 'is for an upstream proxy')
+  const offers = offersOf(template, text === 'any' ? 'any' : [...new Set(codes)])
+  const place = { country: noCountry, state: '', city: '', zip: '', asn: null }
+  return { pool: input.pool, ...way, ...place, offers }
+}
+
+/** A place must be writable in a login, so that customers can choose it. */
+function readPlace(input: ExitInput, field: 'state' | 'city' | 'zip', max: number): string {
+  const text = input[field]
+  if (text === undefined) return ''
+  const slug = toSlug(text)
+  if (slug === '' || slug.length > max || text.length > 80) {
+    throw bad(field, `must be a name in Latin letters or digits, at most ${max} of them`)
+  }
+  return text
+}
+
+function readWay(input: ExitInput): Pick<NewExit, 'kind' | 'host' | 'port' | 'credentials'> {
+  const { local, upstream, username } = input
+  if ((local === undefined) === (upstream === undefined)) {
+    throw bad('local', 'must be given, or upstream, and not both')
+  }
+  if (local !== undefined) {
+    const address = readAddress(local)
+    if (!address) throw bad('local', 'must be an IP address')
+    if (username !== undefined) throw bad('username', 'is for an upstream proxy')
+    return { kind: 'local', host: formatAddress(address), port: null, credentials: null }
+  }
+  const match = /^(http|socks5):\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):(\d{1,5})\/?$/.exec(upstream ?? '')
+  const port = Number(match?.[3] ?? 0)
+  if (!match || port < 1 || port > 65_535) {
+    throw bad('upstream', 'must be http://host:port or socks5://host:port, with credentials apart')
+  }
+  return {
+    kind: match[1] === 'http' ? 'http' : 'socks5',
+    host: (match[2] ?? '').replace(/^\[|\]$/g, ''),
+    port,
+    credentials: username === undefined ? null : { username, password: readPassword(input.password) },
+  }
+}
+
+function readPassword(text: string | undefined): string {
+  if (text === undefined) throw bad('password', 'is required with a username')
+  if (!/^[\x21-\x7e]{1,255}$/.test(text)) throw bad('password', 'must be 1 to 255 visible characters')
+  return text
+}
+
+/** Reads credentials as they were sealed. */
+export function readCredentials(text: string): { username: string; password: string } {
+  const { username, password }: { username?: unknown; password?: unknown } = JSON.parse(text)
+  if (typeof username === 'string' && typeof password === 'string') return { username, password }
+  throw new Error('credentials have no username or no password')
+}

@@ -2,42 +2,27 @@ import type { ExitId } from '../../../core/ids.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import { type Exit, type ExitWord, readOffers, writeOffers } from './rules.ts'
+import { type Exit, type ExitReport, readOffers, writeOffers } from './rules.ts'
 
-type Row = {
-  id: string
-  pool: string
-  kind: Exit['kind']
-  host: string
-  port: bigint | null
-  country: string
-  state: string
-  city: string
-  zip: string
-  asn: bigint | null
-  node_id: string | null
-  offers: string | null
-  drained_at: bigint | null
-  created_at: bigint
-  changed_at: bigint
+type ExitRow = Omit<Exit, 'port' | 'asn' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
+  readonly port: bigint | null
+  readonly asn: bigint | null
+  readonly node_id: string | null
+  readonly offers: string | null
+  readonly drained_at: bigint | null
+  readonly created_at: bigint
+  readonly changed_at: bigint
 }
 
-const toExit = (row: Row): Exit => ({
-  id: row.id as ExitId,
-  pool: row.pool,
-  kind: row.kind,
-  host: row.host,
+const toExit = ({ node_id, drained_at, created_at, changed_at, ...row }: ExitRow): Exit => ({
+  ...row,
   port: numberOrNull(row.port),
-  country: row.country,
-  state: row.state,
-  city: row.city,
-  zip: row.zip,
   asn: numberOrNull(row.asn),
   offers: row.offers === null ? null : readOffers(row.offers),
-  node: row.node_id,
-  drainedAt: numberOrNull(row.drained_at),
-  createdAt: Number(row.created_at),
-  changedAt: Number(row.changed_at),
+  node: node_id,
+  drainedAt: numberOrNull(drained_at),
+  createdAt: Number(created_at),
+  changedAt: Number(changed_at),
 })
 
 const columns =
@@ -47,32 +32,17 @@ export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: U
   sendRows(
     tx,
     `INSERT INTO exits (${columns}, credentials)`,
-    exits.map(({ exit, credentials }) => [
-      exit.id,
-      exit.pool,
-      exit.kind,
-      exit.host,
-      exit.port,
-      exit.country,
-      exit.state,
-      exit.city,
-      exit.zip,
-      exit.asn,
-      exit.node,
-      exit.offers && writeOffers(exit.offers),
-      exit.drainedAt,
-      exit.createdAt,
-      exit.changedAt,
-      credentials,
-    ]),
+    exits.map(({ exit, credentials }) => {
+      const { id, pool, kind, host, port, country, state, city, zip, asn, node, drainedAt, createdAt, changedAt } = exit
+      const offers = exit.offers && writeOffers(exit.offers)
+      const place = [country, state, city, zip, asn]
+      return [id, pool, kind, host, port, ...place, node, offers, drainedAt, createdAt, changedAt, credentials]
+    }),
   )
 }
 
-/**
- * Whether each exit is up by what gateways said of it at `$1` or later, as standingOf has it: the word of the gateway
- * that it belongs to, or else at least half of the words. No row where none that counts was ever said.
- */
-const standings = `(SELECT of_exit.id AS exit_id,
+/** Whether each exit is up by the reports since `$1`, as `statusOf` decides it. No row for an exit without reports. */
+const statuses = `(SELECT of_exit.id AS exit_id,
     CASE WHEN MAX(CASE WHEN said_at >= $1 THEN up ELSE 0 END) = 1
       AND SUM(CASE WHEN said_at < $1 THEN 0 WHEN up = 1 THEN 1 ELSE -1 END) >= 0 THEN 1 ELSE 0 END AS up
   FROM exit_words JOIN exits AS of_exit ON of_exit.id = exit_words.exit_id
@@ -80,57 +50,49 @@ const standings = `(SELECT of_exit.id AS exit_id,
   GROUP BY of_exit.id)`
 
 /**
- * The exits that are not drained, of all pools, without those that gateways have tried and cannot leave through. What
- * was last said before `believedAt` does not count; what none has tried yet is a no if only what was tried counts.
+ * The exits of all pools that are neither drained nor down. Reports before `believedAt` do not count. An exit without
+ * reports is left out if `triedOnly`.
  */
 export async function listServing(reader: Reader, believedAt: number, triedOnly: boolean): Promise<Exit[]> {
-  const untried = triedOnly ? '' : 'words.up IS NULL OR'
-  const rows = await reader.all<Row>(
+  const untried = triedOnly ? '' : 'reports.up IS NULL OR'
+  const rows = await reader.all<ExitRow>(
     `SELECT ${columns} FROM exits
-     LEFT JOIN ${standings} AS words ON words.exit_id = exits.id
-     WHERE drained_at IS NULL AND (${untried} words.up = 1) ORDER BY id`,
+     LEFT JOIN ${statuses} AS reports ON reports.exit_id = exits.id
+     WHERE drained_at IS NULL AND (${untried} reports.up = 1) ORDER BY id`,
     [believedAt],
   )
   return rows.map(toExit)
 }
 
-type WordRow = { exit_id: string; node_id: string; up: bigint; since_at: bigint; reason: string; said_at: bigint }
-
-/** What gateways last said of these exits. */
-export async function listWords(reader: Reader, ids: readonly string[]): Promise<ExitWord[]> {
-  if (ids.length === 0) return []
-  const found: ExitWord[] = []
+/** The gateways' last reports on these exits. */
+export async function listReports(reader: Reader, ids: readonly string[]): Promise<ExitReport[]> {
+  type ReportRow = Record<'exit' | 'node' | 'reason', string> & Record<'up' | 'since_at' | 'said_at', bigint>
+  const found: ExitReport[] = []
   for (const some of chunked(ids)) {
-    const rows = await reader.all<WordRow>(
-      `SELECT * FROM exit_words WHERE exit_id IN (${list(some.length)}) ORDER BY exit_id, node_id`,
+    const rows = await reader.all<ReportRow>(
+      `SELECT exit_id AS exit, node_id AS node, up, since_at, reason, said_at FROM exit_words
+       WHERE exit_id IN (${list(some.length)}) ORDER BY exit_id, node_id`,
       some,
     )
-    for (const row of rows) {
-      found.push({
-        exit: row.exit_id,
-        node: row.node_id,
-        isUp: row.up === 1n,
-        sinceAt: Number(row.since_at),
-        reason: row.reason,
-        saidAt: Number(row.said_at),
-      })
+    for (const { up, since_at, said_at, ...row } of rows) {
+      found.push({ ...row, isUp: up === 1n, sinceAt: Number(since_at), saidAt: Number(said_at) })
     }
   }
   return found
 }
 
-/** The last word of each gateway on each exit stands, whichever shop took it. */
-export function writeWords(tx: Tx, words: readonly ExitWord[]): void {
+/** Keeps the last report of each gateway on each exit. */
+export function writeReports(tx: Tx, reports: readonly ExitReport[]): void {
   sendRows(
     tx,
     'INSERT INTO exit_words (exit_id, node_id, up, since_at, reason, said_at)',
-    words.map((word) => [word.exit, word.node, word.isUp ? 1 : 0, word.sinceAt, word.reason, word.saidAt]),
+    reports.map((each) => [each.exit, each.node, each.isUp ? 1 : 0, each.sinceAt, each.reason, each.saidAt]),
     `ON CONFLICT (exit_id, node_id) DO UPDATE SET
        up = excluded.up, since_at = excluded.since_at, reason = excluded.reason, said_at = excluded.said_at`,
   )
 }
 
-/** Which of these exits there are. */
+/** The ids among these that are exits. */
 export async function knownAmong(reader: Reader, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const asked = padded(ids)
@@ -144,7 +106,7 @@ export async function listExits(
   after: string,
   limit: number,
 ): Promise<Exit[]> {
-  const rows = await reader.all<Row>(
+  const rows = await reader.all<ExitRow>(
     pool === undefined
       ? `SELECT ${columns} FROM exits WHERE id > $1 ORDER BY id LIMIT $2`
       : `SELECT ${columns} FROM exits WHERE id > $1 AND pool = $3 ORDER BY id LIMIT $2`,
@@ -153,15 +115,15 @@ export async function listExits(
   return rows.map(toExit)
 }
 
-/** How many exits each pool has, and how many of them serve. */
+/** The number of exits of each pool, and of those that serve. */
 export async function countByPool(
   reader: Reader,
   believedAt: number,
 ): Promise<{ pool: string; exits: number; serving: number }[]> {
   const rows = await reader.all<{ pool: string; exits: bigint; serving: bigint }>(
     `SELECT pool, COUNT(*) AS exits,
-       CAST(SUM(CASE WHEN drained_at IS NULL AND words.up = 1 THEN 1 ELSE 0 END) AS BIGINT) AS serving
-     FROM exits LEFT JOIN ${standings} AS words ON words.exit_id = exits.id
+       CAST(SUM(CASE WHEN drained_at IS NULL AND reports.up = 1 THEN 1 ELSE 0 END) AS BIGINT) AS serving
+     FROM exits LEFT JOIN ${statuses} AS reports ON reports.exit_id = exits.id
      GROUP BY pool ORDER BY pool`,
     [believedAt],
   )
@@ -172,42 +134,35 @@ export async function setDrained(tx: Tx, id: ExitId, drainedAt: number | null, n
   return (await tx.run('UPDATE exits SET drained_at = $2, changed_at = $3 WHERE id = $1', [id, drainedAt, nowMs])) === 1
 }
 
-export type ExitWithCredentials = { readonly exit: Exit; readonly credentials: Uint8Array | null }
-
-/**
- * What changed after a position, oldest change first; only what serves, or drained ones too, so that a node lets them
- * go.
- */
+/** Exits that changed after a position, oldest change first, with or without drained ones. */
 export async function changedAfter(
   reader: Reader,
   after: { changedAt: number; id: string },
   limit: number,
   servingOnly: boolean,
-): Promise<ExitWithCredentials[]> {
-  const rows = await reader.all<Row & { credentials: Uint8Array | null }>(
+): Promise<{ exit: Exit; credentials: Uint8Array | null }[]> {
+  const rows = await reader.all<ExitRow & { credentials: Uint8Array | null }>(
     `SELECT ${columns}, credentials FROM exits
      WHERE (changed_at, id) > ($1, $2) ${servingOnly ? 'AND drained_at IS NULL' : ''} ORDER BY changed_at, id LIMIT $3`,
     [after.changedAt, after.id, limit],
   )
-  return rows.map((row) => ({ exit: toExit(row), credentials: row.credentials }))
+  return rows.map(({ credentials, ...row }) => ({ exit: toExit(row), credentials }))
 }
 
-type CountRow = { exit_id: string; received: bigint; sent: bigint }
-export type ExitCount = { readonly exit: string; readonly received: bigint; readonly sent: bigint }
+export type ExitBytes = { readonly exit: string; readonly received: bigint; readonly sent: bigint }
 
-/** What a gateway's boot has counted for exits so far; its rows stay locked. */
-export async function lockCounts(tx: Tx, node: string, boot: string, ids: readonly string[]): Promise<ExitCount[]> {
-  const asked = padded(ids)
-  const rows = await tx.all<CountRow>(
-    `SELECT exit_id, received, sent FROM exit_counts
-     WHERE node_id = $1 AND boot = $2 AND exit_id IN (${list(asked.length, 2)}) ORDER BY exit_id FOR UPDATE`,
-    [node, boot, ...asked],
+/** The bytes that a gateway's boot has counted for exits. Its rows stay locked. */
+export async function lockCounts(tx: Tx, node: string, boot: string, ids: readonly string[]): Promise<ExitBytes[]> {
+  const some = padded(ids)
+  return tx.all(
+    `SELECT exit_id AS exit, received, sent FROM exit_counts
+     WHERE node_id = $1 AND boot = $2 AND exit_id IN (${list(some.length, 2)}) ORDER BY exit_id FOR UPDATE`,
+    [node, boot, ...some],
   )
-  return rows.map((row) => ({ exit: row.exit_id, received: row.received, sent: row.sent }))
 }
 
-/** Counts only rise; of two that are told at once the larger stays. */
-export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly ExitCount[]): void {
+/** The caller has locked the rows and passes maxima. */
+export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly ExitBytes[]): void {
   sendRows(
     tx,
     'INSERT INTO exit_counts (exit_id, node_id, boot, received, sent, checksum)',
@@ -217,18 +172,17 @@ export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly
   )
 }
 
-/** What went through these exits on a day so far; the rows stay locked. */
-export async function lockDay(tx: Tx, day: number, ids: readonly string[]): Promise<ExitCount[]> {
-  const asked = padded(ids)
-  const rows = await tx.all<CountRow>(
-    `SELECT exit_id, received, sent FROM exit_days
-     WHERE day = $1 AND exit_id IN (${list(asked.length, 1)}) ORDER BY exit_id FOR UPDATE`,
-    [day, ...asked],
+/** The bytes through these exits on a day so far. The rows stay locked. */
+export async function lockDay(tx: Tx, day: number, ids: readonly string[]): Promise<ExitBytes[]> {
+  const some = padded(ids)
+  return tx.all(
+    `SELECT exit_id AS exit, received, sent FROM exit_days
+     WHERE day = $1 AND exit_id IN (${list(some.length, 1)}) ORDER BY exit_id FOR UPDATE`,
+    [day, ...some],
   )
-  return rows.map((row) => ({ exit: row.exit_id, received: row.received, sent: row.sent }))
 }
 
-export function addToDay(tx: Tx, day: number, added: readonly ExitCount[]): void {
+export function addToDay(tx: Tx, day: number, added: readonly ExitBytes[]): void {
   const [more, moreSent] = ['exit_days.received + excluded.received', 'exit_days.sent + excluded.sent']
   sendRows(
     tx,
@@ -239,18 +193,21 @@ export function addToDay(tx: Tx, day: number, added: readonly ExitCount[]): void
   )
 }
 
-export type ExitDay = { readonly day: number; readonly received: bigint; readonly sent: bigint }
-
-/** What went through an exit on each day from one to another, both included. */
-export async function listDays(reader: Reader, id: ExitId, from: number, to: number): Promise<ExitDay[]> {
+/** The bytes through an exit on each day from one to another, both included. */
+export async function listDays(
+  reader: Reader,
+  id: ExitId,
+  from: number,
+  to: number,
+): Promise<{ day: number; received: bigint; sent: bigint }[]> {
   const rows = await reader.all<{ day: bigint; received: bigint; sent: bigint }>(
     'SELECT day, received, sent FROM exit_days WHERE exit_id = $1 AND day BETWEEN $2 AND $3 ORDER BY day',
     [id, from, to],
   )
-  return rows.map((row) => ({ day: Number(row.day), received: row.received, sent: row.sent }))
+  return rows.map((row) => ({ ...row, day: Number(row.day) }))
 }
 
-/** Exits whose days do not add up to what gateways counted, for `verify`. */
+/** Exits whose days do not add up to the gateways' counts, for `verify`. */
 export async function unevenExits(reader: Reader, limit: number): Promise<string[]> {
   const rows = await reader.all<{ exit_id: string }>(
     `SELECT exit_id FROM (
@@ -262,7 +219,7 @@ export async function unevenExits(reader: Reader, limit: number): Promise<string
   return rows.map((row) => row.exit_id)
 }
 
-/** Exits of whose figures some are not those that were written, and of which somebody speaks who is no gateway. */
+/** Exits with a wrong checksum, and reports by or on something that does not exist. */
 export async function unsoundExits(reader: Reader, limit: number): Promise<{ exit: string; problem: string }[]> {
   return reader.all(
     `SELECT exit_id AS exit, 'figures of it are not those that were last written' AS problem FROM exit_counts
@@ -278,7 +235,7 @@ export async function unsoundExits(reader: Reader, limit: number): Promise<{ exi
   )
 }
 
-/** Whether an address is an exit of ours now. */
+/** Whether an address is, or was, a local exit. */
 export async function isLocal(reader: Reader, host: string): Promise<boolean> {
   const row = await reader.first<{ one: bigint }>(
     `SELECT 1 AS one FROM exits WHERE kind = 'local' AND host = $1 LIMIT 1`,

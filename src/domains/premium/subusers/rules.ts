@@ -1,19 +1,20 @@
+import { formatPrefix, readPrefix } from '../../../core/address.ts'
 import { randomBase32 } from '../../../core/base32.ts'
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
+import type { FieldProblem } from '../../../core/refusal.ts'
+import { isPublic } from '../../../core/reserved.ts'
 
-/**
- * What a sub-user may at most carry: bytes in a day and a month of UTC and in all, over every pool; tunnels at once.
- */
-export type Limits = {
+/** Maxima over all pools: bytes per UTC day, per UTC month and in total; tunnels at once. Null is no limit. */
+export type SubuserLimits = {
   readonly dayBytes: bigint | null
   readonly monthBytes: bigint | null
   readonly totalBytes: bigint | null
   readonly tunnels: number | null
 }
 
-export const noLimits: Limits = { dayBytes: null, monthBytes: null, totalBytes: null, tunnels: null }
+export const noLimits: SubuserLimits = { dayBytes: null, monthBytes: null, totalBytes: null, tunnels: null }
 
-/** Someone who uses premium proxies: the customer himself (the default one), or whoever a reseller made one for. */
+/** A user of premium proxies: the customer (the default one), or a reseller's client. */
 export type Subuser = {
   readonly id: SubuserId
   readonly customer: CustomerId
@@ -22,26 +23,26 @@ export type Subuser = {
   readonly isDefault: boolean
   readonly blockedAt: number | null
   readonly deletedAt: number | null
-  readonly limits: Limits
+  readonly limits: SubuserLimits
   readonly keepHosts: boolean
   readonly createdAt: number
   readonly changedAt: number
 }
 
-export const mostSubusers = 10_000
+export const maxSubusers = 10_000
 
 const passwordRandomBytes = 24
 const loginRandomBytes = 10
 
-/** 24 characters of 5 bits: 120 bits, so a plain SHA-256 of it is enough for the nodes. */
+/** 24 characters of 5 bits: 120 bits, so nodes need no slower hash than SHA-256. */
 export const makePassword = (random: (count: number) => Uint8Array): string => randomBase32(random(passwordRandomBytes))
 
-/** `u` and 50 random bits: nobody learns from a login who came before. */
+/** `u` and 50 random bits: a login does not tell how many came before. */
 export const makeLogin = (random: (count: number) => Uint8Array): string => `u${randomBase32(random(loginRandomBytes))}`
 
-/** What limits leave, given what was carried and what nodes may still carry on their leases. Null is no limit. */
+/** The bytes that limits leave, given what was carried and what nodes may still carry. Null is no limit. */
 export function leftOfLimits(
-  limits: Limits,
+  limits: SubuserLimits,
   carried: { readonly day: bigint; readonly month: bigint; readonly total: bigint; readonly promised: bigint },
 ): bigint | null {
   const lefts = [
@@ -54,8 +55,43 @@ export function leftOfLimits(
   return least > 0n ? least : 0n
 }
 
-export const isLimited = (limits: Limits): boolean =>
+export const isLimited = (limits: SubuserLimits): boolean =>
   limits.dayBytes !== null || limits.monthBytes !== null || limits.totalBytes !== null
 
-/** What binds a sealed password to its sub-user: in another row it does not open. */
+/** Binds a sealed password to its sub-user: in another row it does not open. */
 export const contextOf = (id: SubuserId): string => `subuser ${id}`
+
+export type WhitelistEntry = {
+  readonly prefix: string
+  readonly comment: string
+  readonly createdAt: number
+  readonly lastUsedAt: number | null
+}
+
+const widest = { 4: 24, 6: 56 } as const
+
+/**
+ * Reads an address or a prefix into its canonical spelling: `::ffff:1.2.3.4` is `1.2.3.4`. Refuses prefixes wider than
+ * /24 or /56, and reserved addresses unless the shop is a sandbox.
+ */
+export function readEntry(text: string, sandbox: boolean): { prefix: string } | { problem: FieldProblem } {
+  const refuse = (problem: string) => ({ problem: { field: 'ip', problem } })
+  const prefix = readPrefix(text.trim())
+  if (!prefix)
+    return refuse('must be an IPv4 or IPv6 address, or a prefix like 203.0.113.0/24 with no bits past its length')
+  if (prefix.length < widest[prefix.base.version]) {
+    return refuse(`must be no wider than /${widest[prefix.base.version]} for IPv${prefix.base.version}`)
+  }
+  if (!sandbox && !isPublic(prefix)) return refuse('must be a public address; this one is reserved')
+  if (prefix.base.bytes.every((byte) => byte === 0)) return refuse('must be an address that somebody can have')
+  return { prefix: formatPrefix(prefix) }
+}
+
+/** A gateway port and its login without a session, and the session, or '' and 0 minutes. */
+export type GatewayPort = {
+  readonly port: number
+  readonly subuser: SubuserId
+  readonly parameters: string
+  readonly ttlMinutes: number
+  readonly session: string
+}

@@ -7,21 +7,18 @@ import { isLong } from '../../../../test/harness/scale.ts'
 import { createServices } from '../../../app/shop/services.ts'
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 import { Refusal } from '../../../core/refusal.ts'
-import type { NodeReport } from '../index.ts'
+import type { NodeReport } from './rules.ts'
 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
-/**
- * A node as it should be: it never passes its allowance, and stops by itself when it has heard nothing for five
- * minutes.
- */
+/** Model of an honest node: it never passes its allowance, and stops after five minutes without an answer. */
 class ModelNode {
   carried = 0n
   allowance = 0n
   turn = 0
   boot = 0
   lastAnswerAt = 0
-  /** What each boot has truly carried. */
+  /** The bytes that each boot has carried. */
   readonly truth = new Map<string, bigint>()
 
   constructor(readonly name: string) {}
@@ -31,8 +28,7 @@ class ModelNode {
   }
 
   carry(bytes: bigint): void {
-    // An answer may allow less than was carried while it was on its way: then nothing more is carried, and nothing
-    // undone.
+    // An answer may allow less than was carried meanwhile: then nothing more is carried.
     const free = this.allowance > this.carried ? this.allowance - this.carried : 0n
     this.carried += least(bytes, free)
     this.truth.set(this.bootName, this.carried)
@@ -50,14 +46,14 @@ class ModelNode {
     }
   }
 
-  /** An answer counts only if it is to the latest wish of the boot that runs. */
+  /** An answer counts only if it is to the latest request of the running boot. */
   hear(message: NodeReport, upto: bigint | undefined, nowMs: number): void {
     if (message.boot !== this.bootName || message.wishes[0]?.turn !== this.turn || upto === undefined) return
     this.lastAnswerAt = nowMs
     if (message.wishes[0].want === 'lease') this.allowance = upto
   }
 
-  /** All that was not journalled is lost with the process; the new one knows nothing. */
+  /** All that was not journalled is lost; the new boot begins at zero. */
   crash(): void {
     this.boot += 1
     this.carried = 0n
@@ -80,7 +76,7 @@ type Step =
   | { do: 'take away'; tenths: number | 'all' }
 
 const nodeCount = 3
-/** How many random histories are played. */
+/** Number of random histories. */
 const historiesOn = isLong ? { sqlite: 1000, postgres: 250 } : { sqlite: 40, postgres: 10 }
 const node = fc.nat(nodeCount - 1)
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -126,7 +122,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
   })
   afterAll(() => shop.close())
 
-  const report = (message: NodeReport) => shop.services.premium.intake.report(message)
+  const report = (message: NodeReport) => shop.services.premium.metering.takeReport(message)
   const lease = (name: string, subuser: SubuserId, turn: number, carried = 0n, boot = 'boot'): NodeReport => ({
     node: name,
     boot: `${name}-${boot}`,
@@ -142,7 +138,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     return { customer, subuser, other }
   }
 
-  /** Plays a history to its end, and tells what the books then say beside what truly happened. */
+  /** Plays a history, and returns the books beside what happened. */
   async function play(steps: readonly Step[]) {
     serial += 1
     const { customer, subuser, other } = await newSubuser(1)
@@ -166,7 +162,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
       }
       if (each.do === 'crash') {
         const dying = nodes[each.node]
-        // Its journal is reported some time, perhaps after the next boot has taken over.
+        // Its journal is reported later, perhaps after the next boot has replaced it.
         if (dying && dying.carried > 0n) flying.push(dying.message(subuser, undefined))
         dying?.crash()
       }
@@ -176,7 +172,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
         await shop.services.traffic.leases.lapse()
       }
       if (each.do === 'buy') await shop.buy(customer, 1)
-      // There may be too little to take away; anything but that refusal is a fault.
+      // The move is refused if there is too little.
       if (each.do === 'take away') {
         await shop.move(customer, each.tenths, undefined, other).catch((error: unknown) => {
           if (!(error instanceof Refusal)) throw error
@@ -206,7 +202,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     return { subuser, nodes, books, lines, forgiven: forgiven?.sum ?? 0n }
   }
 
-  test('without faults metering is exact to the byte', async () => {
+  test('metering is exact to the byte without faults', async () => {
     const { subuser } = await newSubuser(1)
     const one = new ModelNode(`exact-${engine}`)
     for (let round = 0; round < 25; round += 1) {
@@ -220,7 +216,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(one.carried).toBe(100_000_000n)
   })
 
-  test('nodes that ask at once are given what there is and no more', async () => {
+  test('24 nodes that ask at once for 10 leases get 10 leases', async () => {
     const { subuser } = await newSubuser(1)
     const answers = await Promise.all(
       Array.from({ length: 24 }, (_, index) => report(lease(`crowd-${engine}-${index}`, subuser, 1))),
@@ -231,14 +227,14 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ balance: 0n, aside: 100_000_000n })
   })
 
-  test('a wish that is repeated gets the same answer and sets nothing more aside', async () => {
+  test('a repeated request gets the same answer and sets nothing more aside', async () => {
     const { subuser } = await newSubuser(1)
     const first = await report(lease(`again-${engine}`, subuser, 1))
     expect(await report(lease(`again-${engine}`, subuser, 1))).toEqual(first)
     expect(await shop.account(subuser)).toMatchObject({ aside: leaseBytes })
   })
 
-  test('a claim beyond every lease is put in quarantine, told to the operator, and not billed', async () => {
+  test('a claim beyond every lease is put in quarantine, listed for the operator, and not billed', async () => {
     const { subuser } = await newSubuser(1)
     const name = `liar-${engine}`
     await report(lease(name, subuser, 1))
@@ -249,7 +245,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('a claim for a sub-user that nobody knows bills nobody', async () => {
+  test('a claim for an unknown sub-user is not billed', async () => {
     const stranger = 'sub_00000000000000000000000000' as SubuserId
     await report(lease(`ghost-${engine}`, stranger, 1, 1000n))
     const claims = await shop.services.traffic.leases.quarantined(1000)
@@ -257,7 +253,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('what a silent node holds comes back, and what it carried is billed when it speaks again', async () => {
+  test('a silent node’s lease lapses after 10 minutes, and a late report of it is billed once', async () => {
     const { subuser } = await newSubuser(1)
     const name = `silent-${engine}`
     await report(lease(name, subuser, 1))
@@ -290,13 +286,13 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ aside: 0n })
   })
 
-  test('what a lapsed lease carried after the traffic was gone is owed, and paid by what others give back', async () => {
+  test('a late claim on an empty account is owed, and paid by bytes that other nodes return', async () => {
     const { customer, subuser, other } = await newSubuser(1)
     const name = `owing-${engine}`
     await report(lease(name, subuser, 1))
     await report(lease(`keeper-${engine}`, subuser, 1))
     shop.clock.advance(leaseLastsMs)
-    // The keeper speaks, so only the other one lapses.
+    // The keeper reports, so only the other one lapses.
     await report({ ...lease(`keeper-${engine}`, subuser, 0), wishes: [] })
     await shop.services.traffic.leases.lapse()
     await shop.move(customer, 'all', undefined, other)
@@ -310,7 +306,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('a blocked sub-user, and one of a blocked customer, is given nothing to carry', async () => {
+  test('a blocked sub-user, and one of a blocked customer, gets no lease', async () => {
     const { customer, subuser, other } = await newSubuser(1)
     await shop.move(customer, 1, undefined, other)
     await shop.services.premium.subusers.update(customer, other, { blocked: true, limits: {} })
@@ -323,7 +319,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect((await report(lease(`b2-${engine}`, subuser, 1))).allowances[0]?.upto).toBe(0n)
   })
 
-  test('limits by the day, the month and in all hold over every node and pool', async () => {
+  test('daily, monthly and total limits hold over all nodes and pools', async () => {
     const { customer, subuser } = await newSubuser(2)
     const limit = 15_000_000n
     for (const [index, name] of (['dayBytes', 'monthBytes', 'totalBytes'] as const).entries()) {
@@ -366,7 +362,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(claims.find((each) => each.node === name)).toMatchObject({ boot: `${name}-first`, bytes: 1000n })
   })
 
-  test('a boot that has lapsed and is then replaced may not claim either', async () => {
+  test('a boot whose lease lapsed and that is then replaced may not claim it', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease('late', subuser, 1, 0n, 'first'))
     shop.clock.advance(leaseLastsMs)
@@ -376,7 +372,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, owed: 0n, balance: 90_000_000n })
   })
 
-  test('a message of an old boot that comes late does not displace the new one', async () => {
+  test('a late report of an old boot does not displace the new one', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease('twin', subuser, 1, 0n, 'b2'))
     const late = await report(lease('twin', subuser, 1, 0n, 'b1'))
@@ -385,7 +381,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(living).toMatchObject({ replaced: false, allowances: [{ upto: 2n * leaseBytes }] })
   })
 
-  test('a boot that goes on beside the one that took over keeps its leases and gets more, to the byte', async () => {
+  test('a boot named as running beside its successor keeps its leases and gets more, to the byte', async () => {
     const { subuser } = await newSubuser(1)
     const name = `heir-${engine}`
     const beside = [`${name}-b2`]
@@ -395,7 +391,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(heir).toMatchObject({ replaced: false, allowances: [{ upto: leaseBytes }] })
     const leaving = await report(lease(name, subuser, 2, leaseBytes, 'b2'))
     expect(leaving).toMatchObject({ replaced: false, allowances: [{ upto: 2n * leaseBytes }] })
-    // Whoever else was there, or says so too late, is closed as ever.
+    // Boots that are not named, or that report too late, are closed.
     expect(await report(lease(name, subuser, 2, 0n, 'b1'))).toMatchObject({ replaced: true })
     expect(await report(lease(name, subuser, 1, 0n, 'b0'))).toMatchObject({
       replaced: true,
@@ -414,7 +410,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('the next boot closes one that went on beside the last, unless it names it too', async () => {
+  test('the next boot closes one that ran beside the last, unless it names it too', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease('third', subuser, 1, 0n, 'b1'))
     await report({ ...lease('third', subuser, 1, 0n, 'b2'), beside: ['third-b1'] })
@@ -424,7 +420,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     }
   })
 
-  test('an old wish that comes again sets nothing aside and takes nothing back', async () => {
+  test('an old request that arrives again sets nothing aside and takes nothing back', async () => {
     const { subuser } = await newSubuser(1)
     const back = { ...lease('stale', subuser, 2), wishes: [{ subuser, pool, turn: 2, want: 'return' as const }] }
     await report(lease('stale', subuser, 1))
@@ -436,7 +432,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ aside: leaseBytes })
   })
 
-  test('leases that lapse again and again never let more than one lease be claimed', async () => {
+  test('a node can claim at most one lease late after three leases lapsed', async () => {
     const { customer, subuser, other } = await newSubuser(1)
     for (const turn of [1, 2, 3]) {
       await report(lease('often', subuser, turn))
@@ -451,7 +447,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('a node that gave back what it had may not claim it afterwards', async () => {
+  test('a node may not claim a lease that it returned', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease('done', subuser, 1))
     shop.clock.advance(leaseLastsMs)
@@ -462,24 +458,24 @@ describe.each([...engines])('byte leases on %s', (engine) => {
   })
 
   // Last: a long run leaves more claims in quarantine than the tests above look through.
-  test('whatever crashes, repeats or is late, no byte is billed twice, and at most a lease a node goes unpaid', async () => {
+  test('no byte is billed twice and at most one lease per node goes unpaid in any history of crashes, repeats and delays', async () => {
     const seen = { late: 0 }
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120, size: 'max' }), async (steps) => {
         const { nodes, books, lines, forgiven } = await play(steps)
         const truth = new Map(nodes.flatMap((one) => [...one.truth]))
         for (const line of lines) {
-          // A count is what its boot truly carried at some moment, never more.
+          // A count is never more than its boot has carried.
           expect(line.counted <= (truth.get(line.boot) ?? 0n)).toBeTrue()
         }
         const sum = (of: 'counted' | 'quarantined'): bigint => lines.reduce((total, line) => total + line[of], 0n)
-        // Every byte that was counted was billed, is owed, was let go, or is in quarantine: exactly once.
+        // Every counted byte was billed, is owed, was forgiven, or is in quarantine, exactly once.
         expect(books.used + books.owed + forgiven + sum('quarantined')).toBe(sum('counted'))
-        // An honest node's claim is only doubted once a later boot has taken its place.
+        // An honest node's claim goes to quarantine only after a later boot has replaced it.
         const living = new Set(nodes.map((one) => one.bootName))
         for (const line of lines) if (living.has(line.boot)) expect(line.quarantined).toBe(0n)
         seen.late += lines.some((line) => line.late > 0n) ? 1 : 0
-        // Nothing stays set aside once all is quiet.
+        // Nothing stays set aside in the end.
         expect(books.aside).toBe(0n)
       }),
       { numRuns: historiesOn[engine] },

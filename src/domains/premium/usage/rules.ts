@@ -1,30 +1,34 @@
 import type { SubuserId } from '../../../core/ids.ts'
 import type { ByteAccountKey } from '../../traffic/accounts/rules.ts'
-import type { CarriedBytes } from '../../traffic/leases/rules.ts'
+import type { CarriedBytes, LeaseReport } from '../../traffic/leases/rules.ts'
 
-/** What nodes' counts by host are kept under. */
+export type HostBytes = CarriedBytes & { readonly host: string }
+
+/** One report of a node. All of it is cumulative or numbered, so it may arrive twice, late or out of order. */
+export type NodeReport = LeaseReport & {
+  /** Destinations of the bytes, shown to the customer and not billed. */
+  readonly hosts?: readonly HostBytes[]
+  /** Whitelisted addresses that were used. */
+  readonly sources?: readonly { readonly subuser: SubuserId; readonly address: string }[]
+}
+
+/** The subjects under which nodes count bytes by host. */
 export const hostSubjects = 'premium-host:'
-export const hostSubjectOf = (of: {
-  readonly subuser: SubuserId
-  readonly pool: string
-  readonly host: string
-}): string => `${hostSubjects}${of.subuser}:${of.pool}:${of.host}`
+export const hostSubjectOf = (of: ByteAccountKey & { readonly host: string }): string =>
+  `${hostSubjects}${of.subuser}:${of.pool}:${of.host}`
 
-/** A name or an address as a destination is written; anything else a node says is not worth keeping. */
+/** A domain name or an address; other texts of a node are dropped. */
 export const isHost = (text: string): boolean => /^[a-z0-9._:-]{1,253}$/.test(text)
 
-/** The host that the rest is counted under once there are too many, by gateways and by the shop. */
+/** Gateways and the shop count the rest under this host once there are too many. */
 const otherHosts = 'other'
 
-export type HostRow = CarriedBytes & { readonly host: string }
-
-/** What an account has carried in a report beyond what went to hosts that are named. */
+/** The bytes of an account in a report beyond those that went to named hosts. */
 export function restOf(
-  account: ByteAccountKey,
+  { subuser, pool }: ByteAccountKey,
   booked: readonly CarriedBytes[],
   named: readonly CarriedBytes[],
-): HostRow {
-  const { subuser, pool } = account
+): HostBytes {
   const sum = (rows: readonly CarriedBytes[], way: 'received' | 'sent'): bigint =>
     rows.reduce((all, row) => (row.subuser === subuser && row.pool === pool ? all + row[way] : all), 0n)
   const over = (way: 'received' | 'sent'): bigint => {
@@ -35,7 +39,8 @@ export function restOf(
 }
 
 export const hourMs = 3_600_000
-export const hourOf = (atMs: number): number => atMs - (((atMs % hourMs) + hourMs) % hourMs)
-
-/** The first moment of the day of UTC that a moment lies in. */
-export const dayStart = (atMs: number): number => atMs - (((atMs % 86_400_000) + 86_400_000) % 86_400_000)
+export const dayMs = 24 * hourMs
+const startOf = (atMs: number, unitMs: number): number => atMs - (((atMs % unitMs) + unitMs) % unitMs)
+export const hourOf = (atMs: number): number => startOf(atMs, hourMs)
+/** The start of the UTC day. */
+export const dayStart = (atMs: number): number => startOf(atMs, dayMs)

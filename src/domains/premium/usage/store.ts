@@ -1,24 +1,23 @@
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
-import { sendRows } from '../../../db/rows.ts'
+import { readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { ByteAccountKey } from '../../traffic/accounts/rules.ts'
 import type { CarriedBytes } from '../../traffic/leases/rules.ts'
+import type { HostBytes } from './rules.ts'
 
-const figuresOf = (hour: number, { received, sent }: CarriedBytes) => [
-  hour,
-  received,
-  sent,
-  checksumOf([hour, received, sent]),
-]
+function figuresOf(hour: number, { received, sent }: CarriedBytes) {
+  const figures = [hour, received, sent]
+  return [...figures, checksumOf(figures)]
+}
 
-/** What was carried besides is added to a row that is there. */
+/** The assignments that add to an existing row. */
 function adding(table: 'traffic_hours' | 'traffic_hosts'): string {
   const [received, sent] = [`${table}.received + excluded.received`, `${table}.sent + excluded.sent`]
   return `received = ${received}, sent = ${sent}, checksum = ${checksumIn([`${table}.hour`, received, sent])}`
 }
 
-/** Adds to the hour. Rows come sorted, so that two reports never wait for each other crosswise. */
+/** Adds to the hour. Rows are sorted, so that two reports do not deadlock. */
 export function addHours(tx: Tx, hour: number, carried: readonly CarriedBytes[]): void {
   sendRows(
     tx,
@@ -48,7 +47,7 @@ export function reduceHour(tx: Tx, of: ByteAccountKey, hour: bigint, received: b
   )
 }
 
-export function addHosts(tx: Tx, hour: number, carried: readonly (CarriedBytes & { readonly host: string })[]): void {
+export function addHosts(tx: Tx, hour: number, carried: readonly HostBytes[]): void {
   sendRows(
     tx,
     'INSERT INTO traffic_hosts (subuser_id, pool, host, hour, received, sent, checksum)',
@@ -57,20 +56,19 @@ export function addHosts(tx: Tx, hour: number, carried: readonly (CarriedBytes &
   )
 }
 
-export async function forgetHosts(tx: Tx, before: number, most: number): Promise<number> {
+export async function forgetHosts(tx: Tx, before: number, limit: number): Promise<number> {
   return tx.run(
     `DELETE FROM traffic_hosts WHERE (subuser_id, pool, hour, host) IN
        (SELECT subuser_id, pool, hour, host FROM traffic_hosts WHERE hour < $1 ORDER BY hour LIMIT $2)`,
-    [before, most],
+    [before, limit],
   )
 }
 
-/** A sub-user that wants its hosts forgotten is obeyed at once. */
 export function forgetHostsOf(tx: Tx, subuser: SubuserId): void {
   tx.send('DELETE FROM traffic_hosts WHERE subuser_id = $1', [subuser])
 }
 
-/** What a sub-user has carried since two moments, over all pools. */
+/** The bytes of a sub-user since two moments, over all pools. */
 export async function carriedSince(
   reader: Reader,
   subuser: SubuserId,
@@ -96,19 +94,19 @@ export async function carriedInAll(reader: Reader, subuser: SubuserId): Promise<
 
 export type UsageFilter = {
   readonly customer: CustomerId
-  /** One sub-user, or all of the customer's. */
+  /** Null: all of the customer's. */
   readonly subuser: SubuserId | null
   readonly from: number
   readonly to: number
   readonly pool: string | null
   readonly host: string | null
   readonly by: 'hour' | 'day' | 'pool' | 'subuser' | 'host'
-  readonly most: number
+  readonly limit: number
 }
 
 export type UsageRow = { readonly key: string; readonly received: bigint; readonly sent: bigint }
 
-/** The expression that rows are put together by. All of it is fixed text. */
+/** GROUP BY expressions. */
 const groupings = {
   hour: 'CAST(hour AS TEXT)',
   day: 'CAST(hour - hour % 86400000 AS TEXT)',
@@ -117,9 +115,10 @@ const groupings = {
   host: 'host',
 } as const
 
-/** Sums what was carried; by moments in their order, by anything else the largest first. */
+/** Sums of carried bytes: by hour or day in order, by anything else the largest first. */
 export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRow[]> {
   const table = of.by === 'host' || of.host !== null ? 'traffic_hosts' : 'traffic_hours'
+  const host = table === 'traffic_hosts' ? [of.host ?? ''] : []
   const sorted = of.by === 'hour' || of.by === 'day' ? '1' : 'SUM(received + sent) DESC, 1'
   return reader.all<UsageRow>(
     `SELECT ${groupings[of.by]} AS key, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(sent) AS BIGINT) AS sent
@@ -128,15 +127,7 @@ export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRo
        AND ($4 = '' OR subuser_id = $4) AND ($5 = '' OR pool = $5)
        ${table === 'traffic_hosts' ? `AND ($7 = '' OR host = $7)` : ''}
      GROUP BY ${groupings[of.by]} ORDER BY ${sorted} LIMIT $6`,
-    [
-      of.from,
-      of.to,
-      of.customer,
-      of.subuser ?? '',
-      of.pool ?? '',
-      of.most,
-      ...(table === 'traffic_hosts' ? [of.host ?? ''] : []),
-    ],
+    [of.from, of.to, of.customer, of.subuser ?? '', of.pool ?? '', of.limit, ...host],
   )
 }
 
@@ -150,18 +141,16 @@ export type CarrierRow = {
   readonly sent: bigint
 }
 
-/**
- * Sub-users for whom something was carried, between two hours, in a pool that this address is or was an exit of; to one
- * host, as far as that is kept, or to any.
- */
+/** Sub-users that carried something between two hours in a pool of which the address is or was an exit. */
 export function carriersThrough(
   reader: Reader,
   of: {
     readonly exit: string
     readonly from: number
     readonly to: number
+    /** One host, as far as hosts are kept; '' is any. */
     readonly host: string
-    readonly most: number
+    readonly limit: number
   },
 ): Promise<CarrierRow[]> {
   const table = of.host === '' ? 'traffic_hours' : 'traffic_hosts'
@@ -171,6 +160,59 @@ export function carriersThrough(
      WHERE hour BETWEEN $2 AND $3 AND pool IN (SELECT pool FROM exits WHERE kind = 'local' AND host = $1)
        AND received + sent > 0 ${of.host === '' ? '' : 'AND host = $5'}
      ORDER BY hour, subuser_id, pool LIMIT $4`,
-    [of.exit, of.from, of.to, of.most, ...(of.host === '' ? [] : [of.host])],
+    [of.exit, of.from, of.to, of.limit, ...(of.host === '' ? [] : [of.host])],
   )
 }
+
+type SumRow = WideSum<'received' | 'sent'> & ByteAccountKey
+
+/** The bytes of each account over all hours, a page at a time, for `verify`. */
+export async function hoursAfter(
+  reader: Reader,
+  after: { readonly subuser: string; readonly pool: string },
+  limit: number,
+): Promise<CarriedBytes[]> {
+  const rows = await reader.all<SumRow>(
+    `SELECT subuser_id AS subuser, pool, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
+     FROM traffic_hours WHERE (subuser_id, pool) > ($1, $2)
+     GROUP BY subuser_id, pool ORDER BY subuser_id, pool LIMIT $3`,
+    [after.subuser, after.pool, limit],
+  )
+  return rows.map(toSums)
+}
+
+/** The bytes to each host since an hour, a page at a time, for `verify`. */
+export async function hostsAfter(
+  reader: Reader,
+  sinceAt: number,
+  after: { readonly subuser: string; readonly pool: string; readonly host: string },
+  limit: number,
+): Promise<HostBytes[]> {
+  const rows = await reader.all<SumRow & { host: string }>(
+    `SELECT subuser_id AS subuser, pool, host, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
+     FROM traffic_hosts WHERE hour >= $1 AND (subuser_id, pool, host) > ($2, $3, $4)
+     GROUP BY subuser_id, pool, host ORDER BY subuser_id, pool, host LIMIT $5`,
+    [sinceAt, after.subuser, after.pool, after.host, limit],
+  )
+  return rows.map((row) => ({ ...toSums(row), host: row.host }))
+}
+
+/** Hours and hosts whose checksum does not match. */
+export async function unsoundHours(
+  reader: Reader,
+  limit: number,
+): Promise<(ByteAccountKey & { readonly host: string })[]> {
+  const sound = checksumIn(['hour', 'received', 'sent'])
+  return reader.all(
+    `SELECT subuser_id AS subuser, pool, '' AS host FROM traffic_hours WHERE checksum <> ${sound}
+     UNION ALL SELECT subuser_id, pool, host FROM traffic_hosts WHERE checksum <> ${sound} LIMIT $1`,
+    [limit],
+  )
+}
+
+const toSums = (row: SumRow): CarriedBytes => ({
+  subuser: row.subuser,
+  pool: row.pool,
+  received: readWide(row, 'received'),
+  sent: readWide(row, 'sent'),
+})

@@ -117,7 +117,7 @@ export async function left(tx: Tx, account: ByteAccount): Promise<Bytes> {
 }
 
 /** The balances of a sub-user by pool. */
-export async function standings({ db }: TrafficDeps, subuser: SubuserId): Promise<Map<string, PoolBalance>> {
+export async function balances({ db }: TrafficDeps, subuser: SubuserId): Promise<Map<string, PoolBalance>> {
   const accounts = await store.listAccounts(db, [subuser])
   const open = await sumOpen(db, accounts.map(subjectOf))
   const balances = accounts.map((account): PoolBalance => {

@@ -6,7 +6,7 @@ import { wire } from '../../../../test/harness/wired.ts'
 import type { Services } from '../../../app/shop/services.ts'
 import { bytes } from '../../../core/bytes.ts'
 
-describe.each([...engines])('what nodes claim on %s', (engine) => {
+describe.each([...engines])('counts on %s', (engine) => {
   const clock = new HandClock()
   let services: Services
   let close: () => Promise<void>
@@ -28,7 +28,7 @@ describe.each([...engines])('what nodes claim on %s', (engine) => {
       }),
     )
 
-  test('is summed over both directions and the boots that were heard of since, for one node', async () => {
+  test('believedOf sums both directions over one node’s boots that reported since a moment', async () => {
     const [a, b] = [await addNode('sums-a'), await addNode('sums-b')]
     await take(a, 'boot-0001', [
       ['x1', 5n, 5n],
@@ -45,7 +45,7 @@ describe.each([...engines])('what nodes claim on %s', (engine) => {
     expect(await believedOf(a, laterAt + 1)).toEqual({ things: 0, bytes: 0n })
   })
 
-  test('is refused from the first byte on, and nothing refused is nothing noted', async () => {
+  test('refuse notes a node from the first byte on, and nothing for 0 bytes', async () => {
     const [one, none] = [await addNode('refused-one'), await addNode('refused-none')]
     for (const node of [one, none]) await take(node, 'boot-0001', [['z', 1n, 0n]])
     await services.db.transact(async (tx) => {
@@ -57,7 +57,7 @@ describe.each([...engines])('what nodes claim on %s', (engine) => {
     expect(noted).not.toContain(none)
   })
 
-  test('is a thousand counts a report and not one more', async () => {
+  test('a report may hold 1,000 counts, and 1,001 are refused', async () => {
     const node = await addNode('many')
     const many = (length: number) =>
       Array.from({ length }, (_, index) => [`y${index}`, 0n, 1n] as [string, bigint, bigint])

@@ -7,13 +7,13 @@ const count = (subject: string, received: bigint, sent: bigint) => ({
   received: bytes(received),
   sent: bytes(sent),
 })
-/** What a link of 8 Mbit/s carries in a millisecond. */
+/** Bytes of an 8 Mbit/s link per millisecond. */
 const eachMs = 1000n
 const megabits = 8
 const dayMs = 86_400_000
 
-describe('what a node counts', () => {
-  test('is new as far as it is more than was known, each direction by itself', () => {
+describe('counts', () => {
+  test('newIn returns the increase over the known count, each direction by itself', () => {
     const known = count('a', 10n, 10n)
     expect(newIn(count('a', 15n, 9n), known)).toEqual({ received: bytes(5n), sent: bytes(0n) })
     expect(newIn(count('a', 10n, 10n), known)).toEqual({ received: bytes(0n), sent: bytes(0n) })
@@ -22,7 +22,7 @@ describe('what a node counts', () => {
     expect(largerOf(count('a', 9n, 15n), known)).toEqual(count('a', 10n, 15n))
   })
 
-  test('of one subject is its largest, and subjects come in one order', () => {
+  test('settle keeps the maximum of each subject, sorted by subject', () => {
     expect(settle([count('b', 1n, 9n), count('a', 2n, 2n), count('b', 5n, 3n)])).toEqual([
       count('a', 2n, 2n),
       count('b', 5n, 9n),
@@ -30,12 +30,12 @@ describe('what a node counts', () => {
   })
 })
 
-describe('what a node can have carried', () => {
-  test('is a tenth of a second of its link at first', () => {
+describe('byte budgets', () => {
+  test('a new budget is 100 ms of the link', () => {
     expect(firstBudget(megabits, 7)).toEqual({ rest: 100n * eachMs, at: 7 })
   })
 
-  test('grows with time, to ten seconds while it is in touch', () => {
+  test('a budget grows with time, up to 10 s of the link while the node reports', () => {
     const empty = { rest: 0n, at: 0 }
     expect(refill(empty, megabits, 1)).toEqual({ rest: eachMs, at: 1 })
     expect(refill({ rest: 5n, at: 0 }, megabits, 1).rest).toBe(eachMs + 5n)
@@ -43,28 +43,28 @@ describe('what a node can have carried', () => {
     expect(refill({ rest: 9_500n * eachMs, at: 0 }, megabits, 1000).rest).toBe(10_000n * eachMs)
   })
 
-  test('is all of a silence, up to a day', () => {
+  test('a budget after a silence is all of that time, up to one day', () => {
     expect(refill({ rest: 0n, at: 0 }, megabits, 60_000).rest).toBe(60_000n * eachMs)
     expect(refill({ rest: 9n, at: 0 }, megabits, 60_000).rest).toBe(60_000n * eachMs)
     expect(refill({ rest: 0n, at: 0 }, megabits, dayMs).rest).toBe(BigInt(dayMs) * eachMs)
     expect(refill({ rest: 0n, at: 0 }, megabits, dayMs + 1000).rest).toBe(BigInt(dayMs) * eachMs)
   })
 
-  test('is neither more nor less by a clock that was set back', () => {
+  test('a clock that was set back leaves a budget unchanged', () => {
     expect(refill({ rest: 77n, at: 5000 }, megabits, 4000)).toEqual({ rest: 77n, at: 4000 })
   })
 
-  test('is never more than 100 TB in one report, whatever its link', () => {
+  test('a budget never exceeds 100 TB, however fast the link is', () => {
     expect(refill({ rest: 0n, at: 0 }, 1_000_000, dayMs).rest).toBe(100_000_000_000_000n)
   })
 
-  test('is believed for what went to the customer first, and the rest is refused', () => {
+  test('believe takes received bytes first, and sumRefused counts the rest', () => {
     const claimed = { received: 10n, sent: 5n }
     expect(believe(claimed, 15n)).toEqual({ received: bytes(10n), sent: bytes(5n) })
     expect(believe(claimed, 14n)).toEqual({ received: bytes(10n), sent: bytes(4n) })
     expect(believe(claimed, 10n)).toEqual({ received: bytes(10n), sent: bytes(0n) })
     expect(believe(claimed, 3n)).toEqual({ received: bytes(3n), sent: bytes(0n) })
-    const added = (most: bigint) => ({ claimed: 15n, ...believe(claimed, most) })
+    const added = (max: bigint) => ({ claimed: 15n, ...believe(claimed, max) })
     expect(sumRefused([added(15n)])).toBe(0n)
     expect(sumRefused([added(14n), added(3n)])).toBe(13n)
   })

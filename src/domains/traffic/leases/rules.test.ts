@@ -3,18 +3,18 @@ import { allowance, count, grant, lapse, leaseSize, newLine } from './rules.ts'
 
 const lease = 1000n
 
-test('bytes on their way to a customer that stands still do not use up the lease of his other connections', () => {
+test('bytes on their way to a stalled connection do not use up the lease of the customer’s other connections', () => {
   const first = grant(newLine('n', 'b', 's'), 1, lease, 10_000n).line
   expect(allowance(first)).toBe(1000n)
-  // All of it is on its way and none has arrived: another lease, and no more than one.
+  // All of it is on its way: one more lease is granted.
   const second = grant(first, 2, lease, 9000n, 1000n).line
   expect(allowance(second)).toBe(2000n)
   expect(second.aside).toBe(2000n)
-  // Whatever a node says is on its way, it gets one lease at a time, and what is there.
+  // However much a node says is on its way, it gets at most one lease and the free bytes.
   expect(allowance(grant(second, 3, lease, 300n, 999_999n).line)).toBe(2300n)
 })
 
-test('what was on its way and did not arrive is there to be carried, and nothing is added to it', () => {
+test('bytes that were on their way and did not arrive may still be carried, and nothing is added to them', () => {
   const first = grant(newLine('n', 'b', 's'), 1, lease, 10_000n).line
   const second = grant(first, 2, lease, 9000n, 1000n).line
   const { line } = count(second, { claimed: 400n, believed: 400n }, false)
@@ -23,14 +23,14 @@ test('what was on its way and did not arrive is there to be carried, and nothing
   expect(third.effect).toMatchObject({ settle: 400n, grant: 0n })
 })
 
-test('what a node claims and is not believed goes to quarantine, whatever its lease allows, and its count goes on from there', () => {
+test('claims that are not believed go to quarantine, and the count continues from the claim', () => {
   const first = grant(newLine('n', 'b', 's'), 1, lease, 10_000n).line
   const { line, quarantined } = count(first, { claimed: 700n, believed: 200n }, false)
   expect([quarantined, line.counted, line.quarantined, allowance(line)]).toEqual([500n, 700n, 500n, 1500n])
   expect(grant(line, 2, lease, 9000n).effect).toMatchObject({ settle: 200n, grant: 200n })
 })
 
-test('a lease grows with the pace of the node, between the least and the largest, and leaves other nodes theirs', () => {
+test('a lease grows with the node’s pace, between the smallest and the largest, up to an eighth of the free bytes', () => {
   const terms = { leaseBytes: 1000n, maxLeaseBytes: 50_000n, leaseLastsMs: 1 }
   for (const [pace, available, size] of [
     [0n, 1_000_000n, 1000n],
@@ -44,7 +44,7 @@ test('a lease grows with the pace of the node, between the least and the largest
   }
 })
 
-test('of a large lease that lapses as much may be claimed late as was held, and no more than one lease', () => {
+test('the held bytes of a large lease may be claimed late after it lapsed, and at most one lease', () => {
   const large = grant(newLine('n', 'b', 's'), 1, 5000n, 100_000n).line
   const lapsed = lapse(large, false, lease)
   expect(lapsed.line.claimable).toBe(5000n)

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { engines } from '../../../../test/harness/database.ts'
-import { openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
-import { scaled } from '../../../../test/harness/scale.ts'
-import { quietly } from '../../../../test/harness/wired.ts'
-import type { OrderId, SubuserId } from '../../../core/ids.ts'
-import { Refusal } from '../../../core/refusal.ts'
+import { engines } from '../../../test/harness/database.ts'
+import { openPremiumShop, type PremiumShop, pool } from '../../../test/harness/premium.ts'
+import { scaled } from '../../../test/harness/scale.ts'
+import { quietly } from '../../../test/harness/wired.ts'
+import type { OrderId, SubuserId } from '../../core/ids.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 type Step =
   | { do: 'buy'; who: number; tenths: number }
@@ -47,7 +47,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
   })
   afterAll(() => shop.close())
 
-  /** Tells whether it was done; a fault is passed on. */
+  /** False if it was refused; a fault is thrown. */
   async function isDone(work: Promise<unknown>): Promise<boolean> {
     try {
       await work
@@ -58,7 +58,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
     }
   }
 
-  test('whatever is bought, moved, deleted, refunded or expires, bytes are where a model has them', async () => {
+  test('accounts match a model in any history of purchases, moves, deletions, refunds and expiry', async () => {
     const { premium } = shop.services
     const orders: OrderId[] = []
     const toBody = (bought: { order: OrderId }): string => {
@@ -107,7 +107,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
             const { balance } = await shop.services.ledger.balance(customer)
             const done = await isDone(premium.traffic.refund(orders[each.order] as OrderId, 'refund'))
             const after = await Promise.all(ids.map(async (id) => (await shop.account(id)).balance))
-            // Bytes went if and only if money came.
+            // Bytes are taken back if and only if money is refunded.
             expect(before.some((bytes, index) => bytes !== after[index])).toBe(done)
             expect((await shop.services.ledger.balance(customer)).balance > balance).toBe(done)
             for (const [index, bytes] of after.entries()) model[index] = bytes
@@ -115,7 +115,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
           if (each.do === 'wait') {
             shop.clock.advanceDays(each.days)
             await shop.services.traffic.accounts.expire(1000)
-            // After a month nothing of what is there now is good any more.
+            // After 31 days all present bytes have expired.
             if (each.days > 30) model.fill(0n)
             else
               for (const [index, id] of ids.entries())
@@ -130,7 +130,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   }, 600_000)
 
-  test('two who move crosswise, and whoever buys meanwhile, all come to an end and nothing is lost', async () => {
+  test('30 concurrent crosswise moves and purchases all complete, and no byte is lost', async () => {
     const customer = await shop.newCustomer()
     const { premium } = shop.services
     const a = (await premium.subusers.load(customer, undefined)).id

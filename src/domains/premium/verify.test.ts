@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { engines } from '../../../../test/harness/database.ts'
-import { failureOf } from '../../../../test/harness/failure.ts'
-import { leaseBytes, openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
-import { sampledOn } from '../../../../test/harness/scale.ts'
-import { findingsAfter } from '../../../../test/harness/wired.ts'
-import type { SubuserId } from '../../../core/ids.ts'
-import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
+import { engines } from '../../../test/harness/database.ts'
+import { failureOf } from '../../../test/harness/failure.ts'
+import { leaseBytes, openPremiumShop, type PremiumShop, pool } from '../../../test/harness/premium.ts'
+import { sampledOn } from '../../../test/harness/scale.ts'
+import { findingsAfter } from '../../../test/harness/wired.ts'
+import type { SubuserId } from '../../core/ids.ts'
+import { ConstraintViolation, type Tx } from '../../db/transaction.ts'
 
-/** Corruption that code cannot make: the guards are lifted first, as somebody with the database's password would. */
+/** Corruption that the shop cannot make: triggers are disabled first, as an intruder with database access would. */
 const corruptions: readonly {
   name: string
   finding: RegExp
@@ -82,7 +82,7 @@ const corruptions: readonly {
     plant: (tx) => tx.run(`UPDATE orders SET price = price + 1 WHERE product = 'premium' AND price > 0`),
   },
   {
-    name: 'an order that nobody got',
+    name: 'an order that was not delivered',
     finding: /it was paid and nothing was delivered/,
     plant: (tx) =>
       tx.run(
@@ -113,7 +113,7 @@ const corruptions: readonly {
   },
 ]
 
-describe.each([...engines])('verify on %s', (engine) => {
+describe.each([...engines])('verify of traffic on %s', (engine) => {
   let shop: PremiumShop
   let subuser: SubuserId
   beforeAll(async () => {
@@ -123,7 +123,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     const other = await shop.services.premium.subusers.create(customer, { name: 'other' })
     await shop.buy(customer, 1)
     const report = (turn: number, received: bigint) =>
-      shop.services.premium.intake.report({
+      shop.services.premium.metering.takeReport({
         node: 'n1',
         boot: 'b1',
         counts: [{ subuser, pool, received, sent: 0n }],
@@ -144,7 +144,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     await tx.run('DROP TRIGGER traffic_movements_remain')
   }
 
-  test('honest books are clean, and the answer says how much was looked at', async () => {
+  test('verify finds nothing in correct books, and counts what it covered', async () => {
     expect(await shop.findings()).toEqual([])
     const audits = await Promise.all(shop.services.verifiers.map((each) => each.verify()))
     expect(Object.assign({}, ...audits.map((each) => each.covered))).toMatchObject({
@@ -156,7 +156,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     })
   })
 
-  test.each(sampledOn(engine, corruptions))('$name is found', async ({ plant, finding }) => {
+  test.each(sampledOn(engine, corruptions))('verify finds $name', async ({ plant, finding }) => {
     const found = await findingsAfter(shop.services.db, async (tx) => {
       await liftGuards(tx)
       await plant(tx, subuser)
@@ -168,7 +168,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('the database itself refuses to change, forget or overdraw bytes', async () => {
+  test('the database refuses to change or delete movements, and negative balances', async () => {
     const { db } = shop.services
     for (const sql of [
       'UPDATE traffic_movements SET at = 0',

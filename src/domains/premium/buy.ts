@@ -1,0 +1,122 @@
+import { type Bytes, bytes, bytesInGigabyte } from '../../core/bytes.ts'
+import { addDays } from '../../core/calendar.ts'
+import type { CustomerId, OrderId, SubuserId } from '../../core/ids.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
+import { type Kopecks, toRoubles } from '../../core/money.ts'
+import type { Answer, PurchaseRequest } from '../orders/index.ts'
+import type { Held } from '../pricing/index.ts'
+import { type Catalogue, priceTraffic, type TrafficPrice } from '../pricing/rules.ts'
+import { never, type PoolBalance } from '../traffic/accounts/rules.ts'
+import type { PremiumDeps } from './deps.ts'
+import { notCarried, unknownPool } from './errors.ts'
+import type { Exits } from './exits/exits.ts'
+import { touchIfEmpty } from './move.ts'
+import { product } from './rules.ts'
+import { load, resolve } from './subusers/manage.ts'
+import type { Subuser } from './subusers/rules.ts'
+import { ownersOf } from './subusers/store.ts'
+
+export type BuyDeps = PremiumDeps & { readonly exits: Pick<Exits, 'isCarried'> }
+
+export type TrafficOrder = { readonly pool: string; readonly tenths: number; readonly subuser: SubuserId | undefined }
+
+export type BoughtTraffic = {
+  readonly order: OrderId
+  readonly pool: string
+  readonly price: Kopecks
+  readonly balance: Kopecks
+  readonly added: Bytes
+  readonly left: Bytes
+  readonly subuser: Subuser
+}
+
+const holdersAtOnce = 500
+
+function priceOf(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
+  const { pools } = catalogue.premium
+  if (!pools.has(pool)) throw unknownPool([...pools.keys()])
+  return priceTraffic(catalogue, pool, tenths)
+}
+
+/** `available`: whether a purchase now would be carried, and so not be refused. */
+export async function quote(
+  deps: BuyDeps,
+  pool: string,
+  tenths: number,
+): Promise<TrafficPrice & { readonly available: boolean }> {
+  const priced = priceOf(await deps.pricing.current(), pool, tenths)
+  return { ...priced, available: await deps.exits.isCarried(pool) }
+}
+
+export async function pools({ pricing }: PremiumDeps): Promise<string[]> {
+  return [...(await pricing.current()).premium.pools.keys()]
+}
+
+/** Charges, adds the bytes and stores the answer in one commit. */
+export async function buy(
+  deps: BuyDeps,
+  request: PurchaseRequest<BoughtTraffic>,
+  { pool, tenths, subuser: id }: TrafficOrder,
+): Promise<Answer> {
+  const { accounts } = deps.traffic
+  const catalogue = await deps.pricing.current(request.catalogue)
+  const isCarried = await deps.exits.isCarried(pool)
+  const gb = tenths / 10
+  const asked = { pool_type: pool, gb, subuser_id: id ?? null }
+  return deps.orders.sell(request, { product, action: 'buy', wish: asked }, async (sale) => {
+    const { tx, order } = sale
+    const { total, perGigabyte } = priceOf(catalogue, pool, tenths)
+    if (!isCarried) throw notCarried(pool)
+    const subuser = await resolve(deps, tx, request.by.customer, id)
+    const account = await accounts.lock(tx, { subuser: subuser.id, pool })
+    const receipt = await sale.charge({
+      price: total,
+      calculation: { catalogue: catalogue.version, pool_type: pool, gb, price_per_gb_rub: toRoubles(perGigabyte) },
+      note: `${gb} GB ${pool}`,
+    })
+    const added = (BigInt(tenths) * bytesInGigabyte) / 10n
+    const days = catalogue.premium.pools.get(pool)?.expiresDays ?? null
+    const expiresAt = days === null ? never : addDays(sale.nowMs, days)
+    touchIfEmpty(deps, tx, account)
+    const after = await accounts.deposit(tx, account, added, { order, expiresAt })
+    return { ...receipt, pool, price: total, added: bytes(added), left: await accounts.left(tx, after), subuser }
+  })
+}
+
+/** The balance of each pool, or of one. A pool without a purchase has a balance of zero. */
+export async function balance(
+  deps: PremiumDeps,
+  customer: CustomerId,
+  id: SubuserId | undefined,
+  pool: string | undefined,
+): Promise<{ subuser: Subuser; pools: PoolBalance[] }> {
+  const subuser = await load(deps, customer, id)
+  const balances = await deps.traffic.accounts.balances(subuser.id)
+  const known = await pools(deps)
+  const names = [...new Set([...known, ...balances.keys()])]
+  if (pool !== undefined && !names.includes(pool)) throw unknownPool(known)
+  const nothing = { left: bytes(0n), used: bytes(0n), updatedAt: null }
+  const shown = pool === undefined ? names : [pool]
+  return { subuser, pools: shown.map((name) => balances.get(name) ?? { pool: name, ...nothing }) }
+}
+
+/** Who holds unspent traffic of each pool. Traffic does not renew itself. */
+export async function held(deps: PremiumDeps): Promise<Held[]> {
+  const sold = [...((await deps.pricing.find())?.premium.pools.keys() ?? [])]
+  return Promise.all(sold.map((pool) => heldOf(deps, pool)))
+}
+
+async function heldOf({ db, traffic }: PremiumDeps, pool: string): Promise<Held> {
+  const customers = new Set<CustomerId>()
+  let services = 0
+  const all = keysetPages((after: string, limit) => traffic.accounts.holdersOf(db, pool, after, limit), {
+    start: '',
+    size: holdersAtOnce,
+    keyOf: (id) => id,
+  })
+  for await (const ids of all) {
+    services += ids.length
+    for (const owner of (await ownersOf(db, ids)).values()) customers.add(owner)
+  }
+  return { goods: { product, pool }, customers: customers.size, services, renewals: new Map() }
+}

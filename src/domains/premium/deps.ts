@@ -1,0 +1,31 @@
+import type { RandomBytes } from '../../core/ids.ts'
+import type { Stalls } from '../../core/stall-monitor.ts'
+import type { Clock } from '../../core/time.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { Database } from '../../db/transaction.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Ports } from '../fleet/index.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Orders } from '../orders/index.ts'
+import type { Pricing } from '../pricing/index.ts'
+import type { Stock } from '../stock/index.ts'
+import type { Traffic } from '../traffic/index.ts'
+import type { GatewayEndpoint, PremiumTerms } from './rules.ts'
+
+export type PremiumDeps = {
+  readonly db: Database
+  readonly clock: Clock
+  readonly stalls: Stalls
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+  readonly gateway: GatewayEndpoint
+  readonly terms: PremiumTerms
+  readonly ports: Ports
+  readonly ledger: Ledger
+  readonly customers: Customers
+  readonly orders: Orders
+  readonly pricing: Pricing
+  readonly traffic: Traffic
+  readonly stock: Pick<Stock, 'blockAround'>
+}

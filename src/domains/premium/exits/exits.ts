@@ -1,0 +1,274 @@
+import { readAddress } from '../../../core/address.ts'
+import { type ExitId, makeId } from '../../../core/ids.ts'
+import { zero } from '../../../core/money.ts'
+import { runningBefore } from '../../../core/stall-monitor.ts'
+import { createTtlCache, type TtlCache } from '../../../core/ttl-cache.ts'
+import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
+import type { PremiumDeps } from '../deps.ts'
+import { badPlace, inBlock, inStock, noSuchExit, unknownPool } from '../errors.ts'
+import {
+  contextOf,
+  countPlaces,
+  type Exit,
+  type ExitReport,
+  type NewExit,
+  narrow,
+  type PlaceCount,
+  type PlacedExit,
+  type PlacePart,
+  place,
+  readCredentials,
+  reportLastsMs,
+  type WantedPlaces,
+} from './rules.ts'
+import * as store from './store.ts'
+
+/** Lifetime of the cached exits: a drained exit is offered for at most this long. */
+const cacheTtlMs = 1000
+
+const dayMs = 86_400_000
+
+type ServingExits = Map<string, PlacedExit[]>
+
+export type ExitDeps = PremiumDeps & { readonly serving: TtlCache<'all', ServingExits> }
+
+/** What other use cases need of exits. */
+export type Exits = {
+  fitting(pool: string, places: WantedPlaces): Promise<readonly PlacedExit[]>
+  isCarried(pool: string): Promise<boolean>
+}
+
+/** Caches the exits that serve, by pool, for one second. */
+export function cacheServing(deps: PremiumDeps): ExitDeps['serving'] {
+  const load = async (): Promise<ServingExits> => {
+    const serving = await store.listServing(deps.db, runningBefore(deps, reportLastsMs), await isProduction(deps))
+    return Map.groupBy(serving.map(place), ({ exit }) => exit.pool)
+  }
+  return createTtlCache({ load, clock: deps.clock, ttlMs: cacheTtlMs, maxEntries: 1 })
+}
+
+/** A shop in production offers exits that a gateway has reported up; a sandbox also those without a report. */
+const isProduction = async ({ customers }: PremiumDeps): Promise<boolean> => (await customers.mode()) === 'production'
+
+async function assertSold({ pricing }: PremiumDeps, pool: string): Promise<void> {
+  const known = [...(await pricing.current()).premium.pools.keys()]
+  if (!known.includes(pool)) throw unknownPool(known)
+}
+
+async function fittingOrNone(deps: ExitDeps, pool: string, places: WantedPlaces): Promise<readonly PlacedExit[]> {
+  const read = deps.serving.get('all')
+  await assertSold(deps, pool)
+  const outcome = narrow((await read).get(pool) ?? [], places)
+  if ('problem' in outcome) throw badPlace([outcome.problem])
+  return outcome.exits
+}
+
+/** The exits of a pool that fit. Refuses with the part that no exit fits. */
+export async function fitting(deps: ExitDeps, pool: string, places: WantedPlaces): Promise<readonly PlacedExit[]> {
+  const exits = await fittingOrNone(deps, pool, places)
+  if (exits.length === 0) throw badPlace([{ field: 'pool_type', problem: 'has no exits at the moment' }])
+  return exits
+}
+
+/** Whether traffic of a pool can be carried now, and so be sold. A sandbox sells without a gateway. */
+export async function isCarried(deps: ExitDeps, pool: string): Promise<boolean> {
+  return !(await isProduction(deps)) || ((await deps.serving.get('all')).get(pool)?.length ?? 0) > 0
+}
+
+/** The places of one kind with their number of exits, among the exits that fit `within`. */
+export async function places(
+  deps: ExitDeps,
+  pool: string,
+  part: PlacePart,
+  within: WantedPlaces,
+): Promise<PlaceCount[]> {
+  return countPlaces(await fittingOrNone(deps, pool, within), part)
+}
+
+/** Adds exits in the caller's transaction, with sealed credentials. */
+export function add(deps: ExitDeps, tx: Tx, added: readonly NewExit[]): Exit[] {
+  const nowMs = deps.clock()
+  deps.serving.clear()
+  const made = added.map(({ credentials, ...asked }) => {
+    const exit: Exit = {
+      ...asked,
+      node: asked.node ?? null,
+      offers: asked.offers ?? null,
+      id: makeId('exit', nowMs, deps.random),
+      drainedAt: null,
+      createdAt: nowMs,
+      changedAt: nowMs,
+    }
+    return { exit, credentials: credentials && deps.vault.seal(JSON.stringify(credentials), contextOf(exit.id)) }
+  })
+  store.insertExits(tx, made)
+  return made.map((each) => each.exit)
+}
+
+/** Adds one exit to a pool of the catalogue. */
+export async function addOne(deps: ExitDeps, asked: NewExit): Promise<Exit> {
+  await assertSold(deps, asked.pool)
+  const [exit] = await refusingStock(() =>
+    deps.db.transact(async (tx) => {
+      const address = asked.kind === 'local' ? readAddress(asked.host) : undefined
+      const block = address && (await deps.stock.blockAround(tx, address))
+      if (block !== undefined) throw inBlock(block)
+      return add(deps, tx, [asked])
+    }),
+  )
+  if (!exit) throw new Error('an exit was not added')
+  return exit
+}
+
+export const list = ({ db }: ExitDeps, pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
+  store.listExits(db, pool, after, limit)
+
+/** Every pool that is sold or has exits: its lowest price, and its number of exits. */
+export async function overview(deps: ExitDeps) {
+  const { pools } = (await deps.pricing.current()).premium
+  const counted = await store.countByPool(deps.db, runningBefore(deps, reportLastsMs))
+  const counts = new Map(counted.map((each) => [each.pool, each]))
+  return [...new Set([...pools.keys(), ...counts.keys()])].map((pool) => ({
+    pool,
+    isSold: pools.has(pool),
+    fromPerGigabyte: pools.get(pool)?.tiers.at(-1)?.perGigabyte ?? zero,
+    expiresDays: pools.get(pool)?.expiresDays ?? null,
+    exits: counts.get(pool)?.exits ?? 0,
+    serving: counts.get(pool)?.serving ?? 0,
+  }))
+}
+
+export const isLocal = ({ db }: ExitDeps, host: string): Promise<boolean> => store.isLocal(db, host)
+
+export const reports = ({ db }: ExitDeps, ids: readonly string[]): Promise<ExitReport[]> => store.listReports(db, ids)
+
+/** Stores a gateway's reports on exits, dated by the shop's clock. Reports on unknown exits are dropped. */
+export async function takeReports(
+  { db, clock }: ExitDeps,
+  node: string,
+  reported: readonly Omit<ExitReport, 'node' | 'saidAt'>[],
+): Promise<void> {
+  const sorted = await latestOfKnown({ db }, reported)
+  const nowMs = clock()
+  const dated = sorted.map((each) => ({ ...each, node, sinceAt: Math.min(each.sinceAt, nowMs), saidAt: nowMs }))
+  if (dated.length > 0) await db.transact(async (tx) => store.writeReports(tx, dated))
+}
+
+/** The last item of each known exit, sorted, so that two reports lock rows in the same order. */
+async function latestOfKnown<Item extends { readonly exit: string }>(
+  { db }: Pick<ExitDeps, 'db'>,
+  items: readonly Item[],
+): Promise<Item[]> {
+  const latest = new Map(items.map((each) => [each.exit, each]))
+  const known = await store.knownAmong(db, [...latest.keys()])
+  return [...latest.values()].filter(({ exit }) => known.has(exit)).toSorted((a, b) => (a.exit < b.exit ? -1 : 1))
+}
+
+/**
+ * Takes a boot's cumulative counts of exits. The increase goes to the day on which it is reported. A report that
+ * arrives twice, late or out of order adds nothing.
+ */
+export async function takeCounts(
+  { db, clock }: ExitDeps,
+  node: string,
+  boot: string,
+  counts: readonly store.ExitBytes[],
+): Promise<void> {
+  const latest = await latestOfKnown({ db }, counts)
+  if (latest.length === 0) return
+  const ids = latest.map((each) => each.exit)
+  await db.transact(async (tx) => {
+    const day = Math.floor(clock() / dayMs) * dayMs
+    const byExit = (rows: readonly store.ExitBytes[]) => new Map(rows.map((each) => [each.exit, each]))
+    const before = byExit(await store.lockCounts(tx, node, boot, ids))
+    const today = byExit(await store.lockDay(tx, day, ids))
+    const added = latest.map((each) => increaseOf(each, before.get(each.exit), today.get(each.exit)))
+    const grown = added.filter((each) => each.received + each.sent > 0n)
+    if (grown.length === 0) return
+    const raised = grown.map(({ exit, received, sent }) => ({
+      exit,
+      received: (before.get(exit)?.received ?? 0n) + received,
+      sent: (before.get(exit)?.sent ?? 0n) + sent,
+    }))
+    store.raiseCounts(tx, node, boot, raised)
+    store.addToDay(tx, day, grown)
+  })
+}
+
+/**
+ * 208 Gbit/s for a day, in each direction. Claims beyond it are not counted: otherwise one gateway could make a sum
+ * overflow its column, and no other gateway could report.
+ */
+const maxInDay = 2n ** 51n
+
+function increaseOf(
+  now: store.ExitBytes,
+  before: store.ExitBytes | undefined,
+  today: store.ExitBytes | undefined,
+): store.ExitBytes {
+  const increase = (way: 'received' | 'sent'): bigint => {
+    const [added, room] = [now[way] - (before?.[way] ?? 0n), maxInDay - (today?.[way] ?? 0n)]
+    const fitting = added < room ? added : room
+    return fitting > 0n ? fitting : 0n
+  }
+  return { exit: now.exit, received: increase('received'), sent: increase('sent') }
+}
+
+/** Compares, day by day, the bytes that went through an exit with the supplier's counts. */
+export async function compare(
+  { db }: ExitDeps,
+  id: ExitId,
+  of: {
+    readonly from: number
+    readonly to: number
+    readonly total: bigint
+    readonly byDay: ReadonlyMap<number, bigint>
+  },
+) {
+  if (!(await store.knownAmong(db, [id])).has(id)) throw noSuchExit()
+  const days = new Map((await store.listDays(db, id, of.from, of.to)).map((each) => [each.day, each]))
+  const rows = [...new Set([...days.keys(), ...of.byDay.keys()])]
+    .toSorted((a, b) => a - b)
+    .map((day) => {
+      const { received = 0n, sent = 0n } = days.get(day) ?? {}
+      return { day, carried: received + sent, supplied: of.byDay.get(day) ?? null }
+    })
+  const carried = rows.reduce((sum, row) => sum + row.carried, 0n)
+  const difference = of.total - carried
+  const percent = carried === 0n ? null : Number((difference * 10_000n) / carried) / 100
+  return { rows, carried, supplied: of.total, difference, percent }
+}
+
+/** Takes an exit out of service, or puts it back. Nodes read it with their next poll. */
+export const drain = (deps: ExitDeps, id: ExitId, drained: boolean): Promise<void> =>
+  refusingStock(() =>
+    deps.db.transact(async (tx) => {
+      const nowMs = deps.clock()
+      if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw noSuchExit()
+      deps.serving.clear()
+    }),
+  )
+
+/** Exits that changed after a position, with credentials in plain text, because gateways log in with them. */
+export async function changed(
+  { db, vault }: ExitDeps,
+  after: { changedAt: number; id: string },
+  limit: number,
+  servingOnly: boolean,
+) {
+  const rows = await store.changedAfter(db, after, limit, servingOnly)
+  return rows.map(({ exit, credentials }) => ({
+    ...exit,
+    slugs: place(exit).slugs,
+    credentials: credentials && readCredentials(vault.open(credentials, contextOf(exit.id))),
+  }))
+}
+
+/** A database constraint keeps an address from being both in stock and an exit. */
+async function refusingStock<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof ConstraintViolation ? inStock() : error
+  }
+}

@@ -1,0 +1,63 @@
+import { type Bytes, bytes, toGigabytes } from '../../core/bytes.ts'
+import type { OrderId } from '../../core/ids.ts'
+import { type Kopecks, kopecks, toRoubles } from '../../core/money.ts'
+import { toIso } from '../../core/time.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { Ending, Told } from '../orders/index.ts'
+import type { Order } from '../orders/rules.ts'
+import { never } from '../traffic/accounts/rules.ts'
+import type { PremiumDeps } from './deps.ts'
+import { noSuchTrafficOrder, nothingUnused, onlyUnused } from './errors.ts'
+import { product } from './rules.ts'
+
+type RefundedTraffic = {
+  readonly order: OrderId
+  readonly returned: Bytes
+  readonly money: Kopecks
+  readonly balance: Kopecks
+}
+
+/**
+ * Refunds the unused bytes of an order, once and in one commit. Bytes that a node holds are not unused. The money is
+ * the same part of the price as the bytes are of the order, rounded down to a kopeck.
+ */
+export const refund = (deps: PremiumDeps, id: OrderId, note: string): Promise<RefundedTraffic> =>
+  deps.db.transact(async (tx) => refundWithin(deps, tx, await deps.orders.find(tx, id), note))
+
+async function refundWithin(
+  { ledger, orders, traffic: { accounts } }: PremiumDeps,
+  tx: Tx,
+  order: Order | undefined,
+  note: string,
+): Promise<RefundedTraffic> {
+  if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
+  await ledger.lock(tx, order.customer)
+  const returned = await accounts.takeBack(tx, order.id)
+  const bought = (await accounts.boughtWith(tx, order.id)).reduce((sum, each) => sum + each.bytes, 0n)
+  const money = bought === 0n ? 0n : (order.price * returned) / bought
+  if (money === 0n) throw nothingUnused()
+  const charge = { customer: order.customer, chargeSeq: order.chargeSeq }
+  const posting = await orders.giveBack(tx, charge, kopecks(money), note)
+  return { order: order.id, returned: bytes(returned), money: posting.amount, balance: posting.balanceAfter }
+}
+
+/** How the operator ends an order for traffic. */
+export const endingOf = (deps: PremiumDeps): Ending => ({
+  product,
+  async endOrder(tx, order, how, note) {
+    if (how === 'whole') throw onlyUnused()
+    const { returned, money, balance } = await refundWithin(deps, tx, order, note)
+    return { returned_gb: toGigabytes(returned), amount_rub: toRoubles(money), balance_rub: toRoubles(balance) }
+  },
+})
+
+/** The bytes of an order, and those that are left. */
+export async function delivered({ db, traffic }: PremiumDeps, order: Order): Promise<Told[]> {
+  return (await traffic.accounts.lotsOf(db, order.id)).map((lot) => ({
+    subuser: lot.subuser,
+    pool: lot.pool,
+    bought_gb: toGigabytes(bytes(lot.size)),
+    left_gb: toGigabytes(bytes(lot.rest)),
+    expires_at: lot.expiresAt >= never ? null : toIso(lot.expiresAt),
+  }))
+}

@@ -1,0 +1,128 @@
+import { bracketed } from '../../../core/address.ts'
+import { randomBase32 } from '../../../core/base32.ts'
+import type { CustomerId, RandomBytes, SubuserId } from '../../../core/ids.ts'
+import { compile, identifiesByPort } from '../../../core/line-template.ts'
+import { maxLoginLength, type ProxyLogin, writeProxyLogin } from '../../../core/login.ts'
+import { malformed } from '../../../core/refusal.ts'
+import type { PremiumDeps } from '../deps.ts'
+import type { Exits } from '../exits/exits.ts'
+import type { WantedPlaces } from '../exits/rules.ts'
+import { load, openPassword } from './manage.ts'
+import type { Subuser } from './rules.ts'
+import * as store from './store.ts'
+
+export type GenerateRequest = {
+  readonly subuser: SubuserId | undefined
+  readonly pool: string
+  readonly places: WantedPlaces
+  readonly type: 'sticky' | 'rotating'
+  readonly protocol: 'http' | 'socks5'
+  readonly ttlMinutes: number
+  readonly quantity: number
+  readonly template: string
+}
+
+export type Generated = {
+  readonly subuser: Subuser
+  readonly domain: readonly string[]
+  readonly ip: readonly string[]
+}
+
+/** 50 bits: a thousand names do not collide, and none can be guessed. */
+const sessionLength = 10
+
+/** Proxy lists, ready to paste. All parameters are in the login, or behind a port of the sub-user's own. */
+export async function generate(
+  deps: PremiumDeps & { readonly exits: Pick<Exits, 'fitting'> },
+  customer: CustomerId,
+  asked: GenerateRequest,
+): Promise<Generated> {
+  const { db, gateway } = deps
+  const subuser = await load(deps, customer, asked.subuser)
+  await deps.exits.fitting(asked.pool, asked.places)
+  assertFits(subuser, asked)
+  const lines = identifiesByPort(asked.template) ? await byPort(deps, subuser, asked) : byLogin(deps, subuser, asked)
+  const password = asked.template.includes('{password}') ? await openPassword(deps, db, subuser.id) : ''
+  const write = compile(asked.template)
+  const { protocol } = asked
+  const at = (host: string): string[] =>
+    lines.map(({ login, port }) => write({ host: bracketed(host), port: String(port), login, password, protocol }))
+  return { subuser, domain: at(gateway.host), ip: at(gateway.address) }
+}
+
+function sessionNames(random: RandomBytes, count: number, taken: Iterable<string> = []): string[] {
+  const names = new Set(taken)
+  const fresh: string[] = []
+  while (fresh.length < count) {
+    const name = randomBase32(random(sessionLength))
+    if (names.has(name)) continue
+    names.add(name)
+    fresh.push(name)
+  }
+  return fresh
+}
+
+const baseOf = (subuser: Subuser, asked: GenerateRequest): ProxyLogin => ({
+  login: subuser.login,
+  pool: asked.pool,
+  ...asked.places,
+  session: null,
+})
+
+/** Refuses a login that is too long for gateways, before a port is taken for it. */
+function assertFits(subuser: Subuser, asked: GenerateRequest): void {
+  const session = asked.type === 'sticky' ? { name: 'x'.repeat(sessionLength), ttlMinutes: asked.ttlMinutes } : null
+  if (writeProxyLogin({ ...baseOf(subuser, asked), session }).length <= maxLoginLength) return
+  throw malformed([{ field: 'countries', problem: `and the other places make a login longer than ${maxLoginLength}` }])
+}
+
+type Endpoint = { readonly login: string; readonly port: number }
+
+/** A login for each line; rotating ones are all the same. */
+function byLogin({ random, gateway }: PremiumDeps, subuser: Subuser, asked: GenerateRequest): Endpoint[] {
+  const base = baseOf(subuser, asked)
+  const names = asked.type === 'sticky' ? sessionNames(random, asked.quantity) : []
+  return Array.from({ length: asked.quantity }, (_, index) => {
+    const name = names[index]
+    const session = name === undefined ? null : { name, ttlMinutes: asked.ttlMinutes }
+    return { login: writeProxyLogin({ ...base, session }), port: gateway.port }
+  })
+}
+
+/**
+ * A port for each line. Ports with the same parameters are reused, so a repeated request gets the same list; missing
+ * ones are taken from the range. A port keeps its sub-user, so a source address on two whitelists is not ambiguous.
+ */
+async function byPort(deps: PremiumDeps, subuser: Subuser, asked: GenerateRequest): Promise<Endpoint[]> {
+  const parameters = writeProxyLogin(baseOf(subuser, asked))
+  const isSticky = asked.type === 'sticky'
+  const ttlMinutes = isSticky ? asked.ttlMinutes : 0
+  const needed = isSticky ? asked.quantity : 1
+  const room = await deps.ports.room()
+  const ports = await deps.db.transact(async (tx) => {
+    // The limit of ports is the customer's, so the customer's account is locked.
+    await deps.ledger.lock(tx, subuser.customer)
+    await store.lockSubuser(tx, subuser.id)
+    const known = await store.listPorts(tx, subuser.id, parameters, ttlMinutes, needed)
+    const missing = needed - known.length
+    if (missing === 0) return known
+    const held = await store.countPortsOfCustomer(tx, subuser.customer)
+    const taken = await deps.ports.take(tx, missing, held, room)
+    const knownNames = known.map((each) => each.session)
+    const names = isSticky ? sessionNames(deps.random, missing, knownNames) : ['']
+    const fresh = names.map((session, index) => ({
+      port: taken[index] ?? 0,
+      subuser: subuser.id,
+      parameters,
+      ttlMinutes,
+      session,
+    }))
+    store.insertPorts(tx, fresh, deps.clock())
+    store.touchSubuser(tx, subuser.id, deps.clock())
+    return [...known, ...fresh]
+  })
+  return Array.from({ length: asked.quantity }, (_, index) => ({
+    login: subuser.login,
+    port: ports[isSticky ? index : 0]?.port ?? deps.gateway.port,
+  }))
+}

@@ -1,0 +1,170 @@
+import { type CustomerId, makeId, type SubuserId } from '../../../core/ids.ts'
+import type { Reader, Tx } from '../../../db/transaction.ts'
+import type { PremiumDeps } from '../deps.ts'
+import { loginTaken, noSuchSubuser, tooManySubusers } from '../errors.ts'
+import { forgetHostsOf } from '../usage/store.ts'
+import { contextOf, makeLogin, makePassword, maxSubusers, noLimits, type Subuser, type SubuserLimits } from './rules.ts'
+import * as store from './store.ts'
+
+export type NewSubuser = {
+  readonly name: string
+  readonly login?: string | undefined
+  readonly limits?: SubuserLimits
+  readonly keepHosts?: boolean
+}
+
+/** Fields that are left out stay as they are. */
+export type SubuserChange = {
+  readonly name?: string | undefined
+  readonly blocked?: boolean | undefined
+  readonly keepHosts?: boolean | undefined
+  readonly limits: { readonly [Name in keyof SubuserLimits]?: SubuserLimits[Name] | undefined }
+}
+
+const maxLoginAttempts = 4
+
+const secretOf = ({ vault, sha256 }: PremiumDeps, id: SubuserId, password: string): store.SubuserSecret => ({
+  sealed: vault.seal(password, contextOf(id)),
+  digest: sha256(password),
+})
+
+async function insert(
+  deps: PremiumDeps,
+  tx: Tx,
+  customer: CustomerId,
+  asked: NewSubuser,
+  isDefault: boolean,
+): Promise<Subuser | undefined> {
+  const { random } = deps
+  const nowMs = deps.clock()
+  const subuser: Subuser = {
+    id: makeId('subuser', nowMs, random),
+    customer,
+    login: asked.login ?? makeLogin(random),
+    name: asked.name,
+    isDefault,
+    blockedAt: null,
+    deletedAt: null,
+    limits: asked.limits ?? noLimits,
+    keepHosts: asked.keepHosts ?? true,
+    createdAt: nowMs,
+    changedAt: nowMs,
+  }
+  const added = await store.insertSubuser(tx, subuser, secretOf(deps, subuser.id, makePassword(random)))
+  return added ? subuser : undefined
+}
+
+/** The customer's default sub-user. Of two concurrent calls, one makes it and the other finds it. */
+async function ensureDefault(deps: PremiumDeps, tx: Tx, customer: CustomerId): Promise<Subuser> {
+  for (let attempt = 0; attempt < maxLoginAttempts; attempt += 1) {
+    const known = await store.findDefault(tx, customer)
+    if (known) return known
+    const made = await insert(deps, tx, customer, { name: 'default' }, true)
+    if (made) return made
+  }
+  throw new Error('no default sub-user could be made')
+}
+
+/** The sub-user of an operation, the default one unless an id is given, inside a transaction. */
+export async function resolve(
+  deps: PremiumDeps,
+  tx: Tx,
+  customer: CustomerId,
+  id: SubuserId | undefined,
+): Promise<Subuser> {
+  if (id === undefined) return ensureDefault(deps, tx, customer)
+  const found = await store.findSubuser(tx, customer, id)
+  if (!found) throw noSuchSubuser()
+  return found
+}
+
+/** The same for reading: it opens a transaction only to make the default sub-user. */
+export async function load(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined): Promise<Subuser> {
+  const { db } = deps
+  const found = id === undefined ? await store.findDefault(db, customer) : await store.findSubuser(db, customer, id)
+  if (found) return found
+  if (id !== undefined) throw noSuchSubuser()
+  return db.transact((tx) => ensureDefault(deps, tx, customer))
+}
+
+/** Adds a sub-user with the given login, which is refused if it is taken, or with a random one. */
+export function create(deps: PremiumDeps, customer: CustomerId, asked: NewSubuser): Promise<Subuser> {
+  return deps.db.transact(async (tx) => {
+    // Serialises the customer's requests, so that two at once do not both take the last free number.
+    await deps.ledger.lock(tx, customer)
+    await ensureDefault(deps, tx, customer)
+    if ((await store.countSubusers(tx, customer)) >= maxSubusers) throw tooManySubusers(maxSubusers)
+    for (let attempt = 0; attempt < maxLoginAttempts; attempt += 1) {
+      const made = await insert(deps, tx, customer, asked, false)
+      if (made) return made
+      if (asked.login !== undefined) break
+    }
+    throw loginTaken()
+  })
+}
+
+export async function list(deps: PremiumDeps, customer: CustomerId, after: string, limit: number): Promise<Subuser[]> {
+  if (after === '') await load(deps, customer, undefined)
+  return store.listSubusers(deps.db, customer, after, limit)
+}
+
+export function update(
+  deps: PremiumDeps,
+  customer: CustomerId,
+  id: SubuserId | undefined,
+  to: SubuserChange,
+): Promise<Subuser> {
+  return deps.db.transact(async (tx) => {
+    const { id: known } = await resolve(deps, tx, customer, id)
+    const before = await store.lockSubuser(tx, known)
+    if (!before || before.deletedAt !== null) throw noSuchSubuser()
+    const nowMs = deps.clock()
+    const { limits } = before
+    const after: Subuser = {
+      ...before,
+      name: to.name ?? before.name,
+      blockedAt: to.blocked === undefined ? before.blockedAt : to.blocked ? (before.blockedAt ?? nowMs) : null,
+      keepHosts: to.keepHosts ?? before.keepHosts,
+      limits: {
+        dayBytes: to.limits.dayBytes === undefined ? limits.dayBytes : to.limits.dayBytes,
+        monthBytes: to.limits.monthBytes === undefined ? limits.monthBytes : to.limits.monthBytes,
+        totalBytes: to.limits.totalBytes === undefined ? limits.totalBytes : to.limits.totalBytes,
+        tunnels: to.limits.tunnels === undefined ? limits.tunnels : to.limits.tunnels,
+      },
+      changedAt: nowMs,
+    }
+    store.updateSubuser(tx, after)
+    if (!after.keepHosts && before.keepHosts) forgetHostsOf(tx, before.id)
+    return after
+  })
+}
+
+export async function openPassword({ vault }: PremiumDeps, reader: Reader, id: SubuserId): Promise<string> {
+  return vault.open(await store.findPassword(reader, id), contextOf(id))
+}
+
+type WithPassword = { readonly subuser: Subuser; readonly password: string }
+
+/** The password in plain text, for its customer only. */
+export async function password(
+  deps: PremiumDeps,
+  customer: CustomerId,
+  id: SubuserId | undefined,
+): Promise<WithPassword> {
+  const subuser = await load(deps, customer, id)
+  return { subuser, password: await openPassword(deps, deps.db, subuser.id) }
+}
+
+/** Sets a new password. Nodes read it with their next poll and close the tunnels that the old one opened. */
+export function resetPassword(
+  deps: PremiumDeps,
+  customer: CustomerId,
+  id: SubuserId | undefined,
+): Promise<WithPassword> {
+  return deps.db.transact(async (tx) => {
+    const subuser = await resolve(deps, tx, customer, id)
+    const made = makePassword(deps.random)
+    store.writePassword(tx, subuser.id, secretOf(deps, subuser.id, made), deps.clock())
+    return { subuser, password: made }
+  })
+}
