@@ -16,9 +16,8 @@ import { toolActor } from '../domains/operators/rules.ts'
 import { configOf, logOf } from './process.ts'
 import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
 import { createAdmin } from './shop/admin.ts'
-import { assertOpen, openConfigured, readMigrations } from './shop/database.ts'
+import { assertOpen, openConfigured, openVault, readMigrations } from './shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from './shop/services.ts'
-import { openVault } from './shop/vault.ts'
 
 /** Commands that only read work on a shop that was moved elsewhere. */
 const readsClosedShop = new Set(['verify'])

@@ -60,10 +60,10 @@ async function commandsFor(typed: readonly string[]): Promise<readonly Command[]
   if (!typed.includes('--help')) {
     if (typed[0] === 'up') return [upCommand]
     if (typed[0] === 'ready') return [readyCommand]
-    if (typed[0] === 'shop') return [(await import('./shop/command.ts')).shopCommand]
+    if (typed[0] === 'shop') return [(await import('./shop/shop.ts')).shopCommand]
     if (typed[0] === 'gateway') return (await import('./node/gateway.ts')).gatewayCommands
     if (typed[0] === 'vpn-node') return (await import('./node/vpn.ts')).vpnNodeCommands
-    if (typed[0] === 'doctor') return [(await import('./doctor/command.ts')).doctorCommand]
+    if (typed[0] === 'doctor') return [(await import('./doctor/machine.ts')).doctorCommand]
     const { toolCommands } = await import('./tool.ts')
     if (toolCommands.some(({ name }) => typed.slice(0, name.split(' ').length).join(' ') === name)) return toolCommands
   }

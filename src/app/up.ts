@@ -6,8 +6,8 @@ import { toProcess } from './program.ts'
 import type { SandboxVpn } from './sandbox-vpn.ts'
 import { type Config, localShopUrl, settings } from './settings/config.ts'
 import { isTls } from './settings/tls.ts'
+import { unshownTokenIn } from './shop/key-files.ts'
 import { assertNotTaken } from './shop/taken.ts'
-import { unshownTokenIn } from './shop/unshown-token.ts'
 import { type Opened, type Part, supervise } from './supervise.ts'
 
 /** How long a part may take to end, besides what it waits for on purpose. */

@@ -1,10 +1,7 @@
 import { sameBytes } from '../core/token-text.ts'
-import type { Covered } from './row-history.ts'
+import { amendmentsOf, type Covered, erasedContent } from './row-history.ts'
 import { chunked, list } from './rows.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
-
-/** What an erased version says in place of its content. */
-const erasedContent = 'erased'
 
 /** How many unstamped versions, or keys of a kind, one transaction takes at most, and under how many checkpoints. */
 const atOnce = 500
@@ -22,45 +19,11 @@ type PlainTrace = { readonly table: string; readonly keys: string }
  */
 type PersonalTrace = { readonly table: string; readonly beginnings: string; readonly except: string }
 
-/** One thing that an erasure made of a checkpoint's versions. */
-export type Amendment = {
-  readonly number: number
-  readonly versions: number
-  readonly before: Uint8Array
-  readonly after: Uint8Array
-}
-
-type AmendmentRow = { number: bigint; versions: bigint; digest_before: Uint8Array; digest_after: Uint8Array }
-
 /** What a checkpoint covers is not what it was made over: whoever blanked it now would hide that. */
 export class HistoryDiffers extends Error {
   constructor(readonly checkpoint: number) {
     super(`the versions of rows under checkpoint ${checkpoint} are not those it was made over`)
   }
-}
-
-/** What was made of a checkpoint's versions since it was written, in order. */
-export async function amendmentsOf(reader: Reader, checkpoint: number): Promise<Amendment[]> {
-  const rows = await reader.all<AmendmentRow>(
-    `SELECT number, versions, digest_before, digest_after FROM checkpoint_amendments
-     WHERE checkpoint = $1 ORDER BY number`,
-    [checkpoint],
-  )
-  return rows.map((row) => ({
-    number: Number(row.number),
-    versions: Number(row.versions),
-    before: row.digest_before,
-    after: row.digest_after,
-  }))
-}
-
-/** How many of a checkpoint's versions are blank. */
-export async function countErased(reader: Reader, checkpoint: number): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
-    'SELECT COUNT(*) AS n FROM row_history WHERE checkpoint = $1 AND content = $2',
-    [checkpoint, erasedContent],
-  )
-  return Number(row?.n ?? 0n)
 }
 
 /** A version that is not the row's last word, and says something still. */

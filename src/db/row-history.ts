@@ -1,8 +1,10 @@
 import type { Sha256 } from '../core/chain.ts'
 import { type Audit, type Finding, maxFindings, type Verifier } from '../core/finding.ts'
 import { LineDigest } from '../core/line-digest.ts'
-import { amendmentsOf, countErased } from './row-erasure.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
+
+/** What an erased version says in place of its content. */
+export const erasedContent = 'erased'
 
 /** How many versions one checkpoint takes in; what is left waits for the next one. */
 const mostStamped = 50_000
@@ -50,6 +52,40 @@ export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
       return Number(row?.last ?? 0n)
     },
   }
+}
+
+/** One erasure under a checkpoint: how many versions it blanked, and their digest before and after. */
+export type Amendment = {
+  readonly number: number
+  readonly versions: number
+  readonly before: Uint8Array
+  readonly after: Uint8Array
+}
+
+type AmendmentRow = { number: bigint; versions: bigint; digest_before: Uint8Array; digest_after: Uint8Array }
+
+/** The erasures under a checkpoint, in order. */
+export async function amendmentsOf(reader: Reader, checkpoint: number): Promise<Amendment[]> {
+  const rows = await reader.all<AmendmentRow>(
+    `SELECT number, versions, digest_before, digest_after FROM checkpoint_amendments
+     WHERE checkpoint = $1 ORDER BY number`,
+    [checkpoint],
+  )
+  return rows.map((row) => ({
+    number: Number(row.number),
+    versions: Number(row.versions),
+    before: row.digest_before,
+    after: row.digest_after,
+  }))
+}
+
+/** How many of a checkpoint's versions are blank. */
+export async function countErased(reader: Reader, checkpoint: number): Promise<number> {
+  const row = await reader.first<{ n: bigint }>(
+    'SELECT COUNT(*) AS n FROM row_history WHERE checkpoint = $1 AND content = $2',
+    [checkpoint, erasedContent],
+  )
+  return Number(row?.n ?? 0n)
 }
 
 function stampedAfter(reader: Reader, checkpoint: number, after: Version | undefined): Promise<Version[]> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Secret, TOTP } from 'otpauth'
-import { createActions } from '../../src/app/shop/actions.ts'
+import { createActions } from '../../src/app/shop/admin.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { type Role, roles } from '../../src/domains/operators/rules.ts'
 import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'

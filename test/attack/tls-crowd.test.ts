@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { serve } from '../../src/api/serve.ts'
-import { addFrontMetrics } from '../../src/app/metrics/front.ts'
+import { addFrontMetrics } from '../../src/app/metrics/node.ts'
 import { readAddress } from '../../src/core/address.ts'
 import { createMetrics } from '../../src/core/metrics.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'

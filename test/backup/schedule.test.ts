@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { readManifest } from '../../src/app/backup/manifest.ts'
+import { readManifest } from '../../src/app/backup/backup.ts'
 import { scheduleBackups } from '../../src/app/backup/schedule.ts'
 import { findTime } from '../../src/jobs/backups.ts'
 import { configOfPlace } from '../harness/backups.ts'

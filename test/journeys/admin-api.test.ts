@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { commands } from '../../src/app/commands.ts'
-import { createActions } from '../../src/app/shop/actions.ts'
+import { createActions } from '../../src/app/shop/admin.ts'
 import { roles } from '../../src/domains/operators/rules.ts'
 import { type Answer, createAnswerChecker } from '../harness/answers.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { settings } from '../../src/app/settings/config.ts'
 import { readMigrations } from '../../src/app/shop/database.ts'
-import { tablesOf } from '../../src/db/copy/tables.ts'
+import { tablesOf } from '../../src/db/copy/copy.ts'
 
 const root = join(import.meta.dir, '../..')
 const folder = join(root, 'docs/operate')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createActions } from '../../src/app/shop/actions.ts'
+import { createActions } from '../../src/app/shop/admin.ts'
 import type { Services } from '../../src/app/shop/services.ts'
 import { formatAddress, readAddress, readPrefix } from '../../src/core/address.ts'
 import { kopecks } from '../../src/core/money.ts'

@@ -1,15 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { z } from 'zod'
 import manifestOfProgram from '../../../package.json' with { type: 'json' }
 import { Refusal, refuseHere } from '../../core/refusal.ts'
 import { type Clock, toIso } from '../../core/time.ts'
 import { writeOwnFile } from '../../dataplane/agent/own-file.ts'
 import { hasTable, holdsShop } from '../../db/closed.ts'
-import { newestCheckpoint } from '../../db/copy/checkpoint.ts'
-import { carry, heldBy, type OnProgress } from '../../db/copy/copy.ts'
-import { differing } from '../../db/copy/digest.ts'
+import { copyRows, differing, heldBy, newestCheckpoint, type OnProgress, tablesOf } from '../../db/copy/copy.ts'
 import { fillSqlite } from '../../db/copy/fill.ts'
-import { tablesOf } from '../../db/copy/tables.ts'
 import { appliedTo, type Migration, migrate, pending } from '../../db/migrate.ts'
 import { openSqlite } from '../../db/sqlite.ts'
 import { copySqlite, flushFile, leaveLog, readSqlite } from '../../db/sqlite-file.ts'
@@ -17,9 +15,7 @@ import type { Database } from '../../db/transaction.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey } from '../settings/secret-key.ts'
-import { openConfigured, readMigrations } from '../shop/database.ts'
-import { openVault } from '../shop/vault.ts'
-import { filesOf, type Manifest } from './manifest.ts'
+import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
 
 /** What a backup that was killed leaves behind, beside where it was to be. */
 export const draftMark = '.partial-'
@@ -101,7 +97,7 @@ function writeRows(db: Database, path: string, onProgress: OnProgress): Promise<
     const tables = await tablesOf(migrations)
     let held: Manifest['tables'] = {}
     await fillSqlite(path, tables, async (insert) => {
-      held = await carry({ engine: 'postgres', reader }, tables, insert, onProgress)
+      held = await copyRows({ engine: 'postgres', reader }, tables, insert, onProgress)
     })
     leaveLog(path)
     flushFile(path)
@@ -133,3 +129,48 @@ async function describeRows(
     file.close()
   }
 }
+
+/** The files of a backup. It is whole once the manifest is there, which is written last. */
+export const filesOf = (folder: string) => ({
+  manifest: join(folder, 'manifest.json'),
+  rows: join(folder, 'shop.db'),
+  key: join(folder, 'secret.key'),
+})
+
+const manifestSchema = z.object({
+  format: z.literal(1),
+  /** Which Turnpike wrote it. */
+  version: z.string(),
+  /** What the shop ran on. The rows are in a SQLite file in either case. */
+  engine: z.enum(['sqlite', 'postgres']),
+  began_at: z.iso.datetime(),
+  made_at: z.iso.datetime(),
+  /** The newest migration that the shop had had. */
+  schema: z.string(),
+  tables: z.record(z.string(), z.object({ rows: z.int().min(0), digest: z.string().regex(/^[0-9a-f]{64}$/) })),
+  checkpoint: z.object({ number: z.int(), hash: z.string() }).nullable(),
+})
+
+export type Manifest = z.infer<typeof manifestSchema>
+
+/** What a folder says that it is. Whatever is no whole backup is refused. */
+export function readManifest(folder: string): Manifest {
+  const { manifest, rows } = filesOf(folder)
+  if (!existsSync(manifest) || !existsSync(rows)) {
+    throw refuseHere(
+      `${folder} is no backup: "turnpike backup FOLDER" writes one, with shop.db and manifest.json in it.`,
+    )
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(readFileSync(manifest, 'utf8'))
+  } catch {
+    throw refuseHere(`${manifest} cannot be read: it is not JSON.`)
+  }
+  const read = manifestSchema.safeParse(value)
+  if (!read.success) throw refuseHere(`${manifest} is none that this version of Turnpike can read.`)
+  return read.data
+}
+
+export const countRows = (manifest: Manifest): number =>
+  Object.values(manifest.tables).reduce((sum, table) => sum + table.rows, 0)

@@ -1,27 +1,23 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Refusal, refuseHere } from '../../core/refusal.ts'
+import { refuseHere } from '../../core/refusal.ts'
 import { type Clock, toIso } from '../../core/time.ts'
 import { createOwnFile } from '../../dataplane/agent/own-file.ts'
-import type { OnProgress } from '../../db/copy/copy.ts'
-import type { Held } from '../../db/copy/digest.ts'
+import type { Held, OnProgress } from '../../db/copy/copy.ts'
 import { alone } from '../../db/sole.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
-import { looksRight, type Verify } from './restore.ts'
-import { fileIn, fillTarget, nameOf, openTarget } from './target.ts'
-
-const refused = (problem: string): Refusal => refuseHere(problem)
+import { fileIn, fillTarget, looksRight, nameOf, openTarget, type Verify } from './restore.ts'
 
 /** Where a shop goes, as the operator has typed it: PostgreSQL's address, or a data folder for SQLite. */
 function readPlace(to: string): { readonly address: string; readonly folder: string | undefined } {
   if (/^postgres(ql)?:\/\//.test(to)) {
-    if (!URL.canParse(to)) throw refused('--to is postgres://user:password@host/database, or a folder.')
+    if (!URL.canParse(to)) throw refuseHere('--to is postgres://user:password@host/database, or a folder.')
     return { address: to, folder: undefined }
   }
   // An address that is mistyped would be the name of a folder, with a password in it.
   if (/:\/|\/\/|[@=\s]/.test(to)) {
-    throw refused('The place to move to is neither postgres://user:password@host/database nor the name of a folder.')
+    throw refuseHere('The place to move to is neither postgres://user:password@host/database nor the name of a folder.')
   }
   const folder = resolve(to)
   return { address: fileIn(folder), folder }
@@ -44,10 +40,10 @@ export async function move(
 ): Promise<{ held: Record<string, Held>; isRight: boolean; to: string }> {
   const from = databaseAddress(config)
   const place = readPlace(to)
-  if (config.databaseUrl === undefined && !existsSync(from)) throw refused(`There is no shop in ${config.folder}.`)
-  if (from === place.address) throw refused('The shop is there already.')
+  if (config.databaseUrl === undefined && !existsSync(from)) throw refuseHere(`There is no shop in ${config.folder}.`)
+  if (from === place.address) throw refuseHere('The shop is there already.')
   const key = findSecretKey(config)
-  if (!key) throw refused(`There is no ${secretKeyFile(config.folder)}; set TURNPIKE_SECRET_KEY.`)
+  if (!key) throw refuseHere(`There is no ${secretKeyFile(config.folder)}; set TURNPIKE_SECRET_KEY.`)
   assertKeyFits(place.folder, key)
   const moved = await alone(
     from,
@@ -81,7 +77,7 @@ export async function move(
 /** A folder that holds another shop's key is no place for this one. */
 function assertKeyFits(folder: string | undefined, key: Uint8Array): void {
   const there = folder === undefined ? undefined : readSecretKey(secretKeyFile(folder))
-  if (there && !Buffer.from(there).equals(key)) throw refused(`${folder} holds the key of another shop.`)
+  if (there && !Buffer.from(there).equals(key)) throw refuseHere(`${folder} holds the key of another shop.`)
 }
 
 /** A shop whose key is a setting keeps it there. */

@@ -1,25 +1,37 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { createVault } from '../../adapters/vault.ts'
 import type { Verifier } from '../../core/finding.ts'
 import { Refusal, refuseHere } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { writeOwnFile } from '../../dataplane/agent/own-file.ts'
-import { hasTable } from '../../db/closed.ts'
-import type { OnProgress } from '../../db/copy/copy.ts'
-import { differing, type Held } from '../../db/copy/digest.ts'
+import { close, findClosed, hasTable, holdsShop, isUnfinished, reopen, unfinished } from '../../db/closed.ts'
+import {
+  copyRows,
+  differing,
+  type Held,
+  heldBy,
+  type OnProgress,
+  type Source,
+  type Table,
+  tablesOf,
+} from '../../db/copy/copy.ts'
+import { fillPostgres, fillSqlite, type Insert } from '../../db/copy/fill.ts'
+import { respell } from '../../db/copy/respell.ts'
 import { noteRestored } from '../../db/counter.ts'
-import { isNoDatabase, readSqlite } from '../../db/sqlite-file.ts'
+import { appliedTo, type Migration, migrate } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import { flushFile, isNoDatabase, readSqlite } from '../../db/sqlite-file.ts'
+import type { Database } from '../../db/transaction.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
+import { readMigrations } from '../shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
-import { filesOf, type Manifest, readManifest } from './manifest.ts'
-import { fillTarget, openTarget, type Target } from './target.ts'
+import { filesOf, type Manifest, readManifest } from './backup.ts'
 
 /** Looks at a shop before it may be opened; true if every promise holds. */
 export type Verify = (verifiers: readonly Verifier[]) => Promise<boolean>
-
-const refused = (problem: string): Refusal => refuseHere(problem)
 
 /**
  * Brings a backup back into a place without a shop, of either engine. It is a shop once `verify` has found nothing
@@ -60,7 +72,7 @@ export async function restore(
 }
 
 const damaged = (path: string): Refusal =>
-  refused(`${path} is damaged, or is not the file of a backup: it cannot be read. Take another one.`)
+  refuseHere(`${path} is damaged, or is not the file of a backup: it cannot be read. Take another one.`)
 
 /** The file of a backup has a shop's tables. One that is somebody else's is refused before anything is made. */
 async function assertRows(path: string, { reader }: Pick<ReturnType<typeof readSqlite>, 'reader'>): Promise<void> {
@@ -80,11 +92,13 @@ function keyFor(config: Config, folder: string): Uint8Array {
   const own = findSecretKey(config)
   if (kept && own && toHex(kept) !== toHex(own)) {
     const where = config.secretKey === undefined ? secretKeyFile(config.folder) : 'TURNPIKE_SECRET_KEY'
-    throw refused(`The key in ${where} is not the one that lies with the backup. Name a folder without a shop.`)
+    throw refuseHere(`The key in ${where} is not the one that lies with the backup. Name a folder without a shop.`)
   }
   const key = kept ?? own
   if (!key) {
-    throw refused(`${folder} has no secret.key, and there is none at hand. Set TURNPIKE_SECRET_KEY to the shop's key.`)
+    throw refuseHere(
+      `${folder} has no secret.key, and there is none at hand. Set TURNPIKE_SECRET_KEY to the shop's key.`,
+    )
   }
   return key
 }
@@ -92,15 +106,125 @@ function keyFor(config: Config, folder: string): Uint8Array {
 function assertWhole(manifest: Manifest, held: Record<string, Held>): void {
   const wrong = differing(manifest.tables, held)
   if (wrong.length === 0) return
-  throw refused(`The backup is damaged: ${wrong.join(', ')} do not hold what its manifest says. Take another one.`)
+  throw refuseHere(`The backup is damaged: ${wrong.join(', ')} do not hold what its manifest says. Take another one.`)
 }
 
 /** With the shop's own key, as the shop would be opened. */
 export async function looksRight(config: Config, { db }: Target, key: Uint8Array, verify: Verify): Promise<boolean> {
   const vault = createVault(key)
-  if (!(await createShopKey({ db }).isShop())) throw refused('There is no shop in it.')
+  if (!(await createShopKey({ db }).isShop())) throw refuseHere('There is no shop in it.')
   if (!(await createShopKey({ db }).isRight(vault.fingerprint))) {
-    throw refused('The key is not the one that what this shop keeps is sealed with.')
+    throw refuseHere('The key is not the one that what this shop keeps is sealed with.')
   }
   return verify(createServices(db, realRuntime, shopConfigOf(config, vault)).verifiers)
 }
+
+/** A place without a shop that is being filled with one. Nobody can open it before it is finished. */
+export type Target = {
+  readonly db: Database
+  fill(tables: readonly Table[], work: (insert: Insert) => Promise<void>): Promise<void>
+  /** From now on it is a shop. */
+  finish(): Promise<void>
+  /** Leaves it, finished or not. What is not can be filled anew. */
+  leave(): Promise<void>
+}
+
+/** Names a database, its password left out. */
+export function nameOf(address: string): string {
+  if (!URL.canParse(address)) return 'an address that cannot be read'
+  const { protocol, username, host, pathname } = new URL(address)
+  return `${protocol}//${username}${username === '' ? '' : '@'}${host}${pathname}`
+}
+
+/** Takes an empty database to fill; one with a shop in it is refused, and one that was left half filled is emptied. */
+export async function openTarget(address: string, nowMs: number): Promise<Target> {
+  return /^postgres(ql)?:/.test(address) ? openPostgresTarget(address, nowMs) : openSqliteTarget(address)
+}
+
+async function openSqliteTarget(path: string): Promise<Target> {
+  if (existsSync(path)) throw refuseHere(`${path} is there already. Name a folder without a shop.`)
+  const draft = `${path}.unfinished`
+  const clear = () => {
+    for (const each of [draft, `${draft}-wal`, `${draft}-shm`]) rmSync(each, { force: true })
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  clear()
+  const db = openDatabase(draft)
+  let isFinished = false
+  return {
+    db,
+    fill: (tables, work) => fillSqlite(draft, tables, work),
+    async finish() {
+      await db.close()
+      flushFile(draft)
+      if (existsSync(path)) throw refuseHere(`${path} has come to be there meanwhile.`)
+      renameSync(draft, path)
+      flushFile(dirname(path))
+      isFinished = true
+    },
+    async leave() {
+      if (isFinished) return
+      await db.close()
+      clear()
+    },
+  }
+}
+
+async function openPostgresTarget(url: string, nowMs: number): Promise<Target> {
+  const db = openDatabase(url)
+  const isHalfFilled = isUnfinished(await findClosed(db))
+  if (!isHalfFilled && (await holdsShop(db))) {
+    await db.close()
+    throw refuseHere(`There is a shop in ${nameOf(url)} already. Name an empty database.`)
+  }
+  await db.transact((tx) => close(tx, unfinished, nowMs))
+  return {
+    db,
+    fill: (tables, work) => fillPostgres(db, tables, work),
+    finish: () => db.transact(reopen),
+    leave: () => db.close(),
+  }
+}
+
+/**
+ * Fills a target with all rows of a source, compares every table on both sides, and brings the schema to that of this
+ * version. `check` looks at what was read before any of it is kept.
+ */
+export async function fillTarget(
+  target: Target,
+  source: Source,
+  onProgress: OnProgress,
+  check: (held: Record<string, Held>) => void = () => {},
+): Promise<Record<string, Held>> {
+  const all = readMigrations()
+  const migrations = await appliedTo(source.reader, all)
+  await prepare(target.db, migrations)
+  const tables = await tablesOf(migrations)
+  let held: Record<string, Held> = {}
+  await target.fill(tables, async (insert) => {
+    held = await copyRows(source, tables, insert, onProgress)
+    check(held)
+  })
+  const there = await target.db.snapshot((reader) =>
+    heldBy({ engine: target.db.engine, reader }, tables, (table, rows) => onProgress(`compare ${table}`, rows)),
+  )
+  const wrong = differing(held, there)
+  if (wrong.length > 0) throw new Error(`what was written is not what was read: ${wrong.join(', ')}`)
+  await migrate(target.db, all)
+  await respell(target.db)
+  return held
+}
+
+/** Gives an empty database the schema that the source has. */
+async function prepare(db: Database, migrations: readonly Migration[]): Promise<void> {
+  const before = (await hasTable(db, 'migrations')) ? await appliedTo(db, readMigrations()) : []
+  if (before.length > migrations.length) {
+    throw refuseHere(
+      'The database has the schema of a later version than what is to be put into it. Name an empty one.',
+    )
+  }
+  await migrate(db, migrations)
+}
+
+/** The SQLite file in a data folder. */
+export const fileIn = (folder: string): string => join(folder, 'turnpike.db')

@@ -5,8 +5,7 @@ import { type Backups, backupJobs } from '../../jobs/backups.ts'
 import type { Job, JobLog } from '../../jobs/jobs.ts'
 import { toProcess } from '../program.ts'
 import type { Config } from '../settings/config.ts'
-import { draftMark } from './backup.ts'
-import { filesOf } from './manifest.ts'
+import { draftMark, filesOf } from './backup.ts'
 
 const hourMs = 3_600_000
 

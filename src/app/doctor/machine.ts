@@ -2,10 +2,12 @@ import { lookup } from 'node:dns/promises'
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
+import type { Command } from '../../cli/command.ts'
 import { failuresIn } from '../../dataplane/tls/acme/renewal.ts'
 import { BadCertificate, type Certificate, type CertificateFiles, readFiles } from '../../dataplane/tls/certificate.ts'
 import { findMissing, findProgram, lookAtMachine } from '../../dataplane/wireguard/run.ts'
 import { diskOf } from '../metrics/process.ts'
+import { configOf } from '../process.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { acmeFolder, certificateFilesOf, isTls } from '../settings/tls.ts'
 import { findUnknownSettings } from '../settings/unknown.ts'
@@ -23,11 +25,38 @@ import {
   ok,
   wrong,
 } from './advice.ts'
+import { lookAtShop } from './shop.ts'
+
+const marks = { ok: 'ok   ', note: 'NOTE ', wrong: 'WRONG' } as const
+
+export const doctorCommand: Command = {
+  name: 'doctor',
+  summary:
+    'Looks at everything that a shop or a node depends on, and says what to do; ends with 1 if something is wrong.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const config = configOf(given)
+    const all = [...(await lookAtShop(config)), ...(await lookAtThisMachine(config))]
+    const bad = all.filter((each) => each.state === 'wrong').length
+    return {
+      json: { ok: bad === 0, advice: all },
+      lines: [
+        ...all.flatMap(({ of, state, says, todo }) => [
+          `${marks[state]}  ${of}: ${says.replace(/\.$/, '')}.`,
+          ...(todo === '' ? [] : [`         ${todo.replace(/\.$/, '')}.`]),
+        ]),
+        bad === 0 ? 'Nothing needs you.' : `${bad} ${bad === 1 ? 'thing needs' : 'things need'} you.`,
+      ],
+      exit: bad === 0 ? 0 : 1,
+    }
+  },
+}
 
 const answerWithinMs = 3_000
 
 /** What the machine is like that a shop or a node runs on. Changes nothing, and asks nobody but itself. */
-export async function lookAtThisMachine(config: Config): Promise<Advice[]> {
+async function lookAtThisMachine(config: Config): Promise<Advice[]> {
   return [
     ...findUnknownSettings(process.env).map(adviseSetting),
     adviseDisk('disk of the data folder', diskOf(config.folder)),

@@ -1,3 +1,4 @@
+import { dlopen, ptr } from 'bun:ffi'
 import { existsSync } from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
 import { findClosed, holdsShop, wayOutOf } from '../../db/closed.ts'
@@ -9,9 +10,8 @@ import { findTime } from '../../jobs/backups.ts'
 import { listBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { openConfigured, readMigrations } from '../shop/database.ts'
+import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
-import { openVault } from '../shop/vault.ts'
 import {
   type Advice,
   adviseBackups,
@@ -24,7 +24,6 @@ import {
   ok,
   wrong,
 } from './advice.ts'
-import { isClockSet } from './kernel-clock.ts'
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -139,4 +138,22 @@ function lookAtBackups(config: Config, nowMs: number): Advice {
   const names = folder !== undefined && existsSync(folder) ? listBackups(folder) : []
   const times = names.flatMap((name) => findTime(name) ?? [])
   return adviseBackups(folder, times.length > 0 ? Math.max(...times) : undefined, config.backupHours * 3_600_000, nowMs)
+}
+
+/** Larger than `struct timex` is anywhere. */
+const timexBytes = 512
+/** What adjtimex(2) returns while nobody disciplines the clock. */
+const unsynchronised = 5
+
+/** Whether something keeps the machine's clock set, as the kernel knows it; undefined where it does not say. */
+function isClockSet(platform: NodeJS.Platform): boolean | undefined {
+  if (platform !== 'linux') return undefined
+  try {
+    const libc = dlopen('libc.so.6', { adjtimex: { args: ['ptr'], returns: 'i32' } })
+    const state = libc.symbols.adjtimex(ptr(new Uint8Array(timexBytes)))
+    libc.close()
+    return state < 0 ? undefined : state !== unsynchronised
+  } catch {
+    return undefined
+  }
 }

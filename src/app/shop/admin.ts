@@ -10,9 +10,14 @@ import { adminThingOperations } from '../../api/admin/proxies/routes.ts'
 import { adminReportOperations } from '../../api/admin/reports/routes.ts'
 import { adminStockOperations } from '../../api/admin/stock/routes.ts'
 import type { Api } from '../../api/http.ts'
+import { formatAddress, readPrefix } from '../../core/address.ts'
+import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
-import { createActions } from './actions.ts'
+import type { NewNode } from '../../domains/fleet/index.ts'
+import type { Adjustment } from '../../domains/ledger/index.ts'
+import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
+import type { AddressQuestion, Holders } from '../../domains/privacy/index.ts'
 import type { Runtime, Services } from './services.ts'
 
 /** The operators' API, on the same use cases as the operator's tool. */
@@ -52,3 +57,99 @@ export function createAdmin(
     ],
   })
 }
+
+/** The services, and the few actions of an operator that are a transaction of several domains. */
+export function createActions(services: Services) {
+  const { db, fleet, ledger, pricing, operators, signIn, identities, acting, proxyOperator, premium, vpn } = services
+  const linkFor = (operator: Operator) => ({ kind: 'operator', owner: operator.id, purpose: 'enter' }) as const
+  return {
+    ...services,
+    stock: stockWithin(services),
+    adjust: (customer: CustomerId, wish: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, wish)),
+    addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
+    applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
+
+    /**
+     * Who had an address between two moments. It is a question about people: that it was asked, by whom and why, is
+     * written down before anybody is told.
+     */
+    async findHolders(action: Action, asked: AddressQuestion): Promise<Holders> {
+      await acting.mustNote(action)
+      const { address, from, to } = asked
+      const exit = formatAddress(address)
+      const [proxies, devices, isExit] = await Promise.all([
+        proxyOperator.holdersOf(address, from, to),
+        vpn.holdersOf(address, from, to),
+        premium.exits.isLocal(exit),
+      ])
+      const candidates = isExit ? await premium.mayHaveLeft({ exit, from, to, host: asked.host }) : []
+      return { proxies, devices, isExit, candidates }
+    },
+
+    /** What a price list would mean to those who have something now, of every product. */
+    async effectsOf(value: unknown) {
+      const held = await Promise.all([proxyOperator.held(), premium.traffic.held(), vpn.held()])
+      return pricing.effectsOf(value, held.flat())
+    },
+
+    /** An operator, and the link that lets him in, made together. */
+    addOperator: (name: string, role: Role) =>
+      db.transact(async (tx) => {
+        const operator = await operators.add(tx, name, role)
+        return { operator, ...signIn.issueLink(tx, linkFor(operator)) }
+      }),
+
+    inviteOperator: async (name: string) => {
+      const operator = await operators.load(name)
+      return db.transact(async (tx) => ({ operator, ...signIn.issueLink(tx, linkFor(operator)) }))
+    },
+
+    /** Gives an operator another role. Views of customers' pages end: they were opened with the former role. */
+    async setOperatorRole(name: string, role: Role): Promise<Operator> {
+      const changed = await db.transact(async (tx) => {
+        const operator = await operators.setRole(tx, name, role)
+        await signIn.endViews(tx, operator.id)
+        return operator
+      })
+      operators.forget()
+      signIn.forget()
+      return changed
+    },
+
+    /** Revokes an operator's token. Views of customers' pages end: they may have been opened with it. */
+    async revokeOperatorToken(id: OperatorTokenId): Promise<void> {
+      await db.transact(async (tx) => signIn.endViews(tx, await operators.revokeToken(tx, id)))
+      operators.forget()
+      signIn.forget()
+    },
+
+    /** Takes an operator out, with all that lets him in. */
+    async removeOperator(name: string): Promise<Operator> {
+      const removed = await db.transact(async (tx) => {
+        const operator = await operators.remove(tx, name)
+        await identities.remove(tx, { kind: 'operator', id: operator.id })
+        return operator
+      })
+      operators.forget()
+      signIn.forget()
+      return removed
+    },
+  }
+}
+
+/** The stock, to which only what customers could use is added. */
+const stockWithin = ({ stock, reach }: Services): Services['stock'] => ({
+  ...stock,
+  async add(prefix, ...rest) {
+    await reach.assertSellable(prefix)
+    return stock.add(prefix, ...rest)
+  },
+  async addAddresses(addresses, ...rest) {
+    const all = [...addresses]
+    for (const text of all) {
+      const prefix = readPrefix(text)
+      if (prefix) await reach.assertSellable(prefix)
+    }
+    return stock.addAddresses(all, ...rest)
+  },
+})

@@ -21,6 +21,7 @@ import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
 import { requestNotes, type Server, serve } from '../../api/serve.ts'
 import { soldIn } from '../../api/sold.ts'
+import type { Command } from '../../cli/command.ts'
 import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
@@ -50,22 +51,20 @@ import {
 } from '../../jobs/shop.ts'
 import { scheduleBackups } from '../backup/schedule.ts'
 import { banner } from '../banner.ts'
-import { addFrontMetrics } from '../metrics/front.ts'
-import { createProcessMetrics } from '../metrics/process.ts'
-import { serveMetrics } from '../metrics/serve.ts'
+import { addFrontMetrics } from '../metrics/node.ts'
+import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
+import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { assertNamed, listening } from '../settings/listening.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin } from './admin.ts'
-import { assertNotLost, assertOpen, openConfigured, readMigrations } from './database.ts'
+import { assertNotLost, assertOpen, openConfigured, openVault, readMigrations } from './database.ts'
 import { createForwarding } from './forwarding.ts'
-import { joinKeysIn } from './join-keys.ts'
+import { joinKeysIn, unshownTokenIn } from './key-files.ts'
 import { openLocalSocket } from './local-socket.ts'
 import { createServices, type Runtime, realRuntime, type Services, shopConfigOf } from './services.ts'
-import { unshownTokenIn } from './unshown-token.ts'
-import { openVault } from './vault.ts'
 
 /** How long requests that run may take to finish once the shop is told to stop. */
 const drainMs = 9_000
@@ -344,4 +343,28 @@ function openApi(
       entrance?.end()
     },
   }
+}
+
+export const shopCommand: Command = {
+  name: 'shop',
+  summary: 'Runs the shop: the API, its description and its docs.',
+  takes: [],
+  options: [],
+  async run(given) {
+    const config = configOf(given)
+    const told: { shop?: Shop } = {}
+    const stopped = untilStopped(() => told.shop?.onHangUp)
+    const shop = await openShop(config, logOf(config, 'shop'))
+    told.shop = shop
+    await Promise.race([shop.settled(), stopped])
+    const banner = shop.banner()
+    const isSandbox = (await shop.services.customers.mode()) === 'sandbox'
+    if (!tellOpened({ banner, isSandbox })) {
+      process.stdout.write(banner)
+      unshownTokenIn(config.folder).forget()
+    }
+    await stopped
+    await shop.stop()
+    return { json: null, lines: [], exit: 0 }
+  },
 }

@@ -1,8 +1,154 @@
+import { type Migration, migrate } from '../migrate.ts'
+import { inMemory, openSqlite } from '../sqlite.ts'
 import type { Database, Reader } from '../transaction.ts'
-import { type Held, TableDigest } from './digest.ts'
 import type { Insert } from './fill.ts'
-import { rowsOf } from './read.ts'
-import type { Table } from './tables.ts'
+
+/** A column, of one of the three types that both engines know. */
+export type Column = { readonly name: string; readonly type: 'BIGINT' | 'TEXT' | 'BYTEA' }
+export type Table = { readonly name: string; readonly columns: readonly Column[] }
+
+/**
+ * Every table that these migrations make, with those first that others point at. What the operator keeps beside them in
+ * his database is not ours to carry.
+ */
+export function tablesOf(migrations: readonly Migration[]): Promise<readonly Table[]> {
+  const isSame = known?.migrations.every(({ text }, index) => text === migrations[index]?.text) ?? false
+  if (!known || !isSame || known.migrations.length !== migrations.length) {
+    known = { migrations: [...migrations], tables: makeTables(migrations) }
+    known.tables.catch(() => (known = undefined))
+  }
+  return known.tables
+}
+
+/** Cache of one entry: applying all migrations in memory takes 0.3 s. */
+let known: { readonly migrations: readonly Migration[]; readonly tables: Promise<readonly Table[]> } | undefined
+
+async function makeTables(migrations: readonly Migration[]): Promise<readonly Table[]> {
+  const empty = openSqlite(inMemory)
+  try {
+    await migrate(empty, migrations)
+    // A database in memory is its writer's own.
+    return await empty.transact(readTables)
+  } finally {
+    await empty.close()
+  }
+}
+
+async function readTables(reader: Reader): Promise<Table[]> {
+  const names = await reader.all<{ name: string }>(
+    `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`,
+  )
+  const tables = new Map<string, Table>()
+  const pointsAt = new Map<string, string[]>()
+  for (const { name } of names) {
+    const columns = await reader.all<Column>('SELECT name, type FROM pragma_table_info($1) ORDER BY cid', [name])
+    tables.set(name, { name, columns: columns.map(readColumn) })
+    const keys = await reader.all<{ table: string }>('SELECT "table" FROM pragma_foreign_key_list($1)', [name])
+    pointsAt.set(
+      name,
+      keys.map((key) => key.table).filter((other) => other !== name),
+    )
+  }
+  return inOrder([...tables.keys()], pointsAt).flatMap((name) => tables.get(name) ?? [])
+}
+
+function readColumn({ name, type }: Column): Column {
+  if (!['BIGINT', 'TEXT', 'BYTEA'].includes(type)) throw new Error(`there is no way to copy ${name}, a ${type}`)
+  return { name, type }
+}
+
+/** Each after all that it points at. */
+function inOrder(names: readonly string[], pointsAt: ReadonlyMap<string, readonly string[]>): string[] {
+  const placed = new Set<string>()
+  for (let left = [...names]; left.length > 0; ) {
+    const ready = left.filter((name) => (pointsAt.get(name) ?? []).every((other) => placed.has(other)))
+    if (ready.length === 0) throw new Error(`tables point at one another in a circle: ${left.join(', ')}`)
+    for (const name of ready) placed.add(name)
+    left = left.filter((name) => !placed.has(name))
+  }
+  return [...placed]
+}
+
+/** One row's values in the order of its table's columns, as both engines give them. */
+export type Row = readonly (string | bigint | Uint8Array | null)[]
+
+/** How many rows are in memory at a time. */
+const batchRows = 2000
+
+/**
+ * Every row of a table, a batch at a time, in no order that one could count on. The reader is one snapshot: what is
+ * written meanwhile is not seen.
+ */
+async function* rowsOf(engine: Database['engine'], reader: Reader, table: Table): AsyncGenerator<Row[]> {
+  yield* engine === 'sqlite' ? sqliteRows(reader, table) : postgresRows(reader, table)
+}
+
+const columnsOf = (table: Table): string => table.columns.map((column) => column.name).join(', ')
+
+async function* sqliteRows(reader: Reader, table: Table): AsyncGenerator<Row[]> {
+  for (let after = 0n; ; ) {
+    const found = await reader.all<Named & { row_number: bigint }>(
+      `SELECT rowid AS row_number, ${columnsOf(table)} FROM ${table.name} WHERE rowid > $1 ORDER BY rowid LIMIT $2`,
+      [after, batchRows],
+    )
+    yield found.map((row) => toRow(table.columns, row))
+    if (found.length < batchRows) return
+    after = found.at(-1)?.row_number ?? after
+  }
+}
+
+async function* postgresRows(reader: Reader, table: Table): AsyncGenerator<Row[]> {
+  await reader.all(`DECLARE copied NO SCROLL CURSOR FOR SELECT ${columnsOf(table)} FROM ${table.name}`)
+  for (;;) {
+    const found = await reader.all<Named>(`FETCH ${batchRows} FROM copied`)
+    yield found.map((row) => toRow(table.columns, row))
+    if (found.length < batchRows) break
+  }
+  await reader.all('CLOSE copied')
+}
+
+type Named = Readonly<Record<string, Row[number]>>
+
+const toRow = (columns: readonly Column[], row: Named): Row => columns.map((column) => row[column.name] ?? null)
+
+/** What a table holds, in short: how many rows, and one number over all of them. */
+export type Held = { readonly rows: number; readonly digest: string }
+
+const modulus = 1n << 256n
+
+/**
+ * Sums up the hashes of rows, so that their order does not matter: the two engines give them in orders of their own,
+ * and sorting a large table to compare it would take longer than carrying it.
+ */
+class TableDigest {
+  private sum = 0n
+  private rows = 0
+
+  add(rows: readonly Row[]): void {
+    for (const row of rows) {
+      const hash = new Bun.CryptoHasher('sha256').update(JSON.stringify(row.map(toText))).digest('hex')
+      this.sum = (this.sum + BigInt(`0x${hash}`)) % modulus
+    }
+    this.rows += rows.length
+  }
+
+  finish(): Held {
+    return { rows: this.rows, digest: this.sum.toString(16).padStart(64, '0') }
+  }
+}
+
+/** A text, a number and bytes that look alike are told apart. */
+function toText(value: Row[number]): string | null {
+  if (value === null) return null
+  if (typeof value === 'string') return `t${value}`
+  return typeof value === 'bigint' ? `n${value}` : `x${Buffer.from(value).toString('hex')}`
+}
+
+/** The tables that do not hold the same, by name. */
+export function differing(one: Readonly<Record<string, Held>>, other: Readonly<Record<string, Held>>): string[] {
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])]
+  return names.filter((name) => one[name]?.rows !== other[name]?.rows || one[name]?.digest !== other[name]?.digest)
+}
 
 /** Hears how far a long work has come: at which table, and how many rows of it are done. */
 export type OnProgress = (table: string, rows: number) => void
@@ -11,7 +157,7 @@ export type OnProgress = (table: string, rows: number) => void
 export type Source = { readonly engine: Database['engine']; readonly reader: Reader }
 
 /** Reads every row of these tables once, hands it on, and tells what they held. */
-export async function carry(
+export async function copyRows(
   { engine, reader }: Source,
   tables: readonly Table[],
   insert: Insert,
@@ -33,4 +179,12 @@ export async function carry(
 
 /** What these tables hold now. */
 export const heldBy = (source: Source, tables: readonly Table[], onProgress: OnProgress) =>
-  carry(source, tables, async () => {}, onProgress)
+  copyRows(source, tables, async () => {}, onProgress)
+
+/** The newest checkpoint, which says how far the books had come. */
+export async function newestCheckpoint(reader: Reader): Promise<{ number: number; hash: string } | null> {
+  const row = await reader.first<{ number: bigint; hash: Uint8Array }>(
+    'SELECT number, hash FROM checkpoints ORDER BY number DESC LIMIT 1',
+  )
+  return row ? { number: Number(row.number), hash: Buffer.from(row.hash).toString('hex') } : null
+}

@@ -1,7 +1,6 @@
 import { Database as Connection } from 'bun:sqlite'
 import type { Database, Tx } from '../transaction.ts'
-import type { Row } from './read.ts'
-import type { Column, Table } from './tables.ts'
+import type { Column, Row, Table } from './copy.ts'
 
 /** Takes rows into a table, as they are. */
 export type Insert = (table: Table, rows: readonly Row[]) => Promise<void>

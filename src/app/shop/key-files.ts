@@ -1,7 +1,21 @@
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { createOwnFile, findFile } from '../../dataplane/agent/own-file.ts'
+import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createOwnFile, findFile, writeOwnFile } from '../../dataplane/agent/own-file.ts'
+import type { JoinKeys } from '../../jobs/local-nodes.ts'
 import type { UnshownToken } from '../../jobs/sandbox/open.ts'
+import { joinKeyFile } from '../settings/config.ts'
+
+/** Keys in the data folder, one file for each kind of node. */
+export const joinKeysIn = (folder: string): JoinKeys => ({
+  has: (kind) => existsSync(joinKeyFile(folder, kind)),
+  write(kind, text) {
+    const path = joinKeyFile(folder, kind)
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    // It may have been there before, open to others.
+    chmodSync(dirname(path), 0o700)
+    writeOwnFile(path, `${text}\n`)
+  },
+})
 
 /** A file in the data folder, for its owner alone. */
 export function unshownTokenIn(folder: string): UnshownToken & { forget(): void } {

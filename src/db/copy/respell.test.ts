@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { saysTheSame } from './spelling.ts'
+import { saysTheSame } from './respell.ts'
 
 type Value = string | bigint | Uint8Array | null
 
