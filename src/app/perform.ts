@@ -52,10 +52,7 @@ async function performOne(typed: readonly string[], json: boolean, voice: Voice)
   return outcome.exit ?? 0
 }
 
-/**
- * What runs all the time needs none of the others, neither `up` nor a node the database or the API, and an operator's
- * command neither the API nor the gateway: each loads what it is made of.
- */
+/** Loads only the modules of the command: `up` and nodes load neither database nor API. */
 async function commandsFor(typed: readonly string[]): Promise<readonly Command[]> {
   if (!typed.includes('--help')) {
     if (typed[0] === 'up') return [upCommand]
@@ -106,7 +103,8 @@ function closedPathOf(error: unknown): string | undefined {
 }
 
 /**
- * Here nobody sent a request: a database that cannot be reached is said to be that, with the reason the driver gave.
+ * A database that cannot be reached is named with the driver's reason; the sentence for API customers does not fit
+ * here.
  */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

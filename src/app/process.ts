@@ -43,10 +43,7 @@ export function tellSystemd(word: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`
   if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], word)
 }
 
-/**
- * Tells whoever looks after this process that it has opened. Only the one that started it can hear that: whoever
- * else has taken its place on a port cannot say it. False when nobody looks after it.
- */
+/** Tells systemd or the supervising `up` over IPC that this process has opened. False when neither supervises it. */
 export function tellOpened(opened: Opened): boolean {
   tellSystemd('READY=1')
   if (process.env['TURNPIKE_SUPERVISED'] !== '1' || !process.send) return false
@@ -61,9 +58,8 @@ export const readOpened = (said: unknown): Opened =>
     : {}
 
 /**
- * Resolves when the operator says stop. Should whoever started this process be killed outright, it ends as abruptly. A
- * hang-up is a terminal that was closed, and stops; away from terminals it means what `findHangUp` gives, if anything.
- * systemd hears of it from the one process that `isMain`: of several in a unit, any other would end them all by it.
+ * Resolves on SIGINT, SIGTERM or SIGHUP; off a terminal SIGHUP calls `findHangUp` instead. Exits with 137 when the
+ * parent is killed. Only the process that `isMain` tells systemd.
  */
 export function untilStopped(findHangUp?: () => (() => void) | undefined, isMain = () => true): Promise<void> {
   const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)

@@ -31,8 +31,8 @@ export type SandboxVpn =
   | { readonly problem: string; readonly flags?: undefined }
 
 /**
- * Whether this machine can run a VPN node for a sandbox, and where. A free place is found once and kept with the data
- * folder, because configurations that were sold name its port. Changes nothing else.
+ * Whether this machine can run a VPN node for a sandbox. The port found is kept in the data folder: sold configurations
+ * name it.
  */
 export async function planSandboxVpn(
   config: Config,

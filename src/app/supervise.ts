@@ -33,9 +33,8 @@ type Deps = {
 }
 
 /**
- * Runs each part, runs it again when it dies, with a growing pause, and passes the order to stop on. The first part is
- * stopped last: nodes have a last word for the shop. A part that cannot live ends all of it, so that whoever looks
- * after this process learns of it. Returns the exit code once all have ended: 0 when told to stop.
+ * Runs each part and restarts it with a growing pause. The first part is stopped last. A part that cannot live ends
+ * all. Returns the exit code: 0 when told to stop.
  */
 export async function supervise(parts: readonly Part[], deps: Deps, stop: AbortSignal): Promise<number> {
   const [first, ...others] = parts

@@ -30,8 +30,8 @@ export type Tls = {
 }
 
 /**
- * Opens what the settings say about TLS; undefined where they say nothing. Files that cannot be served stop the start.
- * By ACME, the shop asks the authority, and a gateway of the same data folder takes what the shop got.
+ * Opens TLS as configured; undefined without it. With ACME the shop orders the certificate and a gateway of the same
+ * folder reads it.
  */
 export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls | undefined {
   const files = certificateFilesOf(config)

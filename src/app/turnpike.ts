@@ -1,8 +1,8 @@
 import { perform } from './perform.ts'
 
 /**
- * Ends when the reader has taken all of it. A pipe holds 64 KiB, and a process that ends takes with it what it has not
- * handed over. A reader that has seen enough, as `head` has, is no trouble of ours.
+ * Resolves when the reader has taken the text: a pipe holds 64 KiB, and exiting earlier loses the rest. EPIPE is
+ * ignored.
  */
 function write(text: string): Promise<void> {
   if (text === '') return Promise.resolve()

@@ -99,8 +99,7 @@ const sandboxPartOf = (
 })
 
 /**
- * The `up` command. It supervises processes and loads none of their modules, so that it starts quickly and stays small.
- * Tests hand in a `timing` with shorter pauses between two starts of a part.
+ * The `up` command. It supervises processes and loads none of their modules. Tests pass a `timing` with short pauses.
  */
 export const createUpCommand = (timing: Timing): Command => ({
   name: 'up',

@@ -126,10 +126,7 @@ const tellsMore = 'turnpike COMMAND --help tells more about one.'
 const overview = (commands: readonly Command[]): string =>
   columns(commands.map((each) => [`turnpike ${each.name}`, each.summary]))
 
-/**
- * Everything about one command, or an overview of all. What every command takes is told in the overview: a command's
- * own few options would be lost in it.
- */
+/** Help for one command, or an overview of all; only the overview lists the common options. */
 export function helpText(commands: readonly Command[], common: readonly Option[], one: Command | undefined): string {
   if (one) {
     const parts = [`${usageOf(one)}\n\n${one.summary}`]

@@ -5,9 +5,8 @@ export type Address = { readonly version: 4 | 6; readonly bytes: Uint8Array }
 export type Prefix = { readonly base: Address; readonly length: number }
 
 /**
- * Reads an address strictly: four decimal numbers without leading zeros, or RFC 4291 text. `127.1`, `0x7f.1` and
- * `2130706433` are not addresses here, whatever a C library makes of them. An IPv4 address mapped into IPv6
- * (`::ffff:1.2.3.4`) is that IPv4 address.
+ * Reads an address strictly: dotted decimal without leading zeros, or RFC 4291 text. `127.1` and `0x7f.1` are refused.
+ * A mapped address (`::ffff:1.2.3.4`) is its IPv4 address.
  */
 export function readAddress(text: string): Address | undefined {
   if (text.length > 45) return undefined
@@ -20,10 +19,7 @@ export function readAddress(text: string): Address | undefined {
   return unmap({ version: 6, bytes: long })
 }
 
-/**
- * An IPv4 address mapped into IPv6 (RFC 4291, 2.5.5.2) is that IPv4 address, for every list as for the kernel's
- * sockets.
- */
+/** The IPv4 address of a mapped IPv6 address (RFC 4291, 2.5.5.2); any other address as it is. */
 export const unmap = (address: Address): Address =>
   address.version === 6 && isMapped(address.bytes) ? { version: 4, bytes: address.bytes.slice(12) } : address
 

@@ -11,10 +11,7 @@ export function bytes(count: bigint): Bytes {
   return count as Bytes
 }
 
-/**
- * Reads gigabytes in steps of a tenth, as they are sold. Undefined for a finer step, so that `0.15` is refused
- * rather than rounded.
- */
+/** Reads gigabytes in steps of 0.1. Undefined for a finer step: `0.15` is refused, not rounded. */
 export function readGigabytes(gigabytes: number): Bytes | undefined {
   const tenths = gigabytes * 10
   const nearest = Math.round(tenths)

@@ -4,11 +4,8 @@ const dayMs = 86_400_000
 export const addDays = (fromMs: number, days: number): number => fromMs + days * dayMs
 
 /**
- * Calendar months in UTC, the time of day kept. A day that the target month does not have becomes its last day:
- * 31 January and one month is the last day of February.
- *
- * `anchorDay` is the day of the month that the term began on. With it, renewing month by month comes back to the
- * 31st after a February instead of drifting to the 28th for good.
+ * Calendar months in UTC, the time of day kept, clamped to the last day of the month. `anchorDay` is the day the term
+ * began on: with it, monthly renewal returns to the 31st after a February.
  */
 export function addMonths(fromMs: number, months: number, anchorDay?: number): number {
   const from = new Date(fromMs)

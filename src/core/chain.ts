@@ -1,11 +1,7 @@
 /** Makes a digest of a text. Handed in. */
 export type Sha256 = (text: string) => Uint8Array
 
-/**
- * How an account stands whose entries are chained: how many there are, the hash of the last, and when that was made. An
- * entry's hash covers the hash before it, so an entry that was changed, removed or put in shows, and so does every one
- * after it.
- */
+/** Head of a hash chain. Each entry's hash covers the hash before it, so a changed, removed or inserted entry shows. */
 export type Chain = { readonly seq: number; readonly head: Uint8Array; readonly lastAt: number }
 
 /** What every entry of a chain has. */

@@ -3,10 +3,7 @@ import { Refusal } from './refusal.ts'
 /** Something that `verify` found to be wrong: which promise, about what, and how. */
 export type Finding = { readonly promise: string; readonly where: string; readonly problem: string }
 
-/**
- * What `verify` looked at, so that a clean answer says how much it covers. Notes tell what it could not look at, where
- * that is nothing wrong.
- */
+/** Result of one verifier: findings, how much it covered, and notes on what it could not check. */
 export type Audit = {
   readonly findings: readonly Finding[]
   readonly covered: Readonly<Record<string, number>>
@@ -22,10 +19,7 @@ export type Verifier = {
 /** Past this many a report helps nobody; the count goes on. */
 export const maxFindings = 1000
 
-/**
- * Looks at one thing. What cannot even be looked at is a finding, and the rest is looked at all the same. A database
- * that is not there is no finding, and one that has given up the snapshot ends the whole part.
- */
+/** Runs one check. A failure is a finding and the rest continues; an error of the database ends the verifier. */
 export async function attempt(
   findings: Finding[],
   of: { readonly promise: string; readonly where: string },

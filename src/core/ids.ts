@@ -41,8 +41,7 @@ export const idRandomBytes = 10
 export type RandomBytes = (count: number) => Uint8Array
 
 /**
- * `ord_` and 26 characters: 48 bits of time, 80 of chance. Ids made later sort later, so an index grows at its end,
- * and the id is known before the row is written, so a purchase needs no round trip to learn it.
+ * `ord_` and 26 characters: 48 bits of time, 80 random bits. Ids sort by time, and are known before the row is written.
  */
 export function makeId<K extends Kind>(of: K, nowMs: number, random: RandomBytes): Id<K> {
   const chance = random(idRandomBytes)

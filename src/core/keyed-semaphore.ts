@@ -15,8 +15,7 @@ export class KeyedSemaphore {
   }
 
   /**
-   * Hands the permit on in the next turn of the event loop, after the sockets were read: on SQLite a request is
-   * answered without a pause, so other keys would wait behind all requests of this one.
+   * Hands the permit on in the next turn of the event loop, after the sockets were read: a SQLite request never yields.
    */
   release(key: string): void {
     if (this.released.push(key) === 1) setImmediate(() => this.handOn())

@@ -12,10 +12,7 @@ const names = ['host', 'port', 'login', 'password', 'protocol'] as const
 type Name = (typeof names)[number]
 const mostTemplateLength = 500
 
-/**
- * What is wrong with a customer's own template: a name that it cannot have, or a line break that would make two lines
- * of one.
- */
+/** Problem of a customer's line template: an unknown name, a line break, or a wrong length. */
 export function problemOfTemplate(template: string, field = 'format'): FieldProblem | undefined {
   const problem = (text: string): FieldProblem => ({ field, problem: text })
   if (template.length === 0 || template.length > mostTemplateLength) {

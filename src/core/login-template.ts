@@ -1,6 +1,6 @@
 /**
- * A supplier's login with places for what a customer asks for: `acct-country-{country}[-city-{city}]`. What stands in
- * brackets is left out when the customer has not asked for it.
+ * A supplier's login with placeholders, `acct-country-{country}[-city-{city}]`. A part in brackets is left out if not
+ * asked for.
  */
 
 const templateNames = ['country', 'COUNTRY', 'state', 'city', 'zip', 'asn', 'session', 'minutes'] as const
@@ -34,10 +34,7 @@ export function problemOfTemplate(text: string): string | undefined {
 export const takenBy = (template: string): ReadonlySet<string> =>
   new Set(namesIn(template).map((name) => name.toLowerCase()))
 
-/**
- * The login for what was asked. What is not in brackets and was not asked for is taken from `otherwise`; undefined when
- * it is not there either. Only letters, digits, dots and dashes are put in.
- */
+/** Fills a login template. Placeholders outside brackets fall back to `otherwise`; undefined if a value is missing. */
 export function fillTemplate(template: string, asked: TemplateValues, otherwise: TemplateValues): string | undefined {
   let isWhole = true
   const valueOf = (name: string, values: readonly TemplateValues[]): string | undefined => {

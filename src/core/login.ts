@@ -1,7 +1,6 @@
 /**
- * What a premium proxy's user name says: who, and from where the traffic is to leave. The grammar is in
- * docs/login-grammar.md. Values are slugs; an empty list asks for nothing. A session makes the exit stick; without one
- * it changes with each connection.
+ * User name of a premium proxy, parsed (docs/login-grammar.md). An empty list asks for nothing; a session pins the
+ * exit.
  */
 export type ProxyLogin = {
   readonly login: string
@@ -38,9 +37,7 @@ const keys = ['pool', 'country', 'state', 'city', 'zip', 'asn', 'session', 'ttl'
 type Key = (typeof keys)[number]
 
 /**
- * Reads a user name, or undefined for anything that the grammar does not know: a part it does not have, a part given
- * twice, a value out of range. Letters may be of any case. Nothing is guessed, because a guess would bill somebody for
- * the wrong exit.
+ * Parses a user name, case-insensitive. Undefined for anything outside the grammar: a guess would bill the wrong exit.
  */
 export function readProxyLogin(text: string): ProxyLogin | undefined {
   if (text.length === 0 || text.length > maxLoginLength || !/^[A-Za-z0-9_.-]+$/.test(text)) return undefined
@@ -65,10 +62,7 @@ export function readProxyLogin(text: string): ProxyLogin | undefined {
   return { login, pool, countries, states, cities, zips, asns, session }
 }
 
-/**
- * Writes the user name that reads back as the same. It may be longer than a proxy's user name can be: see
- * `maxLoginLength`.
- */
+/** Inverse of readProxyLogin(). The text may exceed `maxLoginLength`. */
 export function writeProxyLogin(of: ProxyLogin): string {
   const parts = [of.login]
   const add = (key: Key, values: readonly (string | number)[]): void => {

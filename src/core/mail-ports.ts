@@ -1,5 +1,2 @@
-/**
- * Where mail is handed over or handed in. Closed to customers however they leave, because one spammer costs an address
- * its name.
- */
+/** SMTP ports, closed to customers: one spammer ruins the reputation of an address. */
 export const mailPorts: readonly number[] = [25, 465, 587, 2525]

@@ -6,8 +6,8 @@ export type Kopecks = bigint & { readonly [unit]: 'kopecks' }
 export const zero = 0n as Kopecks
 
 /**
- * The most that one account may hold: ten trillion roubles. Below it every amount is written exactly as a JSON
- * number with two decimals, because the kopecks fit into the 53 bits of a double.
+ * Largest balance: ten trillion roubles. Up to it every amount is exact as a JSON number, because kopecks fit into 53
+ * bits.
  */
 export const maxKopecks = 1_000_000_000_000_000n as Kopecks
 
@@ -25,10 +25,7 @@ export const total = (amounts: Iterable<Kopecks>): Kopecks => {
   return kopecks(sum)
 }
 
-/**
- * The JSON number of roubles. Dividing a whole number below 2^53 by 100 gives the double nearest to the decimal, and
- * that double prints as the decimal again: `toRoubles(890n)` is `8.9`.
- */
+/** Roubles as a JSON number. Exact below 2^53 kopecks: `toRoubles(890n)` is `8.9`. */
 export const toRoubles = (amount: Kopecks): number => Number(amount) / 100
 
 /** Two decimals, always: `8.90`. For people and for texts that are compared. */

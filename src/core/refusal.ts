@@ -6,10 +6,7 @@ import { type ParamsOf, type Reason, type Sentences, toSentence } from './messag
 /** What a refusal may carry besides its text: plain JSON, already safe to show. */
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]
 
-/**
- * One faulty field of a request. `allowed` lists what would have been accepted, where that is a short list, and `see`
- * tells where there is more to read.
- */
+/** One faulty field of a request. `allowed` is a short list of accepted values, `see` a page to read. */
 export type FieldProblem = {
   readonly field: string
   readonly problem: string
@@ -18,9 +15,8 @@ export type FieldProblem = {
 }
 
 /**
- * A request that is refused for a reason that its sender can act on. All of it is public: programs read the code, the
- * reason and its parameters, people read the message. Any other thrown error is a fault, is logged whole, and is
- * answered as `internal_error`.
+ * A refused request. Code, reason, parameters and message are public. Any other thrown error is a fault: logged whole
+ * and answered as `internal_error`.
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'

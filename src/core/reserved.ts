@@ -36,10 +36,7 @@ const metadata = ranges(
   'fd00:42::42', // Scaleway
 )
 
-/**
- * The IANA IPv4 special-purpose registry (RFC 6890 and its updates), whole: also the few anycast services it calls
- * reachable.
- */
+/** IANA IPv4 special-purpose registry (RFC 6890 and updates), including the anycast services it calls reachable. */
 const special4: readonly Range[] = [
   ...metadata,
   ...ranges('reserved', '0.0.0.0/8'), // this network: RFC 791, 3.2

@@ -46,12 +46,8 @@ const keptMs = 15 * 60_000
 type Stall = { readonly endedAt: number; readonly ms: number }
 
 /**
- * Event-loop delay, recorded over a sliding window. A timer calls `tick` every `everyMs`; a tick that comes later was
- * held up by a stopped or starved process, or by work that blocked the loop. Times are of a monotonic clock, which
- * advances while the process is stopped.
- *
- * A stall shorter than `everyMs` can be missed in part, and none is measured longer than it was. Ticks are at least
- * `everyMs` apart when a stall is recorded, so at most `keptMs / everyMs` stalls are kept.
+ * Event-loop delay over a sliding window. A timer calls `tick` every `everyMs`; a late tick is a stall. Times are of a
+ * monotonic clock, which advances while the process is stopped. At most `keptMs / everyMs` stalls are kept.
  */
 export class StallMonitor implements Stalls {
   private readonly stalls: Stall[] = []

@@ -1,10 +1,7 @@
 /** Milliseconds since 1970 in UTC, handed in so that a test can drive it. */
 export type Clock = () => number
 
-/**
- * Acts once after so long, and returns what prevents it. Handed in, for not every thread that waits has timers of its
- * own.
- */
+/** Calls `act` once after `ms`; returns a function that cancels it. Injected, because not every thread has timers. */
 export type After = (ms: number, act: () => void) => () => void
 
 /** ISO 8601 in UTC, as every `…_at` field carries it. */
@@ -13,10 +10,7 @@ export const toIso = (ms: number): string => new Date(ms).toISOString()
 /** `YYYY-MM-DD HH:MM:SS` in UTC: the older form that `date_end` carries. */
 export const toDateEnd = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 
-/**
- * Reads what a date or a moment covers, as exactly as it is written: a day, a minute, a second or a millisecond, its
- * first and its last one. Whoever reports something to the second does not know the millisecond.
- */
+/** The span that an ISO date or instant covers, by its precision: a day, a minute, a second or a millisecond. */
 export function readIsoSpan(text: string): { readonly from: number; readonly to: number } | undefined {
   const from = readIso(text)
   if (from === undefined) return undefined

@@ -90,10 +90,7 @@ const keepMs = 60_000
 /** An empty bucket is not asked again sooner. */
 const minRestMs = 100
 
-/**
- * Takes tokens from shared buckets in batches. All processes together use at most what a bucket holds; a process keeps
- * at most a twentieth of it from the others.
- */
+/** Takes tokens from shared buckets in batches. A process keeps at most a twentieth of a bucket from the others. */
 export function prefetchTokenBuckets(shared: SharedTokenBuckets, rate: TokenBucketRate, clock: Clock) {
   const batch = Math.max(1, Math.floor(rate.burst / fetchesPerBurst))
   const restMs = Math.max(minRestMs, 1000 / rate.perSecond)

@@ -6,10 +6,7 @@ export type TtlCache<Key, Value> = {
   readonly clear: () => void
 }
 
-/**
- * Single-flight cache with a time to live: concurrent callers share one load. A failed load is not kept, nor a value
- * that `shouldKeep` rejects. A clock that is set back makes no entry last longer.
- */
+/** Single-flight cache with a time to live. Failed loads and values that `shouldKeep` rejects are not kept. */
 export function createTtlCache<Key, Value>(deps: {
   readonly load: (key: Key) => Promise<Value>
   readonly clock: Clock

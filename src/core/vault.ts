@@ -1,7 +1,4 @@
-/**
- * Keeps what must be shown again but not lie open in the database. `context` names what the secret belongs to; a sealed
- * text that was moved to another place does not open there.
- */
+/** Seals secrets that must be shown again. A sealed text opens only under the `context` it was sealed for. */
 export type Vault = {
   /** Tells one key from another, and nothing of either. */
   readonly fingerprint: Uint8Array

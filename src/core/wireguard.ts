@@ -1,8 +1,6 @@
 import type { RandomBytes } from './ids.ts'
 
-/**
- * Curve25519 (RFC 7748): the public key of a private one, 32 bytes each. Handed in; this house writes no cryptography.
- */
+/** Curve25519 (RFC 7748): the public key of a private key, 32 bytes each. Injected. */
 export type PublicKeyOf = (privateKey: Uint8Array) => Uint8Array
 
 /** Two keys as `wg` writes them: base64 of 32 bytes. */
@@ -16,10 +14,7 @@ export function makeKeyPair(random: RandomBytes, publicKeyOf: PublicKeyOf): KeyP
   return { privateKey: toBase64(bytes), publicKey: toBase64(publicKeyOf(bytes)) }
 }
 
-/**
- * The points whose order is small, as they may be written: a tunnel with one of them has no secret (RFC 7748, section
- * 6.1).
- */
+/** Points of small order (RFC 7748, 6.1): a tunnel with one of them has no secret. */
 const weakKeys = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',
   '0100000000000000000000000000000000000000000000000000000000000000',
@@ -30,10 +25,7 @@ const weakKeys = new Set([
   'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
 ])
 
-/**
- * Reads a public key strictly: the one base64 text of its 32 bytes, and the one number below 2^255 that they stand for,
- * so that a key has one spelling and cannot be held twice under two.
- */
+/** Reads a public key strictly, so that a key has one spelling: canonical base64, and a number below 2^255 - 19. */
 export function readPublicKey(text: string): string | undefined {
   const bytes = readKey(text)
   if (!bytes || (bytes[31] ?? 0) > 127 || weakKeys.has(bytes.toHex()) || isPastPrime(bytes)) return undefined

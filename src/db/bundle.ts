@@ -12,10 +12,8 @@ const texts = new Map<string, string>()
 const tables = new Map<string, string>()
 
 /**
- * Writes to different tables that nobody waits for, gathered into one statement. PostgreSQL then parses one message,
- * answers once and wakes its client once, where a sale would otherwise cost it five of each.
- *
- * The parts of such a statement do not see one another's rows, so two writes to one table are never put together.
+ * Collects unawaited writes to different tables into one PostgreSQL statement, which costs one message instead of five.
+ * Its parts do not see each other's rows, so it never holds two writes to one table.
  */
 export class Bundle {
   private writes: Write[] = []

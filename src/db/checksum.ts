@@ -1,6 +1,6 @@
 /**
- * A number that follows from a row's figures and stands beside them: figures that were changed past the shop no longer
- * agree with it. For rows that change too often to have a history. In SQL and here it comes out the same.
+ * Checksum of a row's figures, stored beside them: detects changes made past the shop, without a history. Equal in SQL
+ * and here.
  */
 const modulus = 4_294_967_291n
 const weights = [3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n]

@@ -6,8 +6,8 @@ type Known = Reader & Pick<Database, 'engine'>
 export type Closed = { readonly because: string; readonly sinceAt: number }
 
 /**
- * A database that is closed holds this table, which no migration makes: a shop that was moved away stays readable and
- * must not sell any more, and one that is being filled must not sell yet.
+ * Marks a closed database: one that was moved away must not sell any more, one that is being filled not yet. No
+ * migration makes it.
  */
 const table = 'CREATE TABLE IF NOT EXISTS closed_shop (because TEXT NOT NULL, since_at BIGINT NOT NULL)'
 

@@ -49,10 +49,7 @@ const restored = 'restored'
 /** More than are given out between a backup and the day on which it is needed. */
 const skipped = 1_000_000
 
-/**
- * A database that was restored is older than what the world has seen of it: numbers that were given out after its
- * backup are not given to somebody else, and nodes are told everything anew.
- */
+/** Skips numbers that were given out after the backup, and makes nodes read their whole state again. */
 export async function noteRestored(tx: Tx, nowMs: number): Promise<void> {
   await tx.run('UPDATE counters SET next = next + $2 WHERE name <> $1', [restored, skipped])
   await tx.run(

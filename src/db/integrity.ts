@@ -63,10 +63,7 @@ function differences(expected: readonly Part[], live: readonly Part[]): Finding[
 /** Whoever keeps tables of his own beside ours may; a trigger, a rule or an index on ours changes what ours do. */
 const isOurs = (name: string): boolean => /^(trigger|rule) /.test(name)
 
-/**
- * Reads everything once as the engine itself checks it, and asks for what constraints promise whether they are there or
- * not.
- */
+/** Runs the engine's own check, and counts the rows that break a constraint, whether the constraint exists or not. */
 export function createIntegrityVerifier({ db, migrations }: Deps): Verifier {
   return {
     name: 'integrity',

@@ -7,10 +7,8 @@ export type Leaders = { leads(name: string): Promise<boolean>; stop(): Promise<v
 const space = 7_204_202
 
 /**
- * Of all processes on one PostgreSQL one leads in each thing: it holds an advisory lock on a connection of its own, one
- * for all, which the server takes back when it dies. It is asked again and again, on that connection, so that another
- * takes over, and whoever has lost the connection has lost the lead. A SQLite file is one machine's, and whoever has it
- * leads.
+ * Leader election on PostgreSQL: one advisory lock per name, held on a dedicated connection, which the server releases
+ * when the process dies. A SQLite file has one process, which leads.
  */
 export function createLeaders(databaseUrl: string | undefined): Leaders {
   if (databaseUrl === undefined) return { leads: async () => true, stop: async () => {} }
@@ -29,10 +27,7 @@ export function createLeaders(databaseUrl: string | undefined): Leaders {
   }
 }
 
-/**
- * 31 bits of FNV-1a: the same in every version, and different for names as different as those of chores. Backups had
- * the first number before the others had any.
- */
+/** 31 bits of FNV-1a, the same in every version. Backups keep the number that they had first. */
 function numberOf(name: string): number {
   if (name === 'back up') return 1
   let hash = 0x811c9dc5

@@ -19,9 +19,8 @@ const expandsMark = ' expands'
 export const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
 /**
- * Brings the schema up to date and returns the names of what was applied. Each migration and the note of it are one
- * transaction, so a kill leaves it wholly done or not begun; two starters take turns, and the second finds nothing to
- * do.
+ * Applies missing migrations and returns their names. Each is one transaction under a lock, so two starters do not
+ * collide.
  */
 export async function migrate(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   await db.transact(async (tx) => {
@@ -76,8 +75,7 @@ function apply(db: Database, migration: Migration, migrations: readonly Migratio
 }
 
 /**
- * A database whose past was rewritten is left alone, and so is one that a later version has migrated, unless all that
- * it has added leaves what this version knows as it was: then both run on it at once.
+ * Refuses a database whose migrations were edited, or that a later version migrated, unless that version only added.
  */
 function assertKnown(applied: readonly Applied[], migrations: readonly Migration[], mayBeLater = true): void {
   for (const each of applied) {
@@ -93,8 +91,7 @@ function assertKnown(applied: readonly Applied[], migrations: readonly Migration
 }
 
 /**
- * Only one process migrates at a time. SQLite's transaction is that lock already. Rebuilding a large table may take
- * longer than a sale may, and so may waiting for whoever does it.
+ * One process migrates at a time; SQLite's transaction is that lock already. Rebuilding a large table may take minutes.
  */
 async function lock(db: Database, tx: Tx): Promise<void> {
   if (db.engine !== 'postgres') return
@@ -103,8 +100,7 @@ async function lock(db: Database, tx: Tx): Promise<void> {
 }
 
 /**
- * Splits a script at the semicolons that end a line. A body between `BEGIN` and `END;`, or between two `$$`, stays
- * whole: that is all the grammar our migrations use.
+ * Splits a script at semicolons that end a line. A body between `BEGIN` and `END;`, or between two `$$`, stays whole.
  */
 export function statementsOf(script: string): string[] {
   const statements: string[] = []

@@ -53,8 +53,8 @@ export type Line = {
 type Waits = (line: Line | Promise<Line>) => void
 
 /**
- * Connections to one PostgreSQL, kept open and given to one after another; none is waited for without end. One that
- * stays silent is thrown away, so that nobody reads an answer that was meant for another.
+ * Connection pool for PostgreSQL; every wait is limited. A silent connection is discarded, so that no answer reaches
+ * the wrong caller.
  */
 export class Pool {
   readonly #lines = new Set<Line>()

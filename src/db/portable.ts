@@ -14,8 +14,7 @@ export function toBound(values: readonly Value[]): (string | bigint | Uint8Array
 }
 
 /**
- * The parts of a migration that are meant for one engine: from a line `-- @sqlite` or `-- @postgres` to `-- @both`.
- * Texts compare by their bytes on both, whatever language the PostgreSQL server was set up with.
+ * The part of a migration for one engine, between `-- @sqlite`, `-- @postgres` and `-- @both`. Texts compare by bytes.
  */
 export function sectionFor(engine: 'sqlite' | 'postgres', text: string): string {
   let current = 'both'

@@ -43,10 +43,7 @@ const unhurried =
     return work(tx)
   }
 
-/**
- * A chore asks for some of very many rows in every statement. While nobody has counted a table that was just filled,
- * the planner would read all of it each time.
- */
+/** For jobs over many rows: a table that was just filled has no statistics, and the planner would scan all of it. */
 const byIndex =
   <Result>(work: Work<Result>) =>
   async (tx: Tx): Promise<Result> => {
@@ -83,8 +80,7 @@ class Stale extends Error {}
 const causeOf = (error: unknown): unknown => (error instanceof Stale ? error.cause : error)
 
 /**
- * Sends statements over a line. The server takes them in the order they go out. A failure of one that nobody waits for
- * is kept until the commit, which the server then turns into a rollback by itself.
+ * Pipelines statements on a connection. A failed unawaited statement is kept until the commit, which then rolls back.
  */
 function speakOn(line: Line, listener: Listener) {
   const sent: Promise<void>[] = []
@@ -122,8 +118,8 @@ function speakOn(line: Line, listener: Listener) {
     },
 
     /**
-     * Whether it failed because the line had ended before anything was asked on it, or because it knew the tables as
-     * they were. A line that ends later, or in silence, leaves it open what has become of the transaction.
+     * Whether the connection was dead before the first answer, or had outdated plans: then nothing was done, and a
+     * retry is safe.
      */
     findStale: (cause: unknown): Stale | undefined => {
       if (!failure) return undefined

@@ -14,8 +14,8 @@ export type Trace = PlainTrace | PersonalTrace
 type PlainTrace = { readonly table: string; readonly keys: string }
 
 /**
- * Keys that tell of him themselves, and have to go too: those that begin with one of the `beginnings` of the customer
- * `$1` and a space, `except` some of the beginning `$1`.
+ * Keys that identify a customer themselves: those that begin with one of the `beginnings` of customer `$1` and a space,
+ * without `except`.
  */
 type PersonalTrace = { readonly table: string; readonly beginnings: string; readonly except: string }
 
@@ -32,8 +32,8 @@ const blankable = `version > 0 AND content IS NOT NULL AND content <> '${erasedC
    AND later.row_key = row_history.row_key AND later.version = row_history.version + 1)`
 
 /**
- * Takes what earlier versions of a customer's rows said out of the history. Each transaction is bounded; whoever is
- * interrupted begins again and goes on where it stopped. The last version of a row stays: it is what the row says now.
+ * Blanks earlier versions of a customer's rows, in bounded transactions; an interrupted run is repeated. The last
+ * version of a row stays.
  */
 export function createRowErasure(deps: {
   readonly db: Database
@@ -111,8 +111,8 @@ export function createRowErasure(deps: {
     )
 
   /**
-   * Keys with all of their versions, at once: half of them under another name would look like versions lost. A
-   * checkpoint is amended once for all of them, because its versions are digested twice for that.
+   * Renames keys with all their versions in one transaction. Each checkpoint is amended once, because that digests its
+   * versions twice.
    */
   async function renameKeys(keys: readonly Key[], of: Omit<Where, 'checkpoint'>, newName: () => string) {
     const names = new Map(keys.map((each) => [nameOf(each), `${each.row_key.split(' ')[0]} erased ${newName()}`]))

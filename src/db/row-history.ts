@@ -119,8 +119,8 @@ export function createHistoryVerifier({ db }: { readonly db: Database }): Verifi
 }
 
 /**
- * What all rows with a history say now. Each migration that `npm run schema` makes has a view, `row_contents` or
- * `row_contents_…`, of the rows that it gives a history.
+ * SQL for the current content of all rows with a history: the views `row_contents` and `row_contents_…` that `npm run
+ * schema` makes.
  */
 export async function contentsOf(engine: Database['engine'], reader: Reader): Promise<string> {
   const views = await reader.all<{ name: string }>(

@@ -80,10 +80,7 @@ export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '
 /** A whole number that may be missing, as code counts with it. */
 export const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))
 
-/**
- * A list filled up to one of few lengths with its last item. Inside `IN (…)` that changes nothing, and the engines
- * prepare few statements however many lengths are asked for.
- */
+/** Pads a list with its last item to one of few lengths, so that the engines prepare few statements with `IN (…)`. */
 export function padded<Item>(items: readonly Item[]): readonly Item[] {
   const last = items.at(-1)
   if (last === undefined) return items
@@ -94,10 +91,7 @@ export function padded<Item>(items: readonly Item[]): readonly Item[] {
 
 const half = 1_000_000_000n
 
-/**
- * A sum that no row can make too large for the engine, in two columns: in thousand millions and what is left. SQLite
- * fails when a sum passes 64 bits, and PostgreSQL when it is cast back to them.
- */
+/** A sum in two columns, billions and rest, so that it never overflows 64 bits on either engine. */
 export const wideSum = (expression: string, name: string): string =>
   `CAST(COALESCE(SUM((${expression}) / ${half}), 0) AS BIGINT) AS ${name}_high,
    CAST(COALESCE(SUM((${expression}) % ${half}), 0) AS BIGINT) AS ${name}_low`

@@ -18,10 +18,7 @@ export type Listener = {
   heard(): void
 }
 
-/**
- * Tells whoever waits for a server that it has been silent for too long. What counts are looks and not the clock: a
- * process that was itself stopped, or too busy to read what has come, does not take that for the server's silence.
- */
+/** Detects a silent server by counting ticks, not time: a process that was stopped itself does not blame the server. */
 export class Silence {
   readonly #waiting = new Set<{ sinceLook: number; readonly mostLooks: number; readonly end: () => void }>()
   readonly #stop: () => void

@@ -13,9 +13,8 @@ export type Sole = {
 }
 
 /**
- * Does some work on a database while nobody else uses it: a shop that runs on it is refused, and one that is started
- * meanwhile waits. What is closed stays closed once the work has ended well, and is open as before if it has not.
- * PostgreSQL may take `goneWithinMs` to notice that a stopped shop has disconnected.
+ * Runs work on a database that no other process uses; a shop that starts meanwhile waits. A failed work reopens it.
+ * PostgreSQL may take `goneWithinMs` to notice that a shop has disconnected.
  */
 export function alone<Result>(
   address: string,

@@ -7,10 +7,7 @@ import type { Reader, Value } from './transaction.ts'
 /** How long a copy waits for another process that opens or closes the file. */
 const busyMs = 10_000
 
-/**
- * Copies a SQLite database that others write to into a new file, as of one moment, over a connection of its own. It
- * holds up nobody but the thread that it runs on.
- */
+/** Copies a SQLite database in use into a new file, as of one moment. Blocks only the calling thread. */
 export function copySqlite(from: string, to: string): void {
   const connection = new Connection(from, { readwrite: true, create: false })
   try {
@@ -98,8 +95,8 @@ const readerOn = (connection: Connection): Reader => ({
 })
 
 /**
- * Writes a SQLite file anew, so that nothing is left in it of what was deleted or overwritten. Nobody else may have it
- * open. Tells how many bytes it had and has.
+ * Rewrites a SQLite file without its deleted data. No other process may have it open. Returns its size before and
+ * after.
  */
 export function compactSqlite(path: string): { readonly before: number; readonly after: number } {
   const before = statSync(path).size

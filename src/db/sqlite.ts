@@ -29,9 +29,8 @@ type Outcome = { readonly job: Job; readonly ok: boolean; readonly result: unkno
 export const inMemory = ':memory:'
 
 /**
- * One writer, whose concurrent transactions share a commit: each runs in a savepoint of its own, one after another,
- * and all are answered after the one fsync. A failing one is rolled back to its savepoint and disturbs nobody.
- * Reads go over connections of their own, so they never see what is not committed.
+ * One writer with group commit: concurrent transactions run in savepoints one after another and share one fsync.
+ * Readers have their own connection and see only committed rows.
  */
 export function openSqlite(path: string): Database {
   if (path !== inMemory) keepToOwner(path)
@@ -57,11 +56,7 @@ export function openSqlite(path: string): Database {
   }
 }
 
-/**
- * The file is its owner's alone, whatever the folder and the umask allow; so are the log and the shared memory beside
- * it, which SQLite makes as it finds the file. Files of somebody else are left as they are: only their owner can change
- * them.
- */
+/** Makes the file and its -wal and -shm readable by the owner only. Files of another user are left alone. */
 function keepToOwner(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
   for (const each of [path, `${path}-wal`, `${path}-shm`]) {
@@ -294,10 +289,7 @@ const unwritable = (cause: unknown): Refusal => unavailable('unwritable', cause)
 
 const isOfDisk = (error: unknown): boolean => error instanceof Refusal && error.reason === 'database_unavailable'
 
-/**
- * Gives what both engines share the name that they share: a constraint's refusal, and a database that cannot be used
- * now.
- */
+/** Maps an engine's error to what both engines share: a constraint violation, or an unavailable database. */
 function named<Result>(action: () => Result): Result {
   try {
     return action()
@@ -311,8 +303,7 @@ function named<Result>(action: () => Result): Result {
 }
 
 /**
- * Ends the wait for work that does not come to its end. One timer serves a whole batch. It counts ticks and not time:
- * a process that was stopped gets one late tick, and its work goes on.
+ * Fails work that takes longer than the limit. Counts ticks, not time: a process that was stopped gets one late tick.
  */
 function createWatchdog(limitMs: number) {
   let isOver = false

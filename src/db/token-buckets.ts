@@ -8,9 +8,8 @@ import {
 import type { Database, Tx } from './transaction.ts'
 
 /**
- * Buckets that all shops on one PostgreSQL draw from. A SQLite file is one shop's, which keeps them in its memory. A
- * bucket is one moment: when all that was taken will have come back. A shop whose clock is ahead of the others' gives
- * out what comes back in that time too early, once.
+ * Token buckets that all shops on one PostgreSQL share; on SQLite they are in memory. A bucket is the instant at which
+ * it will be full.
  */
 export function openTokenBuckets(db: Database, clock: Clock): OpenTokenBuckets {
   if (db.engine === 'sqlite') return localTokenBuckets(clock)

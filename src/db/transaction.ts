@@ -12,22 +12,21 @@ export type Tx = Reader & {
   /** Runs a statement and tells how many rows it changed. */
   run(sql: string, values?: readonly Value[]): Promise<number>
   /**
-   * Sends a write without waiting for it. It takes its place in order; should it fail, the whole transaction fails at
-   * its commit. On PostgreSQL, writes to different tables that follow one another travel as one statement.
+   * Queues a write without waiting. If it fails, the commit fails. PostgreSQL gets consecutive writes to different
+   * tables as one statement.
    */
   send(sql: string, values?: readonly Value[]): void
 }
 
 /**
- * One SQL text for both engines: parameters are `$1`, `$2`, …; whole numbers are BIGINT, bytes BYTEA; a row is locked
- * with `FOR UPDATE`, which SQLite leaves out because a transaction there has the whole database to itself.
+ * One SQL text for both engines: parameters `$1`, `$2`, …; BIGINT and BYTEA; `FOR UPDATE`, which SQLite omits because
+ * its writer has the whole database.
  */
 export type Database = Reader & {
   readonly engine: 'sqlite' | 'postgres'
   /**
-   * Runs `work` in one transaction and answers only after its commit is on disk. What it throws undoes all that it did
-   * and nothing else. It may be run again from the start after a deadlock, so it must have no effect but its SQL. Each
-   * statement has seconds, and half an hour where it is `unhurried`.
+   * Runs `work` in one transaction and returns after its commit is on disk. `work` may be repeated after a deadlock, so
+   * SQL must be its only effect. `unhurried` allows half an hour per statement.
    */
   transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result>
   /** The same for chores over very many rows, which no customer waits for: a statement may take minutes. */
@@ -39,9 +38,7 @@ export type Database = Reader & {
   close(): Promise<void>
 }
 
-/**
- * Gives out whole numbers that nobody else gets, in any process. Gaps are normal; order between processes is not kept.
- */
+/** Hands out unique whole numbers across processes. Gaps are normal, order between processes is not kept. */
 export type Counter = { take(count: number): Promise<number[]> }
 
 /** A constraint said no: the code that relies on it may tell this apart from a fault. */

@@ -2,9 +2,8 @@ import type { DatabaseProblem } from '../core/messages/en.ts'
 import { Refusal } from '../core/refusal.ts'
 
 /**
- * A database that cannot be used now: the operator's trouble, which ends, and no bug. Says nothing of the money on
- * purpose: what broke during the commit leaves it open whether the commit happened. The customer's Idempotency-Key
- * settles it.
+ * The database cannot be used now. Says nothing of money: a failed commit may have happened, and the Idempotency-Key
+ * settles that.
  */
 export function unavailable(problem: DatabaseProblem, cause: unknown): Refusal {
   const refusal = new Refusal('database_unavailable', { problem })

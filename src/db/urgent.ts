@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 const urgent = new AsyncLocalStorage<true>()
 
 /**
- * Runs work whose transactions wait for the database ahead of all others. For reports of nodes: a shop that is busy
- * with purchases would otherwise hear of its nodes too late, take them for silent and refuse the purchases.
+ * Runs work whose transactions go ahead of all others: reports of nodes, which a busy shop would otherwise take for
+ * silent.
  */
 export const urgently = <Result>(work: () => Promise<Result>): Promise<Result> => urgent.run(true, work)
 

@@ -21,9 +21,7 @@ import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
 export const draftMark = '.partial-'
 
 /**
- * Writes a backup of a shop, which may be selling meanwhile, into a new folder: all rows as of one moment in a SQLite
- * file whichever engine they come from, the key in a file of its own, and last the manifest. The folder gets its name
- * when all of it is on the disk.
+ * Writes a backup of a shop, which may be selling, into a new folder: rows as SQLite, the key, and last the manifest.
  */
 export async function backUp(config: Config, folder: string, clock: Clock, onProgress: OnProgress): Promise<Manifest> {
   if (existsSync(folder) && readdirSync(folder).length > 0) {

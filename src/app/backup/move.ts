@@ -24,8 +24,7 @@ function readPlace(to: string): { readonly address: string; readonly folder: str
 }
 
 /**
- * Carries a shop that is stopped to another database. The source is closed before the new place is opened, so that
- * there is never a moment with two shops, and stays as it is but for that.
+ * Moves a stopped shop to another database. The source is closed before the new place opens: there are never two shops.
  */
 export async function move(
   config: Config,

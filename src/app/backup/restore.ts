@@ -34,8 +34,8 @@ import { filesOf, type Manifest, readManifest } from './backup.ts'
 export type Verify = (verifiers: readonly Verifier[]) => Promise<boolean>
 
 /**
- * Brings a backup back into a place without a shop, of either engine. It is a shop once `verify` has found nothing
- * wrong; until then nobody can open it, and what is left behind by a kill or a finding is replaced by the next attempt.
+ * Restores a backup into an empty place. It opens only after `verify` found nothing wrong; a failed attempt is
+ * replaced.
  */
 export async function restore(
   config: Config,
@@ -187,8 +187,7 @@ async function openPostgresTarget(url: string, nowMs: number): Promise<Target> {
 }
 
 /**
- * Fills a target with all rows of a source, compares every table on both sides, and brings the schema to that of this
- * version. `check` looks at what was read before any of it is kept.
+ * Copies all rows of a source, compares every table on both sides, and migrates. `check` runs before anything is kept.
  */
 export async function fillTarget(
   target: Target,

@@ -86,10 +86,7 @@ export type Role = keyof typeof places
 
 export type MetricsServer = { readonly port: number | undefined; stop(): Promise<void> }
 
-/**
- * Serves a role's figures on an address of their own: they are the operator's, not the customers'. A port that is taken
- * is said and left: nobody goes without a shop because somebody cannot count it.
- */
+/** Serves a role's metrics on their own address. A port that is in use is logged, and the role runs without metrics. */
 export function serveMetrics(
   config: Pick<Config, 'metricsListen'>,
   role: Role,

@@ -51,10 +51,7 @@ export type Agent = {
   readonly clock: () => number
   /** How far the shop's clock is ahead of this machine's. */
   readonly skewMs: () => number
-  /**
-   * Makes the two that talk with the shop: `sync` hears what is to be carried, `meter` tells what was. Neither begins
-   * by itself.
-   */
+  /** Makes `sync`, which receives the desired state, and `meter`, which reports usage. Neither starts by itself. */
   attach(
     carrier: Carrier,
     onPage: (page: StatePage, place: PagePlace) => void,
@@ -62,11 +59,7 @@ export type Agent = {
   ): { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter }
 }
 
-/**
- * Opens the node's end of the protocol, the same for every kind of node: who it is, joined with a key if it has not
- * joined yet, and its line to the shop. `onRevoked` is called when the shop does not know it any more. Undefined when
- * told to stop before it has joined.
- */
+/** Opens the node's side of the protocol and joins the shop if needed. Undefined when stopped before it has joined. */
 export async function openAgent(
   config: Config,
   kind: NodeKind,

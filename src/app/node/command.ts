@@ -17,9 +17,7 @@ export type RunningNode = {
   stop(): Promise<void>
 }
 
-/**
- * A command that runs a node until it is told to stop or cannot go on. `open` may be told to stop before the node runs.
- */
+/** Command that runs a node until it is stopped or fails. `open` may be aborted before the node runs. */
 export const nodeCommand = (
   name: string,
   summary: string,

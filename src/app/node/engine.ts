@@ -8,10 +8,7 @@ import { BadSetting } from '../settings/reading.ts'
 
 const here = { platform: process.platform, processor: process.arch }
 
-/**
- * The engine that was asked for; left to choose, the fast one where the system allows it, and a line in the log where
- * it does not.
- */
+/** The engine of the setting; `auto` takes the fast one where the system allows it, and logs why where it does not. */
 export function chooseEngine(
   choice: EngineChoice,
   log: Log,

@@ -49,9 +49,8 @@ const mostTrialMs = 15_000
 export type Gateway = RunningNode & { readonly port: number }
 
 /**
- * Runs a gateway: joins the shop, learns what is to be carried, carries it, and tells what it has carried. Undefined
- * when told to stop before that. With `takesOver` it listens on the sockets of the process that runs now, which then
- * carries what it has to its end. Tests hand in a `trialTiming` with shorter pauses between two rounds of trials.
+ * Runs a gateway. With `takesOver` it listens on the sockets of the running process, which drains. Undefined when
+ * stopped early.
  */
 export async function openGateway(
   config: Config,
@@ -184,8 +183,7 @@ async function openBeside(
 }
 
 /**
- * From here on nobody comes to the one before, and its figures make room for ours. Should it refuse, whoever has come
- * here meanwhile is let go in order.
+ * Takes the listeners of the previous process. If it refuses, connections accepted here meanwhile are closed in order.
  */
 async function takePlace(before: Predecessor, engine: Engine, meter: Meter): Promise<void> {
   try {

@@ -50,10 +50,7 @@ export async function meetPredecessor(config: Config, log: Log): Promise<Predece
   throw refuseHere(`The gateway that runs listens on ${hostname} port ${port}. Another address needs a restart.`)
 }
 
-/**
- * Whether whoever is to take over has heard the shop, all of it: one that cannot reach it would serve by old news in
- * place of one that does not.
- */
+/** Whether the successor has the shop's whole state; one that cannot reach the shop would serve old state. */
 export async function isHeard(
   sync: { readonly ready: Promise<void>; readonly lastContactAt: number | undefined },
   end: AbortSignal,

@@ -13,10 +13,7 @@ const lookEveryMs = 100
 /** Marks the process between this command and the new gateway. */
 const mark = 'TURNPIKE_BETWEEN'
 
-/**
- * Exchanges the gateway that runs for one of the program as it is installed now. What is started here outlives this
- * command; where systemd looks after the gateway, it is told which process that is from now on.
- */
+/** Replaces the running gateway by one of the installed program. The new process outlives this command. */
 export const reloadCommand: Command = {
   name: 'gateway reload',
   summary: 'Exchanges the gateway that runs on this data folder for a new process; nobody who is connected notices.',
@@ -67,8 +64,7 @@ function isOfSystemd(pid: number): boolean {
 }
 
 /**
- * Starts the new gateway through a process that ends at once, so that it is systemd's own child by the time systemd is
- * told of it. One that is somebody else's is killed when it is to stop, without the time to do so in order.
+ * Starts the new gateway through a process that ends at once, so that systemd is its parent and stops it gracefully.
  */
 async function startApart(flags: readonly string[]): Promise<number> {
   const between = Bun.spawn(toProcess(['gateway', 'reload', ...flags]), {

@@ -12,10 +12,7 @@ const speedOf = (megabits: number | null | undefined): number =>
 
 export type Rules = ReturnType<typeof createRules>
 
-/**
- * What customers may reach, as the shop's mode, its ranges, exits and gateways, the shop's own machine and this
- * machine's addresses have it, and how fast. `lookup` gives the addresses of a name, of both families.
- */
+/** Egress policy and speed limits, from the shop's mode, ranges, exits and gateways and this machine's addresses. */
 export function createRules(
   config: GatewayConfig,
   { shopUrl, lookup }: { readonly shopUrl: string; readonly lookup: (name: string) => Promise<readonly string[]> },

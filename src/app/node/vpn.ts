@@ -21,11 +21,7 @@ import { nodeFolder } from './folder.ts'
 const firstPauseMs = 250
 const mostPauseMs = 5_000
 
-/**
- * Runs a VPN node: joins the shop, becomes what the shop wants, carries, and tells what it has carried. Undefined when
- * told to stop before that. What a run that was killed left on the machine is cleared up first of all: nobody looks
- * after it.
- */
+/** Runs a VPN node. Clears first what a killed run left on the machine. Undefined when stopped before it has joined. */
 async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<RunningNode | undefined> {
   const folder = nodeFolder(config, 'vpn')
   await orBadSetting(async () => {

@@ -243,8 +243,8 @@ export const joinFolder = (folder: string): string => join(folder, 'join')
 export const joinKeyFile = (folder: string, kind: NodeKind): string => join(joinFolder(folder), `${kind}.key`)
 
 /**
- * Where nodes of this machine meet the shop: in a folder that nobody else may write to, so that whoever answers is the
- * shop. Anybody can take a port that is free for a moment.
+ * Socket of the shop for nodes on this machine. Its folder is writable by the owner only, so no other program can
+ * answer.
  */
 export const shopSocket = (folder: string): string => join(joinFolder(folder), 'shop.sock')
 export const localShopUrl = (config: Pick<Config, 'folder'>): string => `unix:${shopSocket(config.folder)}`

@@ -162,8 +162,7 @@ export const engineLimitsOf = (
 }
 
 /**
- * What customers may reach through this machine: nothing of what the shop has listed as its own. Only a sandbox's shop
- * lets them reach the machine itself.
+ * Egress policy of this machine: nothing that the shop lists as its own. Only a sandbox may reach the machine itself.
  */
 export const policyOf = (
   config: GatewayConfig,

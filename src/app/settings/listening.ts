@@ -12,8 +12,7 @@ export async function assertNamed(hostname: string, setting: string): Promise<vo
 const nameOne = 'Name an address of this machine, or 0.0.0.0 for all of them.'
 
 /**
- * Opens a port. What an operator can do about one that does not open is said in one line. One that is taken may be free
- * again in a moment; the others are settings that cannot be used.
+ * Opens a port and words its failure in one line. A port in use may be free later; the other failures are bad settings.
  */
 export function listening<Result>(hostname: string, port: number, what: string, open: () => Result): Result {
   try {

@@ -7,10 +7,7 @@ import { BadSetting } from './reading.ts'
 
 export const secretKeyFile = (folder: string): string => join(folder, 'secret.key')
 
-/**
- * The key lives outside the database: in the setting, or in a file of the data folder that its owner alone can read.
- * Several shops on one database need the same one.
- */
+/** The key is in the setting or in a file of the data folder, never in the database. Shops on one database share it. */
 export function findSecretKey(config: Pick<Config, 'secretKey' | 'folder'>): Uint8Array | undefined {
   if (config.secretKey !== undefined) return decodeKey(config.secretKey, 'TURNPIKE_SECRET_KEY')
   return readSecretKey(secretKeyFile(config.folder))

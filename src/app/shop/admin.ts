@@ -70,8 +70,8 @@ export function createActions(services: Services) {
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
 
     /**
-     * Who had an address between two moments. It is a question about people: that it was asked, by whom and why, is
-     * written down before anybody is told.
+     * Customers who had an address between two instants. The question is written to the audit log before it is
+     * answered.
      */
     async findHolders(action: Action, asked: AddressQuestion): Promise<Holders> {
       await acting.mustNote(action)

@@ -30,10 +30,7 @@ export function openConfigured(config: Config, connections = connectionsOfComman
 
 const whatNext = 'Name another folder with TURNPIKE_DATA (--data), or move it away and bring a backup back there.'
 
-/**
- * A key without its database is a shop that has lost it, or that is looked for in the wrong place: the database comes
- * first into the world. A new shop there would answer to none of its tokens.
- */
+/** A key without its database is a lost or misplaced shop: a new shop there would accept none of its tokens. */
 export function assertNotLost(config: Config): void {
   const key = secretKeyFile(config.folder)
   if (config.databaseUrl !== undefined || existsSync(databaseAddress(config)) || !existsSync(key)) return
@@ -68,8 +65,8 @@ export type OpenedVault = {
 }
 
 /**
- * The key that passwords are sealed with, if it is the one that this shop was opened with. Only a database without a
- * shop gets a new one: what is sealed with a key that is lost stays shut.
+ * The key that secrets are sealed with, checked against the shop's fingerprint. Only a database without a shop gets a
+ * new one.
  */
 export async function openVault(config: Config, db: Database): Promise<OpenedVault> {
   const shopKey = createShopKey({ db })

@@ -8,10 +8,7 @@ import { isListening, taken } from './taken.ts'
 /** What every system has room for in a socket's address. */
 const mostPathBytes = 103
 
-/**
- * Opens the socket that nodes of this machine come to, where there are such nodes. Another shop of the same folder that
- * runs keeps it; one that was killed has left it behind.
- */
+/** Opens the socket for nodes of this machine, if there are any. A running shop of this folder keeps it. */
 export async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log): Promise<Server | undefined> {
   const folder = joinFolder(config.folder)
   if (config.localNodes.length === 0 && !existsSync(folder)) return undefined

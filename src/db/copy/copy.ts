@@ -7,10 +7,7 @@ import type { Insert } from './fill.ts'
 export type Column = { readonly name: string; readonly type: 'BIGINT' | 'TEXT' | 'BYTEA' }
 export type Table = { readonly name: string; readonly columns: readonly Column[] }
 
-/**
- * Every table that these migrations make, with those first that others point at. What the operator keeps beside them in
- * his database is not ours to carry.
- */
+/** All tables that these migrations make, referenced tables first. Other tables of the operator are not copied. */
 export function tablesOf(migrations: readonly Migration[]): Promise<readonly Table[]> {
   const isSame = known?.migrations.every(({ text }, index) => text === migrations[index]?.text) ?? false
   if (!known || !isSame || known.migrations.length !== migrations.length) {
@@ -75,10 +72,7 @@ export type Row = readonly (string | bigint | Uint8Array | null)[]
 /** How many rows are in memory at a time. */
 const batchRows = 2000
 
-/**
- * Every row of a table, a batch at a time, in no order that one could count on. The reader is one snapshot: what is
- * written meanwhile is not seen.
- */
+/** All rows of a table in batches, unordered. The reader is one snapshot. */
 async function* rowsOf(engine: Database['engine'], reader: Reader, table: Table): AsyncGenerator<Row[]> {
   yield* engine === 'sqlite' ? sqliteRows(reader, table) : postgresRows(reader, table)
 }
@@ -117,8 +111,7 @@ export type Held = { readonly rows: number; readonly digest: string }
 const modulus = 1n << 256n
 
 /**
- * Sums up the hashes of rows, so that their order does not matter: the two engines give them in orders of their own,
- * and sorting a large table to compare it would take longer than carrying it.
+ * Sum of row hashes, independent of row order: sorting a large table to compare it would take longer than copying it.
  */
 class TableDigest {
   private sum = 0n

@@ -5,10 +5,7 @@ import type { Column, Row, Table } from './copy.ts'
 /** Takes rows into a table, as they are. */
 export type Insert = (table: Table, rows: readonly Row[]) => Promise<void>
 
-/**
- * Fills a migrated database with rows from elsewhere, in one transaction: all of them or none. Triggers rest meanwhile,
- * because what they would write is among the rows; constraints, keys and indexes hold as ever.
- */
+/** Fills a migrated database in one transaction. Triggers are off, because what they would write is among the rows. */
 export async function fillPostgres(
   db: Database,
   tables: readonly Table[],
@@ -51,10 +48,7 @@ function toElement(value: Row[number]): string {
   return `"${Buffer.from(value).toString('hex')}"`
 }
 
-/**
- * The same for a SQLite file that nobody else has open. A file that is killed half filled is worth nothing; whoever
- * makes one does so under another name first.
- */
+/** The same for a SQLite file. A file that is killed half filled is useless, so callers fill one under another name. */
 export async function fillSqlite(
   path: string,
   tables: readonly Table[],

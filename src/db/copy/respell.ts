@@ -7,10 +7,8 @@ type Differing = { place: bigint; of_table: string; row_key: string; version: bi
 const page = 2000
 
 /**
- * Writes the rows that have a history down once more as this engine spells them, where they came from the other one:
- * as a further version of what is kept for good, so that checkpoints over the earlier ones hold, and in its place where
- * only the latest counts. What says something else than its row is left as it is, for `verify` to find. Tells how many
- * were written.
+ * Rewrites the history rows that differ only in the other engine's spelling: a new version where all are kept, in place
+ * otherwise. Real differences stay for `verify` to find. Returns how many were written.
  */
 export function respell(db: Database): Promise<number> {
   return db.engine === 'postgres' ? db.transact((tx) => respellAll(db.engine, tx), 'unhurried') : respellByPages(db)
@@ -77,10 +75,7 @@ async function respellPage(tx: Tx, from: bigint): Promise<number | undefined> {
   return same.length
 }
 
-/**
- * The two engines spell a row's columns as literals each in its own way in `row_history`: SQLite writes 5 and X'0A',
- * PostgreSQL '5' and E'\\x0a'. Both say the same when the values are the same.
- */
+/** Whether two contents of `row_history` hold equal values: SQLite writes 5 and X'0A', PostgreSQL '5' and E'\\x0a'. */
 export function saysTheSame(one: string, other: string): boolean {
   const [first, second] = [valuesOf(one), valuesOf(other)]
   return (
