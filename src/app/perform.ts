@@ -8,7 +8,7 @@ import { readyCommand } from './ready.ts'
 import { BadSetting } from './settings/reading.ts'
 import { upCommand } from './up.ts'
 
-/** Where a command's words go. `out` ends when whoever reads has taken all of it. */
+/** Output of a command. `out` resolves when the reader has taken all of it. */
 export type Voice = { out(text: string): Promise<void>; err(text: string): void }
 
 /** Does what was typed. 0 is done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */

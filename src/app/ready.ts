@@ -4,7 +4,7 @@ import { listenUrl } from './settings/config.ts'
 
 const withinMs = 4_000
 
-/** For whoever looks after a container that has no other program to ask with. It loads nothing of the shop. */
+/** Health check for a container without curl. Loads no module of the shop. */
 export const readyCommand: Command = {
   name: 'ready',
   summary: 'Asks the shop of these settings whether it is ready; ends with 0 if it is, and with 1 if not.',
@@ -12,7 +12,7 @@ export const readyCommand: Command = {
   options: [],
   async run(given) {
     const url = `${listenUrl(configOf(given))}/readyz`
-    // The shop's certificate is for its name; here it is asked at its address, and told nothing.
+    // The certificate is for the shop's name, but it is asked at its address.
     const asked = { signal: AbortSignal.timeout(withinMs), tls: { rejectUnauthorized: false } }
     const ready = await fetch(url, asked).then(
       (answer) => answer.ok,

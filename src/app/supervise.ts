@@ -20,7 +20,7 @@ const mostPauseMs = 15_000
 const healthyMs = 60_000
 /** How long a part may take to open for the first time: a database of the same machine is there by then. */
 const mostStartMs = 60_000
-/** Once it was open, the others can do without it for longer: a gateway goes on without its shop. */
+/** Once opened, a part may be away for longer: a gateway serves without its shop. */
 const mostAwayMs = 600_000
 /** The first part begins this much before the others, which can do nothing before it is there. */
 const othersLaterMs = 400

@@ -14,11 +14,11 @@ import { listening, withIpv6OrWithout } from './settings/listening.ts'
 import { BadSetting } from './settings/reading.ts'
 import { acmeFolder, certificateFilesOf } from './settings/tls.ts'
 
-/** An authority that is asked for the first time takes some seconds; whoever started it is told nothing before. */
+/** A first ACME order takes some seconds; the start waits this long before it goes on without a certificate. */
 const awaitedMs = 30_000
 const awaitEveryMs = 50
 
-/** The certificate of a role, and whoever keeps it fresh. */
+/** The certificate of a role, and its renewal. */
 export type Tls = {
   readonly current: () => Certificate | undefined
   /** Reads the files again, now. */

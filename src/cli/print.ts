@@ -87,7 +87,7 @@ export function verdictLines({ findings, notes, ok, found, covered }: Judged): s
   ]
 }
 
-/** On a terminal, one line that tells how far it has come. */
+/** Progress on one line of a terminal. */
 export function showProgress(name: string): { readonly tell: (done: number) => void; readonly end: () => void } {
   if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
   const write = (text: string): void => void process.stderr.write(`\r\x1b[K${text}`)

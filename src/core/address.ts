@@ -49,7 +49,7 @@ export function formatAddress(address: Address): string {
   return `${text(groups.slice(0, run.start))}::${text(groups.slice(run.start + run.length))}`
 }
 
-/** A host as it stands before a port: an IPv6 address in brackets (RFC 3986, 3.2.2), anything else as it is. */
+/** A host before a port: an IPv6 address in brackets (RFC 3986, 3.2.2), anything else as it is. */
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 export const hostAndPort = (host: string, port: number): string => `${bracketed(host)}:${port}`

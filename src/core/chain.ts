@@ -15,7 +15,7 @@ export const emptyHead: Uint8Array = new Uint8Array(32)
 
 export const emptyChain: Chain = { seq: 0, head: emptyHead, lastAt: 0 }
 
-/** Where the next entry stands. It is never dated before the one it follows, even when a machine's clock steps back. */
+/** Number and time of the next entry. It is never dated before the last one, even if the clock steps back. */
 export const nextPlace = (chain: Chain, nowMs: number): Omit<Link, 'hash'> => ({
   seq: chain.seq + 1,
   at: Math.max(nowMs, chain.lastAt),
@@ -28,7 +28,7 @@ export const sealEntry = (head: Uint8Array, fields: LinkFields, sha256: Sha256):
 /** The chain with this entry as its last. */
 export const endingWith = (link: Link): Chain => ({ seq: link.seq, head: link.hash, lastAt: link.at })
 
-/** Why an entry cannot follow what stands before it, if it cannot. `entry` is what the reader calls one. */
+/** Problems of an entry after `before`. `entry` is the reader's name for one. */
 export function problemsOfLink(
   before: Chain,
   link: Link,

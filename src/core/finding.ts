@@ -10,13 +10,13 @@ export type Audit = {
   readonly notes?: readonly string[]
 }
 
-/** One domain's part of `verify`. `onProgress` hears now and then how many things were looked at. */
+/** One domain's part of `verify`. `onProgress` is called now and then with the number of checked items. */
 export type Verifier = {
   readonly name: string
   readonly verify: (onProgress?: (done: number) => void) => Promise<Audit>
 }
 
-/** Past this many a report helps nobody; the count goes on. */
+/** Findings past this many are counted, not listed. */
 export const maxFindings = 1000
 
 /** Runs one check. A failure is a finding and the rest continues; an error of the database ends the verifier. */
@@ -62,7 +62,7 @@ const adviceFor = (finding: Finding): string =>
   advices[finding.promise] ??
   'compare the row with a backup; what is computed, like a balance, follows from what it is computed from'
 
-/** What all parts of `verify` came to. `found` is how many findings there are; past a thousand not all are told. */
+/** Result of all verifiers. `found` counts all findings; at most 1000 are listed. */
 export type Verdict = {
   readonly ok: boolean
   readonly findings: readonly (Finding & { readonly advice: string })[]
@@ -71,7 +71,7 @@ export type Verdict = {
   readonly notes: readonly string[]
 }
 
-/** Runs one part after another. `onPart` hears which one begins, and is asked what hears of its progress. */
+/** Runs the verifiers in order. `onPart` gets the name of each and returns its progress callback. */
 export async function verifyAll(
   verifiers: readonly Verifier[],
   onPart: (name: string) => (done: number) => void,

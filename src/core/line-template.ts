@@ -28,7 +28,7 @@ export function problemOfTemplate(template: string, field = 'format'): FieldProb
 
 const isName = (text: string): text is Name => names.some((name) => name === text)
 
-/** Whether a line tells by its port who comes, because it carries no login. */
+/** Whether a line has no login, so that its port identifies the customer. */
 export const identifiesByPort = (template: string): boolean => !template.includes('{login}')
 
 /** Takes a template apart once, so that a thousand lines only join pieces. */

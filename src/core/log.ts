@@ -1,6 +1,6 @@
 type Note = (event: string, fields?: Record<string, unknown>) => void
 
-/** What a process writes down for its operator. Whoever writes takes the levels that it needs. */
+/** Structured log. A module takes only the levels that it needs. */
 export type Log = {
   readonly error: Note
   readonly warn: Note

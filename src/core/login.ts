@@ -98,7 +98,7 @@ function readSession(name: string | undefined, ttl: string | undefined): ProxyLo
 
 const unlike: Readonly<Record<string, string>> = { ß: 'ss', ø: 'o', ł: 'l', æ: 'ae', œ: 'oe', đ: 'd', ı: 'i' }
 
-/** A place's name as it stands in a user name: `New York` is `newyork`, `Île-de-France` is `iledefrance`. */
+/** The slug of a place's name: `New York` is `newyork`, `Île-de-France` is `iledefrance`. */
 export function toSlug(name: string): string {
   const plain = name.toLowerCase().replace(/[ßøłæœđı]/g, (letter) => unlike[letter] ?? '')
   return plain.normalize('NFKD').replace(/[^a-z0-9]/g, '')

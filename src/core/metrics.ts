@@ -41,7 +41,7 @@ export function createMetrics() {
       }
     },
 
-    /** What is looked up when somebody asks. What cannot be looked up is left out. */
+    /** A value read on each scrape; undefined leaves it out. */
     gauge: (name: string, help: string, read: () => Reading | Promise<Reading>): void =>
       asked('gauge', name, help, read),
 

@@ -91,7 +91,7 @@ const byFirstByte = (all: readonly Range[], version: 4 | 6): readonly (readonly 
   )
 const special = { 4: byFirstByte(special4, 4), 6: byFirstByte(special6, 6) }
 
-/** By the bytes, so that no spelling matters. An allow-list: IPv6 that nobody thought of is reserved, not public. */
+/** Classifies by bytes. An allow-list: unknown IPv6 is reserved, not public. */
 export function classify(address: Address): AddressClass {
   const plain = unmap(address)
   const found = special[plain.version][plain.bytes[0] ?? 0]?.find((range) => contains(range.prefix, plain))

@@ -2,7 +2,7 @@ import type { Value } from './transaction.ts'
 
 type Write = { readonly sql: string; readonly values: readonly Value[] }
 
-/** Larger writes go by themselves: their texts vary with their rows, and each variety would be prepared anew. */
+/** Larger writes are sent alone: their texts vary with their rows, and each would be prepared separately. */
 const mostValues = 64
 const mostWrites = 8
 const mostTexts = 500
@@ -20,7 +20,7 @@ export class Bundle {
   private readonly tables = new Set<string>()
   private count = 0
 
-  /** Takes a write in, or tells that it must be sent after what is gathered here. */
+  /** Takes a write in. False if it must be sent after the collected ones. */
   add(sql: string, values: readonly Value[]): boolean {
     const table = tableOf(sql)
     if (table === undefined || this.tables.has(table)) return false
@@ -31,7 +31,7 @@ export class Bundle {
     return true
   }
 
-  /** What was gathered, as one statement, and begins anew. */
+  /** Returns the collected writes as one statement and starts over. */
   take(): Write | undefined {
     const [only, ...others] = this.writes
     const writes = this.writes

@@ -2,7 +2,7 @@ import type { Database, Reader, Tx } from './transaction.ts'
 
 type Known = Reader & Pick<Database, 'engine'>
 
-/** Why nobody may open a shop on this database, and since when. */
+/** Why no shop may open on this database, and since when. */
 export type Closed = { readonly because: string; readonly sinceAt: number }
 
 /**
@@ -45,7 +45,7 @@ export async function hasTable(db: Known, name: string): Promise<boolean> {
   return found !== undefined
 }
 
-/** Whether somebody has begun a shop here: then nothing else may be put in its place. */
+/** Whether there is a shop here already, which must not be overwritten. */
 export async function holdsShop(db: Known): Promise<boolean> {
   for (const name of ['shop', 'customers', 'postings']) {
     if ((await hasTable(db, name)) && (await db.first(`SELECT 1 AS one FROM ${name} LIMIT 1`)) !== undefined)

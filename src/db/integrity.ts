@@ -60,7 +60,7 @@ function differences(expected: readonly Part[], live: readonly Part[]): Finding[
   ]
 }
 
-/** Whoever keeps tables of his own beside ours may; a trigger, a rule or an index on ours changes what ours do. */
+/** The operator may keep other tables here; a foreign trigger or rule changes what ours do. */
 const isOurs = (name: string): boolean => /^(trigger|rule) /.test(name)
 
 /** Runs the engine's own check, and counts the rows that break a constraint, whether the constraint exists or not. */

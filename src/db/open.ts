@@ -17,7 +17,7 @@ export const isReachable = (reader: Reader, withinMs = answersWithinMs): Promise
     () => false,
   )
 
-/** What was read, if the database tells it now; a failure if it takes longer than whoever only looks will wait. */
+/** The result of a read, or a failure if the database takes longer than a health check may wait. */
 export async function soonEnough<Result>(reading: Promise<Result>, withinMs = answersWithinMs): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error('the database does not answer now')), withinMs)

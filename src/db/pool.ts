@@ -17,15 +17,15 @@ const mostReads = 3
 export type Limits = {
   /** For a free connection. */
   readonly poolWaitMs: number
-  /** For a lock, as the server is told. */
+  /** For a lock (lock_timeout). */
   readonly lockWaitMs: number
-  /** For a statement, as the server is told. */
+  /** For a statement (statement_timeout). */
   readonly statementMs: number
   /** Past that and no word from the server: it hangs, or its machine is gone. */
   readonly silentMs: number
 }
 
-/** Together less than the HTTP server keeps a silent request for: whoever asked hears why he gets nothing. */
+/** In sum less than the HTTP server's timeout, so that the client gets a refusal. */
 export const shippedLimits: Limits = {
   poolWaitMs: 5_000,
   lockWaitMs: 5_000,
@@ -36,14 +36,14 @@ export const shippedLimits: Limits = {
 /** The parts of a reserved connection that are used here. */
 type Client = { unsafe(sql: string, values?: unknown[]): { execute(): Promise<unknown> } }
 
-/** A connection. Whoever has it has it alone, and so does whatever is answered on it. */
+/** A connection, used by one caller at a time. */
 export type Line = {
   /** The server was asked and kept silent until it was given up: asking again would take as long. */
   wasSilent: boolean
   readonly client: Client
   /** Throws the connection away when the server is silent for longer than usual. */
   readonly listener: Listener
-  /** The same for whoever gives the server another time. */
+  /** The same with another timeout. */
   listenFor(silentMs: number): Listener
   /** Throws the connection away. */
   close(): void
@@ -58,7 +58,7 @@ type Waits = (line: Line | Promise<Line>) => void
  */
 export class Pool {
   readonly #lines = new Set<Line>()
-  /** Those in nobody's hands. The one that came back last is the first to go out again: it is the warmest. */
+  /** Idle connections, last in first out: the last one is the warmest. */
   readonly #free: Line[] = []
   /** Those who wait for one, in their order, and those who go first. */
   readonly #waiting = new Set<Waits>()
@@ -66,7 +66,7 @@ export class Pool {
   #opening = 0
   /** When a server that has just refused one more connection is asked for one again. */
   #mayOpenAt = 0
-  /** Once it is being closed: nobody new is let in, and those who are in may finish. */
+  /** Set while closing: no new caller is accepted, the current ones finish. */
   #whenEmpty: PromiseWithResolvers<void> | undefined
   #isClosed = false
 
@@ -106,7 +106,7 @@ export class Pool {
     else this.#free.push(line)
   }
 
-  /** Throws away a connection that is of no use any more, and with it those in nobody's hands, which are as old. */
+  /** Discards a broken connection and all idle ones, which are as old. */
   renew(line: Line): void {
     line.close()
     this.#closeFree()
@@ -216,7 +216,7 @@ export class Pool {
     const listenFor = (silentMs: number): Listener =>
       this.silence.listen(silentMs, () => {
         line.wasSilent = true
-        // Those that nobody asks anything now are likely to lead to the same silence.
+        // Idle connections are likely to be silent, too.
         this.renew(line)
       })
     const client = connection as unknown as Client
@@ -225,7 +225,7 @@ export class Pool {
     return line
   }
 
-  /** Nobody gets it again. Those who wait have one less to wait for, and the first of them a new one to open. */
+  /** Removes a connection for good and opens a new one for the first waiting caller. */
   #lose(line: Line): void {
     if (line.isLost) return
     line.isLost = true
@@ -257,7 +257,7 @@ export const isCut = (error: unknown): boolean =>
 /** The server's five-character SQLSTATE, where it sent one. */
 export const stateOf = (error: unknown): string => textIn(error, 'errno')
 
-/** The connection knows statements by what tables were like before somebody changed them. */
+/** The connection has cached plans of tables that were altered since. */
 export const isOutdated = (error: unknown): boolean => textIn(error, 'routine') === 'RevalidateCachedQuery'
 
 function textIn(error: unknown, name: 'code' | 'errno' | 'routine'): string {
@@ -274,13 +274,13 @@ const optionsOf = (url: string, { statementMs, lockWaitMs }: Limits) => ({
     application_name: 'turnpike',
     // Statements here are short; compiling one costs more than it ever saves.
     jit: 'off',
-    // Whoever asks for the first of many is to get them in an index's order. Through a bitmap all of them would be
-    // read and sorted, in every sale from a stock that was just added and that nobody has counted yet.
+    // LIMIT queries must walk an index in order. A bitmap scan would read and sort all matching rows of a stock that
+    // was just added and has no statistics yet.
     enable_bitmapscan: 'off',
     // What is asked for again and again is in memory, where one row by an index costs less than reading all of a table
     // of a few hundred.
     random_page_cost: '1.1',
-    // Nobody waits for the answer to a BEGIN. Should it fail, what is sent after it is not to be done one by one.
+    // BEGIN is not awaited. If it fails, the statements after it must not be committed one by one.
     default_transaction_read_only: 'on',
     statement_timeout: String(statementMs),
     lock_timeout: String(lockWaitMs),

@@ -10,7 +10,7 @@ const poolSize = 12
 const mostParameters = 65_535
 /** How often a transaction is run again after the server chose it as the victim of a deadlock. */
 const mostAttempts = 6
-/** What nobody waits for may take half an hour a statement, and no longer. */
+/** Timeout of a statement in background work. */
 const unhurriedMs = 30 * 60_000
 const unhurriedSilentMs = unhurriedMs + 60_000
 
@@ -51,7 +51,7 @@ const byIndex =
     return work(tx)
   }
 
-/** Whoever reads a snapshot may write down what he reads as he goes, so it is never run again. */
+/** A snapshot's reader may have side effects, so it is never retried. */
 async function readOnce<Result>(pool: Pool, work: Work<Result>): Promise<Result> {
   try {
     return await attemptOnce(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work, unhurriedSilentMs)
@@ -175,7 +175,7 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
       (failure: unknown) => failure as Error,
     )
     const stale = findStale(error)
-    // One that cannot even be told to forget what was begun is given to nobody else.
+    // A connection that cannot roll back is closed.
     await dispatch('ROLLBACK').catch(() => line.close())
     if (stale) {
       pool.renew(line)

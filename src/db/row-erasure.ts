@@ -7,7 +7,7 @@ import type { Database, Reader, Tx } from './transaction.ts'
 const atOnce = 500
 const checkpointsAtOnce = 4
 
-/** Rows whose history tells of a customer: the name it goes by there, and how their keys are found. */
+/** Rows whose history identifies a customer, and how to find their keys. */
 export type Trace = PlainTrace | PersonalTrace
 
 /** `keys` is what the keys of the customer `$1` satisfy. */
@@ -19,7 +19,7 @@ type PlainTrace = { readonly table: string; readonly keys: string }
  */
 type PersonalTrace = { readonly table: string; readonly beginnings: string; readonly except: string }
 
-/** What a checkpoint covers is not what it was made over: whoever blanked it now would hide that. */
+/** The versions under a checkpoint were tampered with; erasing them now would hide that. */
 export class HistoryDiffers extends Error {
   constructor(readonly checkpoint: number) {
     super(`the versions of rows under checkpoint ${checkpoint} are not those it was made over`)
@@ -80,7 +80,7 @@ export function createRowErasure(deps: {
       return counts
     })
 
-  /** The checkpoints that cover something of his that can be blanked. */
+  /** The checkpoints that cover versions of the customer which can be blanked. */
   async function findCovering(traces: readonly PlainTrace[], customer: string): Promise<number[]> {
     const found = new Set<number>()
     for (const { table, keys } of traces) {
@@ -94,7 +94,7 @@ export function createRowErasure(deps: {
     return [...found].toSorted((a, b) => a - b)
   }
 
-  /** All that a checkpoint covers of him, in one transaction: its versions are digested twice for that. */
+  /** Blanks a customer's versions under one checkpoint, in one transaction: that digests its versions twice. */
   const eraseUnder = (traces: readonly PlainTrace[], of: Where): Promise<number> =>
     db.transactLong((tx) =>
       amend(tx, of, async () => {
@@ -138,7 +138,7 @@ export function createRowErasure(deps: {
     })
   }
 
-  /** Keys that tell of him still. Each beginning is asked for by itself: only so an index is sure to find it. */
+  /** Keys that still identify the customer. One query per beginning, so that each uses the index. */
   async function findKeys({ table, beginnings, except }: PersonalTrace, customer: string): Promise<FoundKey[]> {
     const found: FoundKey[] = []
     for (const { beginning } of await db.all<{ beginning: string }>(beginnings, [customer])) {

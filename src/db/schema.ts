@@ -17,14 +17,14 @@ export type Demand = {
 /** A schema as the migrations make it. */
 export type Schema = { readonly parts: readonly Part[]; readonly demands: readonly Demand[] }
 
-/** Whoever the shop is on PostgreSQL may not create a schema, so nobody can tell what the migrations make. */
+/** The shop's PostgreSQL user may not create a schema, so the expected one cannot be made. */
 export class NoRight extends Error {}
 
 /** By engine, its version and the migrations: the same three make the same schema. */
 const known = new Map<string, Promise<Schema>>()
 const mostKnown = 4
 
-/** Makes the schema anew somewhere where nobody is, and looks at it; once, because making it takes a second. */
+/** Applies the migrations in a scratch schema and reads it; cached, because that takes a second. */
 export async function expectedSchema(db: Database, migrations: readonly Migration[]): Promise<Schema> {
   const version = await db.first<{ version: string }>(
     db.engine === 'sqlite' ? 'SELECT sqlite_version() AS version' : 'SELECT version() AS version',
@@ -117,7 +117,7 @@ export async function countBroken(reader: Reader, table: string, demands: readon
   return demands.map((_, index) => Number(row?.[`n${index}`] ?? 0n))
 }
 
-/** Nobody sees this schema: what is made in the transaction goes with it. */
+/** Rolls the scratch schema back. */
 class Undo extends Error {
   constructor(readonly schema: Schema) {
     super('the schema was looked at')
@@ -125,7 +125,6 @@ class Undo extends Error {
 }
 
 const aside = 'turnpike_expected'
-/** PostgreSQL's SQLSTATE for what somebody may not do. */
 const insufficientPrivilege = '42501'
 
 async function makeAside(db: Database, migrations: readonly Migration[]): Promise<Schema> {

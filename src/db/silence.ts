@@ -10,7 +10,7 @@ const realEvery: Every = (ms, act) => {
   return () => clearInterval(timer)
 }
 
-/** Somebody who waits for a server, again and again. */
+/** A caller that waits for a server repeatedly. */
 export type Listener = {
   /** Something was asked: from now on an answer is waited for, if none was yet. */
   asked(): void

@@ -4,11 +4,11 @@ import { openPostgres } from './postgres.ts'
 import { holdSqlite } from './sqlite-file.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
-/** A shop's database that nobody else uses now. */
+/** A shop's database that no other process uses now. */
 export type Sole = {
   readonly engine: Database['engine']
   readonly reader: Reader
-  /** Nobody opens a shop on it from now on. */
+  /** No shop opens on it from now on. */
   close(because: string, nowMs: number): Promise<void>
 }
 
@@ -45,7 +45,7 @@ async function aloneInFile<Result>(path: string, work: (sole: Sole) => Promise<R
   }
 }
 
-/** The lock that whoever migrates takes, so that no shop opens meanwhile; `migrate.ts` has the number. */
+/** The lock of `migrate.ts`, so that no shop opens meanwhile. */
 const lockOpening = 'SELECT pg_advisory_xact_lock(7204201)'
 
 async function aloneInPostgres<Result>(
@@ -53,7 +53,7 @@ async function aloneInPostgres<Result>(
   work: (sole: Sole) => Promise<Result>,
   goneWithinMs: number,
 ): Promise<Result> {
-  // With one connection of its own, every other one of a Turnpike is somebody else's.
+  // One connection of our own: every other one named turnpike belongs to another process.
   const db = openPostgres(url, 1)
   try {
     return await db.transact(async (tx) => {
@@ -76,7 +76,7 @@ async function assertOpen(db: Parameters<typeof findClosed>[0]): Promise<void> {
 const lookEveryMs = 100
 
 async function countOthers(tx: Tx): Promise<number> {
-  // Within a transaction the server shows the same view of its connections until it is told to look again.
+  // Within a transaction the server caches pg_stat_activity until it is cleared.
   await tx.all('SELECT pg_stat_clear_snapshot()::text AS cleared')
   const others = await tx.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM pg_stat_activity
@@ -85,7 +85,7 @@ async function countOthers(tx: Tx): Promise<number> {
   return Number(others?.n ?? 0n)
 }
 
-/** Nobody that is connected as a Turnpike, and nobody who could write what is read here. */
+/** Waits until no other Turnpike is connected, then locks all tables against writes. */
 async function assertAlone(tx: Tx, goneWithinMs: number): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
     const others = await countOthers(tx)

@@ -39,7 +39,7 @@ export function flushFile(path: string): void {
   }
 }
 
-/** Reads a file that nobody writes to. */
+/** Reads a file that no process writes to. */
 export function readSqlite(path: string): { readonly reader: Reader; close(): void } {
   const connection = new Connection(path, { readonly: true, safeIntegers: true, strict: true })
   return { reader: readerOn(connection), close: () => connection.close() }

@@ -174,7 +174,7 @@ function createCommits(session: Session) {
     }
     watchdog.stop()
     try {
-      // SQLite ends the whole transaction by itself on a full disk or an I/O error; then nobody's work is kept.
+      // SQLite rolls back the whole transaction on a full disk or an I/O error.
       if (!connection.inTransaction) throw unwritable(new Error('SQLite gave up the transaction'))
       named(() => connection.run('COMMIT'))
       // A commit without a change writes nothing, so it says nothing about the disk.

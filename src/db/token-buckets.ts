@@ -22,7 +22,7 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
 
   async function move(name: string, want: number): Promise<{ taken: number; level: number }> {
     return db.transact(async (tx) => {
-      // Lost with the server's power, it is a limit that begins anew.
+      // Losing this in a power failure only resets a limit.
       tx.send('SET LOCAL synchronous_commit = off')
       const bucket = toBucket(purpose, name)
       const backAt = await lockBucket(tx, bucket)
@@ -44,13 +44,13 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
   }
 }
 
-/** Logins and addresses are nobody's business once they have asked: which bucket it is, a digest tells as well. */
+/** Keys are logins and addresses, so only their digest is stored. */
 const toBucket = (purpose: string, name: string): string =>
   `${purpose} ${new Bun.CryptoHasher('sha256').update(name).digest('hex')}`
 
 const toUs = (ms: number): bigint => BigInt(Math.round(ms * 1000))
 
-/** Whoever takes from a bucket at the same time takes turns on its row. */
+/** Locks the bucket's row until the commit. */
 async function lockBucket(tx: Tx, name: string): Promise<bigint> {
   const row = await tx.first<{ back_at: bigint }>(
     `INSERT INTO rate_buckets (name, back_at) VALUES ($1, 0)

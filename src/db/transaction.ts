@@ -9,7 +9,7 @@ export type Reader = {
 
 /** A transaction that is open. It must not be kept or used after the function that received it has returned. */
 export type Tx = Reader & {
-  /** Runs a statement and tells how many rows it changed. */
+  /** Runs a statement and returns how many rows it changed. */
   run(sql: string, values?: readonly Value[]): Promise<number>
   /**
    * Queues a write without waiting. If it fails, the commit fails. PostgreSQL gets consecutive writes to different

@@ -74,7 +74,7 @@ export async function restore(
 const damaged = (path: string): Refusal =>
   refuseHere(`${path} is damaged, or is not the file of a backup: it cannot be read. Take another one.`)
 
-/** The file of a backup has a shop's tables. One that is somebody else's is refused before anything is made. */
+/** A file without a shop's tables is refused before anything is made. */
 async function assertRows(path: string, { reader }: Pick<ReturnType<typeof readSqlite>, 'reader'>): Promise<void> {
   const isThere = await hasTable({ engine: 'sqlite', ...reader }, 'migrations').catch((error: unknown) => {
     if (isNoDatabase(error)) return false
@@ -85,7 +85,7 @@ async function assertRows(path: string, { reader }: Pick<ReturnType<typeof readS
 
 const toHex = (key: Uint8Array): string => Buffer.from(key).toString('hex')
 
-/** The key that lies with the backup, or the one that is at hand. Two that differ are a mistake of somebody. */
+/** The key in the backup, or the configured one. Two different keys are refused. */
 function keyFor(config: Config, folder: string): Uint8Array {
   const path = filesOf(folder).key
   const kept = existsSync(path) ? readSecretKey(path) : undefined
@@ -119,13 +119,13 @@ export async function looksRight(config: Config, { db }: Target, key: Uint8Array
   return verify(createServices(db, realRuntime, shopConfigOf(config, vault)).verifiers)
 }
 
-/** A place without a shop that is being filled with one. Nobody can open it before it is finished. */
+/** An empty place that is being filled. No shop can open it before it is finished. */
 export type Target = {
   readonly db: Database
   fill(tables: readonly Table[], work: (insert: Insert) => Promise<void>): Promise<void>
   /** From now on it is a shop. */
   finish(): Promise<void>
-  /** Leaves it, finished or not. What is not can be filled anew. */
+  /** Closes it, finished or not. An unfinished target can be filled again. */
   leave(): Promise<void>
 }
 

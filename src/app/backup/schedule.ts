@@ -16,7 +16,7 @@ export type Schedule = {
   stop(): Promise<void>
 }
 
-/** Backups that the shop makes by itself, where it is told to. */
+/** Scheduled backups, if a folder is configured. */
 export function scheduleBackups(config: Config, clock: Clock, log: JobLog): Schedule {
   const folder = config.backupFolder
   if (folder === undefined) return { jobs: [], list: () => [], stop: async () => {} }
@@ -58,7 +58,7 @@ function backupsIn(folder: string, config: Config, end: AbortSignal): Backups {
   }
 }
 
-/** What was killed is worth nothing. Nobody else writes here now: this shop leads. */
+/** Deletes drafts of killed backups. Only the leader writes here. */
 function removeDrafts(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (/^turnpike-\d{8}T\d{6}Z\.partial-/.test(name) && name.includes(draftMark)) {

@@ -2,7 +2,7 @@ import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
-/** What the doctor says of one thing. `wrong` needs the operator, `note` is for him to know. */
+/** One result of the doctor. `wrong` needs the operator, `note` is information. */
 export type Advice = {
   readonly of: string
   readonly state: 'ok' | 'note' | 'wrong'
@@ -63,7 +63,7 @@ export function adviseMode(path: string, mode: number | undefined, isOwn: boolea
   return wrong(of, `others may use it (${(mode & 0o777).toString(8)})`, `chmod go= ${path}`)
 }
 
-/** Whoever has misspelt a setting runs with the shipped one; a variable of his own by such a name is his business. */
+/** A misspelt setting is ignored and the default applies, so it is only a note. */
 export const adviseSetting = ({ name, meant }: UnknownSetting): Advice =>
   meant === undefined
     ? note('settings', `${name} is not known and was ignored`, 'see "turnpike up --help" for those that there are')
@@ -125,7 +125,7 @@ export function adviseProxies(of: {
 const mostSilentMs = 30_000
 const mostLagMs = 10_000
 
-/** A node, as the shop last heard of it. */
+/** A node, as of its last report. */
 export function adviseNode(
   node: {
     readonly name: string

@@ -55,7 +55,7 @@ export const doctorCommand: Command = {
 
 const answerWithinMs = 3_000
 
-/** What the machine is like that a shop or a node runs on. Changes nothing, and asks nobody but itself. */
+/** Checks the machine that a shop or a node runs on. Changes nothing and asks no other machine. */
 async function lookAtThisMachine(config: Config): Promise<Advice[]> {
   return [
     ...findUnknownSettings(process.env).map(adviseSetting),

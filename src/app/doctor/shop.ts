@@ -142,7 +142,7 @@ function lookAtBackups(config: Config, nowMs: number): Advice {
 
 /** Larger than `struct timex` is anywhere. */
 const timexBytes = 512
-/** What adjtimex(2) returns while nobody disciplines the clock. */
+/** What adjtimex(2) returns while the clock is not synchronised. */
 const unsynchronised = 5
 
 /** Whether something keeps the machine's clock set, as the kernel knows it; undefined where it does not say. */

@@ -3,7 +3,7 @@ import type { Carrier } from '../../dataplane/agent/carrier.ts'
 import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
 import type { Front } from '../../dataplane/tls/front.ts'
 
-/** How a node stands with its shop. */
+/** A node's connection to its shop. */
 export type Standing = {
   /** How long ago the shop last answered; undefined while it never has. */
   readonly awayMs: () => number | undefined

@@ -44,7 +44,6 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
   }
 }
 
-/** What is looked up when somebody asks. */
 export function addShopGauges(
   metrics: Metrics,
   services: Pick<Services, 'db' | 'fleet' | 'stock' | 'traffic' | 'ledgerAudit'>,
@@ -115,7 +114,7 @@ function addNodeGauges(
   )
 }
 
-/** Only a shop that is told to back itself up has these. */
+/** Metrics of scheduled backups. */
 export function addBackupMetrics(
   metrics: Metrics,
   config: Pick<Config, 'backupFolder' | 'backupHours'>,

@@ -22,7 +22,6 @@ import { nodeFolder } from './folder.ts'
 /** Time, chance and the log, as all parts of a node take them. */
 export const nodeRuntimeOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 
-/** How a node stands with its shop, for its figures. */
 export function standingOf(
   agent: Agent,
   { sync, meter }: { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter },
@@ -45,7 +44,7 @@ export type Agent = {
   readonly link: ShopLink
   /** Where the shop is: an address, or unix: and the path of a socket. */
   readonly shopUrl: string
-  /** Whether there is a key to join anew with. */
+  /** Whether there is a key to join again with. */
   readonly hasNewerKey: () => boolean
   /** The shop's clock decides what has expired. It is known as soon as the first page was heard. */
   readonly clock: () => number
@@ -130,7 +129,7 @@ async function besideUs(folder: string): Promise<string[]> {
 /** A clock that is off by more than this is worth a word, and again when it is off by as much more. */
 const mostSkewMs = 5_000
 
-/** What has expired is decided by the shop's clock; certificates, logs and whoever reads them go by the machine's. */
+/** Expiry follows the shop's clock; certificates and logs follow the machine's. */
 function createSkewLog(log: Log): (skewMs: number) => void {
   let saidMs = 0
   return (skewMs) => {
@@ -166,7 +165,7 @@ async function joinShop(
   }
 }
 
-/** Only a shop on this machine writes keys into this folder: nobody waits for one of another machine's. */
+/** Only a shop on this machine writes keys into this folder, so a node of a remote shop does not wait for one. */
 function findKeyFile(config: Config, kind: NodeKind): string | undefined {
   const path = joinKeyFile(config.folder, kind)
   const isOwn = config.shopUrl === undefined || config.shopUrl.startsWith('unix:')

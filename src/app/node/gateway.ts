@@ -33,11 +33,11 @@ import { createPressureLog } from './pressure.ts'
 import { reloadCommand } from './reload.ts'
 import { createRules, type Rules } from './rules.ts'
 
-/** What tunnels may take to end by themselves once the gateway is told to stop; the supervisor waits ten seconds. */
+/** How long tunnels may take to end once the gateway is stopped; the supervisor waits ten seconds. */
 const drainMs = 4000
 /** A machine's own addresses may change while it runs. */
 const lookAroundMs = 60_000
-/** How often it is said, at most, that there was no room for somebody. */
+/** Minimum interval between two log lines about connections turned away. */
 const pressureMs = 10_000
 
 /** Fewer than a small shop's customers open at once. */
@@ -86,12 +86,11 @@ async function openBeside(
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
     engine.shutOut(true)
-    // Begun anew, it joins with the key that has come since.
+    // The restarted process joins with the new key.
     if (agent.hasNewerKey()) fail()
   }
   const running = sync.run(end)
-  // What is not known is not served: until the shop was heard, now or in the run before, nobody is let in to be told
-  // no.
+  // The gateway opens only with a state, from the shop or saved: without one it would refuse every customer.
   if (before && !(await isHeard(sync, end)) && !end.aborted) {
     await tls?.stop()
     await meter.stop()
@@ -166,7 +165,7 @@ async function openBeside(
     ...(tls && { ready: tls.settled() }),
     async stop() {
       front?.close()
-      // Nothing more of it is sold, and nobody new is let in, from the same moment on.
+      // From here on nothing of it is sold and no new connection is accepted.
       const closed = Promise.all([meter.withdraw(), engine.stop(drainMs)])
       clearInterval(looking)
       clearInterval(pressing)
@@ -196,7 +195,6 @@ async function takePlace(before: Predecessor, engine: Engine, meter: Meter): Pro
   tellSystemd(`MAINPID=${process.pid}`)
 }
 
-/** Whoever asks, and however often. */
 function once(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined
   return () => {
@@ -212,7 +210,7 @@ function limitsOf(config: Config, log: Log): EngineLimits {
   const { connections, ports } = limits
   const fields = { files, connections, asked_for: config.gatewayConnections, ports }
   const explanation = 'raise the limit of open files (ulimit -n) to carry more'
-  // What nobody has asked for is worth a warning only where it is little.
+  // A default limit is worth a warning only if it is low.
   const isAsked = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)
   if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
   else if (isAsked || connections < fewConnections) log.warn('file limit', { ...fields, explanation })
@@ -231,7 +229,7 @@ const savedPlace: PagePlace = { isWhole: false, isFirst: false, isLast: true }
 const lookUpAll = async (name: string): Promise<string[]> =>
   (await lookup(name, { all: true })).map(({ address }) => address)
 
-/** The engine, and what it hears the shop and tells it with. They call one another, never before all are made. */
+/** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const rules = createRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
   const snapshot = createSnapshot()
@@ -279,7 +277,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
     },
     says,
   )
-  // What the run before has heard holds until the shop is heard again. It tells nothing of the time.
+  // The saved state is served until the shop answers. It does not set the clock.
   for (const page of readSavedState(agent.folder, log)) {
     snapshot.apply(page)
     rules.hear(page, savedPlace, snapshot)
@@ -287,7 +285,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   return { engine, meter, sync, rules, saved, trials, words }
 }
 
-/** Asks the shop about somebody; what its pages say of him meanwhile is newer than the answer. */
+/** Looks a credential up at the shop; a page that arrives meanwhile is newer than the answer. */
 const askShop =
   (snapshot: Snapshot, asking: ReturnType<typeof createAsk>): EngineDeps['ask'] =>
   async (question, source) => {

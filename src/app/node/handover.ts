@@ -64,7 +64,7 @@ export async function isHeard(
 export const notHeard = (): Refusal =>
   refuseHere('The new process cannot reach the shop. The gateway that runs goes on.', 'unavailable')
 
-/** Settles when nobody is connected any more, or has been for as long as is allowed. */
+/** Settles when the last connection has ended, or when the time limit is over. */
 export async function untilEmpty(engine: Engine, config: Config, end: AbortSignal, log: Log): Promise<void> {
   const giveUpAt = realTiming.now() + config.gatewayCarryOnSeconds * 1000
   while (engine.standing.open > 0 && realTiming.now() < giveUpAt && !end.aborted) {

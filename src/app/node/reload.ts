@@ -82,7 +82,7 @@ function startGateway(flags: readonly string[]): number {
   const { TURNPIKE_LEASH: _, [mark]: __, ...env } = process.env
   const child = Bun.spawn(toProcess(['gateway', '--take-over', ...flags]), {
     stdin: 'ignore',
-    // It outlives this command, and whoever reads what this command says waits for the end of it.
+    // It outlives this command, and a reader of this command's output waits for its end.
     stdout: 'ignore',
     stderr: 'inherit',
     env,
@@ -92,7 +92,7 @@ function startGateway(flags: readonly string[]): number {
   return child.pid
 }
 
-/** It is nobody's child here. One that has ended and waits for its parent to hear of it does not run. */
+/** Whether a process that is not a child runs; a zombie does not. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

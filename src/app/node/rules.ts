@@ -19,7 +19,7 @@ export function createRules(
 ) {
   let mode: StatePage['mode'] = 'production'
   const ranges = new Map<number, Prefix>()
-  /** While the whole state is read anew: ranges that were not named yet. */
+  /** Ranges that were not named yet, while the whole state is read again. */
   let unnamed = new Set<number>()
   let exits: readonly Prefix[] = []
   const shopHost = URL.parse(shopUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
@@ -27,7 +27,7 @@ export function createRules(
   let hosts: ReadonlySet<string> = new Set([shopHost])
   /** What each of these names led to when it was last known. */
   const addressesOf = new Map<string, readonly Prefix[]>()
-  /** Since the policy was last made. It is made anew with the last of several pages. */
+  /** Changed since the policy was made. The policy is made again with the last of several pages. */
   let isListChanged = false
   let policy = policyOf(config, mode, prefixesOf(shopHost))
   let speeds: Speeds = noLimit

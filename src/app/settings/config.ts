@@ -229,7 +229,7 @@ function readPublicUrl(config: Config): string | undefined {
 /** What listens on every address is reached on this machine by loopback. */
 const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** Where the shop listens. A port of 0 is any that is free, so whoever has opened one says which. */
+/** Where the shop listens; a port of 0 is any free one, so the caller passes the real one. */
 export const listenUrl = (config: Config, port = config.port): string =>
   `${isTls(config) ? 'https' : 'http'}://${hostAndPort(loopbackOf[config.host] ?? config.host, port)}`
 
@@ -275,7 +275,7 @@ function readHost(name: SettingName, text: string): string {
   return text
 }
 
-/** Without an address of its own the gateway's host stands in both lists, whatever it is. */
+/** Defaults to the gateway's host. */
 function readGatewayAddress(text: string, host: string): string {
   if (text === '') return host
   const address = readAddress(text)

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { refuseHere } from '../../core/refusal.ts'
 import { BadSetting } from './reading.ts'
 
-/** A name to listen at has to lead somewhere: what the runtime says of one that does not tells nothing. */
+/** Refuses a host name that does not resolve; the runtime's own error is unclear. */
 export async function assertNamed(hostname: string, setting: string): Promise<void> {
   if (isIP(hostname) !== 0 || (await lookup(hostname).catch(() => undefined))) return
   throw new BadSetting(`${setting} is ${hostname}, a name that leads nowhere. ${nameOne}`)

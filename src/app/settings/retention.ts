@@ -1,6 +1,6 @@
 import { type Reading, type Setting, setting } from './reading.ts'
 
-/** How long what tells of customers' doings is kept. */
+/** How long records of customers' activity are kept. */
 export type RetentionConfig = {
   readonly keepSessionDays: number
   readonly keepSourceDays: number

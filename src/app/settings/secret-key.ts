@@ -33,7 +33,7 @@ export function makeSecretKey(folder: string): Uint8Array {
   }
 }
 
-/** A key that was made and is nobody's. */
+/** Deletes a key that no shop uses. */
 export const forgetSecretKey = (folder: string): void => rmSync(secretKeyFile(folder), { force: true })
 
 function decodeKey(text: string, where: string): Uint8Array {

@@ -103,7 +103,7 @@ export const isTls = (config: Pick<TlsConfig, 'tlsCert' | 'acmeNames'>): boolean
 /** What was got from an authority is kept here, for this user alone. */
 export const acmeFolder = (folder: string): string => join(folder, 'acme')
 
-/** Where the certificate is, whoever puts it there. */
+/** The certificate's files, from the operator or from ACME. */
 export function certificateFilesOf(config: TlsConfig & { readonly folder: string }): CertificateFiles | undefined {
   const { tlsCert: cert, tlsKey: key } = config
   if (cert !== undefined && key !== undefined) return { cert, key }

@@ -6,16 +6,16 @@ const prefix = 'TURNPIKE_'
 const internal: readonly string[] = ['TURNPIKE_LEASH', 'TURNPIKE_SUPERVISED', 'TURNPIKE_BETWEEN']
 /** What commands read that run on a shop elsewhere. */
 const ofCommands: readonly string[] = ['TURNPIKE_OPERATOR_TOKEN', 'TURNPIKE_OPERATOR_TOKEN_FILE']
-/** What tests are told. */
+/** Variables of tests. */
 const ofTests = /^TURNPIKE_(TEST|STORM)_/
-/** Kubernetes tells every container of services beside it, and one of them is likely called after us. */
+/** Kubernetes sets variables for each service, and one of them may be called turnpike. */
 const ofServices = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 const longestName = 60
 
 /** A variable that looks like a setting and is none, by its name alone, and the setting that was likely meant. */
 export type UnknownSetting = { readonly name: string; readonly meant: string | undefined }
 
-/** Whoever misspells a setting gets the shipped one, and would not know. */
+/** A misspelt setting would silently leave the default in force. */
 export function findUnknownSettings(env: Readonly<Record<string, string | undefined>>): UnknownSetting[] {
   const known = Object.values(settings).map((each) => each.env)
   return Object.keys(env)

@@ -92,7 +92,6 @@ export function createActions(services: Services) {
       return pricing.effectsOf(value, held.flat())
     },
 
-    /** An operator, and the link that lets him in, made together. */
     addOperator: (name: string, role: Role) =>
       db.transact(async (tx) => {
         const operator = await operators.add(tx, name, role)
@@ -123,7 +122,7 @@ export function createActions(services: Services) {
       signIn.forget()
     },
 
-    /** Takes an operator out, with all that lets him in. */
+    /** Removes an operator with all sessions, tokens and links. */
     async removeOperator(name: string): Promise<Operator> {
       const removed = await db.transact(async (tx) => {
         const operator = await operators.remove(tx, name)

@@ -92,11 +92,11 @@ export type ShopConfig = {
   readonly premium?: PremiumTerms
   /** How many open tokens a customer may have; as shipped unless said. */
   readonly mostTokens?: number
-  /** Where customers are told to go, to be looked at before something is sold; not looked at unless said. */
+  /** Hosts that customers connect to, checked before a sale; unchecked by default. */
   readonly places?: Places
   /** Where checkpoints are written down besides the database; nowhere unless said. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
-  /** How long what tells of customers' doings is kept; as shipped unless said. */
+  /** How long records of customers' activity are kept. */
   readonly retention?: Retention
   /** How customers come by themselves; they do not, and no letter is sent, unless said. */
   readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }

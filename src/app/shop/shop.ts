@@ -66,7 +66,7 @@ import { joinKeysIn, unshownTokenIn } from './key-files.ts'
 import { openLocalSocket } from './local-socket.ts'
 import { createServices, type Runtime, realRuntime, type Services, shopConfigOf } from './services.ts'
 
-/** How long requests that run may take to finish once the shop is told to stop. */
+/** How long running requests may take to finish once the shop is stopped. */
 const drainMs = 9_000
 /** Where `npm install` puts the console that it builds. */
 const builtConsole = new URL('../../../dist/console/', import.meta.url)
@@ -75,7 +75,7 @@ export type Shop = {
   readonly url: string
   /** What a newcomer reads first, as it is true now. */
   readonly banner: () => string
-  /** Settles when it serves whoever comes, or when an authority has kept its certificate from it for a while. */
+  /** Settles when the shop serves, or when its certificate is late. */
   readonly settled: () => Promise<void>
   readonly token: string | undefined
   readonly services: Services
@@ -203,7 +203,7 @@ async function warnOfSandbox({ customers }: Services, log: Log): Promise<void> {
   })
 }
 
-/** Where no letters are sent anybody signs up with any address, and learns which are taken: only if that is meant. */
+/** TURNPIKE_REGISTRATION=on requires TURNPIKE_SMTP_URL to verify e-mail addresses. */
 async function assertConfirming({ customers }: Services, config: Config): Promise<void> {
   if (config.registration !== 'on' || config.smtpUrl !== undefined) return
   // A sandbox has no money, and is there to be tried.
@@ -214,7 +214,7 @@ async function assertConfirming({ customers }: Services, config: Config): Promis
   )
 }
 
-/** Said at every start: whoever looks for the reason why nobody can use what he bought finds it. */
+/** Warns at every start about hosts that customers cannot reach. */
 async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
   for (const { setting, host } of await reach.warnings()) {
     log.warn('not reachable', {
@@ -228,7 +228,7 @@ async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
 const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
   openSandbox(services, Bun.YAML.parse(String(shippedCatalogue)), config.sandboxToken, unshownTokenIn(config.folder))
 
-/** What an operator changes about himself is in the audit log, as all that he does is. */
+/** What operators change about their own account is in the audit log, too. */
 const actingAs =
   ({ acting, operators }: Services) =>
   async (session: Session, operation: string, work: () => Promise<void>): Promise<void> => {
@@ -330,7 +330,7 @@ function openApi(
     entrance,
     toNodes,
     pending: server.pending,
-    /** Whoever shares out requests is told first, and has time to send them elsewhere. */
+    /** Reports not ready first, so that a load balancer can send requests elsewhere. */
     async drain(): Promise<void> {
       isDraining = true
       await Bun.sleep(config.drainSeconds * 1000)

@@ -130,7 +130,7 @@ class TableDigest {
   }
 }
 
-/** A text, a number and bytes that look alike are told apart. */
+/** Distinguishes a text, a number and bytes that look alike. */
 function toText(value: Row[number]): string | null {
   if (value === null) return null
   if (typeof value === 'string') return `t${value}`
@@ -149,7 +149,7 @@ export type OnProgress = (table: string, rows: number) => void
 /** A reader of one unchanging state of a database, and which engine it reads from. */
 export type Source = { readonly engine: Database['engine']; readonly reader: Reader }
 
-/** Reads every row of these tables once, hands it on, and tells what they held. */
+/** Reads every row of these tables once, inserts it, and returns a digest of each table. */
 export async function copyRows(
   { engine, reader }: Source,
   tables: readonly Table[],

@@ -70,7 +70,7 @@ export async function fillSqlite(
     const lost = connection.query('PRAGMA foreign_key_check').all()
     if (lost.length > 0) throw new Error(`${lost.length} rows point at rows that are not there`)
     connection.run('COMMIT')
-    // From the log into the file, and from there onto the disk by whoever gives it its name.
+    // Moves the log into the file; the caller flushes the file before it renames it.
     connection.run('PRAGMA wal_checkpoint(TRUNCATE)')
   } finally {
     connection.close()

@@ -24,7 +24,7 @@ async function respellAll(engine: Database['engine'], tx: Tx): Promise<number> {
   }
 }
 
-/** A transaction of SQLite must be short. Nobody else has the file open, so pages do not come apart. */
+/** A transaction of SQLite must be short. No other process has the file open, so pages stay consistent. */
 async function respellByPages(db: Database): Promise<number> {
   await db.transact((tx) => gather(db.engine, tx))
   let written = 0
