@@ -1,10 +1,10 @@
 import { createRoot } from 'react-dom/client'
 import { App } from './shared/app.tsx'
 
-/** Styles that are made while the page runs carry this page's nonce; the policy lets no others in. */
+/** The content security policy allows only styles with this nonce. */
 const nonce = document.querySelector('meta[name="nonce"]')?.getAttribute('content') ?? ''
 
-/** Where the library that keeps a page from scrolling under a dialog looks for it. */
+/** Read by the library that stops a page from scrolling under a dialog. */
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 const place = document.getElementById('console')

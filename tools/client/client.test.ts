@@ -69,3 +69,13 @@ test('a shape that all descriptions share is written once and imported by the cl
   for (const each of [first, second]) expect(toClient(each, 'a test', shared)).not.toContain('type Refusal =')
   expect(toClient(second, 'a test', shared)).not.toContain('import')
 })
+
+test('toClient writes a long answer once and refers to it in other operations', () => {
+  const fields = Array.from({ length: 10 }, (_, index) => `a_long_field_${index}`)
+  const data = { type: 'object', properties: Object.fromEntries(fields.map((name) => [name, { type: 'string' }])) }
+  const answer = { 200: { content: { 'application/json': { schema: { properties: { data } } } } } }
+  const get = (operationId: string) => ({ get: { operationId, responses: answer } })
+  const text = toClient({ paths: { '/first': get('first'), '/second': get('second') } }, 'a test')
+  expect(text.split('a_long_field_0')).toHaveLength(2)
+  expect(text).toContain("second: { answer: Operations['first']['answer'] }")
+})

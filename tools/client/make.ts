@@ -11,7 +11,7 @@ const sources = [
   { description: '/admin/v1/openapi.json', file: 'src/console/client/operator.ts', name: '/admin/v1' },
 ] as const
 
-/** What is the same in all of them. */
+/** The shapes that all of them share. */
 const sharedFile = 'src/console/client/shapes.ts'
 
 export type Made = { readonly file: string; readonly text: string }

@@ -1,4 +1,4 @@
-/** `npm run client`: writes the console's client anew, from what the APIs say of themselves. */
+/** `npm run client`: writes the console's client from the descriptions of the APIs. */
 import { makeClients } from './make.ts'
 
 for (const { file, text } of await makeClients()) await Bun.write(file, text)

@@ -78,24 +78,35 @@ function toPlain(type: string, schema: Schema): string {
   return `Readonly<Record<string, ${value}>>`
 }
 
-/** The type of an operation: the fields of its path, its query and its body, if it has any, and its answer. */
-function toOperation(of: Described): string {
-  const given = (place: string): Fields =>
-    (of.parameters ?? [])
-      .filter((each) => each.in === place)
-      .map((each) => [each.name, !!each.required, each.schema] as const)
-  const [params, query] = [given('path'), given('query')]
-  const data = of.responses['200']?.content?.['application/json']?.schema.properties?.['data']
-  const body = of.requestBody?.content['application/json']?.schema
-  const parts = [
-    ...(params.length > 0 ? [`params: ${toRecord(params)}`] : []),
-    ...(query.length > 0 ? [`query: ${toRecord(query)}`] : []),
-    ...(body?.properties && Object.keys(body.properties).length > 0
-      ? [`body: ${toType({ ...body, type: 'object' })}`]
-      : []),
-    `answer: ${toType(data ?? {})}`,
-  ]
-  return `${of.operationId}: { ${parts.join('; ')} }`
+/** An answer of this length or more is written once; other operations with the same one refer to it. */
+const longAnswer = 100
+
+/** Writes the type of each operation: the fields of its path, its query and its body, if it has any, and its answer. */
+function createOperationWriter() {
+  const written = new Map<string, string>()
+  const toAnswer = (answer: string, operationId: string): string => {
+    const before = written.get(answer)
+    if (before !== undefined) return `Operations['${before}']['answer']`
+    if (answer.length >= longAnswer) written.set(answer, operationId)
+    return answer
+  }
+  return (of: Described): string => {
+    const given = (place: string): Fields =>
+      (of.parameters ?? [])
+        .filter((each) => each.in === place)
+        .map((each) => [each.name, !!each.required, each.schema] as const)
+    const [params, query] = [given('path'), given('query')]
+    const data = of.responses['200']?.content?.['application/json']?.schema.properties?.['data']
+    const body = of.requestBody?.content['application/json']?.schema
+    const hasBody = Object.keys(body?.properties ?? {}).length > 0
+    const parts = [
+      ...(params.length > 0 ? [`params: ${toRecord(params)}`] : []),
+      ...(query.length > 0 ? [`query: ${toRecord(query)}`] : []),
+      ...(hasBody ? [`body: ${toType({ ...body, type: 'object' })}`] : []),
+      `answer: ${toAnswer(toType(data ?? {}), of.operationId)}`,
+    ]
+    return `${of.operationId}: { ${parts.join('; ')} }`
+  }
 }
 
 const shapesOf = (description: Description) => Object.entries(description.components?.schemas ?? {})
@@ -120,7 +131,7 @@ export const toShared = (description: Description, shared: ReadonlySet<string>):
       .filter(([name]) => shared.has(name))
       .map(toShape),
     '',
-  ].join('\n\n')
+  ].join('\n')
 
 /** The module that the console calls an API by: its own shapes as types, and its operations as a table. */
 export function toClient(description: Description, name: string, shared: ReadonlySet<string> = new Set()): string {
@@ -136,12 +147,13 @@ export function toClient(description: Description, name: string, shared: Readonl
     const row = [method.toUpperCase(), path, ...(isKeyed(of) ? ['keyed'] : []), ...roleOf(of)]
     return `${of.operationId}: [${row.map(quoted).join(', ')}],`
   })
+  const toOperation = createOperationWriter()
   const calls = all.map(({ of }) => toOperation(of)).join('\n')
   const used = [...shared].filter((each) => new RegExp(`\\b${each}\\b`).test([...shapes, calls].join('\n')))
   return [
     `/** Made by \`npm run client\` from the description of ${name}: never edited by hand. */`,
     ...(used.length > 0 ? [`import type { ${used.join(', ')} } from './shapes.ts'`] : []),
-    ...shapes,
+    shapes.join('\n'),
     `export type Operations = { ${calls} }`,
     `export const operations = { ${rows.join('\n')} } as const`,
     '',

@@ -1,5 +1,3 @@
-import type { Refusal } from './shapes.ts'
-
 /** An operation: the fields of its path, its query and its body, if it has any, and its answer. */
 export type Shape = {
   readonly params?: object
@@ -29,7 +27,7 @@ type Given<Of extends Shape> = {
 /** Method and path of each operation, 'keyed' if it takes an idempotency key, and the lowest role that may call it. */
 type Table = Readonly<Record<string, readonly [method: string, path: string, ...rest: readonly string[]]>>
 
-/** A no that the shop has given, in its own words. */
+/** A refusal of the shop. */
 export class CallRefused extends Error {
   override readonly name = 'CallRefused'
   constructor(
@@ -38,15 +36,15 @@ export class CallRefused extends Error {
     message: string,
     readonly details: unknown,
     readonly requestId: string | null,
-    /** Whether it was of a kind that charges. */
+    /** Whether the operation charges. */
     readonly isCharging: boolean,
   ) {
     super(message)
   }
 
   /**
-   * Whether money moved, where that is a question: the shop says so, or what charges and delivers at once was refused
-   * as a whole. A fault leaves it open until the same is asked for again.
+   * Whether money moved, for operations that charge. They charge and deliver in one transaction, so a refusal means
+   * no; after a fault only a retry can tell.
    */
   get charged(): 'yes' | 'no' | 'unknown' | undefined {
     const said = typeof this.details === 'object' && this.details !== null ? this.details : {}
@@ -56,18 +54,18 @@ export class CallRefused extends Error {
   }
 }
 
-/** No answer came: nobody here knows whether the request had an effect. */
+/** No answer came: the request may or may not have had an effect. */
 export class CallLost extends Error {
   override readonly name = 'CallLost'
 }
 
-const withinMs = 30_000
+const timeoutMs = 30_000
 
-/** How a call shows who is calling, and whom to tell that the shop knows the caller no more. */
-export type Standing = { readonly headers: () => Readonly<Record<string, string>>; readonly onEnded: () => void }
+/** The caller's credentials, and a callback for when the shop no longer accepts them. */
+export type ApiCaller = { readonly headers: () => Readonly<Record<string, string>>; readonly onEnded: () => void }
 
-type Answered = { readonly ok?: boolean; readonly data?: unknown; readonly error?: Failure }
-type Failure = Partial<Refusal['error']>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
 
 async function send(request: Request): Promise<Response> {
   try {
@@ -77,9 +75,10 @@ async function send(request: Request): Promise<Response> {
   }
 }
 
-async function readJson(response: Response): Promise<Answered> {
+async function readJson(response: Response): Promise<Readonly<Record<string, unknown>>> {
   try {
-    return (await response.json()) as Answered
+    const body: unknown = await response.json()
+    return isRecord(body) ? body : {}
   } catch (error) {
     throw new CallLost(String(error))
   }
@@ -92,25 +91,25 @@ const toQuery = (query: object): string => {
     : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`
 }
 
-/** An API as typed calls. `base` is where its paths begin. */
+/** An API as typed calls; `base` is the start of its paths. */
 export function createClient<Operations extends Record<keyof Operations, Shape>>(
   base: string,
   table: Table,
-  standing: Standing,
+  caller: ApiCaller,
 ) {
   function toRequest<Name extends keyof Operations & string>(name: Name, given: Given<Operations[Name]>): Request {
     const [method, path] = table[name] ?? ['GET', '']
     const params = (given.params ?? {}) as Readonly<Record<string, string>>
     const filled = path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(params[field] ?? ''))
     const headers = {
-      ...standing.headers(),
+      ...caller.headers(),
       ...(method === 'POST' && { 'Content-Type': 'application/json' }),
       ...(given.key !== undefined && { 'Idempotency-Key': given.key }),
     }
     return new Request(base + filled + toQuery(given.query ?? {}), {
       method,
       headers,
-      signal: AbortSignal.timeout(withinMs),
+      signal: AbortSignal.timeout(timeoutMs),
       ...(method === 'POST' && { body: JSON.stringify(given.body ?? {}) }),
     })
   }
@@ -118,18 +117,18 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
   const isCharging = (name: keyof Operations & string): boolean => table[name]?.[2] === 'keyed'
 
   async function refuse(name: keyof Operations & string, response: Response): Promise<never> {
-    const { error = {} } = await readJson(response)
-    if (response.status === 401) standing.onEnded()
-    const { code = 'internal_error', message = response.statusText, details = null } = error
+    const { error } = await readJson(response)
+    if (response.status === 401) caller.onEnded()
+    const { code = 'internal_error', message = response.statusText, details = null } = isRecord(error) ? error : {}
     const requestId = response.headers.get('X-Request-Id')
-    throw new CallRefused(response.status, code, message, details, requestId, isCharging(name))
+    throw new CallRefused(response.status, String(code), String(message), details, requestId, isCharging(name))
   }
 
   return {
-    /** Whether the shop's description names it. */
+    /** Whether the API has this operation. */
     has: (name: string): boolean => name in table,
 
-    /** The least role that may call it. */
+    /** The lowest role that may call it. */
     roleOf: (name: keyof Operations & string): string | undefined => table[name]?.at(-1),
 
     async call<Name extends keyof Operations & string>(
@@ -137,7 +136,7 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
       given: Given<Operations[Name]> = {},
     ): Promise<Operations[Name]['answer']> {
       const response = await send(toRequest(name, given))
-      return response.ok ? (await readJson(response)).data : refuse(name, response)
+      return response.ok ? (await readJson(response))['data'] : refuse(name, response)
     },
 
     /** An answer that is a file. */

@@ -11,7 +11,6 @@ export type Transaction = {
   note: string
   created_at: string
 }
-
 export type PaymentMethod = {
   method: string
   name: string
@@ -20,7 +19,6 @@ export type PaymentMethod = {
   fee_percent: number
   email: boolean
 }
-
 export type Payment = {
   payment_id: string
   status: 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded'
@@ -42,7 +40,6 @@ export type Payment = {
   expires_at: string
   created_at: string
 }
-
 export type Referral = {
   terms: { percent: number; top_ups: number } | null
   code: string | null
@@ -50,7 +47,6 @@ export type Referral = {
   brought: number
   earned_rub: number
 }
-
 export type Proxy = {
   id: number
   ip: string
@@ -71,9 +67,7 @@ export type Proxy = {
   traffic: { rx_bytes: number; tx_bytes: number }
   auto_renew: number | null
 }
-
 export type SubuserRef = { subuser_id: string; login: string; name: string; is_default: boolean }
-
 export type Subuser = {
   subuser_id: string
   login: string
@@ -87,9 +81,7 @@ export type Subuser = {
   keep_hosts: boolean
   created_at: string
 }
-
 export type WhitelistEntry = { ip: string; comment: string; created_at: string; last_used_at: string | null }
-
 export type VpnDevice = {
   id: string
   name: string
@@ -103,7 +95,6 @@ export type VpnDevice = {
   last_handshake_at: string | null
   created_at: string
 }
-
 export type VpnSubscription = {
   uuid: string
   status: 'ACTIVE' | 'EXPIRED' | 'DISABLED' | 'LIMITED'
@@ -118,7 +109,6 @@ export type VpnSubscription = {
   node: 'online' | 'offline'
   created_at: string
 }
-
 export type Order = {
   order_id: string
   product: string
@@ -128,7 +118,6 @@ export type Order = {
   calculation: Readonly<Record<string, unknown>>
   created_at: string
 }
-
 export type Event = {
   id: number
   type:
@@ -146,7 +135,6 @@ export type Event = {
   order_id: string | null
   data: Readonly<Record<string, unknown>>
 }
-
 export type Token = {
   token_id: string
   begins: string
@@ -160,7 +148,6 @@ export type Token = {
   used_at: string | null
   used_from: string | null
 }
-
 export type NewToken = {
   token_id: string
   begins: string
@@ -549,22 +536,7 @@ export type Operations = {
       node: 'online' | 'offline'
     }
   }
-  renewVpn: {
-    body: { period?: number; period_months?: number; uuid?: string }
-    answer: {
-      order_id: string
-      uuid: string
-      period: number
-      price_rub: number
-      balance_rub: number
-      status: 'ACTIVE' | 'EXPIRED' | 'DISABLED' | 'LIMITED'
-      expires_at: string
-      subscription_url: string
-      config: string
-      device: string
-      node: 'online' | 'offline'
-    }
-  }
+  renewVpn: { body: { period?: number; period_months?: number; uuid?: string }; answer: Operations['buyVpn']['answer'] }
   getVpn: {
     query: { uuid?: string }
     answer: {

@@ -9,7 +9,6 @@ export type Customer = {
   created_at: string
   blocked_at: string | null
 }
-
 export type Token = {
   token_id: string
   begins: string
@@ -23,7 +22,6 @@ export type Token = {
   used_at: string | null
   used_from: string | null
 }
-
 export type Movement = {
   transaction: number
   at: string
@@ -35,7 +33,6 @@ export type Movement = {
   reference: string | null
   note: string
 }
-
 export type AnyOrder = {
   order_id: string
   customer_id: string
@@ -48,7 +45,6 @@ export type AnyOrder = {
   calculation: Readonly<Record<string, unknown>>
   created_at: string
 }
-
 export type AnyEvent = {
   id: number
   type: string
@@ -56,7 +52,6 @@ export type AnyEvent = {
   order_id: string | null
   data: Readonly<Record<string, unknown>>
 }
-
 export type AnyPayment = {
   payment_id: string
   customer_id: string
@@ -71,7 +66,6 @@ export type AnyPayment = {
   created_at: string
   expires_at: string
 }
-
 export type PaymentNotice = {
   notice_id: string
   at: string
@@ -85,7 +79,6 @@ export type PaymentNotice = {
   resolved_at: string | null
   resolution: string | null
 }
-
 export type Reconciliation = {
   state: 'never' | 'running' | 'done' | 'failed'
   started_at: string | null
@@ -94,7 +87,6 @@ export type Reconciliation = {
   differences: readonly { provider: string; payment_id: string | null; provider_id: string | null; problem: string }[]
   problem: string | null
 }
-
 export type PaymentProvider = {
   name: string
   state: 'not_set_up' | 'enabled' | 'disabled'
@@ -104,7 +96,6 @@ export type PaymentProvider = {
   methods: readonly { method: string; min_rub: number; max_rub: number; fee_percent: number }[]
   health: { answered_at: string | null; failed_at: string | null; failure: 'refused' | 'unavailable' | null } | null
 }
-
 export type Code = {
   name: string
   amount_rub: number | null
@@ -116,7 +107,6 @@ export type Code = {
   ended_at: string | null
   note: string
 }
-
 export type Subscription = {
   uuid: string
   customer_id: string
@@ -135,7 +125,6 @@ export type Subscription = {
     tx_bytes: number
   }[]
 }
-
 export type Place = {
   place: number
   address: string
@@ -147,7 +136,6 @@ export type Place = {
   retiring: boolean
   carrier: string | null
 }
-
 export type Range = {
   range: string
   nodes: readonly string[]
@@ -157,7 +145,6 @@ export type Range = {
   served_by: readonly string[]
   problems: readonly string[]
 }
-
 export type Node = {
   node_id: string
   name: string
@@ -183,7 +170,6 @@ export type Node = {
   link_mbit: number
   drained_at: string | null
 }
-
 export type JoinKey = {
   node_id: string
   name: string
@@ -192,7 +178,6 @@ export type JoinKey = {
   expires_at: string | null
   command: string
 }
-
 export type Exit = {
   exit_id: string
   pool: string
@@ -210,9 +195,7 @@ export type Exit = {
   status: 'serving' | 'down' | 'untried' | 'drained'
   said: readonly { node: string; up: boolean; since: string; reason: string; at: string }[]
 }
-
 export type Operator = { operator_id: string; name: string; role: 'owner' | 'support' | 'reader'; created_at: string }
-
 export type OperatorToken = {
   token_id: string
   begins: string
@@ -221,7 +204,6 @@ export type OperatorToken = {
   expires_at: string | null
   revoked_at: string | null
 }
-
 export type AuditEntry = {
   seq: number
   at: string
@@ -233,7 +215,6 @@ export type AuditEntry = {
   source: string | null
   hash: string
 }
-
 export type Verification = {
   state: 'none' | 'running' | 'done' | 'failed'
   started_at: string | null
@@ -328,18 +309,7 @@ export type Operations = {
   debitCustomer: {
     params: { customer_id: string }
     body: { amount_rub: number; note?: string; reference?: string }
-    answer: {
-      transaction: number
-      at: string
-      kind: 'credit' | 'charge' | 'refund' | 'debit'
-      amount_rub: number
-      balance_rub: number
-      order_id: string | null
-      key: string | null
-      reference: string | null
-      note: string
-      repeated: boolean
-    }
+    answer: Operations['creditCustomer']['answer']
   }
   listMovements: {
     params: { customer_id: string }
@@ -436,14 +406,7 @@ export type Operations = {
   refundPayment: {
     params: { payment_id: string }
     body: { amount_rub?: number; into_debt?: boolean; note?: string }
-    answer: {
-      payment_id: string
-      customer: string
-      status: string
-      amount_rub: number
-      refunded_rub: number
-      replayed?: boolean
-    }
+    answer: Operations['markPaid']['answer']
   }
   listUnmatched: { query: { limit?: number; all?: 'true' | 'false' }; answer: { items: readonly PaymentNotice[] } }
   resolveUnmatched: {
@@ -686,14 +649,7 @@ export type Operations = {
   }
   quarantineRange: {
     body: { prefix: string; undo?: boolean; replace?: boolean; refund?: boolean; note?: string }
-    answer: {
-      places: number
-      interrupted: number
-      restored: number
-      replaced: readonly number[]
-      ended: readonly number[]
-      waiting: readonly number[]
-    }
+    answer: Operations['retireRange']['answer']
   }
   retireAddress: { params: { address: string }; body: { undo?: boolean }; answer: { address: string; places: number } }
   quarantineAddress: {
@@ -799,17 +755,7 @@ export type Operations = {
       expires_at: string
     }
   }
-  linkOperator: {
-    params: { operator: string }
-    answer: {
-      operator_id: string
-      name: string
-      role: 'owner' | 'support' | 'reader'
-      created_at: string
-      link: string
-      expires_at: string
-    }
-  }
+  linkOperator: { params: { operator: string }; answer: Operations['addOperator']['answer'] }
   setOperatorRole: { params: { operator: string }; body: { role: 'owner' | 'support' | 'reader' }; answer: Operator }
   removeOperator: { params: { operator: string }; answer: { name: string; removed: boolean } }
   listOperatorTokens: { params: { operator: string }; answer: { items: readonly OperatorToken[] } }

@@ -1,7 +1,5 @@
 /** Made by `npm run client`: what every API says alike. Never edited by hand. */
-
 export type Warning = { field: string; problem: string }
-
 export type Refusal = {
   ok: false
   error: {

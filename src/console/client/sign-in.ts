@@ -14,7 +14,6 @@ export type Who = {
   expires_at: string
   viewed_by: string | null
 }
-
 export type Session = {
   session_id: string
   current: boolean

@@ -59,7 +59,6 @@ const apiMessages = messages({
   capHint: pair('No cap', 'Без предела'),
   from: pair('Only from these addresses', 'Только с этих адресов'),
   fromHint: pair('Anywhere; several with commas', 'Откуда угодно; несколько через запятую'),
-  expires: pair('Until', 'До'),
   never: pair('Without end', 'Бессрочно'),
   made: pair('Your new token', 'Ваш новый токен'),
   madeAbout: pair(
@@ -196,7 +195,7 @@ function TokenRows({ rows }: { readonly rows: readonly Token[] }) {
           column(t.used, (row) => (
             <Cell note={row.used_from}>{row.used_at === null ? t.neverUsed : format.away(row.used_at, nowAt)}</Cell>
           )),
-          column(t.expires, (row) => (row.expires_at === null ? t.never : format.day(row.expires_at))),
+          column(t.until, (row) => (row.expires_at === null ? t.never : format.day(row.expires_at))),
           column.action(t.revoke, ({ name, token_id, revoked_at }) =>
             revoked_at === null ? (
               <RowButton label={t.revoke} of={name} onClick={() => revoke.mutate({ body: { token_id } })} />
@@ -220,7 +219,7 @@ function CreateForm({ onMade }: TokensProps) {
   const [seesPasswords, setSeesPasswords] = useState(false)
   const [cap, setCap] = useState<number | string>('')
   const from = useTyped()
-  const until = useTyped()
+  const expiry = useTyped()
   const addresses = from.value.split(/[\s,]+/).filter((each) => each !== '')
   const body = {
     ...(name.text !== '' && { name: name.text }),
@@ -232,7 +231,7 @@ function CreateForm({ onMade }: TokensProps) {
     ] as const,
     ...(cap !== '' && { cap_rub: Number(cap) }),
     ...(addresses.length > 0 && { from: addresses }),
-    ...(until.value !== '' && { expires_at: new Date(until.value).toISOString() }),
+    ...(expiry.value !== '' && { expires_at: new Date(expiry.value).toISOString() }),
   }
   return (
     <SubmitForm
@@ -254,7 +253,7 @@ function CreateForm({ onMade }: TokensProps) {
         onChange={setCap}
       />
       <TextInput label={t.from} placeholder={t.fromHint} {...from.props} />
-      <TextInput type="date" label={t.expires} {...until.props} />
+      <TextInput type="date" label={t.until} {...expiry.props} />
     </SubmitForm>
   )
 }

@@ -1,11 +1,11 @@
 import { createClient } from '../client/call.ts'
 import { type Operations, operations } from '../client/customer.ts'
-import { standing } from '../client/session.ts'
+import { caller } from '../client/session.ts'
 import { createHooks } from '../shared/queries.ts'
 
 /** The customers' API: the operations that programs have too. */
-export const api = createClient<Operations>('/api/v1', operations, standing)
+export const api = createClient<Operations>('/api/v1', operations, caller)
 
 export const { useRead, usePages, loadPages, useChange, usePurchase } = createHooks<Operations>(api)
 
-export type Answer<Name extends keyof Operations> = Operations[Name]['answer']
+export type CustomerAnswer<Name extends keyof Operations> = Operations[Name]['answer']

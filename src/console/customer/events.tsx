@@ -15,7 +15,6 @@ const eventPageMessages = messages({
     'What happened to your things in the last 30 days, the newest first.',
     'Что происходило с вашими покупками за последние 30 дней, новое сверху.',
   ),
-  type: pair('What', 'Что'),
   all: pair('Everything', 'Все'),
   details: pair('Details', 'Подробности'),
   none: pair('Nothing has happened', 'Ничего не происходило'),
@@ -41,7 +40,7 @@ export function EventsPage() {
     <Page title={t.title} about={t.about}>
       <Panel className="stack">
         <Select
-          label={t.type}
+          label={t.what}
           maw="20rem"
           value={chosen}
           options={[['', t.all], ...Object.entries(event.types)]}
@@ -56,7 +55,7 @@ export function EventsPage() {
               empty={<Empty icon="book" title={t.none} about={t.noneAbout} />}
               columns={(column) => [
                 column(t.when, (row) => format.moment(row.timestamp)),
-                column(t.type, (row) => event.types[row.type] ?? row.type),
+                column(t.what, (row) => event.types[row.type] ?? row.type),
                 column.text(t.details, (row) => tellEvent(row.data, event, format)),
                 column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
               ]}

@@ -2,8 +2,8 @@ import { Button, Tabs, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Listing } from '../shared/copy.tsx'
 import { useMessages } from '../shared/language.tsx'
-import { messages, pair } from '../shared/messages.ts'
-import { type Entrance, toTelegram, toUrl } from './entrance.ts'
+import { messages, pair, phrase } from '../shared/messages.ts'
+import { type ProxyEndpoint, toTelegram, toUrl } from './endpoint.ts'
 
 const howToMessages = messages({
   chromeSteps: pair(
@@ -20,10 +20,6 @@ const howToMessages = messages({
       'Откройте любую страницу. Chrome один раз спросит логин и пароль: введите эти.',
     ],
   ),
-  chromeSocks: pair(
-    'Chrome cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
-    'Chrome не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
-  ),
   firefoxSteps: pair(
     [
       'Open Settings, find Network Settings at the end of the page, and press Settings….',
@@ -36,9 +32,9 @@ const howToMessages = messages({
       'Нажмите OK и откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
     ],
   ),
-  firefoxSocks: pair(
-    'Firefox cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
-    'Firefox не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
+  needsHttp: phrase(
+    '{browser} cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
+    '{browser} не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
   ),
   telegramHttp: pair(
     'Telegram needs SOCKS5. Set the protocol to SOCKS5, or to both.',
@@ -53,8 +49,8 @@ const howToMessages = messages({
 
 const target = 'https://example.com'
 
-/** How a proxy is used where there is no program to use it, with the customer's own data filled in. */
-export function HowTo({ of }: { readonly of: Entrance }) {
+/** Instructions for browsers, Telegram, curl and Python, with the customer's own data. */
+export function HowTo({ of }: { readonly of: ProxyEndpoint }) {
   const { t } = useMessages(howToMessages)
   const url = toUrl(of)
   const isSocks = of.protocol === 'socks'
@@ -63,9 +59,9 @@ export function HowTo({ of }: { readonly of: Entrance }) {
     `${t.login}: ${of.login}`,
     `${t.password}: ${of.password}`,
   ].join('\n')
-  const browser = (name: string, steps: readonly string[], problem: string): ReactNode =>
+  const browser = (name: string, steps: readonly string[]): ReactNode =>
     isSocks ? (
-      <Text>{problem}</Text>
+      <Text>{t.needsHttp(name)}</Text>
     ) : (
       <div className="stack">
         <ol className="steps">
@@ -77,8 +73,8 @@ export function HowTo({ of }: { readonly of: Entrance }) {
       </div>
     )
   const ways: readonly (readonly [name: string, show: () => ReactNode])[] = [
-    ['Chrome', () => browser('Chrome', t.chromeSteps, t.chromeSocks)],
-    ['Firefox', () => browser('Firefox', t.firefoxSteps, t.firefoxSocks)],
+    ['Chrome', () => browser('Chrome', t.chromeSteps)],
+    ['Firefox', () => browser('Firefox', t.firefoxSteps)],
     ['Telegram', () => <Telegram of={of} />],
     ['curl', () => <Listing text={`curl -x '${url}' ${target}`} label="curl" />],
     ['Python', () => <Listing text={toPython(url, isSocks)} label="Python" />],
@@ -101,7 +97,7 @@ export function HowTo({ of }: { readonly of: Entrance }) {
   )
 }
 
-function Telegram({ of }: { readonly of: Entrance }) {
+function Telegram({ of }: { readonly of: ProxyEndpoint }) {
   const { t } = useMessages(howToMessages)
   if (of.protocol === 'http') return <Text>{t.telegramHttp}</Text>
   return (

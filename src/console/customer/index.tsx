@@ -1,5 +1,5 @@
 import { useWho } from '../client/session.ts'
-import { Frame, type Pages, Routes, type Way } from '../shared/frame.tsx'
+import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { Figure } from '../shared/parts.tsx'
 import { CustomerAccount } from './account.tsx'
@@ -30,7 +30,7 @@ function Balance() {
   )
 }
 
-/** Says why a session only reads: an operator's view, or a new customer's session before the first password. */
+/** Why a session is read-only: an operator's view, or a new customer without a password. */
 function ReadOnlyNotice() {
   const { t } = useMessages(customerMessages)
   const who = useWho()
@@ -60,7 +60,7 @@ const pages: Pages = [
 
 export default function Customer() {
   const { t } = useMessages(customerMessages)
-  const ways: readonly Way[] = [
+  const items: readonly MenuItem[] = [
     { path: '/', label: t.overview, icon: 'home' },
     { path: '/dedicated', label: t.dedicated, icon: 'server' },
     { path: '/premium', label: t.premium, icon: 'globe' },
@@ -72,7 +72,7 @@ export default function Customer() {
     { path: '/account', label: t.account, icon: 'person' },
   ]
   return (
-    <Frame ways={ways} foot={<Balance />}>
+    <Frame items={items} foot={<Balance />}>
       <ReadOnlyNotice />
       <Routes pages={pages} />
     </Frame>

@@ -10,25 +10,22 @@ const addressMessages = messages({
   mine: pair('Add my address', 'Добавить мой адрес'),
 })
 
-/** Where this browser comes from, as the shop sees it; unknown to whoever came with a token. */
+/** The address of this browser as the shop sees it; undefined for a session by token. */
 function useMyAddress(): string | undefined {
   const who = useWho()
   const sessions = useSessions(who !== undefined && who.viewed_by === null).data?.sessions
   return sessions?.find((each) => each.current)?.source ?? undefined
 }
 
-/** Allows an address: one that is typed, or the one of this browser, unless it is allowed already. */
-export function AddAddress({
-  label,
-  allowed,
-  isPending,
-  onAdd,
-}: {
+type AddAddressProps = {
   readonly label: string
   readonly allowed: readonly string[]
   readonly isPending: boolean
   readonly onAdd: (ip: string, onDone: () => void) => void
-}) {
+}
+
+/** Adds a typed address, or this browser's own if it is not allowed yet. */
+export function AddAddress({ label, allowed, isPending, onAdd }: AddAddressProps) {
   const { t } = useMessages(addressMessages)
   const typed = useTyped()
   const mine = useMyAddress()

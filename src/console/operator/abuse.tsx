@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { Form, useTyped } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { Empty, Page, Panel, RefusalNotice, Rows } from '../shared/parts.tsx'
-import { type Answer, api } from './api.ts'
+import { api, type OperatorAnswer } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { CustomerLink, Mono } from './parts.tsx'
 
@@ -45,7 +45,7 @@ export function AbusePage() {
 }
 
 /** Who had the address alone; of a premium exit, also whose traffic used its pool in that hour. */
-function Holders({ of }: { readonly of: Answer<'findHolders'> }) {
+function Holders({ of }: { readonly of: OperatorAnswer<'findHolders'> }) {
   const { t, format } = useMessages(operatorMessages)
   const held = [
     ...of.items.map((each) => ({ ...each, key: `${each.proxy}${each.from}`, name: each.username })),
@@ -65,7 +65,7 @@ function Holders({ of }: { readonly of: Answer<'findHolders'> }) {
               t.product,
               (row) => row.proxy !== null && <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>,
             ),
-            column(t.username, (row) => <Mono>{row.name}</Mono>),
+            column(t.login, (row) => <Mono>{row.name}</Mono>),
             column(t.order, (row) => row.order_id !== null && <a href={`#/orders/${row.order_id}`}>{t.story}</a>),
             column(t.from, (row) => format.moment(row.from)),
             column(t.until, (row) => (row.until === null ? t.now : format.moment(row.until))),
@@ -80,7 +80,7 @@ function Holders({ of }: { readonly of: Answer<'findHolders'> }) {
           keyOf={(row) => `${row.subuser_id}${row.pool}${row.hour}`}
           columns={(column) => [
             column(t.customer, (row) => <CustomerLink id={row.customer_id} />),
-            column(t.username, (row) => <Mono>{row.login}</Mono>),
+            column(t.login, (row) => <Mono>{row.login}</Mono>),
             column(t.from, (row) => format.moment(row.hour)),
           ]}
         />

@@ -1,5 +1,5 @@
 import { useLanguage, useMessages } from '../shared/language.tsx'
-import { Cell, Page, Paged, Panel, Rows } from '../shared/parts.tsx'
+import { Cell, Page, PagedRows, Panel } from '../shared/parts.tsx'
 import { actions } from './actions-ru.ts'
 import { usePages } from './api.ts'
 import { operatorMessages } from './messages.ts'
@@ -23,23 +23,19 @@ export function AuditPage() {
   return (
     <Page title={t.audit} about={t.auditAbout}>
       <Panel>
-        <Paged of={log}>
-          {(items) => (
-            <Rows
-              label={t.audit}
-              rows={items}
-              keyOf={(row) => row.seq}
-              empty={<Nothing icon="book" />}
-              columns={(column) => [
-                column(t.when, (row) => format.moment(row.at)),
-                column(t.operator, (row) => <Cell note={t.roles[row.role] ?? row.role}>{row.name}</Cell>),
-                column(t.action, (row) => <Action name={row.action} />),
-                column.text(t.details, (row) => <Mono>{JSON.stringify(row.request)}</Mono>),
-                column(t.source, (row) => <Mono>{row.source}</Mono>),
-              ]}
-            />
-          )}
-        </Paged>
+        <PagedRows
+          label={t.audit}
+          of={log}
+          keyOf={(row) => row.seq}
+          empty={<Nothing icon="book" />}
+          columns={(column) => [
+            column(t.when, (row) => format.moment(row.at)),
+            column(t.operator, (row) => <Cell note={t.roles[row.role] ?? row.role}>{row.name}</Cell>),
+            column(t.action, (row) => <Action name={row.action} />),
+            column.text(t.details, (row) => <Mono>{JSON.stringify(row.request)}</Mono>),
+            column(t.source, (row) => <Mono>{row.source}</Mono>),
+          ]}
+        />
       </Panel>
     </Page>
   )

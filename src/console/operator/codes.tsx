@@ -4,7 +4,7 @@ import { filled, type Values } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { messages, pair, phrase } from '../shared/messages.ts'
 import { Empty, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
-import { type Answer, api, useRead } from './api.ts'
+import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono, RoleAct, useNote } from './parts.tsx'
 
@@ -204,7 +204,7 @@ function Referrals() {
   )
 }
 
-function Brought({ of: { terms, items } }: { readonly of: Answer<'listReferrals'> }) {
+function Brought({ of: { terms, items } }: { readonly of: OperatorAnswer<'listReferrals'> }) {
   const { t, format } = useMessages(codesMessages)
   return (
     <>

@@ -4,11 +4,12 @@ import { expectSession } from '../client/session.ts'
 import { Copyable } from '../shared/copy.tsx'
 import { filled } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
+import { OrderRows } from '../shared/orders.tsx'
 import { Facts, OnOff, Page, Paged, Panel, Reading } from '../shared/parts.tsx'
 import { api, usePages, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
-import { Events, Movements, Orders } from './money.tsx'
-import { OnceShown, RoleAct, useNote } from './parts.tsx'
+import { Events, Movements } from './money.tsx'
+import { Nothing, OnceShown, RoleAct, useNote } from './parts.tsx'
 
 export function CustomerPage({ id }: { readonly id: string }) {
   const found = useRead('getCustomer', { params: { customer_id: id } })
@@ -35,7 +36,9 @@ function Shown({ customer }: { readonly customer: Customer }) {
         />
       </Panel>
       <Panel title={t.orders}>
-        <Paged of={orders}>{(items) => <Orders rows={items} />}</Paged>
+        <Paged of={orders}>
+          {(items) => <OrderRows label={t.orders} rows={items} empty={<Nothing icon="receipt" />} />}
+        </Paged>
       </Panel>
       <Panel title={t.movements}>
         <Paged of={movements}>{(items) => <Movements rows={items} />}</Paged>

@@ -3,7 +3,7 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { go } from '../shared/browser.ts'
 import { useTyped, type Values } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
-import { Cell, OnOff, Page, Paged, Panel, Rows } from '../shared/parts.tsx'
+import { Cell, OnOff, Page, PagedRows, Panel } from '../shared/parts.tsx'
 import { api, usePages } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { Nothing, RoleAct } from './parts.tsx'
@@ -34,27 +34,23 @@ export function CustomersPage() {
     >
       <Panel className="stack">
         <TextInput type="search" label={t.search} placeholder={t.searchHint} maw="24rem" {...typed.props} />
-        <Paged of={pages}>
-          {(items) => (
-            <Rows
-              label={t.customers}
-              rows={items}
-              keyOf={(row) => row.customer_id}
-              empty={<Nothing icon="people" />}
-              columns={(column) => [
-                column.text(t.name, (row) => (
-                  <Cell note={row.login}>
-                    <a href={`#/customers/${row.customer_id}`}>{row.name}</a>
-                  </Cell>
-                )),
-                column(t.status, (row) => <OnOff isOn={row.blocked_at === null} on={t.active} off={t.blocked} />),
-                column(t.since, (row) => format.day(row.created_at)),
-                column.text(t.note, (row) => row.note),
-                column.number(t.balance, (row) => format.exactMoney(row.balance_rub)),
-              ]}
-            />
-          )}
-        </Paged>
+        <PagedRows
+          label={t.customers}
+          of={pages}
+          keyOf={(row) => row.customer_id}
+          empty={<Nothing icon="people" />}
+          columns={(column) => [
+            column.text(t.name, (row) => (
+              <Cell note={row.login}>
+                <a href={`#/customers/${row.customer_id}`}>{row.name}</a>
+              </Cell>
+            )),
+            column(t.status, (row) => <OnOff isOn={row.blocked_at === null} on={t.active} off={t.blocked} />),
+            column(t.since, (row) => format.day(row.created_at)),
+            column.text(t.note, (row) => row.note),
+            column.number(t.balance, (row) => format.exactMoney(row.balance_rub)),
+          ]}
+        />
       </Panel>
     </Page>
   )

@@ -11,7 +11,7 @@ const states: Readonly<Record<string, string>> = {
   refunded: 'возвращён',
 }
 
-/** What a comparison with a provider's books says, in Russian. */
+/** The differences that a reconciliation finds, in Russian. */
 const translate = createTranslator([
   ['credited here, and not in the provider’s list', 'зачислен здесь, а в списке провайдера его нет'],
   ['the provider has no such payment', 'у провайдера такого платежа нет'],

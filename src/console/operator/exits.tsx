@@ -3,9 +3,9 @@ import type { Exit } from '../client/operator.ts'
 import { Act, filled } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { messages, pair } from '../shared/messages.ts'
-import { Facts, Paged, Rows, Status, type Tone } from '../shared/parts.tsx'
+import { Facts, PagedRows, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
-import { type Answer, api, usePages, useRead } from './api.ts'
+import { api, type OperatorAnswer, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { Mono, Nothing, RoleAct } from './parts.tsx'
 
@@ -49,24 +49,20 @@ export function Exits() {
   const { t: trade } = useMessages(tradeMessages)
   const exits = usePages('listExits', { query: { limit: 20 } })
   return (
-    <Paged of={exits}>
-      {(items) => (
-        <Rows
-          label={t.exits}
-          rows={items}
-          keyOf={(row) => row.exit_id}
-          empty={<Nothing icon="globe" />}
-          columns={(column) => [
-            column(t.host, (row) => <Mono>{row.port === null ? row.host : `${row.host}:${row.port}`}</Mono>),
-            column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
-            column(t.country, (row) => (row.country === '' ? '—' : format.country(row.country))),
-            column(t.status, (row) => <Status tone={tones[row.status] ?? 'quiet'}>{t.exitStates[row.status]}</Status>),
-            column.text(t.problems, (row) => row.said.flatMap((each) => (each.up ? [] : [each.reason])).join('; ')),
-            column.action(t.drain, (row) => <ExitActions of={row} />),
-          ]}
-        />
-      )}
-    </Paged>
+    <PagedRows
+      label={t.exits}
+      of={exits}
+      keyOf={(row) => row.exit_id}
+      empty={<Nothing icon="globe" />}
+      columns={(column) => [
+        column(t.host, (row) => <Mono>{row.port === null ? row.host : `${row.host}:${row.port}`}</Mono>),
+        column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
+        column(t.country, (row) => (row.country === '' ? '—' : format.country(row.country))),
+        column(t.status, (row) => <Status tone={tones[row.status] ?? 'quiet'}>{t.exitStates[row.status]}</Status>),
+        column.text(t.problems, (row) => row.said.flatMap((each) => (each.up ? [] : [each.reason])).join('; ')),
+        column.action(t.drain, (row) => <ExitActions of={row} />),
+      ]}
+    />
   )
 }
 
@@ -105,7 +101,7 @@ function ExitActions({ of }: { readonly of: Exit }) {
 }
 
 /** The shop's count beside the supplier's. */
-function Compared({ of }: { readonly of: Answer<'compareExit'> }) {
+function Compared({ of }: { readonly of: OperatorAnswer<'compareExit'> }) {
   const { t, format } = useMessages(exitMessages)
   const percent = of.difference_percent === null ? '' : ` (${format.number(of.difference_percent)} %)`
   const difference = `${of.difference_bytes < 0 ? '−' : ''}${format.bytes(Math.abs(of.difference_bytes))}${percent}`

@@ -10,7 +10,7 @@ const sayAdvice = createTranslator(advices)
 const sayPlace = createTranslator(places)
 const sayProblem = createTranslator(problems)
 
-/** A finding as its reader speaks; what nobody has translated keeps its own words. */
+/** A finding in the reader's language; a text without a translation stays English. */
 export function sayFinding(of: Finding, language: Language, format: Writing): Finding {
   if (language === 'en') return of
   return {
@@ -21,9 +21,9 @@ export function sayFinding(of: Finding, language: Language, format: Writing): Fi
   }
 }
 
-/** The part of a verification that runs now. */
+/** The name of a part of the verification. */
 export const sayPart = (name: string, language: Language): string => (language === 'en' ? name : (parts[name] ?? name))
 
-/** What could not be looked at. */
+/** A note about something that was not verified. */
 export const sayUnseen = (note: string, language: Language, format: Writing): string =>
   language === 'en' ? note : (sayAdvice(note, format) ?? note)

@@ -1,6 +1,6 @@
 import { useWho } from '../client/session.ts'
 import { AccountPage } from '../shared/account/page.tsx'
-import { Frame, type Pages, Routes, type Way } from '../shared/frame.tsx'
+import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { Figure } from '../shared/parts.tsx'
 import { AbusePage } from './abuse.tsx'
@@ -50,7 +50,7 @@ function Name() {
 export default function Operator() {
   const { t } = useMessages(operatorMessages)
   const may = useMay()
-  const ways: readonly Way[] = [
+  const items: readonly MenuItem[] = [
     { path: '/', label: t.overview, icon: 'home' },
     { path: '/customers', label: t.customers, icon: 'people' },
     { path: '/payments', label: t.payments, icon: 'receipt' },
@@ -65,7 +65,7 @@ export default function Operator() {
     { path: '/account', label: t.account, icon: 'person' },
   ]
   return (
-    <Frame ways={ways} foot={<Name />}>
+    <Frame items={items} foot={<Name />}>
       <Routes pages={pages} />
     </Frame>
   )

@@ -101,7 +101,6 @@ export const operatorTexts = {
     'Номер жалобы или письма; он тоже записывается.',
   ),
   ask: pair('Ask', 'Узнать'),
-  username: pair('Login', 'Логин'),
   nobody: pair('Nobody had it then', 'Тогда он был ничей'),
   nobodyAbout: pair('The address was free, or is not ours.', 'Адрес был свободен или он не наш.'),
   isExit: pair(

@@ -1,7 +1,7 @@
-import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
+import type { AnyEvent, Movement } from '../client/operator.ts'
 import { useMessages } from '../shared/language.tsx'
 import { sayNote } from '../shared/notes.ts'
-import { OrderLink, OrderRows } from '../shared/orders.tsx'
+import { OrderLink } from '../shared/orders.tsx'
 import { Cell, Rows } from '../shared/parts.tsx'
 import { eventMessages, tellEvent, tradeMessages } from '../shared/trade.ts'
 import { operatorMessages } from './messages.ts'
@@ -30,11 +30,6 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
       ]}
     />
   )
-}
-
-export function Orders({ rows }: { readonly rows: readonly AnyOrder[] }) {
-  const { t } = useMessages(operatorMessages)
-  return <OrderRows label={t.orders} rows={rows} empty={<Nothing icon="receipt" />} />
 }
 
 export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {

@@ -2,7 +2,7 @@ import type { Node } from '../client/operator.ts'
 import { useNow } from '../shared/browser.ts'
 import { Act, filled } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
-import { Cell, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
+import { Cell, Page, Panel, ReadRows, Status } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
 import { api, useMay, useRead } from './api.ts'
 import { AddExit, Exits } from './exits.tsx'
@@ -43,33 +43,27 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
   const nodes = useRead('listNodes', {}, { everyMs })
   const orDash = (value: number | null, write: (value: number) => string) => (value === null ? '—' : write(value))
   return (
-    <Reading of={nodes}>
-      {({ items }) => (
-        <Rows
-          label={t.nodes}
-          rows={items}
-          keyOf={(row) => row.node_id}
-          empty={<Nothing icon="nodes" />}
-          columns={(column) => [
-            column(t.name, (row) => (
-              <Cell note={[t.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}>
-                {row.name}
-              </Cell>
-            )),
-            column(t.status, (row) => <NodeStatus node={row} />),
-            column.number(t.lag, (row) => orDash(row.lag_ms, (ms) => t.ms(format.number(ms)))),
-            column.number(t.tunnels, (row) => orDash(row.tunnels, format.number)),
-            column.number(t.carried, (row) => orDash(row.carried_bytes, format.bytes)),
-            column(t.seen, (row) =>
-              row.last_seen_at === null
-                ? t.never
-                : format.away(row.last_seen_at, Math.max(nowAt, Date.parse(row.last_seen_at))),
-            ),
-            ...(hasActions && may('closeNode') ? [column.action(t.open, (row) => <NodeActions node={row} />)] : []),
-          ]}
-        />
-      )}
-    </Reading>
+    <ReadRows
+      label={t.nodes}
+      of={nodes}
+      keyOf={(row) => row.node_id}
+      empty={<Nothing icon="nodes" />}
+      columns={(column) => [
+        column(t.name, (row) => (
+          <Cell note={[t.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}>{row.name}</Cell>
+        )),
+        column(t.status, (row) => <NodeStatus node={row} />),
+        column.number(t.lag, (row) => orDash(row.lag_ms, (ms) => t.ms(format.number(ms)))),
+        column.number(t.tunnels, (row) => orDash(row.tunnels, format.number)),
+        column.number(t.carried, (row) => orDash(row.carried_bytes, format.bytes)),
+        column(t.seen, (row) =>
+          row.last_seen_at === null
+            ? t.never
+            : format.away(row.last_seen_at, Math.max(nowAt, Date.parse(row.last_seen_at))),
+        ),
+        ...(hasActions && may('closeNode') ? [column.action(t.open, (row) => <NodeActions node={row} />)] : []),
+      ]}
+    />
   )
 }
 
@@ -124,20 +118,16 @@ function Pools() {
   const { t: trade } = useMessages(tradeMessages)
   const pools = useRead('listPools')
   return (
-    <Reading of={pools}>
-      {({ items }) => (
-        <Rows
-          label={t.pools}
-          rows={items}
-          keyOf={(row) => row.pool}
-          columns={(column) => [
-            column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
-            column.number(t.fromPrice, (row) => format.money(row.from_rub_per_gb)),
-            column.number(t.exits, (row) => format.number(row.exits)),
-            column.number(t.serving, (row) => format.number(row.serving)),
-          ]}
-        />
-      )}
-    </Reading>
+    <ReadRows
+      label={t.pools}
+      of={pools}
+      keyOf={(row) => row.pool}
+      columns={(column) => [
+        column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
+        column.number(t.fromPrice, (row) => format.money(row.from_rub_per_gb)),
+        column.number(t.exits, (row) => format.number(row.exits)),
+        column.number(t.serving, (row) => format.number(row.serving)),
+      ]}
+    />
   )
 }

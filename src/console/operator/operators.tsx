@@ -1,14 +1,14 @@
 import type { Operator } from '../client/operator.ts'
-import { Act, type Field } from '../shared/form.tsx'
+import { Act, type ActField } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
-import { Page, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { Page, Panel, ReadRows } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { OnceShown, RoleAct } from './parts.tsx'
 
 type Role = Operator['role']
 
-function useRoleField(initial: Role): Field {
+function useRoleField(initial: Role): ActField {
   const { t } = useMessages(operatorMessages)
   return { name: 'role', label: t.role, kind: 'choice', options: Object.entries(t.roles), initial }
 }
@@ -34,21 +34,17 @@ export function OperatorsPage() {
       }
     >
       <Panel>
-        <Reading of={operators}>
-          {({ items }) => (
-            <Rows
-              label={t.operators}
-              rows={items}
-              keyOf={(row) => row.operator_id}
-              columns={(column) => [
-                column(t.name, (row) => row.name),
-                column(t.role, (row) => t.roles[row.role]),
-                column(t.since, (row) => format.day(row.created_at)),
-                column.action(t.remove, (row) => may('removeOperator') && <OperatorActions of={row} />),
-              ]}
-            />
-          )}
-        </Reading>
+        <ReadRows
+          label={t.operators}
+          of={operators}
+          keyOf={(row) => row.operator_id}
+          columns={(column) => [
+            column(t.name, (row) => row.name),
+            column(t.role, (row) => t.roles[row.role]),
+            column(t.since, (row) => format.day(row.created_at)),
+            column.action(t.remove, (row) => may('removeOperator') && <OperatorActions of={row} />),
+          ]}
+        />
       </Panel>
     </Page>
   )

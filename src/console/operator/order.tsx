@@ -5,7 +5,7 @@ import { useMessages } from '../shared/language.tsx'
 import { OrderRecords, RecordRows } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
 import { orderName, tradeMessages } from '../shared/trade.ts'
-import { type Answer, api, useRead } from './api.ts'
+import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { Events, Movements } from './money.tsx'
 import { CustomerLink, RoleAct, useNote } from './parts.tsx'
@@ -22,7 +22,7 @@ function pageOf(name: string, value: unknown): string | undefined {
 }
 
 /** An order with its request, price, movements of money, deliveries and events. */
-function Shown({ of: { order, transactions, delivered, events } }: { readonly of: Answer<'getOrderStory'> }) {
+function Shown({ of: { order, transactions, delivered, events } }: { readonly of: OperatorAnswer<'getOrderStory'> }) {
   const { t, format } = useMessages(operatorMessages)
   const { t: trade } = useMessages(tradeMessages)
   return (

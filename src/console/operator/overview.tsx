@@ -1,11 +1,11 @@
 import { Chart } from '../shared/chart.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { Country, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
-import { type Answer, useRead } from './api.ts'
+import { type OperatorAnswer, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { NodesTable } from './network.tsx'
 
-type Overview = Answer<'getOverview'>
+type Overview = OperatorAnswer<'getOverview'>
 
 const everyMs = 15_000
 

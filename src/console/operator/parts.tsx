@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core'
 import type { Operations } from '../client/operator.ts'
 import { Listing } from '../shared/copy.tsx'
-import { Act, type ActProps, type Field } from '../shared/form.tsx'
+import { Act, type ActField, type ActProps } from '../shared/form.tsx'
 import type { IconName } from '../shared/icons.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { Empty } from '../shared/parts.tsx'
@@ -17,7 +17,7 @@ export function RoleAct<Done>({ operation, ...props }: RoleActProps<Done>) {
 }
 
 /** The field of a note that the operator may leave empty. */
-export function useNote(): Field {
+export function useNote(): ActField {
   const { t } = useMessages(operatorMessages)
   return { name: 'note', label: t.note, isOptional: true }
 }

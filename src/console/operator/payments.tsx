@@ -10,7 +10,7 @@ import {
   Page,
   Paged,
   Panel,
-  Reading,
+  ReadRows,
   Rows,
   SectionNav,
   Status,
@@ -226,27 +226,23 @@ function Unmatched() {
     amount === null ? '' : currency === 'RUB' ? format.exactMoney(amount) : `${format.number(amount)} ${currency ?? ''}`
   return (
     <Panel title={t.unmatched}>
-      <Reading of={found}>
-        {({ items }) => (
-          <Rows
-            label={t.unmatched}
-            rows={items}
-            keyOf={(row) => row.notice_id}
-            empty={<Empty icon="check" title={t.allMatched} about={t.allMatchedAbout} />}
-            columns={(column) => [
-              column(t.when, (row) => format.moment(row.at)),
-              column(t.provider, (row) => (
-                <span>
-                  {row.provider} <small className="mono">{row.provider_id}</small>
-                </span>
-              )),
-              column.text(t.why, (row) => t.reasons[row.reason]),
-              column.number(t.amount, amountOf),
-              column.action(t.act, (row) => <Resolve notice={row} />),
-            ]}
-          />
-        )}
-      </Reading>
+      <ReadRows
+        label={t.unmatched}
+        of={found}
+        keyOf={(row) => row.notice_id}
+        empty={<Empty icon="check" title={t.allMatched} about={t.allMatchedAbout} />}
+        columns={(column) => [
+          column(t.when, (row) => format.moment(row.at)),
+          column(t.provider, (row) => (
+            <span>
+              {row.provider} <small className="mono">{row.provider_id}</small>
+            </span>
+          )),
+          column.text(t.why, (row) => t.reasons[row.reason]),
+          column.number(t.amount, amountOf),
+          column.action(t.act, (row) => <Resolve notice={row} />),
+        ]}
+      />
     </Panel>
   )
 }

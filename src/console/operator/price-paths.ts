@@ -1,8 +1,8 @@
-/** One leaf of a price list that differs. */
-export type Change = { readonly path: string; readonly before: string | null; readonly after: string | null }
+/** A changed value of a price list. */
+type PriceChange = { readonly path: string; readonly before: string | null; readonly after: string | null }
 
-/** As the shop writes it: `- path: old`, `~ path: old -> new` or `+ path: new`. */
-export function readChange(line: string): Change {
+/** Parses a line of the API: `- path: old`, `~ path: old -> new` or `+ path: new`. */
+export function readChange(line: string): PriceChange {
   const [, sign = '', path = '', value = ''] = /^([-~+]) ([^:]+): (.*)$/s.exec(line) ?? []
   if (sign === '-') return { path, before: value, after: null }
   if (sign === '+') return { path, before: null, after: value }

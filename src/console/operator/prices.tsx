@@ -4,9 +4,9 @@ import { useState } from 'react'
 import type { Format } from '../shared/format.ts'
 import { useMessages } from '../shared/language.tsx'
 import { messages, names, pair, phrase } from '../shared/messages.ts'
-import { Cell, Facts, Page, Panel, Reading, RefusalNotice, RowButton, Rows } from '../shared/parts.tsx'
+import { Cell, Facts, Page, Panel, Reading, ReadRows, RefusalNotice, RowButton, Rows } from '../shared/parts.tsx'
 import { type Trade, tradeMessages } from '../shared/trade.ts'
-import { type Answer, api, useChange, useMay, useRead } from './api.ts'
+import { api, type OperatorAnswer, useChange, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { readChange } from './price-paths.ts'
 
@@ -81,7 +81,7 @@ export function PricesPage() {
 }
 
 /** The price list in an editor. The effects of an edit are shown before it can be applied. */
-function Editor({ of }: { readonly of: Answer<'getCatalogue'> }) {
+function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
   const { t, format } = useMessages(priceMessages)
   const may = useMay()
   const [text, setText] = useState(() => written(of.catalogue))
@@ -132,7 +132,7 @@ function Editor({ of }: { readonly of: Answer<'getCatalogue'> }) {
   )
 }
 
-type ChangesProps = { readonly of: Answer<'compareCatalogue'>; readonly catalogue: Catalogue }
+type ChangesProps = { readonly of: OperatorAnswer<'compareCatalogue'>; readonly catalogue: Catalogue }
 
 function Changes({ of: { changes, effects }, catalogue }: ChangesProps) {
   const { t } = useMessages(priceMessages)
@@ -198,7 +198,7 @@ function sayPath(path: string, paths: Readonly<Record<string, string>>, trade: T
   return [trade.products[product] ?? product, ...said].join(' · ')
 }
 
-type Effect = Answer<'compareCatalogue'>['effects'][number]
+type Effect = OperatorAnswer<'compareCatalogue'>['effects'][number]
 
 /** Customers who have some of it now, and renewals at the new price. */
 function Effects({ of }: { readonly of: readonly Effect[] }) {
@@ -241,20 +241,16 @@ function Versions({ onLoad }: { readonly onLoad: (catalogue: object) => void }) 
   })
   return (
     <Panel title={t.older}>
-      <Reading of={versions}>
-        {({ items }) => (
-          <Rows
-            label={t.older}
-            rows={items}
-            keyOf={(row) => row.version}
-            columns={(column) => [
-              column(t.version, (row) => row.version),
-              column(t.appliedAt, (row) => format.moment(row.applied_at)),
-              column.action(t.load, (row) => <RowButton label={t.load} onClick={() => load.mutate(row.version)} />),
-            ]}
-          />
-        )}
-      </Reading>
+      <ReadRows
+        label={t.older}
+        of={versions}
+        keyOf={(row) => row.version}
+        columns={(column) => [
+          column(t.version, (row) => row.version),
+          column(t.appliedAt, (row) => format.moment(row.applied_at)),
+          column.action(t.load, (row) => <RowButton label={t.load} onClick={() => load.mutate(row.version)} />),
+        ]}
+      />
       <RefusalNotice error={load.error} />
     </Panel>
   )

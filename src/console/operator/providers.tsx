@@ -1,6 +1,6 @@
 import { Button, Progress, Text, TextInput } from '@mantine/core'
 import type { PaymentProvider, Reconciliation } from '../client/operator.ts'
-import { Act, type Field, Form, useTyped, type Values } from '../shared/form.tsx'
+import { Act, type ActField, Form, useTyped, type Values } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { Cell, Facts, Panel, Reading, RefusalNotice, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { methodNames } from '../shared/trade.ts'
@@ -88,7 +88,7 @@ function Health({ of }: { readonly of: NonNullable<PaymentProvider['health']> })
 }
 
 /** The fields of a provider: its settings, its secret, and the limits of each method. */
-function useFields(of: PaymentProvider): readonly Field[] {
+function useFields(of: PaymentProvider): readonly ActField[] {
   const { t } = useMessages(providersMessages)
   const { t: methods } = useMessages(methodNames)
   const isNew = of.state === 'not_set_up'
@@ -102,7 +102,7 @@ function useFields(of: PaymentProvider): readonly Field[] {
     ...(of.wants_secret
       ? [{ name: 'secret', label: isNew ? t.secret : t.secretAgain, kind: 'secret', isOptional: !isNew } as const]
       : []),
-    ...of.methods.flatMap(({ method, min_rub, max_rub, fee_percent }): Field[] => {
+    ...of.methods.flatMap(({ method, min_rub, max_rub, fee_percent }): ActField[] => {
       const label = (what: string) => `${methods[method] ?? method}: ${what}`
       return [
         { name: `min ${method}`, label: label(t.min), kind: 'number', initial: min_rub },

@@ -3,7 +3,7 @@ import { Act, filled } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { messages, pair, phrase } from '../shared/messages.ts'
 import { Facts, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
-import { type Answer, api, useMay, useRead } from './api.ts'
+import { api, type OperatorAnswer, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono, useNote } from './parts.tsx'
 
@@ -22,7 +22,7 @@ const proxyMessages = messages({
   giveBack: pair('Give back the price of the unused time', 'Вернуть цену неиспользованного времени'),
 })
 
-type Proxy = Answer<'showProxy'>
+type Proxy = OperatorAnswer<'showProxy'>
 
 export function ProxyPage({ id }: { readonly id: string }) {
   const found = useRead('showProxy', { params: { proxy: id } })

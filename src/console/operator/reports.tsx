@@ -7,7 +7,7 @@ import { useLanguage, useMessages } from '../shared/language.tsx'
 import { messages, pair, phrase } from '../shared/messages.ts'
 import { Empty, Figures, Page, Panel, Reading, Rows, type RowsProps } from '../shared/parts.tsx'
 import { methodNames, tradeMessages } from '../shared/trade.ts'
-import { type Answer, useRead } from './api.ts'
+import { type OperatorAnswer, useRead } from './api.ts'
 
 const reportsMessages = messages({
   title: pair('Reports', 'Отчёты'),
@@ -34,7 +34,7 @@ const reportsMessages = messages({
   nothingAbout: pair('Choose other days.', 'Выберите другие дни.'),
 })
 
-type Days = Answer<'reportDays'>['items']
+type Days = OperatorAnswer<'reportDays'>['items']
 
 const dayMs = 86_400_000
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
@@ -171,7 +171,7 @@ function ByDay({ rows }: { readonly rows: Days }) {
   )
 }
 
-function ByMethod({ rows }: { readonly rows: Answer<'reportMethods'>['items'] }) {
+function ByMethod({ rows }: { readonly rows: OperatorAnswer<'reportMethods'>['items'] }) {
   const { t, format } = useMessages(reportsMessages)
   const { t: methods } = useMessages(methodNames)
   const { day, money } = useCells()
@@ -194,7 +194,7 @@ function ByMethod({ rows }: { readonly rows: Answer<'reportMethods'>['items'] })
   )
 }
 
-function ByProduct({ rows }: { readonly rows: Answer<'reportProducts'>['items'] }) {
+function ByProduct({ rows }: { readonly rows: OperatorAnswer<'reportProducts'>['items'] }) {
   const { t, format } = useMessages(reportsMessages)
   const { t: trade } = useMessages(tradeMessages)
   const { day, money } = useCells()

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Act, Form, filled, useTyped } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { messages, names, pair } from '../shared/messages.ts'
-import { Facts, Page, Paged, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { Facts, Page, PagedRows, Panel, Reading, ReadRows } from '../shared/parts.tsx'
 import { api, useMay, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { Stock } from './overview.tsx'
@@ -72,23 +72,19 @@ function Ranges() {
   const { t, format } = useMessages(stockMessages)
   const ranges = useRead('listRanges', {}, { everyMs: 15_000 })
   return (
-    <Reading of={ranges}>
-      {({ items }) => (
-        <Rows
-          label={t.ranges}
-          rows={items}
-          keyOf={(row) => row.range}
-          empty={<Nothing icon="server" />}
-          columns={(column) => [
-            column(t.range, (row) => <Mono>{row.range}</Mono>),
-            column.number(t.places, (row) => format.number(row.places)),
-            column.number(t.served, (row) => format.number(row.served)),
-            column.text(t.servedBy, (row) => row.served_by.join(', ')),
-            column.text(t.problems, (row) => row.problems.join('; ')),
-          ]}
-        />
-      )}
-    </Reading>
+    <ReadRows
+      label={t.ranges}
+      of={ranges}
+      keyOf={(row) => row.range}
+      empty={<Nothing icon="server" />}
+      columns={(column) => [
+        column(t.range, (row) => <Mono>{row.range}</Mono>),
+        column.number(t.places, (row) => format.number(row.places)),
+        column.number(t.served, (row) => format.number(row.served)),
+        column.text(t.servedBy, (row) => row.served_by.join(', ')),
+        column.text(t.problems, (row) => row.problems.join('; ')),
+      ]}
+    />
   )
 }
 
@@ -99,22 +95,18 @@ function Interruptions() {
   if (pages.data?.length === 0) return null
   return (
     <Panel title={t.interruptions}>
-      <Paged of={pages}>
-        {(items) => (
-          <Rows
-            label={t.interruptions}
-            rows={items}
-            keyOf={(row) => row.proxy}
-            columns={(column) => [
-              column(t.product, (row) => <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>),
-              column(t.address, (row) => <Mono>{row.address}</Mono>),
-              column(t.gateway, (row) => row.node ?? '—'),
-              column(t.since, (row) => format.moment(row.since)),
-              column.text(t.reason, (row) => t.reasons[row.reason ?? ''] ?? row.reason),
-            ]}
-          />
-        )}
-      </Paged>
+      <PagedRows
+        label={t.interruptions}
+        of={pages}
+        keyOf={(row) => row.proxy}
+        columns={(column) => [
+          column(t.product, (row) => <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>),
+          column(t.address, (row) => <Mono>{row.address}</Mono>),
+          column(t.gateway, (row) => row.node ?? '—'),
+          column(t.since, (row) => format.moment(row.since)),
+          column.text(t.reason, (row) => t.reasons[row.reason ?? ''] ?? row.reason),
+        ]}
+      />
     </Panel>
   )
 }

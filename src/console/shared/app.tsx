@@ -9,18 +9,18 @@ import { Empty } from './parts.tsx'
 import { SignIn } from './sign-in/page.tsx'
 import { theme, variables } from './theme.ts'
 
-/** Each part comes when its reader has signed in: nobody loads the other's. */
+/** Each part is loaded after signing in, so that a browser loads only one of them. */
 const Customer = lazy(() => import('../customer/index.tsx'))
 const Operator = lazy(() => import('../operator/index.tsx'))
 
-const mostRepeats = 2
+const maxRetries = 2
 
-/** A refusal is an answer and stands; what was lost on its way is asked for again. */
+/** A refusal is final; a lost call is retried. */
 const createQueries = () =>
   new QueryClient({
     defaultOptions: {
       queries: {
-        retry: (failures, error) => !(error instanceof CallRefused) && failures < mostRepeats,
+        retry: (failures, error) => !(error instanceof CallRefused) && failures < maxRetries,
       },
     },
   })
@@ -38,7 +38,7 @@ function Failed() {
   )
 }
 
-/** A fault of ours shows a way on in place of nothing. */
+/** Shows a page with a reload link if rendering throws. */
 class Boundary extends Component<{ readonly children: ReactNode }, { readonly hasFailed: boolean }> {
   override state = { hasFailed: false }
   static getDerivedStateFromError = () => ({ hasFailed: true })
@@ -47,13 +47,13 @@ class Boundary extends Component<{ readonly children: ReactNode }, { readonly ha
   }
 }
 
-/** Asks who this is, once, where there was a session before. */
+/** Restores the session of an earlier visit. */
 function Recognising() {
   const asked = useQuery({ queryKey: ['recognise'], queryFn: () => recognise().then(() => true), staleTime: 0 })
   return asked.error === null ? null : <Failed />
 }
 
-/** What one has read is not for whoever comes next: each entrance begins with nothing. */
+/** A new query cache for each sign-in, so that no user sees another's answers. */
 function Queries({ children }: { readonly children: ReactNode }) {
   const entered = useEntered()
   const isIn = typeof entered === 'object'
@@ -64,7 +64,7 @@ function Queries({ children }: { readonly children: ReactNode }) {
 function Part() {
   const entered = useEntered()
   if (entered === 'unknown') return <Recognising />
-  if (entered === 'nobody') return <SignIn />
+  if (entered === 'signed-out') return <SignIn />
   return (
     <Suspense fallback={<Skeleton height="100vh" radius={0} animate={false} />}>
       {part === 'operator' ? <Operator /> : <Customer />}

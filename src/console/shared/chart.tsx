@@ -2,11 +2,10 @@ import { useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useLanguage } from './language.tsx'
 
-/** A line or a row of bars over time. */
 type Series = { readonly label: string; readonly values: readonly number[] }
 
 type ChartProps = {
-  /** What it shows, in words: for whoever cannot see it. */
+  /** The text that a screen reader reads. */
   readonly label: string
   /** Instants in milliseconds, one for each value. */
   readonly times: readonly number[]
@@ -18,7 +17,7 @@ type ChartProps = {
 
 const strokes = ['--chart-first', '--chart-second'] as const
 
-/** The drawing program comes when a drawing is wanted: most pages have none. */
+/** The chart library is loaded by the first chart: most pages have none. */
 const loadDrawing = async () => (await import('uplot')).default
 
 async function draw(place: HTMLElement, props: ChartProps, language: string) {
@@ -32,7 +31,7 @@ async function draw(place: HTMLElement, props: ChartProps, language: string) {
   const toHour = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' })
   const spanMs = (props.times.at(-1) ?? 0) - (props.times[0] ?? 0)
   const toTime = (second: number) => (spanMs > 3 * 86_400_000 ? written : toHour).format(new Date(second * 1000))
-  // Half a step on either side, so that the first bar and the last are whole.
+  // Half a step on either side, so that the first and last bars are not cut.
   const edge = props.shape === 'line' ? 0 : spanMs / 1000 / Math.max(1, props.times.length - 1) / 2
   return new Drawing(
     {
@@ -72,7 +71,7 @@ async function draw(place: HTMLElement, props: ChartProps, language: string) {
   )
 }
 
-/** Values over time. The sum in words stands beside it wherever it is used, for it is a picture. */
+/** A chart of values over time. Pages also write the sum as text, because the chart is a picture. */
 export function Chart(props: ChartProps) {
   const place = useRef<HTMLDivElement>(null)
   const { language } = useLanguage()
@@ -90,7 +89,7 @@ export function Chart(props: ChartProps) {
       drawing = made
       sized.observe(at)
     }
-    // A picture that does not come leaves the words beside it.
+    // If the chart library does not load, the text remains.
     void draw(at, props, language).then(keep, () => {})
     return () => {
       isGone = true

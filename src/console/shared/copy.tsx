@@ -1,5 +1,5 @@
 import { Button, UnstyledButton } from '@mantine/core'
-import { useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { Icon } from './icons.tsx'
 import { useMessages } from './language.tsx'
 import { commonMessages } from './messages.ts'
@@ -15,52 +15,53 @@ function useCopying(text: string): readonly [isCopied: boolean, copy: () => void
   return [isCopied, () => void navigator.clipboard.writeText(text).then(() => setCopied(true))]
 }
 
-/** A button that copies; it says so when it has. */
-export function Copy({ text, label }: { readonly text: string; readonly label?: string }) {
+/** A button that copies a text and then says so for 1.5 s. */
+export function Copy({ text }: { readonly text: string }) {
   const { t } = useMessages(commonMessages)
   const [isCopied, copy] = useCopying(text)
+  const icon = <Icon name={isCopied ? 'check' : 'copy'} size={15} />
   return (
-    <Button
-      variant="default"
-      size="xs"
-      leftSection={<Icon name={isCopied ? 'check' : 'copy'} size={15} />}
-      onClick={copy}
-      aria-live="polite"
-    >
-      {isCopied ? t.copied : (label ?? t.copy)}
+    <Button variant="default" size="xs" leftSection={icon} onClick={copy} aria-live="polite">
+      {isCopied ? t.copied : t.copy}
     </Button>
   )
 }
 
-/** A value that is copied by pressing it. */
-export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
-  const { t } = useMessages(commonMessages)
-  const [isCopied, copy] = useCopying(text)
-  return (
-    <UnstyledButton className="copyable" onClick={copy} aria-label={`${t.copy}: ${label} ${text}`} title={t.copy}>
-      <span className="mono">{text}</span>
-      <Icon name={isCopied ? 'check' : 'copy'} size={14} />
-    </UnstyledButton>
-  )
-}
+type CopyProps = { readonly text: string; readonly label: string }
 
-/** The same where the value stands beside it already. */
-export function CopyIcon({ text, label }: { readonly text: string; readonly label: string }) {
+function PlainCopy({ text, label, children }: CopyProps & { readonly children?: ReactNode }) {
   const { t } = useMessages(commonMessages)
   const [isCopied, copy] = useCopying(text)
   return (
     <UnstyledButton className="copyable" onClick={copy} aria-label={`${t.copy}: ${label}`} title={t.copy}>
+      {children}
       <Icon name={isCopied ? 'check' : 'copy'} size={14} />
     </UnstyledButton>
   )
 }
 
-/** Lines to be taken away as they are. */
-export const Listing = ({ text, label }: { readonly text: string; readonly label: string }) => (
+/** A value that a click copies. */
+export const Copyable = ({ text, label }: CopyProps) => (
+  <PlainCopy text={text} label={`${label} ${text}`}>
+    <span className="mono">{text}</span>
+  </PlainCopy>
+)
+
+/** A copy button for a value that is shown beside it. */
+export const CopyIcon = (props: CopyProps) => <PlainCopy {...props} />
+
+/** Preformatted lines that the keyboard can scroll. */
+export const Lines = ({ text, label, children }: CopyProps & { readonly children?: ReactNode }) => (
   <div className="listing">
     <pre tabIndex={0} role="region" aria-label={label}>
       {text}
     </pre>
-    <Copy text={text} />
+    {children}
   </div>
+)
+
+export const Listing = ({ text, label }: CopyProps) => (
+  <Lines text={text} label={label}>
+    <Copy text={text} />
+  </Lines>
 )

@@ -119,7 +119,7 @@ export const NumberField = ({ value, onChange, ...props }: NumberFieldProps) => 
   />
 )
 
-export type Choice<Value extends string | number> = {
+type Choice<Value extends string | number> = {
   readonly value: Value
   readonly label: ReactNode
   readonly note?: ReactNode
@@ -193,7 +193,7 @@ type Value = string | number | boolean
 export type Values = Readonly<Record<string, Value>>
 
 /** A field of an `Act`. */
-export type Field = {
+export type ActField = {
   readonly name: string
   readonly label: string
   readonly kind?: 'text' | 'number' | 'flag' | 'choice' | 'date' | 'secret'
@@ -211,7 +211,7 @@ export const filled = <Name extends string>(values: Readonly<Record<Name, Value 
 export type ActProps<Done> = {
   readonly label: string
   readonly about?: ReactNode
-  readonly fields?: readonly Field[]
+  readonly fields?: readonly ActField[]
   readonly look?: Pick<ButtonProps, 'variant' | 'color' | 'size'>
   /** The idempotency key stays the same for every try until the form is closed. */
   readonly run: (values: Values, key: string) => Promise<Done>
@@ -219,7 +219,7 @@ export type ActProps<Done> = {
   readonly show?: (done: Done) => ReactNode
 }
 
-const startOf = ({ kind, initial, options }: Field): Value =>
+const startOf = ({ kind, initial, options }: ActField): Value =>
   initial ?? (kind === 'flag' ? false : kind === 'choice' ? (options?.[0]?.[0] ?? '') : '')
 
 /** A button that opens a form of `fields`, runs one operation, and shows its outcome. */
@@ -275,7 +275,7 @@ function ActForm<Done>(props: ActProps<Done> & { readonly runKey: string; readon
   )
 }
 
-type InputProps = { readonly field: Field; readonly value: Value; readonly onChange: (value: Value) => void }
+type InputProps = { readonly field: ActField; readonly value: Value; readonly onChange: (value: Value) => void }
 
 function Input({ field: { label, kind = 'text', options = [] }, value, onChange }: InputProps) {
   const typed = {

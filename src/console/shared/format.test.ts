@@ -3,15 +3,15 @@ import { toCsv } from './browser.ts'
 import { createFormat } from './format.ts'
 
 const [en, ru] = [createFormat('en'), createFormat('ru')]
-/** Spaces that do not break are spaces to a reader. */
+/** Replaces non-breaking spaces. */
 const plain = (text: string): string => text.replaceAll(/\s/g, ' ')
 
-test('money is shown to the kopeck where it has any', () => {
+test('format.money shows kopecks only if the amount has any', () => {
   expect([en.money(1800), en.money(8.9), en.exactMoney(5)].map(plain)).toEqual(['₽1,800', '₽8.90', '₽5.00'])
   expect(plain(ru.money(1234.5))).toBe('1 234,50 ₽')
 })
 
-test('bytes are counted in thousands', () => {
+test('format.bytes uses units of 1000', () => {
   expect([0, 999, 1_000, 3_570_000_000].map((each) => plain(en.bytes(each)))).toEqual([
     '0 B',
     '999 B',
@@ -21,7 +21,7 @@ test('bytes are counted in thousands', () => {
   expect(plain(ru.bytes(1_500_000))).toBe('1,5 МБ')
 })
 
-test('a number has the form of its word, in Russian one of three', () => {
+test('format.plural chooses among two English and three Russian forms', () => {
   expect([1, 2].map((each) => en.plural(each, 'day', 'days'))).toEqual(['1 day', '2 days'])
   expect([1, 3, 7, 21].map((each) => plain(ru.plural(each, 'день', 'дня', 'дней')))).toEqual([
     '1 день',
@@ -31,12 +31,12 @@ test('a number has the form of its word, in Russian one of three', () => {
   ])
 })
 
-test('the year is said where it is another one', () => {
+test('format.day shows the year only if it is not the current one', () => {
   const nowAt = Date.parse('2026-11-15T00:00:00Z')
   expect(en.day('2026-12-11T10:00:00Z', nowAt)).toBe('Dec 11')
   expect(en.day('2027-01-25T10:00:00Z', nowAt)).toBe('Jan 25, 2027')
 })
 
-test('a cell that a spreadsheet would compute is text, and commas and quotes stay within theirs', () => {
+test('toCsv quotes commas and quotes, and puts an apostrophe before a formula', () => {
   expect(toCsv([['=1+1', 'a,b', 'say "hi"', null, -5]])).toBe(`'=1+1,"a,b","say ""hi""",,-5\r\n`)
 })

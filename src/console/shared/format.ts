@@ -9,7 +9,7 @@ const dayMs = 86_400_000
 const hourMs = 3_600_000
 const minuteMs = 60_000
 
-/** The largest unit that a time apart is at least one of. */
+/** A duration in its largest unit that is at least 1, else in minutes. */
 function apart(ms: number): readonly [count: number, unit: 'day' | 'hour' | 'minute'] {
   const size = Math.abs(ms)
   if (size >= dayMs) return [Math.trunc(ms / dayMs), 'day']
@@ -17,7 +17,7 @@ function apart(ms: number): readonly [count: number, unit: 'day' | 'hour' | 'min
   return [Math.trunc(ms / minuteMs), 'minute']
 }
 
-/** How figures, money and times are written in a language. Money is roubles, shown to the kopeck where it has any. */
+/** Writes numbers, money and times in a language. Money is roubles; kopecks are shown if there are any. */
 export function createFormat(language: Language) {
   const amount = (digits: number) =>
     new Intl.NumberFormat(language, {
@@ -40,7 +40,7 @@ export function createFormat(language: Language) {
     exactMoney: (roubles: number): string => exact.format(roubles),
     number: (value: number): string => number.format(value),
     moment: (iso: string): string => moment.format(new Date(iso)).replace(/\s*г\./, ''),
-    /** The year is said where it is another one than now. */
+    /** With the year if it is not the current one. */
     day: (iso: string, nowAt: number = Date.now()): string => {
       const date = new Date(iso)
       const isThisYear = date.getFullYear() === new Date(nowAt).getFullYear()
@@ -53,7 +53,7 @@ export function createFormat(language: Language) {
       return `${number.format(count / 1000 ** step)} ${units[language][step] ?? ''}`
     },
     gigabytes: (count: number): string => `${number.format(count)} ${units[language][3] ?? ''}`,
-    /** The form of a word that a number wants: one, few and many in Russian, one and other in English. */
+    /** A number and its noun: `one`, `few` or `many` in Russian, `one` or `few` in English. */
     plural: (count: number, one: string, few: string, many: string = few): string => {
       const form = plural.select(count)
       return `${number.format(count)} ${form === 'one' ? one : form === 'few' ? few : many}`

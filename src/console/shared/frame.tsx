@@ -8,7 +8,7 @@ import { commonMessages, type Language } from './messages.ts'
 import { NoSuchPage } from './parts.tsx'
 
 /** A link of the menu, marked on its page and on the pages below it. */
-export type Way = { readonly path: string; readonly label: string; readonly icon: IconName }
+export type MenuItem = { readonly path: string; readonly label: string; readonly icon: IconName }
 
 export function LanguageSwitch() {
   const { language, choose } = useLanguage()
@@ -54,11 +54,11 @@ export function ThemeSwitch() {
 
 const isAt = (here: string, way: string): boolean => (way === '/' ? here === '/' : here.startsWith(way))
 
-function Ways({ ways, label }: { readonly ways: readonly Way[]; readonly label: string }) {
+function Menu({ items, label }: { readonly items: readonly MenuItem[]; readonly label: string }) {
   const here = usePath()
   return (
     <nav aria-label={label} className="ways">
-      {ways.map(({ path, label: name, icon }) => (
+      {items.map(({ path, label: name, icon }) => (
         <a key={path} href={`#${path}`} aria-current={isAt(here, path) ? 'page' : undefined}>
           <Icon name={icon} />
           {name}
@@ -68,17 +68,17 @@ function Ways({ ways, label }: { readonly ways: readonly Way[]; readonly label: 
   )
 }
 
-type FrameProps = { readonly ways: readonly Way[]; readonly foot: ReactNode; readonly children: ReactNode }
+type FrameProps = { readonly items: readonly MenuItem[]; readonly foot: ReactNode; readonly children: ReactNode }
 
 /** The menu around every page, with `foot`, the switches and the sign-out button under it; a drawer on a phone. */
-export function Frame({ ways, foot, children }: FrameProps) {
+export function Frame({ items, foot, children }: FrameProps) {
   const { t } = useMessages(commonMessages)
   const path = usePath()
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOpen(false), [path])
   const menu = (
     <>
-      <Ways ways={ways} label={t.menu} />
+      <Menu items={items} label={t.menu} />
       <div className="side-foot">
         {foot}
         <div className="switches">

@@ -32,7 +32,7 @@ const shapes = {
 
 export type IconName = keyof typeof shapes
 
-/** A drawing beside a word. It says nothing that the word does not, so readers of screens pass over it. */
+/** A drawing that repeats the text beside it, hidden from screen readers. */
 export const Icon = ({ name, size = 18 }: { readonly name: IconName; readonly size?: number }) => (
   <svg
     aria-hidden="true"
@@ -49,7 +49,7 @@ export const Icon = ({ name, size = 18 }: { readonly name: IconName; readonly si
   </svg>
 )
 
-/** A barrier that is up: the road is open. */
+/** The logo: a raised barrier. */
 export const Mark = ({ size = 26 }: { readonly size?: number }) => (
   <svg aria-hidden="true" width={size} height={size} viewBox="0 0 32 32">
     <rect width="32" height="32" rx="8" className="mark-ground" />

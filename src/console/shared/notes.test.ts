@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createFormat } from './format.ts'
 import { sayNote } from './notes.ts'
 
-test('what the shop writes beside a movement is said in Russian; what an operator wrote stays as it is', () => {
+test('sayNote translates notes of the shop into Russian and leaves notes of operators as they are', () => {
   const say = (note: string) => sayNote(note, 'ru', createFormat('ru'))
   expect(say('2.5 GB residential_premium')).toBe('2.5 ГБ: резидентные премиум')
   expect(say('5 × US IPv6, 30 days')).toBe('5 × US, IPv6, дней: 30')

@@ -3,7 +3,7 @@ import { type Language } from './messages.ts'
 import { createTranslator } from './refusals/translate.ts'
 import { methodNames, tradeMessages } from './trade.ts'
 
-/** What the shop itself writes beside a movement of money; what an operator has written stays as it is. */
+/** The notes that the shop writes beside movements of money; an operator's own note is not translated. */
 const translate = createTranslator([
   ['VPN for {} month', 'VPN, месяцев: {}'],
   ['VPN for {} months', 'VPN, месяцев: {}'],

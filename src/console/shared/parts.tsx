@@ -334,6 +334,24 @@ export function Rows<Row>({ label, rows, keyOf, columns: toColumns, empty }: Row
   )
 }
 
+type ReadRowsProps<Row> = Omit<RowsProps<Row>, 'rows'> & {
+  readonly of: Read<{ readonly items: readonly Row[] }>
+}
+
+/** The items of a query as a table. */
+export const ReadRows = <Row,>({ of, ...table }: ReadRowsProps<Row>) => (
+  <Reading of={of}>{({ items }) => <Rows {...table} rows={items} />}</Reading>
+)
+
+type PagedRowsProps<Row> = Omit<RowsProps<Row>, 'rows'> & Omit<PagedProps<Row>, 'children'>
+
+/** A list as a table with a button for the next page. */
+export const PagedRows = <Row,>({ of, height = 240, isWide = false, ...table }: PagedRowsProps<Row>) => (
+  <Paged of={of} height={height} isWide={isWide}>
+    {(rows) => <Rows {...table} rows={rows} />}
+  </Paged>
+)
+
 type CellProps = { readonly note: ReactNode; readonly isMono?: boolean; readonly children: ReactNode }
 
 /** A value with a smaller line under it. */

@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
-import type { Body, createClient, Shape } from '../client/call.ts'
+import { type Body, type createClient, isRecord, type Shape } from '../client/call.ts'
 
 type Client<Operations extends Record<keyof Operations, Shape>> = ReturnType<typeof createClient<Operations>>
 type Name<Operations> = keyof Operations & string
@@ -19,11 +19,12 @@ export function useOnce<Given extends readonly unknown[]>(work: (...given: Given
 }
 
 /** The items of an answer that is a page of a list: the answer's only array. */
-export type ItemsOf<Answer> = {
+type ItemsOf<Answer> = {
   [Name in keyof Answer]: Answer[Name] extends readonly (infer Item)[] ? Item : never
 }[keyof Answer]
 const itemsOf = <Answer>(page: Answer) => Object.values(page as object).find(Array.isArray) as ItemsOf<Answer>[]
-const cursorOf = (page: unknown) => (page as { readonly next_cursor: string | null }).next_cursor ?? undefined
+const cursorOf = (page: unknown): string | undefined =>
+  isRecord(page) && typeof page['next_cursor'] === 'string' ? page['next_cursor'] : undefined
 
 const newKey = (): string => `console-${crypto.randomUUID()}`
 

@@ -1,12 +1,11 @@
 import { type CSSVariablesResolver, colorsTuple, createTheme } from '@mantine/core'
 
-/** The one accent. The seventh is dark enough for white letters, the fifth light enough on a dark ground. */
+/** The accent colour. Shade 6 has enough contrast under white text, shade 4 on a dark ground. */
 const pine = colorsTuple('#e9f7f4 #d3ece6 #a5d9cd #74c5b3 #4db39d #2c9a83 #0f7563 #0b6354 #075044 #033c33'.split(' '))
 
-/** Greys of the dark ground, with a breath of the accent. */
 const dark = colorsTuple('#e4eae8 #c3ccc9 #a3aeab #7d8986 #3d4946 #323d3a #242d2b #181f1d #121817 #0d1211'.split(' '))
 
-/** For what cannot be undone; dark enough to be read on white. */
+/** For irreversible actions; readable on white. */
 const red = colorsTuple('#fdeeee #f9d6d6 #f0abab #f39a9a #ff8787 #d64545 #c02b2b #a92323 #8f1b1b #751414'.split(' '))
 
 export const theme = createTheme({
@@ -24,31 +23,24 @@ export const theme = createTheme({
   },
 })
 
-/** Quiet text that can still be read: the library's own is below the contrast that eyes need. */
-export const variables: CSSVariablesResolver = () => ({
-  variables: {},
-  light: {
-    '--mantine-color-dimmed': '#5b6570',
-    '--mantine-color-placeholder': '#6b7580',
-    '--mantine-color-body': '#f7f8f8',
-    '--mantine-color-text': '#16201e',
-    '--mantine-color-error': '#c02b2b',
-    '--ground': '#ffffff',
-    '--line': '#e3e7e6',
-    '--good': '#0f7563',
-    '--warn': '#b7791f',
-    '--bad': '#c02b2b',
-  },
-  dark: {
-    '--mantine-color-dimmed': '#a3aeab',
-    '--mantine-color-placeholder': '#8d9895',
-    '--mantine-color-body': '#111615',
-    '--mantine-color-text': '#e4eae8',
-    '--mantine-color-error': '#ff8787',
-    '--ground': '#181f1d',
-    '--line': '#2a3331',
-    '--good': '#4db39d',
-    '--warn': '#e0a33e',
-    '--bad': '#ff8787',
-  },
-})
+/** Colours in light and dark. The library's own dimmed text has too little contrast. */
+const colours: Readonly<Record<`--${string}`, readonly [light: string, dark: string]>> = {
+  '--mantine-color-dimmed': ['#5b6570', '#a3aeab'],
+  '--mantine-color-placeholder': ['#6b7580', '#8d9895'],
+  '--mantine-color-body': ['#f7f8f8', '#111615'],
+  '--mantine-color-text': ['#16201e', '#e4eae8'],
+  '--mantine-color-error': ['#c02b2b', '#ff8787'],
+  '--ground': ['#ffffff', '#181f1d'],
+  '--line': ['#e3e7e6', '#2a3331'],
+  '--good': ['#0f7563', '#4db39d'],
+  '--warn': ['#b7791f', '#e0a33e'],
+  '--bad': ['#c02b2b', '#ff8787'],
+  '--chart-first': ['#0f7563', '#4db39d'],
+  '--chart-first-fill': ['#0f7563cc', '#4db39dcc'],
+  '--chart-second': ['#8fb8ae', '#2f6c5f'],
+  '--chart-second-fill': ['#8fb8aecc', '#2f6c5fcc'],
+}
+
+const of = (index: 0 | 1) => Object.fromEntries(Object.entries(colours).map(([name, pair]) => [name, pair[index]]))
+
+export const variables: CSSVariablesResolver = () => ({ variables: {}, light: of(0), dark: of(1) })

@@ -1,7 +1,7 @@
 import type { Format } from './format.ts'
 import { names, pair, phrase, translated } from './messages.ts'
 
-/** What is sold, what moves money, and what an order is made of, by the names that they have in the API. */
+/** Products, movements of money, and the fields and values of orders, by their names in the API. */
 export const tradeMessages = translated({
   kinds: names({
     credit: pair('Credit', 'Пополнение'),
@@ -82,7 +82,7 @@ export const tradeMessages = translated({
 })
 export type Trade = (typeof tradeMessages)['en']
 
-/** What an order was; a code without a text is shown as it is. */
+/** An order's product and action; a code without a text is shown as it is. */
 export const orderName = (
   { product, action }: { readonly product: string; readonly action: string },
   { products, actions }: Pick<Trade, 'products' | 'actions'>,
@@ -124,7 +124,7 @@ export const eventMessages = translated({
 })
 type EventTexts = (typeof eventMessages)['en']
 
-/** What an event carries, in the order in which one would ask. Fields that are not known are passed over. */
+/** Writes the known fields of an event, the most important first. */
 export function tellEvent(data: Readonly<Record<string, unknown>>, t: EventTexts, format: Format): string {
   const text = (name: string): string | undefined => {
     const value = data[name]

@@ -1,9 +1,10 @@
 import { Button, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
+import { isRecord } from '../../client/call.ts'
 import type { Proxy } from '../../client/customer.ts'
 import { download } from '../../shared/browser.ts'
-import { Copy } from '../../shared/copy.tsx'
+import { Copy, Lines } from '../../shared/copy.tsx'
 import { Choices, Dialog, Select, SubmitForm, useTyped } from '../../shared/form.tsx'
 import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/language.tsx'
@@ -159,7 +160,10 @@ const toQuery = (form: ExportForm, ids: readonly number[] | undefined) => ({
   ids: ids?.join(','),
 })
 
-const pretty = (text: string): string => JSON.stringify((JSON.parse(text) as { data: unknown }).data, null, 2)
+function pretty(text: string): string {
+  const answer: unknown = JSON.parse(text)
+  return JSON.stringify(isRecord(answer) ? answer['data'] : answer, null, 2)
+}
 
 /** Proxies as a file or on the clipboard: those of `ids`, or all. */
 export function ExportButton({ label, ids }: { readonly label: string; readonly ids?: readonly number[] }) {
@@ -192,11 +196,7 @@ export function ExportButton({ label, ids }: { readonly label: string; readonly 
             options={exportForms.map((each) => [each, t.formats[each] ?? ''] as const)}
             onChange={choose}
           />
-          <div className="listing">
-            <pre tabIndex={0} role="region" aria-label={t.exportTitle}>
-              {text}
-            </pre>
-          </div>
+          <Lines text={text} label={t.exportTitle} />
           <RefusalNotice error={made.error} />
           <div className="line">
             <Button disabled={text === ''} onClick={() => download(`proxies.${ending}`, text)}>

@@ -6,7 +6,7 @@ import { Choices, NumberField } from '../../shared/form.tsx'
 import { type Format } from '../../shared/format.ts'
 import { useMessages } from '../../shared/language.tsx'
 import { Empty, Facts, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
-import { type Answer, usePurchase, useRead } from '../api.ts'
+import { type CustomerAnswer, usePurchase, useRead } from '../api.ts'
 import { BuyNow } from '../money/pay.tsx'
 import { dedicatedMessages } from './messages.ts'
 
@@ -17,7 +17,7 @@ type DedicatedOrder = {
   readonly period: number
   readonly count: number
 }
-type Sold = Answer<'listCountries'>
+type Sold = CustomerAnswer<'listCountries'>
 
 const debounceMs = 200
 const maxCount = 1000
@@ -167,14 +167,14 @@ function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly p
   )
 }
 
-const isSame = (order: DedicatedOrder, price: Answer<'quoteDedicated'>): boolean =>
+const isSame = (order: DedicatedOrder, price: CustomerAnswer<'quoteDedicated'>): boolean =>
   order.ipv === price.ipv &&
   order.country_code === price.country_code &&
   order.period === price.period &&
   order.count === price.count
 
 function findProblem(
-  price: Answer<'quoteDedicated'>,
+  price: CustomerAnswer<'quoteDedicated'>,
   balance: number | undefined,
   t: (typeof dedicatedMessages)['en'],
   format: Format,
@@ -183,7 +183,13 @@ function findProblem(
   return balance !== undefined && balance < price.price_rub ? t.tooPoor : undefined
 }
 
-function Bought({ bought, onAgain }: { readonly bought: Answer<'buyDedicated'>; readonly onAgain: () => void }) {
+function Bought({
+  bought,
+  onAgain,
+}: {
+  readonly bought: CustomerAnswer<'buyDedicated'>
+  readonly onAgain: () => void
+}) {
   const { t, format } = useMessages(dedicatedMessages)
   const { proxies } = bought
   const lines = proxies.map(({ ip, port, username, password }) => `${ip}:${port}:${username}:${password ?? ''}`)

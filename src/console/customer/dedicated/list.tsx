@@ -83,7 +83,8 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
   const found = useMemo(() => all.filter((each) => matches(each, filter)), [all, filter])
   const picked = found.filter((each) => chosen.has(each.id))
-  const toggle = (id: number) => setChosen((before) => before.symmetricDifference(new Set([id])))
+  const toggle = (id: number) =>
+    setChosen((before) => new Set(before.has(id) ? [...before].filter((each) => each !== id) : [...before, id]))
   const areAll = found.length > 0 && picked.length === found.length
   return (
     <>

@@ -7,9 +7,9 @@ import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/language.tsx'
 import { sayNote } from '../../shared/notes.ts'
 import { OrderLink } from '../../shared/orders.tsx'
-import { Cell, Empty, Facts, Figures, Page, Paged, Panel, RefusalNotice, Rows } from '../../shared/parts.tsx'
+import { Cell, Empty, Facts, Figures, Page, PagedRows, Panel, RefusalNotice } from '../../shared/parts.tsx'
 import { tradeMessages } from '../../shared/trade.ts'
-import { type Answer, loadPages, useChange, usePages, useRead } from '../api.ts'
+import { type CustomerAnswer, loadPages, useChange, usePages, useRead } from '../api.ts'
 import { moneyMessages } from './messages.ts'
 import { TopUp } from './pay.tsx'
 import { spentIn } from './spending.ts'
@@ -68,7 +68,7 @@ function ReferralPanel() {
   )
 }
 
-function Referral({ of: { code, link, brought, earned_rub } }: { readonly of: Answer<'getReferral'> }) {
+function Referral({ of: { code, link, brought, earned_rub } }: { readonly of: CustomerAnswer<'getReferral'> }) {
   const { t, format } = useMessages(moneyMessages)
   const [label, text] = link === null ? [t.referralCode, code ?? ''] : [t.referralLink, link]
   return (
@@ -108,30 +108,28 @@ function Movements() {
   )
   return (
     <Panel title={t.transactions} aside={csv}>
-      <Paged of={pages} height={280} isWide>
-        {(rows) => (
-          <Rows
-            label={t.transactions}
-            rows={rows}
-            keyOf={(row) => row.id}
-            empty={<Empty icon="wallet" title={t.none} about={t.noneAbout} />}
-            columns={(column) => [
-              column(t.when, (row) => format.moment(row.created_at)),
-              column.text(t.what, (row) => (
-                <Cell note={sayNote(row.note, language, format)}>{trade.kinds[row.kind] ?? row.kind}</Cell>
-              )),
-              column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
-              column.number(t.amount, (row) => (
-                <span className={row.amount_rub > 0 ? 'plus' : ''}>
-                  {row.amount_rub > 0 ? '+' : ''}
-                  {format.exactMoney(row.amount_rub)}
-                </span>
-              )),
-              column.number(t.after, (row) => format.exactMoney(row.balance_after_rub)),
-            ]}
-          />
-        )}
-      </Paged>
+      <PagedRows
+        label={t.transactions}
+        of={pages}
+        height={280}
+        isWide
+        keyOf={(row) => row.id}
+        empty={<Empty icon="wallet" title={t.none} about={t.noneAbout} />}
+        columns={(column) => [
+          column(t.when, (row) => format.moment(row.created_at)),
+          column.text(t.what, (row) => (
+            <Cell note={sayNote(row.note, language, format)}>{trade.kinds[row.kind] ?? row.kind}</Cell>
+          )),
+          column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
+          column.number(t.amount, (row) => (
+            <span className={row.amount_rub > 0 ? 'plus' : ''}>
+              {row.amount_rub > 0 ? '+' : ''}
+              {format.exactMoney(row.amount_rub)}
+            </span>
+          )),
+          column.number(t.after, (row) => format.exactMoney(row.balance_after_rub)),
+        ]}
+      />
     </Panel>
   )
 }

@@ -1,19 +1,18 @@
 import type { Transaction } from '../../client/customer.ts'
 
-/** How many days a picture of spending shows. */
+/** The days of the spending chart. */
 export const days = 30
 const dayMs = 86_400_000
 
-/** As much of a movement as is counted. */
 type Moved = Pick<Transaction, 'kind' | 'amount_rub' | 'created_at'>
 
-/** What was spent, less what came back of it. */
+/** Charges less refunds. */
 export const spentIn = (movements: readonly Moved[]): number =>
   movements
     .filter((each) => each.kind === 'charge' || each.kind === 'refund')
     .reduce((sum, each) => sum - each.amount_rub, 0)
 
-/** What each day cost, of the days up to today, in the reader's own time. */
+/** The spending of each day up to today, in the browser's time zone. */
 export function spentByDay(movements: readonly Moved[], nowAt: number) {
   const today = new Date(nowAt).setHours(0, 0, 0, 0)
   const times = Array.from({ length: days }, (_, index) => today - (days - 1 - index) * dayMs)

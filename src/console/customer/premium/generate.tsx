@@ -2,7 +2,7 @@ import { Button, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
 import { download } from '../../shared/browser.ts'
-import { Copy } from '../../shared/copy.tsx'
+import { Copy, Lines } from '../../shared/copy.tsx'
 import { Choices, NumberField, Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/language.tsx'
 import { Panel, Reading } from '../../shared/parts.tsx'
@@ -75,11 +75,7 @@ export function GenerateTab() {
         <Reading of={made} height={220}>
           {({ proxies }) => (
             <>
-              <div className="listing">
-                <pre tabIndex={0} role="region" aria-label={t.preview}>
-                  {proxies.join('\n')}
-                </pre>
-              </div>
+              <Lines text={proxies.join('\n')} label={t.preview} />
               <div className="line">
                 <Button onClick={() => download('proxies.txt', `${proxies.join('\n')}\n`)}>{t.download}</Button>
                 <Copy text={proxies.join('\n')} />

@@ -85,7 +85,6 @@ export const premiumMessages = messages({
     'У каждого свой логин, пароль, белый список, трафик и пределы: для ваших клиентов или проектов.',
   ),
   addSubuser: pair('Add a sub-user', 'Добавить'),
-  subuserName: pair('Name', 'Имя'),
   ownLogin: pair('Login; left empty, one is made', 'Логин; если пусто, он будет придуман'),
   limits: {
     day_limit_bytes: pair('Gigabytes a day at most', 'Гигабайт в день, не больше'),

@@ -5,13 +5,13 @@ import { useState } from 'react'
 import { NumberField, Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/language.tsx'
 import { Facts, Figure, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
-import { type Answer, api, usePurchase, useRead } from '../api.ts'
+import { api, type CustomerAnswer, usePurchase, useRead } from '../api.ts'
 import { BuyNow } from '../money/pay.tsx'
 import { premiumMessages } from './messages.ts'
 
-type Pool = Extract<Answer<'getTraffic'>, { pools: unknown }>['pools'][number]
+type Pool = Extract<CustomerAnswer<'getTraffic'>, { pools: unknown }>['pools'][number]
 
-/** Every pool with what is left in it. */
+/** Every pool with its remaining traffic. */
 export function usePools(subuser_id?: string) {
   const { data, error, refetch } = useRead('getTraffic', { query: { subuser_id } })
   return { data: data && 'pools' in data ? data.pools : undefined, error, refetch }
@@ -61,7 +61,7 @@ async function loadTiers(pool_type: string): Promise<readonly Tier[]> {
   const tiers: Tier[] = []
   let gb: number | undefined = 0.1
   while (gb !== undefined && tiers.length < maxTiers) {
-    const quote: Answer<'quoteTraffic'> = await api.call('quoteTraffic', { query: { pool_type, gb } })
+    const quote: CustomerAnswer<'quoteTraffic'> = await api.call('quoteTraffic', { query: { pool_type, gb } })
     tiers.push(quote.tier)
     gb = quote.next_tier?.from_gb
   }

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react'
 import type { Subuser } from '../../client/customer.ts'
 import { go } from '../../shared/browser.ts'
 import { Listing } from '../../shared/copy.tsx'
-import { Act, type Field, filled, Select, type Values } from '../../shared/form.tsx'
+import { Act, type ActField, filled, Select, type Values } from '../../shared/form.tsx'
 import type { Format } from '../../shared/format.ts'
 import { useMessages } from '../../shared/language.tsx'
 import { Cell, NoSuchPage, OnOff, Page, Panel, Reading, Rows, Status } from '../../shared/parts.tsx'
@@ -44,12 +44,12 @@ export function useSubuserChoice(everybody?: string): readonly [id: string | und
 const limits = ['day_limit_bytes', 'month_limit_bytes', 'total_limit_bytes'] as const
 
 /** The fields of a sub-user. Limits are typed in gigabytes; an empty field is no limit. */
-function useLimitFields(): (of?: Subuser) => readonly Field[] {
+function useLimitFields(): (of?: Subuser) => readonly ActField[] {
   const { t } = useMessages(premiumMessages)
   return (of) => [
-    { name: 'name', label: t.subuserName, initial: of?.name ?? '', isOptional: true },
+    { name: 'name', label: t.name, initial: of?.name ?? '', isOptional: true },
     ...limits.map(
-      (name): Field => ({
+      (name): ActField => ({
         name,
         label: t.limits[name],
         kind: 'number',

@@ -7,13 +7,13 @@ const dayMs = 86_400_000
 const spans = { hour: { stepMs: hourMs, count: 48 }, day: { stepMs: dayMs, count: 30 } } as const
 export type By = keyof typeof spans
 
-/** From a whole step on, so that a page that is opened twice asks for the same. */
+/** The start of the chart, at a whole step, so that reopened pages use the same query. */
 export function sinceOf(by: By, nowAt: number): string {
   const { stepMs, count } = spans[by]
   return new Date(Math.floor(nowAt / stepMs) * stepMs - (count - 1) * stepMs).toISOString()
 }
 
-/** A value for each step of the time, also where nothing was carried. */
+/** A value for each step, zero for steps without traffic. */
 export function fill(by: By, from: string, items: readonly Item[]) {
   const { stepMs, count } = spans[by]
   const fromAt = Date.parse(from)

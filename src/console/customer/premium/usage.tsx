@@ -14,29 +14,18 @@ export function UsageTab() {
   const from = useMemo(() => sinceOf(by, Date.now()), [by])
   const [subuser_id, choice] = useSubuserChoice(t.everybody)
   const usage = useRead('getPremiumUsage', { query: { by, from, subuser_id } })
-  const hosts = useRead('getPremiumUsage', { query: { by: 'host', from, subuser_id } })
+  const options: { value: By; label: string }[] = [
+    { value: 'day', label: t.byDay },
+    { value: 'hour', label: t.byHour },
+  ]
+  const steps = <SegmentedControl size="xs" value={by} onChange={setBy} data={options} />
   return (
     <>
       {choice && <div className="line fields">{choice}</div>}
-      <Panel
-        title={t.usage}
-        aside={
-          <SegmentedControl
-            size="xs"
-            value={by}
-            onChange={(value) => setBy(value)}
-            data={[
-              { value: 'day', label: t.byDay },
-              { value: 'hour', label: t.byHour },
-            ]}
-          />
-        }
-      >
+      <Panel title={t.usage} aside={steps}>
         <Reading of={usage} height={240}>
           {(found) => {
-            if (found.items.length === 0) {
-              return <Empty icon="chart" title={t.noUsage} about={t.noUsageAbout} />
-            }
+            if (found.items.length === 0) return <Empty icon="chart" title={t.noUsage} about={t.noUsageAbout} />
             const { times, received, sent } = fill(by, from, found.items)
             const sum = t.sum(format.gigabytes(found.total_gb))
             return (
@@ -56,22 +45,30 @@ export function UsageTab() {
           }}
         </Reading>
       </Panel>
-      <Panel title={t.hosts}>
-        <Reading of={hosts}>
-          {({ items }) => (
-            <Rows
-              label={t.hosts}
-              rows={items.slice(0, 20)}
-              keyOf={(row) => row.key}
-              empty={<Empty icon="globe" title={t.noHosts} about={t.noHostsAbout} />}
-              columns={(column) => [
-                column(t.host, (row) => <span className="mono">{row.key}</span>),
-                column.number(t.traffic, (row) => format.bytes(row.received_bytes + row.sent_bytes)),
-              ]}
-            />
-          )}
-        </Reading>
-      </Panel>
+      <Hosts from={from} subuser_id={subuser_id} />
     </>
+  )
+}
+
+function Hosts({ from, subuser_id }: { readonly from: string; readonly subuser_id: string | undefined }) {
+  const { t, format } = useMessages(premiumMessages)
+  const hosts = useRead('getPremiumUsage', { query: { by: 'host', from, subuser_id } })
+  return (
+    <Panel title={t.hosts}>
+      <Reading of={hosts}>
+        {({ items }) => (
+          <Rows
+            label={t.hosts}
+            rows={items.slice(0, 20)}
+            keyOf={(row) => row.key}
+            empty={<Empty icon="globe" title={t.noHosts} about={t.noHostsAbout} />}
+            columns={(column) => [
+              column(t.host, (row) => <span className="mono">{row.key}</span>),
+              column.number(t.traffic, (row) => format.bytes(row.received_bytes + row.sent_bytes)),
+            ]}
+          />
+        )}
+      </Reading>
+    </Panel>
   )
 }

@@ -33,7 +33,6 @@ export const vpnMessages = messages({
   deviceName: pair('Name of the first device', 'Имя первого устройства'),
   deviceHint: pair('Phone', 'Телефон'),
   location: pair('Location', 'Место'),
-  nearest: pair('Any', 'Любое'),
   renewFor: phrase('Renew for {price}', 'Продлить за {price}'),
   statuses: names({
     ACTIVE: pair('Active', 'Активна'),

@@ -18,7 +18,7 @@ import {
   Status,
   type Tone,
 } from '../../shared/parts.tsx'
-import { type Answer, useChange, usePurchase, useRead } from '../api.ts'
+import { type CustomerAnswer, useChange, usePurchase, useRead } from '../api.ts'
 import { BuyNow } from '../money/pay.tsx'
 import { vpnMessages } from './messages.ts'
 
@@ -43,7 +43,7 @@ export function VpnPage() {
   )
 }
 
-type Prices = Extract<Answer<'quoteVpn'>, { prices: unknown }>['prices']
+type Prices = Extract<CustomerAnswer<'quoteVpn'>, { prices: unknown }>['prices']
 
 /** The price of each term, and whether a node serves new subscriptions. */
 function usePrices() {
@@ -94,10 +94,7 @@ function Buying() {
           <Select
             label={t.location}
             value={location}
-            options={[
-              ['', t.nearest],
-              ...locations.map((each) => [each.location, each.city ?? each.location] as const),
-            ]}
+            options={[['', t.any], ...locations.map((each) => [each.location, each.city ?? each.location] as const)]}
             onChange={setLocation}
           />
         )}

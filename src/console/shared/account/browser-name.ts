@@ -1,4 +1,4 @@
-/** The first that is named; those that call themselves by others' names too come before them. */
+/** The first match counts: a browser that also sends another's name comes before that one. */
 const browsers: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/Edg\w*\/(\d+)/, 'Edge'],
   [/OPR\/(\d+)/, 'Opera'],
@@ -15,7 +15,7 @@ const systems: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/Linux/, 'Linux'],
 ]
 
-/** What people call a browser that has called itself something long; as it did where nothing in it is known. */
+/** A browser's name and system from its User-Agent header; the header itself if it is unknown. */
 export function browserName(agent: string | null): string {
   if (agent === null) return '—'
   const found = browsers

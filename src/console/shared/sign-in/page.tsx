@@ -3,7 +3,7 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import { CallRefused } from '../../client/call.ts'
-import { type Link, takeLink } from '../../client/link.ts'
+import { type SignInLink, takeLink } from '../../client/link.ts'
 import { auth, enterAs, enterWithToken, own, part } from '../../client/session.ts'
 import type { Who } from '../../client/sign-in.ts'
 import { SubmitForm, useTyped } from '../form.tsx'
@@ -256,7 +256,7 @@ function OwnCode({ who }: { readonly who: Who }) {
   )
 }
 
-type LinkProps = WayProps & { readonly link: Link; readonly onFailed: () => void }
+type LinkProps = WayProps & { readonly link: SignInLink; readonly onFailed: () => void }
 
 function ByLink(props: LinkProps) {
   const Shown = { enter: EnterByLink, confirm: ConfirmByLink, reset: ResetByLink }[props.link.kind]

@@ -1,5 +1,5 @@
-/** A way in: where to connect, and with what. */
-export type Entrance = {
+/** The address and the credentials of a proxy. */
+export type ProxyEndpoint = {
   readonly host: string
   readonly port: number
   readonly login: string
@@ -9,11 +9,10 @@ export type Entrance = {
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
-/** Where and with what, as one address. */
-export function toUrl({ host, port, login, password, protocol }: Entrance): string {
+export function toUrl({ host, port, login, password, protocol }: ProxyEndpoint): string {
   const scheme = protocol === 'socks' ? 'socks5h' : 'http'
   return `${scheme}://${encodeURIComponent(login)}:${encodeURIComponent(password)}@${bracketed(host)}:${port}`
 }
 
-export const toTelegram = ({ host, port, login, password }: Entrance): string =>
+export const toTelegram = ({ host, port, login, password }: ProxyEndpoint): string =>
   `tg://socks?${new URLSearchParams({ server: host, port: String(port), user: login, pass: password })}`
