@@ -57,7 +57,7 @@ async function openCharges(context: Context, engine: Engine): Promise<{ peer: Pe
 export function charge(services: Services, by: Person | undefined): Promise<unknown> {
   if (!by) throw new Error('there is no such customer')
   const toBody = (receipt: Receipt) => JSON.stringify({ ...receipt, balance: String(receipt.balance) })
-  const asked = { product: thing.product, action: 'buy', wish: { count: 1 } }
+  const asked = { product: thing.product, action: 'buy', input: { count: 1 } }
   return services.orders.sell({ by, key: undefined, toBody }, asked, (sale) =>
     sale.charge({
       price: kopecks(BigInt(thing.kopecks)),

@@ -1,9 +1,9 @@
 import type { Caller } from '../domains/customers/index.ts'
-import type { Answer, PurchaseRequest } from '../domains/orders/index.ts'
+import type { PurchaseRequest } from '../domains/orders/index.ts'
 import type { Operation, z } from './operation.ts'
 import type { Warning } from './warnings.ts'
 
-/** What an operation is called with: who calls, under which key, and what was read from the request. */
+/** A request after parsing: the caller, the idempotency key and the input. */
 export type Call<Op extends Operation, By = Caller> = {
   readonly caller: By
   readonly key: string | undefined
@@ -15,18 +15,21 @@ export type Call<Op extends Operation, By = Caller> = {
   readonly assertConnected: () => void
 }
 
-/** An operation with what it does, down to the body of its answer. */
+/** An operation with the function that runs it and renders its answer. */
 export type Bound<By = Caller> = {
   readonly operation: Operation
   readonly run: (call: Call<Operation, By>) => Promise<Answered>
 }
 
-export type Answered = Answer & {
+export type Answered = {
+  readonly body: string
+  /** Whether the body was stored by an earlier request under the same key. */
+  readonly replayed: boolean
   readonly mediaType?: string
   readonly cookie?: string | undefined
-  /** What lets somebody in from now on. */
+  /** A new secret that authenticates from now on. */
   readonly issued?: string | undefined
-  /** Whose session the cookie is. */
+  /** The owner of the cookie's session. */
   readonly owner?: string | undefined
 }
 
@@ -43,7 +46,7 @@ export function bind<Op extends Operation, By = Caller>(
   }
 }
 
-/** An operation that leaves something with the browser: a session, or none any more. */
+/** An operation that sets or clears the session cookie. */
 export function bindCookie<Op extends Operation, By>(
   operation: Op,
   run: (
@@ -59,7 +62,7 @@ export function bindCookie<Op extends Operation, By>(
   }
 }
 
-/** An operation that takes a key and charges nothing: it says itself whether it was asked for before. */
+/** An operation that takes a key and charges nothing: its function recognises a repeat. */
 export function bindRepeatable<Op extends Operation, By>(
   operation: Op,
   run: (call: Call<Op, By>) => Promise<{ readonly data: z.input<Op['answer']>; readonly isRepeat: boolean }>,
@@ -73,7 +76,7 @@ export function bindRepeatable<Op extends Operation, By>(
   }
 }
 
-/** A text as a file, of one of the media types that its operation names. */
+/** A file of one of the media types that its operation names. */
 export type TextFile = { readonly text: string; readonly mediaType: string }
 
 /** An operation that answers with a file where its query asks for one. */
@@ -84,27 +87,27 @@ export function bindFile<Op extends Operation>(
   return {
     operation,
     run: async (call) => {
-      const told = await run(call)
-      return 'data' in told
-        ? { body: toSuccess(operation, told.data, call.warnings), replayed: false }
-        : { body: told.text, mediaType: told.mediaType, replayed: false }
+      const answer = await run(call)
+      return 'data' in answer
+        ? { body: toSuccess(operation, answer.data, call.warnings), replayed: false }
+        : { body: answer.text, mediaType: answer.mediaType, replayed: false }
     },
   }
 }
 
-/** An operation that charges. `toShape` is the answer to what was bought; the sale writes it down before it commits. */
+/** An operation that charges. The sale renders the answer with `toShape` and stores it in its transaction. */
 export function bindPurchase<Op extends Operation, Bought>(
   operation: Op,
   toShape: (bought: Bought) => z.input<Op['answer']>,
-  run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answer>,
-  /** What the customer should know of what was bought. */
+  run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answered>,
+  /** Warnings for the customer about what was bought. */
   warningsOf: (bought: Bought) => readonly Warning[] = () => [],
 ): Bound {
   return {
     operation,
     run: (call) => {
       const toBody = (bought: Bought): string => {
-        // The last step before the commit.
+        // Last before the commit: a sale whose client has gone is rolled back.
         call.assertConnected()
         return toSuccess(operation, toShape(bought), [...call.warnings, ...warningsOf(bought)])
       }
@@ -116,6 +119,6 @@ export function bindPurchase<Op extends Operation, Bought>(
 const issuedIn = ({ isIssuing }: Operation, data: unknown): string | undefined =>
   isIssuing ? (data as { readonly token: string }).token : undefined
 
-/** The answer goes through its own schema, so nothing undeclared leaves. */
+/** The answer passes its schema, which drops undeclared fields. */
 const toSuccess = (operation: Operation, value: unknown, warnings: readonly Warning[]): string =>
   JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })

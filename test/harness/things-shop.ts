@@ -47,8 +47,8 @@ function sellThings(services: Services) {
   })
   return bindPurchase(buyThings, toShape, (request, { body }) => {
     const { count } = body
-    const wish = { count, colour: body.colour ?? null, note: body.note ?? null }
-    return services.orders.sell(request, { product: 'things', action: 'buy', wish }, async (sale) => {
+    const input = { count, colour: body.colour ?? null, note: body.note ?? null }
+    return services.orders.sell(request, { product: 'things', action: 'buy', input }, async (sale) => {
       const price = kopecks(thingPrice * BigInt(count))
       const calculation = { each_rub: toRoubles(kopecks(thingPrice)) }
       return { ...(await sale.charge({ price, calculation, note: `${count} things` })), count, price }

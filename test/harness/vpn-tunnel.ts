@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { shippedVpn } from '../../src/app/settings/vpn.ts'
 import { isListening, socketPath } from '../../src/dataplane/wireguard/device.ts'
-import { configText } from '../../src/domains/vpn/render.ts'
-import type { Peer } from '../../src/domains/vpn/rules.ts'
+import { configText, type Peer } from '../../src/domains/vpn/rules.ts'
 import type { VpnSetup } from '../../src/node-protocol/join.ts'
 import type { NodePeer } from '../../src/node-protocol/state.ts'
 import type { Inside } from './inside.ts'
@@ -29,7 +28,7 @@ export async function makeCustomer(index: number, nodePublicKey: string): Promis
   }
   const node = { name: 'node', publicKey: nodePublicKey, endpoint: { host: places.endpoint, port: listenPort } }
   return {
-    config: configText(peer as Peer, privateKey, node, shippedVpn.tunnel),
+    config: configText(peer, privateKey, node, shippedVpn.tunnel),
     peer: {
       id: peer.id,
       public_key: peer.publicKey,

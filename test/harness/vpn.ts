@@ -4,7 +4,7 @@ import { openShop, type Shop } from '../../src/app/shop/shop.ts'
 import type { Finding } from '../../src/core/finding.ts'
 import type { CustomerId, NodeId } from '../../src/core/ids.ts'
 import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
-import type { Bought } from '../../src/domains/vpn/index.ts'
+import type { BoughtVpn } from '../../src/domains/vpn/index.ts'
 import { runtimeWith } from './clock.ts'
 import { isLong } from './scale.ts'
 import type { Service } from './service.ts'
@@ -89,8 +89,8 @@ export async function report(
 }
 
 /** Buys as a program inside the process would, without HTTP. */
-export const buyQuietly = (service: Service, customer: CustomerId, months = 1): Promise<Bought> =>
-  buying(customer, (request: PurchaseRequest<Bought>) => service.services.vpn.buy(request, { months }))
+export const buyQuietly = (service: Service, customer: CustomerId, months = 1): Promise<BoughtVpn> =>
+  buying(customer, (request: PurchaseRequest<BoughtVpn>) => service.services.vpn.buy(request, { months }))
 
 /** Runs jobs, a few at a time. */
 export async function inParallel(count: number, atOnce: number, job: (index: number) => Promise<void>): Promise<void> {

@@ -5,7 +5,7 @@ import type { CustomerId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import type { Database, Tx } from '../../src/db/transaction.ts'
 import type { Payer } from '../../src/domains/ledger/index.ts'
-import type { Answer, PurchaseRequest, Receipt } from '../../src/domains/orders/index.ts'
+import type { PurchaseAnswer, PurchaseRequest, Receipt } from '../../src/domains/orders/index.ts'
 import { standCarrier } from './carrier.ts'
 import { type HandClock, runtimeWith } from './clock.ts'
 import { isLong } from './scale.ts'
@@ -42,9 +42,9 @@ export function buy(
   by: Payer,
   price: bigint,
   options: { readonly key?: string; readonly text?: string; readonly automatic?: true } = {},
-): Promise<Answer> {
+): Promise<PurchaseAnswer> {
   const toBody = (receipt: Receipt) => JSON.stringify({ order: receipt.order, balance: String(receipt.balance) })
-  const asked = { product: 'things', action: 'buy', wish: { thing: options.text ?? 'a thing' } }
+  const asked = { product: 'things', action: 'buy', input: { thing: options.text ?? 'a thing' } }
   const request = { by, key: options.key, toBody, ...(options.automatic && { automatic: options.automatic }) }
   return services.orders.sell(request, asked, (sale) =>
     sale.charge({ price: kopecks(price), calculation: { price: String(price) }, note: 'a thing' }),
@@ -61,7 +61,7 @@ export const quietly = (customer: CustomerId): { by: Payer; key: undefined; toBo
 /** The same, and what was bought is handed back. */
 export async function buying<Bought>(
   customer: CustomerId,
-  buyIt: (request: PurchaseRequest<Bought>) => Promise<Answer>,
+  buyIt: (request: PurchaseRequest<Bought>) => Promise<PurchaseAnswer>,
 ): Promise<Bought> {
   let caught: { bought: Bought } | undefined
   const toBody = (bought: Bought): string => {

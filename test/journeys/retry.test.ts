@@ -84,7 +84,7 @@ describe.each([...engines])(
       await vpn.delete(customer, uuid)
       await premium.remove(quietly(customer), { subuser: heir, to: undefined })
       const { balance } = await ledger.balance(customer)
-      await orders.sell(quietly(customer), { product: 'things', action: 'buy', wish: null }, (sale) =>
+      await orders.sell(quietly(customer), { product: 'things', action: 'buy', input: null }, (sale) =>
         sale.charge({ price: balance, calculation: null, note: 'all that was left' }),
       )
       service.clock.advance(60_000)

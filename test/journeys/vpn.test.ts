@@ -536,9 +536,10 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     const bought = (await post('/vpn/buy', { period: 1 })).data
     const beside = await openBeside(service)
     try {
-      expect((await beside.services.vpn.show(bought.uuid)).devices[0]?.id).toBe(bought.device)
-      const again = await beside.services.vpn.configurationOf(bought.uuid, undefined)
-      expect(again.text).toBe((await get('/vpn/config')).data.config)
+      const shown = await beside.services.vpn.show(bought.uuid)
+      expect(shown.devices[0]?.id).toBe(bought.device)
+      const { configuration } = await beside.services.vpn.configuration(shown.subscription.customer, {})
+      expect(configuration.text).toBe((await get('/vpn/config')).data.config)
     } finally {
       await beside.stop()
     }

@@ -1,8 +1,9 @@
 import { formatPrefix, readAddress, readPrefix } from '../../core/address.ts'
 import { deviceNamePattern } from '../../dataplane/wireguard/device.ts'
-import type { VpnArrangement } from '../../domains/vpn/index.ts'
-import { isPool4, isPool6, type Pool } from '../../domains/vpn/rules-addresses.ts'
+import type { VpnSettings } from '../../domains/vpn/index.ts'
+import { isPool4, isPool6, type TunnelPool } from '../../domains/vpn/rules.ts'
 import { partsOf, type Reading, type Setting, setting } from './reading.ts'
+
 /** What an operator can set about the VPN. */
 export type VpnConfig = {
   readonly publicUrl: string | undefined
@@ -12,8 +13,8 @@ export type VpnConfig = {
   readonly vpnMtu: number
   readonly vpnAllowed: readonly string[]
   readonly vpnKeepalive: number
-  readonly vpnPool: Pool['v4']
-  readonly vpnUla: Pool['v6']
+  readonly vpnPool: TunnelPool['v4']
+  readonly vpnUla: TunnelPool['v6']
   readonly linksPerMinute: number
   readonly vpnDevice: string
 }
@@ -95,7 +96,7 @@ export function readVpnConfig(reading: VpnReading): VpnConfig {
   }
 }
 
-export const vpnArrangementOf = (config: VpnConfig): VpnArrangement => ({
+export const vpnArrangementOf = (config: VpnConfig): VpnSettings => ({
   tunnel: {
     endpoint: { host: config.vpnHost, port: config.vpnPort },
     dns: config.vpnDns,
@@ -107,7 +108,7 @@ export const vpnArrangementOf = (config: VpnConfig): VpnArrangement => ({
 })
 
 /** What holds without any setting. */
-export const shippedVpn: VpnArrangement = vpnArrangementOf(
+export const shippedVpn: VpnSettings = vpnArrangementOf(
   readVpnConfig({
     text: (name) => vpnSettings[name].fallback,
     whole: (name) => Number(vpnSettings[name].fallback),

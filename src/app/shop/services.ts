@@ -63,10 +63,9 @@ import {
 } from '../../domains/signin/index.ts'
 import { createStock, createStockOperator } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
-import { createVpn, createVpnVerifier, type VpnArrangement } from '../../domains/vpn/index.ts'
+import { createVpn, type VpnSettings } from '../../domains/vpn/index.ts'
 import { type Config, shopUrl } from '../settings/config.ts'
 import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
-import { buyersOf } from './buyers.ts'
 import { readMigrations } from './database.ts'
 
 /** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
@@ -88,7 +87,7 @@ export type ShopConfig = {
   /** Where customers reach the gateway. */
   readonly gateway: { readonly host: string; readonly address?: string; readonly port: number }
   /** As shipped, unless said. */
-  readonly vpn?: VpnArrangement
+  readonly vpn?: VpnSettings
   readonly premium?: PremiumTerms
   /** How many open tokens a customer may have; as shipped unless said. */
   readonly mostTokens?: number
@@ -159,13 +158,13 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const once = createOnce(base)
   const proxyOperator = createProxyOperator({ ...shared, stock, stockOperator, once, ports, outages })
   const rangeOperator = createRangeOperator({ ...shared, fleet, stock, stockOperator, outages, proxyOperator })
-  const vpnDeps = { ...shared, fleet, publicKeyOf, arranged: config.vpn ?? shippedVpn }
-  const vpn = createVpn(vpnDeps)
+  const vpn = createVpn({ ...shared, ledgerAudit, fleet, publicKeyOf, settings: config.vpn ?? shippedVpn })
   const gateway = { address: config.gateway.host, ...config.gateway }
   const premium = createPremium({ ...shared, gateway, terms, ports, stock })
-  const refunds = createRefunds({ orders, once, endings: [proxyOperator.ending, premium.traffic.ending, vpn.ending] })
+  const endings = [proxyOperator.ending, premium.traffic.ending, vpn.ending]
+  const refunds = createRefunds({ ...shared, once, endings })
   const storyOf = createStories({
-    orders,
+    db,
     ledger,
     events,
     deliveries: [
@@ -174,13 +173,13 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
       { product: 'vpn', delivered: (order) => vpn.delivered(order) },
     ],
   })
-  const buyers = buyersOf({ dedicated, premium, vpn })
+  const buyers = [dedicated.buyer, premium.traffic.buyer, vpn.buyer]
   const paid = createPayments({ ...shared, once, kinds: providerKinds, buyers })
   const verifiers: readonly Verifier[] = [
     createShopVerifier(base),
     createMoneyVerifier({ ...base, ledger: ledgerAudit, customers }),
     createDedicatedVerifier({ ...shared, outages, stockOperator, numbers: nextNumber }),
-    createVpnVerifier({ ...vpnDeps, ledgerAudit }),
+    vpn.verifier,
     createTrafficVerifier(base),
     createPremiumVerifier(shared),
     createAccessVerifier({ ...shared, terms }),

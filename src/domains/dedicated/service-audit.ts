@@ -184,7 +184,7 @@ function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | u
     country: note.country,
     ipv: note.ipv,
   })
-  const wish = order.wish as unknown as { country_code: string; ipv: number; period: number; count: number }
+  const wish = order.input as unknown as { country_code: string; ipv: number; period: number; count: number }
   const asked = { country: wish.country_code, ipv: wish.ipv, period: wish.period, count: wish.count }
   const { country, ipv, period, count } = note
   const same = JSON.stringify(asked) === JSON.stringify({ country, ipv, period, count })
@@ -194,7 +194,7 @@ function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | u
 
 function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
   const note = order.calculation as unknown as ProlongNote
-  const wish = order.wish as unknown as { ids: number[]; period: number }
+  const wish = order.input as unknown as { ids: number[]; period: number }
   for (const [id, expiresAt] of note.proxies) {
     sold.until.set(id, [...(sold.until.get(id) ?? []), expiresAt])
     sold.prolongedAt.set(id, [...(sold.prolongedAt.get(id) ?? []), order.createdAt])

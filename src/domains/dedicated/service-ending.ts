@@ -4,7 +4,7 @@ import type { Clock } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Events } from '../events/index.ts'
 import type { Ports } from '../fleet/index.ts'
-import type { Ending, GivenBack } from '../orders/index.ts'
+import type { Ending, RefundPart } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { Stock } from '../stock/index.ts'
 import { allEnded, notBought, nothingToEnd } from './errors.ts'
@@ -25,7 +25,7 @@ export type EndingDeps = MoneyDeps & {
 /** What ending came to: the proxies that are gone, and what their customer got back for them. */
 type Ended = { readonly ids: readonly number[]; readonly refunded: Kopecks; readonly balance: Kopecks }
 
-type How = { readonly give: GivenBack | 'nothing'; readonly order?: Order; readonly note: string }
+type How = { readonly give: RefundPart | 'nothing'; readonly order?: Order; readonly note: string }
 
 /** Ends proxies before their time. Gone, money and events are one commit. */
 export function createProxyEnding(deps: EndingDeps) {

@@ -9,7 +9,7 @@ import { paidTermsOf } from './service-terms.ts'
 
 export type MoneyDeps = {
   readonly ledger: Pick<Ledger, 'lock' | 'refundedOf'>
-  readonly orders: Pick<Orders, 'walkCharged' | 'giveBack' | 'find'>
+  readonly orders: Pick<Orders, 'chargedSince' | 'giveBack' | 'find'>
 }
 
 /** What a customer gets back for proxies, in a transaction that has locked his account. */

@@ -3,7 +3,7 @@ import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { toRoubles } from '../../core/money.ts'
 import { toIso } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
-import type { GivenBack, Once, Told } from '../orders/index.ts'
+import type { Once, OperatorAnswer, RefundPart } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { Held } from '../pricing/index.ts'
 import type { Stock, StockOperator } from '../stock/index.ts'
@@ -120,7 +120,7 @@ export function createProxyOperator(
     },
 
     /** What an order has bought: its proxies as they are now. */
-    async delivered(order: Order): Promise<Told[]> {
+    async delivered(order: Order): Promise<OperatorAnswer[]> {
       const ids = (await store.idsOfOrder(db, order.customer, order.id)).slice(0, mostDelivered)
       const proxies = await store.findMany(db, ids)
       const counts = await deps.traffic.counts.totals(db, ids.map(subjectOf))
@@ -139,7 +139,7 @@ export function createProxyOperator(
     async end(
       id: number,
       wish: {
-        readonly give: Extract<GivenBack, 'unused'> | 'nothing'
+        readonly give: Extract<RefundPart, 'unused'> | 'nothing'
         readonly note: string
         readonly key?: string | undefined
       },

@@ -2,7 +2,7 @@ import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, total } from '../../core/money.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Answer, Orders, PurchaseRequest, Receipt } from '../orders/index.ts'
+import type { Orders, PurchaseAnswer, PurchaseRequest, Receipt } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, priceProlonging, shareOut } from '../pricing/rules.ts'
@@ -62,10 +62,10 @@ export function createProlonging(deps: {
       ids: readonly number[],
       period: number,
       action: 'prolong' | 'renew' = 'prolong',
-    ): Promise<Answer> {
+    ): Promise<PurchaseAnswer> {
       const [catalogue, live] = await Promise.all([pricing.current(), stock.ranges.live()])
-      const wish = { ids: ids.toSorted((a, b) => a - b), period }
-      return deps.orders.sell(request, { product: 'dedicated', action, wish }, async (sale) => {
+      const input = { ids: ids.toSorted((a, b) => a - b), period }
+      return deps.orders.sell(request, { product: 'dedicated', action, input }, async (sale) => {
         const { tx, nowMs } = sale
         const proxies = await deps.lockAll(tx, request.by.customer, ids)
         // Since this renewal was decided on, its customer may have stopped it, or prolonged the proxy by hand.

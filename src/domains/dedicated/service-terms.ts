@@ -24,7 +24,7 @@ type ProlongNote = {
  * of them was bought, with his account locked, so that none is added meanwhile.
  */
 export async function paidTermsOf(
-  orders: Pick<Orders, 'walkCharged'>,
+  orders: Pick<Orders, 'chargedSince'>,
   tx: Tx,
   customer: CustomerId,
   proxies: readonly Proxy[],
@@ -32,8 +32,8 @@ export async function paidTermsOf(
   const terms = new Map<number, PaidTerm[]>(proxies.map((proxy) => [proxy.id, []]))
   const byId = new Map(proxies.map((proxy) => [proxy.id, proxy]))
   const sinceAt = Math.min(...proxies.map((proxy) => proxy.startedAt))
-  await orders.walkCharged(tx, customer, sinceAt, (order) => {
-    if (order.product !== 'dedicated') return
+  for (const order of await orders.chargedSince(tx, customer, sinceAt)) {
+    if (order.product !== 'dedicated') continue
     const named =
       order.action === 'buy'
         ? proxies.filter((proxy) => proxy.order === order.id)
@@ -42,7 +42,7 @@ export async function paidTermsOf(
       const term = order.action === 'buy' ? termBought(order) : termProlonged(order, proxy)
       if (term) terms.get(proxy.id)?.push(term)
     }
-  })
+  }
   return terms
 }
 

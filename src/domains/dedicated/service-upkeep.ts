@@ -27,7 +27,7 @@ export function createDedicatedUpkeep(deps: {
     await db.transact((tx) => store.setRenewTried(tx, proxy.id, clock()))
     const by = await deps.customers.payerOf(proxy.customer, proxy.renewToken)
     const key = `renewal ${proxy.id} ${proxy.expiresAt}`
-    const request = { by, key, toBody: () => '', automatic: true } as const
+    const request = { by, key, automatic: true } as const
     try {
       const answer = await deps.dedicated.prolong(request, [proxy.id], period, 'renew')
       return !answer.replayed

@@ -1,4 +1,5 @@
 import { addDays } from '../../core/calendar.ts'
+import { readCountry } from '../../core/country.ts'
 import type { CustomerId, RandomBytes, TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import { type Clock, toIso } from '../../core/time.ts'
@@ -10,8 +11,9 @@ import type { Ports } from '../fleet/index.ts'
 import type { Endpoint, Node } from '../fleet/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { assertCovers } from '../ledger/rules.ts'
-import type { Answer, Orders, PurchaseRequest, Receipt } from '../orders/index.ts'
-import type { Plain } from '../orders/rules.ts'
+import type { Orders, PurchaseAnswer, PurchaseRequest, Receipt } from '../orders/index.ts'
+import { numberIn, type Plain, textIn } from '../orders/rules.ts'
+import type { Buyer } from '../payments/index.ts'
 import type { Pricing } from '../pricing/index.ts'
 import { type Catalogue, type DedicatedPrice, priceDedicated } from '../pricing/rules.ts'
 import type { Stock } from '../stock/index.ts'
@@ -154,14 +156,14 @@ export function createDedicated(deps: DedicatedDeps) {
   }
 
   /** Charges and assigns in one transaction: nobody pays for an address he did not get. */
-  async function buy(request: PurchaseRequest<Bought>, wish: Wish): Promise<Answer> {
+  async function buy(request: PurchaseRequest<Bought>, wish: Wish): Promise<PurchaseAnswer> {
     // Numbers come from transactions of their own, so they are fetched before this one begins.
     const [catalogue, ids, ready] = await Promise.all([
       pricing.current(request.catalogue),
       deps.proxyIds.take(wish.count),
       stock.prepare(wish, wish.count),
     ])
-    return orders.sell(request, { product, action: 'buy', wish: wishJson(wish) }, async (sale) => {
+    return orders.sell(request, { product, action: 'buy', input: wishJson(wish) }, async (sale) => {
       const { tx, order, nowMs } = sale
       const { customer } = request.by
       const price = priceDedicated(catalogue, wish)
@@ -194,12 +196,19 @@ export function createDedicated(deps: DedicatedDeps) {
 
     buy,
 
+    /** Buys when a payment arrives. */
+    buyer: {
+      product,
+      quote: async (stored) => priceDedicated(await pricing.current(), readOrder(stored)).total,
+      buy: (request, stored) => buy({ ...request, automatic: true }, readOrder(stored)),
+    } satisfies Buyer,
+
     async quoteProlonging(customer: CustomerId, ids: readonly number[], period: number): Promise<ProlongPrice> {
       return prolonging.quote(db, assertAll(ids, await store.findProxies(db, customer, ids), clock()), period)
     },
 
     /** All or nothing: ids, addresses and credentials stay, and time is added to what is left. */
-    prolong: (...asked: Parameters<typeof prolonging.prolong>): Promise<Answer> => prolonging.prolong(...asked),
+    prolong: (...asked: Parameters<typeof prolonging.prolong>): Promise<PurchaseAnswer> => prolonging.prolong(...asked),
 
     /** What a customer has, newest first. */
     async list(customer: CustomerId, filter: Omit<store.ListFilter, 'nowMs'>): Promise<OpenProxy[]> {
@@ -306,6 +315,16 @@ export function createDedicated(deps: DedicatedDeps) {
 
 const endpointOf = (place: Place, carriers: readonly Node[]): Endpoint | null =>
   carriers.find((node) => node.id === place.carrier)?.endpoint ?? null
+
+/** An order that was stored with a payment. */
+function readOrder(stored: Plain): Wish {
+  const country = readCountry(textIn(stored, 'country') ?? '')
+  const ipv = ([3, 4, 6] as const).find((each) => each === numberIn(stored, 'ipv'))
+  const [period, count] = [numberIn(stored, 'period'), numberIn(stored, 'count')]
+  if (!country || !ipv || period === undefined || count === undefined)
+    throw new Error('a stored order of proxies cannot be read')
+  return { country, ipv, period, count }
+}
 
 const wishJson = (wish: Wish): Plain => ({
   country_code: wish.country,

@@ -32,9 +32,10 @@ export function isSellable({ base, length }: Prefix): boolean {
 }
 
 /** An IPv6 proxy is reached at the gateway's own address; the others at the addresses that they leave from. */
-const hasIpv6 = (wish: unknown): boolean => typeof wish === 'object' && wish !== null && 'ipv' in wish && wish.ipv === 6
+const hasIpv6 = (input: unknown): boolean =>
+  typeof input === 'object' && input !== null && 'ipv' in input && input.ipv === 6
 
-type Asked = { readonly product: string; readonly action: string; readonly wish: unknown }
+type Asked = { readonly product: string; readonly action: string; readonly input: unknown }
 
 /** Refuses in production to sell goods that customers cannot reach. A sandbox is on one machine and sells them. */
 export function createReach(deps: {
@@ -49,8 +50,8 @@ export function createReach(deps: {
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) === 'production'
   const lacks = (place: keyof Places): boolean => unreachable.some((each) => each.place === place)
 
-  async function isOutOfReach({ product, wish }: Asked): Promise<boolean> {
-    if (product === 'dedicated') return lacks('gateway') && hasIpv6(wish)
+  async function isOutOfReach({ product, input }: Asked): Promise<boolean> {
+    if (product === 'dedicated') return lacks('gateway') && hasIpv6(input)
     if (product === 'premium') return lacks('gateway')
     if (product !== 'vpn' || !lacks('vpn')) return false
     const nodes = (await deps.fleet.nodes('vpn')).filter((node) => node.state === 'open')

@@ -1,6 +1,6 @@
 import { Refusal } from '../../core/refusal.ts'
 
-/** The first request under the key has had its effect, or the key would not be known: it is told which that was. */
+/** The key has bought another order, which the refusal names. */
 export function keyReused(order: string | null): Refusal {
   return new Refusal(
     'idempotency_key_reused',

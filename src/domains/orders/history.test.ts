@@ -191,7 +191,7 @@ class Play {
       key,
       toBody: (receipt: Receipt) => JSON.stringify({ order: receipt.order, balance: String(receipt.balance) }),
     }
-    const asked = { product: 'history', action: 'buy', wish: { text } }
+    const asked = { product: 'history', action: 'buy', input: { text } }
     return this.services.orders.sell(request, asked, async (sale) => {
       if (ends === 'refused') throw new StageRefusal('out_of_stock', { available: 0 })
       const receipt = await sale.charge({ price: kopecks(cost), calculation: { of: text }, note: 'a purchase' })
@@ -231,7 +231,7 @@ class Play {
     const known = kept && kept.at > this.clock.nowMs - keyKeptMs ? kept : undefined
     const attempt = this.place(cost, by, key, text, ends)
     if (known && known.text !== text) return expect(await codeOf(attempt)).toBe('idempotency_key_reused')
-    if (known) return expect(await attempt).toEqual({ body: known.body, replayed: true })
+    if (known) return expect(await attempt).toMatchObject({ body: known.body, replayed: true })
     if (ends === 'refused') return expect(await codeOf(attempt)).toBe('out_of_stock')
     const refusal = this.model.refusalOf(cost, by)
     if (refusal) return expect(await codeOf(attempt)).toBe(refusal)

@@ -1,13 +1,38 @@
-export { type Answer, createOrders, type Orders, type PurchaseRequest, type Receipt, type Sale } from './service.ts'
-export { createMoneyVerifier } from './service-audit.ts'
+import { bind } from '../../core/bind.ts'
+import { chargedSince, findByKey, list, load, loadAny, salesByDay, walk } from './list.ts'
+import { giveBack, refund } from './refund.ts'
+import type { OrderInput } from './rules.ts'
+import { forgetAnswers, type OrdersDeps, type PurchaseRequest, type Sale, sell } from './sell.ts'
+import { countOf, findAnyOrder, findAudited, findMany } from './store.ts'
+
+export { createMoneyVerifier } from './audit.ts'
+export { createStories, type Stories } from './list.ts'
 export {
   createOnce,
   createRefunds,
   type Ending,
-  type GivenBack,
   type Once,
+  type OperatorAnswer,
+  type RefundPart,
   type Refunds,
   type Replayed,
-  type Told,
-} from './service-operator.ts'
-export { createStories, type Stories } from './service-story.ts'
+} from './refund.ts'
+export type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from './sell.ts'
+
+export type Orders = ReturnType<typeof createOrders>
+
+export function createOrders(given: Omit<OrdersDeps, 'running'>) {
+  const deps: OrdersDeps = { ...given, running: new Set() }
+  return {
+    ...bind(deps, { forgetAnswers, list, load, loadAny, findByKey, salesByDay, chargedSince, giveBack, refund }),
+    sell: <Bought>(request: PurchaseRequest<Bought>, what: OrderInput, make: (sale: Sale) => Promise<Bought>) =>
+      sell(deps, request, what, make),
+    /** Any customer's orders, in the caller's transaction; an unknown id is left out. */
+    find: findAnyOrder,
+    findMany,
+    /** For `verify`: an order whose JSON is damaged is returned too, with null in its place. */
+    findAudited,
+    walk,
+    countOf,
+  }
+}

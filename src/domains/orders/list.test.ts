@@ -6,7 +6,7 @@ import type { CustomerId, OrderId } from '../../core/ids.ts'
 import type { Orders } from './index.ts'
 
 /** Every page of a customer's orders, one after another. */
-async function pagesOf(orders: Orders, customer: CustomerId, limit: number): Promise<OrderId[][]> {
+async function keysetPages(orders: Orders, customer: CustomerId, limit: number): Promise<OrderId[][]> {
   const pages: OrderId[][] = []
   for (let before: OrderId | undefined; ; ) {
     const page = (await orders.list(customer, before, limit)).map(({ id }) => id)
@@ -34,7 +34,7 @@ test.each([...engines])(
         for (const other of [0n, 2n]) await buy(services, { customer: boris, token: null }, other)
       }
       for (const limit of [1, 2, 3, 4, 100]) {
-        const pages = await pagesOf(services.orders, anna, limit)
+        const pages = await keysetPages(services.orders, anna, limit)
         expect(pages.flat()).toEqual(bought)
         expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
       }

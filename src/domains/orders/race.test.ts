@@ -8,7 +8,7 @@ import { type Kopecks, kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Payer } from '../ledger/index.ts'
-import type { Answer } from './service.ts'
+import type { PurchaseAnswer } from './sell.ts'
 
 type Stage = { readonly name: string; readonly engine: Engine; readonly shops: number }
 const stages: readonly Stage[] = [
@@ -20,7 +20,7 @@ const stages: readonly Stage[] = [
 const rounds = isLong ? 20 : 1
 
 /** How often each code came out; `sold` and `replayed` stand for success. A fault is passed on. */
-async function tally(attempts: readonly Promise<Answer>[]): Promise<Record<string, number>> {
+async function tally(attempts: readonly Promise<PurchaseAnswer>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const outcome of await Promise.allSettled(attempts)) {
     if (outcome.status === 'rejected' && !(outcome.reason instanceof Refusal)) throw outcome.reason

@@ -4,14 +4,37 @@ import type { Vault } from '../../core/vault.ts'
 import type { DomainEvent } from '../events/rules.ts'
 import type { Posting } from '../ledger/rules.ts'
 
-/** What plain JSON holds, for what an order remembers of the request and of its price. */
+/** Plain JSON: the input of an order and the calculation of its price. */
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain }
 
+/** A field of a JSON object, if it has that type. Orders are read with these: a stored calculation is not trusted. */
+export const valueIn = (of: Plain, name: string): Plain | undefined => (isObject(of) ? of[name] : undefined)
+
+export function numberIn(of: Plain, name: string): number | undefined {
+  const value = valueIn(of, name)
+  return typeof value === 'number' ? value : undefined
+}
+
+export function textIn(of: Plain, name: string): string | undefined {
+  const value = valueIn(of, name)
+  return typeof value === 'string' ? value : undefined
+}
+
+export function listIn(of: Plain, name: string): readonly Plain[] | undefined {
+  const value = valueIn(of, name)
+  return isList(value) ? value : undefined
+}
+
+const isList = (value: Plain | undefined): value is readonly Plain[] => Array.isArray(value)
+
+const isObject = (value: Plain): value is { readonly [name: string]: Plain } =>
+  typeof value === 'object' && value !== null && !isList(value)
+
 /**
- * What a customer asks for, as it was understood. Two requests with one key are the same if this is: so what a customer
- * may leave out and did is absent here, and a field that a later version adds does not make an old request another one.
+ * The input of a purchase after parsing. Two requests under one key are the same if this is equal: optional fields that
+ * were left out are absent, so that a field added by a later version does not change an old request.
  */
-export type Asked = { readonly product: string; readonly action: string; readonly wish: Plain }
+export type OrderInput = { readonly product: string; readonly action: string; readonly input: Plain }
 
 export type Order = {
   readonly id: OrderId
@@ -21,28 +44,27 @@ export type Order = {
   readonly price: Kopecks
   readonly chargeSeq: number | null
   readonly token: TokenId | null
-  readonly wish: Plain
+  readonly input: Plain
+  /** How the price was computed. */
   readonly calculation: Plain
   readonly createdAt: number
 }
 
-/** How long the first answer to a key is kept. */
+/** How long the first answer under a key is kept. */
 export const keyKeptMs = 7 * 86_400_000
 
 /** 1 to 255 visible ASCII characters. */
 export const isIdempotencyKey = (text: string): boolean => /^[\x21-\x7e]{1,255}$/.test(text)
 
-/** One text for one meaning: an object's fields in the order of their names, and no white space. */
+/** Canonical JSON: object fields sorted by name, no white space. */
 export function toCanonical(value: Plain): string {
-  if (value === null || typeof value !== 'object') return JSON.stringify(value)
   if (isList(value)) return `[${value.map(toCanonical).join(',')}]`
+  if (!isObject(value)) return JSON.stringify(value)
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return `{${fields.map(([name, each]) => `${JSON.stringify(name)}:${toCanonical(each)}`).join(',')}}`
 }
 
-const isList = (value: object): value is readonly Plain[] => Array.isArray(value)
-
-/** What a stored answer belongs to. */
+/** The row of a stored answer. */
 type Answered = {
   readonly customer: string
   readonly key: string
@@ -51,14 +73,14 @@ type Answered = {
   readonly at: number
 }
 
-/** A sealed answer is bound to all of its row: moved to another one, or under another request, it does not open. */
+/** A sealed answer is bound to all of its row: moved to another row or request, it does not open. */
 export const answerContext = ({ customer, key, order, request, at }: Answered): string =>
   `answer ${customer} ${key} ${order ?? ''} ${request.toHex()} ${at}`
 
 export const openAnswer = (vault: Vault, stored: Answered & { readonly body: string }): string =>
   vault.open(Uint8Array.fromBase64(stored.body), answerContext(stored))
 
-/** What a customer is told of money that was given back. */
+/** The event that tells a customer of a refund. */
 export const refunded = (posting: Posting): DomainEvent => ({
   customer: posting.customer,
   type: 'order.refunded',

@@ -4,7 +4,7 @@ import { list, numberOrNull, readWide, type WideSum, wideSum } from '../../db/ro
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Order, Plain } from './rules.ts'
 
-export type OrderRow = {
+type OrderRow = {
   id: string
   customer_id: string
   product: string
@@ -17,7 +17,9 @@ export type OrderRow = {
   created_at: bigint
 }
 
-export const toOrder = (row: OrderRow): Order => ({
+const readJson = (text: string): Plain => JSON.parse(text)
+
+const toOrder = (row: OrderRow): Order => ({
   id: row.id as OrderId,
   customer: row.customer_id as CustomerId,
   product: row.product,
@@ -25,8 +27,8 @@ export const toOrder = (row: OrderRow): Order => ({
   price: kopecks(row.price),
   chargeSeq: numberOrNull(row.charge_seq),
   token: row.token_id as TokenId | null,
-  wish: JSON.parse(row.wish) as Plain,
-  calculation: JSON.parse(row.calculation) as Plain,
+  input: readJson(row.wish),
+  calculation: readJson(row.calculation),
   createdAt: Number(row.created_at),
 })
 
@@ -42,53 +44,58 @@ export function insertOrder(tx: Tx, order: Order): void {
       order.price,
       order.chargeSeq,
       order.token,
-      JSON.stringify(order.wish),
+      JSON.stringify(order.input),
       JSON.stringify(order.calculation),
       order.createdAt,
     ],
   )
 }
 
-/** Another customer's order is as good as none. */
+/** Undefined for another customer's order. */
 export async function findOrder(reader: Reader, customer: CustomerId, id: OrderId): Promise<Order | undefined> {
   const row = await reader.first<OrderRow>('SELECT * FROM orders WHERE id = $1 AND customer_id = $2', [id, customer])
   return row && toOrder(row)
 }
 
-/** For the operator, who may see every customer's orders. */
+/** Any customer's order. */
 export async function findAnyOrder(reader: Reader, id: OrderId): Promise<Order | undefined> {
   const row = await reader.first<OrderRow>('SELECT * FROM orders WHERE id = $1', [id])
   return row && toOrder(row)
 }
 
 export async function findMany(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
+  return (await findRows(reader, ids)).map(toOrder)
+}
+
+async function findRows(reader: Reader, ids: readonly OrderId[]): Promise<OrderRow[]> {
   if (ids.length === 0) return []
-  const rows = await reader.all<OrderRow>(`SELECT * FROM orders WHERE id IN (${list(ids.length)})`, ids)
-  return rows.map(toOrder)
+  return reader.all<OrderRow>(`SELECT * FROM orders WHERE id IN (${list(ids.length)})`, ids)
 }
 
-export async function countOf(reader: Reader, product: string): Promise<number> {
-  const row = await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM orders WHERE product = $1', [product])
-  return Number(row?.n ?? 0n)
+export const countOf = (reader: Reader, product: string): Promise<number> =>
+  count(reader, 'SELECT COUNT(*) AS n FROM orders WHERE product = $1', [product])
+
+export const countOrders = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM orders', [])
+
+async function count(reader: Reader, sql: string, values: readonly string[]): Promise<number> {
+  return Number((await reader.first<{ n: bigint }>(sql, values))?.n ?? 0n)
 }
 
-export async function countOrders(reader: Reader): Promise<number> {
-  return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM orders'))?.n ?? 0n)
-}
-
-/** A text that every order's id is below. */
+/** A text after every order's id. */
 export const pastLastId = 'ore'
 
-/** Orders that cost nothing, newest first, from just below `before`. */
+/** Orders without a charge, newest first, from just below `before`. */
 export async function listFree(reader: Reader, customer: CustomerId, before: string, limit: number): Promise<Order[]> {
-  const rows = await reader.all<OrderRow>(
+  return (await freeRows(reader, customer, before, limit)).map(toOrder)
+}
+
+const freeRows = (reader: Reader, customer: CustomerId, before: string, limit: number): Promise<OrderRow[]> =>
+  reader.all<OrderRow>(
     'SELECT * FROM orders WHERE customer_id = $1 AND charge_seq IS NULL AND id < $2 ORDER BY id DESC LIMIT $3',
     [customer, before, limit],
   )
-  return rows.map(toOrder)
-}
 
-export type StoredAnswer = { request: Uint8Array; body: string; order_id: string | null; created_at: bigint }
+export type StoredAnswer = { request: Uint8Array; body: string; order_id: OrderId | null; created_at: bigint }
 
 export async function findAnswer(
   reader: Reader,
@@ -103,7 +110,7 @@ export async function findAnswer(
   )
 }
 
-/** The key's first effect. A record past its time gives way; one that is still kept makes the transaction fail. */
+/** Stores the first answer under a key. An expired row is replaced; a live one makes the transaction fail. */
 export function insertAnswer(
   tx: Tx,
   answer: {
@@ -127,16 +134,16 @@ export function insertAnswer(
   )
 }
 
-/** Forgets old answers, a bounded number at a time. */
-export async function deleteAnswers(tx: Tx, before: number, most: number): Promise<number> {
+/** Deletes expired answers, a bounded number at a time. */
+export async function deleteAnswers(tx: Tx, before: number, limit: number): Promise<number> {
   return tx.run(
     `DELETE FROM answers WHERE (customer_id, key) IN
        (SELECT customer_id, key FROM answers WHERE created_at <= $1 ORDER BY created_at LIMIT $2)`,
-    [before, most],
+    [before, limit],
   )
 }
 
-/** What was sold on each day from a moment on, by product. Ids grow with time, so only those days are read. */
+/** Orders and revenue per day and product. Ids grow with time, so only rows from `firstId` on are read. */
 export async function salesByDay(
   reader: Reader,
   firstId: string,
@@ -152,4 +159,74 @@ export async function salesByDay(
     orders: Number(row.n),
     sum: kopecks(readWide(row, 'sum')),
   }))
+}
+
+/** An order for `verify`: input or calculation that is no JSON is null. */
+function toAudited(row: OrderRow): Order {
+  const readable = (text: string): string => (isJson(text) ? text : 'null')
+  return toOrder({ ...row, wish: readable(row.wish), calculation: readable(row.calculation) })
+}
+
+function isJson(text: string): boolean {
+  try {
+    return readJson(text) !== null
+  } catch {
+    return false
+  }
+}
+
+/** Orders of one product, or of all, in the order of their ids, a page at a time. */
+export async function auditPage(
+  reader: Reader,
+  after: string,
+  limit: number,
+  product: string | undefined,
+): Promise<Order[]> {
+  const rows = await reader.all<OrderRow>(
+    `SELECT * FROM orders WHERE id > $1 ${product === undefined ? '' : 'AND product = $3'} ORDER BY id LIMIT $2`,
+    [after, limit, ...(product === undefined ? [] : [product])],
+  )
+  return rows.map(toAudited)
+}
+
+export async function findAudited(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
+  return (await findRows(reader, ids)).map(toAudited)
+}
+
+export async function auditFree(reader: Reader, customer: CustomerId, before: string, limit: number): Promise<Order[]> {
+  return (await freeRows(reader, customer, before, limit)).map(toAudited)
+}
+
+/** Every stored answer, ordered by customer and key. */
+export function answersAfter(
+  reader: Reader,
+  after: { readonly customer_id: string; readonly key: string },
+  limit: number,
+): Promise<(StoredAnswer & { customer_id: string; key: string })[]> {
+  return reader.all(
+    `SELECT customer_id, key, request, body, order_id, created_at FROM answers WHERE (customer_id, key) > ($1, $2)
+     ORDER BY customer_id, key LIMIT $3`,
+    [after.customer_id, after.key, limit],
+  )
+}
+
+type OperatorAnswerRow = { readonly request: string; readonly answer: string }
+
+/** Inserts an operator's key, or returns the answer under it. A concurrent transaction with the key is waited for. */
+export async function takeKey(
+  tx: Tx,
+  key: string,
+  request: string,
+  nowMs: number,
+): Promise<OperatorAnswerRow | undefined> {
+  const taken = await tx.run(
+    `INSERT INTO operator_answers (key, request, answer, at) VALUES ($1, $2, '', $3) ON CONFLICT (key) DO NOTHING`,
+    [key, request, nowMs],
+  )
+  if (taken === 1) return undefined
+  return tx.first<OperatorAnswerRow>('SELECT request, answer FROM operator_answers WHERE key = $1', [key])
+}
+
+export function writeAnswer(tx: Tx, key: string, answer: string): void {
+  tx.send('UPDATE operator_answers SET answer = $2 WHERE key = $1', [key, answer])
 }

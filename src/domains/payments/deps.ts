@@ -18,7 +18,10 @@ import * as store from './store.ts'
 export type Buyer = {
   readonly product: string
   quote(wish: Plain): Promise<Kopecks>
-  buy(request: { readonly by: Payer; readonly key: string; readonly catalogue: number }, wish: Plain): Promise<OrderId>
+  buy(
+    request: { readonly by: Payer; readonly key: string; readonly catalogue: number },
+    wish: Plain,
+  ): Promise<{ readonly order: OrderId | null }>
 }
 
 /** The first parameter of every use case of payments. */

@@ -84,7 +84,7 @@ export async function carryOut(deps: PaymentDeps, payment: Payment): Promise<voi
   try {
     const request = { by, key, catalogue: purchase.catalogue }
     const wish: Plain = JSON.parse(purchase.wish)
-    const order = await loadBuyer(deps, purchase.product).buy(request, wish)
+    const { order } = await loadBuyer(deps, purchase.product).buy(request, wish)
     await end(deps, id, { state: 'bought', order, problem: null })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

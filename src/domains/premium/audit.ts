@@ -222,7 +222,7 @@ const fieldsIn = (value: unknown): Readonly<Record<string, unknown>> =>
 async function problemOfMove(deps: OrderDeps, reader: Reader, order: Order): Promise<string | undefined> {
   const isMove = order.action === 'move'
   if (!isMove && order.action !== 'delete') return 'it is neither a purchase nor a move nor a deletion'
-  if ('from_subuser_id' in fieldsIn(order.wish) !== isMove) return 'it is not what was asked for'
+  if ('from_subuser_id' in fieldsIn(order.input) !== isMove) return 'it is not what was asked for'
   const { bytes } = fieldsIn(order.calculation)
   const told = typeof bytes === 'number' ? BigInt(bytes) : -1n
   const moved = await deps.traffic.accounts.movedWith(reader, order.id)
@@ -241,7 +241,7 @@ async function problemOfPurchase(deps: OrderDeps, reader: Reader, order: Order):
   }
   const catalogue = typeof version === 'number' ? await deps.pricing.version(reader, version) : undefined
   if (!catalogue) return 'its price list is not there'
-  const asked = fieldsIn(order.wish)
+  const asked = fieldsIn(order.input)
   if (asked['pool_type'] !== pool || asked['gb'] !== gb) return 'it was not priced as it was asked for'
   if ((asked['subuser_id'] ?? delivery.subuser) !== delivery.subuser) return 'it was delivered to another sub-user'
   if (priceTraffic(catalogue, delivery.pool, tenths).total !== order.price) return 'its price is not its price list’s'

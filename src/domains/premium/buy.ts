@@ -1,9 +1,11 @@
 import { type Bytes, bytes, bytesInGigabyte } from '../../core/bytes.ts'
 import { addDays } from '../../core/calendar.ts'
-import type { CustomerId, OrderId, SubuserId } from '../../core/ids.ts'
+import { type CustomerId, type OrderId, readId, type SubuserId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
-import type { Answer, PurchaseRequest } from '../orders/index.ts'
+import type { PurchaseAnswer, PurchaseRequest } from '../orders/index.ts'
+import { numberIn, type Plain, textIn } from '../orders/rules.ts'
+import type { Buyer } from '../payments/index.ts'
 import type { Held } from '../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../pricing/rules.ts'
 import { never, type PoolBalance } from '../traffic/accounts/rules.ts'
@@ -57,13 +59,13 @@ export async function buy(
   deps: BuyDeps,
   request: PurchaseRequest<BoughtTraffic>,
   { pool, tenths, subuser: id }: TrafficOrder,
-): Promise<Answer> {
+): Promise<PurchaseAnswer> {
   const { accounts } = deps.traffic
   const catalogue = await deps.pricing.current(request.catalogue)
   const isCarried = await deps.exits.isCarried(pool)
   const gb = tenths / 10
   const asked = { pool_type: pool, gb, subuser_id: id ?? null }
-  return deps.orders.sell(request, { product, action: 'buy', wish: asked }, async (sale) => {
+  return deps.orders.sell(request, { product, action: 'buy', input: asked }, async (sale) => {
     const { tx, order } = sale
     const { total, perGigabyte } = priceOf(catalogue, pool, tenths)
     if (!isCarried) throw notCarried(pool)
@@ -81,6 +83,23 @@ export async function buy(
     const after = await accounts.deposit(tx, account, added, { order, expiresAt })
     return { ...receipt, pool, price: total, added: bytes(added), left: await accounts.left(tx, after), subuser }
   })
+}
+
+/** Buys when a payment arrives. */
+export const buyerOf = (deps: BuyDeps): Buyer => ({
+  product: 'traffic',
+  async quote(stored) {
+    const { pool, tenths } = readOrder(stored)
+    return (await quote(deps, pool, tenths)).total
+  },
+  buy: (request, stored) => buy(deps, { ...request, automatic: true }, readOrder(stored)),
+})
+
+/** An order that was stored with a payment. */
+function readOrder(stored: Plain): TrafficOrder {
+  const [pool, tenths] = [textIn(stored, 'pool'), numberIn(stored, 'tenths')]
+  if (pool === undefined || tenths === undefined) throw new Error('a stored order of traffic cannot be read')
+  return { pool, tenths, subuser: readId('subuser', textIn(stored, 'subuser') ?? '') }
 }
 
 /** The balance of each pool, or of one. A pool without a purchase has a balance of zero. */

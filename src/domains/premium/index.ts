@@ -1,5 +1,5 @@
 import { bind } from '../../core/bind.ts'
-import { balance, buy, held, pools, quote } from './buy.ts'
+import { balance, buy, buyerOf, held, pools, quote } from './buy.ts'
 import type { PremiumDeps } from './deps.ts'
 import * as exitCases from './exits/exits.ts'
 import { move, passOn, remove } from './move.ts'
@@ -29,6 +29,7 @@ export function createPremium(given: PremiumDeps) {
     traffic: {
       ...bind(deps, { quote, pools, held, buy, balance, move, refund, delivered }),
       ending: endingOf(deps),
+      buyer: buyerOf(deps),
     },
     metering: bind(deps, { takeReport, forgetUsage, forgetHosts }),
     nodes: createPremiumNodes(deps),

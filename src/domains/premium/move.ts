@@ -3,7 +3,7 @@ import type { OrderId, SubuserId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { kopecks } from '../../core/money.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { Answer, PurchaseRequest } from '../orders/index.ts'
+import type { PurchaseAnswer, PurchaseRequest } from '../orders/index.ts'
 import type { ByteAccount } from '../traffic/accounts/rules.ts'
 import type { PremiumDeps } from './deps.ts'
 import { defaultStays, noSuchSubuser, nothingToMove, sameSubuser, unknownPool } from './errors.ts'
@@ -46,7 +46,7 @@ export async function move(
     readonly from: SubuserId | undefined
     readonly to: SubuserId | undefined
   },
-): Promise<Answer> {
+): Promise<PurchaseAnswer> {
   const { accounts } = deps.traffic
   const known = [...(await deps.pricing.current()).premium.pools.keys()]
   const { pool, tenths } = input
@@ -56,7 +56,7 @@ export async function move(
     from_subuser_id: input.from ?? null,
     to_subuser_id: input.to ?? null,
   }
-  return deps.orders.sell(request, { product, action: 'move', wish: asked }, async (sale) => {
+  return deps.orders.sell(request, { product, action: 'move', input: asked }, async (sale) => {
     const { tx, order } = sale
     const from = await resolve(deps, tx, request.by.customer, input.from)
     const to = await resolve(deps, tx, request.by.customer, input.to)
@@ -108,9 +108,9 @@ export function remove(
   deps: PremiumDeps,
   request: PurchaseRequest<DeletedSubuser>,
   input: { readonly subuser: SubuserId; readonly to: SubuserId | undefined },
-): Promise<Answer> {
+): Promise<PurchaseAnswer> {
   const asked = { subuser_id: input.subuser, to_subuser_id: input.to ?? null }
-  return deps.orders.sell(request, { product, action: 'delete', wish: asked }, async (sale) => {
+  return deps.orders.sell(request, { product, action: 'delete', input: asked }, async (sale) => {
     const { tx, order } = sale
     const { customer } = request.by
     const heir = await resolve(deps, tx, customer, input.to)

@@ -3,7 +3,7 @@ import type { OrderId } from '../../core/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../core/money.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { Ending, Told } from '../orders/index.ts'
+import type { Ending, OperatorAnswer } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { never } from '../traffic/accounts/rules.ts'
 import type { PremiumDeps } from './deps.ts'
@@ -52,7 +52,7 @@ export const endingOf = (deps: PremiumDeps): Ending => ({
 })
 
 /** The bytes of an order, and those that are left. */
-export async function delivered({ db, traffic }: PremiumDeps, order: Order): Promise<Told[]> {
+export async function delivered({ db, traffic }: PremiumDeps, order: Order): Promise<OperatorAnswer[]> {
   return (await traffic.accounts.lotsOf(db, order.id)).map((lot) => ({
     subuser: lot.subuser,
     pool: lot.pool,

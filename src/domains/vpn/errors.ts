@@ -1,6 +1,6 @@
 import { malformed, Refusal } from '../../core/refusal.ts'
 
-/** The same words for what does not exist, what is deleted and what is another customer's. */
+/** One answer for a subscription that does not exist, is deleted, or belongs to another customer. */
 export const noSuchSubscription = (): Refusal => new Refusal('vpn_subscription_not_found', {}, { charged: false })
 
 export const noSuchDevice = (): Refusal => new Refusal('vpn_device_not_found')
@@ -16,86 +16,30 @@ export const badLocation = (allowed: readonly string[]): Refusal =>
 export const badPublicKey = (): Refusal =>
   malformed([{ field: 'public_key', problem: 'must be a WireGuard public key, as "wg pubkey" prints it' }])
 
-export const noLiveNode = (): Refusal =>
-  new Refusal(
-    'no_vpn_node_up',
-    {},
-    {
-      charged: false,
-    },
-  )
+export const noLiveNode = (): Refusal => new Refusal('no_vpn_node_up', {}, { charged: false })
 
-export const noFreeAddress = (): Refusal =>
-  new Refusal(
-    'no_vpn_address_free',
-    {},
-    {
-      charged: false,
-    },
-  )
+export const noFreeAddress = (): Refusal => new Refusal('no_vpn_address_free', {}, { charged: false })
 
-export const keyInUse = (): Refusal =>
-  new Refusal(
-    'public_key_in_use',
-    {},
-    {
-      charged: false,
-    },
-  )
+export const keyInUse = (): Refusal => new Refusal('public_key_in_use', {}, { charged: false })
 
 export const deviceLimitReached = (limit: number): Refusal =>
-  new Refusal(
-    'device_limit',
-    { limit },
-    {
-      device_limit: limit,
-      charged: false,
-    },
-  )
+  new Refusal('device_limit', { limit }, { device_limit: limit, charged: false })
 
-export const tooManyFreshDevices = (most: number): Refusal =>
-  new Refusal(
-    'daily_device_limit',
-    { most },
-    {
-      most_in_a_day: most,
-      charged: false,
-    },
-  )
+export const tooManyFreshDevices = (max: number): Refusal =>
+  new Refusal('daily_device_limit', { most: max }, { most_in_a_day: max, charged: false })
 
 export const notRunning = (status: string): Refusal =>
-  new Refusal(
-    'subscription_not_active',
-    { status },
-    {
-      status,
-      charged: false,
-    },
-  )
+  new Refusal('subscription_not_active', { status }, { status, charged: false })
 
 export const subscriptionDisabled = (): Refusal =>
-  new Refusal(
-    'subscription_disabled',
-    {},
-    {
-      status: 'DISABLED',
-      charged: false,
-    },
-  )
+  new Refusal('subscription_disabled', {}, { status: 'DISABLED', charged: false })
 
-export const tooFarAhead = (years: number): Refusal =>
-  new Refusal(
-    'paid_too_far_ahead',
-    { years },
-    {
-      charged: false,
-    },
-  )
+export const tooFarAhead = (years: number): Refusal => new Refusal('paid_too_far_ahead', { years }, { charged: false })
 
-export const tooManySubscriptions = (most: number): Refusal =>
-  new Refusal('subscription_limit', { most }, { charged: false })
+export const tooManySubscriptions = (max: number): Refusal =>
+  new Refusal('subscription_limit', { most: max }, { charged: false })
 
-/** Told between processes that renew by themselves, never to a customer: another one was faster. */
+/** Thrown inside automatic renewal only: another process has renewed the subscription. */
 export const noLongerDue = (): Refusal => new Refusal('renewal_not_due', {}, { charged: false })
 
 export const noSuchVpnNode = (): Refusal => new Refusal('vpn_node_not_found')

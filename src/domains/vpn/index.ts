@@ -1,4 +1,27 @@
+import { bind } from '../../core/bind.ts'
+import { verifierOf } from './audit.ts'
+import { buy, buyerOf, quote } from './buy.ts'
+import { addDevice, configuration, openLink, removeDevice } from './devices.ts'
+import { createVpnNodes } from './nodes.ts'
+import { countActive, delivered, held, holdersOf, move, setDisabled, show } from './operate.ts'
+import { deleteSubscription, endingOf } from './refund.ts'
+import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
+import { info, isCarried, listLocations, resetLink, type VpnDeps } from './subscriptions.ts'
+
+export type { BoughtVpn } from './buy.ts'
+export type { Configuration } from './devices.ts'
 export type { Drawing } from './ports.ts'
-export { createVpn, type Vpn } from './service.ts'
-export { createVpnVerifier } from './service-audit.ts'
-export type { Bought, Configuration, VpnArrangement } from './service-subscriptions.ts'
+export type { VpnSettings } from './subscriptions.ts'
+
+export type Vpn = ReturnType<typeof createVpn>
+
+export const createVpn = (deps: VpnDeps) => ({
+  ...bind(deps, { quote, buy, renew, setAutoRenew, renewDue, sweep, delete: deleteSubscription }),
+  ...bind(deps, { info, locations: listLocations, isCarried, resetLink }),
+  ...bind(deps, { addDevice, removeDevice, configuration, openLink }),
+  ...bind(deps, { show, setDisabled, move, delivered, holdersOf, countActive, held }),
+  buyer: buyerOf(deps),
+  ending: endingOf(deps),
+  nodes: createVpnNodes(deps),
+  verifier: verifierOf(deps),
+})

@@ -1,34 +1,34 @@
 import { addressToNumber } from '../../core/address.ts'
 import { bytes } from '../../core/bytes.ts'
-import type { PeerId } from '../../core/ids.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { type NodePeer, toLeft } from '../../node-protocol/state.ts'
 import type { NodeSide, Told } from '../fleet/index.ts'
 import { maxBytes, sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
-import { addressesOf } from './render.ts'
-import { addressRestMs, isTrafficUsedUp, limitOfTerms, mayCarry, usedBy } from './rules.ts'
-import { ipv4Text, ipv6Of } from './rules-addresses.ts'
-import type { VpnDeps } from './service-subscriptions.ts'
+import {
+  addressesOf,
+  addressRestMs,
+  ipv4Text,
+  ipv6Of,
+  isTrafficUsedUp,
+  limitOfTerms,
+  mayCarry,
+  usedBy,
+} from './rules.ts'
 import * as store from './store.ts'
-import * as nodes from './store-nodes.ts'
 import * as peers from './store-peers.ts'
+import type { VpnDeps } from './subscriptions.ts'
 
 type PeerCounts = ReportBody['peers']
 
 const forgottenAtOnce = 500
 
-/**
- * What VPN nodes are told of devices, and what they report. Every device may come to every node, whichever location it
- * stands in.
- */
-export function createVpnNodes(
-  deps: Pick<VpnDeps, 'db' | 'clock' | 'traffic' | 'customers' | 'arranged'>,
-): NodeSide & Required<Pick<NodeSide, 'setup'>> {
+/** The state that VPN nodes read of devices, and the counts that they report. Every node knows every device. */
+export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide, 'setup'>> {
   const { db, clock } = deps
 
-  function tell(of: nodes.PeerState, isBlocked: boolean): Told<NodePeer> {
+  function tell(of: peers.NodePeerRow, isBlocked: boolean): Told<NodePeer> {
     const left = of.trafficLimit === null ? null : of.trafficLimit - usedBy(of)
     return {
       id: of.id,
@@ -45,7 +45,7 @@ export function createVpnNodes(
     }
   }
 
-  /** Adds what is new to devices and their subscriptions. Reaching the limit cuts a subscription's devices off. */
+  /** Adds new counts to devices and subscriptions. Reaching the traffic limit makes nodes read the devices again. */
   async function takeCounts(tx: Tx, node: string, boot: string, reported: PeerCounts): Promise<void> {
     const owners = await peers.findOwners(
       tx,
@@ -70,20 +70,20 @@ export function createVpnNodes(
       let [received, sent] = [0n, 0n]
       for (const id of byOwner.get(before.uuid) ?? []) {
         const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
-        peers.addUsage(tx, id as PeerId, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
+        peers.addUsage(tx, id, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
         const { ipv4 = 0n, removedAt = null } = owners.get(id) ?? {}
         if (removedAt !== null) peers.restLonger(tx, { ipv4, untilAt: removedAt + addressRestMs })
         received += of.received
         sent += of.sent
       }
       if (received === 0n && sent === 0n) continue
-      store.addTraffic(tx, before.uuid, bytes(received), bytes(sent))
+      store.addTraffic(tx, before.uuid, received, sent)
       const after = { ...before, received: bytes(before.received + received), sent: bytes(before.sent + sent) }
       if (isTrafficUsedUp(after) && !isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, clock())
     }
   }
 
-  /** Takes bytes off devices and their subscriptions. One that had used up its traffic goes on. */
+  /** Takes bytes off devices and subscriptions, and recomputes the traffic limit. */
   async function takeOff(tx: Tx, forgotten: Awaited<ReturnType<Traffic['counts']['disbelieve']>>): Promise<void> {
     if (forgotten.length === 0) return
     const owners = await peers.findOwners(
@@ -95,11 +95,11 @@ export function createVpnNodes(
     for (const before of await store.lockMany(tx, uuids.toSorted())) {
       let [received, sent] = [0n, 0n]
       for (const each of byOwner.get(before.uuid) ?? []) {
-        peers.takeUsage(tx, each.subject as PeerId, each)
+        peers.addUsage(tx, each.subject, { received: -each.received, sent: -each.sent, lastHandshakeAt: null })
         received += each.received
         sent += each.sent
       }
-      store.takeTraffic(tx, before.uuid, bytes(received), bytes(sent))
+      store.addTraffic(tx, before.uuid, -received, -sent)
       const used = bytes(usedBy(before) - received - sent)
       const terms = (await store.listTerms(tx, [before.uuid])).map((term) => ({
         ...term,
@@ -116,23 +116,20 @@ export function createVpnNodes(
     tables: [
       {
         name: 'peers',
-        /**
-         * Customers are asked about after their devices were read: whoever is blocked in between is told of too early,
-         * never too late.
-         */
+        // Blocks are read after the devices, so that a block in between is applied early and never late.
         async read(after, limit, thereOnly) {
-          const found = await nodes.pageChanged(db, after, limit, thereOnly)
+          const found = await peers.pageChanged(db, after, limit, thereOnly)
           const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
           return found.map((each) => tell(each, blocked.has(each.customer)))
         },
       },
     ],
 
-    mark: (sinceAt) => nodes.changeMark(db, sinceAt),
+    mark: (sinceAt) => peers.changeMark(db, sinceAt),
 
-    /** A node's own addresses are the first after the base of the block that devices have theirs from. */
+    /** A node's own addresses are the first after the base of the pool. */
     setup(node, privateKey) {
-      const { pool, tunnel } = deps.arranged
+      const { pool, tunnel } = deps.settings
       const own = addressToNumber(pool.v4.base) + 1n
       return {
         private_key: privateKey,
@@ -145,18 +142,15 @@ export function createVpnNodes(
     parts: ['peers'],
 
     /**
-     * Counts are cumulative since the node's boot, so a report that comes twice, late or out of order adds nothing; a
-     * removed device's last bytes still count, and one that nobody knows is ignored.
+     * Counts are cumulative since the node's boot, so a repeated, late or reordered report adds nothing. A removed
+     * device's last bytes still count; an unknown device is ignored.
      */
     async report(node, { boot, peers: counts }) {
       if (counts.length > 0) await db.transact((tx) => takeCounts(tx, node, boot, counts))
       return undefined
     },
 
-    /**
-     * What a node counted for devices is taken off them and off their subscriptions, a bounded number of counts at a
-     * time.
-     */
+    /** Takes a node's counts off devices and subscriptions, 500 counts per transaction. */
     async forgetUsage(node, sinceAt, dryRun) {
       const believed = await deps.traffic.counts.believedOf(node, sinceAt)
       if (dryRun) return believed
@@ -170,13 +164,11 @@ export function createVpnNodes(
       return believed
     },
 
-    touch: (tx, customer) => nodes.touchDevices(tx, customer, clock()),
+    touch: (tx, customer) => peers.touchDevices(tx, customer, clock()),
   }
 }
 
-/**
- * When each device last shook hands. A node's clock may be ahead; a handshake in the future would never be overtaken.
- */
+/** The last handshake of each device, at most now: a node's clock may be ahead. */
 function latestHandshakes(counts: PeerCounts, nowMs: number): Map<string, number> {
   const latest = new Map<string, number>()
   for (const { id, handshake_at: at } of counts) {

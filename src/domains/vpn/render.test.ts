@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { configText, type Tunnel } from './render.ts'
-import type { Peer } from './rules.ts'
+import { configText, type Peer, type TunnelSettings } from './rules.ts'
 
 const peer = { id: 'dev_1', name: 'phone', ipv4: 0x0a42_0005n, ipv6: 'fd74::5' } as Partial<Peer> as Peer
 const node = { name: 'vpn-1', publicKey: 'NODE=', endpoint: { host: '192.0.2.1', port: 51_820 } }
-const tunnel: Tunnel = {
+const tunnel: TunnelSettings = {
   endpoint: node.endpoint,
   dns: ['192.0.2.53', '2001:db8::53'],
   mtu: 1420,
@@ -12,7 +11,7 @@ const tunnel: Tunnel = {
   keepaliveSeconds: 25,
 }
 
-const linesOf = (change: Partial<Tunnel>, privateKey: string | undefined = 'KEY=', host = '192.0.2.1') =>
+const linesOf = (change: Partial<TunnelSettings>, privateKey: string | undefined = 'KEY=', host = '192.0.2.1') =>
   configText(peer, privateKey, { ...node, endpoint: { host, port: 51_820 } }, { ...tunnel, ...change }).split('\n')
 
 describe('a configuration', () => {

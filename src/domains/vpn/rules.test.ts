@@ -7,17 +7,19 @@ import { toIso } from '../../core/time.ts'
 import type { Node } from '../fleet/rules.ts'
 import {
   byImportance,
+  ipv4Text,
+  ipv6Of,
   isDeviceName,
   limitOfTerms,
   makeUuid,
   nodeOf,
+  rangeOf,
   readUuid,
   refundOf,
   type SubscriptionId,
   spanAfter,
   trafficLimitAfter,
 } from './rules.ts'
-import { ipv4Text, ipv6Of, rangeOf } from './rules-addresses.ts'
 
 const dayMs = 86_400_000
 /** A century, from 2000 with its leap day to 2100 without one. */

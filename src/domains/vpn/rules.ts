@@ -1,12 +1,11 @@
+import { addressFromNumber, addressToNumber, formatAddress, type Prefix } from '../../core/address.ts'
 import { type Bytes, bytes, bytesInGigabyte } from '../../core/bytes.ts'
 import { addMonths } from '../../core/calendar.ts'
 import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import type { RunningSince } from '../../core/stall-monitor.ts'
-import { chooseNode, type Node } from '../fleet/rules.ts'
+import { chooseNode, type Endpoint, type Node } from '../fleet/rules.ts'
 import { tooFarAhead } from './errors.ts'
-
-export { ipv4Text } from './rules-addresses.ts'
 
 declare const subscriptionId: unique symbol
 export type SubscriptionId = string & { readonly [subscriptionId]: true }
@@ -18,20 +17,23 @@ export type RefundRule = 'pro_rata' | 'none'
 export type Subscription = {
   readonly uuid: SubscriptionId
   readonly customer: CustomerId
-  /** The day of the month that its time ends on, where the month has it. */
+  /** The day of the month on which a term ends, where the month has that day. */
   readonly anchorDay: number
   readonly expiresAt: number
   readonly deviceLimit: number
-  /** Bytes that it may carry in all, over its whole life; null is no limit. */
+  /** Bytes over the whole life of the subscription; null is no limit. */
   readonly trafficLimit: Bytes | null
   readonly speedMegabits: number | null
   readonly received: Bytes
   readonly sent: Bytes
   readonly autoRenewMonths: number | null
-  /** The token that has set it to renew, whose spending the renewal is. */
+  /** The token that turned renewal on; a renewal counts as its spending. */
   readonly renewToken: TokenId | null
   readonly renewAfter: number
   readonly renewProblem: string | null
+  /** The secret link: the digest that finds it, and the sealed text that shows it again. */
+  readonly linkDigest: Uint8Array
+  readonly sealedLink: Uint8Array | null
   readonly createdAt: number
   readonly disabledAt: number | null
   readonly sweptAt: number | null
@@ -53,17 +55,19 @@ export type Term = {
   readonly refunded: Kopecks
 }
 
-/** A device: one WireGuard peer. `received` is what came to it, `sent` what it sent. */
+/** A device: one WireGuard peer. `received` is what came to the device, `sent` what the device sent. */
 export type Peer = {
   readonly id: PeerId
   readonly subscription: SubscriptionId
   readonly name: string
   readonly publicKey: string
+  /** The private key, sealed, if the shop made it and the device is not removed. */
+  readonly sealedKey: Uint8Array | null
   readonly ownKey: boolean
   readonly ipv4: bigint
   readonly ipv6: string
   readonly location: string | null
-  /** The node that the operator has moved it to, if any. */
+  /** The node to which the operator moved the device, if any. */
   readonly node: string | null
   readonly received: Bytes
   readonly sent: Bytes
@@ -73,12 +77,12 @@ export type Peer = {
   readonly changedAt: number
 }
 
-/** A device that was moved stays with its node until that node was silent for this long. */
-const movedOnAfterMs = 5 * 60_000
+/** A moved device stays with its node until that node was silent for this long. */
+const moveBackAfterMs = 5 * 60_000
 
 /**
- * The node of a device among those of its location: the one that it was moved to, unless that is closed, being drained
- * or silent for too long; else the one that is drawn for it, of those that are live.
+ * The node of a device among those of its location: the one that the operator moved it to, unless that node is closed,
+ * drained or silent for too long; else one drawn by the device's id among the live ones.
  */
 export function nodeOf(peer: Pick<Peer, 'id' | 'node'>, nodes: readonly Node[], since: RunningSince): Node | undefined {
   const own = nodes.find((node) => node.id === peer.node)
@@ -86,14 +90,14 @@ export function nodeOf(peer: Pick<Peer, 'id' | 'node'>, nodes: readonly Node[], 
     own?.state === 'open' &&
     own.drainedAt === null &&
     own.lastSeenAt !== null &&
-    since(own.lastSeenAt) <= movedOnAfterMs
+    since(own.lastSeenAt) <= moveBackAfterMs
   return isThere ? own : chooseNode(nodes, peer.id, since)
 }
 
-/** How the words begin with which the unused part of a term is given back. */
+/** The first words of the note of a refund for a deleted subscription; `verify` recognises the refund by them. */
 export const deletedNote = 'VPN deleted before its end'
 
-/** A subscription as it is shown. `secret` is the end of its secret link. */
+/** A subscription as it is shown. `secret` is the last part of its secret link. */
 export type View = {
   readonly subscription: Subscription
   readonly status: Status
@@ -103,32 +107,24 @@ export type View = {
   readonly node: 'online' | 'offline'
 }
 
-/**
- * Past its end a subscription keeps its devices and their keys for this long, so that renewing brings all of it back.
- */
+/** An ended subscription keeps devices and keys for this long, so that renewing restores them. */
 export const keptAfterEndMs = 30 * 86_400_000
-/** How long an address that was used rests before another device gets it. */
+/** How long a used address rests before another device gets it. */
 export const addressRestMs = 86_400_000
-/**
- * One that nobody used rests until every node that is in touch would have told of a use: a node that is not is not live
- * after 90 seconds.
- */
+/** How long an unused address rests: longer than a silent node counts as live (90 s), so its report of a use is in. */
 export const unusedRestMs = 120_000
-/**
- * How many devices a customer is given in a day: a few for each that he pays for, so that nobody takes all addresses
- * for nothing.
- */
-export const mostFreshDevices = (places: number): number => 3 * places + 20
+/** Limit on new devices per customer and day, so that one customer cannot exhaust the address pool. */
+export const maxFreshDevices = (paidDevices: number): number => 3 * paidDevices + 20
 export const freshWithinMs = 86_400_000
-/** Renewal by itself happens this long before the end, and is tried again at this pace when it is refused. */
+/** Automatic renewal runs this long before the end; a refused one is retried after `renewAgainMs`. */
 export const renewAheadMs = 86_400_000
 export const renewAgainMs = 3_600_000
-export const mostSubscriptions = 100
-const mostYearsAhead = 20
+export const maxSubscriptions = 100
+const maxYearsAhead = 20
 
 export const usedBy = (of: { received: Bytes; sent: Bytes }): Bytes => bytes(of.received + of.sent)
 
-/** Which limits are reached. Without traffic nothing passes; with all devices taken only another one is refused. */
+/** Which limits are reached: `traffic` stops all packets, `devices` only refuses another device. */
 export function limitsReached(subscription: Subscription, devices: number): Limit[] {
   const limits: Limit[] = []
   if (isTrafficUsedUp(subscription)) limits.push('traffic')
@@ -145,7 +141,7 @@ export function statusOf(subscription: Subscription, devices: number, nowMs: num
   return limitsReached(subscription, devices).length > 0 ? 'LIMITED' : 'ACTIVE'
 }
 
-/** Whether a subscription's devices may carry anything now. */
+/** Whether nodes may forward packets of a subscription's devices now. */
 export const mayCarry = (
   subscription: Pick<Subscription, 'deletedAt' | 'disabledAt' | 'expiresAt' | 'trafficLimit' | 'received' | 'sent'>,
   nowMs: number,
@@ -156,8 +152,8 @@ export const mayCarry = (
   !isTrafficUsedUp(subscription)
 
 /**
- * Those that run come first, and of these the one that ends first, because it lapses first; then the others, the one
- * that ended last first. Of two that end together the older one comes first.
+ * Display order: running subscriptions first, the earliest end first; then the others, the latest end first. Equal ends
+ * are ordered by age.
  */
 export function byImportance(a: Ranked, b: Ranked, nowMs: number): number {
   const [runsA, runsB] = [isRunning(a, nowMs), isRunning(b, nowMs)]
@@ -166,45 +162,34 @@ export function byImportance(a: Ranked, b: Ranked, nowMs: number): number {
   return (runsA ? earlier : -earlier) || (a.uuid < b.uuid ? -1 : 1)
 }
 
-/** Neither ended nor disabled; it may have reached a limit. */
+/** Neither ended nor disabled; a limit may be reached. */
 export const isRunning = (of: Ranked, nowMs: number): boolean => of.disabledAt === null && of.expiresAt > nowMs
 
 type Ranked = Pick<Subscription, 'uuid' | 'disabledAt' | 'expiresAt'>
 
 export type Span = { readonly startsAt: number; readonly endsAt: number; readonly anchorDay: number }
 
-/**
- * The time that months add: to the end of what is left, or from now when nothing is. Then the day it ends on is
- * today's.
- */
+/** The time that months add: from the end of a running term, or from now, which makes today the anchor day. */
 export function spanAfter(
   running: { readonly expiresAt: number; readonly anchorDay: number } | undefined,
   months: number,
   nowMs: number,
 ): Span {
-  const span = running && running.expiresAt >= nowMs ? extend(running, months) : begin(months, nowMs)
-  if (span.endsAt > addMonths(nowMs, mostYearsAhead * 12)) throw tooFarAhead(mostYearsAhead)
-  return span
+  const continues = running && running.expiresAt >= nowMs
+  const startsAt = continues ? running.expiresAt : nowMs
+  const anchorDay = continues ? running.anchorDay : new Date(nowMs).getUTCDate()
+  const endsAt = addMonths(startsAt, months, anchorDay)
+  if (endsAt > addMonths(nowMs, maxYearsAhead * 12)) throw tooFarAhead(maxYearsAhead)
+  return { startsAt, endsAt, anchorDay }
 }
 
-const extend = (running: { expiresAt: number; anchorDay: number }, months: number): Span => ({
-  startsAt: running.expiresAt,
-  endsAt: addMonths(running.expiresAt, months, running.anchorDay),
-  anchorDay: running.anchorDay,
-})
-
-function begin(months: number, nowMs: number): Span {
-  const anchorDay = new Date(nowMs).getUTCDate()
-  return { startsAt: nowMs, endsAt: addMonths(nowMs, months, anchorDay), anchorDay }
-}
-
-/** The traffic that comes with a number of months, or null without a limit. */
+/** The traffic that comes with a number of months; null is no limit. */
 export const trafficFor = (gigabytesAMonth: number | null, months: number): Bytes | null =>
   gigabytesAMonth === null ? null : bytes(BigInt(gigabytesAMonth) * BigInt(months) * bytesInGigabyte)
 
 /**
- * The limit once more time is bought. What is left is never lost: grants add up, and time that runs without a limit
- * stays so until it ends. After that a grant counts from what was used by then.
+ * The traffic limit after a purchase. Grants add up; running time without a limit stays unlimited until it ends. After
+ * an unlimited term a grant counts from the traffic used by then.
  */
 export function trafficLimitAfter(
   before: { readonly limit: Bytes | null; readonly used: Bytes; readonly runs: boolean },
@@ -214,7 +199,7 @@ export function trafficLimitAfter(
   return bytes((before.limit ?? before.used) + grant)
 }
 
-/** What these terms have granted, one after another. */
+/** The traffic limit that a sequence of terms grants. */
 export function limitOfTerms(
   terms: readonly Pick<Term, 'startsAt' | 'endsAt' | 'usedBefore' | 'trafficGrant'>[],
 ): Bytes | null {
@@ -226,15 +211,15 @@ export function limitOfTerms(
   return limit
 }
 
-/** Devices survive renewal: neither a running subscription nor one with devices falls below what it has. */
+/** Renewal removes no device: the limit never falls below the devices held, nor while the subscription runs. */
 export const deviceLimitAfter = (
   before: { readonly limit: number; readonly held: number; readonly runs: boolean },
   planned: number,
 ): number => Math.max(planned, before.held, before.runs ? before.limit : 0)
 
 /**
- * What is given back of a term that ends early: its unused part, by time or by traffic, whichever is smaller, and a
- * fraction of a kopeck less. A term that the price list sold without refund gives back nothing.
+ * The refund of a term that ends early: its unused part by time or by traffic, whichever is smaller, rounded down. A
+ * term with the refund rule `none` gives nothing back.
  */
 export function refundOf(
   term: Pick<Term, 'price' | 'startsAt' | 'endsAt' | 'refund'>,
@@ -250,7 +235,7 @@ export function refundOf(
   return kopecks(byTraffic < byTime ? byTraffic : byTime)
 }
 
-/** The traffic that is left, against what came with the terms that are not over; null when it does not bind. */
+/** Traffic left, and the traffic granted by terms that are not over; null without a limit. */
 export function trafficLeft(
   subscription: Pick<Subscription, 'trafficLimit' | 'received' | 'sent'>,
   terms: readonly Pick<Term, 'endsAt' | 'trafficGrant'>[],
@@ -263,7 +248,7 @@ export function trafficLeft(
   return granted === 0n ? null : { left: left > 0n ? left : 0n, granted }
 }
 
-/** A UUID of version 7 (RFC 9562): the time first, so that an index grows at its end, then 74 bits of chance. */
+/** A UUID of version 7 (RFC 9562): the time first, so that an index grows at its end, then 74 random bits. */
 export function makeUuid(nowMs: number, random: RandomBytes): SubscriptionId {
   const chance = random(10)
   chance[0] = ((chance[0] ?? 0) & 15) | 0x70
@@ -279,16 +264,78 @@ export function readUuid(text: string): SubscriptionId | undefined {
   return isUuid ? (text.toLowerCase() as SubscriptionId) : undefined
 }
 
-/**
- * A device's name: letters and digits of any script and a few signs; nothing that could begin a line of a
- * configuration.
- */
+/** A device's name: letters and digits of any script and a few signs; no character that could begin a new line. */
 export const isDeviceName = (text: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N} ._'()+-]{0,63}$/u.test(text)
 
-const linkRandomBytes = 24
-
-/** 192 bits in 32 characters that need no escaping anywhere. */
+/** 192 random bits in 32 characters that need no escaping in a URL. */
 export const makeLinkSecret = (random: RandomBytes): string =>
-  random(linkRandomBytes).toBase64({ alphabet: 'base64url', omitPadding: true })
+  random(24).toBase64({ alphabet: 'base64url', omitPadding: true })
 
 export const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{32}$/.test(text)
+
+/** The address pool of devices: an IPv4 block, and an IPv6 prefix with at least 32 free bits. */
+export type TunnelPool = { readonly v4: Prefix; readonly v6: Prefix }
+
+/** The numbers of the IPv4 addresses that devices may have. */
+export type AddressRange = { readonly first: bigint; readonly last: bigint }
+
+/** All of the block but its base address, the node's address after it, and the broadcast address at its end. */
+export function rangeOf(pool: TunnelPool): AddressRange {
+  const base = addressToNumber(pool.v4.base)
+  return { first: base + 2n, last: base + (1n << BigInt(32 - pool.v4.length)) - 2n }
+}
+
+export const isPool4 = (prefix: Prefix): boolean =>
+  prefix.base.version === 4 && prefix.length >= 8 && prefix.length <= 29
+
+/** The last 32 bits are the number of the IPv4 address. */
+export const isPool6 = (prefix: Prefix): boolean => prefix.base.version === 6 && prefix.length <= 96
+
+/** The IPv6 address with the same number in its last 32 bits: it is unique because the IPv4 address is. */
+export const ipv6Of = (pool: TunnelPool, ipv4: bigint): string =>
+  formatAddress(addressFromNumber(6, addressToNumber(pool.v6.base) | ipv4))
+
+export const ipv4Text = (ipv4: bigint): string => formatAddress(addressFromNumber(4, ipv4))
+
+/** The operator's settings that are the same in every configuration. */
+export type TunnelSettings = {
+  readonly endpoint: Endpoint
+  readonly dns: readonly string[]
+  readonly mtu: number
+  readonly allowed: readonly string[]
+  /** Seconds between keepalive packets, which hold a NAT mapping open; 0 sends none. */
+  readonly keepaliveSeconds: number
+}
+
+/** A device's addresses as WireGuard writes them: prefixes of one address. */
+export const addressesOf = (peer: Pick<Peer, 'ipv4' | 'ipv6'>): string[] => [
+  `${ipv4Text(peer.ipv4)}/32`,
+  `${peer.ipv6}/128`,
+]
+
+/** A complete configuration for `wg-quick`. If the customer holds the private key, its line is a comment to fill in. */
+export function configText(
+  peer: Pick<Peer, 'id' | 'name' | 'ipv4' | 'ipv6'>,
+  privateKey: string | undefined,
+  node: { readonly name: string; readonly publicKey: string; readonly endpoint: Endpoint },
+  tunnel: TunnelSettings,
+): string {
+  const host = node.endpoint.host.includes(':') ? `[${node.endpoint.host}]` : node.endpoint.host
+  return [
+    '[Interface]',
+    `# ${peer.name} (${peer.id}) at ${node.name}`,
+    privateKey === undefined
+      ? '# PrivateKey = (the one that belongs to your public key)'
+      : `PrivateKey = ${privateKey}`,
+    `Address = ${addressesOf(peer).join(', ')}`,
+    ...(tunnel.dns.length > 0 ? [`DNS = ${tunnel.dns.join(', ')}`] : []),
+    `MTU = ${tunnel.mtu}`,
+    '',
+    '[Peer]',
+    `PublicKey = ${node.publicKey}`,
+    `Endpoint = ${host}:${node.endpoint.port}`,
+    `AllowedIPs = ${tunnel.allowed.join(', ')}`,
+    ...(tunnel.keepaliveSeconds > 0 ? [`PersistentKeepalive = ${tunnel.keepaliveSeconds}`] : []),
+    '',
+  ].join('\n')
+}

@@ -1,11 +1,11 @@
 import { type Address, addressToNumber, formatAddress } from '../../core/address.ts'
-import { type Bytes, bytes } from '../../core/bytes.ts'
+import { bytes } from '../../core/bytes.ts'
 import type { CustomerId, PeerId } from '../../core/ids.ts'
 import { list, numberOrNull, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { keyInUse } from './errors.ts'
-import type { Peer, SubscriptionId } from './rules.ts'
-import type { Range } from './rules-addresses.ts'
+import type { AddressRange, Peer, Subscription, SubscriptionId } from './rules.ts'
+import { bytesOrNull, count, type SubscriptionRow } from './store.ts'
 
 type PeerRow = {
   id: string
@@ -26,41 +26,40 @@ type PeerRow = {
   changed_at: bigint
 }
 
-/** A device with its private key, sealed, if the shop has made it. */
-export type KeptPeer = { readonly peer: Peer; readonly sealedKey: Uint8Array | null }
-
-const toKept = (row: PeerRow): KeptPeer => ({
-  peer: {
-    id: row.id as PeerId,
-    subscription: row.subscription_uuid as SubscriptionId,
-    name: row.name,
-    publicKey: row.public_key,
-    ownKey: row.own_key === 1n,
-    ipv4: row.ipv4,
-    ipv6: row.ipv6,
-    location: row.location,
-    node: row.node_id,
-    received: bytes(row.received),
-    sent: bytes(row.sent),
-    lastHandshakeAt: numberOrNull(row.last_handshake_at),
-    createdAt: Number(row.created_at),
-    removedAt: numberOrNull(row.removed_at),
-    changedAt: Number(row.changed_at),
-  },
+const toPeer = (row: PeerRow): Peer => ({
+  id: row.id as PeerId,
+  subscription: row.subscription_uuid as SubscriptionId,
+  name: row.name,
+  publicKey: row.public_key,
   sealedKey: row.private_key,
+  ownKey: row.own_key === 1n,
+  ipv4: row.ipv4,
+  ipv6: row.ipv6,
+  location: row.location,
+  node: row.node_id,
+  received: bytes(row.received),
+  sent: bytes(row.sent),
+  lastHandshakeAt: numberOrNull(row.last_handshake_at),
+  createdAt: Number(row.created_at),
+  removedAt: numberOrNull(row.removed_at),
+  changedAt: Number(row.changed_at),
 })
 
-/** How many addresses are made ready at a time, and how often one is looked for before the pool counts as used up. */
+/** Addresses inserted at a time, and attempts before the pool counts as used up. */
 const carveAtOnce = 256
-const mostLooks = 3
+const maxLooks = 3
 
 /**
- * Takes an address that nobody holds and that has rested, the longest rested first. Two transactions never take the
- * same one: on PostgreSQL each skips what another has locked. When none is ready the next stretch of the block is
- * carved; that is one statement in a few hundred. Undefined when the block is used up.
+ * Assigns a free, rested address to a device, the longest rested first; undefined when the pool is used up. SKIP LOCKED
+ * keeps two transactions from taking the same one. If no row is free, the next addresses of the block are inserted.
  */
-export async function takeAddress(tx: Tx, range: Range, peer: PeerId, nowMs: number): Promise<bigint | undefined> {
-  for (let look = 0; look < mostLooks; look += 1) {
+export async function takeAddress(
+  tx: Tx,
+  range: AddressRange,
+  peer: PeerId,
+  nowMs: number,
+): Promise<bigint | undefined> {
+  for (let look = 0; look < maxLooks; look += 1) {
     const row = await tx.first<{ ipv4: bigint }>(
       `UPDATE vpn_addresses SET peer_id = $4 WHERE ipv4 =
          (SELECT ipv4 FROM vpn_addresses WHERE peer_id IS NULL AND free_at <= $3 AND ipv4 BETWEEN $1 AND $2
@@ -74,11 +73,8 @@ export async function takeAddress(tx: Tx, range: Range, peer: PeerId, nowMs: num
   return undefined
 }
 
-/**
- * Makes the next addresses of the block ready. Whoever carves the same ones at the same time waits, and finds them
- * there.
- */
-async function carve(tx: Tx, range: Range): Promise<boolean> {
+/** Inserts the next addresses of the block. A concurrent insert of the same rows waits and then changes nothing. */
+async function carve(tx: Tx, range: AddressRange): Promise<boolean> {
   const row = await tx.first<{ last: bigint | null }>(
     'SELECT MAX(ipv4) AS last FROM vpn_addresses WHERE ipv4 BETWEEN $1 AND $2',
     [range.first, range.last],
@@ -92,10 +88,7 @@ async function carve(tx: Tx, range: Range): Promise<boolean> {
   return true
 }
 
-/**
- * An address that is given back rests before anybody else gets it: until one moment if its device has used it, else
- * until another.
- */
+/** Frees devices' addresses: each rests until `used` if its device used it, else until `unused`. */
 export function restAddresses(
   tx: Tx,
   peers: readonly PeerId[],
@@ -113,10 +106,7 @@ export function restAddresses(
   }
 }
 
-/**
- * A use that is told of after the device was removed: its address rests as long as if that had been known, unless
- * somebody has it.
- */
+/** Prolongs the rest of a removed device's address whose use a node reported late, unless it is assigned again. */
 export function restLonger(tx: Tx, removed: { readonly ipv4: bigint; readonly untilAt: number }): void {
   tx.send('UPDATE vpn_addresses SET free_at = $2 WHERE ipv4 = $1 AND peer_id IS NULL AND free_at < $2', [
     removed.ipv4,
@@ -124,18 +114,17 @@ export function restLonger(tx: Tx, removed: { readonly ipv4: bigint; readonly un
   ])
 }
 
-/** How many devices a customer has been given since a moment, whatever became of them and of their subscriptions. */
-export async function countSince(reader: Reader, customer: CustomerId, sinceAt: number): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
+/** How many devices a customer has added since a moment, removed ones and deleted subscriptions included. */
+export const countSince = (reader: Reader, customer: CustomerId, sinceAt: number): Promise<number> =>
+  count(
+    reader,
     `SELECT COUNT(*) AS n FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
      WHERE s.customer_id = $1 AND p.created_at > $2`,
     [customer, sinceAt],
   )
-  return Number(row?.n ?? 0n)
-}
 
-/** A key that another device holds is refused by the constraint, whoever was first by a hair. */
-export async function insertPeer(tx: Tx, peer: Peer, sealedKey: Uint8Array | null): Promise<void> {
+/** The unique constraint refuses a public key that another device holds. */
+export async function insertPeer(tx: Tx, peer: Peer): Promise<void> {
   try {
     await tx.run(
       `INSERT INTO vpn_peers (id, subscription_uuid, name, public_key, private_key, own_key, ipv4, ipv6, location,
@@ -146,7 +135,7 @@ export async function insertPeer(tx: Tx, peer: Peer, sealedKey: Uint8Array | nul
         peer.subscription,
         peer.name,
         peer.publicKey,
-        sealedKey,
+        peer.sealedKey,
         peer.ownKey ? 1 : 0,
         peer.ipv4,
         peer.ipv6,
@@ -165,34 +154,34 @@ export async function insertPeer(tx: Tx, peer: Peer, sealedKey: Uint8Array | nul
   }
 }
 
-/** From this commit on configurations of these devices name that node. */
+/** Configurations of these devices name that node from this commit on. */
 export async function writeNode(tx: Tx, ids: readonly PeerId[], node: string, nowMs: number): Promise<void> {
   for (const id of ids)
     await tx.run('UPDATE vpn_peers SET node_id = $2, changed_at = $3 WHERE id = $1', [id, node, nowMs])
 }
 
 /** The devices that subscriptions hold, oldest first. */
-export async function listHeld(reader: Reader, uuids: readonly SubscriptionId[]): Promise<KeptPeer[]> {
+export async function listHeld(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Peer[]> {
   if (uuids.length === 0) return []
   const rows = await reader.all<PeerRow>(
     `SELECT * FROM vpn_peers WHERE subscription_uuid IN (${list(uuids.length)}) AND removed_at IS NULL
      ORDER BY subscription_uuid, id`,
     uuids,
   )
-  return rows.map(toKept)
+  return rows.map(toPeer)
 }
 
 /** Every device of subscriptions, removed ones too, for `verify`. */
-export async function listAll(reader: Reader, uuids: readonly SubscriptionId[]): Promise<KeptPeer[]> {
+export async function listAll(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Peer[]> {
   if (uuids.length === 0) return []
   const rows = await reader.all<PeerRow>(
     `SELECT * FROM vpn_peers WHERE subscription_uuid IN (${list(uuids.length)}) ORDER BY subscription_uuid, id`,
     uuids,
   )
-  return rows.map(toKept)
+  return rows.map(toPeer)
 }
 
-/** The subscription that a customer's device belongs to. Another customer's device is as good as none. */
+/** The subscription of a customer's device; undefined for another customer's device. */
 export async function findOwner(
   reader: Reader,
   customer: CustomerId,
@@ -206,7 +195,7 @@ export async function findOwner(
   return row?.subscription_uuid as SubscriptionId | undefined
 }
 
-/** From this commit on the device is cut off and its private key is nowhere. What it carried stays counted. */
+/** Marks devices as removed and erases their private keys. Their byte totals stay. */
 export async function removePeers(tx: Tx, ids: readonly PeerId[], nowMs: number): Promise<void> {
   if (ids.length === 0) return
   await tx.run(
@@ -216,21 +205,21 @@ export async function removePeers(tx: Tx, ids: readonly PeerId[], nowMs: number)
   )
 }
 
-/** Makes nodes look again at a subscription's devices. */
+/** Raises `changed_at`, so that nodes read a subscription's devices again. */
 export function touchPeers(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
   tx.send('UPDATE vpn_peers SET changed_at = $2 WHERE subscription_uuid = $1 AND removed_at IS NULL', [uuid, nowMs])
 }
 
-/** `carried` is what the whole subscription has. */
-export type Owned = {
+/** The subscription of a device; `carried` is the subscription's byte total. */
+export type PeerOwner = {
   readonly uuid: SubscriptionId
   readonly ipv4: bigint
   readonly removedAt: number | null
   readonly carried: bigint
 }
 
-/** Which of these devices exist, removed ones too, and whose they are. */
-export async function findOwners(reader: Reader, ids: readonly string[]): Promise<Map<string, Owned>> {
+/** The subscriptions of these devices, removed devices included; unknown ids are left out. */
+export async function findOwners(reader: Reader, ids: readonly string[]): Promise<Map<string, PeerOwner>> {
   const rows = await reader.all<
     Pick<PeerRow, 'id' | 'subscription_uuid' | 'ipv4' | 'removed_at'> & { carried: bigint }
   >(
@@ -246,16 +235,11 @@ export async function findOwners(reader: Reader, ids: readonly string[]): Promis
   )
 }
 
-/** Takes off a device's totals what a node should not have counted. */
-export function takeUsage(tx: Tx, id: PeerId, of: { received: Bytes; sent: Bytes }): void {
-  tx.send('UPDATE vpn_peers SET received = received - $2, sent = sent - $3 WHERE id = $1', [id, of.received, of.sent])
-}
-
-/** Adds what is new to a device's totals. A handshake only ever moves forward. */
+/** Adds to a device's totals; negative numbers take bytes off. The time of the last handshake only moves forward. */
 export function addUsage(
   tx: Tx,
-  id: PeerId,
-  of: { received: Bytes; sent: Bytes; lastHandshakeAt: number | null },
+  id: string,
+  of: { received: bigint; sent: bigint; lastHandshakeAt: number | null },
 ): void {
   tx.send(
     `UPDATE vpn_peers SET received = received + $2, sent = sent + $3, last_handshake_at =
@@ -294,4 +278,71 @@ export async function holdersBetween(
     createdAt: Number(row.created_at),
     removedAt: numberOrNull(row.removed_at),
   }))
+}
+
+/** A device with the fields of its subscription that decide whether nodes forward its packets. */
+export type NodePeerRow = Pick<Peer, 'id' | 'publicKey' | 'ipv4' | 'ipv6' | 'removedAt' | 'changedAt'> &
+  Pick<
+    Subscription,
+    'customer' | 'expiresAt' | 'disabledAt' | 'deletedAt' | 'speedMegabits' | 'trafficLimit' | 'received' | 'sent'
+  >
+
+type ChangedRow = Pick<PeerRow, 'id' | 'public_key' | 'ipv4' | 'ipv6' | 'removed_at' | 'changed_at'> &
+  Pick<
+    SubscriptionRow,
+    'customer_id' | 'expires_at' | 'disabled_at' | 'deleted_at' | 'speed_mbit' | 'traffic_limit' | 'received' | 'sent'
+  >
+
+const toState = (row: ChangedRow): NodePeerRow => ({
+  id: row.id as PeerId,
+  customer: row.customer_id as CustomerId,
+  publicKey: row.public_key,
+  ipv4: row.ipv4,
+  ipv6: row.ipv6,
+  removedAt: numberOrNull(row.removed_at),
+  changedAt: Number(row.changed_at),
+  expiresAt: Number(row.expires_at),
+  disabledAt: numberOrNull(row.disabled_at),
+  deletedAt: numberOrNull(row.deleted_at),
+  speedMegabits: numberOrNull(row.speed_mbit),
+  trafficLimit: bytesOrNull(row.traffic_limit),
+  received: bytes(row.received),
+  sent: bytes(row.sent),
+})
+
+/** Devices that changed after a position, earliest change first; with `heldOnly` removed ones are left out. */
+export async function pageChanged(
+  reader: Reader,
+  after: { changedAt: number; id: string },
+  limit: number,
+  heldOnly: boolean,
+): Promise<NodePeerRow[]> {
+  const rows = await reader.all<ChangedRow>(
+    `SELECT p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at,
+       s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent
+     FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
+     WHERE (p.changed_at, p.id) > ($1, $2) ${heldOnly ? 'AND p.removed_at IS NULL' : ''}
+     ORDER BY p.changed_at, p.id LIMIT $3`,
+    [after.changedAt, after.id, limit],
+  )
+  return rows.map(toState)
+}
+
+/** Differs from what it was whenever a device changed at `sinceAt` or later. */
+export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
+  const row = await reader.first<{ n: bigint; sum: bigint }>(
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
+     FROM vpn_peers WHERE changed_at >= $1`,
+    [sinceAt],
+  )
+  return `${row?.n} ${row?.sum}`
+}
+
+/** Raises `changed_at`, so that nodes read all devices of a customer again. */
+export function touchDevices(tx: Tx, customer: CustomerId, nowMs: number): void {
+  tx.send(
+    `UPDATE vpn_peers SET changed_at = $2 WHERE removed_at IS NULL
+       AND subscription_uuid IN (SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1)`,
+    [customer, nowMs],
+  )
 }

@@ -2,10 +2,10 @@ import { type Bytes, bytes } from '../../core/bytes.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { list, numberOrNull } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
-import type { RefundRule, Subscription, SubscriptionId, Term } from './rules.ts'
+import type { Reader, Tx, Value } from '../../db/transaction.ts'
+import type { Subscription, SubscriptionId, Term } from './rules.ts'
 
-type SubscriptionRow = {
+export type SubscriptionRow = {
   uuid: string
   customer_id: string
   anchor_day: bigint
@@ -41,35 +41,28 @@ type TermRow = {
   refunded: bigint
 }
 
-/** A subscription with its secret link: the digest that finds it, and the sealed text that shows it again. */
-export type Kept = {
-  readonly subscription: Subscription
-  readonly link: { readonly digest: Uint8Array; readonly sealed: Uint8Array | null }
-}
+export const bytesOrNull = (value: bigint | null): Bytes | null => (value === null ? null : bytes(value))
 
-const maybeBytes = (value: bigint | null): Bytes | null => (value === null ? null : bytes(value))
-
-const toKept = (row: SubscriptionRow): Kept => ({
-  subscription: {
-    uuid: row.uuid as SubscriptionId,
-    customer: row.customer_id as CustomerId,
-    anchorDay: Number(row.anchor_day),
-    expiresAt: Number(row.expires_at),
-    deviceLimit: Number(row.device_limit),
-    trafficLimit: maybeBytes(row.traffic_limit),
-    speedMegabits: numberOrNull(row.speed_mbit),
-    received: bytes(row.received),
-    sent: bytes(row.sent),
-    autoRenewMonths: numberOrNull(row.auto_renew_months),
-    renewToken: row.renew_token_id as TokenId | null,
-    renewAfter: Number(row.renew_after),
-    renewProblem: row.renew_problem,
-    createdAt: Number(row.created_at),
-    disabledAt: numberOrNull(row.disabled_at),
-    sweptAt: numberOrNull(row.swept_at),
-    deletedAt: numberOrNull(row.deleted_at),
-  },
-  link: { digest: row.link_digest, sealed: row.link_secret },
+const toSubscription = (row: SubscriptionRow): Subscription => ({
+  uuid: row.uuid as SubscriptionId,
+  customer: row.customer_id as CustomerId,
+  anchorDay: Number(row.anchor_day),
+  expiresAt: Number(row.expires_at),
+  deviceLimit: Number(row.device_limit),
+  trafficLimit: bytesOrNull(row.traffic_limit),
+  speedMegabits: numberOrNull(row.speed_mbit),
+  received: bytes(row.received),
+  sent: bytes(row.sent),
+  autoRenewMonths: numberOrNull(row.auto_renew_months),
+  renewToken: row.renew_token_id as TokenId | null,
+  renewAfter: Number(row.renew_after),
+  renewProblem: row.renew_problem,
+  linkDigest: row.link_digest,
+  sealedLink: row.link_secret,
+  createdAt: Number(row.created_at),
+  disabledAt: numberOrNull(row.disabled_at),
+  sweptAt: numberOrNull(row.swept_at),
+  deletedAt: numberOrNull(row.deleted_at),
 })
 
 const toTerm = (row: TermRow): Term => ({
@@ -80,13 +73,13 @@ const toTerm = (row: TermRow): Term => ({
   price: kopecks(row.price),
   startsAt: Number(row.starts_at),
   endsAt: Number(row.ends_at),
-  trafficGrant: maybeBytes(row.traffic_grant),
+  trafficGrant: bytesOrNull(row.traffic_grant),
   usedBefore: bytes(row.used_before),
-  refund: row.refund as RefundRule,
+  refund: row.refund === 'none' ? 'none' : 'pro_rata',
   refunded: kopecks(row.refunded),
 })
 
-export function insertSubscription(tx: Tx, of: Subscription, link: { digest: Uint8Array; sealed: Uint8Array }): void {
+export function insertSubscription(tx: Tx, of: Subscription): void {
   tx.send(
     `INSERT INTO vpn_subscriptions (uuid, customer_id, anchor_day, expires_at, device_limit, traffic_limit, speed_mbit,
        received, sent, auto_renew_months, renew_token_id, renew_after, link_digest, link_secret, created_at)
@@ -104,14 +97,14 @@ export function insertSubscription(tx: Tx, of: Subscription, link: { digest: Uin
       of.autoRenewMonths,
       of.renewToken,
       of.renewAfter,
-      link.digest,
-      link.sealed,
+      of.linkDigest,
+      of.sealedLink,
       of.createdAt,
     ],
   )
 }
 
-/** What renewing changes. The row is locked, so this is what was decided on. */
+/** Writes what a renewal changes. The caller has locked the row. */
 export function writeRenewal(tx: Tx, of: Subscription): void {
   tx.send(
     `UPDATE vpn_subscriptions SET anchor_day = $2, expires_at = $3, device_limit = $4, traffic_limit = $5,
@@ -151,8 +144,11 @@ export async function listTerms(reader: Reader, uuids: readonly SubscriptionId[]
   return rows.map(toTerm)
 }
 
-export async function countTerms(reader: Reader): Promise<number> {
-  return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM vpn_terms'))?.n ?? 0n)
+export const countTerms = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM vpn_terms')
+
+/** The number that a `SELECT … AS n` answers. */
+export async function count(reader: Reader, sql: string, values: readonly Value[] = []): Promise<number> {
+  return Number((await reader.first<{ n: bigint }>(sql, values))?.n ?? 0n)
 }
 
 export function writeRefund(tx: Tx, term: Term, amount: Kopecks): void {
@@ -163,59 +159,59 @@ export function writeRefund(tx: Tx, term: Term, amount: Kopecks): void {
   ])
 }
 
-/** A customer's subscriptions that are not deleted, oldest first. Another customer's is as good as none. */
-export async function listOf(reader: Reader, customer: CustomerId): Promise<Kept[]> {
+/** A customer's subscriptions that are not deleted, oldest first. */
+export async function listOf(reader: Reader, customer: CustomerId): Promise<Subscription[]> {
   const rows = await reader.all<SubscriptionRow>(
     'SELECT * FROM vpn_subscriptions WHERE customer_id = $1 AND deleted_at IS NULL ORDER BY uuid',
     [customer],
   )
-  return rows.map(toKept)
+  return rows.map(toSubscription)
 }
 
-/** Until the transaction ends nobody else renews it, adds a device to it or deletes it. */
-export async function lockSubscription(tx: Tx, uuid: SubscriptionId): Promise<Kept | undefined> {
+/** Locks the row, so that renewals, new devices and deletion take turns. */
+export async function lockSubscription(tx: Tx, uuid: SubscriptionId): Promise<Subscription | undefined> {
   const row = await tx.first<SubscriptionRow>(
     'SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL FOR UPDATE',
     [uuid],
   )
-  return row && toKept(row)
+  return row && toSubscription(row)
 }
 
-/** Locks several, deleted ones too, in the order of their ids, so that two transactions never wait for one another. */
+/** Locks several, deleted ones too, in the order of their ids, so that transactions cannot deadlock. */
 export async function lockMany(tx: Tx, uuids: readonly string[]): Promise<Subscription[]> {
   const rows = await tx.all<SubscriptionRow>(
     `SELECT * FROM vpn_subscriptions WHERE uuid IN (${list(uuids.length)}) ORDER BY uuid FOR UPDATE`,
     uuids,
   )
-  return rows.map((row) => toKept(row).subscription)
+  return rows.map(toSubscription)
 }
 
-export async function findSubscription(reader: Reader, uuid: SubscriptionId): Promise<Kept | undefined> {
+export async function findSubscription(reader: Reader, uuid: SubscriptionId): Promise<Subscription | undefined> {
   const row = await reader.first<SubscriptionRow>(
     'SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL',
     [uuid],
   )
-  return row && toKept(row)
+  return row && toSubscription(row)
 }
 
-export async function findByLink(reader: Reader, digest: Uint8Array): Promise<Kept | undefined> {
+export async function findByLink(reader: Reader, digest: Uint8Array): Promise<Subscription | undefined> {
   const row = await reader.first<SubscriptionRow>(
     'SELECT * FROM vpn_subscriptions WHERE link_digest = $1 AND deleted_at IS NULL',
     [digest],
   )
-  return row && toKept(row)
+  return row && toSubscription(row)
 }
 
-/** The old link finds nothing from this commit on. */
-export function writeLink(tx: Tx, uuid: SubscriptionId, link: { digest: Uint8Array; sealed: Uint8Array }): void {
+/** Replaces the secret link; the old digest is gone with this commit. */
+export function writeLink(tx: Tx, of: Pick<Subscription, 'uuid' | 'linkDigest' | 'sealedLink'>): void {
   tx.send('UPDATE vpn_subscriptions SET link_digest = $2, link_secret = $3 WHERE uuid = $1', [
-    uuid,
-    link.digest,
-    link.sealed,
+    of.uuid,
+    of.linkDigest,
+    of.sealedLink,
   ])
 }
 
-/** A deleted subscription keeps its row for the books, and no secret. */
+/** A deleted subscription keeps its row for the audit, and no secret. */
 export function markDeleted(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
   tx.send(
     'UPDATE vpn_subscriptions SET deleted_at = $2, link_secret = NULL, auto_renew_months = NULL WHERE uuid = $1',
@@ -227,7 +223,7 @@ export function writeDisabled(tx: Tx, uuid: SubscriptionId, at: number | null): 
   tx.send('UPDATE vpn_subscriptions SET disabled_at = $2 WHERE uuid = $1', [uuid, at])
 }
 
-/** Who sets it last is whose spending it is. */
+/** The token that sets renewal last pays for it. */
 export function writeAutoRenew(tx: Tx, uuid: SubscriptionId, months: number | null, token: TokenId | null): void {
   tx.send(
     `UPDATE vpn_subscriptions SET auto_renew_months = $2, renew_token_id = $3, renew_after = 0, renew_problem = NULL
@@ -236,7 +232,7 @@ export function writeAutoRenew(tx: Tx, uuid: SubscriptionId, months: number | nu
   )
 }
 
-/** Why a renewal was refused, and when to try again; only while it is still asked for. */
+/** Why a renewal was refused, and when to retry; only while automatic renewal is on. */
 export function writeRenewProblem(tx: Tx, uuid: SubscriptionId, problem: string, after: number): void {
   tx.send(
     `UPDATE vpn_subscriptions SET renew_problem = $2, renew_after = $3
@@ -245,31 +241,29 @@ export function writeRenewProblem(tx: Tx, uuid: SubscriptionId, problem: string,
   )
 }
 
-/**
- * Those that renew by themselves, end before `endsBefore`, and were not refused a moment ago; the most urgent first.
- */
+/** Subscriptions to renew: they end before `endsBefore`, and their retry time has come; earliest end first. */
 export async function listDue(
   reader: Reader,
   endsBefore: number,
   nowMs: number,
-  most: number,
+  limit: number,
 ): Promise<Subscription[]> {
   const rows = await reader.all<SubscriptionRow>(
     `SELECT * FROM vpn_subscriptions
      WHERE auto_renew_months IS NOT NULL AND deleted_at IS NULL AND disabled_at IS NULL
        AND expires_at <= $1 AND renew_after <= $2
      ORDER BY expires_at, uuid LIMIT $3`,
-    [endsBefore, nowMs, most],
+    [endsBefore, nowMs, limit],
   )
-  return rows.map((row) => toKept(row).subscription)
+  return rows.map(toSubscription)
 }
 
-/** Those that ended before `endedBefore` and still hold what is to be swept away. */
-export async function listLapsed(reader: Reader, endedBefore: number, most: number): Promise<SubscriptionId[]> {
+/** Subscriptions that ended before `endedBefore` and still hold devices and keys. */
+export async function listLapsed(reader: Reader, endedBefore: number, limit: number): Promise<SubscriptionId[]> {
   const rows = await reader.all<{ uuid: string }>(
     `SELECT uuid FROM vpn_subscriptions WHERE swept_at IS NULL AND deleted_at IS NULL AND expires_at <= $1
      ORDER BY expires_at, uuid LIMIT $2`,
-    [endedBefore, most],
+    [endedBefore, limit],
   )
   return rows.map((row) => row.uuid as SubscriptionId)
 }
@@ -278,21 +272,14 @@ export function markSwept(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
   tx.send('UPDATE vpn_subscriptions SET swept_at = $2, auto_renew_months = NULL WHERE uuid = $1', [uuid, nowMs])
 }
 
-export function takeTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent: Bytes): void {
-  tx.send('UPDATE vpn_subscriptions SET received = received - $2, sent = sent - $3 WHERE uuid = $1', [
-    uuid,
-    received,
-    sent,
-  ])
-}
-
-/** No term says that more had been used before it than was used in all; the limit is what the terms then grant. */
+/** Lowers `used_before` of terms to the traffic used in all, and writes the limit that the terms then grant. */
 export function writeUsedBefore(tx: Tx, uuid: SubscriptionId, used: Bytes, limit: Bytes | null): void {
   tx.send('UPDATE vpn_terms SET used_before = $2 WHERE subscription_uuid = $1 AND used_before > $2', [uuid, used])
   tx.send('UPDATE vpn_subscriptions SET traffic_limit = $2 WHERE uuid = $1', [uuid, limit])
 }
 
-export function addTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent: Bytes): void {
+/** Adds to the byte totals; a negative number takes off what a node should not have counted. */
+export function addTraffic(tx: Tx, uuid: SubscriptionId, received: bigint, sent: bigint): void {
   tx.send('UPDATE vpn_subscriptions SET received = received + $2, sent = sent + $3 WHERE uuid = $1', [
     uuid,
     received,
@@ -301,41 +288,30 @@ export function addTraffic(tx: Tx, uuid: SubscriptionId, received: Bytes, sent: 
 }
 
 /** Every subscription, deleted ones too, a page at a time, for `verify`. */
-export async function pageAll(reader: Reader, after: string, limit: number): Promise<Kept[]> {
+export async function pageAll(reader: Reader, after: string, limit: number): Promise<Subscription[]> {
   const rows = await reader.all<SubscriptionRow>(
     'SELECT * FROM vpn_subscriptions WHERE uuid > $1 ORDER BY uuid LIMIT $2',
     [after, limit],
   )
-  return rows.map(toKept)
+  return rows.map(toSubscription)
 }
 
-/** How many devices a customer's subscriptions that run have room for. */
-export async function sumPlaces(reader: Reader, customer: CustomerId, nowMs: number): Promise<number> {
-  const row = await reader.first<{ places: bigint }>(
-    `SELECT CAST(COALESCE(SUM(device_limit), 0) AS BIGINT) AS places FROM vpn_subscriptions
+/** How many devices a customer's unexpired subscriptions have room for. */
+export const sumDeviceLimits = (reader: Reader, customer: CustomerId, nowMs: number): Promise<number> =>
+  count(
+    reader,
+    `SELECT CAST(COALESCE(SUM(device_limit), 0) AS BIGINT) AS n FROM vpn_subscriptions
      WHERE customer_id = $1 AND deleted_at IS NULL AND expires_at > $2`,
     [customer, nowMs],
   )
-  return Number(row?.places ?? 0n)
-}
 
-export async function countOf(reader: Reader, customer: CustomerId): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
-    'SELECT COUNT(*) AS n FROM vpn_subscriptions WHERE customer_id = $1 AND deleted_at IS NULL',
-    [customer],
-  )
-  return Number(row?.n ?? 0n)
-}
+export const countOf = (reader: Reader, customer: CustomerId): Promise<number> =>
+  count(reader, 'SELECT COUNT(*) AS n FROM vpn_subscriptions WHERE customer_id = $1 AND deleted_at IS NULL', [customer])
 
-export async function countActive(reader: Reader, nowMs: number): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
-    'SELECT COUNT(*) AS n FROM vpn_subscriptions WHERE deleted_at IS NULL AND expires_at > $1',
-    [nowMs],
-  )
-  return Number(row?.n ?? 0n)
-}
+export const countActive = (reader: Reader, nowMs: number): Promise<number> =>
+  count(reader, 'SELECT COUNT(*) AS n FROM vpn_subscriptions WHERE deleted_at IS NULL AND expires_at > $1', [nowMs])
 
-/** Who has subscriptions that run now, and which of them renew themselves. */
+/** How many subscriptions run now, of how many customers, and how many renew automatically, by months. */
 export async function findHeld(reader: Reader, nowMs: number) {
   const row = await reader.first<{ subscriptions: bigint; customers: bigint }>(
     `SELECT COUNT(*) AS subscriptions, COUNT(DISTINCT customer_id) AS customers FROM vpn_subscriptions
@@ -344,15 +320,53 @@ export async function findHeld(reader: Reader, nowMs: number) {
   )
   const [services, customers] = [Number(row?.subscriptions ?? 0n), Number(row?.customers ?? 0n)]
   if (services === 0) return []
-  return [{ goods: { product: 'vpn' as const }, customers, services, renewals: await countRenewals(reader, nowMs) }]
-}
-
-/** How many of them renew themselves, by the months that they will be renewed for. */
-async function countRenewals(reader: Reader, nowMs: number): Promise<Map<number, number>> {
-  const rows = await reader.all<{ auto_renew_months: bigint; n: bigint }>(
+  const renewing = await reader.all<{ auto_renew_months: bigint; n: bigint }>(
     `SELECT auto_renew_months, COUNT(*) AS n FROM vpn_subscriptions
      WHERE deleted_at IS NULL AND expires_at > $1 AND auto_renew_months IS NOT NULL GROUP BY auto_renew_months`,
     [nowMs],
   )
-  return new Map(rows.map((row) => [Number(row.auto_renew_months), Number(row.n)]))
+  const renewals = new Map(renewing.map((each) => [Number(each.auto_renew_months), Number(each.n)]))
+  return [{ goods: { product: 'vpn' as const }, customers, services, renewals }]
 }
+
+/** Keys and addresses that more than one device holds, for `verify`; constraints forbid them. */
+export async function listDuplicates(reader: Reader): Promise<{ what: string; value: string; held: number }[]> {
+  const rows = await reader.all<{ what: string; value: string; held: bigint }>(
+    `SELECT 'public key' AS what, public_key AS value, COUNT(*) AS held FROM vpn_peers
+       WHERE removed_at IS NULL GROUP BY public_key HAVING COUNT(*) > 1
+     UNION ALL
+     SELECT 'IPv4 address', CAST(ipv4 AS TEXT), COUNT(*) FROM vpn_peers
+       WHERE removed_at IS NULL GROUP BY ipv4 HAVING COUNT(*) > 1
+     UNION ALL
+     SELECT 'IPv6 address', ipv6, COUNT(*) FROM vpn_peers
+       WHERE removed_at IS NULL GROUP BY ipv6 HAVING COUNT(*) > 1`,
+  )
+  return rows.map((row) => ({ ...row, held: Number(row.held) }))
+}
+
+/** Devices whose address is not assigned to them in `vpn_addresses`. */
+export async function listWithoutAddress(reader: Reader): Promise<string[]> {
+  const rows = await reader.all<{ id: string }>(
+    `SELECT p.id FROM vpn_peers p LEFT JOIN vpn_addresses a ON a.ipv4 = p.ipv4 AND a.peer_id = p.id
+     WHERE p.removed_at IS NULL AND a.ipv4 IS NULL ORDER BY p.id`,
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Addresses in `vpn_addresses` that are assigned to a device which does not hold them. */
+export async function listStrayAddresses(reader: Reader): Promise<bigint[]> {
+  const rows = await reader.all<{ ipv4: bigint }>(
+    `SELECT a.ipv4 FROM vpn_addresses a
+     LEFT JOIN vpn_peers p ON p.id = a.peer_id AND p.removed_at IS NULL AND p.ipv4 = a.ipv4
+     WHERE a.peer_id IS NOT NULL AND p.id IS NULL ORDER BY a.ipv4`,
+  )
+  return rows.map((row) => row.ipv4)
+}
+
+/** Devices whose subscription does not exist. */
+export const countOrphans = (reader: Reader): Promise<number> =>
+  count(
+    reader,
+    `SELECT COUNT(*) AS n FROM vpn_peers p LEFT JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
+     WHERE s.uuid IS NULL`,
+  )

@@ -253,7 +253,7 @@ export const toAnyOrder = (of: Order): z.input<typeof order> => ({
   price_rub: toRoubles(of.price),
   transaction: of.chargeSeq,
   token_id: of.token,
-  request: toFields(of.wish),
+  request: toFields(of.input),
   calculation: toFields(of.calculation),
   created_at: toIso(of.createdAt),
 })

@@ -128,7 +128,7 @@ export const toOrder = (of: Order) => ({
   product: of.product,
   action: of.action,
   price_rub: toRoubles(of.price),
-  request: toFields(of.wish),
+  request: toFields(of.input),
   calculation: toFields(of.calculation),
   created_at: toIso(of.createdAt),
 })

@@ -1,6 +1,6 @@
 import { toRoubles } from '../../../core/money.ts'
 import type { Caller } from '../../../domains/customers/index.ts'
-import type { Bought, Drawing, Vpn } from '../../../domains/vpn/index.ts'
+import type { BoughtVpn, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { type Bound, bind, bindPurchase } from '../../bind.ts'
 import { assertSeesPasswords, seesPasswords } from '../passwords.ts'
 import * as shapes from './shapes.ts'
@@ -13,8 +13,8 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     (caller: Caller) =>
     (secret: string): string | null =>
       seesPasswords(caller) ? shapes.toLink(publicUrl(), secret) : null
-  const shown = (bought: Bought) => shapes.toBought(bought, publicUrl())
-  const warningsOf = ({ view }: Bought) => (view.node === 'offline' ? [shapes.notCarried] : [])
+  const shown = (bought: BoughtVpn) => shapes.toBought(bought, publicUrl())
+  const warningsOf = ({ view }: BoughtVpn) => (view.node === 'offline' ? [shapes.notCarried] : [])
   return [
     bind(shapes.quoteVpn, async ({ query }) => {
       const months = shapes.periodOf(query)

@@ -1,5 +1,6 @@
 import { type Audit, attempt, type Finding, type Verifier } from '../../core/finding.ts'
 import { type CustomerId, timeOfId } from '../../core/ids.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import { negate } from '../../core/money.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
@@ -8,11 +9,12 @@ import type { Charges, LedgerAudit } from '../ledger/index.ts'
 import type { Posting } from '../ledger/rules.ts'
 import { type Order, openAnswer } from './rules.ts'
 import * as store from './store.ts'
-import * as audits from './store-audit.ts'
 
-const page = 500
+const pageSize = 500
 
-/** Recomputes the promises about money: the ledger's own, and that charges and orders are one to one. */
+const found = (where: string, problem: string): Finding => ({ promise: 'order', where, problem })
+
+/** Recomputes the promises about money: those of the ledger, and that charges and orders are one to one. */
 export function createMoneyVerifier(deps: {
   db: Database
   ledger: LedgerAudit
@@ -38,7 +40,7 @@ export function createMoneyVerifier(deps: {
           findings.push({ promise: 'balance', where: 'customers', problem })
         }
         const answers = await checkAnswers(reader, deps.vault, findings)
-        // Orders that no charge leads to show as a difference; only then is each looked at for its name.
+        // A difference means orders without a charge; only then is each order looked at.
         if ((await store.countOrders(reader)) !== orders) findings.push(...(await nameStrays(reader, deps.ledger)))
         const { accounts, postings, checkpoints } = ledger
         return { findings, covered: { accounts, postings, orders, checkpoints, answers } }
@@ -46,7 +48,7 @@ export function createMoneyVerifier(deps: {
   }
 }
 
-/** Whoever was charged through a token is the one who has it. */
+/** The tokens of a customer's charges must be the customer's. */
 async function checkTokens(
   reader: Reader,
   customers: Customers,
@@ -63,22 +65,27 @@ async function checkTokens(
 /** Every stored answer opens in the row it was stored in. */
 async function checkAnswers(reader: Reader, vault: Vault, findings: Finding[]): Promise<number> {
   let count = 0
-  for (let after = { customer: '', key: '' }; ; ) {
-    const batch = await audits.answersAfter(reader, after, page)
-    for (const row of batch) {
-      const where = `answer of ${row.customer_id} to key ${row.key}`
-      await attempt(findings, { promise: 'answer', where }, () => {
-        openAnswer(vault, { ...row, customer: row.customer_id, order: row.order_id, at: Number(row.created_at) })
+  const all = keysetPages(
+    (after: { customer_id: string; key: string }, limit) => store.answersAfter(reader, after, limit),
+    {
+      start: { customer_id: '', key: '' },
+      size: pageSize,
+      keyOf: (row) => row,
+    },
+  )
+  for await (const page of all) {
+    for (const row of page) {
+      const { customer_id: customer, order_id: order, key } = row
+      await attempt(findings, { promise: 'answer', where: `answer of ${customer} to key ${key}` }, () => {
+        openAnswer(vault, { ...row, customer, order, at: Number(row.created_at) })
       })
     }
-    count += batch.length
-    const last = batch.at(-1)
-    if (!last || batch.length < page) return count
-    after = { customer: last.customer_id, key: last.key }
+    count += page.length
   }
+  return count
 }
 
-/** A customer's charges against the orders: each has its one counterpart, of the same amount, token and order. */
+/** Compares a customer's charges with the orders: each has one counterpart with the same amount and token. */
 async function compare(
   reader: Reader,
   customer: CustomerId,
@@ -87,59 +94,58 @@ async function compare(
   const findings: Finding[] = []
   const all = [...charges.values()]
   let orders = await countFree(reader, customer, findings)
-  for (let at = 0; at < all.length; at += page) {
-    const batch = all.slice(at, at + page)
+  for (let at = 0; at < all.length; at += pageSize) {
+    const batch = all.slice(at, at + pageSize)
     const ids = batch.flatMap((charge) => charge.order ?? [])
-    const found = new Map((await audits.findAudited(reader, [...new Set(ids)])).map((order) => [order.id, order]))
+    const known = new Map((await store.findAudited(reader, [...new Set(ids)])).map((order) => [order.id, order]))
     for (const charge of batch) {
-      const order = charge.order === null ? undefined : found.get(charge.order)
+      const order = charge.order === null ? undefined : known.get(charge.order)
       if (order?.customer === customer && order.chargeSeq === charge.seq) {
         orders += 1
         const problem = problemOf(order, charge)
-        if (problem) findings.push({ promise: 'order', where: `order ${order.id}`, problem })
+        if (problem) findings.push(found(`order ${order.id}`, problem))
       } else {
-        const where = `posting ${charge.seq} of ${customer}`
-        findings.push({ promise: 'order', where, problem: 'it charges for no order' })
+        findings.push(found(`posting ${charge.seq} of ${customer}`, 'it charges for no order'))
       }
     }
   }
   return { findings, orders }
 }
 
-/** Orders without a charge, which must be without a price. */
+/** Orders without a charge must have no price. */
 async function countFree(reader: Reader, customer: CustomerId, findings: Finding[]): Promise<number> {
   let orders = 0
-  for (let before = store.pastLastId; ; ) {
-    const batch = await audits.freeBefore(reader, customer, before, page)
-    for (const order of batch) {
+  const all = keysetPages((before: string, limit) => store.auditFree(reader, customer, before, limit), {
+    start: store.pastLastId,
+    size: pageSize,
+    keyOf: (order) => order.id,
+  })
+  for await (const page of all) {
+    for (const order of page) {
       const problem = problemOf(order, undefined)
-      if (problem) findings.push({ promise: 'order', where: `order ${order.id}`, problem })
+      if (problem) findings.push(found(`order ${order.id}`, problem))
     }
-    orders += batch.length
-    const last = batch.at(-1)
-    if (!last || batch.length < page) return orders
-    before = last.id
+    orders += page.length
   }
+  return orders
 }
 
-/** Every order whose charge is not there, or is somebody else's. */
+/** Every order whose charge is missing or belongs to another order. */
 async function nameStrays(reader: Reader, ledger: LedgerAudit): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (let after = ''; ; ) {
-    const batch = await audits.allOrdersAfter(reader, after, page)
-    for (const order of batch) {
+  const all = keysetPages((after: string, limit) => store.auditPage(reader, after, limit, undefined), {
+    start: '',
+    size: pageSize,
+    keyOf: (order) => order.id,
+  })
+  for await (const page of all) {
+    for (const order of page) {
       const charge = order.chargeSeq === null ? undefined : await ledger.charge(reader, order.customer, order.chargeSeq)
       const problem = problemOf(order, charge)
-      if (problem) findings.push({ promise: 'order', where: `order ${order.id}`, problem })
+      if (problem) findings.push(found(`order ${order.id}`, problem))
     }
-    const last = batch.at(-1)
-    if (last && batch.length === page) after = last.id
-    else break
   }
-  const where = 'orders'
-  return findings.length > 0
-    ? findings
-    : [{ promise: 'order', where, problem: 'some belong to nobody who has an account' }]
+  return findings.length > 0 ? findings : [found('orders', 'some belong to nobody who has an account')]
 }
 
 function problemOf(order: Order, charge: Posting | undefined): string | undefined {
@@ -155,6 +161,6 @@ function problemOf(order: Order, charge: Posting | undefined): string | undefine
 
 /** What is wrong with an order by itself. */
 function problemWithin(order: Order): string | undefined {
-  if (order.wish === null || order.calculation === null) return 'what it remembers cannot be read'
+  if (order.input === null || order.calculation === null) return 'what it remembers cannot be read'
   return timeOfId(order.id) === order.createdAt ? undefined : 'it is not dated as its id is'
 }

@@ -1,0 +1,144 @@
+import { type CustomerId, firstId, type OrderId } from '../../core/ids.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
+import type { Database, Reader } from '../../db/transaction.ts'
+import type { Events } from '../events/index.ts'
+import type { Event } from '../events/rules.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Posting } from '../ledger/rules.ts'
+import { noSuchOrder } from './errors.ts'
+import type { OperatorAnswer } from './refund.ts'
+import { keyKeptMs, type Order } from './rules.ts'
+import type { OrdersDeps } from './sell.ts'
+import * as store from './store.ts'
+
+const pageSize = 500
+
+/**
+ * A page of a customer's orders, newest first, by keyset: orders made meanwhile do not move it. Charged orders come in
+ * the order of their charges; free ones are merged in by id.
+ */
+export async function list(
+  { db, ledger }: OrdersDeps,
+  customer: CustomerId,
+  before: OrderId | undefined,
+  limit: number,
+): Promise<Order[]> {
+  const last = before && (await store.findOrder(db, customer, before))
+  const below =
+    before === undefined
+      ? Number.MAX_SAFE_INTEGER
+      : (last?.chargeSeq ?? (await ledger.placeAmongCharges(customer, before)))
+  const [ids, free] = await Promise.all([
+    ledger.chargedOrders(customer, below, limit),
+    store.listFree(db, customer, before ?? store.pastLastId, limit),
+  ])
+  return merge(await findInTurn(db, ids), free).slice(0, limit)
+}
+
+/** Orders in the order of these ids; unknown ids are left out. */
+async function findInTurn(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
+  const found = new Map((await store.findMany(reader, ids)).map((order) => [order.id, order]))
+  return ids.flatMap((id) => found.get(id) ?? [])
+}
+
+/** Merges two lists, the larger id of the two heads next. */
+function merge(charged: readonly Order[], free: readonly Order[]): Order[] {
+  const merged: Order[] = []
+  let freeAt = 0
+  for (const next of charged) {
+    for (let other = free[freeAt]; other && other.id >= next.id; other = free[freeAt]) {
+      merged.push(other)
+      freeAt += 1
+    }
+    merged.push(next)
+  }
+  return [...merged, ...free.slice(freeAt)]
+}
+
+export async function load({ db }: OrdersDeps, customer: CustomerId, id: OrderId): Promise<Order> {
+  const order = await store.findOrder(db, customer, id)
+  if (!order) throw noSuchOrder()
+  return order
+}
+
+/** Any customer's order, for the operator. */
+export async function loadAny({ db }: Pick<OrdersDeps, 'db'>, id: OrderId): Promise<Order> {
+  const order = await store.findAnyOrder(db, id)
+  if (!order) throw noSuchOrder()
+  return order
+}
+
+/** The order that a key has made, for as long as keys are kept. */
+export async function findByKey(
+  { db, clock }: OrdersDeps,
+  customer: CustomerId,
+  key: string,
+): Promise<OrderId | undefined> {
+  return (await store.findAnswer(db, customer, key, clock() - keyKeptMs))?.order_id ?? undefined
+}
+
+/** Orders and revenue of each day from a moment on, by product. */
+export const salesByDay = ({ db }: OrdersDeps, from: number) => store.salesByDay(db, firstId('order', from))
+
+/** Calls back with every order of a product, in the order of their ids, for `verify`. */
+export async function walk(
+  reader: Reader,
+  product: string,
+  onOrder: (order: Order) => Promise<void> | void,
+): Promise<void> {
+  const all = keysetPages((after: string, limit) => store.auditPage(reader, after, limit, product), {
+    start: '',
+    size: pageSize,
+    keyOf: (order) => order.id,
+  })
+  for await (const page of all) for (const order of page) await onOrder(order)
+}
+
+/** A customer's charged orders since a moment, newest first. It reads all of them: for rare questions. */
+export async function chargedSince(
+  { ledger }: OrdersDeps,
+  reader: Reader,
+  customer: CustomerId,
+  sinceAt: number,
+): Promise<Order[]> {
+  const orders: Order[] = []
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const ids = await ledger.chargedOrders(customer, before, pageSize, reader)
+    const page = await findInTurn(reader, ids)
+    orders.push(...page.filter((order) => order.createdAt >= sinceAt))
+    const last = page.at(-1)
+    if (ids.length < pageSize || !last || last.createdAt < sinceAt) return orders
+    before = last.chargeSeq ?? 0
+  }
+}
+
+/** How a product describes what one of its orders has bought, as it is now. */
+type Delivery = { readonly product: string; readonly delivered: (order: Order) => Promise<readonly OperatorAnswer[]> }
+
+/** An order with its postings, its events, and what it has bought. */
+type Story = {
+  readonly order: Order
+  readonly postings: readonly Posting[]
+  readonly delivered: readonly OperatorAnswer[]
+  readonly events: readonly Event[]
+}
+
+export type Stories = ReturnType<typeof createStories>
+
+export const createStories =
+  (deps: {
+    readonly db: Database
+    readonly ledger: Pick<Ledger, 'ofOrder'>
+    readonly events: Pick<Events, 'ofOrder'>
+    readonly deliveries: readonly Delivery[]
+  }) =>
+  async (id: OrderId): Promise<Story> => {
+    const order = await loadAny(deps, id)
+    const delivery = deps.deliveries.find((each) => each.product === order.product)
+    const [postings, delivered, events] = await Promise.all([
+      deps.ledger.ofOrder(order.customer, id),
+      delivery?.delivered(order) ?? [],
+      deps.events.ofOrder(order.customer, id),
+    ])
+    return { order, postings, delivered, events }
+  }

@@ -1,0 +1,173 @@
+import { type CustomerId, makeId, type OrderId, type RandomBytes } from '../../core/ids.ts'
+import type { Kopecks } from '../../core/money.ts'
+import type { Refusal } from '../../core/refusal.ts'
+import type { Clock } from '../../core/time.ts'
+import { sameBytes } from '../../core/token-text.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
+import type { Ledger, Payer } from '../ledger/index.ts'
+import type { Account } from '../ledger/rules.ts'
+import { keyReused, requestInProgress } from './errors.ts'
+import { answerContext, keyKeptMs, type OrderInput, openAnswer, type Plain, toCanonical } from './rules.ts'
+import * as store from './store.ts'
+
+export type OrdersDeps = {
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly customers: Pick<Customers, 'findObjection'>
+  /** Why a product cannot be delivered to any customer now, if so. */
+  readonly findObstacle: (what: OrderInput) => Promise<Refusal | undefined>
+  readonly events: Pick<Events, 'note'>
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+  /** Keys whose first request runs in this process. Requests in other processes wait for the account's lock. */
+  readonly running: Set<string>
+}
+
+/** Who pays, and under which idempotency key. Without a key every request is a new purchase. */
+export type PurchaseRequest<Bought> = {
+  readonly by: Payer
+  readonly key: string | undefined
+  /** Renders the API's answer, inside the transaction: it is stored under the key with the purchase. */
+  readonly toBody?: (bought: Bought) => string
+  /** The version of the price list to sell by, if a price was promised; else the current one. */
+  readonly catalogue?: number
+  /** Made by a job and not by a caller: the token that set it up may have been revoked since. */
+  readonly automatic?: true
+}
+
+/** The rendered answer, the order, and whether an earlier purchase under the key made them. */
+export type PurchaseAnswer = { readonly body: string; readonly replayed: boolean; readonly order: OrderId | null }
+
+/** The order, the number of its charge in the customer's account (null if it was free), and the balance after it. */
+export type Receipt = { readonly order: OrderId; readonly transaction: number | null; readonly balance: Kopecks }
+
+/** A sale inside its transaction. The customer's account is locked; key and access are checked. */
+export type Sale = {
+  readonly tx: Tx
+  readonly order: OrderId
+  readonly account: Account
+  readonly nowMs: number
+  /** Charges and writes the order; exactly once per sale, also for a price of zero. */
+  charge(what: { readonly price: Kopecks; readonly calculation: Plain; readonly note: string }): Promise<Receipt>
+}
+
+/**
+ * Sells in one transaction: lock the account, look the key up, check access, run `make`, store the answer. A used key
+ * replays the first answer before anything can refuse, so `make` holds every check that may refuse.
+ */
+export async function sell<Bought>(
+  deps: OrdersDeps,
+  request: PurchaseRequest<Bought>,
+  what: OrderInput,
+  make: (sale: Sale) => Promise<Bought>,
+): Promise<PurchaseAnswer> {
+  // Asked before the transaction, which must not wait for another connection.
+  const obstacle = await deps.findObstacle(what)
+  if (request.key === undefined) return sellOnce(deps, request, what, make, obstacle)
+  const { running } = deps
+  const name = `${request.by.customer} ${request.key}`
+  if (running.has(name)) throw requestInProgress()
+  running.add(name)
+  try {
+    return await sellOnce(deps, request, what, make, obstacle)
+  } finally {
+    running.delete(name)
+  }
+}
+
+const sellOnce = <Bought>(
+  deps: OrdersDeps,
+  { by, key, toBody, automatic }: PurchaseRequest<Bought>,
+  what: OrderInput,
+  make: (sale: Sale) => Promise<Bought>,
+  obstacle: Refusal | undefined,
+): Promise<PurchaseAnswer> =>
+  deps.db.transact(async (tx) => {
+    const { account, stored } = await lockAndFind(deps, tx, by.customer, key)
+    // An automatic purchase replays even if its token was revoked; an interactive caller is refused.
+    if (!stored || !automatic) {
+      const payer = automatic ? { ...by, token: null } : by
+      const objection = await deps.customers.findObjection(tx, payer, account.revocationEpoch)
+      if (objection) throw objection
+    }
+    if (stored) return replay(deps, { ...stored, customer: by.customer }, what)
+    if (obstacle) throw obstacle
+    const sale = openSale(deps, tx, account, by, what)
+    const bought = await make(sale)
+    if (!sale.isCharged()) throw new Error('a sale ended without its charge')
+    const body = toBody?.(bought) ?? ''
+    if (key !== undefined) storeAnswer(deps, sale, key, what, body)
+    return { body, replayed: false, order: sale.order }
+  })
+
+/** Locks the account, then reads the answer under the key: a purchase that held the lock has committed its answer. */
+async function lockAndFind(deps: OrdersDeps, tx: Tx, customer: CustomerId, key: string | undefined) {
+  const locked = deps.ledger.lock(tx, customer)
+  if (key === undefined) return { account: await locked, stored: undefined }
+  const sinceAt = deps.clock() - keyKeptMs
+  const [account, stored] = await Promise.all([locked, store.findAnswer(tx, customer, key, sinceAt)])
+  return { account, stored: stored && { ...stored, key } }
+}
+
+/** The first answer under a key. A key that was used for another input is refused. */
+function replay(
+  { vault, sha256 }: OrdersDeps,
+  stored: store.StoredAnswer & { readonly customer: CustomerId; readonly key: string },
+  what: OrderInput,
+): PurchaseAnswer {
+  const { order_id: order } = stored
+  if (!sameBytes(stored.request, digestOf(sha256, what))) throw keyReused(order)
+  return { body: openAnswer(vault, { ...stored, order, at: Number(stored.created_at) }), replayed: true, order }
+}
+
+const digestOf = (sha256: OrdersDeps['sha256'], { product, action, input }: OrderInput): Uint8Array =>
+  sha256(toCanonical({ product, action, wish: input }))
+
+/** Stores the answer under its key, sealed: it may hold a password or a private key. */
+function storeAnswer(deps: OrdersDeps, sale: Sale, key: string, what: OrderInput, body: string): void {
+  const nowMs = deps.clock()
+  const request = digestOf(deps.sha256, what)
+  const answer = { customer: sale.account.customer, key, order: sale.order, request, at: nowMs }
+  store.insertAnswer(sale.tx, {
+    ...answer,
+    body: deps.vault.seal(body, answerContext(answer)).toBase64(),
+    sinceAt: nowMs - keyKeptMs,
+  })
+}
+
+function openSale(
+  deps: OrdersDeps,
+  tx: Tx,
+  account: Account,
+  by: Payer,
+  what: OrderInput,
+): Sale & { readonly isCharged: () => boolean } {
+  const nowMs = deps.clock()
+  const order = makeId('order', nowMs, deps.random)
+  let charged = false
+  return {
+    tx,
+    order,
+    account,
+    nowMs,
+    isCharged: () => charged,
+    async charge({ price, calculation, note }) {
+      if (charged) throw new Error('a sale is charged once')
+      charged = true
+      const posting = await deps.ledger.charge(tx, account, by, { price, product: what.product, order, note })
+      const [chargeSeq, token] = [posting?.seq ?? null, by.token?.id ?? null]
+      const { customer } = by
+      store.insertOrder(tx, { id: order, customer, ...what, price, chargeSeq, token, calculation, createdAt: nowMs })
+      return { order, transaction: chargeSeq, balance: posting?.balanceAfter ?? account.balance }
+    },
+  }
+}
+
+/** Deletes expired answers. Returns how many; call again while it is as many as the limit. */
+export const forgetAnswers = ({ db, clock }: OrdersDeps, limit: number): Promise<number> =>
+  db.transact((tx) => store.deleteAnswers(tx, clock() - keyKeptMs, limit))

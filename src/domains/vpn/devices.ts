@@ -1,0 +1,222 @@
+import { bytes } from '../../core/bytes.ts'
+import { type CustomerId, makeId, type PeerId } from '../../core/ids.ts'
+import { runningSince } from '../../core/stall-monitor.ts'
+import { makeKeyPair, readPublicKey } from '../../core/wireguard.ts'
+import type { Tx } from '../../db/transaction.ts'
+import { locationsOf, type Node } from '../fleet/rules.ts'
+import {
+  badPublicKey,
+  deviceLimitReached,
+  keyInUse,
+  noDevice,
+  noFreeAddress,
+  noLiveNode,
+  noSuchDevice,
+  notRunning,
+  tooManyFreshDevices,
+} from './errors.ts'
+import {
+  addressRestMs,
+  configText,
+  freshWithinMs,
+  ipv6Of,
+  maxFreshDevices,
+  nodeOf,
+  type Peer,
+  rangeOf,
+  type SubscriptionId,
+  statusOf,
+  unusedRestMs,
+  type View,
+} from './rules.ts'
+import * as store from './store.ts'
+import * as peers from './store-peers.ts'
+import {
+  assertOffered,
+  findByLink,
+  load,
+  loadOffering,
+  lock,
+  nodesAt,
+  nodesOf,
+  type VpnDeps,
+  view,
+  type Which,
+} from './subscriptions.ts'
+
+/** Input for a new device. Without a public key the shop makes the key pair. */
+export type DeviceOrder = {
+  readonly name?: string | undefined
+  readonly publicKey?: string | undefined
+  readonly location?: string | undefined
+}
+
+/** A device's configuration and the location to which it connects. */
+export type Configuration = { readonly device: Peer; readonly location: string; readonly text: string }
+
+const keyContext = (id: PeerId): string => `vpn device ${id} private key`
+
+export const privateKeyOf = (deps: VpnDeps, { id, sealedKey }: Peer): string | undefined =>
+  sealedKey === null ? undefined : deps.vault.open(sealedKey, keyContext(id))
+
+function makeKeys(
+  deps: VpnDeps,
+  id: PeerId,
+  own: string | undefined,
+  nodes: readonly Node[],
+): Pick<Peer, 'publicKey' | 'sealedKey' | 'ownKey'> {
+  if (own === undefined) {
+    const { publicKey, privateKey } = makeKeyPair(deps.random, deps.publicKeyOf)
+    return { publicKey, sealedKey: deps.vault.seal(privateKey, keyContext(id)), ownKey: false }
+  }
+  const publicKey = readPublicKey(own)
+  if (publicKey === undefined) throw badPublicKey()
+  if (nodes.some((node) => node.publicKey === publicKey)) throw keyInUse()
+  return { publicKey, sealedKey: null, ownKey: true }
+}
+
+/** Refuses a device above the daily limit. `bought` counts devices paid for now. The customer's account is locked. */
+export async function assertFresh(deps: VpnDeps, tx: Tx, customer: CustomerId, bought: number): Promise<void> {
+  const nowMs = deps.clock()
+  const max = maxFreshDevices((await store.sumDeviceLimits(tx, customer, nowMs)) + bought)
+  if ((await peers.countSince(tx, customer, nowMs - freshWithinMs)) >= max) throw tooManyFreshDevices(max)
+}
+
+/** Inserts a device with keys and addresses. The caller has locked the subscription. */
+export async function insertDevice(
+  deps: VpnDeps,
+  tx: Tx,
+  of: { readonly subscription: SubscriptionId; readonly held: number; readonly nodes: readonly Node[] },
+  order: DeviceOrder,
+): Promise<Peer> {
+  const { pool } = deps.settings
+  const nowMs = deps.clock()
+  const id = makeId('peer', nowMs, deps.random)
+  const keys = makeKeys(deps, id, order.publicKey, of.nodes)
+  const ipv4 = await peers.takeAddress(tx, rangeOf(pool), id, nowMs)
+  if (ipv4 === undefined) throw noFreeAddress()
+  const peer: Peer = {
+    id,
+    subscription: of.subscription,
+    name: order.name ?? `device ${of.held + 1}`,
+    ...keys,
+    ipv4,
+    ipv6: ipv6Of(pool, ipv4),
+    location: order.location ?? null,
+    node: null,
+    received: bytes(0n),
+    sent: bytes(0n),
+    lastHandshakeAt: null,
+    createdAt: nowMs,
+    removedAt: null,
+    changedAt: nowMs,
+  }
+  await peers.insertPeer(tx, peer)
+  return peer
+}
+
+/** Removes devices: nodes drop them, keys are erased, and addresses rest. */
+export async function removeAll(deps: VpnDeps, tx: Tx, devices: readonly Pick<Peer, 'id'>[]): Promise<void> {
+  const nowMs = deps.clock()
+  const ids = devices.map((each) => each.id)
+  await peers.removePeers(tx, ids, nowMs)
+  peers.restAddresses(tx, ids, { used: nowMs + addressRestMs, unused: nowMs + unusedRestMs })
+}
+
+/** A device's configuration for the named location, or its own; for any location if its own has no node any more. */
+export function configure(
+  deps: VpnDeps,
+  device: Peer,
+  nodes: readonly Node[],
+  location: string | undefined,
+): Configuration {
+  const { tunnel } = deps.settings
+  const own = location ?? device.location ?? undefined
+  const isKnown = location !== undefined || locationsOf(nodes).some((each) => each.name === own)
+  const node = nodeOf(device, nodesAt(nodes, isKnown ? own : undefined), runningSince(deps))
+  if (!node || node.publicKey === null) throw noLiveNode()
+  const peerNode = { name: node.name, publicKey: node.publicKey, endpoint: node.endpoint ?? tunnel.endpoint }
+  return {
+    device,
+    location: node.location,
+    text: configText(device, privateKeyOf(deps, device), peerNode, tunnel),
+  }
+}
+
+/** Adds a device. Account and subscription are locked, so that the last free slot is taken once. */
+export async function addDevice(
+  deps: VpnDeps,
+  customer: CustomerId,
+  order: DeviceOrder & Which,
+): Promise<{ view: View; configuration: Configuration }> {
+  const offering = await loadOffering(deps)
+  const { nodes } = offering
+  assertOffered(deps, offering, order.location)
+  return deps.db.transact(async (tx) => {
+    // The account is locked first, as in a purchase.
+    await deps.ledger.lock(tx, customer)
+    const subscription = await lock(deps, tx, customer, { uuid: order.uuid })
+    const { uuid, deviceLimit } = subscription
+    const devices = await peers.listHeld(tx, [uuid])
+    const status = statusOf(subscription, devices.length, deps.clock())
+    if (status === 'EXPIRED' || status === 'DISABLED') throw notRunning(status)
+    if (devices.length >= deviceLimit) throw deviceLimitReached(deviceLimit)
+    await assertFresh(deps, tx, customer, 0)
+    const device = await insertDevice(deps, tx, { subscription: uuid, held: devices.length, nodes }, order)
+    return {
+      view: view(deps, subscription, [...devices, device], nodes),
+      configuration: configure(deps, device, nodes, undefined),
+    }
+  })
+}
+
+export async function removeDevice(
+  deps: VpnDeps,
+  customer: CustomerId,
+  which: Which & { readonly device: PeerId },
+): Promise<View> {
+  const nodes = await nodesOf(deps)
+  return deps.db.transact(async (tx) => {
+    const subscription = await lock(deps, tx, customer, which)
+    const devices = await peers.listHeld(tx, [subscription.uuid])
+    const left = devices.filter((each) => each.id !== which.device)
+    if (left.length === devices.length) throw noSuchDevice()
+    await removeAll(deps, tx, [{ id: which.device }])
+    return view(deps, subscription, left, nodes)
+  })
+}
+
+/** A device's configuration; the oldest device's unless one is named. */
+export async function configuration(
+  deps: VpnDeps,
+  customer: CustomerId,
+  which: Which & { readonly location?: string | undefined },
+): Promise<{ uuid: SubscriptionId; configuration: Configuration }> {
+  const { uuid } = await load(deps, customer, which)
+  const device = await loadDevice(deps, uuid, which.device)
+  return { uuid, configuration: configure(deps, device, await nodesOf(deps), which.location) }
+}
+
+async function loadDevice(deps: VpnDeps, uuid: SubscriptionId, device: PeerId | undefined): Promise<Peer> {
+  const devices = await peers.listHeld(deps.db, [uuid])
+  const found = devices.find((each) => device === undefined || each.id === device)
+  if (!found) throw device === undefined ? noDevice() : noSuchDevice()
+  return found
+}
+
+/** What a secret link shows; undefined for a text that is not a link now. */
+export async function openLink(
+  deps: VpnDeps,
+  secret: string,
+  which: { readonly device?: PeerId | undefined; readonly location?: string | undefined },
+): Promise<{ view: View; configuration: Configuration | undefined } | undefined> {
+  const subscription = await findByLink(deps, secret)
+  if (!subscription) return undefined
+  const devices = await peers.listHeld(deps.db, [subscription.uuid])
+  const nodes = await nodesOf(deps)
+  const device = devices.find((each) => which.device === undefined || each.id === which.device)
+  return {
+    view: view(deps, subscription, devices, nodes),
+    configuration: device && configure(deps, device, nodes, which.location),
+  }
+}

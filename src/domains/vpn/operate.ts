@@ -1,0 +1,67 @@
+import type { Address } from '../../core/address.ts'
+import { toIso } from '../../core/time.ts'
+import type { Node } from '../fleet/rules.ts'
+import type { OperatorAnswer } from '../orders/index.ts'
+import type { Order } from '../orders/rules.ts'
+import { noSuchSubscription, noSuchVpnNode, otherLocation } from './errors.ts'
+import { subscriptionOf } from './refund.ts'
+import type { SubscriptionId, View } from './rules.ts'
+import * as store from './store.ts'
+import * as peers from './store-peers.ts'
+import { nodesOf, type VpnDeps, view } from './subscriptions.ts'
+
+/** Any customer's subscription. */
+export async function show(deps: VpnDeps, uuid: SubscriptionId): Promise<View> {
+  const found = await store.findSubscription(deps.db, uuid)
+  if (!found) throw noSuchSubscription()
+  return view(deps, found, await peers.listHeld(deps.db, [uuid]), await nodesOf(deps))
+}
+
+/** Stops a subscription without ending it, or lets it run again. Its term runs meanwhile. */
+export const setDisabled = (deps: VpnDeps, uuid: SubscriptionId, disabled: boolean): Promise<void> =>
+  deps.db.transact(async (tx) => {
+    if (!(await store.lockSubscription(tx, uuid))) throw noSuchSubscription()
+    store.writeDisabled(tx, uuid, disabled ? deps.clock() : null)
+    peers.touchPeers(tx, uuid, deps.clock())
+  })
+
+/**
+ * Moves the devices of a subscription to a node of their location. Keys, addresses and counts stay; every node knows
+ * every device, so the old configuration works while the old node does.
+ */
+export const move = (deps: VpnDeps, uuid: SubscriptionId, to: Node): Promise<{ devices: number }> =>
+  deps.db.transact(async (tx) => {
+    if (to.kind !== 'vpn' || to.state !== 'open') throw noSuchVpnNode()
+    if (!(await store.lockSubscription(tx, uuid))) throw noSuchSubscription()
+    const devices = await peers.listHeld(tx, [uuid])
+    const elsewhere = devices.find(({ location }) => location !== null && location !== to.location)
+    if (elsewhere) throw otherLocation(elsewhere.location ?? '', to.location)
+    const ids = devices.map((peer) => peer.id)
+    await peers.writeNode(tx, ids, to.id, deps.clock())
+    return { devices: devices.length }
+  })
+
+/** What an order has bought: its subscription as it is now. */
+export async function delivered(deps: VpnDeps, order: Order): Promise<OperatorAnswer[]> {
+  const uuid = subscriptionOf(order)
+  const found = uuid === undefined ? undefined : await store.findSubscription(deps.db, uuid)
+  if (!found) return []
+  return [
+    {
+      uuid: found.uuid,
+      expires_at: toIso(found.expiresAt),
+      rx_bytes: Number(found.received),
+      tx_bytes: Number(found.sent),
+    },
+  ]
+}
+
+/** Which devices had an address inside the tunnel between two moments, both included. */
+export const holdersOf = (deps: VpnDeps, address: Address, from: number, to: number) =>
+  deps.db.snapshot((reader) => peers.holdersBetween(reader, address, from, to))
+
+/** How many subscriptions run now. */
+export const countActive = (deps: VpnDeps): Promise<number> => store.countActive(deps.db, deps.clock())
+
+/** How many customers hold subscriptions now, and which of them renew automatically. */
+export const held = (deps: VpnDeps) => store.findHeld(deps.db, deps.clock())

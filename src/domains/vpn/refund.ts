@@ -1,0 +1,78 @@
+import type { CustomerId } from '../../core/ids.ts'
+import { type Kopecks, toRoubles, total } from '../../core/money.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { Ending } from '../orders/index.ts'
+import { type Order, textIn } from '../orders/rules.ts'
+import { product } from './buy.ts'
+import { removeAll } from './devices.ts'
+import { noSuchSubscription, onlyUnused, subscriptionDisabled } from './errors.ts'
+import { deletedNote, readUuid, refundOf, type Subscription, type SubscriptionId, trafficLeft } from './rules.ts'
+import * as store from './store.ts'
+import * as peers from './store-peers.ts'
+import { lock, onlyOf, type VpnDeps } from './subscriptions.ts'
+
+type Ended = { readonly uuid: SubscriptionId; readonly refunded: Kopecks; readonly balance: Kopecks }
+
+/** Ends a subscription: devices are removed, keys erased, and the unused part of the price is given back. */
+export const deleteSubscription = (
+  deps: VpnDeps,
+  customer: CustomerId,
+  uuid: SubscriptionId | undefined,
+): Promise<Ended> =>
+  deps.db.transact(async (tx) => {
+    // The account is locked first, as in a purchase, so that renewal and deletion take turns.
+    const account = await deps.ledger.lock(tx, customer)
+    const found = await lock(deps, tx, customer, { uuid: uuid ?? onlyOf(await store.listOf(tx, customer)) })
+    if (found.disabledAt !== null) throw subscriptionDisabled()
+    return end(deps, tx, found, account.balance)
+  })
+
+/** How the operator ends what an order has bought; a disabled subscription too. */
+export const endingOf = (deps: VpnDeps): Ending => ({
+  product,
+  async endOrder(tx, order, how) {
+    if (how === 'whole') throw onlyUnused()
+    const bought = subscriptionOf(order)
+    if (bought === undefined) throw noSuchSubscription()
+    const account = await deps.ledger.lock(tx, order.customer)
+    const found = await lock(deps, tx, order.customer, { uuid: bought })
+    const { uuid, refunded, balance } = await end(deps, tx, found, account.balance)
+    return { uuid, amount_rub: toRoubles(refunded), balance_rub: toRoubles(balance) }
+  },
+})
+
+/** The subscription that an order has bought or renewed. */
+export const subscriptionOf = (order: Order): SubscriptionId | undefined =>
+  readUuid(textIn(order.calculation, 'uuid') ?? '')
+
+async function end(deps: VpnDeps, tx: Tx, of: Subscription, balance: Kopecks): Promise<Ended> {
+  const nowMs = deps.clock()
+  const given = await refundTerms(deps, tx, of, nowMs)
+  await removeAll(deps, tx, await peers.listHeld(tx, [of.uuid]))
+  store.markDeleted(tx, of.uuid, nowMs)
+  return {
+    uuid: of.uuid,
+    refunded: total(given.map((each) => each.amount)),
+    balance: given.at(-1)?.balanceAfter ?? balance,
+  }
+}
+
+/** Gives back the unused part of every term that is not over, each to the charge that paid for it. */
+async function refundTerms(deps: VpnDeps, tx: Tx, { uuid, customer, ...of }: Subscription, nowMs: number) {
+  const terms = (await store.listTerms(tx, [uuid])).filter((term) => term.endsAt > nowMs)
+  const ids = terms.map((term) => term.order)
+  const paid = new Map((await deps.orders.findMany(tx, ids)).map((order) => [order.id, order]))
+  const traffic = trafficLeft(of, terms, nowMs)
+  const given: { amount: Kopecks; balanceAfter: Kopecks }[] = []
+  for (const term of terms) {
+    const amount = refundOf(term, nowMs, traffic)
+    const chargeSeq = paid.get(term.order)?.chargeSeq ?? null
+    // A charge that the operator has refunded by hand is not refunded again.
+    if (amount === 0n || chargeSeq === null || (await deps.ledger.refundedOf(tx, customer, chargeSeq)) > 0n) continue
+    const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
+    const { balanceAfter } = await deps.orders.giveBack(tx, { customer, chargeSeq }, amount, note)
+    store.writeRefund(tx, term, amount)
+    given.push({ amount, balanceAfter })
+  }
+  return given
+}

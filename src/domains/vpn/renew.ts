@@ -1,0 +1,175 @@
+import type { CustomerId, TokenId } from '../../core/ids.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { PurchaseAnswer, PurchaseRequest, Sale } from '../orders/index.ts'
+import { priceVpn } from '../pricing/rules.ts'
+import { type BoughtVpn, charge, product, termOf } from './buy.ts'
+import { configure, insertDevice, removeAll } from './devices.ts'
+import { noLongerDue, noSuchSubscription, subscriptionDisabled } from './errors.ts'
+import {
+  byImportance,
+  deviceLimitAfter,
+  keptAfterEndMs,
+  renewAgainMs,
+  renewAheadMs,
+  type Subscription,
+  type SubscriptionId,
+  spanAfter,
+  trafficFor,
+  trafficLimitAfter,
+  usedBy,
+  type View,
+} from './rules.ts'
+import * as store from './store.ts'
+import * as peers from './store-peers.ts'
+import { assertOffered, loadOffering, lock, nodesOf, type Offering, type VpnDeps, view } from './subscriptions.ts'
+
+/** How many subscriptions a job reads at a time. */
+const pageSize = 100
+
+/**
+ * Adds months after the running term, or from now. Devices, keys and link stay. Without a uuid it renews the
+ * subscription that `info` shows first.
+ */
+export async function renew(
+  deps: VpnDeps,
+  request: PurchaseRequest<BoughtVpn>,
+  order: { readonly uuid: SubscriptionId | undefined; readonly months: number },
+): Promise<PurchaseAnswer> {
+  const { customer } = request.by
+  const offering = await loadOffering(deps)
+  const input = { period: order.months, ...(order.uuid !== undefined && { uuid: order.uuid }) }
+  return deps.orders.sell(request, { product, action: 'renew', input }, async (sale) => {
+    assertOffered(deps, offering, undefined)
+    let { uuid } = order
+    if (uuid === undefined) {
+      const [top] = (await store.listOf(sale.tx, customer)).toSorted((a, b) => byImportance(a, b, deps.clock()))
+      if (!top) throw noSuchSubscription()
+      uuid = top.uuid
+    }
+    return extend(deps, sale, await lock(deps, sale.tx, customer, { uuid }), order.months, offering)
+  })
+}
+
+/** Charges for months and adds them to a locked subscription. */
+async function extend(
+  deps: VpnDeps,
+  sale: Sale,
+  before: Subscription,
+  months: number,
+  { catalogue, nodes }: Offering,
+): Promise<BoughtVpn> {
+  const { tx, nowMs } = sale
+  const { uuid } = before
+  if (before.disabledAt !== null) throw subscriptionDisabled()
+  const { plan, total: price } = priceVpn(catalogue, months)
+  const span = spanAfter(before, months, nowMs)
+  const held = await peers.listHeld(tx, [uuid])
+  const seq = ((await store.listTerms(tx, [uuid])).at(-1)?.seq ?? 0) + 1
+  const receipt = await charge(sale, catalogue, months, uuid)
+  const runs = span.startsAt === before.expiresAt
+  const used = usedBy(before)
+  const grant = trafficFor(plan.trafficGigabytes, months)
+  const after: Subscription = {
+    ...before,
+    anchorDay: span.anchorDay,
+    expiresAt: span.endsAt,
+    deviceLimit: deviceLimitAfter({ limit: before.deviceLimit, held: held.length, runs }, plan.deviceLimit),
+    trafficLimit: trafficLimitAfter({ limit: before.trafficLimit, used, runs }, grant),
+    speedMegabits: plan.speedMegabits,
+    renewAfter: 0,
+    renewProblem: null,
+    sweptAt: null,
+  }
+  store.writeRenewal(tx, after)
+  store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq, months, span, used }))
+  // A swept subscription has no device; it gets one, because the answer carries a configuration.
+  const first = held[0] ?? (await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, {}))
+  peers.touchPeers(tx, uuid, nowMs)
+  return {
+    ...receipt,
+    months,
+    price,
+    view: view(deps, after, held.length > 0 ? held : [first], nodes),
+    config: configure(deps, first, nodes, undefined).text,
+  }
+}
+
+/** Turns automatic renewal on, by as many months as last bought unless named, or off. The calling token pays. */
+export async function setAutoRenew(
+  deps: VpnDeps,
+  customer: CustomerId,
+  order: {
+    readonly uuid: SubscriptionId | undefined
+    readonly enabled: boolean
+    readonly months: number | undefined
+    readonly token: TokenId | null
+  },
+): Promise<View> {
+  const [catalogue, nodes] = await Promise.all([deps.pricing.current(), nodesOf(deps)])
+  return deps.db.transact(async (tx) => {
+    const before = await lock(deps, tx, customer, { uuid: order.uuid })
+    const { uuid } = before
+    const last = (await store.listTerms(tx, [uuid])).at(-1)
+    const months = order.enabled ? (order.months ?? last?.months ?? 1) : null
+    if (months !== null) priceVpn(catalogue, months)
+    store.writeAutoRenew(tx, uuid, months, order.token)
+    const renewal = { autoRenewMonths: months, renewToken: order.token, renewAfter: 0, renewProblem: null }
+    return view(deps, { ...before, ...renewal }, await peers.listHeld(tx, [uuid]), nodes)
+  })
+}
+
+/**
+ * Renews due subscriptions, a bounded number; call again while `more`. It compares stored times with the clock, so a
+ * subscription that ended while the shop was stopped is renewed once, from now.
+ */
+export async function renewDue(deps: VpnDeps): Promise<{ renewed: number; refused: number; more: boolean }> {
+  const nowMs = deps.clock()
+  const due = await store.listDue(deps.db, nowMs + renewAheadMs, nowMs, pageSize)
+  const outcomes = { renewed: 0, refused: 0, done: 0 }
+  for (const each of due) outcomes[await renewOne(deps, each)] += 1
+  return { renewed: outcomes.renewed, refused: outcomes.refused, more: due.length === pageSize }
+}
+
+/** Renews one subscription. The sale checks again with the row locked, so that one of several processes renews it. */
+async function renewOne(deps: VpnDeps, due: Subscription): Promise<'renewed' | 'refused' | 'done'> {
+  const by = await deps.customers.payerOf(due.customer, due.renewToken)
+  const request = { by, key: undefined, automatic: true } as const
+  const input = { uuid: due.uuid, period: due.autoRenewMonths, automatic: true }
+  const late = noLongerDue()
+  try {
+    const offering = await loadOffering(deps)
+    await deps.orders.sell(request, { product, action: 'renew', input }, async (sale) => {
+      const found = await store.lockSubscription(sale.tx, due.uuid)
+      if (!found || found.autoRenewMonths === null || !isDue(found, deps.clock())) throw late
+      if (found.renewToken !== (by.token?.id ?? null)) throw late
+      assertOffered(deps, offering, undefined)
+      return extend(deps, sale, found, found.autoRenewMonths, offering)
+    })
+    return 'renewed'
+  } catch (error) {
+    if (error === late) return 'done'
+    if (!(error instanceof Refusal)) throw error
+    // The customer sees the code of the refusal.
+    const retryAt = deps.clock() + renewAgainMs
+    await deps.db.transact(async (tx) => store.writeRenewProblem(tx, due.uuid, error.code, retryAt))
+    return 'refused'
+  }
+}
+
+const isDue = (of: Subscription, nowMs: number): boolean =>
+  of.expiresAt - renewAheadMs <= nowMs && of.renewAfter <= nowMs
+
+/** Removes devices, keys and addresses of subscriptions that ended 30 days ago. Call again while it returns any. */
+export async function sweep(deps: VpnDeps): Promise<number> {
+  const endedBeforeAt = deps.clock() - keptAfterEndMs
+  const lapsed = await store.listLapsed(deps.db, endedBeforeAt, pageSize)
+  for (const uuid of lapsed) {
+    await deps.db.transact(async (tx) => {
+      const found = await store.lockSubscription(tx, uuid)
+      if (!found || found.expiresAt > endedBeforeAt) return
+      await removeAll(deps, tx, await peers.listHeld(tx, [uuid]))
+      store.markSwept(tx, uuid, deps.clock())
+    })
+  }
+  return lapsed.length
+}

@@ -1,0 +1,202 @@
+import type { CustomerId, PeerId, RandomBytes } from '../../core/ids.ts'
+import { runningSince, type Stalls } from '../../core/stall-monitor.ts'
+import type { Clock } from '../../core/time.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { PublicKeyOf } from '../../core/wireguard.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Fleet } from '../fleet/index.ts'
+import { isLive, isServing, type Location, locationsOf, type Node } from '../fleet/rules.ts'
+import type { Ledger, LedgerAudit } from '../ledger/index.ts'
+import type { Orders } from '../orders/index.ts'
+import type { Pricing } from '../pricing/index.ts'
+import type { Catalogue } from '../pricing/rules.ts'
+import type { Traffic } from '../traffic/index.ts'
+import { badLocation, noLiveNode, noSuchDevice, noSuchSubscription, whichSubscription } from './errors.ts'
+import {
+  byImportance,
+  isLinkSecret,
+  isRunning,
+  limitsReached,
+  makeLinkSecret,
+  type Peer,
+  type Subscription,
+  type SubscriptionId,
+  statusOf,
+  type TunnelPool,
+  type TunnelSettings,
+  type View,
+} from './rules.ts'
+import * as store from './store.ts'
+import * as peers from './store-peers.ts'
+
+/** The operator's settings of the VPN. */
+export type VpnSettings = { readonly tunnel: TunnelSettings; readonly pool: TunnelPool }
+
+export type VpnDeps = {
+  readonly db: Database
+  readonly clock: Clock
+  readonly stalls: Stalls
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+  readonly publicKeyOf: PublicKeyOf
+  readonly ledger: Ledger
+  readonly ledgerAudit: LedgerAudit
+  readonly orders: Orders
+  readonly customers: Customers
+  readonly pricing: Pricing
+  readonly fleet: Fleet
+  readonly traffic: Pick<Traffic, 'counts'>
+  readonly settings: VpnSettings
+}
+
+/** Names a subscription, or a device of it; both may be left out while only one subscription runs. */
+export type Which = { readonly uuid?: SubscriptionId | undefined; readonly device?: PeerId | undefined }
+
+/**
+ * Prices, nodes and mode as of a moment ago. They are read before the transaction, because reading may need another
+ * connection, and judged inside, after the idempotency key.
+ */
+export type Offering = {
+  readonly catalogue: Catalogue
+  readonly nodes: readonly Node[]
+  readonly inProduction: boolean
+}
+
+export const nodesOf = (deps: VpnDeps): Promise<Node[]> => deps.fleet.nodes('vpn')
+
+const isUp = (deps: VpnDeps, nodes: readonly Node[]): boolean => nodes.some((node) => isLive(node, runningSince(deps)))
+
+const isAnyServing = (deps: VpnDeps, nodes: readonly Node[]): boolean =>
+  nodes.some((node) => isServing(node, runningSince(deps)))
+
+export function nodesAt(all: readonly Node[], location: string | undefined): readonly Node[] {
+  const locations = locationsOf(all)
+  if (location === undefined) return locations.flatMap((each) => each.nodes)
+  const found = locations.find((each) => each.name === location)
+  if (!found) throw badLocation(locations.map((each) => each.name))
+  return found.nodes
+}
+
+export const listLocations = async (deps: VpnDeps): Promise<(Location & { up: boolean })[]> =>
+  locationsOf(await nodesOf(deps)).map((each) => ({ ...each, up: isUp(deps, each.nodes) }))
+
+/** Reads the offer of now, or of the price list that was promised to the buyer. */
+export async function loadOffering(deps: VpnDeps, promisedCatalogue?: number): Promise<Offering> {
+  const [catalogue, nodes, mode] = await Promise.all([
+    deps.pricing.current(promisedCatalogue),
+    nodesOf(deps),
+    deps.customers.mode(),
+  ])
+  return { catalogue, nodes, inProduction: mode !== 'sandbox' }
+}
+
+/** A shop in production sells only while a node of the location serves; a sandbox needs a node, up or down. */
+export function assertOffered(deps: VpnDeps, { nodes, inProduction }: Offering, location: string | undefined): void {
+  const there = nodesAt(nodes, location)
+  if (there.length === 0 || (inProduction && !isAnyServing(deps, there))) throw noLiveNode()
+}
+
+/** Whether a node serves, so that a subscription can be sold. */
+export const isCarried = async (deps: VpnDeps): Promise<boolean> => isAnyServing(deps, await nodesOf(deps))
+
+export function view(
+  deps: VpnDeps,
+  subscription: Subscription,
+  devices: readonly Peer[],
+  nodes: readonly Node[],
+): View {
+  return {
+    subscription,
+    status: statusOf(subscription, devices.length, deps.clock()),
+    limits: limitsReached(subscription, devices.length),
+    devices,
+    secret: secretOf(deps, subscription),
+    node: isUp(deps, nodes) ? 'online' : 'offline',
+  }
+}
+
+/** All subscriptions of a customer in display order, or the named one. */
+export async function info(
+  deps: VpnDeps,
+  customer: CustomerId,
+  uuid: SubscriptionId | undefined,
+): Promise<{ views: View[]; up: boolean }> {
+  const nodes = await nodesOf(deps)
+  const all = await store.listOf(deps.db, customer)
+  const wanted = uuid === undefined ? all : all.filter((each) => each.uuid === uuid)
+  if (uuid !== undefined && wanted.length === 0) throw noSuchSubscription()
+  const uuids = wanted.map((each) => each.uuid)
+  const devices = Map.groupBy(await peers.listHeld(deps.db, uuids), (peer) => peer.subscription)
+  const views = wanted
+    .toSorted((a, b) => byImportance(a, b, deps.clock()))
+    .map((each) => view(deps, each, devices.get(each.uuid) ?? [], nodes))
+  return { views, up: (await listLocations(deps)).some((each) => each.up) }
+}
+
+async function pick(deps: VpnDeps, reader: Reader, customer: CustomerId, which: Which): Promise<SubscriptionId> {
+  if (which.uuid !== undefined) return which.uuid
+  if (which.device !== undefined) {
+    const owner = await peers.findOwner(reader, customer, which.device)
+    if (!owner) throw noSuchDevice()
+    return owner
+  }
+  const all = await store.listOf(reader, customer)
+  const running = all.filter((each) => isRunning(each, deps.clock()))
+  return onlyOf(running.length > 0 ? running : all)
+}
+
+/** The one subscription in a list; several are refused with their ids. */
+export function onlyOf(all: readonly Subscription[]): SubscriptionId {
+  const [only, another] = all
+  if (!only) throw noSuchSubscription()
+  if (another) throw whichSubscription(all.map((each) => each.uuid))
+  return only.uuid
+}
+
+/** Locks a customer's subscription. */
+export async function lock(deps: VpnDeps, tx: Tx, customer: CustomerId, which: Which): Promise<Subscription> {
+  const found = await store.lockSubscription(tx, await pick(deps, tx, customer, which))
+  if (found?.customer !== customer) throw noSuchSubscription()
+  return found
+}
+
+export async function load(deps: VpnDeps, customer: CustomerId, which: Which): Promise<Subscription> {
+  const found = await store.findSubscription(deps.db, await pick(deps, deps.db, customer, which))
+  if (found?.customer !== customer) throw noSuchSubscription()
+  return found
+}
+
+/** The context of a sealed text: a text moved to another row does not open there. */
+const linkContext = (uuid: SubscriptionId): string => `vpn link ${uuid}`
+
+export function makeLink(
+  deps: VpnDeps,
+  uuid: SubscriptionId,
+): Pick<Subscription, 'uuid' | 'linkDigest' | 'sealedLink'> {
+  const secret = makeLinkSecret(deps.random)
+  return { uuid, linkDigest: deps.sha256(secret), sealedLink: deps.vault.seal(secret, linkContext(uuid)) }
+}
+
+export const secretOf = (deps: VpnDeps, { uuid, sealedLink }: Subscription): string =>
+  sealedLink === null ? '' : deps.vault.open(sealedLink, linkContext(uuid))
+
+/** Replaces the secret link. The old one opens nothing from this commit on. */
+export async function resetLink(deps: VpnDeps, customer: CustomerId, uuid: SubscriptionId | undefined): Promise<View> {
+  const nodes = await nodesOf(deps)
+  return deps.db.transact(async (tx) => {
+    const before = await lock(deps, tx, customer, { uuid })
+    const link = makeLink(deps, before.uuid)
+    store.writeLink(tx, link)
+    return view(deps, { ...before, ...link }, await peers.listHeld(tx, [before.uuid]), nodes)
+  })
+}
+
+/** The subscription that a secret link opens now. The database is asked for the digest only. */
+export async function findByLink(deps: VpnDeps, secret: string): Promise<Subscription | undefined> {
+  if (!isLinkSecret(secret)) return undefined
+  const found = await store.findByLink(deps.db, deps.sha256(secret))
+  if (!found || (await deps.customers.blockedAmong([found.customer])).has(found.customer)) return undefined
+  return found
+}
