@@ -1,9 +1,7 @@
 import { type FieldProblem, Refusal } from '../core/refusal.ts'
 import { languageOf, sentencesOf } from './language.ts'
-import type { RateStanding } from './rate.ts'
+import type { RateLimitState } from './rate.ts'
 import { statusOfKind } from './status.ts'
-
-/** What is the same for customers and for nodes: who asks, how a no is said, and what the log gets. */
 
 export type RequestNote = {
   readonly id: string
@@ -16,7 +14,7 @@ export type RequestNote = {
   readonly node?: string | undefined
   /** Whether something was sold by it: charged, and not the answer to an earlier one again. */
   readonly isSale: boolean
-  /** What lies behind a 500, or behind a refusal that the operator should hear of, such as a disk that is full. */
+  /** The error behind a 500, or behind a refusal that concerns the operator, such as a full disk. */
   readonly fault: unknown
 }
 
@@ -40,11 +38,11 @@ export function bearerOf(request: Request): string | undefined {
 export const sentTokenOf = (request: Request): string | undefined =>
   bearerOf(request) ?? (request.headers.has('authorization') ? '' : undefined)
 
-/** What is shown as a token, be it one or not. */
+/** The text in the place of a token, valid or not. */
 export const findToken = (request: Request): string | undefined =>
   bearerOf(request) ?? request.headers.get('authorization') ?? undefined
 
-/** HTTP/1.0 names no host; what is asked without one is asked of this shop. HTTP/1.1 must name one (RFC 9112, 3.2). */
+/** Gives an HTTP/1.0 request without a host this shop's. HTTP/1.1 must name one (RFC 9112, 3.2). */
 export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
@@ -59,7 +57,7 @@ export function toRefusal(refusal: Refusal, asked: Headers): Response {
   })
   if (refusal.kind === 'unauthenticated') response.headers.set('WWW-Authenticate', 'Bearer')
   if (refusal.retryAfterSeconds) response.headers.set('Retry-After', String(refusal.retryAfterSeconds))
-  // What is down for a moment says so; nobody knows when a fault of ours will be over.
+  // A fault of ours has no known end, so only an outage names a time.
   if (refusal.kind === 'unavailable' && refusal.code !== 'internal_error') response.headers.set('Retry-After', '1')
   if (refusal.kind === 'wrong_method' && details && 'allow' in details) {
     response.headers.set('Allow', (details['allow'] as string[]).join(', '))
@@ -89,14 +87,14 @@ export function withSee(refusal: Refusal, see: Readonly<Record<string, string>>)
   return refusal.with(pointed)
 }
 
-export function setStanding(headers: Headers, standing: RateStanding): void {
+export function setRateLimit(headers: Headers, standing: RateLimitState): void {
   headers.set('RateLimit-Limit', String(standing.limit))
   headers.set('RateLimit-Remaining', String(standing.remaining))
   headers.set('RateLimit-Reset', String(standing.resetSeconds))
   if (standing.retryAfterSeconds) headers.set('Retry-After', String(standing.retryAfterSeconds))
 }
 
-export const rateLimited = ({ retryAfterSeconds = 1 }: Pick<RateStanding, 'retryAfterSeconds'>): Refusal =>
+export const rateLimited = ({ retryAfterSeconds = 1 }: Pick<RateLimitState, 'retryAfterSeconds'>): Refusal =>
   new Refusal('rate_limited', {}, { charged: false }, retryAfterSeconds)
 
 export const sessionNeeded = (): Refusal => new Refusal('session_needed', {}, { charged: false })

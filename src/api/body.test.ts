@@ -16,7 +16,7 @@ const announced = (text: string, type = 'application/json') =>
     headers: { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(text)) },
   })
 
-/** In chunks of a length that nobody has announced. */
+/** In chunks, without Content-Length. */
 const chunked = (text: string) => {
   const bytes = Buffer.from(text)
   const pieces = Array.from({ length: Math.ceil(bytes.length / 1000) }, (_, index) =>
@@ -34,8 +34,8 @@ const chunked = (text: string) => {
   })
 }
 
-const codeOf = (request: Request, mostBytes?: number) =>
-  readBody(request, mostBytes).then(
+const codeOf = (request: Request, maxBytes?: number) =>
+  readBody(request, maxBytes).then(
     () => 'taken',
     (error: unknown) => (error instanceof Refusal ? error.code : error),
   )
@@ -44,17 +44,17 @@ describe.each([
   ['announced', announced],
   ['chunked', chunked],
 ] as const)('a body that is %s', (_name, send) => {
-  test('is taken up to its last byte and refused with one more', async () => {
+  test('readBody accepts a body of exactly the limit and refuses one byte more', async () => {
     expect(await readBody(send(objectOf(usualBytes)))).toHaveProperty('note')
     expect(await codeOf(send(objectOf(usualBytes + 1)))).toBe('payload_too_large')
   })
 
-  test('has the limit of its operation where that is another', async () => {
+  test('readBody uses the limit of the operation if it has its own', async () => {
     expect(await codeOf(send(objectOf(usualBytes + 1)), usualBytes + 1)).toBe('taken')
     expect(await codeOf(send(objectOf(100)), 99)).toBe('payload_too_large')
   })
 
-  test('is an object and nothing else', async () => {
+  test('readBody refuses a body that is not an object', async () => {
     for (const text of ['[]', 'null', '1', '"text"', 'true']) expect(await codeOf(send(text))).toBe('invalid_request')
   })
 })

@@ -9,57 +9,53 @@ const usualLimitBytes = 64 * 1024
 const arrivalTicks = 10
 const usualTickMs = 1_000
 
-const tooLarge = (mostBytes: number): Refusal =>
-  new Refusal('body_too_large', { most_kib: mostBytes / 1024 }, { charged: false })
+const tooLarge = (maxBytes: number): Refusal =>
+  new Refusal('body_too_large', { most_kib: maxBytes / 1024 }, { charged: false })
 
 /** The body as it came, no more of it than so much. A test hands in shorter ticks. */
 export async function readBytes(
   request: Request,
-  mostBytes = usualLimitBytes,
+  maxBytes = usualLimitBytes,
   tickMs = usualTickMs,
 ): Promise<Uint8Array> {
-  if (Number(request.headers.get('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes)
-  return collect(request, mostBytes, tickMs)
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
+  return collect(request, maxBytes, tickMs)
 }
 
 /** The body as JSON. An empty body is an empty object, so operations without required fields accept it. */
-export async function readBody(request: Request, mostBytes = usualLimitBytes): Promise<{ [name: string]: Json }> {
-  const sent = await readBytes(request, mostBytes)
+export async function readBody(request: Request, maxBytes = usualLimitBytes): Promise<{ [name: string]: Json }> {
+  const sent = await readBytes(request, maxBytes)
   if (sent.length === 0) return {}
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
     throw new Refusal('body_not_json')
   }
-  const value = readJson(decode(await unpack(sent, request.headers.get('content-encoding'), mostBytes)))
+  const value = readJson(decode(await unpack(sent, request.headers.get('content-encoding'), maxBytes)))
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw malformed([{ field: 'body', problem: 'must be a JSON object' }])
   }
   return value
 }
 
-/** The body without its Content-Encoding. At most `mostBytes` are decompressed, whatever the compressed body says. */
-async function unpack(sent: Uint8Array, encoding: string | null, mostBytes: number): Promise<Uint8Array> {
+/** The body without its Content-Encoding. At most `maxBytes` are decompressed, whatever the compressed body says. */
+async function unpack(sent: Uint8Array, encoding: string | null, maxBytes: number): Promise<Uint8Array> {
   if (encoding === null || /^identity$/i.test(encoding)) return sent
   if (!/^(x-)?gzip$/i.test(encoding)) {
     throw new Refusal('body_encoding_unknown')
   }
   try {
     const unpacked = new Blob([sent]).stream().pipeThrough(new DecompressionStream('gzip'))
-    return await collectChunks(unpacked, new Promise<never>(() => {}), mostBytes)
+    return await collectChunks(unpacked, new Promise<never>(() => {}), maxBytes)
   } catch (error) {
     if (error instanceof Refusal) throw error
     throw malformed([{ field: 'body', problem: 'is not whole gzip, as Content-Encoding says' }])
   }
 }
 
-/**
- * A client that goes away before its body has come is refused, though it will not hear of it: that is no fault of the
- * shop's.
- */
+/** The client closed the connection early. It does not read this refusal; the log does not call it a fault. */
 const cutShort = (): Refusal => malformed([{ field: 'body', problem: 'ended before all of it had come' }])
 
-/** Waits no longer than the limit, however slowly a client drips. */
-async function collect(request: Request, mostBytes: number, tickMs: number): Promise<Uint8Array> {
+async function collect(request: Request, maxBytes: number, tickMs: number): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
   let timer: ReturnType<typeof setInterval> | undefined
   const late = new Promise<never>((_, reject) => {
@@ -74,7 +70,7 @@ async function collect(request: Request, mostBytes: number, tickMs: number): Pro
   try {
     // A length that was announced has been judged already; the server reads no more than that, and reads it whole.
     if (request.headers.has('content-length')) return await Promise.race([request.bytes(), late])
-    return await collectChunks(request.body, late, mostBytes)
+    return await collectChunks(request.body, late, maxBytes)
   } catch (error) {
     // Nothing is done here but to read from the client, so what is not our own refusal is the connection's end.
     throw error instanceof Refusal ? error : cutShort()
@@ -87,7 +83,7 @@ async function collect(request: Request, mostBytes: number, tickMs: number): Pro
 async function collectChunks(
   body: ReadableStream<Uint8Array>,
   late: Promise<never>,
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<Uint8Array> {
   const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   const chunks: Uint8Array[] = []
@@ -97,7 +93,7 @@ async function collectChunks(
       const { done, value } = await Promise.race([reader.read(), late])
       if (done) return Buffer.concat(chunks)
       size += value.length
-      if (size > mostBytes) throw tooLarge(mostBytes)
+      if (size > maxBytes) throw tooLarge(maxBytes)
       chunks.push(value)
     }
   } catch (error) {

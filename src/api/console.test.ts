@@ -29,7 +29,7 @@ const ask = async (path: string, accepted = ''): Promise<Response> => {
 }
 
 describe('the console', () => {
-  test('is a page under a strict policy, with another nonce each time', async () => {
+  test('the console page has a strict policy, with another nonce each time', async () => {
     const nonces = new Set<string>()
     for (const path of ['/', '/operator', '/']) {
       const answer = await ask(path)
@@ -44,7 +44,7 @@ describe('the console', () => {
     expect(nonces.size).toBe(3)
   })
 
-  test('has files that are kept for ever, in the smallest form that the browser takes', async () => {
+  test('console files are cached for a year, in the smallest encoding that the browser accepts', async () => {
     for (const [accepted, text, coding] of [
       ['gzip, deflate, br', 'brotli', 'br'],
       ['gzip', 'gzip', 'gzip'],
@@ -64,7 +64,7 @@ describe('the console', () => {
     }
   })
 
-  test('that was not built says how to build it', async () => {
+  test('a console that was not built says how to build it', async () => {
     const [page] = openConsole(pathToFileURL(`${folder}/nowhere/`), randomBytes)
     const answer = await page?.answer(new Request('http://shop.test/'))
     expect([answer?.status, (await answer?.text())?.includes('npm run console')]).toEqual([503, true])

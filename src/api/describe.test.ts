@@ -52,14 +52,14 @@ describe('the description of the API', () => {
       Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, method, operation })),
     )
 
-  test('is served without a token', () => {
+  test('openapi.json is served without a token', () => {
     expect(described.openapi).toStartWith('3.1')
     expect(operations().map((each) => each.name)).toEqual(
       expect.arrayContaining(['get /balance', 'get /orders/{order_id}']),
     )
   })
 
-  test('has neither an error nor a warning in the eyes of a linter that is not ours', async () => {
+  test('redocly finds neither an error nor a warning in openapi.json', async () => {
     const file = join(service.place.folder, 'openapi.json')
     await Bun.write(file, text)
     const program = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
@@ -81,7 +81,7 @@ describe('the description of the API', () => {
     expect([await child.exited, err.includes('rror')]).toEqual([0, false])
   })
 
-  test('gives every operation a name, a summary, an example, and every code it can answer with', () => {
+  test('openapi.json gives every operation a name, a summary, an example and its codes', () => {
     const always = {
       400: ['invalid_request'],
       401: ['invalid_token'],
@@ -146,7 +146,7 @@ describe('the description of the API', () => {
       ]),
     ])
 
-  /** What a field says of itself, where it stands or where it is defined. */
+  /** Whether a field has a description, itself or in its component. */
   function saysSomething(schema: Schema): boolean {
     if (schema.description !== undefined) return true
     const parts = [...(schema.anyOf ?? []), ...(schema.allOf ?? [])].filter((each) => each.type !== 'null')
@@ -155,7 +155,7 @@ describe('the description of the API', () => {
     return schema.$ref !== undefined
   }
 
-  test('describes every field of every request and of every answer', () => {
+  test('openapi.json describes every field of every request and answer', () => {
     const silent = everySchema().flatMap(([way, schema]) =>
       Object.entries(schema.properties ?? {})
         .filter(([name, field]) => !saysSomething(field) && !['data', 'error'].includes(name) && !way.includes(' body'))
@@ -173,7 +173,7 @@ describe('the description of the API', () => {
     expect([bodies, parameters]).toEqual([[], []])
   })
 
-  test('has patterns that a program can use', () => {
+  test('every pattern of openapi.json is a regular expression that is anchored at both ends', () => {
     const patterns = everySchema().flatMap(([way, { pattern }]) => (pattern === undefined ? [] : [{ way, pattern }]))
     expect(patterns.length).toBeGreaterThan(5)
     for (const { way, pattern } of patterns) {
@@ -182,7 +182,7 @@ describe('the description of the API', () => {
     }
   })
 
-  test('has fields that may be absent from an answer only where they really may', () => {
+  test('openapi.json requires every field of an answer but warnings', () => {
     const optional = operations().flatMap(({ name, operation }) =>
       [...schemasIn(json(operation.responses['200']?.content).schema, name)].flatMap(
         ([way, { properties, required }]) =>
@@ -195,7 +195,7 @@ describe('the description of the API', () => {
     expect(optional.length).toBe(operations().length)
   })
 
-  test('has examples whose every field is described, and bodies that their own operation reads', () => {
+  test('every example of openapi.json is valid by its schema and has no undescribed field', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
     ajv.addSchema(closed(described) as object, 'description')
     const validators = new Map<string, ValidateFunction>()
@@ -223,7 +223,7 @@ describe('the description of the API', () => {
     }
   })
 
-  test('shows refusals with their details', () => {
+  test('openapi.json shows refusals with their details', () => {
     for (const { name, operation } of operations()) {
       const detailsOf = (status: string, code: string) =>
         json(operation.responses[status]?.content).examples?.[code]?.value.error.details
@@ -246,7 +246,7 @@ describe('the description of the API', () => {
     }
   })
 
-  test('names every header that an answer carries', () => {
+  test('openapi.json names every header that an answer has', () => {
     const headersOf = (operation: DescribedOperation, status: string) =>
       Object.keys(operation.responses[status]?.headers ?? {}).toSorted()
     const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
@@ -264,7 +264,7 @@ describe('the description of the API', () => {
     for (const { description } of Object.values(described.components.headers)) expect(description).toBeTruthy()
   })
 
-  test('tells what is taken where nothing is given', () => {
+  test('openapi.json gives the default of every optional field that has one', () => {
     const find = (id: string) => operations().find((each) => each.operation.operationId === id)?.operation
     const limits = operations().flatMap((each) => each.operation.parameters?.filter((of) => of.name === 'limit') ?? [])
     expect(limits.length).toBeGreaterThan(3)
@@ -280,7 +280,7 @@ describe('the description of the API', () => {
     }
   })
 
-  test('its examples are what the shop itself would say: ids, refusals, and what makes a price', async () => {
+  test('examples of openapi.json equal real answers: ids, refusals and the calculation of a price', async () => {
     const prefixes = { ord: 'order', sub: 'subuser', dev: 'peer' } as const
     const ids = [...text.matchAll(/"((ord|sub|dev)_[0-9a-z]+)"/g)]
     expect(new Set(ids.map(([, , prefix]) => prefix))).toEqual(new Set(Object.keys(prefixes)))
@@ -301,7 +301,7 @@ describe('the description of the API', () => {
     expect(known(shown.data)).toEqual(known(order))
   })
 
-  test('says what is taken: names of devices and pools by a pattern, and counts of bytes as whole numbers', async () => {
+  test('openapi.json has patterns for names of devices and pools, and integers for bytes', async () => {
     const find = (id: string) => operations().find((each) => each.operation.operationId === id)?.operation
     const { name } = json(find('addVpnDevice')?.requestBody?.content).schema.properties ?? {}
     const pattern = new RegExp(name?.pattern ?? '', 'u')
@@ -318,7 +318,7 @@ describe('the description of the API', () => {
       expect([way, [schema.type].flat()]).toEqual([way, expect.arrayContaining(['integer'])])
   })
 
-  test('says where the shop is, and calls its parts as the specification does', async () => {
+  test('openapi.json names the address of the shop and the tags of the specification', async () => {
     expect(described.servers.map((each) => each.url)).toEqual([`${service.url}/api/v1`])
     expect(described.tags.map((each) => each.name)).toEqual([
       'Account',
@@ -337,7 +337,7 @@ describe('the description of the API', () => {
     expect(there.servers[0]?.url).toBe('https://shop.example/api/v1')
   })
 
-  test('gives the countries, periods and pools of the price list as examples, and follows the price list', async () => {
+  test('openapi.json shows countries, periods and pools of the price list, and follows its changes', async () => {
     const read = async () => {
       const answer = await fetch(`${service.url}/api/v1/openapi.json`)
       return { paths: ((await answer.json()) as Described).paths, tag: answer.headers.get('etag') }

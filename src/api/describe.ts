@@ -3,7 +3,7 @@ import { malformed, Refusal } from '../core/refusal.ts'
 import { internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
 import { exampleOrder } from './fields.ts'
 import {
-  type Code,
+  type ApiCode,
   type Operation,
   type RefusalExample,
   refusalSchema,
@@ -15,17 +15,17 @@ import { type Sold, withSold } from './sold.ts'
 import { readFields } from './validate.ts'
 
 /** What any operation may refuse with, whatever it does. */
-const alwaysPossible: readonly Code[] = [
+const alwaysPossible: readonly ApiCode[] = [
   'invalid_request',
   'forbidden',
   'rate_limited',
   'internal_error',
   'unavailable',
 ]
-const possibleWithBody: readonly Code[] = ['payload_too_large', 'unsupported_media_type']
-const possibleWhenOrdering: readonly Code[] = ['request_in_progress', 'idempotency_key_reused', 'conflict']
+const possibleWithBody: readonly ApiCode[] = ['payload_too_large', 'unsupported_media_type']
+const possibleWhenOrdering: readonly ApiCode[] = ['request_in_progress', 'idempotency_key_reused', 'conflict']
 
-const meanings: Record<Code, string> = {
+const meanings: Record<ApiCode, string> = {
   invalid_request: 'A parameter is missing, of the wrong type, or not among the allowed values.',
   invalid_token: 'The token is missing, malformed, unknown, expired or revoked.',
   sign_in_failed: 'Login, password or code is wrong, or a code is needed.',
@@ -46,7 +46,7 @@ const meanings: Record<Code, string> = {
 }
 
 /** Every code an operation can answer with. */
-function codesOf(operation: Operation): Set<Code> {
+function codesOf(operation: Operation): Set<ApiCode> {
   return new Set([
     ...alwaysPossible,
     ...(operation.access === 'public' ? [] : (['invalid_token'] as const)),
@@ -54,7 +54,7 @@ function codesOf(operation: Operation): Set<Code> {
     ...(operation.charges && !operation.isFree ? (['insufficient_funds'] as const) : []),
     ...(operation.charges ? possibleWhenOrdering : []),
     ...operation.codes,
-    ...(Object.keys(operation.refusals) as Code[]),
+    ...(Object.keys(operation.refusals) as ApiCode[]),
   ])
 }
 
@@ -218,9 +218,7 @@ const refer = (...names: (keyof typeof headers)[]) =>
 
 const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
-/**
- * The headers that an answer carries: whoever is not known yet has no limit, and only what passes by itself says when.
- */
+/** The headers of an answer. A caller who is not authenticated has no rate limit yet. */
 function headersOf(status: number): object {
   if (status === 401) return refer('X-Request-Id', 'WWW-Authenticate')
   const isToWait = status === 429 || status === 503
@@ -228,7 +226,7 @@ function headersOf(status: number): object {
 }
 
 function responsesOf(operation: Operation, words: ApiWords): Record<string, unknown> {
-  const byStatus = new Map<number, Code[]>()
+  const byStatus = new Map<number, ApiCode[]>()
   for (const code of codesOf(operation)) {
     const status = statusOfCode[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
@@ -264,7 +262,7 @@ function responsesOf(operation: Operation, words: ApiWords): Record<string, unkn
   }
 }
 
-const examplesOf = (operation: Operation, codes: readonly Code[], words: ApiWords) =>
+const examplesOf = (operation: Operation, codes: readonly ApiCode[], words: ApiWords) =>
   Object.fromEntries(
     codes.map((code) => {
       const { message, reason, params, details } = exampleOf(operation, code, words)
@@ -278,7 +276,7 @@ const examplesOf = (operation: Operation, codes: readonly Code[], words: ApiWord
 const exampleFunds = { required_rub: 171, balance_rub: 42.5 }
 
 /** What a refusal looks like where nothing more is said of it. */
-const usual: Partial<Record<Code, RefusalExample>> = {
+const usual: Partial<Record<ApiCode, RefusalExample>> = {
   invalid_token: new Refusal('token_missing', {}, { token: 'missing', charged: false }),
   insufficient_funds: new Refusal('insufficient_funds', exampleFunds, { ...exampleFunds, charged: false }),
   sign_in_failed: new Refusal('sign_in_failed', {}, { code_required: false }),
@@ -298,7 +296,7 @@ const usual: Partial<Record<Code, RefusalExample>> = {
 
 const operatorTokenMissing = new Refusal('operator_token_missing', {}, { token: 'missing', charged: false })
 
-function exampleOf(operation: Operation, code: Code, words: ApiWords): RefusalExample {
+function exampleOf(operation: Operation, code: ApiCode, words: ApiWords): RefusalExample {
   if (code === 'invalid_request') return malformedExample(operation)
   if (code === 'invalid_token' && words.hasRoles) return operatorTokenMissing
   if (code === 'forbidden') return operation.refusals.forbidden ?? forbiddenExample(operation, words)

@@ -11,7 +11,7 @@ export const examplePayment = 'pay_01k73sf8000000000000000000'
 export const roubles = (what: string, example = 8.9) =>
   z.number().openapi({ description: `${what} In roubles, with at most two decimals.`, example })
 
-/** What is left of a customer's money after a charge. */
+/** The customer's balance after a charge. */
 export const balanceAfter = () => roubles('Your balance after it.', 99_829)
 
 export const orderId = () => text("The order's id, as in `GET /orders`.", exampleOrder)
@@ -111,7 +111,7 @@ export function bodyInteger(range: Range) {
     .openapi(describedRange(range))
 }
 
-/** Of what is of no use without a password, a key or a secret link. */
+/** The refusal of an operation whose answer is useless without a password, a key or a secret link. */
 export const passwordsRefused = {
   forbidden: new Refusal('passwords_scope_missing', {}, { needed: 'passwords', charged: false }),
 }

@@ -72,7 +72,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect([...ids].every((id) => /^[0-9a-f]{24}$/.test(id ?? ''))).toBe(true)
   })
 
-  test('a wrong method is told which ones are right', async () => {
+  test('the refusal of a wrong method lists the right ones', async () => {
     const read = await shop.post('/balance', {})
     expect([read.status, read.error.code, read.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
     const bought = await shop.get('/things/buy')
@@ -299,7 +299,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect([stranger.answer.status, stranger.answer.headers.get('etag')]).toEqual([401, null])
   })
 
-  test('whoever asks by HTTP/1.0 need not name a host', async () => {
+  test('an HTTP/1.0 request without a host is answered', async () => {
     const port = Number(new URL(shop.url).port)
     const [ready] = await sendRaw(port, ['GET /readyz HTTP/1.0\r\n\r\n'])
     expect(ready?.status).toBe(200)
@@ -310,7 +310,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect(elsewhere?.status).toBe(404)
   })
 
-  test('while it shuts down the shop refuses everything but the question whether it lives', async () => {
+  test('a stopping shop refuses everything but /healthz', async () => {
     shop.refuseNew(true)
     for (const path of ['/balance', '/orders/ord_0000000000000000000000000z', '/openapi.json/z', '/viz']) {
       const answer = await shop.get(path)
@@ -335,7 +335,7 @@ describe('rate limits as shipped', () => {
   const standing = (headers: Headers) =>
     ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`ratelimit-${name}`)))
 
-  /** A customer of his own, and so many of his tokens. */
+  /** Tokens of one new customer. */
   async function tokensOfOne(count: number): Promise<string[]> {
     const customer = await addCustomer(shop.services, 0n)
     const issue = async () => (await shop.services.customers.issueToken(customer, { name: 'busy' })).text
@@ -378,7 +378,7 @@ describe('rate limits as shipped', () => {
     expect((await buy(mine)).status).toBe(429)
   })
 
-  test('however many tokens a customer has, they ask no more often than five, and nobody else is held up', async () => {
+  test('20 tokens of a customer have the rate limit of five, and other customers keep theirs', async () => {
     const tokens = await tokensOfOne(20)
     const buy = (token: string) => shop.post('/things/buy', { count: 0 }, { token })
     for (let round = 0; round < 75; round += 1) for (const token of tokens) expect((await buy(token)).status).toBe(400)

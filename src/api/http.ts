@@ -19,12 +19,13 @@ import {
   rateLimited,
   sentTokenOf,
   sessionNeeded,
-  setStanding,
+  setRateLimit,
   stopping,
   toRefusal,
   withoutBody,
   withSee,
 } from './answers.ts'
+import { type AuthThrottle, createAuthThrottle } from './auth-throttle.ts'
 import type { Answered, Bound } from './bind.ts'
 import { readBody } from './body.ts'
 import type { ConsoleRoute } from './console.ts'
@@ -33,11 +34,10 @@ import { type ApiWords, createDescription, customerWords } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
-import { createRateLimit, type RateLimit, type RateStanding } from './rate.ts'
+import { createRateLimit, type RateLimit, type RateLimitState } from './rate.ts'
 import { compressRefusal, createSharedAnswer, toResponse } from './respond.ts'
 import { findShown, secretIn } from './session.ts'
 import type { Sold } from './sold.ts'
-import { createStrangers, type Strangers } from './strangers.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
 
@@ -54,7 +54,7 @@ export type PlainRoute = {
   ) => Promise<Response>
 }
 
-/** Whoever was let in: what the operations are told, by which name he is limited, and whose token or session it is. */
+/** An authenticated caller: the value for operations, the name that is rate-limited, and the customer. */
 export type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
 
 /** One API of several on the same port: its operations, who may call each, and what it says of itself. */
@@ -73,7 +73,7 @@ export type Api<By> = {
   readonly findShown: (request: Request, operation: Operation) => string | undefined
 }
 
-/** An API as the port sees it, whoever its callers are. */
+/** An API without the type of its callers. */
 export type Mounted = {
   readonly base: string
   readonly operations: readonly Operation[]
@@ -91,7 +91,7 @@ type Params = Readonly<Record<string, string>>
 type Limits = {
   readonly reads: RateLimit
   readonly charges: RateLimit
-  readonly strangers: Strangers
+  readonly authThrottle: AuthThrottle
   /** By customer. A request may weigh as much as a thousand others: those of one customer wait for one another. */
   readonly semaphore: KeyedSemaphore
 }
@@ -134,7 +134,7 @@ export type CustomerSessions = (request: Request, scope: Scope) => Promise<Calle
 export type HttpDeps = {
   readonly customers: Pick<Customers, 'authenticate'>
   readonly bound: readonly Bound[]
-  /** Customers who have signed in; nobody has unless said. */
+  /** Sessions of customers who have signed in; none unless given. */
   readonly sessions?: CustomerSessions
   /** Other APIs on the same port. */
   readonly others?: readonly Mounted[]
@@ -173,7 +173,7 @@ type Visit = {
   readonly hold: (() => void) | undefined
   path: string
   customer?: CustomerId | undefined
-  standing?: RateStanding | undefined
+  rateLimit?: RateLimitState | undefined
   isSale: boolean
   isAdmitted: boolean
 }
@@ -186,7 +186,7 @@ export function createHttp(deps: HttpDeps) {
   const limits = {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
     charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
-    strangers: createStrangers(deps.clock, deps.requestId()),
+    authThrottle: createAuthThrottle(deps.clock, deps.requestId()),
     semaphore: new KeyedSemaphore(atOnce),
   }
   const app = new Hono<{ Bindings: { visit: Visit } }>()
@@ -268,7 +268,7 @@ export function createHttp(deps: HttpDeps) {
     }
     if (request.method === 'HEAD') response = await withoutBody(response)
     response.headers.set('X-Request-Id', visit.id)
-    if (visit.standing) setStanding(response.headers, visit.standing)
+    if (visit.rateLimit) setRateLimit(response.headers, visit.rateLimit)
     if (visit.isAdmitted && from) deps.onAdmitted?.(from)
     deps.note({
       id: visit.id,
@@ -317,28 +317,28 @@ async function answer<By>(
   const letIn = () =>
     operation.access === 'public'
       ? check()
-      : limits.strangers.letIn(shown, visit, check, ({ name, customer }) => customer ?? name)
+      : limits.authThrottle.letIn(shown, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
   visit.customer = admitted.customer
   visit.isAdmitted = operation.access !== 'public'
-  visit.standing = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
-  if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
+  visit.rateLimit = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
+  if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
   const key = operation.charges ? keyOf(request) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   const { customer } = admitted
   const waits = customer === undefined ? undefined : limits.semaphore.acquire(customer)
   if (waits) await waits
   try {
-    // Asked again: a body may be seconds on its way, and whoever was shut out meanwhile does nothing more.
+    // Authenticated again: a body may take seconds to arrive, and the token may be revoked meanwhile.
     const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
     if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
     const called = await runOperation({ operation, run }, { caller, key, request, params, sent })
     visit.isSale = isSale(operation) && !called.replayed
     const issued = called.issued ?? secretIn(called.cookie ?? '')
-    if (issued !== undefined) limits.strangers.expect(issued, called.owner ?? customer ?? admitted.name)
+    if (issued !== undefined) limits.authThrottle.expect(issued, called.owner ?? customer ?? admitted.name)
     return await toResponse(request, operation, called)
   } catch (error) {
-    // Whoever has been shut out is told that, and not what else was wrong; unless nobody can be asked now.
+    // A revoked caller gets that refusal and no other, unless the database does not answer.
     const isAnswer = error instanceof Refusal && error.kind !== 'unavailable'
     if (purpose === 'sale' && isAnswer) await api.letIn(request, visit.from, operation)
     throw error
@@ -380,8 +380,8 @@ async function answerPlain(
 ): Promise<Response> {
   // A path may hold a secret, so the log gets its pattern.
   visit.path = route.path
-  visit.standing = await limit(visit.from ? householdOf(visit.from) : '')
-  if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
+  visit.rateLimit = await limit(visit.from ? householdOf(visit.from) : '')
+  if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
   const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
   return response

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { Refusal } from '../core/refusal.ts'
 import { readJson } from './json.ts'
 
-/** What was read, or undefined where it was refused. A fault is passed on. */
+/** The parsed value, or undefined after a refusal. Other errors are thrown. */
 function attempt(text: string): { value: unknown } | undefined {
   try {
     return { value: readJson(text) }

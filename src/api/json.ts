@@ -3,8 +3,8 @@ import { malformed } from '../core/refusal.ts'
 /** What a JSON text holds. Objects have no prototype, so a key can never reach one. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
-const mostDepth = 16
-const mostNumberLength = 64
+const maxDepth = 16
+const maxNumberLength = 64
 
 // oxlint-disable-next-line no-control-regex -- RFC 8259 forbids them inside a string, so they are named here.
 const stringPattern = /"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"/y
@@ -43,7 +43,7 @@ class JsonReader {
 
   value(depth: number): Json {
     const first = this.text[this.at]
-    if (depth === mostDepth && (first === '{' || first === '[')) throw this.refuse(`it nests deeper than ${mostDepth}`)
+    if (depth === maxDepth && (first === '{' || first === '[')) throw this.refuse(`it nests deeper than ${maxDepth}`)
     switch (first) {
       case '{':
         return this.object(depth)
@@ -102,7 +102,7 @@ class JsonReader {
     const match = stringPattern.exec(this.text)
     if (!match) throw this.refuse('a string is not closed, or holds a character that must be escaped')
     const content = match[1] ?? ''
-    const value = content.includes('\\') ? (JSON.parse(match[0]) as string) : content
+    const value = content.includes('\\') ? String(JSON.parse(match[0])) : content
     if (value.includes('\0')) throw this.refuse('a string holds NUL')
     if (!value.isWellFormed()) throw this.refuse('a string holds half of a surrogate pair')
     this.at += match[0].length
@@ -113,7 +113,7 @@ class JsonReader {
     numberPattern.lastIndex = this.at
     const match = numberPattern.exec(this.text)
     if (!match) throw this.refuse(this.atEnd() ? 'it ends too early' : 'a value is expected')
-    if (match[0].length > mostNumberLength) throw this.refuse('a number has too many digits')
+    if (match[0].length > maxNumberLength) throw this.refuse('a number has too many digits')
     const value = Number(match[0])
     if (!Number.isFinite(value)) throw this.refuse('a number is too large')
     if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw this.refuse('a whole number is past 2^53')

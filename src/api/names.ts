@@ -1,11 +1,11 @@
 const longestName = 64
-/** A body of 64 KiB has room for thousands of names; whoever slipped sent a few. */
-const mostNames = 20
+/** A body of 64 KiB has room for thousands of names; only the first are compared. */
+const maxNames = 20
 
-/** What was sent for one of these missing fields by another name, each under the name of the field it was meant for. */
+/** The unknown name that was probably meant for each missing field. */
 export function findMeant(missing: readonly string[], unknown: readonly string[]): ReadonlyMap<string, string> {
   const meant = new Map<string, string>()
-  for (const name of unknown.slice(0, mostNames)) {
+  for (const name of unknown.slice(0, maxNames)) {
     const field = findNearest(name, missing)
     if (field !== undefined && !meant.has(field)) meant.set(field, name)
   }

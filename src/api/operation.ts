@@ -23,7 +23,7 @@ export const statusOfCode = {
   unavailable: 503,
 } as const
 
-export type Code = keyof typeof statusOfCode
+export type ApiCode = keyof typeof statusOfCode
 
 /** A part of a request: the schema of an object. Fields that it does not name are ignored. */
 type Fields = z.ZodObject<z.ZodRawShape>
@@ -63,9 +63,9 @@ export type Operation<
   /** Where a refusal of a field points to: the operation or page that lists its values. */
   readonly see: Readonly<Record<string, string>>
   /** Codes of its own, beyond those that every operation can answer with. */
-  readonly codes: readonly Code[]
+  readonly codes: readonly ApiCode[]
   /** Its own examples of refusals, in place of the general ones. */
-  readonly refusals: Partial<Record<Code, RefusalExample>>
+  readonly refusals: Partial<Record<ApiCode, RefusalExample>>
   /** Media types of a file that it answers with in place of JSON, if its query says so. */
   readonly files: readonly string[]
   /** Whether it places an order: it takes an `Idempotency-Key` and has the stricter rate limit. */
@@ -206,7 +206,9 @@ export const refusalSchema = z
   .object({
     ok: z.literal(false).openapi({ description: 'Whether it succeeded.' }),
     error: z.object({
-      code: z.enum(Object.keys(statusOfCode) as [Code, ...Code[]]).openapi({ description: 'Stable, for programs.' }),
+      code: z
+        .enum(Object.keys(statusOfCode) as [ApiCode, ...ApiCode[]])
+        .openapi({ description: 'Stable, for programs.' }),
       message: z.string().openapi({
         description: 'For people: what is wrong and what to do, in Russian for `Accept-Language: ru`.',
       }),

@@ -17,7 +17,7 @@ export const pageQuery = {
   ).optional(),
 }
 
-/** The same for what is handed out whole: where it goes on may be a long name. */
+/** The same for an export, whose cursor may hold a long name. */
 export const exportQuery = {
   limit: pageQuery.limit,
   cursor: checked(
@@ -28,7 +28,7 @@ export const exportQuery = {
   ).optional(),
 }
 
-/** One row of what is handed out, under the name of its table. */
+/** One row of an export, with the name of its table. */
 export const handedOut = () =>
   z.object({
     table: text('Which kind of record it is.', 'proxies'),
@@ -44,9 +44,7 @@ const nextCursor = () =>
 /** An answer that is one page of a list. */
 export const page = <Shape extends z.ZodRawShape>(shape: Shape) => z.object({ ...shape, next_cursor: nextCursor() })
 
-/**
- * What a list goes on from, read from a cursor that one of its pages has answered with; undefined for the first page.
- */
+/** The position in a list that a cursor holds; undefined for the first page. */
 export function positionOf<Position>(
   cursor: string | undefined,
   read: (text: string) => Position | undefined,
@@ -62,10 +60,10 @@ export function positionOf<Position>(
 export const readNumber = (written: string): number | undefined =>
   /^[1-9]\d{0,14}$/.test(written) ? Number(written) : undefined
 
-/** Texts travel as URL-safe base64, so that a reader is not tempted to make sense of them. */
+/** URL-safe base64: a cursor is opaque to clients. */
 const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
 
-/** How many to look for: one more than a page holds tells whether there is a next one. */
+/** How many rows to query: one more than a page holds shows whether there is a next page. */
 export const soughtFor = (limit: number): number => limit + 1
 
 /** A page of the rows found with `soughtFor`, and the cursor of the next page, if there is one. */
@@ -81,7 +79,7 @@ export function pageOf<Row, Item>(
   return { items: shown.map(toItem), next_cursor: isMore ? toCursor(String(position(last))) : null }
 }
 
-/** A page of what is handed out, with the cursor of the next one. */
+/** A page of an export, with the cursor of the next one. */
 export const toExport = (page: {
   readonly items: readonly { readonly table: string; readonly row: Readonly<Record<string, unknown>> }[]
   readonly next: string | undefined

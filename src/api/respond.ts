@@ -41,9 +41,8 @@ export const compressRefusal = async (asked: Headers, refusal: Response): Promis
   compressed(asked, { status: refusal.status, headers: refusal.headers, body: await refusal.text() })
 
 /**
- * The answer of an operation. What is read has an ETag, and is answered with 304 to a client that has it. A client with
- * a token may keep it and ask whether it changed. What holds a secret, and what a browser's session reads, is never
- * stored.
+ * The answer of an operation. A GET has an ETag, and a client that has the answer gets 304. A client with a token may
+ * cache it and revalidate. Secrets, and answers to a browser's session, are never stored.
  */
 export async function toResponse(
   { headers: asked }: Request,

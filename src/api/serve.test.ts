@@ -117,7 +117,7 @@ describe('where a request comes from', () => {
       })
     ).status
 
-  test('without trusted proxies it is the other end of the socket, whatever a header claims', async () => {
+  test('the source is the peer of the socket if no proxy is trusted, whatever a header says', async () => {
     const token = await locked(plain, '203.0.113.7')
     for (const claim of [undefined, '203.0.113.7', '203.0.113.7, 127.0.0.1']) {
       expect(await statusFrom(plain, token, claim)).toBe(403)
@@ -154,7 +154,7 @@ describe('where a request comes from', () => {
     }
   })
 
-  test('a proxy that is not trusted is told to the operator, once, and whoever only claims one is not', async () => {
+  test('an untrusted proxy in a private network is logged once; a public client with the same header is not', async () => {
     const warnings = async (service: Service) =>
       ((await (await fetch(`${service.url}/readyz`)).json()) as { warnings?: string[] }).warnings ?? []
     const said = (service: Service) => service.log.filter((line) => line.includes('not trusted')).length
@@ -187,7 +187,7 @@ test('a shop that does not serve TLS itself sends no Strict-Transport-Security',
   await service.stop()
 })
 
-test('what was sold is counted and logged once: not an answer that is repeated, a top-up that is begun, or what is free', async () => {
+test('a sale is counted and logged once; a replay, a new payment and a free order are not', async () => {
   const metricsPort = freePort()
   const service = await startService('sqlite', { TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}` })
   const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }

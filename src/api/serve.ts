@@ -5,7 +5,7 @@ import type { RequestNote } from './answers.ts'
 import { nodeBase } from './node/http.ts'
 
 /** Bodies are counted as they arrive and cut at 64 KiB with a proper refusal; this only bounds what is thrown away. */
-const mostBodyBytes = 64 * 1024 * 1024
+const maxBodyBytes = 64 * 1024 * 1024
 /** Longer than a node waits for a change. */
 const idleSeconds = 30
 /** How often a server that stops looks whether its last request has ended. */
@@ -33,18 +33,15 @@ export type Server = {
 export function serve(deps: {
   readonly hostname: string
   readonly port: number
-  /**
-   * Where an entrance over TLS stands before this server, which then listens for it alone: who is behind a connection
-   * that comes from this port. A stranger on this machine is told nothing.
-   */
+  /** With a TLS front before this server: the client behind a connection from this port. Others get 403. */
   readonly behind?: (port: number) => Client | undefined
   readonly trustedProxies: readonly Prefix[]
   /** `hold` keeps the client's next request waiting until this one is answered; absent where that cannot be done. */
   readonly toCustomers: (request: Request, from: Address | undefined, hold?: () => void) => Promise<Response>
   readonly toNodes: ToNodes
-  /** Somebody in the neighbourhood says for whom he asks, and is not trusted; told once. Strangers say anything. */
+  /** A peer in a private network sends X-Forwarded-For and is not trusted; called once. */
   readonly onUntrusted?: (proxy: Address) => void
-  /** A customer has changed something. The nodes are told before the answer is on its way to the customer. */
+  /** A customer has changed something. Called before the answer is sent. */
   readonly onChange: () => void
 }): Server {
   async function answer(request: Request, from: Address | undefined, client?: Client): Promise<Response> {
@@ -69,7 +66,7 @@ export function serve(deps: {
     port: deps.port,
     reusePort: false,
     idleTimeout: idleSeconds,
-    maxRequestBodySize: mostBodyBytes,
+    maxRequestBodySize: maxBodyBytes,
     development: false,
     fetch(request, self) {
       const peer = self.requestIP(request)
@@ -98,12 +95,12 @@ const stranger = (): Response => new Response(null, { status: 403, headers: { Co
 /** It holds for sockets too, which Bun's types do not know. */
 const patience: object = { idleTimeout: idleSeconds }
 
-/** Opens a socket in the file system for nodes alone: nobody else's business is done there. */
+/** Opens a Unix socket for nodes alone. */
 export function serveSocket(path: string, toNodes: ToNodes): Server {
   const server = Bun.serve({
     ...patience,
     unix: path,
-    maxRequestBodySize: mostBodyBytes,
+    maxRequestBodySize: maxBodyBytes,
     development: false,
     fetch: (request) => toNodes(request, new URL(request.url), undefined, true),
   })

@@ -55,11 +55,11 @@ export function assertSameOrigin(request: Request, publicUrl: string): void {
 
 export const isTls = (publicUrl: string): boolean => publicUrl.startsWith('https:')
 
-const mostCookieBytes = 8192
+const maxCookieBytes = 8192
 
 function findCookie({ headers }: Pick<Request, 'headers'>, name: string): string | undefined {
   const text = headers.get('cookie') ?? ''
-  if (text.length > mostCookieBytes) return undefined
+  if (text.length > maxCookieBytes) return undefined
   for (const part of text.split(';')) {
     const [key, value] = part.trim().split('=', 2)
     if (key === name) return value
@@ -80,7 +80,7 @@ export function findShown(request: Request, kind: OwnerKind, publicUrl: string):
   return findToken(request) ?? (findCookie(request, cookieName(kind, isTls(publicUrl))) || undefined)
 }
 
-/** What a request shows that could be a session's secret, whoever's pages it is for. */
+/** Cookies of a request that may hold a session's secret, of either kind. */
 const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>
   cookieNames.flatMap((name) => findCookie(request, name) || [])
 

@@ -27,12 +27,12 @@ describe('the nearest known name', () => {
     ['formatId', 'format_id'],
     ['quantitiy', 'quantity'],
     ['id', 'ids'],
-  ])('for %s is %s', (name, nearest) => {
+  ])('findNearest of %s is %s', (name, nearest) => {
     expect(problemOf(name)).toBe(`is not known here; did you mean ${nearest}?`)
   })
 
   test.each(['colour', 'x', '', 'зона', '\u{1f600}', 'x'.repeat(65_000), 'constructor'])(
-    'is not made up where none is near: %#',
+    'findNearest returns undefined if no known name is near: %#',
     (name) => expect(problemOf(name)).toBe('is not known here and was ignored'),
   )
 })
@@ -77,7 +77,7 @@ test('within a field that is an object its own names are known, if it says enoug
   for (const said of [{ product: 'b', cout: 1 }, null, 'a', [{ cout: 1 }]]) expect(find(said)).toEqual([])
 })
 
-test('of very many unknown names the first are looked into, and the others only counted', () => {
+test('findWarnings explains the first 20 unknown names and counts the others', () => {
   let looks = 0
   class Names extends Array<string> {
     override [Symbol.iterator]() {

@@ -10,12 +10,12 @@ export type Warning = { readonly field: string; readonly problem: string }
 
 type Body = { readonly [name: string]: Json }
 
-const mostWarnings = 20
+const maxWarnings = 20
 const longestName = 64
 
 /**
  * The body as it is understood, and what in query and body is not known to the operation. Existing clients send extra
- * fields, so they are accepted; but nobody should take a dropped field for one that was heeded.
+ * fields, so they are accepted, and the warning says that they were dropped.
  */
 export function findWarnings(
   operation: Pick<Operation, 'method' | 'query' | 'body' | 'singular' | 'inner' | 'charges'>,
@@ -57,10 +57,7 @@ const keyName = /^(x[-_]?)?idempotency[-_]?key$/i
 const likeKeyHeader = ['X-Idempotency-Key', 'Idempotency_Key', 'X_Idempotency_Key', 'IdempotencyKey', 'XIdempotencyKey']
 const sentElsewhere = 'was ignored, so a retry is not safe; send it as the header Idempotency-Key'
 
-/**
- * A key that stands where nobody looks for it: whoever sent it believes that a retry is safe. Where the key is read, a
- * second one under another name does no harm.
- */
+/** An idempotency key in the wrong place: its sender believes that a retry is safe. */
 function ofKey(operation: Pick<Operation, 'charges'>, headers: Headers): Warning[] {
   if (headers.has(keyHeader)) {
     const problem = 'was ignored: this operation charges nothing and takes no key'
@@ -111,7 +108,7 @@ type Doubt = { readonly field: string; readonly problem: string | (() => string)
 
 /** A body of 64 KiB has room for thousands of names; the first tell enough, and only their words are looked for. */
 function limited(doubts: readonly Doubt[]): Warning[] {
-  const shown = doubts.slice(0, mostWarnings).map(({ field, problem }) => ({
+  const shown = doubts.slice(0, maxWarnings).map(({ field, problem }) => ({
     field: field.slice(0, longestName),
     problem: typeof problem === 'string' ? problem : problem(),
   }))

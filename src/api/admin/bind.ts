@@ -16,13 +16,13 @@ export type AdminCaller = {
 
 export type Act = <Result>(action: Acting['action'], work: () => Promise<Result>) => Promise<Result>
 
-/** Binds an operator's operation: what is not a look is in the audit log, by the transaction that does it. */
+/** Binds an operator's operation. Everything but a read is written to the audit log, in its own transaction. */
 export type BindAdmin = <Op extends Operation>(
   operation: Op,
   run: (call: Call<Op, AdminCaller>) => Promise<z.input<Op['answer']>>,
 ) => Bound<AdminCaller>
 
-/** What was asked for, as the audit log keeps it. */
+/** The fields of a request, as the audit log keeps them. */
 export const askedOf = (call: Pick<Call<Operation, AdminCaller>, 'params' | 'query' | 'body'>): string =>
   toRequestText({ ...call.params, ...call.query, ...call.body })
 

@@ -41,10 +41,10 @@ export type AuthDeps = {
   readonly actAs: (session: Session, operation: string, work: () => Promise<void>) => Promise<void>
 }
 
-/** Whoever calls: a stranger, or somebody who has signed in. */
+/** A visitor, signed in or not. */
 type Guest = { readonly visitor: Visitor; readonly session: Session | undefined }
 
-/** What signs people in. It knows no tokens: whoever has one needs no session. */
+/** The API that signs people in. It takes no tokens. */
 export function authApi(deps: AuthDeps): Api<Guest> {
   return {
     base: '/auth/v1',
@@ -152,7 +152,7 @@ function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest
   ]
 }
 
-/** What somebody changes about how he signs in. An operator's changes are in the audit log. */
+/** Changes to how the owner of a session signs in. An operator's changes are in the audit log. */
 function changeOperations(
   deps: AuthDeps,
   kind: OwnerKind,
@@ -216,7 +216,7 @@ function changeOperations(
   ]
 }
 
-/** An operator signs in with his name, so that the audit log and the login never part. */
+/** An operator's login is the operator's name, so that it matches the audit log. */
 async function loginOf(deps: AuthDeps, owner: Owner, wished: string | undefined): Promise<string | undefined> {
   if (owner.kind === 'customer') return wished
   return (await deps.operators.findPresent(owner.id))?.name

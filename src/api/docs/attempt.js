@@ -13,7 +13,7 @@ const shownHeaders = [
   'Retry-After',
 ]
 
-/** A key that nobody has used. `randomUUID` would need HTTPS. */
+/** A new idempotency key. `randomUUID` would need HTTPS. */
 const freshKey = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
@@ -77,10 +77,7 @@ const notes = (operation) => [
 const warningOf = (operation) =>
   say('{} takes something away for good. Send it?', `${operation.method.toUpperCase()} ${operation.path}`)
 
-/**
- * What is required begins with its example; what is optional only hints at it, so that a first try asks for no odd
- * page.
- */
+/** A required parameter starts with its example. An optional one only hints at it. */
 function parameterInput(operation, parameter) {
   const schema = plain(parameter.schema)
   const id = `docs-${operation.id}-${parameter.in}-${parameter.name}`

@@ -1,8 +1,8 @@
 import { say } from './messages.js'
 
-const mostColouredLength = 200_000
+const maxColouredLength = 200_000
 
-/** An element with attributes and children. Strings become text; what is false or absent is left out. */
+/** An element with attributes and children. Strings become text; false and undefined are left out. */
 export function el(tag, attributes, ...children) {
   const element = document.createElement(tag)
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -24,7 +24,7 @@ export function codeBlock(text, label) {
 }
 
 function coloured(text) {
-  if (text.length > mostColouredLength) return [text]
+  if (text.length > maxColouredLength) return [text]
   const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
   const pieces = []
   let end = 0

@@ -2,7 +2,7 @@ import { el, literal, paragraph } from './elements.js'
 import { say } from './messages.js'
 import { allowedOf, limitsOf, plain, typeName } from './schema.js'
 
-const mostDepth = 12
+const maxDepth = 12
 
 const isRepeated = (schema, path) => schema.reference !== undefined && path.includes(schema.reference)
 
@@ -11,7 +11,7 @@ const isRepeated = (schema, path) => schema.reference !== undefined && path.incl
  */
 export function fieldList(of, isRequest, outer = []) {
   const schema = plain(of)
-  if (outer.length > mostDepth || isRepeated(schema, outer)) return undefined
+  if (outer.length > maxDepth || isRepeated(schema, outer)) return undefined
   const path = [...outer, schema.reference]
   if (schema.type === 'array' && schema.items) return fieldList(schema.items, isRequest, path)
   if (schema.choices) return choiceList(schema.choices, isRequest, path)

@@ -1,10 +1,10 @@
 /**
- * Ids that answers have brought. An example names things that do not exist, always by the same ids; once an answer
- * stands where its example stood, each of those ids has a real one, which the other forms can begin with.
+ * Real ids by the ids of the examples. All examples use the same made-up ids; an answer is compared with its example
+ * to learn the real ones, which other forms start with.
  */
 const realOf = new Map()
 const followers = new Set()
-const mostDepth = 12
+const maxDepth = 12
 
 const namesAThing = (name) => /(^|_)(id|ids|uuid)$/.test(name) || name === 'device'
 const isId = (value) => typeof value === 'string' || typeof value === 'number'
@@ -20,7 +20,7 @@ export function learn(example, answer) {
 }
 
 function compare(name, example, answer, depth) {
-  if (depth > mostDepth || example === null || answer === null) return
+  if (depth > maxDepth || example === null || answer === null) return
   if (isId(example) && isId(answer)) {
     if (namesAThing(name)) realOf.set(example, answer)
   } else if (Array.isArray(example) && Array.isArray(answer)) {

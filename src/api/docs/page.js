@@ -22,8 +22,7 @@ const hashOf = (operation) => `#${encodeURIComponent(operation.id)}`
 const methodMark = (operation) => el('span', { class: `method ${operation.method}` }, operation.method)
 
 function listOperations(description) {
-  // The page may be open under another name of the shop than the description gives; what is tried is tried where it
-  // came from.
+  // Requests go to the host that served this page, whatever host the description names.
   const { pathname } = new URL(description.servers[0].url, location.origin)
   const server = location.origin + pathname.replace(/\/$/, '')
   const found = Object.entries(description.paths).flatMap(([path, item]) =>

@@ -1,7 +1,7 @@
 import { say } from './messages.js'
 
 /** Reads OpenAPI 3.1, as this shop writes it: every body, answer and required parameter has an example. */
-const mostDepth = 12
+const maxDepth = 12
 let root = {}
 
 export function readFrom(description) {
@@ -17,9 +17,9 @@ export function resolve(node) {
 
 const isNull = (schema) => schema.type === 'null' || schema.const === null
 
-/** A schema without its references, `allOf` and null: what remains is of one kind, and `nullable` is told apart. */
+/** A schema without references, `allOf` and null, which becomes `nullable`. */
 export function plain(schema, depth = 0) {
-  if (!schema || typeof schema !== 'object' || depth > mostDepth) return {}
+  if (!schema || typeof schema !== 'object' || depth > maxDepth) return {}
   const { $ref, allOf = [], ...own } = schema
   const parts = [...($ref ? [resolve(schema)] : []), ...allOf].map((part) => plain(part, depth + 1))
   const merged = parts.length > 0 ? merge([...parts, own]) : own
@@ -55,7 +55,7 @@ export function typeName(schema, depth = 0) {
 }
 
 function kindName({ type, items, choices, format, properties }, depth) {
-  if (depth > mostDepth) return '…'
+  if (depth > maxDepth) return '…'
   if (choices) return [...new Set(choices.map((choice) => typeName(plain(choice), depth + 1)))].join(' or ')
   if (type === 'array') return items ? `array of ${kindName(plain(items), depth + 1)}` : 'array'
   if (type === undefined) return properties ? 'object' : 'anything'

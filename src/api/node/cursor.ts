@@ -1,7 +1,4 @@
-/**
- * A stretch of changes that a node was told, from a moment until the next stretch begins: the sum of what its rows
- * said. Whoever reads the same rows comes to the same sum, in any process.
- */
+/** Checksum of the rows sent to a node, from a moment until the next stretch. It is the same in every process. */
 export type Stretch = { readonly fromAt: number; readonly sum: bigint }
 
 /**
@@ -9,7 +6,7 @@ export type Stretch = { readonly fromAt: number; readonly sum: bigint }
  * is the last row of this round and `roundAt` is when it began. The first round is the whole table without what is
  * gone, as far as nothing can appear behind it any more. `told` is what the node has heard since `sinceAt`.
  */
-export type Place = {
+export type TablePosition = {
   readonly phase: 'whole' | 'changes'
   readonly sinceAt: number
   readonly roundAt: number
@@ -17,8 +14,8 @@ export type Place = {
   readonly told: readonly Stretch[]
 }
 
-/** All that a shop knows of what a node has heard: it stands in the cursor, so every shop knows the same. */
-export type Cursor = readonly Place[]
+/** The position in each table. The cursor holds all state of the feed, so that any shop can continue it. */
+export type Cursor = readonly TablePosition[]
 
 /**
  * Times of change are given before a commit, so a change may become visible after a later one. Each round therefore
@@ -27,9 +24,9 @@ export type Cursor = readonly Place[]
 export const overlapMs = 30_000
 
 /** A cursor stays short however much has changed lately: beyond so many, stretches hold more rows each. */
-const mostStretches = 40
+const maxStretches = 40
 
-export const freshPlace = (nowMs: number): Place => ({
+export const startPosition = (nowMs: number): TablePosition => ({
   phase: 'whole',
   sinceAt: 0,
   roundAt: nowMs,
@@ -38,10 +35,10 @@ export const freshPlace = (nowMs: number): Place => ({
 })
 
 /** Where the changes begin that a whole read leaves to the rounds after it. */
-export const settledBefore = (place: Place): number => Math.max(0, place.roundAt - overlapMs)
+export const settledBefore = (place: TablePosition): number => Math.max(0, place.roundAt - overlapMs)
 
-/** The round after a whole read: all that may still change its place is told by it. */
-export const afterWhole = (place: Place): Place => ({
+/** The first round of changes after a whole read. It repeats rows that were not settled. */
+export const afterWhole = (place: TablePosition): TablePosition => ({
   phase: 'changes',
   sinceAt: settledBefore(place),
   roundAt: place.roundAt,
@@ -50,10 +47,10 @@ export const afterWhole = (place: Place): Place => ({
 })
 
 /**
- * Where the round after this one begins: at the beginning of a stretch, for half of one cannot be compared. What was
- * told before that is not looked at again.
+ * Start of the next round: the beginning of a stretch, because half a stretch cannot be compared. Earlier stretches
+ * are dropped.
  */
-export function nextRound(place: Place, told: readonly Stretch[]): Place {
+export function nextRound(place: TablePosition, told: readonly Stretch[]): TablePosition {
   const wantedAt = Math.max(place.sinceAt, place.roundAt - overlapMs, 0)
   const first = told.findLastIndex((each) => each.fromAt <= wantedAt)
   return {
@@ -65,17 +62,14 @@ export function nextRound(place: Place, told: readonly Stretch[]): Place {
   }
 }
 
-/**
- * A clock that was set back behind what a node has heard gives changes times that lie behind it too. The node hears all
- * changes once more then, what is gone included; what was told lately is left out as ever.
- */
-export const followClock = (place: Place, nowMs: number): Place =>
+/** After the clock was set back, changes have times before the position, so all changes are read once more. */
+export const followClock = (place: TablePosition, nowMs: number): TablePosition =>
   place.phase === 'changes' && place.sinceAt > nowMs ? { ...place, sinceAt: 0, after: null } : place
 
 /** Joins neighbours until few enough are left, so that each holds about as many rows. */
 export function joinStretches(stretches: readonly (Stretch & { readonly rows: number })[]): Stretch[] {
   const all = stretches.reduce((sum, each) => sum + each.rows, 0)
-  const share = stretches.length <= mostStretches ? 1 : Math.ceil(all / (mostStretches / 2))
+  const share = stretches.length <= maxStretches ? 1 : Math.ceil(all / (maxStretches / 2))
   const joined: (Stretch & { rows: number })[] = []
   for (const each of stretches) {
     const last = joined.at(-1)
@@ -89,13 +83,10 @@ export function joinStretches(stretches: readonly (Stretch & { readonly rows: nu
 export const addSums = (a: bigint, b: bigint): bigint => BigInt.asUintN(64, a + b)
 
 const version = '2'
-const placePattern = /^([wc])(\d{1,15})-(\d{1,15})(?:~(\d{1,15})~([0-9a-z_]{1,40}))?(?:!([0-9a-z*-]{1,4000}))?$/
+const positionPattern = /^([wc])(\d{1,15})-(\d{1,15})(?:~(\d{1,15})~([0-9a-z_]{1,40}))?(?:!([0-9a-z*-]{1,4000}))?$/
 const stretchPattern = /^([0-9a-z]{1,10})-([0-9a-z]{1,13})$/
 
-/**
- * A cursor is of one life of the database. After a restore it knows of rows that were never written, so its node begins
- * anew.
- */
+/** A cursor belongs to one life of the database. After a restore a node starts without one. */
 const headOf = (life: number): string => (life === 0 ? version : `${version}r${life.toString(36)}`)
 
 export function writeCursor(cursor: Cursor, life = 0): string {
@@ -112,9 +103,9 @@ export function writeCursor(cursor: Cursor, life = 0): string {
 export function readCursor(text: string, tables: number, life = 0): Cursor | undefined {
   const [written, ...parts] = text.split('.')
   if (written !== headOf(life) || parts.length !== tables) return undefined
-  const places: Place[] = []
+  const places: TablePosition[] = []
   for (const part of parts) {
-    const match = placePattern.exec(part)
+    const match = positionPattern.exec(part)
     const told = match && readStretches(match[6], Number(match[2]))
     if (!match || !told) return undefined
     const [, phase, sinceAt, roundAt, changedAt, id] = match

@@ -87,7 +87,7 @@ const step = fc.oneof(
 )
 
 describe('what a node is fed', () => {
-  test('adds up to what there is, however late commits appear, answers are lost and processes restart', async () => {
+  test('a node has every row in the end, despite late commits, lost answers and restarts', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
         const late = new LateTable()
@@ -127,7 +127,7 @@ describe('what a node is fed', () => {
     expect(await catchUp(feed, reader)).toEqual([0])
   })
 
-  test('what changes twice in one moment is told twice', async () => {
+  test('a row that changes twice in one millisecond is sent twice', async () => {
     const late = new LateTable()
     const reader = new Reader()
     const feed = late.open()
@@ -218,7 +218,7 @@ test('a change after the clock was set back is heard at once, and so is what is 
 })
 
 describe('what several shops feed one node', () => {
-  test('is told once by all of them together: a change is one page, whoever is asked', async () => {
+  test('several shops together send a change once', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ id: fc.constantFrom(...ids), passMs: fc.constantFrom(1, 40, 5000) }), { maxLength: 60 }),
@@ -245,7 +245,7 @@ describe('what several shops feed one node', () => {
     )
   })
 
-  test('stays a short cursor however many changes, and few are told again with one of them', async () => {
+  test('a cursor stays under 1500 characters after 3000 changes, and one change repeats fewer than 320 rows', async () => {
     const late = new LateTable()
     const reader = new Reader()
     const feed = late.open()
@@ -261,7 +261,7 @@ describe('what several shops feed one node', () => {
     expect([count < 320, others]).toEqual([true, []])
   })
 
-  test('leaves out what is only a hint of how much is left', async () => {
+  test('the feed ignores a change of the remaining traffic, which is only a hint', async () => {
     let left = 100
     const read: ToldTable['read'] = async () => [
       { id: 's1', changedAt: 5, shape: { id: 's1', pools: [{ left }] } as never },

@@ -5,13 +5,13 @@ import {
   addSums,
   afterWhole,
   followClock,
-  freshPlace,
   joinStretches,
   nextRound,
-  type Place,
   readCursor,
   type Stretch,
   settledBefore,
+  startPosition,
+  type TablePosition,
   writeCursor,
 } from './cursor.ts'
 
@@ -19,27 +19,26 @@ export type Page = {
   readonly cursor: string
   readonly more: boolean
   readonly count: number
-  /** What is given of each table, in the order of the tables. */
+  /** Rows of each table, in the order of the tables. */
   readonly given: readonly (readonly unknown[])[]
 }
 
 const pageRows = 500
 /** How many reads that hold nothing new are passed over before an answer says that there is more. */
-const mostReads = 100
+const maxReads = 100
 
-/** What was read of one table for one answer, and where that leaves the reader. */
-type Part = { readonly shapes: readonly unknown[]; readonly place: Place; readonly more: boolean }
+/** Rows of one table for one answer, and the position after them. */
+type Part = { readonly shapes: readonly unknown[]; readonly place: TablePosition; readonly more: boolean }
 
 /** A row, and what it says as a number. */
 type Summed = Told & { readonly sum: bigint }
 
-/** Rows that lie in one stretch of what the node was told, or beyond all of it. */
+/** Rows of one stretch that the node has, or beyond all of them. */
 type Group = { readonly fromAt: number; readonly sum: bigint; readonly rows: readonly Summed[] }
 
 /**
- * What nodes read, page by page: first all of it, then changes. Every round looks back; what the node has heard already
- * is told by its cursor and left out. Nothing is remembered here, so that a node may go from one shop to another with
- * every request.
+ * Change feed of the nodes: first whole tables, then changes, page by page. Every round looks back; rows that the
+ * cursor shows as sent are left out. The feed keeps no state, so that each request may go to another shop.
  */
 export function createFeed(deps: {
   readonly tables: readonly ToldTable[]
@@ -49,7 +48,7 @@ export function createFeed(deps: {
   const { tables, clock, life = 0 } = deps
 
   /** The settled part of a table, from its beginning, without what is gone. */
-  async function readWhole(table: ToldTable, from: Place, room: number): Promise<Part> {
+  async function readWhole(table: ToldTable, from: TablePosition, room: number): Promise<Part> {
     const found = await table.read(from.after ?? { changedAt: from.sinceAt, id: '' }, room, true)
     const settled = found.filter((row) => row.changedAt < settledBefore(from))
     const shapes = settled.map((row) => row.shape)
@@ -62,13 +61,13 @@ export function createFeed(deps: {
   }
 
   /** Reads on in the order of changes until the room is full or the round is over. */
-  async function readChanges(table: ToldTable, from: Place, room: number): Promise<Part> {
+  async function readChanges(table: ToldTable, from: TablePosition, room: number): Promise<Part> {
     const told = createTelling(from, room)
     const known = aheadOf(from.told, from.after)
     let after = from.after ?? { changedAt: from.sinceAt, id: '' }
-    // A stretch that goes on behind the end of a read is whole only with the next one.
+    // A stretch may continue in the next read; it is held until it is whole.
     let held: Summed[] = []
-    for (let read = 0; read < mostReads; read += 1) {
+    for (let read = 0; read < maxReads; read += 1) {
       const found = (await table.read(after, pageRows, false)).map(toSummed)
       const isEnd = found.length < pageRows
       const groups = groupRows([...held, ...found], known)
@@ -78,7 +77,7 @@ export function createFeed(deps: {
       const last = found.at(-1)
       if (last) after = { changedAt: last.changedAt, id: last.id }
     }
-    // A stretch of more rows than that is told again rather than read on.
+    // A stretch of more rows than that is sent again.
     told.take({ fromAt: -1, sum: 0n, rows: held })
     return told.full()
   }
@@ -94,7 +93,7 @@ export function createFeed(deps: {
       const parts: Part[] = []
       let room = pageRows
       for (const [index, table] of tables.entries()) {
-        const at = followClock(cursor?.[index] ?? freshPlace(nowMs), nowMs)
+        const at = followClock(cursor?.[index] ?? startPosition(nowMs), nowMs)
         const from = at.phase === 'changes' && at.after === null ? { ...at, roundAt: nowMs } : at
         const readOn = from.phase === 'whole' ? readWhole : readChanges
         const part = room > 0 ? await readOn(table, from, room) : { shapes: [], place: at, more: true }
@@ -114,10 +113,10 @@ export function createFeed(deps: {
   }
 }
 
-/** What goes into a page, and what the node has heard once it has that page. */
-function createTelling(from: Place, room: number) {
+/** Collects the rows of a page, and the checksums that the cursor has after it. */
+function createTelling(from: TablePosition, room: number) {
   const shapes: unknown[] = []
-  // Of a round that goes on: what this round has come past already.
+  // In a continued round: the stretches that it has passed.
   const heard = from.told
     .filter((each) => from.after !== null && each.fromAt <= from.after.changedAt)
     .map((each) => ({ ...each, rows: 1 }))
@@ -126,7 +125,7 @@ function createTelling(from: Place, room: number) {
   function hear(row: Summed): void {
     const open = heard.at(-1)
     const { sum } = row
-    // One moment is one stretch: where it was told in part, the rest of it is the same stretch.
+    // One millisecond is one stretch, even if a page ends within it.
     if (open && last && row.changedAt <= last.changedAt) {
       heard[heard.length - 1] = { ...open, sum: addSums(open.sum, sum), rows: open.rows + 1 }
     } else heard.push({ fromAt: row.changedAt, sum, rows: 1 })
@@ -146,7 +145,7 @@ function createTelling(from: Place, room: number) {
       return true
     },
 
-    /** The round goes on with the next page. What lies behind is compared with what was told before. */
+    /** The round continues with the next page. */
     full(): Part {
       return {
         shapes,
@@ -163,7 +162,7 @@ function createTelling(from: Place, room: number) {
 }
 
 /** What a round has not come to yet. */
-const aheadOf = (told: readonly Stretch[], after: Place['after']): readonly Stretch[] =>
+const aheadOf = (told: readonly Stretch[], after: TablePosition['after']): readonly Stretch[] =>
   after === null ? told : told.filter((each) => each.fromAt > after.changedAt)
 
 /** Rows in the order of changes, by the stretch that they lie in. Before the first and in none, nothing is known. */

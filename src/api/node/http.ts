@@ -22,13 +22,13 @@ import {
   internalError,
   type RequestNote,
   rateLimited,
-  setStanding,
+  setRateLimit,
   stopping,
   toRefusal,
 } from '../answers.ts'
+import { createAuthThrottle } from '../auth-throttle.ts'
 import { readBody } from '../body.ts'
-import { createRateLimit, type RateLimit, type RateStanding } from '../rate.ts'
-import { createStrangers } from '../strangers.ts'
+import { createRateLimit, type RateLimit, type RateLimitState } from '../rate.ts'
 import { readFields, readQuery } from '../validate.ts'
 import type { NodeState } from './state.ts'
 
@@ -59,14 +59,14 @@ const proofsPerMinute = 6000
  */
 const reportsPerMinute = 1200
 /** Each process of a node sends one report after the other. */
-const mostReportsAtOnce = 1 + mostBeside
-const mostReportBytes = 1024 * 1024
+const maxReportsAtOnce = 1 + mostBeside
+const maxReportBytes = 1024 * 1024
 const bootsPerMinute = 10
 /** How many boots of a node are remembered, so that they are no new ones. */
-const mostKnownBoots = 64
+const maxKnownBoots = 64
 /**
- * A VPN node that only waits is seen too, this often. A gateway is there once it reports, which it does when its port
- * is open: whoever was sold something on it before would meet a closed one.
+ * How often a VPN node that only waits counts as seen. A gateway counts once it reports, which it does when its port is
+ * open; before that a customer would meet a closed port.
  */
 const noteSeenMs = 20_000
 
@@ -78,7 +78,7 @@ type Visit = {
   readonly isLocal: boolean
 } & {
   node?: Node
-  standing?: RateStanding | undefined
+  rateLimit?: RateLimitState | undefined
 }
 type Route = { readonly method: 'GET' | 'POST'; readonly answer: (visit: Visit) => Promise<unknown> }
 
@@ -88,7 +88,7 @@ const idOf = (request: Request): string | undefined =>
 
 /** The shop's half of the node protocol, as one function from request to answer. */
 export function createNodeHttp(deps: NodeHttpDeps) {
-  const strangers = createStrangers(deps.clock, deps.requestId())
+  const authThrottle = createAuthThrottle(deps.clock, deps.requestId())
   const joins = createRateLimit(joinsPerMinute, deps.clock)
   const trials = createRateLimit(trialsPerMinute, deps.clock)
   const proofs = createRateLimit(proofsPerMinute, deps.clock)
@@ -100,15 +100,15 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   async function authenticate(visit: Visit): Promise<Node> {
     const check = () => deps.fleet.authenticate(bearerOf(visit.request))
-    visit.node = await strangers.letIn(findToken(visit.request), visit, check, (node) => node.id)
+    visit.node = await authThrottle.letIn(findToken(visit.request), visit, check, (node) => node.id)
     if (visit.from) deps.onAdmitted?.(visit.from)
     return visit.node
   }
 
   /** Each shop's own: they keep one node from taking up a whole process. */
   async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
-    visit.standing = await rate(name)
-    if (visit.standing?.retryAfterSeconds) throw rateLimited(visit.standing)
+    visit.rateLimit = await rate(name)
+    if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
   }
 
   /** Rows are kept for each boot of a node, so a node begins a few a minute at most. */
@@ -117,7 +117,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     if (known.has(boot)) return
     await limit(visit, boots, node)
     known.add(boot)
-    for (const oldest of known) if (known.size > mostKnownBoots) known.delete(oldest)
+    for (const oldest of known) if (known.size > maxKnownBoots) known.delete(oldest)
     bootsOf.set(node, known)
   }
 
@@ -126,7 +126,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
     const body = readFields(joinBodySchema, await readBody(visit.request))
     const node = await deps.fleet.join(body.key, body.secret, body.version)
     visit.node = node
-    strangers.expect(body.secret, node.id)
+    authThrottle.expect(body.secret, node.id)
     return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
   }
 
@@ -159,7 +159,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   /** Runs the work unless as many reports of the node as it has processes are being taken in already. */
   async function withPlace<T>(node: string, work: () => Promise<T>): Promise<T> {
     const taken = reporting.get(node) ?? 0
-    if (taken >= mostReportsAtOnce) throw rateLimited({ retryAfterSeconds: 1 })
+    if (taken >= maxReportsAtOnce) throw rateLimited({ retryAfterSeconds: 1 })
     reporting.set(node, taken + 1)
     try {
       return await work()
@@ -177,7 +177,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 
   async function readReport(visit: Visit): Promise<unknown> {
-    const body = readFields(reportBodySchema, await readBody(visit.request, mostReportBytes))
+    const body = readFields(reportBodySchema, await readBody(visit.request, maxReportBytes))
     // Asked again: a node that was shut out while its report was on its way reports nothing more.
     const node = await authenticate(visit)
     await limitBoots(visit, node.id, body.boot)
@@ -186,7 +186,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
 
   async function tried(visit: Visit): Promise<unknown> {
     await limit(visit, trials, (await authenticate(visit)).id)
-    const body = readFields(triedBodySchema, await readBody(visit.request, mostReportBytes))
+    const body = readFields(triedBodySchema, await readBody(visit.request, maxReportBytes))
     const node = await authenticate(visit)
     const takes = sidesOf(node).flatMap((side) => side.tried ?? [])
     if (takes.length === 0) throw wrongKind(node.kind)
@@ -248,7 +248,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
       return toRefusal(refusal, request.headers)
     })
     response.headers.set('X-Request-Id', id)
-    if (visit.standing) setStanding(response.headers, visit.standing)
+    if (visit.rateLimit) setRateLimit(response.headers, visit.rateLimit)
     deps.note({
       id,
       method: request.method,
@@ -281,7 +281,7 @@ export async function takeReport(deps: ReportDeps, node: Node, body: ReportBody)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
   let answer: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answer = (await side.report(node.id, body)) ?? answer
-  // One that carries its last tunnels to their end takes nobody in: by its word alone nothing of the node is sold.
+  // A draining process accepts no tunnels, so its report alone does not make the node sellable.
   if (body.leaving !== true) {
     await deps.fleet.seen(node.id, { version: body.version, health: body.health && toHealth(body, body.health) })
   }

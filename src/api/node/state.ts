@@ -30,16 +30,13 @@ export function tablesOf(
 /**
  * One node waits once; a second time while its broken connection is not known to be broken. More are answered at once.
  */
-const mostHeld = 4
-/**
- * Whoever uses at once what he has bought is asked about by his gateway, and that is answered before all gateways are
- * told. A VPN's nodes cannot ask, and hear first.
- */
+const maxHeld = 4
+/** Gateways wait this long for a change, because a gateway can look up an unknown credential. VPN nodes cannot. */
 const holdBackMs = 20
 
 export type NodeState = ReturnType<typeof createNodeState>
 
-/** Tells nodes what they are to carry: pages that are there at once, and changes to whoever waits for them. */
+/** The desired state of nodes: pages at once, and changes to waiting nodes (long polling). */
 export function createNodeState(deps: {
   readonly nodeSides: readonly NodeSide[]
   readonly customers: Pick<Customers, 'mode'>
@@ -93,7 +90,7 @@ export function createNodeState(deps: {
     const mine = new AbortController()
     const places = held.get(node) ?? new Set()
     held.set(node, places.add(mine))
-    if (places.size > mostHeld) [...places][0]?.abort()
+    if (places.size > maxHeld) [...places][0]?.abort()
     return {
       signal: AbortSignal.any([signal, mine.signal]),
       release() {
@@ -135,7 +132,7 @@ export function createNodeState(deps: {
       }
     },
 
-    /** This process has changed something: whoever waits hears of it now and not with the next look. */
+    /** This process has changed something: waiting nodes read now and not after the next poll of the database. */
     poke(): void {
       readings.gateway.watch.poke()
       readings.vpn.watch.poke()

@@ -66,7 +66,7 @@ describe('the look-out for changes', () => {
     expect([tookMs(), place.looks]).toEqual([0, 1])
   })
 
-  test('a change that is held back for 100 ms is told once, after 100 ms', async () => {
+  test('a change that is held back for 100 ms wakes a node once, after 100 ms', async () => {
     const { timing, watch, beginWaiting } = open({ holdBackMs: 100 })
     const { tookMs } = await beginWaiting()
     const before = watch.told()
@@ -96,7 +96,7 @@ describe('the look-out for changes', () => {
     expect(place.looks).toBe(4)
   })
 
-  test('a change every millisecond is told 7 times in 500 ms when answering takes 20 ms each time', async () => {
+  test('a change every millisecond wakes a node 7 times in 500 ms if an answer takes 20 ms', async () => {
     const { timing, watch } = open()
     await watch.ready()
     const before = watch.told()
@@ -112,7 +112,7 @@ describe('the look-out for changes', () => {
     expect(watch.told() - before).toBe(7)
   })
 
-  test('a database that fails ends a wait within 200 ms, and the next node that waits is told of the failure', async () => {
+  test('a failing database ends a wait within 200 ms, and ready() rejects for the next node', async () => {
     const { place, timing, watch, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
     place.fails = true

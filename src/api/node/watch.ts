@@ -2,12 +2,12 @@ import type { After, Clock } from '../../core/time.ts'
 import { overlapMs } from './cursor.ts'
 
 const lookEveryMs = 200
-/** How long the look-out goes on after nobody waits any more: a node that was answered comes back in a moment. */
+/** How long polling continues without a waiting node: an answered node is back in a moment. */
 const lingerMs = 30_000
-/** At most a fifth of the time goes into answering who waits, however often something changes. */
+/** At most a fifth of the time is spent on answers, however often something changes. */
 const restFor = 4
 const leastRestMs = 5
-const mostRestMs = 400
+const maxRestMs = 400
 
 /** Monotonic time, and timers on it. */
 type Timing = { readonly now: () => number; readonly after: After }
@@ -21,13 +21,13 @@ const realTiming: Timing = {
 }
 
 /**
- * Tells whoever waits that something may have changed. One look-out serves all who wait in this process: a cheap look
- * at the database a few times a second, for what other processes changed, and a word from within this process at once.
+ * Wakes waiting nodes when something may have changed. One watch serves all of this process: it polls the database a
+ * few times a second for changes of other processes, and `poke` reports its own at once.
  */
 export function createWatch(deps: {
   readonly mark: (sinceAt: number) => Promise<string>
   readonly clock: Clock
-  /** How long a word from within this process is kept back. It is told at once unless said. */
+  /** Delay of a change of this process; none unless given. */
   readonly holdBackMs?: number
   /** Real unless a test hands in its own. */
   readonly timing?: Timing
@@ -55,19 +55,18 @@ export function createWatch(deps: {
 
   function tell(holdBackMs = 0): void {
     if (cancelTelling !== undefined || stopped) return
-    const restMs = Math.min(mostRestMs, Math.max(leastRestMs, restFor * spentMs))
+    const restMs = Math.min(maxRestMs, Math.max(leastRestMs, restFor * spentMs))
     const leftMs = Math.max(holdBackMs, toldAt + restMs - now())
     if (leftMs <= 0) tellNow()
     else cancelTelling = after(leftMs, tellLater)
   }
 
-  /** The rest may have grown while somebody was answered meanwhile. */
   function tellLater(): void {
     cancelTelling = undefined
     tell()
   }
 
-  /** What changed while the window moves could slip between two marks, so whoever waits looks for himself then. */
+  /** When the window moves, a change could fall between two marks, so waiting nodes are woken. */
   async function look(): Promise<void> {
     const nowMs = deps.clock()
     const isFresh = base !== undefined && nowMs - base.sinceAt >= 0 && nowMs - base.sinceAt <= 2 * overlapMs
@@ -79,7 +78,7 @@ export function createWatch(deps: {
       base = { sinceAt, mark }
       if (!isSame && !isFirst) tell()
     } catch (error) {
-      // Whoever waits asks for himself, meets the same trouble and says so.
+      // Waiting nodes read for themselves, meet the same error and report it.
       base = undefined
       tellNow()
       throw error
@@ -102,16 +101,16 @@ export function createWatch(deps: {
   }
 
   return {
-    /** How often something was told. Ask before reading; a wait for more than this misses nothing that came after. */
+    /** Number of wake-ups so far. Read it before the data: `wait` for more than this misses no later change. */
     told: (): number => told,
 
-    /** Makes sure that whatever changes from now on will be told. */
+    /** Ensures that every later change wakes waiting nodes. */
     async ready(): Promise<void> {
       usedAt = now()
       if (base === undefined && !stopped) await lookOnce()
     },
 
-    /** Until something was told since, or the time is over, or the signal comes. */
+    /** Resolves after the next wake-up, the time limit or the signal. */
     async wait(heard: number, ms: number, signal: AbortSignal): Promise<void> {
       if (told > heard || ms <= 0 || stopped || signal.aborted) return
       await new Promise<void>((resolve) => {
@@ -127,12 +126,12 @@ export function createWatch(deps: {
       })
     },
 
-    /** Something was changed by this very process. */
+    /** This process has changed something. */
     poke(): void {
       if (base !== undefined) tell(deps.holdBackMs)
     },
 
-    /** So much time went into answering. */
+    /** Time spent on an answer. */
     spent(ms: number): void {
       spentMs += ms
     },

@@ -10,7 +10,7 @@ import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
-/** An operator, and the link that lets him in once. */
+/** An operator, and the link that signs the operator in once. */
 type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
 
 export type AdminOperatorsDeps = {
@@ -91,14 +91,14 @@ function bookOperations(bind: BindAdmin, deps: AdminOperatorsDeps): readonly Bou
 
 const busy = (): Refusal => new Refusal('verification_running')
 
-/** Long work that nobody waits for with an open request: one run at a time, and what the last one came to. */
+/** Verification in the background, one run at a time; keeps the result of the last run. */
 export function createVerification(deps: {
   readonly verifiers: readonly Verifier[]
   readonly ledgerAudit: LedgerAudit
   readonly clock: Clock
   readonly onFault: (fault: unknown) => void
 }) {
-  let run: shapes.Run = shapes.noRun
+  let run: shapes.VerificationRun = shapes.noRun
 
   async function work(verifiers: readonly Verifier[]): Promise<void> {
     try {
@@ -118,9 +118,9 @@ export function createVerification(deps: {
   }
 
   return {
-    show: (): shapes.Run => run,
+    show: (): shapes.VerificationRun => run,
 
-    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[]): shapes.Run {
+    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[]): shapes.VerificationRun {
       if (run.state === 'running') throw busy()
       run = { ...shapes.noRun, state: 'running', started_at: toIso(deps.clock()) }
       const kept = against.map(({ number, hash }) => ({ number, hash: hash.toLowerCase() }))

@@ -131,6 +131,8 @@ export const listAuditLog = operation('listAuditLog', 'GET /audit', {
   answer: page({ items: list('One page.', entry) }),
 })
 
+const requestFields = z.record(z.string(), z.unknown())
+
 export const toEntry = (of: Entry): z.input<typeof entry> => ({
   seq: of.seq,
   at: toIso(of.at),
@@ -138,7 +140,7 @@ export const toEntry = (of: Entry): z.input<typeof entry> => ({
   name: of.name,
   role: of.role,
   action: of.action,
-  request: JSON.parse(of.request) as Record<string, unknown>,
+  request: requestFields.parse(JSON.parse(of.request)),
   source: of.source,
   hash: of.hash.toHex(),
 })
@@ -176,7 +178,7 @@ export const noRun: z.input<typeof run> = {
   notes: [],
 }
 
-export type Run = z.input<typeof run>
+export type VerificationRun = z.input<typeof run>
 
 export const startVerify = bookOperation('startVerify', 'POST /verify', {
   summary: 'Recompute every promise on the live database; ask `GET /verify` how it goes',

@@ -102,7 +102,7 @@ const busy = (): Refusal => new Refusal('reconciliation_running')
 
 type Days = { readonly provider: string | undefined; readonly fromAt: number; readonly toAt: number }
 
-/** A provider may take minutes over its list, so nobody waits for it with an open request: one run at a time. */
+/** Reconciliation in the background, because a provider's list may take minutes; one run at a time. */
 export function createReconciliation(deps: {
   readonly paymentOperator: PaymentOperator
   readonly providers: Providers

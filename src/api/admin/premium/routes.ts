@@ -22,8 +22,8 @@ export type AdminPremiumDeps = {
   readonly stalls: Stalls
 }
 
-const mostListed = 10_000
-const mostDaysMs = 400 * 86_400_000
+const maxListed = 10_000
+const maxDaysMs = 400 * 86_400_000
 
 function readExitId(text: string): ExitId {
   const id = readId('exit', text)
@@ -61,12 +61,9 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminPremiumDeps):
     }),
     comparing(bind, deps),
     bind(shapes.listQuarantined, async () => {
-      const claims = [
-        ...(await traffic.leases.quarantined(mostListed)),
-        ...(await traffic.counts.unbelieved(mostListed)),
-      ]
+      const claims = [...(await traffic.leases.quarantined(maxListed)), ...(await traffic.counts.unbelieved(maxListed))]
       return {
-        items: claims.slice(0, mostListed).map((each) => ({
+        items: claims.slice(0, maxListed).map((each) => ({
           node: each.node,
           boot: each.boot,
           subject: each.subject,
@@ -127,7 +124,7 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminPremiumDeps)
 const comparing = (bind: BindAdmin, { premium }: AdminPremiumDeps): Bound<AdminCaller> =>
   bind(shapes.compareExit, async ({ params, body }) => {
     const [from, to] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
-    if (to < from || to - from > mostDaysMs) {
+    if (to < from || to - from > maxDaysMs) {
       throw malformed([{ field: 'to', problem: 'must be at most 400 days after the first' }])
     }
     if ((body.days === undefined) === (body.supplied_bytes === undefined)) {

@@ -108,7 +108,7 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
   ]
 }
 
-/** Who had an address is a question about people: whoever asks it is written down before he is told. */
+/** The audit log has the operator's question before the operator has the answer. */
 const holders = (bind: BindAdmin, deps: AdminStockDeps): Bound<AdminCaller> =>
   bind(shapes.findHolders, async (call) => {
     const address = addressOf(call.params.address)

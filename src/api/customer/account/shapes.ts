@@ -23,7 +23,7 @@ import { exampleOf, operationsOf } from '../../operation.ts'
 import { exportQuery, handedOut, page, pageQuery } from '../../pages.ts'
 
 const operation = operationsOf({ tag: 'Account' })
-/** Orders stand after what can be bought, so that whoever tries the operations in turn has one to look at. */
+/** A tag of its own, listed after the products: a reader who tries all operations in order has an order by then. */
 const orderOperation = operationsOf({ tag: 'Orders' })
 
 export const getBalance = operation('getBalance', 'GET /balance', {
@@ -69,7 +69,7 @@ export const listTransactions = operation('listTransactions', 'GET /transactions
   example: { transactions: [{ ...exampleOf(transaction), order_id: null, payment_id: null }] },
 })
 
-/** What an operator refers to is his own affair, and a share stands for the payment of somebody else. */
+/** Sources of money whose reference is not shown: an operator's own, and another customer's payment. */
 const notTold = ['funds:operator', 'funds:referral']
 
 const paymentOf = (of: Posting): string | null =>

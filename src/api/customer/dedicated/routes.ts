@@ -38,7 +38,7 @@ export function dedicatedOperations(deps: {
     status: statusAt(proxy, deps.clock()),
     carried,
   })
-  /** With what each has carried. What was bought in this moment has carried nothing, and nobody is asked. */
+  /** Adds the traffic of each proxy. A purchase does without: a new proxy has carried nothing. */
   async function shownWithTraffic(proxies: readonly OpenProxy[], isOpen: boolean): Promise<ShownProxy[]> {
     const carried = await dedicated.carried(proxies)
     return proxies.map((proxy) => shown(proxy, isOpen, carried.get(proxy.id)))

@@ -8,7 +8,7 @@ const runs = { numRuns: scaled(1000) }
 const ids = fc.uniqueArray(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { minLength: 1, maxLength: 50 })
 
 describe('ids in a query', () => {
-  test('are the same numbers however they are split between commas and repetitions', () => {
+  test('queryIds reads the same ids from commas and from repeated parameters', () => {
     fc.assert(
       fc.property(ids, fc.integer({ min: 1, max: 10 }), (numbers, every) => {
         const parts: string[] = []
@@ -20,7 +20,7 @@ describe('ids in a query', () => {
     )
   })
 
-  test('are read only from plain digits, whatever else is tried', () => {
+  test('queryIds accepts only plain digits and commas', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 30 }), (text) => {
         const outcome = queryIds().safeParse(text)
@@ -30,7 +30,7 @@ describe('ids in a query', () => {
     )
   })
 
-  test('are up to a thousand, each once', () => {
+  test('queryIds and bodyIds accept up to 1000 ids, each once', () => {
     const many = Array.from({ length: 1001 }, (_, index) => index + 1)
     expect(queryIds().safeParse(many.slice(1).join(',')).success).toBeTrue()
     expect(queryIds().safeParse(many.join(',')).success).toBeFalse()
@@ -73,7 +73,7 @@ test('a proxy of IPv4 is reached where it leaves from, one of IPv6 through the g
   expect(six).toMatchObject({ ip: 'gate.example', exit_ip: '2001:db8::7' })
 })
 
-test('the end of a term is told in both forms, the older one to the second', () => {
+test('toProxy gives the end of a term as date_end, to the second, and as expires_at', () => {
   const told = toProxy(shown, { host: 'x', port: 1 })
   expect(told).toMatchObject({ date_end: '2026-02-03 04:05:06', expires_at: '2026-02-03T04:05:06.789Z' })
 })

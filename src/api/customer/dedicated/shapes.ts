@@ -317,7 +317,6 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
   charges: true,
 })
 
-/** An order's answer: what was bought and what is left. */
 export const toBought = (
   of: {
     receipt: { order: string; transaction: number | null; balance: Kopecks }

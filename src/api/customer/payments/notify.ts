@@ -2,10 +2,10 @@ import type { PaymentWatch } from '../../../domains/payments/index.ts'
 import { readBytes } from '../../body.ts'
 import type { PlainRoute } from '../../http.ts'
 
-/** What one source may send in a minute: more than any provider does. */
+/** Notifications per minute and client prefix: more than any provider sends. */
 const perMinute = 600
 
-/** Where providers call. Whoever calls is checked by the provider's adapter, and what he says is only a hint. */
+/** Notifications of providers. The provider's adapter authenticates the caller; the message is only a hint. */
 export function notifyRoute({ paymentWatch }: { paymentWatch: PaymentWatch }): PlainRoute {
   return {
     path: '/api/v1/payments/notify/:provider',

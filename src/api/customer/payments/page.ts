@@ -3,10 +3,11 @@ import { toRoubleText } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Payments } from '../../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
+import { createHtmlPages, escapeHtml } from '../../html-page.ts'
 import type { PlainRoute } from '../../http.ts'
 
 const en = {
-  language: 'en',
+  language: 'en' as 'en' | 'ru',
   currency: 'RUB',
   nothing: 'Nothing to pay here',
   nothingAbout: 'There is no such payment at this link.',
@@ -52,25 +53,16 @@ export function languageOf(request: Request): keyof typeof payPageWords {
 
 const perMinute = 120
 
-const style = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-body { margin: 0 auto; max-width: 30rem; padding: 1.5rem }
-h1 { font-size: 1.3rem; margin: 0 0 .25rem }
-p { margin: .5rem 0 }
-b { overflow-wrap: anywhere }
+const pages = createHtmlPages(
+  `b { overflow-wrap: anywhere }
 button { font: inherit; padding: .6rem 1.2rem; border: 1px solid currentColor; border-radius: .5rem; cursor: pointer }
-small { opacity: .75 }
-`
-const styleHash = new Bun.CryptoHasher('sha256').update(style).digest('base64')
-
-/** Nothing but this page's own style and its one form. */
-const policy =
-  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
-  "form-action 'self'; frame-ancestors 'none'"
+`,
+  'self',
+)
 
 /**
  * Where a payment is made that no provider takes: in a sandbox one button pays it, and an invoice says where to pay.
- * Whoever has the link sees the amount and nothing of the customer.
+ * The page shows the amount and nothing of the customer.
  */
 export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
   return {
@@ -102,42 +94,25 @@ function show(payment: Payment, details: string | undefined, words: PayPageWords
     const form = `<form method="post"><button type="submit">${words.pay}</button></form>`
     return page(200, words, amount, `<p>${words.sandbox}</p>${form}${until}`)
   }
-  const where = `<p>${escape(details ?? '')}</p><p>${words.purpose} <b>${payment.id}</b></p>`
+  const where = `<p>${escapeHtml(details ?? '')}</p><p>${words.purpose} <b>${payment.id}</b></p>`
   return page(200, words, amount, `${where}<p>${words.later}</p>${until}`)
 }
 
-/** Where a customer says that his payers come from: they see whither it leads before they go. */
+/** The customer's return link. It shows the host that it leads to. */
 function backTo({ returnUrl }: Payment, words: PayPageWords): string {
   const host = returnUrl === null ? undefined : URL.parse(returnUrl)?.host
   if (returnUrl === null || host === undefined) return ''
-  return `<p><a href="${escape(returnUrl)}" rel="noreferrer nofollow">${words.back} ${escape(host)}</a></p>`
+  return `<p><a href="${escapeHtml(returnUrl)}" rel="noreferrer nofollow">${words.back} ${escapeHtml(host)}</a></p>`
 }
 
 function page(status: number, { language }: PayPageWords, title: string, content: string): Response {
-  const body = `<!doctype html>
-<html lang="${language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>${escape(title)}</title>
-<style>${style}</style>
-</head>
-<body>
-<h1>${escape(title)}</h1>
-${content}
-</body>
-</html>
-`
-  return new Response(body, {
+  return new Response(pages.write(language, title, title, content), {
     status,
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
       Vary: 'Accept-Language',
-      'Content-Security-Policy': policy,
+      'Content-Security-Policy': pages.policy,
       'X-Robots-Tag': 'noindex, nofollow',
     },
   })
 }
-
-const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)

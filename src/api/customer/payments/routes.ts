@@ -43,7 +43,7 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
 
     bindRepeatable(shapes.createPayment, async ({ caller, key, body }) => {
       const { amount_rub: amount, method, return_url: returnUrl, email, code } = body
-      // Whoever may only pay may not buy by paying.
+      // A token that may pay but not trade must not buy through a payment.
       if (body.then && !caller.scopes.includes('trade')) throw mayNotBuy()
       const purchase = body.then && readPurchase(body.then)
       const begun = await payments.begin(caller, key, { amount, method, returnUrl, email, code, purchase }, publicUrl())
@@ -65,7 +65,7 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
   ]
 }
 
-/** What is to be bought with a payment: the fields of that product's purchase, understood as it does. */
+/** The purchase that follows a payment, read with the schema of the product's own purchase. */
 export function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseInput {
   const { product, ...fields } = asked
   if (product === 'dedicated') {
@@ -92,7 +92,7 @@ export function readPurchase(asked: Readonly<Record<string, unknown>>): Purchase
   }
 }
 
-/** Problems of a product's own fields, named as they stand in the payment. */
+/** Reads a product's own fields; their problems are named within `then`. */
 function read<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {
   try {
     return readFields(schema, fields)

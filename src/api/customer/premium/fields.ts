@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { Refusal } from '../../../core/refusal.ts'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { checked, flag, named, text } from '../../fields.ts'
-import { type Code, exampleOf, operationsOf, type RefusalExample } from '../../operation.ts'
+import { type ApiCode, exampleOf, operationsOf, type RefusalExample } from '../../operation.ts'
 
 const idPattern = /^[A-Za-z0-9_]{1,64}$/
 
@@ -51,12 +51,12 @@ const see = {
 
 export const operation = operationsOf({ tag: 'Premium proxies', see })
 
-export const noSuchSubuser: Partial<Record<Code, RefusalExample>> = {
+export const noSuchSubuser: Partial<Record<ApiCode, RefusalExample>> = {
   not_found: new Refusal('subuser_not_found', {}, { charged: false }),
 }
 
 const gbDescription = 'Gigabytes (10^9 bytes), 0.1 to 10000 in steps of 0.1.'
-const mostTenths = 100_000
+const maxTenths = 100_000
 
 const described = { type: 'number' as const, minimum: 0.1, maximum: 10_000, example: 1.5, description: gbDescription }
 const stepsOfTenths = 'must be from 0.1 to 10000 in steps of 0.1'
@@ -67,7 +67,7 @@ const stepsOfTenths = 'must be from 0.1 to 10000 in steps of 0.1'
  */
 function readTenths(gb: number, context: z.RefinementCtx): number {
   const tenths = Math.round(gb * 10)
-  if (tenths >= 1 && tenths <= mostTenths && Math.abs(gb * 10 - tenths) < 1e-6) return tenths
+  if (tenths >= 1 && tenths <= maxTenths && Math.abs(gb * 10 - tenths) < 1e-6) return tenths
   context.addIssue({ code: 'custom', message: stepsOfTenths })
   return z.NEVER
 }

@@ -16,7 +16,7 @@ import { toRef } from './fields.ts'
 import * as shapes from './shapes.ts'
 import * as access from './shapes-access.ts'
 
-/** In the order in which they are described: each can succeed after those before it, and what takes away comes last. */
+/** In the order of the description: each can succeed after those before it; deletions come last. */
 export function premiumOperations(deps: { premium: Premium }): readonly Bound[] {
   const { premium } = deps
   return [
@@ -255,7 +255,7 @@ function endingOperations({ remove }: Premium): readonly Bound[] {
   ]
 }
 
-/** What each field asks for on its own the schema has said; here is what they ask of one another. */
+/** Checks the fields against one another; the schema has checked each for itself. */
 function readGenerate(body: z.output<typeof access.generateProxies.body>) {
   const { formatId, template, problem } = readFormat(body)
   const problems: FieldProblem[] = [
@@ -280,7 +280,7 @@ function readGenerate(body: z.output<typeof access.generateProxies.body>) {
 
 export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
 
-/** What has not the shape of an id is nobody's id. */
+/** A text that is no id is refused like an unknown id. */
 export function readSubuser(text: string | undefined): SubuserId | undefined {
   if (text === undefined) return undefined
   const id = readId('subuser', text)
@@ -328,8 +328,8 @@ const partOf: Readonly<Record<string, string>> = {
 }
 
 /**
- * A format by its number, wherever the number stands, or as a template. A template without a single brace is read as
- * if each word in it stood in braces, as long as all of them are parts of a line.
+ * A format by its number, in either field, or as a template. In a template without braces each word is read as if it
+ * had them, if all words are parts of a line.
  */
 export function readFormat(body: {
   format_id?: 1 | 2 | 3 | 4 | undefined

@@ -17,7 +17,7 @@ import {
 } from '../../fields.ts'
 import { gigabytes, noSuchSubuser, operation, poolType, printable, shownPool, subuserId, subuserRef } from './fields.ts'
 
-const mostPlaces = 50
+const maxPlaces = 50
 
 const countryCode = () =>
   z
@@ -37,7 +37,7 @@ const place = (example: string) =>
 const places = (example: string, description: string) =>
   z
     .array(place(example))
-    .max(mostPlaces, `must be at most ${mostPlaces}`)
+    .max(maxPlaces, `must be at most ${maxPlaces}`)
     .optional()
     .openapi({ description, example: [example] })
 
@@ -48,7 +48,7 @@ export const placeFields = {
   country_code: countryCode().optional().openapi({ description: 'One country, in place of `countries`.' }),
   countries: z
     .array(countryCode())
-    .max(mostPlaces, `must be at most ${mostPlaces}`)
+    .max(maxPlaces, `must be at most ${maxPlaces}`)
     .optional()
     .openapi({ description: 'Any of these.', example: ['US', 'DE'] }),
   states: places('New York', 'Any of these, by name or as `locations/states` writes them.'),
@@ -56,7 +56,7 @@ export const placeFields = {
   zipcodes: places('10001', 'Any of these.'),
   asns: z
     .array(asn)
-    .max(mostPlaces, `must be at most ${mostPlaces}`)
+    .max(maxPlaces, `must be at most ${maxPlaces}`)
     .optional()
     .openapi({ description: 'Any of these networks.' }),
 }

@@ -222,7 +222,7 @@ type LimitFields = z.output<z.ZodObject<typeof limitFields>>
 const readLimit = (bytes: number | null | undefined): bigint | null | undefined =>
   bytes === undefined || bytes === null ? bytes : BigInt(bytes)
 
-/** Limits as they were given; what was left out is undefined. */
+/** The limits of a request; undefined if left out. */
 export const readLimits = (of: LimitFields): { [Name in keyof SubuserLimits]: SubuserLimits[Name] | undefined } => ({
   dayBytes: readLimit(of.day_limit_bytes),
   monthBytes: readLimit(of.month_limit_bytes),

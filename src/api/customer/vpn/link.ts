@@ -2,30 +2,22 @@ import { readId } from '../../../core/ids.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import type { View } from '../../../domains/vpn/rules.ts'
+import { createHtmlPages, escapeHtml } from '../../html-page.ts'
 import type { PlainRoute } from '../../http.ts'
 import { linkPath } from './shapes.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly linksPerMinute: number }
 type Format = 'conf' | 'html' | 'svg' | 'png'
 
-const style = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-body { margin: 0 auto; max-width: 30rem; padding: 1.5rem }
-h1 { font-size: 1.3rem; margin: 0 0 .25rem }
-p { margin: .5rem 0 }
-svg { display: block; width: 100%; max-width: 24rem; margin: 1rem auto; border-radius: .5rem; background: #fff }
+const pages = createHtmlPages(
+  `svg { display: block; width: 100%; max-width: 24rem; margin: 1rem auto; border-radius: .5rem; background: #fff }
 ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .5rem }
 a { display: inline-block; padding: .5rem .9rem; border: 1px solid currentColor; border-radius: .5rem }
 a { color: inherit; text-decoration: none }
 a[aria-current] { font-weight: 600; background: color-mix(in srgb, currentColor 12%, transparent) }
-small { opacity: .75 }
-`
-const styleHash = new Bun.CryptoHasher('sha256').update(style).digest('base64')
-
-/** Nothing but this page's own style: no script, no picture from elsewhere, no form, no frame. */
-const policy =
-  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
-  "form-action 'none'; frame-ancestors 'none'"
+`,
+  'none',
+)
 
 /**
  * What a secret link opens: the configuration for programs, and for a browser a page with its QR code. Whatever is not
@@ -50,7 +42,7 @@ export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute
   }
 }
 
-/** What was asked for by name; else a page for who prefers one, as browsers do, and text for everybody else. */
+/** The requested format; else a page for a client that accepts HTML, and text for any other. */
 function formatOf(asked: string | null, accept: string): Format | undefined {
   if (asked !== null) return (['conf', 'html', 'svg', 'png'] as const).find((each) => each === asked)
   return /(^|,)\s*text\/html\b/i.test(accept) ? 'html' : 'conf'
@@ -71,7 +63,7 @@ function render(format: Format, view: View, configuration: Configuration, drawin
 
 const headersOf = (type: string): Record<string, string> => ({
   'Content-Type': type.startsWith('text/') ? `${type}; charset=utf-8` : type,
-  'Content-Security-Policy': policy,
+  'Content-Security-Policy': pages.policy,
   Vary: 'Accept',
   'X-Robots-Tag': 'noindex, nofollow',
 })
@@ -82,29 +74,16 @@ const plain = (text: string, status: number): Response =>
 function page(view: View, { device, location }: Configuration, svg: string): string {
   const devices = view.devices.map((each) => {
     const current = each.id === device.id ? ' aria-current="page"' : ''
-    return `<li><a href="?device=${each.id}"${current}>${escape(each.name)}</a></li>`
+    return `<li><a href="?device=${each.id}"${current}>${escapeHtml(each.name)}</a></li>`
   })
   const key = device.ownKey ? '<p>You brought this key: put your private key into the configuration.</p>' : ''
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>VPN: ${escape(device.name)}</title>
-<style>${style}</style>
-</head>
-<body>
-<h1>${escape(device.name)}</h1>
-<p>${meaningOf(view)}<br><small>Location ${escape(location)}, node ${view.node}</small></p>
+  const content = `<p>${meaningOf(view)}<br><small>Location ${escapeHtml(location)}, node ${view.node}</small></p>
 <p>In the WireGuard app choose <b>Add a tunnel</b>, then <b>Scan from QR code</b>.</p>
 <div role="img" aria-label="QR code of the configuration">${svg}</div>
 ${key}<p><a href="?device=${device.id}&amp;format=conf">Download the configuration</a></p>
 ${devices.length > 1 ? `<nav aria-label="Devices"><ul>${devices.join('')}</ul></nav>` : ''}
-<p><small>Whoever has this link can use your VPN. Replace it at any time with POST /api/v1/vpn/link/reset.</small></p>
-</body>
-</html>
-`
+<p><small>Whoever has this link can use your VPN. Replace it at any time with POST /api/v1/vpn/link/reset.</small></p>`
+  return pages.write('en', `VPN: ${device.name}`, device.name, content)
 }
 
 function meaningOf(view: View): string {
@@ -114,5 +93,3 @@ function meaningOf(view: View): string {
   if (view.limits.includes('traffic')) return 'All traffic is used up. Renew it and this configuration works again.'
   return `Valid until ${until} UTC.`
 }
-
-const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)

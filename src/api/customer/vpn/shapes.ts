@@ -155,7 +155,7 @@ export const deviceLimit = () => whole('How many devices it may have.', 5)
 export const devices = () => list('Its devices, the oldest first.', device)
 const trafficField = traffic.openapi({ description: 'What was carried.' })
 
-/** What has no subscription, and what names one of nobody's, is answered alike. */
+/** No subscription, and another customer's subscription, are refused alike. */
 export const noSuchSubscription: RefusalExample = new Refusal('vpn_subscription_not_found', {}, { charged: false })
 export const noSuchDevice: RefusalExample = new Refusal('vpn_device_not_found')
 

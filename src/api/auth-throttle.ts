@@ -4,28 +4,26 @@ import { Refusal } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import { createTokenBuckets, type TokenBucketRate } from '../core/token-buckets.ts'
 import { rateLimited } from './answers.ts'
-import type { RateStanding } from './rate.ts'
+import type { RateLimitState } from './rate.ts'
 
-/** What one household may show that opens nothing: so much at once, and so much a second from then on. */
+/** Wrong secrets that one client prefix may send: a burst, and then so many a second. */
 const mistakes: TokenBucketRate = { perSecond: 5, burst: 300 }
-const usedUp: RateStanding = { limit: 300, remaining: 0, resetSeconds: 60, retryAfterSeconds: 1 }
-/** What has opened something is known for one to two days after; so much of one name, and in all. */
+const exhausted: RateLimitState = { limit: 300, remaining: 0, resetSeconds: 60, retryAfterSeconds: 1 }
+/** A valid secret is remembered for one to two days; so many per owner, and in all. */
 const turnMs = 24 * 3_600_000
-const mostOfName = 200
-const mostKnown = 100_000
+const maxOfName = 200
+const maxKnown = 100_000
 
-type Visit = { readonly from: Address | undefined; standing?: RateStanding | undefined }
+type Visit = { readonly from: Address | undefined; rateLimit?: RateLimitState | undefined }
 
-export type Strangers = ReturnType<typeof createStrangers>
+export type AuthThrottle = ReturnType<typeof createAuthThrottle>
 
 /**
- * Turns away whoever guesses at tokens and sessions, before anything is looked up for him. What was given out or has
- * opened something lately is looked up all the same, so that nobody is shut out by a stranger behind the same address.
- * Each process counts for itself: it is its own work that it saves. The seed keeps others from finding texts with the
- * same print.
+ * Limits failed authentication per client prefix before any lookup; recently issued or valid secrets bypass it. Each
+ * process counts for itself. The seed keeps clients from finding secrets with the same hash.
  */
-export function createStrangers(clock: Clock, seed: string) {
-  const households = createTokenBuckets(mistakes, clock)
+export function createAuthThrottle(clock: Clock, seed: string) {
+  const prefixes = createTokenBuckets(mistakes, clock)
   const seedNumber = Bun.hash(seed)
   const printOf = (secret: string): number | bigint => Bun.hash(secret, seedNumber)
   let known = new Set<number | bigint>()
@@ -35,23 +33,23 @@ export function createStrangers(clock: Clock, seed: string) {
 
   function remember(print: number | bigint, name: string): void {
     if (known.has(print)) return
-    if (known.size >= mostKnown || Math.abs(clock() - turnedAt) >= turnMs) {
+    if (known.size >= maxKnown || Math.abs(clock() - turnedAt) >= turnMs) {
       knownBefore = known
       known = new Set()
       ofNames = new Map()
       turnedAt = clock()
     }
     const count = ofNames.get(name) ?? 0
-    if (count >= mostOfName) return
+    if (count >= maxOfName) return
     ofNames.set(name, count + 1)
     known.add(print)
   }
 
   return {
-    /** Whoever was given this by us just now is no stranger when he shows it. */
+    /** Lets a secret that was issued just now bypass the limit. */
     expect: (secret: string, name: string): void => remember(printOf(secret), name),
 
-    /** `secret` is what will be looked up; whoever shows nothing guesses at nothing. */
+    /** `secret` is looked up by `letIn`; a request without one is not limited here. */
     async letIn<Result>(
       secret: string | undefined,
       visit: Visit,
@@ -62,20 +60,20 @@ export function createStrangers(clock: Clock, seed: string) {
       const print = printOf(secret)
       const isKnown = known.has(print) || knownBefore.has(print)
       const household = visit.from && !isKnown ? householdOf(visit.from) : ''
-      // Taken before the look-up and given back after it: however many guess at once, so many are looked up.
-      if (!isKnown && !households.take(household)) {
-        visit.standing = usedUp
-        throw rateLimited(usedUp)
+      // Taken before the lookup and given back after it, so that concurrent guesses are limited too.
+      if (!isKnown && !prefixes.take(household)) {
+        visit.rateLimit = exhausted
+        throw rateLimited(exhausted)
       }
       try {
         const admitted = await letIn()
-        if (!isKnown) households.give(household)
+        if (!isKnown) prefixes.give(household)
         remember(print, nameOf(admitted))
         return admitted
       } catch (error) {
         const isMistake = error instanceof Refusal && error.kind === 'unauthenticated'
         if (isMistake) [known, knownBefore].forEach((each) => each.delete(print))
-        else if (!isKnown) households.give(household)
+        else if (!isKnown) prefixes.give(household)
         throw error
       }
     },
