@@ -1,10 +1,10 @@
-/** What a newcomer reads first. Every command works as it is, pasted into a shell. */
+/** The text that a newcomer reads first. Every command in it can be pasted into a shell. */
 export function banner(
   baseUrl: string,
   token: string | undefined,
   more: {
     readonly links?: { readonly customer: string; readonly operator: string } | undefined
-    /** Whether its certificate is still to come. */
+    /** Whether its certificate is not there yet. */
     readonly isAwaited?: boolean
     /** Whether a VPN node of this machine is expected. */
     readonly hasVpnNode?: boolean

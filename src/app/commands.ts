@@ -10,7 +10,6 @@ import { shopCommand } from './shop/shop.ts'
 import { toolCommands } from './tool.ts'
 import { upCommand } from './up.ts'
 
-/** Every command there is. */
 export const commands: readonly Command[] = [
   upCommand,
   shopCommand,

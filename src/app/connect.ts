@@ -19,7 +19,7 @@ import { createAdmin } from './shop/admin.ts'
 import { assertOpen, openConfigured, openVault, readMigrations } from './shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from './shop/services.ts'
 
-/** Commands that only read work on a shop that was moved elsewhere. */
+/** Commands that also run on a shop that was moved elsewhere, because they only read. */
 const readsClosedShop = new Set(['verify'])
 const answerMs = 60_000
 
@@ -29,7 +29,6 @@ export const connect: Connect = (given, work) => {
   return shop === undefined ? runLocally(given, work) : work(createRemoteCall(shop, readToken(given)))
 }
 
-/** The path, query and body of a request, made of an operation's fields. */
 function toRequest(origin: string, operation: Operation, fields: Fields, headers: Record<string, string>): Request {
   const named = (schema: Operation['body']) =>
     Object.entries(fields).filter(([name, value]) => name in schema.shape && value !== undefined)
@@ -62,7 +61,7 @@ async function runLocally<Result>(given: Given, work: (call: Call) => Promise<Re
   }
 }
 
-/** A schema that is behind is named; `migrate` is a command of its own. */
+/** Refuses a database whose schema is behind. */
 async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Database> {
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
     const advice = '"turnpike up" or "turnpike migrate" makes one; --shop URL names one on another machine.'

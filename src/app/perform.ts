@@ -11,7 +11,7 @@ import { upCommand } from './up.ts'
 /** Output of a command. `out` resolves when the reader has taken all of it. */
 export type Voice = { out(text: string): Promise<void>; err(text: string): void }
 
-/** Does what was typed. 0 is done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault of ours. */
+/** Runs a command line. Exit code: 0 done, 1 refused or wrong, 2 mistyped or a bad setting, 70 a fault. */
 export async function perform(argv: readonly string[], voice: Voice): Promise<number> {
   const typed = putOptionsLast(argv, commonOptions)
   const json = typed.includes('--json')
@@ -85,7 +85,7 @@ async function explain(error: unknown, json: boolean, voice: Voice): Promise<num
   return error instanceof BadSetting || code === 'usage' ? 2 : 1
 }
 
-/** A folder or file that this user may not use, which is for the operator to mend. */
+/** A folder or file that this user may not use, worded for the operator. */
 function closedPathOf(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && 'path' in error)) return undefined
   const path = toWholePath(String(error.path))

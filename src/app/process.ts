@@ -8,7 +8,7 @@ import { type Config, readConfig, settings } from './settings/config.ts'
 import { findUnknownSettings } from './settings/unknown.ts'
 import type { Opened } from './supervise.ts'
 
-/** What every command takes: how to answer, and all settings. */
+/** Options of every command: output, help, and all settings. */
 export const commonOptions: readonly Option[] = [
   { flag: 'json', meaning: 'answer with JSON' },
   { flag: 'help', meaning: 'say what this command takes' },
@@ -27,7 +27,7 @@ export const commonOptions: readonly Option[] = [
 
 export const configOf = (given: Given): Config => readConfig(process.env, given.flags)
 
-/** The log of a process that runs from now on. What is set and means nothing is its first word, said once by `up`. */
+/** The log of a process. Warns of unknown settings first; supervised processes leave that to `up`. */
 export function logOf(config: Config, role: string): Log {
   const log = createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
   if (process.env['TURNPIKE_SUPERVISED'] === '1') return log
@@ -38,7 +38,7 @@ export function logOf(config: Config, role: string): Log {
   return log
 }
 
-/** Tells systemd, where it has started this process. What is supervised by `up` leaves that to `up`. */
+/** Notifies systemd; a process supervised by `up` leaves that to `up`. */
 export function tellSystemd(word: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`): void {
   if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], word)
 }
@@ -51,7 +51,6 @@ export function tellOpened(opened: Opened): boolean {
   return true
 }
 
-/** What a child has said. */
 export const readOpened = (said: unknown): Opened =>
   typeof said === 'object' && said !== null && 'banner' in said && typeof said.banner === 'string'
     ? { banner: said.banner, isSandbox: 'isSandbox' in said && said.isSandbox === true }

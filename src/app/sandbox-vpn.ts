@@ -10,7 +10,6 @@ import { type Config, settings } from './settings/config.ts'
 /** What a VPN node takes of its machine: the network device, the UDP port, and the networks of its customers. */
 type VpnPlace = { readonly device: string; readonly port: number; readonly pool: string; readonly ula: string }
 
-/** How many places are looked at to find a free one. */
 const maxPlaces = 16
 const orphanMs = 3000
 const lookEveryMs = 25
@@ -22,10 +21,10 @@ const placeOf = (number: number): VpnPlace => ({
   ula: number === 0 ? 'fd74:7572:6e70::/64' : `fd74:7572:6e70:${number.toString(16)}::/64`,
 })
 
-/** Settings that name a place. An operator who has set one of them has chosen. */
+/** Settings of a place. An operator who has set one of them has chosen. */
 const placeSettings = ['vpnDevice', 'vpnPort', 'vpnPool', 'vpnUla'] as const
 
-/** What starts a VPN node beside a sandbox, or why none is started. */
+/** Flags of a VPN node beside a sandbox, or why none is started. */
 export type SandboxVpn =
   | { readonly flags: readonly string[]; readonly says: string }
   | { readonly problem: string; readonly flags?: undefined }

@@ -1,34 +1,34 @@
 import type { Log } from '../core/log.ts'
 import type { Timing } from '../dataplane/agent/runtime.ts'
-/** What a part says of itself once it does what it is there for. The shop has something to show, this once. */
+/** Message of a part that has opened. */
 export type Opened = { readonly banner?: string; readonly isSandbox?: boolean }
 
-/** One process that is looked after. It is run to its end; `onOpen` is called when it has opened. */
+/** One supervised process. `run` resolves with its exit code; `onOpen` is called when it has opened. */
 export type Part = {
   readonly name: string
-  /** For a part that the others can do without: nothing waits for it to open, and only this is called when it fails. */
+  /** For an optional part: no part waits for it, and only this is called when it fails. */
   readonly onGivenUp?: () => void
   run(onOpen: (opened: Opened) => void, stop: AbortSignal): Promise<number>
 }
 
-/** How a process ends that has a setting which cannot be used: trying again does not mend it. */
+/** Exit code of a bad setting, which a restart does not fix. */
 const badSettingExit = 2
 
 const firstPauseMs = 250
-const mostPauseMs = 15_000
-/** A part that was open for this long has recovered; the next pause starts small again. */
+const maxPauseMs = 15_000
+/** A part that was open for this long has recovered; its next pause is short again. */
 const healthyMs = 60_000
-/** How long a part may take to open for the first time: a database of the same machine is there by then. */
-const mostStartMs = 60_000
+/** How long a part may take to open for the first time. */
+const maxStartMs = 60_000
 /** Once opened, a part may be away for longer: a gateway serves without its shop. */
-const mostAwayMs = 600_000
-/** The first part begins this much before the others, which can do nothing before it is there. */
+const maxAwayMs = 600_000
+/** Head start of the first part, without which the others can do nothing. */
 const othersLaterMs = 400
 
 type Deps = {
   readonly log: Log
   readonly timing: Timing
-  /** Called once, when every part that is needed has opened, with what they had to show. */
+  /** Called once, when every required part has opened. */
   readonly onAllOpen: (shown: readonly Opened[]) => void
 }
 
@@ -95,13 +95,13 @@ async function keepAlive(part: Part, deps: Deps, onOpen: (said: Opened) => void,
       pauseMs = firstPauseMs
     }
     const awayMs = timing.now() - awayAt
-    if (awayMs >= (wasOpen ? mostAwayMs : mostStartMs)) {
+    if (awayMs >= (wasOpen ? maxAwayMs : maxStartMs)) {
       log.error('given up', { part: part.name, exit: code, away_ms: Math.round(awayMs) })
       return 1
     }
     log.warn('died', { part: part.name, exit: code, again_in_ms: pauseMs })
     await timing.pause(pauseMs, stop)
-    pauseMs = Math.min(pauseMs * 2, mostPauseMs)
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs)
   }
   return 0
 }

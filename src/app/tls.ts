@@ -21,9 +21,8 @@ const awaitEveryMs = 50
 /** The certificate of a role, and its renewal. */
 export type Tls = {
   readonly current: () => Certificate | undefined
-  /** Reads the files again, now. */
   readonly look: () => void
-  /** Settles when there is a certificate, or when none has come for a while. */
+  /** Settles when there is a certificate, or after a timeout. */
   readonly settled: () => Promise<void>
   addMetrics(metrics: Metrics): void
   stop(): Promise<void>
@@ -78,7 +77,6 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
   }
 }
 
-/** What an operator names has to be there and fit together. */
 function assertServable(config: Config): void {
   try {
     readFiles({ cert: config.tlsCert ?? '', key: config.tlsKey ?? '' })
@@ -136,11 +134,10 @@ function openChallenges(config: Config, role: 'shop' | 'gateway'): ChallengeServ
   )
 }
 
-/** Each connection is three files: the customer's, and both ends of the plain one behind it. */
+/** A connection takes three descriptors: the customer's, and both ends of the plain one behind it. */
 const filesOfConnection = 3
 const mostConnections = 10_000
 
-/** The shop's port, over TLS, with the server of this process behind it. */
 export function openShopEntrance(
   { current }: Tls,
   { hostname, port, inner, log }: { hostname: string; port: number; inner: () => number; log: Log },

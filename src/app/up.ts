@@ -10,10 +10,10 @@ import { unshownTokenIn } from './shop/key-files.ts'
 import { assertNotTaken } from './shop/taken.ts'
 import { type Opened, type Part, supervise } from './supervise.ts'
 
-/** How long a part may take to end, besides what it waits for on purpose. */
+/** How long a part may take to end, besides its drain time. */
 const stopMs = 10_000
 
-/** Runs a command of this program as a process of its own. Told to hang up, it reads its certificate again. */
+/** Runs a command of this program as a process. SIGHUP makes it read its certificate again. */
 const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: EventTarget, endMs = stopMs): Part => ({
   name,
   async run(onOpen, stop) {
@@ -44,7 +44,7 @@ const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: Event
   },
 })
 
-/** Plans a VPN node where nothing is said about local nodes, or where it is asked for. */
+/** Plans a VPN node if local nodes are not configured, or if it is asked for. */
 async function planVpn(
   config: Config,
   flags: Readonly<Record<string, string | undefined>>,
@@ -56,7 +56,7 @@ async function planVpn(
   return await planSandboxVpn(config, flags)
 }
 
-/** Lines for the terminal, each once. They wait for the banner, which comes first. */
+/** Lines for the terminal, each once, after the banner. */
 function createSpeech() {
   let waiting: string | undefined = ''
   const said = new Set<string>()
@@ -77,7 +77,7 @@ function createSpeech() {
 const withoutVpn = (problem: string): string =>
   `No VPN node runs here: ${problem} A VPN that is bought meanwhile does not connect, and says so in "warnings".`
 
-/** A VPN node that begins when the shop has said that it is a sandbox, and whose end ends nothing else. */
+/** An optional VPN node that starts when the shop has reported that it is a sandbox. */
 const sandboxPartOf = (
   node: Part,
   sandbox: Promise<void>,

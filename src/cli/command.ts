@@ -1,13 +1,12 @@
 import { Refusal, refuseHere } from '../core/refusal.ts'
 
-/** One command of the operator's tool: its words, what it takes, and what it does. */
 export type Command = {
   /** As typed: `customer create`. */
   readonly name: string
   readonly summary: string
-  /** The operation of `/admin/v1` that does the same; none for what only the machine itself can do. */
+  /** The same operation of `/admin/v1`; absent for a command about this machine. */
   readonly operation?: string
-  /** What must follow the name, in order. */
+  /** Arguments after the name, in order. */
   readonly takes: readonly { readonly name: string; readonly meaning: string; readonly optional?: boolean }[]
   readonly options: readonly Option[]
   readonly run: (given: Given) => Promise<Outcome>
@@ -15,24 +14,22 @@ export type Command = {
 
 export type Option = {
   readonly flag: string
-  /** What its value is called; an option without one is a switch. */
+  /** Name of its value; an option without one is a switch. */
   readonly value?: string
   readonly meaning: string
 }
 
-/** What was typed, checked against what the command takes. */
+/** Checked arguments and options. */
 export type Given = {
   readonly words: readonly string[]
   readonly flags: Readonly<Record<string, string | undefined>>
   readonly has: (flag: string) => boolean
-  /** The command that was named. */
   readonly command: Pick<Command, 'name' | 'operation'>
 }
 
-/** What a command answers: plain JSON for programs, lines for people, and how the process ends. */
+/** Result of a command: JSON for programs, lines for people, and the exit code. */
 export type Outcome = { readonly json: unknown; readonly lines: readonly string[]; readonly exit?: number }
 
-/** A mistake in what was typed. */
 export const mistyped = (problem: string): Refusal => refuseHere(problem, 'usage')
 
 /** Options may stand before the command, as in `turnpike --shop URL customer list`: they are moved behind it. */
@@ -45,7 +42,7 @@ export function putOptionsLast(typed: readonly string[], common: readonly Option
   return [...typed.slice(index), ...typed.slice(0, index)]
 }
 
-/** Finds the command that the words name, and reads the rest as its arguments and options. */
+/** Finds the command, and parses the rest as its arguments and options. */
 export function readGiven(
   commands: readonly Command[],
   typed: readonly string[],
@@ -104,7 +101,6 @@ function splitOnce(text: string, at: string): [string, string | undefined] {
   return index < 0 ? [text, undefined] : [text.slice(0, index), text.slice(index + 1)]
 }
 
-/** How a command is called, in one line. */
 const usageOf = (command: Command): string =>
   [
     'turnpike',
@@ -113,7 +109,7 @@ const usageOf = (command: Command): string =>
     ...(command.options.length > 0 ? ['[options]'] : []),
   ].join(' ')
 
-/** The commands that begin with these words, where the words alone are none: `customer`. */
+/** Help for a group of commands, such as `customer`. */
 export function groupText(commands: readonly Command[], typed: readonly string[]): string | undefined {
   const words = typed.filter((word) => !word.startsWith('--')).join(' ')
   const members = commands.filter((each) => each.name.startsWith(`${words} `))
@@ -149,13 +145,11 @@ const optionRow = (option: Option): [string, string] => [
   option.meaning,
 ]
 
-/** Lines of two columns, the second aligned. */
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(0, ...rows.map(([first]) => first.length))
   return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`.trimEnd()).join('\n')
 }
 
-/** A table with a heading, each column as wide as its widest cell. */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const all = [heading, ...rows]
   const widths = heading.map((_, index) => Math.max(...all.map((row) => (row[index] ?? '').length)))

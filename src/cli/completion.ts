@@ -12,7 +12,7 @@ function choicesOf(commands: readonly Command[], common: readonly Option[]): Rea
   return new Map([...choices].map(([after, each]) => [after, [...each].toSorted()]))
 }
 
-/** The longest beginning that is known decides, so that arguments may follow a command. */
+/** The longest known beginning decides, so that arguments may follow a command. */
 const scripts = {
   bash: (cases: string) => `_turnpike() {
   local words=("\${COMP_WORDS[@]:1:COMP_CWORD-1}") count line

@@ -13,10 +13,10 @@ export type Call = <Op extends Operation>(
   key?: string,
 ) => Promise<z.output<Op['answer']>>
 
-/** Opens the way to the shop for one command, and closes it after. */
+/** Opens the connection to the shop for one command, and closes it after. */
 export type Connect = <Result>(given: Given, work: (call: Call) => Promise<Result>) => Promise<Result>
 
-/** A command before it has a shop to send to. */
+/** A command that is not connected to a shop yet. */
 export type Entry = Omit<Command, 'run' | 'operation'> & {
   readonly operation: Operation
   readonly run: (given: Given, call: Call) => Promise<Outcome>
@@ -47,7 +47,7 @@ const keyOption: Option = {
   meaning: 'Idempotency key: a command that is repeated under it happens once.',
 }
 
-/** A command that is one operation: its words and options are the operation's fields. */
+/** Command of one operation: its arguments and options are the operation's fields. */
 export function over<Op extends Operation>(operation: Op, name: string, shape: Shape<Op> = {}): Entry {
   const fields = fieldsOf(operation)
   const words = [...Object.keys(operation.params.shape), ...namesIn(shape.words)]
@@ -93,7 +93,6 @@ export const toCommands = (entries: readonly Entry[], connect: Connect): readonl
     return Object.assign(Object.create(entry) as Entry, command, { operation: entry.operation.id })
   })
 
-/** The most items that one answer has. */
 const pageSize = 500
 
 /** An operation's answer; of a list with a larger `limit` than one answer has, as many pages as it takes. */
@@ -149,7 +148,7 @@ function valueNameOf(flag: string, schema: z.ZodType | undefined, type: string):
   return type === 'number' ? 'N' : flag.toUpperCase().replaceAll('-', '_')
 }
 
-/** What the API's description says of a field, and what it is when it is left out. */
+/** Description and default of a field, from the API's description. */
 function meaningOf(schema: z.ZodType | undefined): string {
   let unless: unknown
   for (let at = schema; at; at = innerOf(at)) {
@@ -177,13 +176,12 @@ type Definition = {
 const rawDefOf = (schema: z.ZodType): Definition => schema.def
 const innerOf = (schema: z.ZodType): z.ZodType | undefined => rawDefOf(schema).innerType ?? rawDefOf(schema).in
 
-/** The schema without `optional`, `default` and `nullable` around it. */
 function defOf(schema: z.ZodType | undefined): Definition {
   for (let at = schema; at; at = innerOf(at)) if (innerOf(at) === undefined) return rawDefOf(at)
   return { type: 'string' }
 }
 
-/** A yes or no: in a body a boolean, in a query one of `true` and `false`. */
+/** Whether a field is a boolean: in a query one of `true` and `false`. */
 function isSwitch(schema: z.ZodType | undefined): boolean {
   const { type, entries } = defOf(schema)
   return type === 'boolean' || Object.keys(entries ?? {}).join() === 'true,false'

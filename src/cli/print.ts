@@ -4,7 +4,6 @@ import { mistyped, table } from './command.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
-/** An answer in lines: a list as a table, everything else as YAML. */
 export function toLines(data: unknown, columns: readonly string[] = []): string[] {
   const { items, next_cursor: next } = Object(data) as { items?: readonly Item[]; next_cursor?: string | null }
   if (!Array.isArray(items)) return [Bun.YAML.stringify(data, null, 2)]
@@ -43,7 +42,6 @@ export const doneBefore = (isRepeat: boolean | undefined): string =>
 
 export const rub = (amount: number): string => amount.toFixed(2)
 
-/** A moment in this machine's time zone, to the second. */
 export function local(iso: string | null): string {
   if (iso === null) return ''
   const at = new Date(iso)
@@ -52,7 +50,7 @@ export function local(iso: string | null): string {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
 }
 
-/** A secret on a line of its own, for scripts, and what to know of it. */
+/** A secret on its own line, for scripts, and a note about it. */
 export const secret = (text: string, ...more: readonly string[]): string[] => [
   text,
   `It is shown only now. ${more.join(' ')}`.trimEnd(),
@@ -74,7 +72,6 @@ export async function readTextFile(path: string, besides = ''): Promise<string> 
 
 type Judged = Pick<Verdict, 'findings' | 'notes' | 'ok' | 'found' | 'covered'>
 
-/** A verdict for people: each finding, what to do about it, and how much was looked at. */
 export function verdictLines({ findings, notes, ok, found, covered }: Judged): string[] {
   const counts = Object.entries(covered)
     .map(([name, count]) => `${count} ${name}`)
@@ -87,7 +84,6 @@ export function verdictLines({ findings, notes, ok, found, covered }: Judged): s
   ]
 }
 
-/** Progress on one line of a terminal. */
 export function showProgress(name: string): { readonly tell: (done: number) => void; readonly end: () => void } {
   if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
   const write = (text: string): void => void process.stderr.write(`\r\x1b[K${text}`)

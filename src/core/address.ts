@@ -1,4 +1,4 @@
-/** An IP address as its bytes: 4 or 16 of them. Two spellings of one address are the same bytes. */
+/** An IP address as its 4 or 16 bytes, so that spelling does not matter. */
 export type Address = { readonly version: 4 | 6; readonly bytes: Uint8Array }
 
 /** A block of addresses. The bits past `length` are zero. */
@@ -54,13 +54,12 @@ export const bracketed = (host: string): string => (host.includes(':') ? `[${hos
 
 export const hostAndPort = (host: string, port: number): string => `${bracketed(host)}:${port}`
 
-/** A block of one address is written as the address alone. */
 export const formatPrefix = (prefix: Prefix): string =>
   prefix.length === prefix.base.bytes.length * 8
     ? formatAddress(prefix.base)
     : `${formatAddress(prefix.base)}/${prefix.length}`
 
-/** Makes nothing on the way: a gateway asks this dozens of times for each connection. */
+/** Allocation-free: a gateway calls this dozens of times per connection. */
 export function contains(prefix: Prefix, address: Address): boolean {
   if (prefix.base.version !== address.version) return false
   const whole = prefix.length >> 3
@@ -80,7 +79,7 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return 0
 }
 
-/** The same addresses in sorted blocks, none of which lies within another. */
+/** The same addresses in sorted blocks, none within another. */
 export function withoutNested(prefixes: readonly Prefix[]): Prefix[] {
   const kept: Prefix[] = []
   for (const each of prefixes.toSorted((a, b) => compareBytes(a.base.bytes, b.base.bytes) || a.length - b.length)) {
@@ -90,7 +89,7 @@ export function withoutNested(prefixes: readonly Prefix[]): Prefix[] {
   return kept
 }
 
-/** Whether an address lies in one of these blocks, which withoutNested has sorted: a binary search. */
+/** Binary search in blocks that withoutNested() has sorted. */
 export function isWithinSorted(prefixes: readonly Prefix[], address: Address): boolean {
   let [low, high] = [0, prefixes.length]
   while (low < high) {
@@ -103,7 +102,6 @@ export function isWithinSorted(prefixes: readonly Prefix[], address: Address): b
   return candidate !== undefined && contains(candidate, address)
 }
 
-/** The address as a number, so that ranges can be compared and counted. */
 export function addressToNumber(address: Address): bigint {
   let value = 0n
   for (const byte of address.bytes) value = (value << 8n) | BigInt(byte)
@@ -121,7 +119,7 @@ export function addressFromNumber(version: 4 | 6, value: bigint): Address {
   return { version, bytes }
 }
 
-/** By its characters alone: a gateway reads some for each connection, and a pattern would cost more than all else. */
+/** Without a regular expression: a gateway reads several addresses per connection. */
 function readQuad(text: string): Uint8Array | undefined {
   if (text.length < 7 || text.length > 15) return undefined
   const quad = new Uint8Array(4)

@@ -1,10 +1,9 @@
 /** Crockford's base 32: no letter that can be taken for a digit, and text order is numeric order. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** One character for the lowest five bits. */
 export const base32Digit = (value: number): string => alphabet.charAt(value & 31)
 
-/** One character for each random byte, five of its bits: 32 characters, so each is as likely as any other. */
+/** One character for five bits of each random byte: all 32 are equally likely. */
 export function randomBase32(random: Uint8Array): string {
   let text = ''
   for (const byte of random) text += base32Digit(byte)
@@ -16,7 +15,7 @@ export function isBase32(text: string): boolean {
   return true
 }
 
-/** The number that characters stand for, the first one the highest; for as many as a number holds exactly. */
+/** Big-endian value of the characters, as far as a number is exact. */
 export function readBase32(text: string): number {
   let value = 0
   for (const character of text) value = value * 32 + alphabet.indexOf(character)

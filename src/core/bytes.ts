@@ -1,6 +1,6 @@
 declare const unit: unique symbol
 
-/** Traffic, counted in bytes. A bigint, like money, and kept as strictly. */
+/** Traffic in bytes. */
 export type Bytes = bigint & { readonly [unit]: 'bytes' }
 
 /** A gigabyte as it is sold: decimal, 10^9 bytes. */

@@ -1,6 +1,6 @@
 const dayMs = 86_400_000
 
-/** Days of exactly 24 hours: UTC has no summer time, so a day sold is a day given. */
+/** Days of exactly 24 hours: UTC has no summer time. */
 export const addDays = (fromMs: number, days: number): number => fromMs + days * dayMs
 
 /**
@@ -16,7 +16,6 @@ export function addMonths(fromMs: number, months: number, anchorDay?: number): n
   return Date.UTC(year, month, day) + (fromMs - Math.floor(fromMs / dayMs) * dayMs)
 }
 
-/** The first moment of the month of UTC that a moment lies in. */
 export function monthStart(atMs: number): number {
   const date = new Date(atMs)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)

@@ -1,16 +1,14 @@
-/** Makes a digest of a text. Handed in. */
+/** SHA-256 of a text. Injected. */
 export type Sha256 = (text: string) => Uint8Array
 
 /** Head of a hash chain. Each entry's hash covers the hash before it, so a changed, removed or inserted entry shows. */
 export type Chain = { readonly seq: number; readonly head: Uint8Array; readonly lastAt: number }
 
-/** What every entry of a chain has. */
 export type Link = { readonly seq: number; readonly at: number; readonly hash: Uint8Array }
 
-/** All that an entry says, in an order that never changes: it goes through the hash. */
+/** Content of an entry, in a fixed order: it is hashed. */
 export type LinkFields = readonly (string | number | null)[]
 
-/** The head of a chain that has no entry yet. */
 export const emptyHead: Uint8Array = new Uint8Array(32)
 
 export const emptyChain: Chain = { seq: 0, head: emptyHead, lastAt: 0 }
@@ -25,7 +23,6 @@ export const nextPlace = (chain: Chain, nowMs: number): Omit<Link, 'hash'> => ({
 export const sealEntry = (head: Uint8Array, fields: LinkFields, sha256: Sha256): Uint8Array =>
   sha256(JSON.stringify([head.toHex(), ...fields]))
 
-/** The chain with this entry as its last. */
 export const endingWith = (link: Link): Chain => ({ seq: link.seq, head: link.hash, lastAt: link.at })
 
 /** Problems of an entry after `before`. `entry` is the reader's name for one. */
@@ -43,7 +40,7 @@ export function problemsOfLink(
   ]
 }
 
-/** Where an account does not say what its entries, walked from the first, come to. */
+/** Where an account differs from the end of its entries. */
 export function problemsOfEnd(account: Chain, walked: Chain, entry: string): string[] {
   return [
     ...(account.seq === walked.seq ? [] : [`it counts ${account.seq} ${entry}s, there are ${walked.seq}`]),

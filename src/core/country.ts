@@ -20,7 +20,7 @@ export function readCountry(text: string): CountryCode | undefined {
   return known.has(code) ? (code as CountryCode) : undefined
 }
 
-/** Country names from Unicode's CLDR, which the runtime carries. */
+/** Country names from the runtime's CLDR. */
 const names = {
   en: new Intl.DisplayNames(['en'], { type: 'region' }),
   ru: new Intl.DisplayNames(['ru'], { type: 'region' }),

@@ -1,6 +1,6 @@
 import { Refusal } from './refusal.ts'
 
-/** Something that `verify` found to be wrong: which promise, about what, and how. */
+/** A broken promise that `verify` found: which one, where, and how. */
 export type Finding = { readonly promise: string; readonly where: string; readonly problem: string }
 
 /** Result of one verifier: findings, how much it covered, and notes on what it could not check. */
@@ -33,7 +33,7 @@ export async function attempt(
   }
 }
 
-/** A part of `verify` as a whole: should it fail, that is its finding. */
+/** Runs one verifier; its failure is a finding. */
 export async function auditOf(verifier: Verifier, onProgress?: (done: number) => void): Promise<Audit> {
   try {
     return await verifier.verify(onProgress)
@@ -44,7 +44,7 @@ export async function auditOf(verifier: Verifier, onProgress?: (done: number) =>
   }
 }
 
-/** An engine's own error carries its code; our own mistakes and rows that make no sense do not. */
+/** Only an error of the engine has such a code. */
 const isDatabaseError = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && /^(SQLITE|ERR_POSTGRES)/.test(error.code)
 
@@ -57,7 +57,6 @@ const advices: Readonly<Record<string, string>> = {
     'keep this database as it is, and compare with a backup from before the checkpoint: the past was rewritten',
 }
 
-/** What to do about a finding. */
 const adviceFor = (finding: Finding): string =>
   advices[finding.promise] ??
   'compare the row with a backup; what is computed, like a balance, follows from what it is computed from'

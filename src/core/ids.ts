@@ -34,10 +34,10 @@ const prefixes = {
 } as const
 type Kind = keyof typeof prefixes
 
-/** How many random bytes an id wants: 80 bits make a clash within one millisecond out of the question. */
+/** 80 random bits make a clash within one millisecond practically impossible. */
 export const idRandomBytes = 10
 
-/** Where the random part of an id comes from, handed in. */
+/** Random source, injected. */
 export type RandomBytes = (count: number) => Uint8Array
 
 /**
@@ -48,20 +48,19 @@ export function makeId<K extends Kind>(of: K, nowMs: number, random: RandomBytes
   return `${prefixes[of]}_${timeText(nowMs)}${fiveBytesText(chance, 0)}${fiveBytesText(chance, 5)}` as Id<K>
 }
 
-/** Whether a text has the shape of such an id. Anything else is not worth asking the database about. */
+/** Checks the shape of an id, without asking the database. */
 export function readId<K extends Kind>(of: K, text: string): Id<K> | undefined {
   const prefix = `${prefixes[of]}_`
   if (!text.startsWith(prefix) || text.length !== prefix.length + 26) return undefined
   return isBase32(text.slice(prefix.length)) ? (text as Id<K>) : undefined
 }
 
-/** Not above any id of its kind that was made from this moment on. */
+/** Lower bound of the ids made from this instant on. */
 export const firstId = (of: Kind, atMs: number): string => `${prefixes[of]}_${timeText(atMs)}${'0'.repeat(16)}`
 
-/** When an id was made. */
 export const timeOfId = (id: string): number => readBase32(id.slice(id.indexOf('_') + 1).slice(0, 10))
 
-/** 50 bits in ten characters, the last 48 of them the time. Halves, because bit operations know only 32 bits. */
+/** 50 bits in ten characters, in halves, because bit operations have 32 bits. */
 function timeText(ms: number): string {
   return halfText(Math.floor(ms / 2 ** 25)) + halfText(ms % 2 ** 25)
 }
@@ -69,7 +68,6 @@ function timeText(ms: number): string {
 const halfText = (value: number): string =>
   digit(value >>> 20) + digit(value >>> 15) + digit(value >>> 10) + digit(value >>> 5) + digit(value)
 
-/** Five bytes are eight characters of five bits. */
 function fiveBytesText(bytes: Uint8Array, from: number): string {
   const at = (index: number): number => bytes[from + index] ?? 0
   const high = (at(0) << 12) | (at(1) << 4) | (at(2) >> 4)

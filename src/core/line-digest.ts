@@ -1,6 +1,6 @@
 import { emptyHead, type Sha256 } from './chain.ts'
 
-/** Digests line after line, a thousand at a time, so that nothing needs the whole text at once. */
+/** Running digest over lines, in batches of a thousand. */
 export class LineDigest {
   lines = 0
   private digest = emptyHead

@@ -10,13 +10,13 @@ export const templateOf: Readonly<Record<1 | 2 | 3 | 4, string>> = {
 
 const names = ['host', 'port', 'login', 'password', 'protocol'] as const
 type Name = (typeof names)[number]
-const mostTemplateLength = 500
+const maxTemplateLength = 500
 
 /** Problem of a customer's line template: an unknown name, a line break, or a wrong length. */
 export function problemOfTemplate(template: string, field = 'format'): FieldProblem | undefined {
   const problem = (text: string): FieldProblem => ({ field, problem: text })
-  if (template.length === 0 || template.length > mostTemplateLength) {
-    return problem(`must be 1 to ${mostTemplateLength} characters`)
+  if (template.length === 0 || template.length > maxTemplateLength) {
+    return problem(`must be 1 to ${maxTemplateLength} characters`)
   }
   if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(template)) return problem('must be one line of printable characters')
   const unknown = [...template.matchAll(/\{(\w*)\}/g)].map((match) => match[1] ?? '').find((name) => !isName(name))
@@ -31,7 +31,7 @@ const isName = (text: string): text is Name => names.some((name) => name === tex
 /** Whether a line has no login, so that its port identifies the customer. */
 export const identifiesByPort = (template: string): boolean => !template.includes('{login}')
 
-/** Takes a template apart once, so that a thousand lines only join pieces. */
+/** Compiles a template, so that each line only joins pieces. */
 export function compile(template: string): (values: Readonly<Record<Name, string>>) => string {
   const pieces = template.split(/(\{\w+\})/).filter((piece) => piece !== '')
   const parts = pieces.map((piece): { text: string } | { name: Name } => {

@@ -7,7 +7,7 @@ const templateNames = ['country', 'COUNTRY', 'state', 'city', 'zip', 'asn', 'ses
 type TemplateName = (typeof templateNames)[number]
 export type TemplateValues = Readonly<Partial<Record<TemplateName, string>>>
 
-const mostLength = 400
+const maxLength = 400
 const piecePattern = /\[([^[\]]*)\]|\{([^{}[\]]*)\}|([^{}[\]]+)/gy
 
 export const isTemplate = (text: string): boolean => /[{[]/.test(text)
@@ -15,10 +15,9 @@ export const isTemplate = (text: string): boolean => /[{[]/.test(text)
 const isName = (text: string): text is TemplateName => templateNames.some((name) => name === text)
 const namesIn = (text: string): string[] => [...text.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? '')
 
-/** What is wrong with a template, if anything. */
 export function problemOfTemplate(text: string): string | undefined {
-  if (!/^[\x21-\x39\x3b-\x7e]+$/.test(text) || text.length > mostLength) {
-    return `is 1 to ${mostLength} visible characters without a colon`
+  if (!/^[\x21-\x39\x3b-\x7e]+$/.test(text) || text.length > maxLength) {
+    return `is 1 to ${maxLength} visible characters without a colon`
   }
   const unknown = namesIn(text).find((name) => !isName(name))
   if (unknown !== undefined)
@@ -30,7 +29,6 @@ export function problemOfTemplate(text: string): string | undefined {
   return idle ? 'has brackets around something that no customer asks for' : undefined
 }
 
-/** The names that a template has, wherever they stand. */
 export const takenBy = (template: string): ReadonlySet<string> =>
   new Set(namesIn(template).map((name) => name.toLowerCase()))
 

@@ -26,13 +26,13 @@ const zipPattern = /^[a-z0-9]{1,12}$/
 const asnPattern = /^[1-9]\d{0,9}$/
 const sessionPattern = /^[a-z0-9]{1,32}$/
 const ttlPattern = /^[1-9]\d{0,2}$/
-const mostAsn = 4_294_967_295
+const maxAsn = 4_294_967_295
 
-/** Small letters, digits and `_`: nothing that the grammar or an address would read as a separator. */
+/** No character that the grammar or an address uses as a separator. */
 const isLogin = (text: string): boolean => loginPattern.test(text)
 const isSessionName = (text: string): boolean => sessionPattern.test(text)
 
-/** The parts in the order that they are written in. Each may be given once, in any order. */
+/** The parts in the order they are written in. Each may be given once, in any order. */
 const keys = ['pool', 'country', 'state', 'city', 'zip', 'asn', 'session', 'ttl'] as const
 type Key = (typeof keys)[number]
 
@@ -58,7 +58,7 @@ export function readProxyLogin(text: string): ProxyLogin | undefined {
   const asns = readList(given.get('asn'), asnPattern)?.map(Number)
   const session = readSession(given.get('session'), given.get('ttl'))
   if (!countries || !states || !cities || !zips || !asns || session === undefined) return undefined
-  if (asns.some((asn) => asn > mostAsn)) return undefined
+  if (asns.some((asn) => asn > maxAsn)) return undefined
   return { login, pool, countries, states, cities, zips, asns, session }
 }
 
@@ -87,7 +87,7 @@ function readList(text: string | undefined, pattern: RegExp): string[] | undefin
   return values.every((value) => pattern.test(value)) && new Set(values).size === values.length ? values : undefined
 }
 
-/** Null when there is none, undefined when what is said cannot be: a time without a session has nothing to last. */
+/** Null without a session; undefined for a malformed one, or a time without a session. */
 function readSession(name: string | undefined, ttl: string | undefined): ProxyLogin['session'] | undefined {
   if (name === undefined) return ttl === undefined ? null : undefined
   if (!isSessionName(name)) return undefined

@@ -1,4 +1,4 @@
-/** What a figure is about, besides its name. Never a customer, nor an address of one: there would be too many. */
+/** Labels of a metric. Never a customer or an address: there would be too many series. */
 export type Labels = Readonly<Record<string, string>>
 export type Sample = { readonly labels?: Labels; readonly value: number }
 type Reading = number | readonly Sample[] | undefined
@@ -6,8 +6,8 @@ type Reading = number | readonly Sample[] | undefined
 export type Counter = { add(labels?: Labels, by?: number): void }
 export type Histogram = { observe(labels: Labels, value: number): void }
 
-/** No figure has more sides than this; what comes later is not counted. */
-const mostSeries = 500
+/** Series past this limit are not counted. */
+const maxSeries = 500
 
 type Family = {
   readonly name: string
@@ -18,7 +18,7 @@ type Family = {
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** Figures of one process, in Prometheus' text form (0.0.4): one group a figure, each with its help and its type. */
+/** Metrics of one process in Prometheus' text format (0.0.4). */
 export function createMetrics() {
   const families: Family[] = []
 
@@ -27,7 +27,6 @@ export function createMetrics() {
   }
 
   return {
-    /** Something that happened so often. */
     counter(name: string, help: string): Counter {
       const counts = new Map<string, { labels: Labels; value: number }>()
       asked('counter', name, help, () => [...counts.values()])
@@ -36,7 +35,7 @@ export function createMetrics() {
           const key = keyOf(labels)
           const known = counts.get(key)
           if (known) known.value += by
-          else if (counts.size < mostSeries) counts.set(key, { labels, value: by })
+          else if (counts.size < maxSeries) counts.set(key, { labels, value: by })
         },
       }
     },
@@ -45,11 +44,10 @@ export function createMetrics() {
     gauge: (name: string, help: string, read: () => Reading | Promise<Reading>): void =>
       asked('gauge', name, help, read),
 
-    /** The same for what only grows. */
+    /** A counter read on each scrape. */
     total: (name: string, help: string, read: () => Reading | Promise<Reading>): void =>
       asked('counter', name, help, read),
 
-    /** How long or how large things were: how many were at most each of these bounds. */
     histogram(name: string, help: string, bounds: readonly number[]): Histogram {
       const kept = new Map<string, { labels: Labels; counts: number[]; sum: number }>()
       families.push({
@@ -62,7 +60,7 @@ export function createMetrics() {
         observe(labels, value) {
           const key = keyOf(labels)
           const known = kept.get(key) ?? { labels, counts: [...bounds, 0].map(() => 0), sum: 0 }
-          if (!kept.has(key) && kept.size >= mostSeries) return
+          if (!kept.has(key) && kept.size >= maxSeries) return
           kept.set(key, known)
           const place = bounds.findIndex((bound) => value <= bound)
           const at = place < 0 ? bounds.length : place
@@ -85,7 +83,7 @@ export function createMetrics() {
 }
 
 const samplesOf = (reading: Reading): readonly Sample[] =>
-  reading === undefined ? [] : typeof reading === 'number' ? [{ value: reading }] : reading.slice(0, mostSeries)
+  reading === undefined ? [] : typeof reading === 'number' ? [{ value: reading }] : reading.slice(0, maxSeries)
 
 function bucketLines(
   name: string,
@@ -106,7 +104,7 @@ function bucketLines(
 
 const lineOf = (name: string, { labels = {}, value }: Sample): string => `${name}${labelsOf(labels)} ${toNumber(value)}`
 
-/** Which series it is, within one figure, whose labels always have the same names: asked for with every request. */
+/** Key of a series within one metric; the label names of a metric are always the same. */
 function keyOf(labels: Labels): string {
   let key = ''
   for (const name in labels) key += `${labels[name]}\n`

@@ -1,6 +1,6 @@
 declare const unit: unique symbol
 
-/** Roubles, counted in kopecks. A bigint, so it never meets a float and never loses one. */
+/** Roubles in kopecks. A bigint, so it never becomes a float. */
 export type Kopecks = bigint & { readonly [unit]: 'kopecks' }
 
 export const zero = 0n as Kopecks
@@ -28,7 +28,7 @@ export const total = (amounts: Iterable<Kopecks>): Kopecks => {
 /** Roubles as a JSON number. Exact below 2^53 kopecks: `toRoubles(890n)` is `8.9`. */
 export const toRoubles = (amount: Kopecks): number => Number(amount) / 100
 
-/** Two decimals, always: `8.90`. For people and for texts that are compared. */
+/** Two decimals, always: `8.90`. */
 export function toRoubleText(amount: Kopecks): string {
   const sign = amount < 0n ? '-' : ''
   const whole = amount < 0n ? -amount : amount
@@ -43,7 +43,7 @@ export function readRoubles(text: string): Kopecks | undefined {
   return count > maxKopecks ? undefined : kopecks(count)
 }
 
-/** Numerator over denominator, a fraction of a kopeck going up: the shop never gives away what it cannot count. */
+/** Quotient rounded up to a whole kopeck. */
 export function divideUp(numerator: bigint, denominator: bigint): Kopecks {
   if (denominator <= 0n || numerator < 0n) throw new RangeError('divideUp takes a price and a positive divisor')
   return kopecks((numerator + denominator - 1n) / denominator)

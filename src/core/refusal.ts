@@ -3,7 +3,7 @@ import { en } from './messages/en.ts'
 import { codeOfReason } from './messages/reasons.ts'
 import { type ParamsOf, type Reason, type Sentences, toSentence } from './messages/sentences.ts'
 
-/** What a refusal may carry besides its text: plain JSON, already safe to show. */
+/** Public details of a refusal, as plain JSON. */
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]
 
 /** One faulty field of a request. `allowed` is a short list of accepted values, `see` a page to read. */
@@ -25,7 +25,6 @@ export class Refusal extends Error {
   readonly code: Code
   readonly kind: RefusalKind
   readonly details: RefusalDetails | null
-  /** When the request may be repeated, where that is known. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(...[reason, params = {}, details = null, retryAfterSeconds, code]: RefusalArguments) {
@@ -38,12 +37,10 @@ export class Refusal extends Error {
     this.retryAfterSeconds = retryAfterSeconds
   }
 
-  /** The sentence in a language. */
   say(sentences: Sentences): string {
     return toSentence(sentences, this.reason, this.params)
   }
 
-  /** The same refusal with other details. */
   with(details: RefusalDetails): Refusal {
     const given = [this.reason, this.params, details, this.retryAfterSeconds, this.code] as RefusalArguments
     return Object.assign(new Refusal(...given), { cause: this.cause })
@@ -58,16 +55,16 @@ type RefusalArguments = {
     : [reason: Named, params: ParamsOf<Named>, ...rest: Rest]
 }[Reason]
 
-/** A refusal by a command, about this machine or in the words that a remote shop has answered. */
+/** A refusal by a command, about this machine or in the words of a remote shop. */
 export const refuseHere = (text: string, code: Code = 'conflict', details: RefusalDetails | null = null): Refusal =>
   new Refusal('here', { text }, details, undefined, code)
 
-/** Refuses a request for the named fields, all of them at once, so that a client mends them in one go. */
+/** Refuses all faulty fields at once, so that a client can fix them together. */
 export function malformed(problems: readonly FieldProblem[]): Refusal {
   return new Refusal('invalid_request', { problems }, problems)
 }
 
-/** What is refused of fields that stand within another one, by the names that they have there; the rest as it is. */
+/** Renames the fields of a refusal that are nested in `outer`; any other error as it is. */
 export function namedWithin(outer: string, error: unknown): unknown {
   if (!(error instanceof Refusal) || error.details === null) return error
   const { details } = error

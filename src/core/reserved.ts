@@ -21,7 +21,7 @@ const ranges = (place: AddressClass, ...texts: string[]): Range[] =>
     return { prefix, place }
   })
 
-/** Where clouds tell a machine its secrets. The first match decides, so these come before the ranges they lie in. */
+/** Cloud metadata services. The first match decides, so these come before the ranges they lie in. */
 const metadata = ranges(
   'metadata',
   '169.254.169.254', // AWS, Google, Azure, Oracle, DigitalOcean, Hetzner
@@ -55,7 +55,7 @@ const special4: readonly Range[] = [
   ...ranges('reserved', '240.0.0.0/4'), // RFC 1112, 4, with the broadcast of RFC 919, 7
 ]
 
-/** IPv6: what must not be reached within 2000::/3, and names for some of what lies outside. */
+/** IPv6: exceptions within 2000::/3, and names for some of what lies outside. */
 const special6: readonly Range[] = [
   ...metadata,
   ...ranges('loopback', '::1'), // RFC 4291, 2.5.3
@@ -100,11 +100,11 @@ export function classify(address: Address): AddressClass {
   return globalUnicast && contains(globalUnicast.prefix, plain) ? 'public' : 'reserved'
 }
 
-/** Every block that is known not to be public. Of IPv6 nothing outside 2000::/3 is public either. */
+/** Every block that is not public. Of IPv6, everything outside 2000::/3 is not public either. */
 export const specialPrefixes = (version: 4 | 6): Prefix[] =>
   (version === 4 ? special4 : special6).flatMap(({ prefix }) => (prefix.base.version === version ? [prefix] : []))
 
-/** Whether every address of a block is one that strangers on the internet can really have. */
+/** Whether every address of a block is public. */
 export function isPublic(block: Prefix): boolean {
   const { version } = block.base
   if (specialPrefixes(version).some((each) => overlaps(each, block))) return false

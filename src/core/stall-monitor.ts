@@ -1,6 +1,5 @@
 import type { Clock } from './time.ts'
 
-/** How long this process did not run, of a time that ends now. */
 export type Stalls = {
   /** Milliseconds within the last `withinMs` in which the event loop did not run. Never more than `withinMs`. */
   stalledMs(withinMs: number): number
@@ -60,7 +59,6 @@ export class StallMonitor implements Stalls {
     this.tickedAt = monotonicMs()
   }
 
-  /** How many stalls are kept. */
   get size(): number {
     return this.stalls.length
   }
@@ -100,13 +98,11 @@ export class StallMonitor implements Stalls {
     return nowMs - atMs + leftMs
   }
 
-  /** The stall that ends now, if the next tick is late. */
   private findCurrent(nowMs: number): Stall | undefined {
     const ms = nowMs - this.tickedAt - this.everyMs
     return ms < minStallMs ? undefined : { endedAt: nowMs, ms }
   }
 }
 
-/** How much of a stall lies after an instant. */
 const overlapMs = (stall: Stall | undefined, fromMs: number): number =>
   stall ? Math.max(0, Math.min(stall.ms, stall.endedAt - fromMs)) : 0

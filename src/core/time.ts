@@ -1,4 +1,4 @@
-/** Milliseconds since 1970 in UTC, handed in so that a test can drive it. */
+/** Milliseconds since 1970 in UTC, injected. */
 export type Clock = () => number
 
 /** Calls `act` once after `ms`; returns a function that cancels it. Injected, because not every thread has timers. */

@@ -11,7 +11,6 @@ export const secondsUntilOne = ({ perSecond }: TokenBucketRate, level: number): 
 export type SharedTokenBuckets = {
   /** Takes up to `want` tokens, as many as there are. `level` is what is left. */
   take(key: string, want: number): Promise<{ readonly taken: number; readonly level: number }>
-  /** Puts one token back. */
   give(key: string): Promise<void>
 }
 
@@ -67,7 +66,6 @@ export function createTokenBuckets(rate: TokenBucketRate, clock: Clock, max = ma
       return true
     },
 
-    /** Puts one token back. */
     give(key: string): void {
       const bucket = buckets.get(key)
       if (bucket) bucket.level = Math.min(rate.burst, bucket.level + 1)

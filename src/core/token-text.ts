@@ -3,37 +3,37 @@ import { base32Digit, randomBase32 } from './base32.ts'
 const randomLength = 32
 const checkLength = 7
 
-/** How many random bytes a token is made of: 32 characters of 5 bits, 160 in all. */
+/** 32 characters of 5 bits: 160 random bits. */
 export const tokenRandomBytes = randomLength
 
-/** A prefix that says what it opens, 160 random bits, and a checksum that catches every slip of the keyboard. */
+/** A prefix, 160 random bits, and a checksum against typing errors. */
 export function makeText(prefix: string, random: Uint8Array): string {
   if (random.length !== tokenRandomBytes) throw new RangeError('a token is made of 32 random bytes')
   const text = prefix + randomBase32(random)
   return text + checkOf(text)
 }
 
-/** Whether a text can be a token of this prefix at all. It costs no look-up to turn away what is not. */
+/** Whether a text has the form of a token with this prefix, without a look-up. */
 export function isText(prefix: string, text: string): boolean {
   if (text.length !== prefix.length + randomLength + checkLength || !text.startsWith(prefix)) return false
   return checkOf(text.slice(0, -checkLength)) === text.slice(-checkLength)
 }
 
-/** Compares without telling by its time where two digests part. */
+/** Constant-time comparison. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   let difference = a.length ^ b.length
   for (let index = 0; index < a.length; index += 1) difference |= (a[index] ?? 0) ^ (b[index] ?? 0)
   return difference === 0
 }
 
-/** What each byte makes of a checksum. Every request shows a token, and a purchase is asked for it twice. */
+/** CRC table: every request checks a token. */
 const crcOfByte = Int32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte
   for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
   return crc
 })
 
-/** CRC-32 (IEEE 802.3) in seven characters: a guard against slips, not against forgers. */
+/** CRC-32 (IEEE 802.3) in seven characters, against typing errors, not forgery. */
 function checkOf(text: string): string {
   let crc = 0xffffffff
   for (let index = 0; index < text.length; index += 1) {

@@ -1,6 +1,6 @@
 /** Seals secrets that must be shown again. A sealed text opens only under the `context` it was sealed for. */
 export type Vault = {
-  /** Tells one key from another, and nothing of either. */
+  /** Identifies the key without revealing it. */
   readonly fingerprint: Uint8Array
   seal(text: string, context: string): Uint8Array
   open(sealed: Uint8Array, context: string): string

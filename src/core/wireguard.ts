@@ -6,7 +6,7 @@ export type PublicKeyOf = (privateKey: Uint8Array) => Uint8Array
 /** Two keys as `wg` writes them: base64 of 32 bytes. */
 export type KeyPair = { readonly privateKey: string; readonly publicKey: string }
 
-/** A fresh pair. The private key's bits are set as RFC 7748, section 5 has it, which is what `wg genkey` does too. */
+/** A new pair, clamped as in RFC 7748, section 5, like `wg genkey`. */
 export function makeKeyPair(random: RandomBytes, publicKeyOf: PublicKeyOf): KeyPair {
   const bytes = random(32)
   bytes[0] = (bytes[0] ?? 0) & 248
@@ -32,7 +32,7 @@ export function readPublicKey(text: string): string | undefined {
   return text
 }
 
-/** The bytes of a key, or undefined for what is not the one way to write 32 bytes. */
+/** The 32 bytes of a key in canonical base64. */
 export function readKey(text: string): Uint8Array | undefined {
   if (!/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(text)) return undefined
   return Uint8Array.fromBase64(text)

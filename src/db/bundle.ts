@@ -3,11 +3,11 @@ import type { Value } from './transaction.ts'
 type Write = { readonly sql: string; readonly values: readonly Value[] }
 
 /** Larger writes are sent alone: their texts vary with their rows, and each would be prepared separately. */
-const mostValues = 64
-const mostWrites = 8
-const mostTexts = 500
+const maxValues = 64
+const maxWrites = 8
+const maxTexts = 500
 
-/** Bundles have few shapes, one for each kind of sale, so their texts are made once. */
+/** Cache: bundles have few shapes, one for each kind of sale. */
 const texts = new Map<string, string>()
 const tables = new Map<string, string>()
 
@@ -24,7 +24,7 @@ export class Bundle {
   add(sql: string, values: readonly Value[]): boolean {
     const table = tableOf(sql)
     if (table === undefined || this.tables.has(table)) return false
-    if (this.count + values.length > mostValues || this.writes.length >= mostWrites) return false
+    if (this.count + values.length > maxValues || this.writes.length >= maxWrites) return false
     this.writes.push({ sql, values })
     this.tables.add(table)
     this.count += values.length
@@ -43,12 +43,12 @@ export class Bundle {
   }
 }
 
-/** The table that a plain write changes. One that answers with rows or brings a WITH of its own is left alone. */
+/** The table of a plain write. Undefined for a write with RETURNING or WITH. */
 function tableOf(sql: string): string | undefined {
   const known = tables.get(sql)
   if (known !== undefined) return known || undefined
   const plain = /\bRETURNING\b/i.test(sql) ? null : /^\s*(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+([a-z_]+)/i.exec(sql)
-  if (tables.size >= mostTexts) tables.clear()
+  if (tables.size >= maxTexts) tables.clear()
   tables.set(sql, plain?.[1] ?? '')
   return plain?.[1]
 }
@@ -65,7 +65,7 @@ function joined(writes: readonly Write[]): string {
   })
   const last = parts.pop() ?? ''
   const text = `WITH ${parts.map((part, index) => `part${index} AS (${part})`).join(', ')} ${last}`
-  if (texts.size >= mostTexts) texts.clear()
+  if (texts.size >= maxTexts) texts.clear()
   texts.set(name, text)
   return text
 }

@@ -9,7 +9,7 @@ export function checksumOf(figures: readonly (bigint | number)[]): bigint {
   return figures.reduce<bigint>((sum, figure, at) => sum + (BigInt(figure) % modulus) * weightAt(at), 0n) % modulus
 }
 
-/** The same of columns or expressions; no figure is large enough to make it overflow. */
+/** The same in SQL; no figure is large enough to overflow. */
 export const checksumIn = (figures: readonly string[]): string =>
   `(${figures.map((figure, at) => `((${figure}) % ${modulus}) * ${weightAt(at)}`).join(' + ')}) % ${modulus}`
 

@@ -17,12 +17,12 @@ export async function close(tx: Tx, because: string, nowMs: number): Promise<voi
   await tx.run('INSERT INTO closed_shop (because, since_at) VALUES ($1, $2)', [because, nowMs])
 }
 
-/** Why one is closed that has only some of its rows yet: the command that fills it can be given again. */
+/** Reason of a half-filled database: the command that fills it can be repeated. */
 export const unfinished = 'It is being filled from elsewhere, or was and did not come to its end.'
 
 export const isUnfinished = (closed: Closed | undefined): boolean => closed?.because === unfinished
 
-/** What an operator does about one that is closed. */
+/** Advice for the operator. */
 export const wayOutOf = (closed: Closed): string =>
   isUnfinished(closed) ? 'give the command that fills it again' : '"turnpike reopen" opens it all the same'
 
@@ -34,7 +34,6 @@ export async function findClosed(db: Known): Promise<Closed | undefined> {
   return row && { because: row.because, sinceAt: Number(row.since_at) }
 }
 
-/** Whether there is a table of this name where the shop's own are. */
 export async function hasTable(db: Known, name: string): Promise<boolean> {
   const found = await db.first(
     db.engine === 'sqlite'

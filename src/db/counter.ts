@@ -2,7 +2,7 @@ import type { Counter, Database, Reader, Tx } from './transaction.ts'
 
 const blockSize = 1000
 
-/** Takes numbers from the database a block at a time, in a transaction of its own, before they are needed. */
+/** Reserves numbers in blocks, in a separate transaction. */
 export function createCounter(db: Database, name: string): Counter {
   let next = 0
   let end = 0
@@ -39,14 +39,14 @@ export function createCounter(db: Database, name: string): Counter {
   }
 }
 
-/** The next number that a counter gives out, in whichever process; 0 before it has given any. */
+/** The next number of a counter across processes; 0 before the first. */
 export async function nextNumber(reader: Reader, name: string): Promise<number> {
   return Number((await reader.first<{ next: bigint }>('SELECT next FROM counters WHERE name = $1', [name]))?.next ?? 0n)
 }
 
-/** The counter that says when the database was last restored. It gives nothing out. */
+/** Counter of restores. */
 const restored = 'restored'
-/** More than are given out between a backup and the day on which it is needed. */
+/** More than are used between a backup and its restore. */
 const skipped = 1_000_000
 
 /** Skips numbers that were given out after the backup, and makes nodes read their whole state again. */
@@ -59,5 +59,5 @@ export async function noteRestored(tx: Tx, nowMs: number): Promise<void> {
   )
 }
 
-/** Which life of the database this is: another number after every restore; 0 for one that never was. */
+/** Identifies the database's history: a new number after every restore, 0 if it never was restored. */
 export const lifeOf = (reader: Reader): Promise<number> => nextNumber(reader, restored)

@@ -17,7 +17,7 @@ type Deps = { readonly db: Database; readonly migrations: () => readonly Migrati
 
 const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
 
-/** Compares the live schema with what the migrations make: a guard that was taken away guards nothing. */
+/** Compares the live schema with what the migrations make. */
 export function createSchemaVerifier({ db, migrations }: Deps): Verifier {
   return {
     name: 'schema',
@@ -33,7 +33,7 @@ export function createSchemaVerifier({ db, migrations }: Deps): Verifier {
 const notCompared =
   'The schema was not compared with what the migrations make: the shop’s user may not create a schema in this database.'
 
-/** None where the shop's user may not make it: that is no fault of the database, and must not hide one. */
+/** Undefined if the shop's user may not create a schema. */
 async function expectedOrNone({ db, migrations }: Deps): Promise<Schema | undefined> {
   try {
     return await expectedSchema(db, migrations())
@@ -80,7 +80,7 @@ export function createIntegrityVerifier({ db, migrations }: Deps): Verifier {
   }
 }
 
-/** Reads a whole table, which is also when PostgreSQL looks at the checksums of its pages. */
+/** Reads a whole table, which also makes PostgreSQL check its page checksums. */
 async function checkTable(db: Database, table: string, demands: readonly Demand[]): Promise<Finding[]> {
   try {
     const broken = await db.snapshot((reader) => countBroken(reader, table, demands))
@@ -94,7 +94,7 @@ async function checkTable(db: Database, table: string, demands: readonly Demand[
   }
 }
 
-/** SQLite's own look at every page, every index and every constraint. */
+/** SQLite's own check of every page, index and constraint. */
 async function checkFile(reader: Reader): Promise<Finding[]> {
   const told = await reader.all<{ integrity_check: string }>(`PRAGMA integrity_check(${maxFindings})`)
   const lost = await reader.all<{ table: string; parent: string }>('PRAGMA foreign_key_check')

@@ -1,9 +1,9 @@
 import { openPostgres } from './postgres.ts'
 
-/** Says, of something that one process alone is to do, whether this one does it now. */
+/** Whether this process leads in a job that one process runs. */
 export type Leaders = { leads(name: string): Promise<boolean>; stop(): Promise<void> }
 
-/** Apart from the number that migrations lock: `migrate.ts`. */
+/** Different from the lock of `migrate.ts`. */
 const space = 7_204_202
 
 /**

@@ -2,18 +2,18 @@ import { refuseHere } from '../core/refusal.ts'
 import { sectionFor } from './portable.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
-/** One file of `migrations/`, in order. Its text does not change once it is released: the checksum would differ. */
+/** One file of `migrations/`. A released text must not change: its checksum would differ. */
 export type Migration = { readonly name: string; readonly text: string }
 
 type Applied = { name: string; checksum: string }
 
-/** What was applied is noted here. The one table that no migration makes. */
+/** Records applied migrations. The only table that no migration makes. */
 export const migrationsTable =
   'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
 
-/** A migration only adds, unless it says otherwise; `tools/tidy/migrations.ts` checks that. */
+/** Marks a migration that removes something; `tools/tidy/migrations.ts` checks that others only add. */
 const contracts = /^-- contracts: /m
-/** Follows the checksum of a migration that a version which does not know it can run beside. */
+/** Suffix of the checksum of a migration that earlier versions can run beside. */
 const expandsMark = ' expands'
 
 export const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
@@ -35,7 +35,7 @@ export async function migrate(db: Database, migrations: readonly Migration[]): P
   return done
 }
 
-/** What is still to be applied; an empty list means that the schema is the one this program was written for. */
+/** Names of the migrations that are not applied yet. */
 export async function pending(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   const table = await db.first<{ name: string }>(
     db.engine === 'sqlite'
@@ -47,7 +47,7 @@ export async function pending(db: Database, migrations: readonly Migration[]): P
   return migrations.filter((each) => !applied.some((one) => one.name === each.name)).map((each) => each.name)
 }
 
-/** The migrations that a database has had, of those that this version knows. One that it does not know is refused. */
+/** The applied migrations. Refuses a database with one that this version does not know. */
 export async function appliedTo(reader: Reader, migrations: readonly Migration[]): Promise<Migration[]> {
   const applied = await reader.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name')
   try {

@@ -2,15 +2,14 @@ import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Database, Reader } from './transaction.ts'
 
-/** Opens the database that an address names: `postgres://…`, or else the path of a SQLite file, which has one. */
+/** Opens `postgres://…`, or the SQLite file at a path. */
 export function openDatabase(address: string, connections?: number): Database {
   return /^postgres(ql)?:\/\//.test(address) ? openPostgres(address, connections) : openSqlite(address)
 }
 
-/** Readiness is judged sooner than a sale is given up. */
+/** Shorter than the timeout of a sale. */
 export const answersWithinMs = 3_000
 
-/** Whether the database answers at all now; one that hangs does not. */
 export const isReachable = (reader: Reader, withinMs = answersWithinMs): Promise<boolean> =>
   soonEnough(reader.first('SELECT 1 AS one'), withinMs).then(
     () => true,

@@ -11,10 +11,10 @@ const closeMs = 5_000
 /** How long a server that lets no more in is left alone, while there are connections to wait for. */
 const refusedMs = 1_000
 /** How often a question is asked on another connection when one was of no use any more. */
-const mostReads = 3
+const maxReads = 3
 
 /** How long a server is waited for, besides the five seconds in which it has to let one in. */
-export type Limits = {
+export type PoolLimits = {
   /** For a free connection. */
   readonly poolWaitMs: number
   /** For a lock (lock_timeout). */
@@ -26,7 +26,7 @@ export type Limits = {
 }
 
 /** In sum less than the HTTP server's timeout, so that the client gets a refusal. */
-export const shippedLimits: Limits = {
+export const shippedLimits: PoolLimits = {
   poolWaitMs: 5_000,
   lockWaitMs: 5_000,
   statementMs: 15_000,
@@ -37,7 +37,7 @@ export const shippedLimits: Limits = {
 type Client = { unsafe(sql: string, values?: unknown[]): { execute(): Promise<unknown> } }
 
 /** A connection, used by one caller at a time. */
-export type Line = {
+export type PooledConnection = {
   /** The server was asked and kept silent until it was given up: asking again would take as long. */
   wasSilent: boolean
   readonly client: Client
@@ -50,21 +50,21 @@ export type Line = {
   isLost: boolean
 }
 
-type Waits = (line: Line | Promise<Line>) => void
+type Waits = (line: PooledConnection | Promise<PooledConnection>) => void
 
 /**
  * Connection pool for PostgreSQL; every wait is limited. A silent connection is discarded, so that no answer reaches
  * the wrong caller.
  */
 export class Pool {
-  readonly #lines = new Set<Line>()
+  readonly #lines = new Set<PooledConnection>()
   /** Idle connections, last in first out: the last one is the warmest. */
-  readonly #free: Line[] = []
+  readonly #free: PooledConnection[] = []
   /** Those who wait for one, in their order, and those who go first. */
   readonly #waiting = new Set<Waits>()
   readonly #urgent = new Set<Waits>()
   #opening = 0
-  /** When a server that has just refused one more connection is asked for one again. */
+  /** When a server that refused a connection may be asked again. */
   #mayOpenAt = 0
   /** Set while closing: no new caller is accepted, the current ones finish. */
   #whenEmpty: PromiseWithResolvers<void> | undefined
@@ -73,7 +73,7 @@ export class Pool {
   constructor(
     private readonly url: string,
     private readonly size: number,
-    readonly limits: Limits,
+    readonly limits: PoolLimits,
     private readonly silence: Silence,
   ) {}
 
@@ -85,7 +85,7 @@ export class Pool {
         return await line.client.unsafe(sql, toBound(values)).execute()
       } catch (error) {
         if (isCut(error) || isOutdated(error)) this.renew(line)
-        if (!line.isLost || line.wasSilent || attempt >= mostReads) throw error
+        if (!line.isLost || line.wasSilent || attempt >= maxReads) throw error
       } finally {
         line.listener.heard()
         this.giveBack(line)
@@ -93,12 +93,11 @@ export class Pool {
     }
   }
 
-  /** A connection for one transaction, to be given back or closed. */
-  take(): Line | Promise<Line> {
+  take(): PooledConnection | Promise<PooledConnection> {
     return this.#free.pop() ?? this.#next()
   }
 
-  giveBack(line: Line): void {
+  giveBack(line: PooledConnection): void {
     if (line.isLost) return
     const waits = this.#firstWaiting()
     if (waits) waits(line)
@@ -107,7 +106,7 @@ export class Pool {
   }
 
   /** Discards a broken connection and all idle ones, which are as old. */
-  renew(line: Line): void {
+  renew(line: PooledConnection): void {
     line.close()
     this.#closeFree()
   }
@@ -129,7 +128,7 @@ export class Pool {
     this.silence.stop()
   }
 
-  #next(): Promise<Line> {
+  #next(): Promise<PooledConnection> {
     if (this.#whenEmpty) return Promise.reject(closed())
     // Those that are being opened for others may come to something, although this one did not.
     return this.#mayOpen() ? this.#openOrWait(() => this.#lines.size + this.#opening > 0) : this.#wait()
@@ -140,8 +139,8 @@ export class Pool {
     return count === 0 || (count < this.size && performance.now() >= this.#mayOpenAt)
   }
 
-  /** A server may have no more to give, while those that there are do: then they are waited for. */
-  async #openOrWait(isWorthIt: () => boolean): Promise<Line> {
+  /** If the server refuses another connection, waits for one of the existing ones. */
+  async #openOrWait(isWorthIt: () => boolean): Promise<PooledConnection> {
     try {
       return await this.#open()
     } catch (error) {
@@ -150,8 +149,8 @@ export class Pool {
     }
   }
 
-  #wait(): Promise<Line> {
-    const { promise, resolve, reject } = Promise.withResolvers<Line>()
+  #wait(): Promise<PooledConnection> {
+    const { promise, resolve, reject } = Promise.withResolvers<PooledConnection>()
     const queue = isUrgent() ? this.#urgent : this.#waiting
     const listener = this.silence.listen(this.limits.poolWaitMs, () => {
       queue.delete(waits)
@@ -167,9 +166,9 @@ export class Pool {
     return promise
   }
 
-  async #open(): Promise<Line> {
+  async #open(): Promise<PooledConnection> {
     this.#opening += 1
-    let line: Line | undefined
+    let line: PooledConnection | undefined
     let closedBy: Error | undefined
     const onclose = (error: Error | null): void => {
       closedBy = error ?? new Error('the connection was closed')
@@ -207,7 +206,7 @@ export class Pool {
     }
   }
 
-  #lineOn(sql: SQL, connection: ReservedSQL): Line {
+  #lineOn(sql: SQL, connection: ReservedSQL): PooledConnection {
     const close = (): void => {
       this.#lose(line)
       void connection.close({ timeout: 0 })
@@ -221,12 +220,12 @@ export class Pool {
       })
     const client = connection as unknown as Client
     const listener = listenFor(this.limits.silentMs)
-    const line: Line = { client, listener, listenFor, close, isLost: false, wasSilent: false }
+    const line: PooledConnection = { client, listener, listenFor, close, isLost: false, wasSilent: false }
     return line
   }
 
   /** Removes a connection for good and opens a new one for the first waiting caller. */
-  #lose(line: Line): void {
+  #lose(line: PooledConnection): void {
     if (line.isLost) return
     line.isLost = true
     this.#lines.delete(line)
@@ -249,12 +248,12 @@ export class Pool {
 
 const closed = () => late(new Error('the database is closed'))
 
-/** The server has ended the connection, or something on the way to it has. */
+/** The server or the network has ended the connection. */
 export const isCut = (error: unknown): boolean =>
   /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)|ECONN|EPIPE)/.test(textIn(error, 'code')) ||
   ['57P01', '57P02', '57P05'].includes(stateOf(error))
 
-/** The server's five-character SQLSTATE, where it sent one. */
+/** The server's SQLSTATE, if it sent one. */
 export const stateOf = (error: unknown): string => textIn(error, 'errno')
 
 /** The connection has cached plans of tables that were altered since. */
@@ -265,7 +264,7 @@ function textIn(error: unknown, name: 'code' | 'errno' | 'routine'): string {
   return typeof value === 'string' ? value : ''
 }
 
-const optionsOf = (url: string, { statementMs, lockWaitMs }: Limits) => ({
+const optionsOf = (url: string, { statementMs, lockWaitMs }: PoolLimits) => ({
   url,
   max: 1,
   bigint: true,

@@ -1,10 +1,10 @@
 import type { Value } from './transaction.ts'
 
-/** How the one SQL text is written for SQLite: numbered parameters with a question mark, and no row locks. */
+/** The SQL text for SQLite: `?1` instead of `$1`, and no row locks. */
 export const toSqlite = (sql: string): string =>
   sql.replace(/\$(\d+)/g, '?$1').replace(/\s+FOR\s+(?:NO\s+KEY\s+)?UPDATE(?:\s+OF\s+\w+)?(?:\s+SKIP\s+LOCKED)?/g, '')
 
-/** A number reaches either engine as a whole number or not at all. */
+/** Numbers are bound as whole numbers only. */
 export function toBound(values: readonly Value[]): (string | bigint | Uint8Array | null)[] {
   return values.map((value) => {
     if (typeof value !== 'number') return value

@@ -1,15 +1,24 @@
 import { Bundle } from './bundle.ts'
-import { isCut, isOutdated, type Limits, type Line, late, Pool, shippedLimits, stateOf } from './pool.ts'
+import {
+  isCut,
+  isOutdated,
+  late,
+  Pool,
+  type PooledConnection,
+  type PoolLimits,
+  shippedLimits,
+  stateOf,
+} from './pool.ts'
 import { toBound } from './portable.ts'
 import { type Listener, Silence } from './silence.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
 
-/** Few connections do more than many: past the server's cores they only wait for one another. */
+/** More connections than the server's cores only wait for one another. */
 const poolSize = 12
-/** How many values the protocol counts. */
-const mostParameters = 65_535
-/** How often a transaction is run again after the server chose it as the victim of a deadlock. */
-const mostAttempts = 6
+/** Limit of the protocol. */
+const maxParameters = 65_535
+/** How often a transaction is retried after a deadlock. */
+const maxAttempts = 6
 /** Timeout of a statement in background work. */
 const unhurriedMs = 30 * 60_000
 const unhurriedSilentMs = unhurriedMs + 60_000
@@ -17,7 +26,7 @@ const unhurriedSilentMs = unhurriedMs + 60_000
 export function openPostgres(
   url: string,
   size: number = poolSize,
-  limits: Limits = shippedLimits,
+  limits: PoolLimits = shippedLimits,
   silence = new Silence(),
 ): Database {
   const pool = new Pool(url, size, limits, silence)
@@ -66,7 +75,7 @@ async function transact<Result>(pool: Pool, work: Work<Result>, silentMs: number
       return await attemptOnce(pool, 'BEGIN READ WRITE', work, silentMs)
     } catch (error) {
       const isStale = error instanceof Stale
-      if (!(isStale || isRetriable(error)) || attempt >= mostAttempts) throw toPublic(causeOf(error))
+      if (!(isStale || isRetriable(error)) || attempt >= maxAttempts) throw toPublic(causeOf(error))
       if (isStale) continue
       // A growing pause with chance in it, so that two victims do not meet again.
       await Bun.sleep(2 ** attempt * (0.5 + Math.random()))
@@ -74,7 +83,7 @@ async function transact<Result>(pool: Pool, work: Work<Result>, silentMs: number
   }
 }
 
-/** Nothing was done, for the connection was of no use any more: another one will do it. */
+/** Nothing was done, because the connection was stale; another one retries. */
 class Stale extends Error {}
 
 const causeOf = (error: unknown): unknown => (error instanceof Stale ? error.cause : error)
@@ -82,7 +91,7 @@ const causeOf = (error: unknown): unknown => (error instanceof Stale ? error.cau
 /**
  * Pipelines statements on a connection. A failed unawaited statement is kept until the commit, which then rolls back.
  */
-function speakOn(line: Line, listener: Listener) {
+function speakOn(line: PooledConnection, listener: Listener) {
   const sent: Promise<void>[] = []
   let failure: { readonly reason: unknown } | undefined
   let wasAnswered = false
@@ -97,7 +106,7 @@ function speakOn(line: Line, listener: Listener) {
   }
   const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
     // Refused here, it undoes its transaction. Refused on its way out, it would be missing from it.
-    if (values.length > mostParameters) throw new RangeError('a statement has more values than can be sent')
+    if (values.length > maxParameters) throw new RangeError('a statement has more values than can be sent')
     const answer = line.client.unsafe(sql, toBound(values)).execute()
     listener.asked()
     sent.push(answer.then(heard, failed))
@@ -111,7 +120,7 @@ function speakOn(line: Line, listener: Listener) {
       void dispatch('COMMIT')
     },
 
-    /** Waits for every statement, then fails with the first failure: the later ones only echo it. */
+    /** Waits for every statement, then throws the first failure; later ones are its echo. */
     settle: async (): Promise<void> => {
       await Promise.all(sent)
       if (failure) await named(Promise.reject(failure.reason))
@@ -140,7 +149,7 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
   const assertOpen = (): void => {
     if (!open) throw new Error('this transaction is over')
   }
-  /** Sends what was gathered; it comes before whatever is asked next. */
+  /** Sends the collected writes before the next query. */
   const flush = (): void => {
     const write = bundle.take()
     if (write) void dispatch(write.sql, write.values)
@@ -207,7 +216,6 @@ function readerWith(ask: (sql: string, values?: readonly Value[]) => Promise<unk
 
 const countOf = (answer: unknown): number => Number((answer as { count?: number | bigint | null }).count ?? 0)
 
-/** Serialisation failure and deadlock: the transaction is undone and may be run again. */
 const isRetriable = (error: unknown): boolean => ['40001', '40P01'].includes(stateOf(error))
 
 async function named<Result>(answer: Promise<Result>): Promise<Result> {
@@ -222,7 +230,7 @@ async function named<Result>(answer: Promise<Result>): Promise<Result> {
   }
 }
 
-/** A server that cannot be reached, is full, or keeps us waiting is not a bug: the customer may try again. */
+/** An unreachable, full or slow server is no fault: the customer may retry. */
 function toPublic(error: unknown): unknown {
   const state = stateOf(error)
   // Class 53 is a lack: of disk, of memory, of connections.

@@ -3,14 +3,14 @@ import { amendmentsOf, type Covered, erasedContent } from './row-history.ts'
 import { chunked, list } from './rows.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
-/** How many unstamped versions, or keys of a kind, one transaction takes at most, and under how many checkpoints. */
+/** Limits of one transaction: unstamped versions or keys of a kind, and checkpoints. */
 const atOnce = 500
 const checkpointsAtOnce = 4
 
 /** Rows whose history identifies a customer, and how to find their keys. */
 export type Trace = PlainTrace | PersonalTrace
 
-/** `keys` is what the keys of the customer `$1` satisfy. */
+/** `keys` is the SQL condition on the keys of the customer `$1`. */
 type PlainTrace = { readonly table: string; readonly keys: string }
 
 /**
@@ -26,7 +26,7 @@ export class HistoryDiffers extends Error {
   }
 }
 
-/** A version that is not the row's last word, and says something still. */
+/** A version that is not the latest of its row and not blank yet. */
 const blankable = `version > 0 AND content IS NOT NULL AND content <> '${erasedContent}' AND EXISTS
   (SELECT 1 FROM row_history AS later WHERE later.of_table = row_history.of_table
    AND later.row_key = row_history.row_key AND later.version = row_history.version + 1)`
@@ -41,7 +41,7 @@ export function createRowErasure(deps: {
 }) {
   const { db, history } = deps
 
-  /** Changes versions under a checkpoint, and writes down what that made of their digest. */
+  /** Changes versions under a checkpoint, and records their digest before and after. */
   async function amend(tx: Tx, of: Where, change: () => Promise<number>): Promise<number> {
     const { checkpoint, customer, nowMs } = of
     const made = await tx.first<{ versions_digest: Uint8Array }>(
@@ -63,7 +63,7 @@ export function createRowErasure(deps: {
     return versions
   }
 
-  /** What no checkpoint covers yet is blanked without ado, a bounded number of each kind at a time. */
+  /** Blanks versions that no checkpoint covers yet, a bounded number of each kind. */
   const eraseUnstamped = (traces: readonly PlainTrace[], customer: string): Promise<number[]> =>
     db.transact(async (tx) => {
       const counts: number[] = []
@@ -163,7 +163,7 @@ export function createRowErasure(deps: {
   }
 
   return {
-    /** Tells how many versions were blanked. */
+    /** Returns how many versions were blanked. */
     async erase(traces: readonly Trace[], customer: string, nowMs: number, newName: () => string): Promise<number> {
       const plain = traces.filter((each) => 'keys' in each)
       const personal = traces.filter((each) => 'beginnings' in each)
@@ -188,7 +188,7 @@ type KeptVersion = Key & { readonly checkpoint: bigint | null; readonly tells: b
 
 const nameOf = ({ of_table, row_key }: Key): string => `${of_table}\n${row_key}`
 
-/** Those under the same checkpoints together, so that each is amended seldom; so many in one turn. */
+/** Batches of keys under the same checkpoints, so that each checkpoint is amended seldom. */
 function* inTurns(found: readonly FoundKey[]): Generator<FoundKey[]> {
   const byFirst = [...Map.groupBy(found, (each) => each.first)].toSorted(([a], [b]) => Number(a - b))
   for (let at = 0; at < byFirst.length; at += checkpointsAtOnce) {
@@ -197,7 +197,7 @@ function* inTurns(found: readonly FoundKey[]): Generator<FoundKey[]> {
   }
 }
 
-/** Locked, so that no checkpoint takes some of them in meanwhile. */
+/** Locked, so that no checkpoint stamps some of them meanwhile. */
 async function lockVersions(tx: Tx, keys: readonly Key[]): Promise<KeptVersion[]> {
   const found: KeptVersion[] = []
   for (const [table, ofTable] of Map.groupBy(keys, (each) => each.of_table)) {

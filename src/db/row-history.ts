@@ -3,21 +3,20 @@ import { type Audit, type Finding, maxFindings, type Verifier } from '../core/fi
 import { LineDigest } from '../core/line-digest.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
-/** What an erased version says in place of its content. */
+/** Content of an erased version. */
 export const erasedContent = 'erased'
 
-/** How many versions one checkpoint takes in; what is left waits for the next one. */
-const mostStamped = 50_000
+/** How many versions one checkpoint stamps; the rest waits for the next one. */
+const maxStamped = 50_000
 const page = 500
 
 type Version = { of_table: string; row_key: string; version: bigint; content: string | null }
 
-/** Versions of rows that a checkpoint covers: how many, and their digest. */
 export type Covered = { readonly versions: number; readonly digest: Uint8Array }
 
-/** The second book that the database keeps of what cannot be computed from other rows. */
+/** Versions of the rows that cannot be computed from other rows. */
 export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
-  /** All versions that carry a checkpoint's number, in one order for ever. */
+  /** Digest of all versions stamped with a checkpoint, in a fixed order. */
   async function digestOf(reader: Reader, checkpoint: number): Promise<Covered> {
     const fold = new LineDigest(sha256)
     for (let after: Version | undefined; ; ) {
@@ -35,18 +34,18 @@ export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
     amendmentsOf,
     countErased,
 
-    /** Puts what is new under a checkpoint's number, in the transaction that writes the checkpoint. */
+    /** Stamps new versions, in the transaction that writes the checkpoint. */
     async stamp(tx: Tx, checkpoint: number): Promise<Covered> {
       await tx.run(
         `UPDATE row_history SET checkpoint = $1 WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
            (SELECT of_table, row_key, version FROM row_history WHERE checkpoint IS NULL AND version > 0
             ORDER BY of_table, row_key, version LIMIT $2)`,
-        [checkpoint, mostStamped],
+        [checkpoint, maxStamped],
       )
       return digestOf(tx, checkpoint)
     },
 
-    /** The highest checkpoint that versions name, so that one that was cut off shows. */
+    /** The highest stamped checkpoint, which reveals checkpoints that were cut off. */
     async lastStamp(reader: Reader): Promise<number> {
       const row = await reader.first<{ last: bigint | null }>('SELECT MAX(checkpoint) AS last FROM row_history')
       return Number(row?.last ?? 0n)
@@ -79,7 +78,6 @@ export async function amendmentsOf(reader: Reader, checkpoint: number): Promise<
   }))
 }
 
-/** How many of a checkpoint's versions are blank. */
 export async function countErased(reader: Reader, checkpoint: number): Promise<number> {
   const row = await reader.first<{ n: bigint }>(
     'SELECT COUNT(*) AS n FROM row_history WHERE checkpoint = $1 AND content = $2',
@@ -140,7 +138,7 @@ const found = (row: Named, problem: string): Finding => ({
   problem,
 })
 
-/** Rows that say something else than their latest version, or that have none. */
+/** Rows that differ from their latest version, or have none. */
 const differing = (reader: Reader, contents: string): Promise<Named[]> =>
   reader.all<Named>(
     `SELECT of_table, row_key FROM ${contents} AS now WHERE content IS NOT NULL AND content <> COALESCE(
@@ -151,7 +149,7 @@ const differing = (reader: Reader, contents: string): Promise<Named[]> =>
     [maxFindings],
   )
 
-/** Rows of a table that have something to tell, and whether all versions of them are kept or the latest. */
+/** Number of rows of a table with a content, and whether all their versions are kept. */
 type Counted = { of_table: string; n: bigint; kept: bigint }
 
 const countRows = (reader: Reader, contents: string): Promise<Counted[]> =>
@@ -160,7 +158,7 @@ const countRows = (reader: Reader, contents: string): Promise<Counted[]> =>
      WHERE content IS NOT NULL GROUP BY of_table`,
   )
 
-/** Latest versions that tell of a row which is not there. Each is looked for only where the numbers do not agree. */
+/** Latest versions without a row, searched only in tables whose counts differ. */
 async function missing(reader: Reader, contents: string, there: readonly Counted[]): Promise<Named[]> {
   const told = await reader.all<Named & { n: bigint }>(
     `SELECT of_table, COUNT(*) AS n FROM row_history AS known WHERE content IS NOT NULL AND NOT EXISTS
@@ -194,7 +192,7 @@ const broken = (reader: Reader): Promise<Named[]> =>
     [maxFindings],
   )
 
-/** What is kept for good is numbered from 1 on, and what has only its latest version is number 0. */
+/** Rows with all versions are numbered from 1, rows with only the latest have number 0. */
 async function misnumbered(reader: Reader, there: readonly Counted[]): Promise<Named[]> {
   const named: Named[] = []
   for (const { of_table: table, kept } of there) {

@@ -1,6 +1,6 @@
 import type { Tx, Value } from './transaction.ts'
 
-/** Few sizes, so that the engines prepare few statements; halves, so that ten rows are two statements and not ten. */
+/** Few sizes, so that the engines prepare few statements. */
 const chunkSizes = [128, 64, 32, 16, 8, 4, 2, 1]
 
 /** Sends one INSERT for many rows at a time. `insert` is the statement up to VALUES; `suffix` what follows them. */
@@ -8,7 +8,7 @@ export function sendRows(tx: Tx, insert: string, rows: readonly (readonly Value[
   for (const [sql, values] of statements(insert, rows, suffix)) tx.send(sql, values)
 }
 
-/** The same, waiting for it, and telling how many rows were written. */
+/** The same, awaited; returns how many rows were written. */
 export async function runRows(
   tx: Tx,
   insert: string,
@@ -32,22 +32,22 @@ function* statements(
 const insertText = (insert: string, rows: number, columns: number, suffix: string): string =>
   madeOnce(insert, `${rows} ${columns} ${suffix}`, () => `${insert} VALUES ${placeholders(rows, columns)} ${suffix}`)
 
-/** Texts by what they are made of: a sale spends more on making one than on finding it. */
+/** Cache of statement texts: making one costs a sale more than finding it. */
 const texts = new Map<string, Map<string, string>>()
-const mostTexts = 500
+const maxTexts = 500
 
 function madeOnce(first: string, second: string, write: () => string): string {
   const ofFirst = texts.get(first) ?? new Map<string, string>()
   const known = ofFirst.get(second)
   if (known !== undefined) return known
-  if (texts.size >= mostTexts) texts.clear()
-  if (ofFirst.size >= mostTexts) ofFirst.clear()
+  if (texts.size >= maxTexts) texts.clear()
+  if (ofFirst.size >= maxTexts) ofFirst.clear()
   const text = write()
   texts.set(first, ofFirst.set(second, text))
   return text
 }
 
-/** Items in few sizes of chunk, for statements whose text depends on how many there are. */
+/** Chunks of few sizes, for statements whose text depends on the number of items. */
 export function* chunked<Item>(items: readonly Item[]): Generator<Item[]> {
   let at = 0
   for (const size of chunkSizes) {
@@ -55,16 +55,15 @@ export function* chunked<Item>(items: readonly Item[]): Generator<Item[]> {
   }
 }
 
-/** `($1, $2), ($3, $4)`: as many groups as there are rows. */
 function placeholders(rows: number, columns: number): string {
   return Array.from({ length: rows }, (_, row) => `(${list(columns, row * columns)})`).join(', ')
 }
 
-/** `$3, $4, $5`: the places of a list of values, for `IN (…)`. */
+/** `$3, $4, $5`, for `IN (…)`. */
 export const list = (count: number, after = 0): string =>
   Array.from({ length: count }, (_, index) => `$${after + index + 1}`).join(', ')
 
-/** A statement that depends on how many values it takes and on nothing else, written once for each number. */
+/** Caches a statement that depends only on the number of its values. */
 export function writtenOnce(write: (count: number) => string): (count: number) => string {
   const byCount = new Map<number, string>()
   return (count) => {
@@ -74,10 +73,9 @@ export function writtenOnce(write: (count: number) => string): (count: number) =
   }
 }
 
-/** A pattern for `LIKE … ESCAPE '!'` that finds this text anywhere, whatever is in it. */
+/** A pattern for `LIKE … ESCAPE '!'` that finds this text anywhere. */
 export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '!$&')}%`
 
-/** A whole number that may be missing, as code counts with it. */
 export const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))
 
 /** Pads a list with its last item to one of few lengths, so that the engines prepare few statements with `IN (…)`. */

@@ -3,26 +3,25 @@ import { sectionFor } from './portable.ts'
 import { inMemory, openSqlite } from './sqlite.ts'
 import type { Database, Reader } from './transaction.ts'
 
-/** One thing of a schema: what it is called, and all that there is to say of it. */
+/** One object of a schema: its name and its definition. */
 export type Part = { readonly name: string; readonly definition: string }
 
-/** What rows of a table must be like, as the migrations say, whatever the live schema has become. */
+/** A condition on the rows of a table, as the migrations define it, whatever the live schema has. */
 export type Demand = {
   readonly table: string
   readonly name: string
-  /** An expression over the table's rows that counts those which are not like that. */
+  /** SQL expression that counts the rows which break it. */
   readonly broken: string
 }
 
-/** A schema as the migrations make it. */
 export type Schema = { readonly parts: readonly Part[]; readonly demands: readonly Demand[] }
 
 /** The shop's PostgreSQL user may not create a schema, so the expected one cannot be made. */
 export class NoRight extends Error {}
 
-/** By engine, its version and the migrations: the same three make the same schema. */
+/** By engine, its version and the migrations. */
 const known = new Map<string, Promise<Schema>>()
-const mostKnown = 4
+const maxKnown = 4
 
 /** Applies the migrations in a scratch schema and reads it; cached, because that takes a second. */
 export async function expectedSchema(db: Database, migrations: readonly Migration[]): Promise<Schema> {
@@ -34,7 +33,7 @@ export async function expectedSchema(db: Database, migrations: readonly Migratio
   const before = known.get(name)
   if (before) return before
   const made = db.engine === 'sqlite' ? makeInMemory(migrations) : makeAside(db, migrations)
-  if (known.size >= mostKnown) known.clear()
+  if (known.size >= maxKnown) known.clear()
   known.set(name, made)
   made.catch(() => known.delete(name))
   return made
@@ -44,7 +43,7 @@ export async function liveParts(db: Database, reader: Reader): Promise<Part[]> {
   return db.engine === 'sqlite' ? sqliteParts(reader) : postgresParts(reader, await currentSchema(reader))
 }
 
-/** What the constraints demand that are still there. */
+/** What the constraints demand that still exist. */
 export async function liveDemands(db: Database, reader: Reader): Promise<Demand[]> {
   return db.engine === 'sqlite' ? sqliteDemands(reader) : postgresDemands(reader, await currentSchema(reader))
 }
@@ -72,7 +71,7 @@ async function sqliteParts(reader: Reader): Promise<Part[]> {
   return rows.map((row) => ({ name: `${row.type} ${row.name}`, definition: row.sql.replace(/\s+/g, ' ') }))
 }
 
-/** What `PRAGMA integrity_check` does not look at: types, and what a unique index held that is no more. */
+/** What `PRAGMA integrity_check` omits: types, and dropped unique indexes. */
 async function sqliteDemands(reader: Reader): Promise<Demand[]> {
   const demands: Demand[] = []
   const tables = await reader.all<{ name: string }>(
@@ -110,7 +109,7 @@ function uniqueDemand(table: string, name: string, definition: string): Demand {
   return { table, name, broken: `(SELECT COUNT(*) FROM (${twice}) AS doubles)` }
 }
 
-/** How many rows of a table break each of these demands, by place; the table is read once for most of them. */
+/** How many rows break each demand; one scan of the table for most of them. */
 export async function countBroken(reader: Reader, table: string, demands: readonly Demand[]): Promise<number[]> {
   const counts = demands.map((demand, index) => `CAST(COALESCE(${demand.broken}, 0) AS BIGINT) AS n${index}`)
   const row = await reader.first<Record<string, bigint>>(`SELECT ${counts.join(', ')} FROM ${table}`)
@@ -147,7 +146,7 @@ async function makeAside(db: Database, migrations: readonly Migration[]): Promis
   }
 }
 
-/** All that a schema of PostgreSQL holds, its own name left out. A trigger that is switched off is another one. */
+/** All objects of a PostgreSQL schema, without its name. A disabled trigger differs. */
 async function postgresParts(reader: Reader, schema: string): Promise<Part[]> {
   const rows = await reader.all<Part>(
     `WITH here AS (SELECT oid FROM pg_namespace WHERE nspname = $1),

@@ -1,6 +1,5 @@
 import type { Database } from './transaction.ts'
 
-/** What a PostgreSQL server says of itself. */
 export type PostgresSettings = {
   readonly engine: 'postgres'
   /** 150004 is 15.4. */
@@ -13,7 +12,7 @@ export type PostgresSettings = {
   readonly nowMs: number
 }
 
-/** What a database server or file says of itself that a shop depends on. */
+/** Settings of the database that a shop depends on. */
 export type ServerSettings =
   | { readonly engine: 'sqlite'; readonly journal: string; readonly bytes: number }
   | PostgresSettings

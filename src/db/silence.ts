@@ -1,7 +1,6 @@
-/** How often it is looked who has heard nothing. */
 const lookEveryMs = 250
 
-/** Acts again and again, and returns what ends it. A test acts by hand. */
+/** setInterval() that returns its cancel function. Tests tick by hand. */
 type Every = (ms: number, act: () => void) => () => void
 
 const realEvery: Every = (ms, act) => {
@@ -12,15 +11,15 @@ const realEvery: Every = (ms, act) => {
 
 /** A caller that waits for a server repeatedly. */
 export type Listener = {
-  /** Something was asked: from now on an answer is waited for, if none was yet. */
+  /** A query was sent. */
   asked(): void
-  /** Something was answered, or will not be any more. */
+  /** A query was answered or given up. */
   heard(): void
 }
 
 /** Detects a silent server by counting ticks, not time: a process that was stopped itself does not blame the server. */
 export class Silence {
-  readonly #waiting = new Set<{ sinceLook: number; readonly mostLooks: number; readonly end: () => void }>()
+  readonly #waiting = new Set<{ sinceLook: number; readonly maxLooks: number; readonly end: () => void }>()
   readonly #stop: () => void
   #look = 0
 
@@ -28,9 +27,9 @@ export class Silence {
     this.#stop = every(lookEveryMs, () => this.#lookRound())
   }
 
-  /** `end` is called once in each silence, and then not before something was heard and asked again. */
-  listen(mostMs: number, end: () => void): Listener {
-    const wait = { sinceLook: 0, mostLooks: Math.ceil(mostMs / lookEveryMs), end }
+  /** `end` is called once per silence. */
+  listen(maxMs: number, end: () => void): Listener {
+    const wait = { sinceLook: 0, maxLooks: Math.ceil(maxMs / lookEveryMs), end }
     let unanswered = 0
     return {
       asked: () => {
@@ -54,7 +53,7 @@ export class Silence {
   #lookRound(): void {
     this.#look += 1
     for (const wait of this.#waiting) {
-      if (this.#look - wait.sinceLook <= wait.mostLooks) continue
+      if (this.#look - wait.sinceLook <= wait.maxLooks) continue
       this.#waiting.delete(wait)
       wait.end()
     }

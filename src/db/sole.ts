@@ -67,7 +67,6 @@ async function aloneInPostgres<Result>(
   }
 }
 
-/** A shop that has gone elsewhere is not taken from here once more. */
 async function assertOpen(db: Parameters<typeof findClosed>[0]): Promise<void> {
   const closed = await findClosed(db)
   if (closed) throw refuseHere(`This shop is closed. ${closed.because}`)

@@ -4,7 +4,6 @@ import { refuseHere } from '../core/refusal.ts'
 import { toBound, toSqlite } from './portable.ts'
 import type { Reader, Value } from './transaction.ts'
 
-/** How long a copy waits for another process that opens or closes the file. */
 const busyMs = 10_000
 
 /** Copies a SQLite database in use into a new file, as of one moment. Blocks only the calling thread. */
@@ -19,7 +18,7 @@ export function copySqlite(from: string, to: string): void {
   flushFile(to)
 }
 
-/** Puts all of a database into its one file: what is copied or read by others has no log beside it. */
+/** Moves the write-ahead log into the file, so that the file is complete. */
 export function leaveLog(path: string): void {
   const connection = new Connection(path, { readwrite: true, create: false })
   try {
@@ -29,7 +28,6 @@ export function leaveLog(path: string): void {
   }
 }
 
-/** On the disk when this returns. */
 export function flushFile(path: string): void {
   const fd = openSync(path, 'r')
   try {
@@ -45,23 +43,22 @@ export function readSqlite(path: string): { readonly reader: Reader; close(): vo
   return { reader: readerOn(connection), close: () => connection.close() }
 }
 
-/** What SQLite says of a file that is none of its own, or of which pages are missing or overwritten. */
+/** The file is no SQLite database, or is damaged. */
 export const isNoDatabase = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(NOTADB|CORRUPT|IOERR_SHORT_READ)/.test(String(error.code))
 
-/** A database that is this process's alone until it is let go. */
-export type Held = {
+/** A database that is locked by this process. */
+export type LockedSqlite = {
   readonly reader: Reader
-  /** Runs a statement that is kept when it is let go. */
   run(sql: string, values?: readonly Value[]): void
-  /** Keeps what was run and lets others in. */
+  /** Commits and unlocks. */
   commit(): void
-  /** Lets others in; undoes what was not committed. */
+  /** Unlocks; rolls back what was not committed. */
   release(): void
 }
 
-/** Takes a SQLite file for oneself. It is refused while any other process has it open, whether it writes or not. */
-export function holdSqlite(path: string): Held {
+/** Locks a SQLite file exclusively. Refused while another process has it open. */
+export function holdSqlite(path: string): LockedSqlite {
   const connection = new Connection(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
     // Only who is alone can leave the log behind: this is SQLite's own way to find out.

@@ -6,15 +6,15 @@ import { ConstraintViolation, type Database, type Reader, type Tx, type Value } 
 import { unavailable } from './unavailable.ts'
 import { isUrgent } from './urgent.ts'
 
-/** How many transactions may share one commit, and how many may wait for theirs. */
-const mostInBatch = 256
-const mostWaiting = 20_000
-/** How long another process may hold the database before a waiting transaction gives up. */
+/** Transactions that share one commit, and that may wait for theirs. */
+const maxInBatch = 256
+const maxWaiting = 20_000
+/** How long a transaction waits for another process that holds the database. */
 const lockWaitMs = 10_000
-/** A transaction that waits for anything but SQL would hold up everybody: it is undone after this long. */
+/** A transaction that waits for anything but SQL holds up all others: it is rolled back after this long. */
 const workLimitMs = 10_000
 const watchdogTicks = 10
-const mostStatements = 500
+const maxStatements = 500
 
 type Job = {
   readonly work: (tx: Tx) => Promise<unknown>
@@ -25,7 +25,6 @@ type Job = {
 type Watchdog = ReturnType<typeof createWatchdog>
 type Outcome = { readonly job: Job; readonly ok: boolean; readonly result: unknown }
 
-/** SQLite's own name for a database that has no file and is its writer's alone. */
 export const inMemory = ':memory:'
 
 /**
@@ -86,7 +85,7 @@ function connect(path: string): Session {
     statement(sql) {
       const known = prepared.get(sql)
       if (known) return known
-      if (prepared.size >= mostStatements) {
+      if (prepared.size >= maxStatements) {
         for (const each of prepared.values()) each.finalize()
         prepared.clear()
       }
@@ -101,7 +100,7 @@ function connect(path: string): Session {
   }
 }
 
-/** Opening may meet another process that is opening too; this is the one wait that may block, and it is short. */
+/** Another process may be opening the file, too. This is the only blocking wait, and it is short. */
 function whenFree(action: () => void): void {
   for (let attempt = 0; ; attempt += 1) {
     try {
@@ -113,7 +112,6 @@ function whenFree(action: () => void): void {
   }
 }
 
-/** What every statement runs through. */
 type Guard = <Result>(action: () => Result) => Result
 
 function readerOn(session: Session, guard: Guard = named): Reader {
@@ -136,7 +134,7 @@ function createCommits(session: Session) {
   let isWritable = true
 
   function enqueue<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
-    if (waiting.length >= mostWaiting) return Promise.reject(overloaded())
+    if (waiting.length >= maxWaiting) return Promise.reject(overloaded())
     return new Promise<Result>((resolve, reject) => {
       const job = { work, resolve: resolve as (result: unknown) => void, reject, isUrgent: isUrgent() }
       const behind = job.isUrgent ? waiting.findIndex((each) => !each.isUrgent) : -1
@@ -164,8 +162,8 @@ function createCommits(session: Session) {
     const outcomes: Outcome[] = []
     const before = countChanges()
     const watchdog = createWatchdog(workLimitMs)
-    for (let pass = 0; pass < 2 && outcomes.length < mostInBatch; pass += 1) {
-      while (waiting.length > 0 && outcomes.length < mostInBatch && connection.inTransaction && !watchdog.isOver()) {
+    for (let pass = 0; pass < 2 && outcomes.length < maxInBatch; pass += 1) {
+      while (waiting.length > 0 && outcomes.length < maxInBatch && connection.inTransaction && !watchdog.isOver()) {
         const job = waiting.shift()
         if (job) outcomes.push(await runJob(job, watchdog))
       }
@@ -247,7 +245,7 @@ async function begin(connection: Connection): Promise<void> {
   }
 }
 
-/** Snapshots run one after another on a connection of their own: they are for the operator's checks, not for sales. */
+/** Snapshots run one after another on their own connection, for the operator's checks. */
 function createSnapshots(path: string) {
   let session: Session | undefined
   let last: Promise<unknown> = Promise.resolve()
@@ -282,7 +280,7 @@ const codeOf = (error: unknown): string =>
 
 const isBusy = (error: unknown): boolean => /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))
 
-/** A disk that is full or failing, or no memory: the operator's trouble, which ends, and no bug. */
+/** A full or failing disk, or no memory: the operator's problem, no fault. */
 const isUnwritable = (error: unknown): boolean => /^SQLITE_(FULL|IOERR|NOMEM|READONLY|CANTOPEN)/.test(codeOf(error))
 
 const unwritable = (cause: unknown): Refusal => unavailable('unwritable', cause)
@@ -316,13 +314,11 @@ function createWatchdog(limitMs: number) {
     expire(new Error(`a transaction took longer than ${limitMs} ms`))
   }, limitMs / watchdogTicks)
   return {
-    /** The work's result, or a failure when the batch's time is over. */
     wait: <Result>(work: Promise<Result>): Promise<Result> =>
       new Promise<Result>((resolve, reject) => {
         expire = reject
         work.then(resolve, reject)
       }),
-    /** Whether the batch should take no more work in. */
     isOver: () => isOver,
     stop: () => clearInterval(timer),
   }

@@ -61,7 +61,7 @@ async function lockBucket(tx: Tx, name: string): Promise<bigint> {
   return row.back_at
 }
 
-/** Forgets buckets that are full: they say no more than none. */
+/** Deletes full buckets, which equal missing ones. */
 export async function deleteFullBuckets(db: Database, nowMs: number, most: number): Promise<number> {
   if (db.engine === 'sqlite') return 0
   return db.transact((tx) =>

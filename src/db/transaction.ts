@@ -1,4 +1,4 @@
-/** What goes into a statement. Whole numbers travel as bigint or as safe integers, never as floats. */
+/** A bound value. Whole numbers are bigint or safe integers, never floats. */
 export type Value = string | bigint | number | Uint8Array | null
 
 /** Reads with SQL. A row's whole numbers are bigint on both engines, its bytes Uint8Array, its texts string. */
@@ -7,7 +7,7 @@ export type Reader = {
   first<Row>(sql: string, values?: readonly Value[]): Promise<Row | undefined>
 }
 
-/** A transaction that is open. It must not be kept or used after the function that received it has returned. */
+/** An open transaction. It must not be used after the function that received it has returned. */
 export type Tx = Reader & {
   /** Runs a statement and returns how many rows it changed. */
   run(sql: string, values?: readonly Value[]): Promise<number>
@@ -29,11 +29,11 @@ export type Database = Reader & {
    * SQL must be its only effect. `unhurried` allows half an hour per statement.
    */
   transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result>
-  /** The same for chores over very many rows, which no customer waits for: a statement may take minutes. */
+  /** The same for jobs over very many rows: a statement may take minutes. */
   transactLong<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
-  /** Runs several reads against one unchanging snapshot; they may take longer than a sale may. */
+  /** Runs several reads on one snapshot; they may take longer than a sale. */
   snapshot<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result>
-  /** Whether the last commit that changed something reached the disk, where this process writes the file itself. */
+  /** Whether the last commit with changes reached the disk (SQLite only). */
   isWritable?(): boolean
   close(): Promise<void>
 }
@@ -41,7 +41,7 @@ export type Database = Reader & {
 /** Hands out unique whole numbers across processes. Gaps are normal, order between processes is not kept. */
 export type Counter = { take(count: number): Promise<number[]> }
 
-/** A constraint said no: the code that relies on it may tell this apart from a fault. */
+/** A violated constraint, as opposed to a fault. */
 export class ConstraintViolation extends Error {
   override readonly name = 'ConstraintViolation'
 

@@ -17,7 +17,7 @@ import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey } from '../settings/secret-key.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
 
-/** What a backup that was killed leaves behind, beside where it was to be. */
+/** Name part of the draft that a killed backup leaves behind. */
 export const draftMark = '.partial-'
 
 /**
@@ -49,7 +49,7 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
   }
 }
 
-/** What an older version has written is that version's to back up, unless it is brought up to date first. */
+/** A database of an earlier version is backed up by that version, or migrated first. */
 async function assertCurrent(db: Database): Promise<void> {
   if (!(await hasTable(db, 'migrations')) || (await pending(db, readMigrations())).length === 0) return
   throw refuseHere('The database is of an earlier version. Back it up with that one, or run "turnpike migrate" first.')
@@ -57,7 +57,6 @@ async function assertCurrent(db: Database): Promise<void> {
 
 const noShop = (): Refusal => refuseHere('There is no shop to back up.')
 
-/** Asking for a backup makes no database. */
 function openExisting(config: Config): Database {
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) throw noShop()
   return openConfigured(config)
@@ -87,7 +86,7 @@ async function writeDraft(config: Config, db: Database, draft: string, work: Wor
   return manifest
 }
 
-/** PostgreSQL's rows, as of one snapshot, in a SQLite file. What they say of themselves stays spelled as it was. */
+/** PostgreSQL's rows, as of one snapshot, in a SQLite file. Contents of the history keep their spelling. */
 function writeRows(db: Database, path: string, onProgress: OnProgress): Promise<Manifest['tables']> {
   return db.snapshot(async (reader) => {
     const migrations = await appliedTo(reader, readMigrations())
@@ -109,7 +108,6 @@ async function makeEmpty(path: string, migrations: readonly Migration[]): Promis
   await empty.close()
 }
 
-/** What a file with a shop's rows holds. */
 async function describeRows(
   path: string,
   onProgress: OnProgress,
@@ -137,13 +135,12 @@ export const filesOf = (folder: string) => ({
 
 const manifestSchema = z.object({
   format: z.literal(1),
-  /** Which Turnpike wrote it. */
   version: z.string(),
-  /** What the shop ran on. The rows are in a SQLite file in either case. */
+  /** Engine of the shop. The rows are in a SQLite file in either case. */
   engine: z.enum(['sqlite', 'postgres']),
   began_at: z.iso.datetime(),
   made_at: z.iso.datetime(),
-  /** The newest migration that the shop had had. */
+  /** The newest applied migration. */
   schema: z.string(),
   tables: z.record(z.string(), z.object({ rows: z.int().min(0), digest: z.string().regex(/^[0-9a-f]{64}$/) })),
   checkpoint: z.object({ number: z.int(), hash: z.string() }).nullable(),
@@ -151,7 +148,7 @@ const manifestSchema = z.object({
 
 export type Manifest = z.infer<typeof manifestSchema>
 
-/** What a folder says that it is. Whatever is no whole backup is refused. */
+/** Reads the manifest of a backup. An incomplete backup is refused. */
 export function readManifest(folder: string): Manifest {
   const { manifest, rows } = filesOf(folder)
   if (!existsSync(manifest) || !existsSync(rows)) {

@@ -10,7 +10,6 @@ import { restore } from './restore.ts'
 
 const folderWord = (meaning: string) => ({ name: 'FOLDER', meaning })
 
-/** On a terminal, a line for the table that is at hand. */
 function progressing(): { readonly onProgress: OnProgress; readonly end: () => void } {
   let table: string | undefined
   let line: ReturnType<typeof showProgress> | undefined
@@ -36,7 +35,7 @@ async function verify(verifiers: readonly Verifier[]): Promise<Outcome> {
   return { json: verdict, lines: verdictLines(verdict), exit: verdict.ok ? 0 : 1 }
 }
 
-/** What `verify` has said is kept: it is all that the operator wants to know if something is wrong. */
+/** Keeps the output of `verify` for the answer of the command. */
 function verifying() {
   let said: Outcome = { json: null, lines: [] }
   return {

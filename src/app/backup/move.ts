@@ -3,13 +3,13 @@ import { resolve } from 'node:path'
 import { refuseHere } from '../../core/refusal.ts'
 import { type Clock, toIso } from '../../core/time.ts'
 import { createOwnFile } from '../../dataplane/agent/own-file.ts'
-import type { Held, OnProgress } from '../../db/copy/copy.ts'
+import type { OnProgress, TableSummary } from '../../db/copy/copy.ts'
 import { alone } from '../../db/sole.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
 import { fileIn, fillTarget, looksRight, nameOf, openTarget, type Verify } from './restore.ts'
 
-/** Where a shop goes, as the operator has typed it: PostgreSQL's address, or a data folder for SQLite. */
+/** Parses the target: PostgreSQL's address, or a data folder for SQLite. */
 function readPlace(to: string): { readonly address: string; readonly folder: string | undefined } {
   if (/^postgres(ql)?:\/\//.test(to)) {
     if (!URL.canParse(to)) throw refuseHere('--to is postgres://user:password@host/database, or a folder.')
@@ -36,7 +36,7 @@ export async function move(
     /** How long to wait for connections of a stopped shop to go. */
     readonly goneWithinMs?: number
   },
-): Promise<{ held: Record<string, Held>; isRight: boolean; to: string }> {
+): Promise<{ held: Record<string, TableSummary>; isRight: boolean; to: string }> {
   const from = databaseAddress(config)
   const place = readPlace(to)
   if (config.databaseUrl === undefined && !existsSync(from)) throw refuseHere(`There is no shop in ${config.folder}.`)
@@ -73,13 +73,12 @@ export async function move(
   }
 }
 
-/** A folder that holds another shop's key is no place for this one. */
 function assertKeyFits(folder: string | undefined, key: Uint8Array): void {
   const there = folder === undefined ? undefined : readSecretKey(secretKeyFile(folder))
   if (there && !Buffer.from(there).equals(key)) throw refuseHere(`${folder} holds the key of another shop.`)
 }
 
-/** A shop whose key is a setting keeps it there. */
+/** A shop whose key is a setting has no key file. */
 function keepKey(config: Config, folder: string, key: Uint8Array): void {
   if (config.secretKey !== undefined || existsSync(secretKeyFile(folder))) return
   createOwnFile(secretKeyFile(folder), `${Buffer.from(key).toString('hex')}\n`)

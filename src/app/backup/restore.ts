@@ -9,11 +9,11 @@ import { close, findClosed, hasTable, holdsShop, isUnfinished, reopen, unfinishe
 import {
   copyRows,
   differing,
-  type Held,
   heldBy,
   type OnProgress,
   type Source,
   type Table,
+  type TableSummary,
   tablesOf,
 } from '../../db/copy/copy.ts'
 import { fillPostgres, fillSqlite, type Insert } from '../../db/copy/fill.ts'
@@ -30,7 +30,7 @@ import { readMigrations } from '../shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
 import { filesOf, type Manifest, readManifest } from './backup.ts'
 
-/** Looks at a shop before it may be opened; true if every promise holds. */
+/** Verifies a shop before it may be opened; true if every promise holds. */
 export type Verify = (verifiers: readonly Verifier[]) => Promise<boolean>
 
 /**
@@ -103,13 +103,13 @@ function keyFor(config: Config, folder: string): Uint8Array {
   return key
 }
 
-function assertWhole(manifest: Manifest, held: Record<string, Held>): void {
+function assertWhole(manifest: Manifest, held: Record<string, TableSummary>): void {
   const wrong = differing(manifest.tables, held)
   if (wrong.length === 0) return
   throw refuseHere(`The backup is damaged: ${wrong.join(', ')} do not hold what its manifest says. Take another one.`)
 }
 
-/** With the shop's own key, as the shop would be opened. */
+/** Verifies with the shop's own key. */
 export async function looksRight(config: Config, { db }: Target, key: Uint8Array, verify: Verify): Promise<boolean> {
   const vault = createVault(key)
   if (!(await createShopKey({ db }).isShop())) throw refuseHere('There is no shop in it.')
@@ -123,20 +123,20 @@ export async function looksRight(config: Config, { db }: Target, key: Uint8Array
 export type Target = {
   readonly db: Database
   fill(tables: readonly Table[], work: (insert: Insert) => Promise<void>): Promise<void>
-  /** From now on it is a shop. */
+  /** Makes it a shop. */
   finish(): Promise<void>
   /** Closes it, finished or not. An unfinished target can be filled again. */
   leave(): Promise<void>
 }
 
-/** Names a database, its password left out. */
+/** A database's address without its password. */
 export function nameOf(address: string): string {
   if (!URL.canParse(address)) return 'an address that cannot be read'
   const { protocol, username, host, pathname } = new URL(address)
   return `${protocol}//${username}${username === '' ? '' : '@'}${host}${pathname}`
 }
 
-/** Takes an empty database to fill; one with a shop in it is refused, and one that was left half filled is emptied. */
+/** Opens an empty target. One with a shop is refused, a half-filled one is emptied. */
 export async function openTarget(address: string, nowMs: number): Promise<Target> {
   return /^postgres(ql)?:/.test(address) ? openPostgresTarget(address, nowMs) : openSqliteTarget(address)
 }
@@ -193,13 +193,13 @@ export async function fillTarget(
   target: Target,
   source: Source,
   onProgress: OnProgress,
-  check: (held: Record<string, Held>) => void = () => {},
-): Promise<Record<string, Held>> {
+  check: (held: Record<string, TableSummary>) => void = () => {},
+): Promise<Record<string, TableSummary>> {
   const all = readMigrations()
   const migrations = await appliedTo(source.reader, all)
   await prepare(target.db, migrations)
   const tables = await tablesOf(migrations)
-  let held: Record<string, Held> = {}
+  let held: Record<string, TableSummary> = {}
   await target.fill(tables, async (insert) => {
     held = await copyRows(source, tables, insert, onProgress)
     check(held)
@@ -214,7 +214,6 @@ export async function fillTarget(
   return held
 }
 
-/** Gives an empty database the schema that the source has. */
 async function prepare(db: Database, migrations: readonly Migration[]): Promise<void> {
   const before = (await hasTable(db, 'migrations')) ? await appliedTo(db, readMigrations()) : []
   if (before.length > migrations.length) {
@@ -225,5 +224,4 @@ async function prepare(db: Database, migrations: readonly Migration[]): Promise<
   await migrate(db, migrations)
 }
 
-/** The SQLite file in a data folder. */
 export const fileIn = (folder: string): string => join(folder, 'turnpike.db')

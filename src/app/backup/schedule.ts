@@ -11,7 +11,6 @@ const hourMs = 3_600_000
 
 export type Schedule = {
   readonly jobs: readonly Job[]
-  /** Names of the backups that are there. */
   readonly list: () => readonly string[]
   stop(): Promise<void>
 }
@@ -40,7 +39,6 @@ export function scheduleBackups(config: Config, clock: Clock, log: JobLog): Sche
   }
 }
 
-/** Names of the whole backups in a folder. */
 export const listBackups = (folder: string): string[] =>
   readdirSync(folder).filter((name) => existsSync(filesOf(join(folder, name)).manifest))
 

@@ -7,7 +7,6 @@ export type Advice = {
   readonly of: string
   readonly state: 'ok' | 'note' | 'wrong'
   readonly says: string
-  /** What to do about it; empty where there is nothing to do. */
   readonly todo: string
 }
 
@@ -18,7 +17,6 @@ export const wrong = (of: string, says: string, todo: string): Advice => ({ of, 
 const gigabyte = 1e9
 const toGigabytes = (bytes: number): string => `${(bytes / gigabyte).toFixed(1)} GB`
 
-/** A disk that is nearly full sells nothing soon. */
 export function adviseDisk(of: string, disk: { free: number; size: number } | undefined): Advice {
   if (!disk) return note(of, 'the system does not say how much room there is', 'look at it yourself (df)')
   const says = `${toGigabytes(disk.free)} of ${toGigabytes(disk.size)} are free`
@@ -26,7 +24,7 @@ export function adviseDisk(of: string, disk: { free: number; size: number } | un
   return isLow ? wrong(of, says, 'make room, or move it to a larger disk: a full disk sells nothing') : ok(of, says)
 }
 
-/** Whether there are files for as many connections as are asked for, as the gateway itself reckons. */
+/** Whether the file limit suffices for the configured connections, by the gateway's own formula. */
 export function adviseFiles(limit: number | undefined, connections: number, isTls: boolean): Advice {
   const of = 'open files'
   if (limit === undefined) return note(of, 'the system does not say how many there may be', 'look at ulimit -n')
@@ -42,7 +40,7 @@ export function adviseFiles(limit: number | undefined, connections: number, isTl
 
 const mostSkewMs = 2_000
 
-/** The clock that rows are written with, beside the one that the server's machine has. */
+/** The machine's clock, compared with the database server's. */
 export function adviseClock(skewMs: number | undefined, isSet: boolean | undefined): Advice {
   const of = 'clock'
   if (skewMs !== undefined && Math.abs(skewMs) > mostSkewMs) {
@@ -54,7 +52,7 @@ export function adviseClock(skewMs: number | undefined, isSet: boolean | undefin
   return ok(of, skewMs === undefined ? 'it is kept set, or nobody knows' : 'it agrees with the database server’s')
 }
 
-/** A folder or file that others may read. */
+/** A folder or file that other users may read. */
 export function adviseMode(path: string, mode: number | undefined, isOwn: boolean): Advice {
   const of = `rights of ${path}`
   if (mode === undefined) return note(of, 'it is not there', 'the shop makes it when it first starts')
@@ -69,7 +67,7 @@ export const adviseSetting = ({ name, meant }: UnknownSetting): Advice =>
     ? note('settings', `${name} is not known and was ignored`, 'see "turnpike up --help" for those that there are')
     : wrong('settings', `${name} is not known and was ignored`, `set ${meant} instead, if that was meant`)
 
-/** Addresses of an import that has not come to its end. */
+/** An import of addresses that has not finished. */
 export const adviseImport = (each: { begunAt: number; places: number; prefix: string }): Advice =>
   wrong(
     'stock',
@@ -79,7 +77,7 @@ export const adviseImport = (each: { begunAt: number; places: number; prefix: st
       'a shop that runs sells what is there by itself after two minutes',
   )
 
-/** Ranges that a gateway claims, and of which the shop has seen no call. */
+/** Ranges that a gateway claims and has not proven by a call from them. */
 export const adviseUnproven = (name: string, ranges: number): Advice =>
   wrong(
     'stock',
@@ -165,7 +163,6 @@ export function adviseNode(
   return ok(of, `it is there, version ${version}`)
 }
 
-/** When the newest backup was begun. */
 export function adviseBackups(
   folder: string | undefined,
   newestAt: number | undefined,

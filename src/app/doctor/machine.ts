@@ -136,7 +136,6 @@ function lookAtPorts(config: Config): Promise<Advice>[] {
   })
 }
 
-/** Names that customers are sent to. */
 function lookAtNames(config: Config): Promise<Advice>[] {
   const hosts = [config.gatewayHost, config.vpnHost, URL.parse(config.publicUrl ?? '')?.hostname ?? '']
   const names = [...new Set(hosts)].filter((host) => host !== '' && isIP(host.replace(/^\[|\]$/g, '')) === 0)
@@ -154,7 +153,7 @@ function lookAtNames(config: Config): Promise<Advice>[] {
   })
 }
 
-/** What the shop has seen of proxies, if it runs, and whether there has to be one. */
+/** Whether the running shop has seen an untrusted proxy, and whether there has to be one. */
 async function lookAtProxies(config: Config): Promise<readonly Advice[]> {
   const told = await fetch(`${listenUrl(config)}/readyz`, {
     signal: AbortSignal.timeout(answerWithinMs),
@@ -213,7 +212,6 @@ function certificateOf(host: string, port: number): Promise<Seen> {
   })
 }
 
-/** Only where a VPN node is to run. */
 function adviseWireguard(config: Config): Advice {
   const of = 'WireGuard'
   const missing = findMissing(lookAtMachine(findProgram))

@@ -27,7 +27,7 @@ import {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** What there is to say of the shop in these settings; of its clock too, which the database's is compared with. */
+/** Checks the shop of these settings, and the clock against the database's. */
 export async function lookAtShop(config: Config): Promise<Advice[]> {
   const noClock = adviseClock(undefined, isClockSet(process.platform))
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {

@@ -11,7 +11,6 @@ export type Standing = {
   readonly skewMs: () => number
 }
 
-/** Figures that every kind of node has. */
 export function addNodeMetrics(metrics: Metrics, carrier: Carrier, standing: Standing): void {
   metrics.gauge('turnpike_shop_contact_age_seconds', 'How long ago the shop last answered this node.', () => {
     const awayMs = standing.awayMs()
@@ -35,7 +34,6 @@ export function addNodeMetrics(metrics: Metrics, carrier: Carrier, standing: Sta
   )
 }
 
-/** A gateway's own. */
 export function addGatewayMetrics(
   metrics: Metrics,
   engine: Engine,
@@ -70,7 +68,6 @@ export function addGatewayMetrics(
   })
 }
 
-/** Figures of the port over TLS: the shop's, or the gateway's for proxies. */
 export function addFrontMetrics(metrics: Metrics, role: 'shop' | 'gateway', front: Front): void {
   const name = (figure: string): string => `turnpike_${role}_tls_${figure}`
   metrics.gauge(name('connections'), 'Connections over TLS, by what they are at.', () => [

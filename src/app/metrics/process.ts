@@ -7,7 +7,7 @@ import type { Config } from '../settings/config.ts'
 
 const lookEveryMs = 250
 
-/** Figures that every role has: of its process, of its disk, and of which version it is. */
+/** Metrics of every role: process, disk, version. */
 export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Role): Metrics & { stop(): void } {
   const metrics = createMetrics()
   metrics.gauge('turnpike_build_info', 'Which Turnpike this is.', () => [
@@ -34,7 +34,6 @@ export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Role)
 
 const startedAt = Date.now() - process.uptime() * 1000
 
-/** Where the system does not say, there is no figure. */
 function countOpenFiles(): number | undefined {
   try {
     return readdirSync('/proc/self/fd').length

@@ -10,13 +10,12 @@ import type { Services } from '../shop/services.ts'
 
 const bounds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** What is counted as it happens. */
 export type ShopTally = {
   readonly request: (note: RequestNote) => void
   readonly chore: (run: JobRun) => void
 }
 
-/** The shop's figures. Nodes are named, for there are few; customers never are. */
+/** The shop's metrics. Nodes are labels, because there are few; customers never are. */
 export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
   const requests = metrics.counter('turnpike_http_requests_total', 'Requests, by who asked and the status they got.')
   const took = metrics.histogram('turnpike_http_request_duration_seconds', 'How long answers took.', bounds)
@@ -114,7 +113,6 @@ function addNodeGauges(
   )
 }
 
-/** Metrics of scheduled backups. */
 export function addBackupMetrics(
   metrics: Metrics,
   config: Pick<Config, 'backupFolder' | 'backupHours'>,

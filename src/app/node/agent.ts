@@ -19,7 +19,6 @@ import type { Standing } from '../metrics/node.ts'
 import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { nodeFolder } from './folder.ts'
-/** Time, chance and the log, as all parts of a node take them. */
 export const nodeRuntimeOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 
 export function standingOf(
@@ -39,14 +38,13 @@ export function standingOf(
 export type Agent = {
   readonly node: string
   readonly folder: string
-  /** The name of this run. */
   readonly boot: string
   readonly link: ShopLink
   /** Where the shop is: an address, or unix: and the path of a socket. */
   readonly shopUrl: string
   /** Whether there is a key to join again with. */
   readonly hasNewerKey: () => boolean
-  /** The shop's clock decides what has expired. It is known as soon as the first page was heard. */
+  /** The shop's clock, which decides expiry; known once the first page was received. */
   readonly clock: () => number
   /** How far the shop's clock is ahead of this machine's. */
   readonly skewMs: () => number
@@ -117,7 +115,7 @@ export async function openAgent(
   }
 }
 
-/** Other processes of this node that run now. What they hold stays theirs. */
+/** Other running processes of this node. They keep their leases. */
 async function besideUs(folder: string): Promise<string[]> {
   const running = await listRunning(folder)
   if (running.length <= mostBeside) return running
@@ -126,7 +124,7 @@ async function besideUs(folder: string): Promise<string[]> {
   )
 }
 
-/** A clock that is off by more than this is worth a word, and again when it is off by as much more. */
+/** A larger clock difference is logged, and again when it grows by as much. */
 const mostSkewMs = 5_000
 
 /** Expiry follows the shop's clock; certificates and logs follow the machine's. */

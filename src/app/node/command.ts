@@ -4,15 +4,14 @@ import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 
 export type RunningNode = {
-  /** Settles when the node carries what it is to carry; at once unless said. */
+  /** Settles when the node serves; absent if it serves already. */
   readonly ready?: Promise<void>
-  /** Settles should the node be unable to go on. */
+  /** Settles if the node cannot continue. */
   readonly failed?: Promise<void>
-  /** Settles once another process has taken over and nothing is left to carry. */
+  /** Settles once another process has taken over and all connections have ended. */
   readonly replaced?: Promise<void>
-  /** False from when another process has taken over; always true unless said. */
+  /** False once another process has taken over; absent means true. */
   readonly isServing?: () => boolean
-  /** Reads its certificate again, where it has one. */
   readonly onHangUp?: (() => void) | undefined
   stop(): Promise<void>
 }

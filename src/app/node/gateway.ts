@@ -35,16 +35,16 @@ import { createRules, type Rules } from './rules.ts'
 
 /** How long tunnels may take to end once the gateway is stopped; the supervisor waits ten seconds. */
 const drainMs = 4000
-/** A machine's own addresses may change while it runs. */
+/** The machine's own addresses may change while it runs. */
 const lookAroundMs = 60_000
 /** Minimum interval between two log lines about connections turned away. */
 const pressureMs = 10_000
 
-/** Fewer than a small shop's customers open at once. */
+/** Fewer connections than a small shop's customers open. */
 const fewConnections = 1000
 
 /** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
-const mostTrialMs = 15_000
+const maxTrialMs = 15_000
 
 export type Gateway = RunningNode & { readonly port: number }
 
@@ -148,7 +148,7 @@ async function openBeside(
     onGivenUp: () => log.warn('not taken over', { explanation: 'who had the listeners has stalled; this one goes on' }),
     onFault: (fault) => log.error('fault', { fault }),
   })
-  await Promise.race([trials.ready, realTiming.pause(mostTrialMs, endTrials.signal)])
+  await Promise.race([trials.ready, realTiming.pause(maxTrialMs, endTrials.signal)])
   log.info('gateway open', {
     port,
     ...(front && { tls_port: front.port }),
@@ -203,7 +203,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** As many connections as the system has descriptors for, and a word about it where that is less than was asked for. */
+/** As many connections as there are file descriptors; logs if that is less than configured. */
 function limitsOf(config: Config, log: Log): EngineLimits {
   const files = raiseFileLimit(process.platform)
   const limits = engineLimitsOf(config, files)
@@ -222,10 +222,10 @@ const ownSix: Address = { version: 6, bytes: Uint8Array.from({ length: 16 }, (_,
 
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
 
-/** A page of the run before is a change: what it does not name may be on another one. */
+/** A saved page is a change: what it does not name may be on another page. */
 const savedPlace: PagePlace = { isWhole: false, isFirst: false, isLast: true }
 
-/** As the system has it, hosts file included: what the node's own calls to the shop go by. */
+/** Resolves like the node's own calls to the shop, hosts file included. */
 const lookUpAll = async (name: string): Promise<string[]> =>
   (await lookup(name, { all: true })).map(({ address }) => address)
 
@@ -315,7 +315,7 @@ function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {
   })
 }
 
-/** What the engine found out about an exit is said to the shop, and written down when it has come or gone. */
+/** Reports the state of an exit to the shop, and logs when it changes. */
 function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['onExit'] {
   return (word) => {
     const before = words.note(word)
@@ -333,7 +333,6 @@ function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, n
   )
 }
 
-/** The port for proxies over TLS, on the same addresses as the other. */
 function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): Front {
   const { gatewayTlsPort: port } = config
   const most = engineLimitsOf(config, raiseFileLimit(process.platform)).connections

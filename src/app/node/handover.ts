@@ -9,11 +9,11 @@ import { BadSetting } from '../settings/reading.ts'
 import { nodeFolder } from './folder.ts'
 
 const lookEveryMs = 250
-/** How long a shop may take to say a first word, and then all of them. */
+/** How long the shop may take for its first page, and for all of them. */
 const answerWithinMs = 5000
 const wholeWithinMs = 40_000
 
-/** What a gateway that runs says of itself, and why it cannot be taken over from. */
+/** Describes this gateway to a successor, and why it cannot be taken over from. */
 export function describeGateway(config: Config) {
   let isLeaving = false
   return {
@@ -35,7 +35,7 @@ export function describeGateway(config: Config) {
   }
 }
 
-/** The gateway that runs on this data folder; undefined when none does, and then there is nothing to take over. */
+/** The gateway that runs on this data folder; undefined if none does. */
 export async function meetPredecessor(config: Config, log: Log): Promise<Predecessor | undefined> {
   if (process.platform !== 'linux') throw new BadSetting('Only on Linux can one gateway take over from another.')
   const before = await findPredecessor(nodeFolder(config, 'gateway'), realTiming)

@@ -1,7 +1,7 @@
 import type { Log } from '../../core/log.ts'
 import type { Pressure } from '../../dataplane/gateway/relay/engine.ts'
 
-/** Says, each time it is called, what there was not enough of since the last time, and nothing when there was. */
+/** On each call, logs which resources were exhausted since the last call, if any. */
 export function createPressureLog(log: Pick<Log, 'warn'>, read: () => Pressure): () => void {
   let last: Pressure = { spared: 0, turnedAway: 0, starved: 0 }
   return () => {

@@ -7,7 +7,6 @@ import { configOf } from '../process.ts'
 import { toProcess } from '../program.ts'
 import { nodeFolder } from './folder.ts'
 
-/** How long the new process may take to take over. */
 const withinMs = 60_000
 const lookEveryMs = 100
 /** Marks the process between this command and the new gateway. */

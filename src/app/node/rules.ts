@@ -5,7 +5,6 @@ import { noLimit, type Speeds } from '../../dataplane/gateway/metering/speed-lim
 import type { StatePage } from '../../node-protocol/state.ts'
 import { type GatewayConfig, policyOf } from '../settings/gateway.ts'
 
-/** Bytes in a megabit. */
 const megabit = 125_000
 const speedOf = (megabits: number | null | undefined): number =>
   megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
@@ -23,9 +22,9 @@ export function createRules(
   let unnamed = new Set<number>()
   let exits: readonly Prefix[] = []
   const shopHost = URL.parse(shopUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
-  /** Where the shop and its gateways are: addresses and names. */
+  /** Addresses and names of the shop and its gateways. */
   let hosts: ReadonlySet<string> = new Set([shopHost])
-  /** What each of these names led to when it was last known. */
+  /** Last known addresses of each of these names. */
   const addressesOf = new Map<string, readonly Prefix[]>()
   /** Changed since the policy was made. The policy is made again with the last of several pages. */
   let isListChanged = false

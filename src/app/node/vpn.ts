@@ -67,7 +67,7 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
   }
 }
 
-/** Nothing of this is mended by starting again: the operator has to do something. */
+/** A restart does not fix these: the operator has to act. */
 async function orBadSetting<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { type Reading, type Setting, setting } from './reading.ts'
 
-/** When the shop backs itself up, and how much of that is kept. */
 export type BackupConfig = {
   readonly backupFolder: string | undefined
   readonly backupHours: number

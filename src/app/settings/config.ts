@@ -15,7 +15,6 @@ import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 /** A node on the shop's machine: of this kind, or a VPN node if the shop is a sandbox. */
 type LocalNode = NodeKind | 'sandbox-vpn'
 
-/** Everything that an operator can set, read and checked. */
 export type Config = {
   readonly host: string
   readonly port: number
@@ -233,13 +232,12 @@ const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '
 export const listenUrl = (config: Config, port = config.port): string =>
   `${isTls(config) ? 'https' : 'http'}://${hostAndPort(loopbackOf[config.host] ?? config.host, port)}`
 
-/** Where the shop is reached: by customers and nodes alike, unless the operator says otherwise. */
+/** Where customers and nodes reach the shop. */
 export const shopUrl = (config: Config): string => config.publicUrl ?? listenUrl(config)
 
-/** What a shop and nodes on its machine share: keys to join with, and the socket that they meet at. */
+/** Folder that a shop and the nodes on its machine share: join keys, and the socket. */
 export const joinFolder = (folder: string): string => join(folder, 'join')
 
-/** Where a node on the shop's machine finds the key that it may join with. */
 export const joinKeyFile = (folder: string, kind: NodeKind): string => join(joinFolder(folder), `${kind}.key`)
 
 /**
@@ -249,7 +247,7 @@ export const joinKeyFile = (folder: string, kind: NodeKind): string => join(join
 export const shopSocket = (folder: string): string => join(joinFolder(folder), 'shop.sock')
 export const localShopUrl = (config: Pick<Config, 'folder'>): string => `unix:${shopSocket(config.folder)}`
 
-/** Where the shop's rows are: PostgreSQL's address, or the SQLite file in the data folder. */
+/** PostgreSQL's address, or the SQLite file in the data folder. */
 export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')
 
 function readWhole(name: SettingName, text: string, min: number, max: number): number {
@@ -310,6 +308,6 @@ function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:\/\/[^\s]+$/.test(text) && URL.canParse(text)
 }
 
-/** The value itself is left out: it may hold a password. */
+/** The value is left out: it may hold a password. */
 const bad = (name: SettingName, problem: string): BadSetting =>
   new BadSetting(`${settings[name].env} (--${settings[name].flag}) ${problem}.`)

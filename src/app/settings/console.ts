@@ -1,9 +1,8 @@
 import { givenOf, type Reading, type Setting, setting } from './reading.ts'
 
-/** Whether customers sign up: not, with an address that a letter confirms, or with any. */
+/** Whether customers may sign up: no, with a confirmed e-mail address, or with any. */
 type Registration = 'off' | 'on' | 'unconfirmed'
 
-/** What an operator can set about signing in. */
 export type ConsoleConfig = {
   readonly registration: Registration
   readonly smtpUrl: string | undefined

@@ -1,6 +1,5 @@
 import { partsOf, type Reading, type Setting, setting } from './reading.ts'
 
-/** Which pages of other origins may call the customers' API from a browser. */
 export type CorsConfig = { readonly corsOrigins: readonly string[] }
 
 export const corsSettings = {
@@ -12,7 +11,7 @@ export const corsSettings = {
   ),
 } satisfies Record<keyof CorsConfig, Setting>
 
-/** An origin is taken only as a browser sends it: what is compared exactly must be written exactly. */
+/** Origins are compared exactly, so each must be written as a browser sends it. */
 export function readCorsConfig({ text, bad }: Reading<keyof typeof corsSettings>): CorsConfig {
   const corsOrigins = partsOf(text('corsOrigins'))
   const wrong = corsOrigins.findIndex((each) => !/^https?:[^*]+$/.test(each) || URL.parse(each)?.origin !== each)

@@ -8,10 +8,8 @@ import type { EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
 import { givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
 
 const engineChoices = ['auto', 'portable', 'linux'] as const
-/** What moves the bytes; `auto` is the fastest that this machine allows. */
 export type EngineChoice = (typeof engineChoices)[number]
 
-/** What an operator can set about a gateway, on the machine that it runs on. */
 export type GatewayConfig = {
   readonly shopUrl: string | undefined
   readonly nodeKey: string | undefined

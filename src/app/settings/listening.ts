@@ -28,7 +28,7 @@ export function listening<Result>(hostname: string, port: number, what: string, 
   }
 }
 
-/** Opens at an address; on a machine without IPv6 every address is every IPv4 address. */
+/** Opens at an address; on a machine without IPv6, `::` is 0.0.0.0. */
 export function withIpv6OrWithout<Result>(hostname: string, open: (hostname: string) => Result): Result {
   try {
     return open(hostname)

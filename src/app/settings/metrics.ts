@@ -1,6 +1,5 @@
 import { type Reading, type Setting, setting } from './reading.ts'
 
-/** Where figures are served; each role of a machine has a port of its own. */
 export type MetricsConfig = { readonly metricsListen: { readonly host: string; readonly port: number } | undefined }
 
 export const metricsSettings = {
@@ -13,7 +12,7 @@ export const metricsSettings = {
   ),
 } satisfies Record<keyof MetricsConfig, Setting>
 
-/** Room is left for those that are the next ones up. */
+/** The other roles use the next two ports. */
 const lastPort = 65_533
 
 export function readMetricsConfig(reading: Reading<keyof MetricsConfig>): MetricsConfig {

@@ -36,5 +36,4 @@ export const partsOf = (text: string): string[] =>
     .map((part) => part.trim())
     .filter(Boolean)
 
-/** An empty setting is not given. */
 export const givenOf = (text: string): string | undefined => (text === '' ? undefined : text)

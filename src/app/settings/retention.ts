@@ -1,6 +1,5 @@
 import { type Reading, type Setting, setting } from './reading.ts'
 
-/** How long records of customers' activity are kept. */
 export type RetentionConfig = {
   readonly keepSessionDays: number
   readonly keepSourceDays: number

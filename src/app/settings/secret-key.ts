@@ -13,13 +13,12 @@ export function findSecretKey(config: Pick<Config, 'secretKey' | 'folder'>): Uin
   return readSecretKey(secretKeyFile(config.folder))
 }
 
-/** The key in a file, if there is one. */
 export function readSecretKey(path: string): Uint8Array | undefined {
   const text = findFile(path)
   return text === undefined ? undefined : decodeKey(text.trim(), path)
 }
 
-/** Makes a key, on the disk before anything is sealed with it. Of two that start at once, one makes it for both. */
+/** Makes a key, on disk before anything is sealed with it. Two shops that start together share one. */
 export function makeSecretKey(folder: string): Uint8Array {
   const key = randomBytes(32)
   try {
@@ -33,7 +32,6 @@ export function makeSecretKey(folder: string): Uint8Array {
   }
 }
 
-/** Deletes a key that no shop uses. */
 export const forgetSecretKey = (folder: string): void => rmSync(secretKeyFile(folder), { force: true })
 
 function decodeKey(text: string, where: string): Uint8Array {

@@ -1,7 +1,6 @@
 import { join, resolve } from 'node:path'
 import { acmeFiles, type CertificateFiles } from '../../dataplane/tls/certificate.ts'
 import { givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
-/** Whether and with which certificate this machine serves over TLS. */
 export type TlsConfig = {
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined
@@ -63,7 +62,7 @@ export const tlsSettings = {
 
 type TlsReading = Reading<keyof typeof tlsSettings>
 
-const mostNames = 100
+const maxNames = 100
 /** A name that http-01 can prove: no wildcard, no address. */
 const namePattern = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/
 
@@ -96,11 +95,9 @@ export function readTlsConfig(reading: TlsReading): TlsConfig {
   return config
 }
 
-/** Whether there is a certificate, or is to be one. */
 export const isTls = (config: Pick<TlsConfig, 'tlsCert' | 'acmeNames'>): boolean =>
   config.tlsCert !== undefined || config.acmeNames.length > 0
 
-/** What was got from an authority is kept here, for this user alone. */
 export const acmeFolder = (folder: string): string => join(folder, 'acme')
 
 /** The certificate's files, from the operator or from ACME. */
@@ -112,8 +109,8 @@ export function certificateFilesOf(config: TlsConfig & { readonly folder: string
 
 function readNames(reading: TlsReading): string[] {
   const names = [...new Set(partsOf(reading.text('acmeNames').toLowerCase()))]
-  if (names.length > mostNames || !names.every((name) => namePattern.test(name))) {
-    throw reading.bad('acmeNames', `must be up to ${mostNames} host names, like shop.example.net; no addresses, no *`)
+  if (names.length > maxNames || !names.every((name) => namePattern.test(name))) {
+    throw reading.bad('acmeNames', `must be up to ${maxNames} host names, like shop.example.net; no addresses, no *`)
   }
   return names
 }

@@ -2,17 +2,16 @@ import { findNearest } from '../../api/names.ts'
 import { settings } from './config.ts'
 
 const prefix = 'TURNPIKE_'
-/** What processes of Turnpike tell one another. */
+/** Variables between processes of Turnpike. */
 const internal: readonly string[] = ['TURNPIKE_LEASH', 'TURNPIKE_SUPERVISED', 'TURNPIKE_BETWEEN']
-/** What commands read that run on a shop elsewhere. */
+/** Variables of commands on a remote shop. */
 const ofCommands: readonly string[] = ['TURNPIKE_OPERATOR_TOKEN', 'TURNPIKE_OPERATOR_TOKEN_FILE']
-/** Variables of tests. */
 const ofTests = /^TURNPIKE_(TEST|STORM)_/
 /** Kubernetes sets variables for each service, and one of them may be called turnpike. */
 const ofServices = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 const longestName = 60
 
-/** A variable that looks like a setting and is none, by its name alone, and the setting that was likely meant. */
+/** A variable that looks like a setting, and the setting that was likely meant. */
 export type UnknownSetting = { readonly name: string; readonly meant: string | undefined }
 
 /** A misspelt setting would silently leave the default in force. */
@@ -34,7 +33,7 @@ function findMeant(name: string, known: readonly string[]): string | undefined {
   return nearest === undefined ? undefined : `${prefix}${nearest}`
 }
 
-/** The same for two names of which one has letters in another order. */
+/** Equal for two names with transposed letters. */
 const lettersOf = (name: string): string => name.toUpperCase().split('').toSorted().join('')
 
 const isOfService = (name: string, value = ''): boolean =>

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { readConfig } from './config.ts'
 import { BadSetting } from './reading.ts'
-import { shippedVpn, vpnArrangementOf } from './vpn.ts'
+import { shippedVpn, vpnSettingsOf } from './vpn.ts'
 
 const read = (name: string, value: string) => readConfig({ [name]: value })
 
 describe('settings of the VPN', () => {
   test('without any, what is shipped holds', () => {
-    expect(vpnArrangementOf(readConfig({}))).toEqual(shippedVpn)
+    expect(vpnSettingsOf(readConfig({}))).toEqual(shippedVpn)
     expect(shippedVpn.tunnel).toEqual({
       endpoint: { host: '127.0.0.1', port: 51_820 },
       dns: ['1.1.1.1', '2606:4700:4700::1111'],

@@ -3,8 +3,6 @@ import { deviceNamePattern } from '../../dataplane/wireguard/device.ts'
 import type { VpnSettings } from '../../domains/vpn/index.ts'
 import { isPool4, isPool6, type TunnelPool } from '../../domains/vpn/rules.ts'
 import { partsOf, type Reading, type Setting, setting } from './reading.ts'
-
-/** What an operator can set about the VPN. */
 export type VpnConfig = {
   readonly publicUrl: string | undefined
   readonly vpnHost: string
@@ -96,7 +94,7 @@ export function readVpnConfig(reading: VpnReading): VpnConfig {
   }
 }
 
-export const vpnArrangementOf = (config: VpnConfig): VpnSettings => ({
+export const vpnSettingsOf = (config: VpnConfig): VpnSettings => ({
   tunnel: {
     endpoint: { host: config.vpnHost, port: config.vpnPort },
     dns: config.vpnDns,
@@ -107,8 +105,7 @@ export const vpnArrangementOf = (config: VpnConfig): VpnSettings => ({
   pool: { v4: config.vpnPool, v6: config.vpnUla },
 })
 
-/** What holds without any setting. */
-export const shippedVpn: VpnSettings = vpnArrangementOf(
+export const shippedVpn: VpnSettings = vpnSettingsOf(
   readVpnConfig({
     text: (name) => vpnSettings[name].fallback,
     whole: (name) => Number(vpnSettings[name].fallback),

@@ -20,7 +20,6 @@ import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
 import type { AddressQuestion, Holders } from '../../domains/privacy/index.ts'
 import type { Runtime, Services } from './services.ts'
 
-/** The operators' API, on the same use cases as the operator's tool. */
 export function createAdmin(
   services: Services,
   runtime: Runtime & { readonly stalls: Stalls },
@@ -58,7 +57,7 @@ export function createAdmin(
   })
 }
 
-/** The services, and the few actions of an operator that are a transaction of several domains. */
+/** The services, and operator actions that are a transaction over several domains. */
 export function createActions(services: Services) {
   const { db, fleet, ledger, pricing, operators, signIn, identities, acting, proxyOperator, premium, vpn } = services
   const linkFor = (operator: Operator) => ({ kind: 'operator', owner: operator.id, purpose: 'enter' }) as const
@@ -86,7 +85,7 @@ export function createActions(services: Services) {
       return { proxies, devices, isExit, candidates }
     },
 
-    /** What a price list would mean to those who have something now, of every product. */
+    /** What a price list would change for current holders of every product. */
     async effectsOf(value: unknown) {
       const held = await Promise.all([proxyOperator.held(), premium.traffic.held(), vpn.held()])
       return pricing.effectsOf(value, held.flat())
@@ -103,7 +102,7 @@ export function createActions(services: Services) {
       return db.transact(async (tx) => ({ operator, ...signIn.issueLink(tx, linkFor(operator)) }))
     },
 
-    /** Gives an operator another role. Views of customers' pages end: they were opened with the former role. */
+    /** Changes an operator's role. Ends views of customers' pages: they were opened with the former role. */
     async setOperatorRole(name: string, role: Role): Promise<Operator> {
       const changed = await db.transact(async (tx) => {
         const operator = await operators.setRole(tx, name, role)
@@ -115,14 +114,13 @@ export function createActions(services: Services) {
       return changed
     },
 
-    /** Revokes an operator's token. Views of customers' pages end: they may have been opened with it. */
+    /** Revokes an operator's token. Ends views of customers' pages: they may have been opened with it. */
     async revokeOperatorToken(id: OperatorTokenId): Promise<void> {
       await db.transact(async (tx) => signIn.endViews(tx, await operators.revokeToken(tx, id)))
       operators.forget()
       signIn.forget()
     },
 
-    /** Removes an operator with all sessions, tokens and links. */
     async removeOperator(name: string): Promise<Operator> {
       const removed = await db.transact(async (tx) => {
         const operator = await operators.remove(tx, name)
@@ -136,7 +134,7 @@ export function createActions(services: Services) {
   }
 }
 
-/** The stock, to which only what customers could use is added. */
+/** The stock, restricted to addresses that customers could use. */
 const stockWithin = ({ stock, reach }: Services): Services['stock'] => ({
   ...stock,
   async add(prefix, ...rest) {

@@ -14,10 +14,10 @@ import { findSecretKey, forgetSecretKey, makeSecretKey, secretKeyFile } from '..
 
 const projectFolder = join(import.meta.dir, '../../..')
 
-/** One command does one thing at a time, and a server counts connections. */
+/** A command does one thing at a time, and the server limits connections. */
 const connectionsOfCommand = 3
 
-/** Opens the database that the settings name, making the data folder if need be, readable by its owner alone. */
+/** Opens the configured database; makes the data folder, readable by its owner only. */
 export function openConfigured(config: Config, connections = connectionsOfCommand): Database {
   const address = databaseAddress(config)
   if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
@@ -40,7 +40,7 @@ export function assertNotLost(config: Config): void {
   )
 }
 
-/** A shop that was moved elsewhere, or is not there as a whole yet, does not open. */
+/** Refuses a shop that was moved elsewhere or is half filled. */
 export async function assertOpen(db: Database): Promise<void> {
   const closed = await findClosed(db)
   if (!closed) return
@@ -48,7 +48,6 @@ export async function assertOpen(db: Database): Promise<void> {
   throw new BadSetting(`This shop is closed. ${closed.because} ${way.charAt(0).toUpperCase()}${way.slice(1)}.`)
 }
 
-/** The schema's history, in order. */
 export function readMigrations(): Migration[] {
   const folder = join(projectFolder, 'migrations')
   const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
@@ -60,7 +59,7 @@ export function readMigrations(): Migration[] {
 
 export type OpenedVault = {
   readonly vault: Vault
-  /** Asked again once the shop has decided what it is: another one may have opened it first, with another key. */
+  /** Checks again after the shop was opened: another process may have opened it first with another key. */
   readonly confirm: () => Promise<void>
 }
 

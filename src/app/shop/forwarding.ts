@@ -1,10 +1,10 @@
 import { type Address, formatAddress } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 
-/** What `/readyz` warns of, and the doctor reads there. */
+/** Warning of `/readyz`, which the doctor reads. */
 export const untrustedProxy = 'TURNPIKE_TRUSTED_PROXIES lacks a proxy that requests come through'
 
-/** Keeps in mind that requests come through a proxy whose word on their source is not taken. */
+/** Remembers that requests come through a proxy that is not trusted. */
 export function createForwarding(log: Log) {
   let isSeen = false
   return {

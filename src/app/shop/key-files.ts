@@ -5,7 +5,6 @@ import type { JoinKeys } from '../../jobs/local-nodes.ts'
 import type { UnshownToken } from '../../jobs/sandbox/open.ts'
 import { joinKeyFile } from '../settings/config.ts'
 
-/** Keys in the data folder, one file for each kind of node. */
 export const joinKeysIn = (folder: string): JoinKeys => ({
   has: (kind) => existsSync(joinKeyFile(folder, kind)),
   write(kind, text) {
@@ -17,7 +16,6 @@ export const joinKeysIn = (folder: string): JoinKeys => ({
   },
 })
 
-/** A file in the data folder, for its owner alone. */
 export function unshownTokenIn(folder: string): UnshownToken & { forget(): void } {
   const path = join(folder, 'sandbox-token')
   const find = (): string | undefined => findFile(path)?.trim()

@@ -5,15 +5,15 @@ import { type Config, joinFolder, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { isListening, taken } from './taken.ts'
 
-/** What every system has room for in a socket's address. */
-const mostPathBytes = 103
+/** Length of a socket path that every system allows. */
+const maxPathBytes = 103
 
 /** Opens the socket for nodes of this machine, if there are any. A running shop of this folder keeps it. */
 export async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log): Promise<Server | undefined> {
   const folder = joinFolder(config.folder)
   if (config.localNodes.length === 0 && !existsSync(folder)) return undefined
   const path = shopSocket(config.folder)
-  if (Buffer.byteLength(path) > mostPathBytes) {
+  if (Buffer.byteLength(path) > maxPathBytes) {
     throw new BadSetting(`TURNPIKE_DATA (--data) is too long for a socket in it: ${path} has more than 103 bytes.`)
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 })

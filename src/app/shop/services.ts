@@ -65,39 +65,36 @@ import { createStock, createStockOperator } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, type VpnSettings } from '../../domains/vpn/index.ts'
 import { type Config, shopUrl } from '../settings/config.ts'
-import { shippedVpn, vpnArrangementOf } from '../settings/vpn.ts'
+import { shippedVpn, vpnSettingsOf } from '../settings/vpn.ts'
 import { readMigrations } from './database.ts'
 
-/** What the outside gives to every domain: time, chance and a hash. A test hands in its own. */
+/** Time, randomness and hash of every domain. Tests pass their own. */
 export type Runtime = {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
-  /** The shop measures its own unless a test hands in others; a tool has none. */
+  /** The shop measures its own; a command has none. */
   readonly stalls?: Stalls
-  /** As shipped, unless a test that stores no real password hands in a lower one. */
+  /** Lower in tests that store no real password. */
   readonly passwordCost?: PasswordCost
 }
 
 export const realRuntime: Runtime = { clock: Date.now, random: randomBytes, sha256 }
 
-/** What an operator has settled that domains need to know. */
+/** Configuration of the domains; what is absent has its default. */
 export type ShopConfig = {
   readonly vault: Vault
-  /** Where customers reach the gateway. */
   readonly gateway: { readonly host: string; readonly address?: string; readonly port: number }
-  /** As shipped, unless said. */
   readonly vpn?: VpnSettings
   readonly premium?: PremiumTerms
-  /** How many open tokens a customer may have; as shipped unless said. */
+  /** How many open tokens a customer may have. */
   readonly mostTokens?: number
   /** Hosts that customers connect to, checked before a sale; unchecked by default. */
   readonly places?: Places
-  /** Where checkpoints are written down besides the database; nowhere unless said. */
+  /** Where checkpoints are written besides the database. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
-  /** How long records of customers' activity are kept. */
   readonly retention?: Retention
-  /** How customers come by themselves; they do not, and no letter is sent, unless said. */
+  /** Self-registration and mail; off by default. */
   readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }
 }
 
@@ -111,7 +108,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
     hostDays: config.premiumHostDays,
     ports: config.premiumPorts,
   },
-  vpn: vpnArrangementOf(config),
+  vpn: vpnSettingsOf(config),
   mostTokens: config.customerTokens,
   places: {
     gateway: config.gatewayHost,
@@ -126,7 +123,6 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
   },
 })
 
-/** All domains, wired to one database. */
 export type Services = ReturnType<typeof createServices>
 
 export function createServices(plainDb: Database, given: Runtime, config: ShopConfig) {
@@ -264,7 +260,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   }
 }
 
-/** Blanks the history of a customer's rows. What was tampered with is for the operator to look at, and no fault. */
+/** Erases the history of a customer's rows. Tampered history is a refusal for the operator, not a fault. */
 const historyEraserOn = (db: Database, history: ReturnType<typeof createRowHistory>) => {
   const rows = createRowErasure({ db, history })
   return {

@@ -68,33 +68,29 @@ import { createServices, type Runtime, realRuntime, type Services, shopConfigOf 
 
 /** How long running requests may take to finish once the shop is stopped. */
 const drainMs = 9_000
-/** Where `npm install` puts the console that it builds. */
 const builtConsole = new URL('../../../dist/console/', import.meta.url)
 
 export type Shop = {
   readonly url: string
-  /** What a newcomer reads first, as it is true now. */
   readonly banner: () => string
   /** Settles when the shop serves, or when its certificate is late. */
   readonly settled: () => Promise<void>
   readonly token: string | undefined
   readonly services: Services
-  /** How many requests run or wait now. */
   readonly pending: () => number
   /** Reads its certificate again; undefined where it has none. */
   readonly onHangUp: (() => void) | undefined
-  /** Says that it is not ready, then refuses what is new, finishes what runs, and closes the database. */
+  /** Reports not ready, then refuses new requests, finishes running ones, and closes the database. */
   stop(): Promise<void>
 }
 
-/** Most shops send no letters: what it takes is loaded by those that do. */
+/** Loads the mail adapter only if it is configured. */
 async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
   if (url === undefined) return undefined
   const { createMail } = await import('../../adapters/mail.ts')
   return createMail({ url, from }, log)
 }
 
-/** Opens the shop: database, schema, sandbox, HTTP, jobs. */
 export async function openShop(config: Config, log: Log, given: Runtime = realRuntime): Promise<Shop> {
   const stallMonitor = startStallMonitor()
   const runtime = { stalls: stallMonitor.stalls, ...given }
@@ -186,7 +182,7 @@ const localKinds = ({ localNodes }: Config, isSandbox: boolean): readonly NodeKi
   ...new Set(localNodes.flatMap((each) => (each !== 'sandbox-vpn' ? [each] : isSandbox ? ['vpn' as const] : []))),
 ]
 
-/** Measures for how long this process does not run: reports of nodes that it did not read then are no silence. */
+/** Measures stalls of this process, which are left out of a node's silence. */
 function startStallMonitor(): { readonly stalls: Stalls; stop(): void } {
   const stalls = new StallMonitor(() => performance.now())
   const timer = setInterval(() => stalls.tick(), stalls.everyMs)
@@ -194,7 +190,7 @@ function startStallMonitor(): { readonly stalls: Stalls; stop(): void } {
   return { stalls, stop: () => clearInterval(timer) }
 }
 
-/** What a database was opened as first it stays: sandbox money and tokens never become real ones. */
+/** A database stays what it was first opened as: sandbox money and tokens never become real. */
 async function warnOfSandbox({ customers }: Services, log: Log): Promise<void> {
   if ((await customers.mode()) !== 'sandbox') return
   log.warn('still a sandbox', {
@@ -238,7 +234,6 @@ const actingAs =
     await acting.act({ actor, operation, request: '{}' }, work)
   }
 
-/** What customers and nodes call, on its port. */
 function openApi(
   config: Config,
   services: Services,

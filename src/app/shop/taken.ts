@@ -14,7 +14,7 @@ export const isListening = (path: string): Promise<boolean> =>
 export const taken = (config: Config): BadSetting =>
   new BadSetting(`Another Turnpike is open on ${config.folder}. End it first, or use another TURNPIKE_DATA (--data).`)
 
-/** Refuses a data folder that another Turnpike is open on, before a gateway is started as if it were that one's. */
+/** Refuses a data folder that another Turnpike uses, before a gateway joins that one. */
 export async function assertNotTaken(config: Config): Promise<void> {
   if (await isListening(shopSocket(config.folder))) throw taken(config)
 }

@@ -4,8 +4,8 @@ import type { Database, Reader } from '../transaction.ts'
 import type { Insert } from './fill.ts'
 
 /** A column, of one of the three types that both engines know. */
-export type Column = { readonly name: string; readonly type: 'BIGINT' | 'TEXT' | 'BYTEA' }
-export type Table = { readonly name: string; readonly columns: readonly Column[] }
+export type TableColumn = { readonly name: string; readonly type: 'BIGINT' | 'TEXT' | 'BYTEA' }
+export type Table = { readonly name: string; readonly columns: readonly TableColumn[] }
 
 /** All tables that these migrations make, referenced tables first. Other tables of the operator are not copied. */
 export function tablesOf(migrations: readonly Migration[]): Promise<readonly Table[]> {
@@ -38,7 +38,7 @@ async function readTables(reader: Reader): Promise<Table[]> {
   const tables = new Map<string, Table>()
   const pointsAt = new Map<string, string[]>()
   for (const { name } of names) {
-    const columns = await reader.all<Column>('SELECT name, type FROM pragma_table_info($1) ORDER BY cid', [name])
+    const columns = await reader.all<TableColumn>('SELECT name, type FROM pragma_table_info($1) ORDER BY cid', [name])
     tables.set(name, { name, columns: columns.map(readColumn) })
     const keys = await reader.all<{ table: string }>('SELECT "table" FROM pragma_foreign_key_list($1)', [name])
     pointsAt.set(
@@ -49,12 +49,12 @@ async function readTables(reader: Reader): Promise<Table[]> {
   return inOrder([...tables.keys()], pointsAt).flatMap((name) => tables.get(name) ?? [])
 }
 
-function readColumn({ name, type }: Column): Column {
+function readColumn({ name, type }: TableColumn): TableColumn {
   if (!['BIGINT', 'TEXT', 'BYTEA'].includes(type)) throw new Error(`there is no way to copy ${name}, a ${type}`)
   return { name, type }
 }
 
-/** Each after all that it points at. */
+/** Topological order: each table after those it references. */
 function inOrder(names: readonly string[], pointsAt: ReadonlyMap<string, readonly string[]>): string[] {
   const placed = new Set<string>()
   for (let left = [...names]; left.length > 0; ) {
@@ -69,7 +69,6 @@ function inOrder(names: readonly string[], pointsAt: ReadonlyMap<string, readonl
 /** One row's values in the order of its table's columns, as both engines give them. */
 export type Row = readonly (string | bigint | Uint8Array | null)[]
 
-/** How many rows are in memory at a time. */
 const batchRows = 2000
 
 /** All rows of a table in batches, unordered. The reader is one snapshot. */
@@ -103,10 +102,10 @@ async function* postgresRows(reader: Reader, table: Table): AsyncGenerator<Row[]
 
 type Named = Readonly<Record<string, Row[number]>>
 
-const toRow = (columns: readonly Column[], row: Named): Row => columns.map((column) => row[column.name] ?? null)
+const toRow = (columns: readonly TableColumn[], row: Named): Row => columns.map((column) => row[column.name] ?? null)
 
-/** What a table holds, in short: how many rows, and one number over all of them. */
-export type Held = { readonly rows: number; readonly digest: string }
+/** Number of rows of a table, and a digest of all. */
+export type TableSummary = { readonly rows: number; readonly digest: string }
 
 const modulus = 1n << 256n
 
@@ -125,7 +124,7 @@ class TableDigest {
     this.rows += rows.length
   }
 
-  finish(): Held {
+  finish(): TableSummary {
     return { rows: this.rows, digest: this.sum.toString(16).padStart(64, '0') }
   }
 }
@@ -137,16 +136,18 @@ function toText(value: Row[number]): string | null {
   return typeof value === 'bigint' ? `n${value}` : `x${Buffer.from(value).toString('hex')}`
 }
 
-/** The tables that do not hold the same, by name. */
-export function differing(one: Readonly<Record<string, Held>>, other: Readonly<Record<string, Held>>): string[] {
+/** Names of the tables that differ. */
+export function differing(
+  one: Readonly<Record<string, TableSummary>>,
+  other: Readonly<Record<string, TableSummary>>,
+): string[] {
   const names = [...new Set([...Object.keys(one), ...Object.keys(other)])]
   return names.filter((name) => one[name]?.rows !== other[name]?.rows || one[name]?.digest !== other[name]?.digest)
 }
 
-/** Hears how far a long work has come: at which table, and how many rows of it are done. */
 export type OnProgress = (table: string, rows: number) => void
 
-/** A reader of one unchanging state of a database, and which engine it reads from. */
+/** A reader of one snapshot. */
 export type Source = { readonly engine: Database['engine']; readonly reader: Reader }
 
 /** Reads every row of these tables once, inserts it, and returns a digest of each table. */
@@ -155,8 +156,8 @@ export async function copyRows(
   tables: readonly Table[],
   insert: Insert,
   onProgress: OnProgress,
-): Promise<Record<string, Held>> {
-  const held: Record<string, Held> = {}
+): Promise<Record<string, TableSummary>> {
+  const held: Record<string, TableSummary> = {}
   for (const table of tables) {
     const digest = new TableDigest()
     onProgress(table.name, 0)
@@ -170,11 +171,9 @@ export async function copyRows(
   return held
 }
 
-/** What these tables hold now. */
 export const heldBy = (source: Source, tables: readonly Table[], onProgress: OnProgress) =>
   copyRows(source, tables, async () => {}, onProgress)
 
-/** The newest checkpoint, which says how far the books had come. */
 export async function newestCheckpoint(reader: Reader): Promise<{ number: number; hash: string } | null> {
   const row = await reader.first<{ number: bigint; hash: Uint8Array }>(
     'SELECT number, hash FROM checkpoints ORDER BY number DESC LIMIT 1',

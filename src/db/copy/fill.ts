@@ -1,8 +1,7 @@
 import { Database as Connection } from 'bun:sqlite'
 import type { Database, Tx } from '../transaction.ts'
-import type { Column, Row, Table } from './copy.ts'
+import type { Row, Table, TableColumn } from './copy.ts'
 
-/** Takes rows into a table, as they are. */
 export type Insert = (table: Table, rows: readonly Row[]) => Promise<void>
 
 /** Fills a migrated database in one transaction. Triggers are off, because what they would write is among the rows. */
@@ -21,7 +20,7 @@ export async function fillPostgres(
   for (const table of tables) await db.all(`ANALYZE ${table.name}`)
 }
 
-/** Each column travels as one array: thousands of parameters would take longer to read than to write. */
+/** Sends each column as one array: thousands of parameters would be slower to parse than to write. */
 async function insertInto(tx: Tx, table: Table, rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return
   const names = table.columns.map((column) => column.name)
@@ -33,7 +32,7 @@ async function insertInto(tx: Tx, table: Table, rows: readonly Row[]): Promise<v
   )
 }
 
-function fromText({ name, type }: Column): string {
+function fromText({ name, type }: TableColumn): string {
   if (type === 'BIGINT') return `CAST(${name} AS bigint)`
   return type === 'BYTEA' ? `decode(${name}, 'hex')` : name
 }

@@ -52,7 +52,7 @@ async function gather(engine: Database['engine'], tx: Tx): Promise<void> {
   await tx.run('CREATE INDEX respelt_in_order ON respelt (place)')
 }
 
-/** How many of a page were written; undefined behind the last page. */
+/** How many of a page were written; undefined past the last page. */
 async function respellPage(tx: Tx, from: bigint): Promise<number | undefined> {
   const found = await tx.all<Differing>(
     'SELECT place, of_table, row_key, version, known, now FROM respelt WHERE place > $1 AND place <= $2',
@@ -83,10 +83,9 @@ export function saysTheSame(one: string, other: string): boolean {
   )
 }
 
-/** A literal of either engine at this place: nothing, sealed, a number, bytes, or a text. */
 const literal = /\s*(?:(NULL)|(sealed)|(-?\d+)|X'([0-9A-Fa-f]*)'|E'((?:[^'\\]|''|\\.)*)'|'((?:[^']|'')*)')(?:,|$)/sy
 
-/** The values of a content, each as a text; undefined for what is none. */
+/** The values of a content; undefined if it is malformed. */
 function valuesOf(content: string): (string | null)[] | undefined {
   const values: (string | null)[] = []
   literal.lastIndex = 0
