@@ -17,16 +17,8 @@ import { type Bound, bind, bindCookie } from '../bind.ts'
 import { type Admitted, type Api } from '../http.ts'
 import type { Operation } from '../operation.ts'
 import { assertSameOrigin, findShown, isTls, readSessionText, toCookie, visitorOf } from '../session.ts'
-import {
-  confirmAddress,
-  createSignInShapes,
-  forgotPassword,
-  leave,
-  lookAtRef,
-  register,
-  resetPassword,
-  toSession,
-} from './shapes.ts'
+import * as customerShapes from './shapes.ts'
+import { createSignInShapes, toSession } from './shapes.ts'
 
 export type AuthDeps = {
   readonly signIn: SignIn
@@ -38,7 +30,7 @@ export type AuthDeps = {
   readonly publicUrl: () => string
   readonly drawSvg: (text: string) => string
   /** Does something as an operator, so that it is in the audit log. */
-  readonly actAs: (session: Session, operation: string, work: () => Promise<void>) => Promise<void>
+  readonly actAs: <Result>(session: Session, operation: string, work: () => Promise<Result>) => Promise<Result>
 }
 
 /** A visitor, signed in or not. */
@@ -159,15 +151,8 @@ function changeOperations(
   shapes: ReturnType<typeof createSignInShapes>,
 ): readonly Bound<Guest>[] {
   const { identities } = deps
-  async function act<Result>(session: Session, operation: Operation, work: () => Promise<Result>): Promise<Result> {
-    if (kind === 'customer') return work()
-    let result: { readonly of: Result } | undefined
-    await deps.actAs(session, operation.id, async () => {
-      result = { of: await work() }
-    })
-    if (!result) throw new Error('an action has ended without being done')
-    return result.of
-  }
+  const act = <Result>(session: Session, operation: Operation, work: () => Promise<Result>): Promise<Result> =>
+    kind === 'customer' ? work() : deps.actAs(session, operation.id, work)
 
   return [
     bind(shapes.endSessions, async ({ caller, body }) => {
@@ -227,7 +212,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
   const cookies = createCookies(deps)
   const toWho = createWho(deps)
   return [
-    bindCookie(register, async ({ caller, body }) => {
+    bindCookie(customerShapes.register, async ({ caller, body }) => {
       const { opened, ref } = await registration.register(body, caller.visitor)
       return {
         data: { confirm: !opened, who: opened ? await toWho(opened.session) : null, ref },
@@ -235,20 +220,20 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
         owner: opened?.session.owner.id,
       }
     }),
-    bind(lookAtRef, async ({ query }) => ({ ref: await registration.lookAtRef(query.code) })),
-    bindCookie(confirmAddress, async ({ caller, body }) => {
+    bind(customerShapes.lookAtRef, async ({ query }) => ({ ref: await registration.lookAtRef(query.code) })),
+    bindCookie(customerShapes.confirmAddress, async ({ caller, body }) => {
       const opened = await registration.confirm(body, caller.visitor)
       return { data: await toWho(opened.session), cookie: cookies.opened(opened), owner: opened.session.owner.id }
     }),
-    bind(forgotPassword, async ({ caller, body }) => {
+    bind(customerShapes.forgotPassword, async ({ caller, body }) => {
       await registration.askReset(body.email, caller.visitor)
       return { done: true }
     }),
-    bind(resetPassword, async ({ caller, body }) => {
+    bind(customerShapes.resetPassword, async ({ caller, body }) => {
       await registration.reset(body, caller.visitor)
       return { done: true }
     }),
-    bindCookie(leave, async ({ caller, body }) => {
+    bindCookie(customerShapes.leave, async ({ caller, body }) => {
       const { owner } = sessionOf(caller)
       if (owner.kind !== 'customer') throw new Error('only customers leave')
       await registration.leave(owner.id, {

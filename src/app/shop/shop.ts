@@ -227,11 +227,11 @@ const openAsSandbox = (services: Services, config: Config): Promise<string | und
 /** What operators change about their own account is in the audit log, too. */
 const actingAs =
   ({ acting, operators }: Services) =>
-  async (session: Session, operation: string, work: () => Promise<void>): Promise<void> => {
+  async <Result>(session: Session, operation: string, work: () => Promise<Result>): Promise<Result> => {
     const operator = session.owner.kind === 'operator' ? await operators.findPresent(session.owner.id) : undefined
     if (!operator) throw refuseHere('This operator was removed.', 'invalid_token')
     const actor = { operator: operator.id, name: operator.name, role: operator.role, source: session.source }
-    await acting.act({ actor, operation, request: '{}' }, work)
+    return acting.act({ actor, operation, request: '{}' }, work)
   }
 
 function openApi(

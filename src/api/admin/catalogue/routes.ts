@@ -1,19 +1,13 @@
 import { toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
-import type { Effect, Pricing } from '../../../domains/pricing/index.ts'
+import type { Effect } from '../../../domains/pricing/index.ts'
 import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import { applyCatalogue, compareCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
 
-export function adminCatalogueOperations(
-  bind: BindAdmin,
-  deps: {
-    readonly pricing: Pricing
-    readonly applyCatalogue: (value: unknown) => Promise<number>
-    readonly effectsOf: (value: unknown) => Promise<Effect[]>
-  },
-): readonly Bound<AdminCaller>[] {
+export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { pricing } = deps
   return [
     bind(getCatalogue, async ({ query }) => {

@@ -2,47 +2,18 @@ import { toGigabytes } from '../../../core/bytes.ts'
 import { type CustomerId, type OrderId, readId } from '../../../core/ids.ts'
 import { kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
-import { type Clock, toIso } from '../../../core/time.ts'
-import type { Customers } from '../../../domains/customers/index.ts'
+import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
-import type { Events } from '../../../domains/events/index.ts'
-import type { Adjustment, Ledger } from '../../../domains/ledger/index.ts'
-import type { Posting } from '../../../domains/ledger/rules.ts'
-import type { Acting } from '../../../domains/operators/index.ts'
+import type { Adjustment } from '../../../domains/ledger/index.ts'
 import { mayActAs } from '../../../domains/operators/rules.ts'
-import type { Orders, Refunds, Stories } from '../../../domains/orders/index.ts'
-import type { Premium } from '../../../domains/premium/index.ts'
-import type { Erasing, Exporting } from '../../../domains/privacy/index.ts'
-import type { Identities, Registration, SignIn } from '../../../domains/signin/index.ts'
 import { type Bound, bindCookie } from '../../bind.ts'
 import { readTokenWish } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
 import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
 import { isTls, toCookie } from '../../session.ts'
-import { type Act, type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
+import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import * as shapes from './shapes.ts'
-
-export type AdminCustomersDeps = {
-  readonly customers: Customers
-  readonly identities: Identities
-  readonly signIn: SignIn
-  readonly ledger: Ledger
-  readonly orders: Orders
-  readonly events: Events
-  readonly refunds: Refunds
-  readonly storyOf: Stories
-  readonly premium: Premium
-  readonly setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
-  readonly adjust: (id: CustomerId, wish: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
-  readonly registration: Pick<Registration, 'invite'>
-  readonly publicUrl: () => string
-  readonly clock: Clock
-  readonly act: Act
-  readonly exporting: Exporting
-  readonly erasing: Erasing
-  /** Leaves a trace of what only looked. */
-  readonly mustNote: (action: Acting['action']) => Promise<void>
-}
 
 function readCustomer(text: string): CustomerId {
   const id = readId('customer', text)
@@ -59,7 +30,7 @@ function readOrder(text: string): OrderId {
 const toKopecks = (roubles: number) => kopecks(BigInt(Math.round(roubles * 100)))
 
 const createSight =
-  (deps: AdminCustomersDeps) =>
+  (deps: AdminDeps) =>
   async (found: readonly Customer[]): Promise<shapes.CustomerSight[]> => {
     const logins = await deps.identities.loginsOf(found.map((each) => each.id))
     return Promise.all(
@@ -71,7 +42,7 @@ const createSight =
     )
   }
 
-export function adminCustomerOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { customers, identities } = deps
   const sight = createSight(deps)
   const show = async (id: CustomerId) => {
@@ -120,7 +91,7 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminCustomersDep
   ]
 }
 
-function privacyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+function privacyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   return [
     bind(shapes.exportCustomer, async (call) => {
       const id = readCustomer(call.params.customer_id)
@@ -155,7 +126,7 @@ function privacyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly 
 }
 
 /** It leaves a cookie, so it is bound by hand; it is in the audit log as every action is. */
-function viewing(deps: AdminCustomersDeps): Bound<AdminCaller> {
+function viewing(deps: AdminDeps): Bound<AdminCaller> {
   return bindCookie(shapes.viewCustomer, ({ caller, params }) => {
     const action = {
       actor: caller.actor,
@@ -176,7 +147,7 @@ function viewing(deps: AdminCustomersDeps): Bound<AdminCaller> {
   })
 }
 
-function tokenOperations(bind: BindAdmin, { customers }: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+function tokenOperations(bind: BindAdmin, { customers }: AdminDeps): readonly Bound<AdminCaller>[] {
   return [
     bind(shapes.listCustomerTokens, async ({ params }) => {
       const { id } = await customers.load(readCustomer(params.customer_id))
@@ -195,7 +166,7 @@ function tokenOperations(bind: BindAdmin, { customers }: AdminCustomersDeps): re
   ]
 }
 
-function moneyOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+function moneyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const adjusting = (operation: typeof shapes.creditCustomer, kind: Adjustment['kind']) =>
     bind(operation, async ({ params, body, key }) => {
       const { posting, isRepeat } = await deps.adjust(readCustomer(params.customer_id), {
@@ -244,7 +215,7 @@ const endSaysItself = (): Refusal =>
     { field: 'end', problem: 'says itself how much is given back: leave amount_rub and again out' },
   ])
 
-function orderOperations(bind: BindAdmin, deps: AdminCustomersDeps): readonly Bound<AdminCaller>[] {
+function orderOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   return [
     bind(shapes.listCustomerOrders, async ({ params, query }) => {
       const before = positionOf(query.cursor, (text) => readId('order', text))

@@ -1,36 +1,21 @@
 import { readCountry } from '../../../core/country.ts'
 import { Refusal } from '../../../core/refusal.ts'
-import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
-import { type Clock, readIso, toIso } from '../../../core/time.ts'
-import type { createForgetting, Fleet, NewNode } from '../../../domains/fleet/index.ts'
+import { runningSince } from '../../../core/stall-monitor.ts'
+import { readIso, toIso } from '../../../core/time.ts'
 import type { Node, NodeKind } from '../../../domains/fleet/rules.ts'
-import { reasonsOf, type Stock } from '../../../domains/stock/index.ts'
+import { reasonsOf } from '../../../domains/stock/index.ts'
 import { countOf, isServing } from '../../../domains/stock/ranges/rules.ts'
-import type { Traffic } from '../../../domains/traffic/index.ts'
 import type { Bound } from '../../bind.ts'
 import { toWhole } from '../../fields.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
-
-export type AdminNodesDeps = {
-  readonly fleet: Fleet
-  readonly stock: Stock
-  readonly traffic: {
-    readonly counts: Pick<Traffic['counts'], 'refusals'>
-    readonly leases: Pick<Traffic['leases'], 'held'>
-  }
-  readonly addNode: (wish: NewNode) => Promise<Node>
-  readonly forgetUsage: ReturnType<typeof createForgetting>
-  readonly shopUrl: () => string
-  readonly clock: Clock
-  readonly stalls: Stalls
-}
 
 /** The command that runs a node of each kind. */
 const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'vpn-node' }
 
-export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Bound<AdminCaller>[] {
+export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { fleet } = deps
   const since = runningSince(deps)
   const readClaims = async (): Promise<(node: Node) => shapes.NodeClaims> => {
@@ -69,7 +54,7 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminNodesDeps): read
   ]
 }
 
-async function triedBy(deps: AdminNodesDeps, node: Node) {
+async function triedBy(deps: AdminDeps, node: Node) {
   const { ranges, trials } = await deps.stock.ranges.overview()
   return {
     serves: isServing(node, runningSince(deps)),
@@ -85,7 +70,7 @@ async function triedBy(deps: AdminNodesDeps, node: Node) {
   }
 }
 
-function joiningOperations(bind: BindAdmin, deps: AdminNodesDeps): readonly Bound<AdminCaller>[] {
+function joiningOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const toKey = ({ text, node }: { text: string; node: Node }) => ({
     node_id: node.id,
     name: node.name,

@@ -1,34 +1,15 @@
 import { type Verifier, verifyAll } from '../../../core/finding.ts'
-import { type OperatorTokenId, readId } from '../../../core/ids.ts'
+import { readId } from '../../../core/ids.ts'
 import { malformed, Refusal } from '../../../core/refusal.ts'
-import { type Clock, readIso, toIso } from '../../../core/time.ts'
-import { createKeptVerifier, type LedgerAudit } from '../../../domains/ledger/index.ts'
-import type { Operators } from '../../../domains/operators/index.ts'
-import type { Operator, Role } from '../../../domains/operators/rules.ts'
+import { readIso, toIso } from '../../../core/time.ts'
+import { createKeptVerifier } from '../../../domains/ledger/index.ts'
 import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import type { AdminDeps, Invited } from '../deps.ts'
 import * as shapes from './shapes.ts'
 
-/** An operator, and the link that signs the operator in once. */
-type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
-
-export type AdminOperatorsDeps = {
-  readonly operators: Operators
-  readonly addOperator: (name: string, role: Role) => Promise<Invited>
-  readonly inviteOperator: (name: string) => Promise<Invited>
-  readonly setOperatorRole: (name: string, role: Role) => Promise<Operator>
-  readonly revokeOperatorToken: (id: OperatorTokenId) => Promise<void>
-  readonly removeOperator: (name: string) => Promise<Operator>
-  readonly verifiers: readonly Verifier[]
-  readonly ledgerAudit: LedgerAudit
-  readonly keepCheckpoint: (checkpoint: { number: number; hash: string; madeAt: string }) => Promise<void>
-  readonly publicUrl: () => string
-  readonly clock: Clock
-  readonly onFault: (fault: unknown) => void
-}
-
-export function adminOperatorOperations(bind: BindAdmin, deps: AdminOperatorsDeps): readonly Bound<AdminCaller>[] {
+export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { operators } = deps
   const toInvited = ({ operator, text, expiresAt }: Invited) => ({
     ...shapes.toOperator(operator),
@@ -73,7 +54,7 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminOperatorsDep
   ]
 }
 
-function bookOperations(bind: BindAdmin, deps: AdminOperatorsDeps): readonly Bound<AdminCaller>[] {
+function bookOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const verification = createVerification(deps)
   return [
     bind(shapes.startVerify, async ({ body }) => verification.start(body.against)),
@@ -92,12 +73,7 @@ function bookOperations(bind: BindAdmin, deps: AdminOperatorsDeps): readonly Bou
 const busy = (): Refusal => new Refusal('verification_running')
 
 /** Verification in the background, one run at a time; keeps the result of the last run. */
-export function createVerification(deps: {
-  readonly verifiers: readonly Verifier[]
-  readonly ledgerAudit: LedgerAudit
-  readonly clock: Clock
-  readonly onFault: (fault: unknown) => void
-}) {
+export function createVerification(deps: AdminDeps) {
   let run: shapes.VerificationRun = shapes.noRun
 
   async function work(verifiers: readonly Verifier[]): Promise<void> {

@@ -1,31 +1,13 @@
 import { kopecks, toRoubles, total, zero } from '../../../core/money.ts'
-import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
-import { type Clock, toIso } from '../../../core/time.ts'
+import { runningSince } from '../../../core/stall-monitor.ts'
+import { toIso } from '../../../core/time.ts'
 import { createTtlCache } from '../../../core/ttl-cache.ts'
-import type { Customers } from '../../../domains/customers/index.ts'
-import type { ProxyOperator } from '../../../domains/dedicated/index.ts'
-import type { Fleet } from '../../../domains/fleet/index.ts'
 import { isLive } from '../../../domains/fleet/rules.ts'
-import type { Ledger } from '../../../domains/ledger/index.ts'
-import type { Orders } from '../../../domains/orders/index.ts'
-import type { StockOperator } from '../../../domains/stock/index.ts'
-import type { Vpn } from '../../../domains/vpn/index.ts'
 import type { Bound } from '../../bind.ts'
 import type { z } from '../../operation.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import { getOverview } from './shapes.ts'
-
-export type AdminOverviewDeps = {
-  readonly customers: Customers
-  readonly orders: Orders
-  readonly ledger: Ledger
-  readonly proxyOperator: ProxyOperator
-  readonly vpn: Vpn
-  readonly stockOperator: StockOperator
-  readonly fleet: Fleet
-  readonly clock: Clock
-  readonly stalls: Stalls
-}
 
 type Overview = z.input<typeof getOverview.answer>
 
@@ -34,7 +16,7 @@ const cacheTtlMs = 10_000
 const maxCached = 10
 
 /** Many look at the first page; the figures are counted once for all of them. */
-export function adminOverviewOperations(bind: BindAdmin, deps: AdminOverviewDeps): readonly Bound<AdminCaller>[] {
+export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const overview = createTtlCache({
     load: (days: number) => makeOverview(deps, days),
     clock: deps.clock,
@@ -44,7 +26,7 @@ export function adminOverviewOperations(bind: BindAdmin, deps: AdminOverviewDeps
   return [bind(getOverview, ({ query }) => overview.get(query.days))]
 }
 
-async function makeOverview(deps: AdminOverviewDeps, days: number): Promise<Overview> {
+async function makeOverview(deps: AdminDeps, days: number): Promise<Overview> {
   const nowMs = deps.clock()
   const today = Math.floor(nowMs / dayMs) * dayMs
   const from = today - (days - 1) * dayMs
@@ -66,7 +48,7 @@ async function makeOverview(deps: AdminOverviewDeps, days: number): Promise<Over
   }
 }
 
-async function revenueOf(deps: AdminOverviewDeps, from: number, today: number): Promise<Overview['days']> {
+async function revenueOf(deps: AdminDeps, from: number, today: number): Promise<Overview['days']> {
   const sales = Map.groupBy(await deps.orders.salesByDay(from), (each) => each.day)
   const refunds = new Map((await deps.ledger.refundsByDay(from)).map((each) => [each.day, each.sum]))
   return Array.from({ length: (today - from) / dayMs + 1 }, (_, index) => {
@@ -85,7 +67,7 @@ async function revenueOf(deps: AdminOverviewDeps, from: number, today: number): 
   })
 }
 
-async function stockOf(deps: AdminOverviewDeps): Promise<Overview['stock']> {
+async function stockOf(deps: AdminDeps): Promise<Overview['stock']> {
   const kinds = new Map<string, Overview['stock'][number]>()
   for (const { country, ipv, state, count } of await deps.stockOperator.counts()) {
     const name = `${country} ${ipv}`
@@ -95,7 +77,7 @@ async function stockOf(deps: AdminOverviewDeps): Promise<Overview['stock']> {
   return [...kinds.values()]
 }
 
-async function nodesOf(deps: AdminOverviewDeps): Promise<Overview['nodes']> {
+async function nodesOf(deps: AdminDeps): Promise<Overview['nodes']> {
   const { fleet } = deps
   const since = runningSince(deps)
   const counts = { online: 0, offline: 0, closed: 0 }

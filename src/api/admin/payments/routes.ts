@@ -1,22 +1,15 @@
 import { type CustomerId, type NoticeId, type PaymentId, readId } from '../../../core/ids.ts'
 import { kopecks, toRoubles, zero } from '../../../core/money.ts'
 import { malformed, Refusal } from '../../../core/refusal.ts'
-import { type Clock, readIso, toIso } from '../../../core/time.ts'
-import type { Codes, PaymentOperator, Payments, Providers, Referrals } from '../../../domains/payments/index.ts'
+import { readIso, toIso } from '../../../core/time.ts'
+import type { Providers } from '../../../domains/payments/index.ts'
 import { readCode } from '../../../domains/payments/rules.ts'
 import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import { isoOrNull, toHundredths } from '../fields.ts'
 import * as shapes from './shapes.ts'
-
-export type AdminPaymentsDeps = {
-  readonly payments: Payments
-  readonly paymentOperator: PaymentOperator
-  readonly providers: Providers
-  readonly clock: Clock
-  readonly onReconcileFault: (fault: unknown) => void
-}
 
 function readPayment(text: string): PaymentId {
   const id = readId('payment', text)
@@ -37,7 +30,7 @@ export function readNamedCustomer(field: string, text: string): CustomerId {
   return id
 }
 
-export function adminPaymentOperations(bind: BindAdmin, deps: AdminPaymentsDeps): readonly Bound<AdminCaller>[] {
+export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { payments, paymentOperator } = deps
   return [
     bind(shapes.listAllPayments, async ({ query }) => {
@@ -76,7 +69,7 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminPaymentsDeps)
   ]
 }
 
-function noticeOperations(bind: BindAdmin, deps: AdminPaymentsDeps): readonly Bound<AdminCaller>[] {
+function noticeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const reconciliation = createReconciliation(deps)
   return [
     bind(shapes.listUnmatched, async ({ query }) => ({
@@ -103,12 +96,7 @@ const busy = (): Refusal => new Refusal('reconciliation_running')
 type Days = { readonly provider: string | undefined; readonly fromAt: number; readonly toAt: number }
 
 /** Reconciliation in the background, because a provider's list may take minutes; one run at a time. */
-export function createReconciliation(deps: {
-  readonly paymentOperator: PaymentOperator
-  readonly providers: Providers
-  readonly clock: Clock
-  readonly onReconcileFault: (fault: unknown) => void
-}) {
+export function createReconciliation(deps: AdminDeps) {
   let run: shapes.Comparison = shapes.noComparison
 
   async function work({ provider, fromAt, toAt }: Days): Promise<void> {
@@ -194,8 +182,6 @@ export function adminProviderOperations(bind: BindAdmin, providers: Providers): 
   ]
 }
 
-export type AdminCodesDeps = { readonly codes: Codes; readonly referrals: Referrals }
-
 const oneOfBoth = (): Refusal =>
   malformed([{ field: 'percent', problem: 'say either this or amount_rub, and not both' }])
 
@@ -205,7 +191,7 @@ function loadCode(text: string): string {
   return code
 }
 
-export function adminCodeOperations(bind: BindAdmin, deps: AdminCodesDeps): readonly Bound<AdminCaller>[] {
+export function adminCodeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { codes } = deps
   return [
     bind(shapes.listCodes, async ({ query }) => ({ items: (await codes.list(query.limit)).map(shapes.toCode) })),
@@ -234,7 +220,7 @@ export function adminCodeOperations(bind: BindAdmin, deps: AdminCodesDeps): read
   ]
 }
 
-function referralOperations(bind: BindAdmin, { referrals }: AdminCodesDeps): readonly Bound<AdminCaller>[] {
+function referralOperations(bind: BindAdmin, { referrals }: AdminDeps): readonly Bound<AdminCaller>[] {
   return [
     bind(shapes.listReferrals, async ({ query }) => {
       const terms = await referrals.terms()

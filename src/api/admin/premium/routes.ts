@@ -1,26 +1,16 @@
 import { type ExitId, readId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { malformed, Refusal } from '../../../core/refusal.ts'
-import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
-import { type Clock, readIso, toIso } from '../../../core/time.ts'
-import type { Fleet } from '../../../domains/fleet/index.ts'
+import { runningSince } from '../../../core/stall-monitor.ts'
+import { readIso, toIso } from '../../../core/time.ts'
 import { type Offers, readExit, statusOf } from '../../../domains/premium/exits/rules.ts'
-import type { Premium } from '../../../domains/premium/index.ts'
-import type { Traffic } from '../../../domains/traffic/index.ts'
 import type { Bound } from '../../bind.ts'
 import { toWhole } from '../../fields.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
-
-export type AdminPremiumDeps = {
-  readonly premium: Premium
-  readonly traffic: Traffic
-  readonly fleet: Fleet
-  readonly clock: Clock
-  readonly stalls: Stalls
-}
 
 const maxListed = 10_000
 const maxDaysMs = 400 * 86_400_000
@@ -31,7 +21,7 @@ function readExitId(text: string): ExitId {
   return id
 }
 
-export function adminPremiumOperations(bind: BindAdmin, deps: AdminPremiumDeps): readonly Bound<AdminCaller>[] {
+export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { premium, traffic } = deps
   return [
     bind(shapes.listPools, async () => ({
@@ -80,7 +70,7 @@ const toOffers = ({ countries, parts }: Offers) => ({
   parts: [...parts],
 })
 
-const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminPremiumDeps): Bound<AdminCaller> =>
+const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps): Bound<AdminCaller> =>
   bind(shapes.listExits, async ({ query }) => {
     const after = positionOf(query.cursor, (text) => readId('exit', text)) ?? ''
     const found = await premium.exits.list(query.pool, after, soughtFor(query.limit))
@@ -121,7 +111,7 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminPremiumDeps)
     }
   })
 
-const comparing = (bind: BindAdmin, { premium }: AdminPremiumDeps): Bound<AdminCaller> =>
+const comparing = (bind: BindAdmin, { premium }: AdminDeps): Bound<AdminCaller> =>
   bind(shapes.compareExit, async ({ params, body }) => {
     const [from, to] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
     if (to < from || to - from > maxDaysMs) {

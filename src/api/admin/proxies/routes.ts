@@ -1,23 +1,12 @@
 import { malformed, Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
-import type { Outages, ProxyOperator } from '../../../domains/dedicated/index.ts'
-import type { Fleet } from '../../../domains/fleet/index.ts'
-import type { Stock } from '../../../domains/stock/index.ts'
-import type { Vpn } from '../../../domains/vpn/index.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/rules.ts'
 import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
-
-export type AdminThingsDeps = {
-  readonly proxyOperator: ProxyOperator
-  readonly outages: Outages
-  readonly stock: Stock
-  readonly vpn: Vpn
-  readonly fleet: Fleet
-}
 
 function readProxy(text: string): number {
   const id = readNumber(text)
@@ -32,7 +21,7 @@ function readSubscription(text: string): SubscriptionId {
 }
 
 /** What customers have, as operators see it. */
-export function adminThingOperations(bind: BindAdmin, deps: AdminThingsDeps): readonly Bound<AdminCaller>[] {
+export function adminThingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { proxyOperator } = deps
   return [
     interrupted(bind, deps),
@@ -76,7 +65,7 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminThingsDeps): re
   ]
 }
 
-const interrupted = (bind: BindAdmin, { outages, stock }: AdminThingsDeps): Bound<AdminCaller> =>
+const interrupted = (bind: BindAdmin, { outages, stock }: AdminDeps): Bound<AdminCaller> =>
   bind(shapes.listInterrupted, async ({ query }) => {
     const found = await outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
     const nodes = await stock.served.carrierNames(found.map((each) => each.place))
@@ -95,7 +84,7 @@ const interrupted = (bind: BindAdmin, { outages, stock }: AdminThingsDeps): Boun
     )
   })
 
-function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminThingsDeps): readonly Bound<AdminCaller>[] {
+function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminDeps): readonly Bound<AdminCaller>[] {
   return [
     bind(shapes.showVpn, async ({ params }) => {
       const view = await vpn.show(readSubscription(params.uuid))

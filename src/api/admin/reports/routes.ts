@@ -1,23 +1,16 @@
 import { maxReportDays, reportDaysOf } from '../../../core/calendar.ts'
 import { malformed } from '../../../core/refusal.ts'
-import { type Clock, readIso, toIso } from '../../../core/time.ts'
-import type { LedgerReports } from '../../../domains/ledger/index.ts'
-import type { PaymentReports } from '../../../domains/payments/index.ts'
+import { readIso, toIso } from '../../../core/time.ts'
 import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import { reportDays, reportMethods, reportProducts } from './shapes.ts'
-
-export type AdminReportsDeps = {
-  readonly ledgerReports: LedgerReports
-  readonly paymentReports: PaymentReports
-  readonly clock: Clock
-}
 
 const dateOf = (day: number): string => toIso(day * 86_400_000).slice(0, 10)
 /** Of sums over all customers, which may be more than one account may hold. */
 const roublesOf = (sum: bigint): number => Number(sum) / 100
 
-export function adminReportOperations(bind: BindAdmin, deps: AdminReportsDeps): readonly Bound<AdminCaller>[] {
+export function adminReportOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { ledgerReports, paymentReports } = deps
   const readDays = (query: { readonly from?: string | undefined; readonly to?: string | undefined }) => {
     const at = (text: string | undefined) => (text === undefined ? undefined : readIso(text))

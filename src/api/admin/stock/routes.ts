@@ -2,32 +2,16 @@ import { type Address, formatAddress, type Prefix, readAddress, readPrefix } fro
 import { readCountry } from '../../../core/country.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { malformed, Refusal } from '../../../core/refusal.ts'
-import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
-import { type Clock, readIsoSpan, toIso } from '../../../core/time.ts'
-import type { ProxyOperator, RangeOperator } from '../../../domains/dedicated/index.ts'
-import type { Fleet } from '../../../domains/fleet/index.ts'
-import type { Acting } from '../../../domains/operators/index.ts'
-import type { Premium } from '../../../domains/premium/index.ts'
-import type { AddressQuestion, Holders } from '../../../domains/privacy/index.ts'
-import { lookAtRanges, type Stock, type StockOperator } from '../../../domains/stock/index.ts'
+import { runningSince } from '../../../core/stall-monitor.ts'
+import { readIsoSpan, toIso } from '../../../core/time.ts'
+import { lookAtRanges } from '../../../domains/stock/index.ts'
 import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
 import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
+import type { AdminDeps } from '../deps.ts'
 import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
-
-export type AdminStockDeps = {
-  readonly stock: Stock
-  readonly stockOperator: StockOperator
-  readonly rangeOperator: RangeOperator
-  readonly proxyOperator: ProxyOperator
-  readonly premium: Premium
-  readonly fleet: Fleet
-  readonly clock: Clock
-  readonly stalls: Stalls
-  readonly findHolders: (action: Acting['action'], asked: AddressQuestion) => Promise<Holders>
-}
 
 const bad = (field: string, problem: string): Refusal => malformed([{ field, problem }])
 
@@ -43,7 +27,7 @@ function addressOf(text: string): Address {
   return address
 }
 
-export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {
+export function adminStockOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { stockOperator } = deps
   return [
     bind(shapes.listPlaces, async ({ query }) => {
@@ -109,7 +93,7 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminStockDeps): rea
 }
 
 /** The audit log has the operator's question before the operator has the answer. */
-const holders = (bind: BindAdmin, deps: AdminStockDeps): Bound<AdminCaller> =>
+const holders = (bind: BindAdmin, deps: AdminDeps): Bound<AdminCaller> =>
   bind(shapes.findHolders, async (call) => {
     const address = addressOf(call.params.address)
     const first = readIsoSpan(call.query.from)
@@ -121,7 +105,7 @@ const holders = (bind: BindAdmin, deps: AdminStockDeps): Bound<AdminCaller> =>
     return shapes.toHolders(await deps.findHolders(action, asked))
   })
 
-function addingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {
+function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { stock } = deps
   return [
     bind(shapes.addStock, async ({ body }) => {
@@ -160,7 +144,7 @@ function addingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound
   ]
 }
 
-function closingOperations(bind: BindAdmin, deps: AdminStockDeps): readonly Bound<AdminCaller>[] {
+function closingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { stockOperator, rangeOperator } = deps
   const closing = (verb: 'retire' | 'quarantine') =>
     bind(verb === 'retire' ? shapes.retireRange : shapes.quarantineRange, async ({ body }) => {
