@@ -19,7 +19,7 @@ const link = () => given('What stands in the link after the `=`.', 100, exampleL
 const who = named('Who', {
   kind: choice('As whom one has signed in.', ['customer', 'operator']),
   id: text('The id of the customer or operator.', 'cus_01k73sf8000000000000000000'),
-  name: text('How the operator calls him.', 'Anna'),
+  name: text('The name that operators use.', 'Anna'),
   role: choice('An operator’s role; null for a customer.', roles).nullable(),
   scopes: list('What a customer’s session may do: `read`, `trade`, `pay`, `passwords`.', text('A scope.', 'read')),
   login: text('What one signs in with; null before a password was set.', exampleLogin).nullable(),
@@ -73,7 +73,7 @@ export function createSignInShapes(kind: OwnerKind) {
   const idOf = (name: string) => `${name}${capital(kind)}`
   return {
     offers: operation(idOf('getOffersFor'), `GET /${kind}/offers`, {
-      summary: 'What a page may offer to somebody who has not signed in',
+      summary: 'What a page may offer to a visitor who has not signed in',
       access: 'public',
       answer: z.object({
         registration: flag('Whether one may sign up by oneself.'),
@@ -128,7 +128,7 @@ export function createSignInShapes(kind: OwnerKind) {
       body: z.object({
         password: given('The new password, 10 to 200 characters.', 1000, examplePassword),
         current_password: currentPassword(),
-        login: given('The login; an operator’s is his name.', 254, 'anna').optional(),
+        login: given('The login; an operator’s is the operator’s name.', 254, 'anna').optional(),
       }),
       exampleBody: { login: 'anna' },
       answer: z.object({ sessions_ended: whole('How many other sessions have ended.', 0) }),
@@ -167,11 +167,11 @@ export function createSignInShapes(kind: OwnerKind) {
 const email = () => given('An e-mail address.', 254, exampleLogin)
 const operation = operationsOf({ tag: tagOf('customer') })
 
-const refCode = () => given('The code of whoever brought the customer: what stands behind `?ref=`.', 100, '7KQ2M9XV')
+const refCode = () => given('The referrer’s code: the value of `?ref=`.', 100, '7KQ2M9XV')
 const refOutcome = z.enum(['known', 'unknown', 'off', 'own', 'earlier'])
 const refMeanings =
-  '`known`: its owner gets his share. `unknown`: nobody has this code. `off`: nothing is given here for bringing ' +
-  'customers. `own`: it is the code of the same person, who gets nothing for himself. `earlier`: as the clock has it ' +
+  '`known`: its owner gets a share. `unknown`: no customer has this code. `off`: nothing is given here for bringing ' +
+  'customers. `own`: it is the code of the same person, who gets nothing. `earlier`: as the clock has it ' +
   'the newcomer was here before its owner, who gets nothing.'
 
 export const register = operation('register', 'POST /customer/register', {
@@ -204,7 +204,7 @@ export const lookAtRef = operation('lookAtRef', 'GET /customer/register/ref', {
 export const confirmAddress = operation('confirmAddress', 'POST /customer/register/confirm', {
   summary: 'Open the link of the letter: the address is confirmed and the session open',
   description:
-    'It takes the password that was chosen when signing up as well: whoever has only one of the two gets nothing. ' +
+    'It takes the password that was chosen when signing up as well: one of the two is not enough. ' +
     'Wrong ones are counted as those of signing in are.',
   access: 'public',
   body: z.object({ link: link(), password: password() }),
@@ -215,8 +215,8 @@ export const confirmAddress = operation('confirmAddress', 'POST /customer/regist
 export const forgotPassword = operation('forgotPassword', 'POST /customer/password/forgotten', {
   summary: 'Ask for a link by which a new password is set',
   description:
-    'The answer is the same whether there is such a customer or not. Where one may sign up, an address that nobody ' +
-    'signs in with yet gets a link as well: who sets a password by it has signed up.',
+    'The answer is the same whether there is such a customer or not. Where one may sign up, an address without ' +
+    'an account gets a link as well: setting a password by it signs up.',
   access: 'public',
   body: z.object({ email: email() }),
   answer: done,
@@ -232,7 +232,7 @@ export const resetPassword = operation('resetPassword', 'POST /customer/password
 })
 
 export const leave = operation('leave', 'POST /customer/leave', {
-  summary: 'Delete the customer: all that he has stops, tokens and sessions end, who he was is forgotten',
+  summary: 'Delete the customer: all services stop, tokens and sessions end, personal data is forgotten',
   access: 'session',
   body: z.object({
     current_password: currentPassword(),

@@ -29,12 +29,12 @@ const operation = operationsOf({ tag: 'Customers' })
 
 const customer = named('Customer', {
   customer_id: text('The id.', exampleCustomer),
-  name: text('How operators call him.', 'Anna'),
-  login: text('What he signs in with; null if he cannot.', 'anna@example.com').nullable(),
-  note: text('What operators note about him; he never sees it.').nullable(),
-  balance_rub: roubles('What he can spend now.', 98_200),
-  created_at: moment('Since when he is there.'),
-  blocked_at: moment('Since when he is blocked; null if he is not.').nullable(),
+  name: text('The name that operators use.', 'Anna'),
+  login: text('The login; null without one.', 'anna@example.com').nullable(),
+  note: text('A note of operators; the customer never sees it.').nullable(),
+  balance_rub: roubles('What the customer can spend now.', 98_200),
+  created_at: moment('When the customer was added.'),
+  blocked_at: moment('When the customer was blocked; null if not blocked.').nullable(),
 })
 
 export type CustomerSight = { readonly customer: Customer; readonly balance: Kopecks; readonly login: string | null }
@@ -69,7 +69,7 @@ export const getCustomer = operation('getCustomer', 'GET /customers/{customer_id
 export const createCustomer = operation('createCustomer', 'POST /customers', {
   summary: 'Add a customer with an empty account',
   role: 'support',
-  body: z.object({ name: words('How you call him.', 200, 'Anna') }),
+  body: z.object({ name: words('The name that operators use.', 200, 'Anna') }),
   answer: customer,
 })
 
@@ -77,7 +77,7 @@ export const blockCustomer = operation('blockCustomer', 'POST /customers/{custom
   summary: "Stop all of a customer's tokens, proxies and devices within a second, or let them work again",
   role: 'support',
   params: customerParam,
-  body: z.object({ undo: yes('Let him go on.') }),
+  body: z.object({ undo: yes('Unblock the customer.') }),
   answer: customer,
   example: { blocked_at: toIso(exampleAt) },
 })
@@ -102,23 +102,23 @@ export const exportCustomer = operation('exportCustomer', 'GET /customers/{custo
 })
 
 export const eraseCustomer = operation('eraseCustomer', 'POST /customers/{customer_id}/erase', {
-  summary: 'Forget who a customer was, for good; his money, orders and addresses stay under his number',
+  summary: 'Forget who a customer was, for good; money, orders and addresses stay under the id',
   description:
-    'Refused with what goes with him unless `confirm` is true, and while a payment of his is under way. His things ' +
-    'stop at once; nothing is refunded. Backups that were made before have him until they are deleted.',
+    'Refused, with a list of the losses, unless `confirm` is true, and while a payment is under way. All services ' +
+    'stop at once; nothing is refunded. Older backups hold the data until they are deleted.',
   params: customerParam,
-  body: z.object({ confirm: yes('It is meant, with all that goes with him.') }),
+  body: z.object({ confirm: yes('Erase the customer and lose what is listed.') }),
   exampleBody: { confirm: true },
   answer: z.object({
     customer_id: text('The id.', exampleCustomer),
-    erased_at: moment('When he was erased first.'),
-    lost: part('What went with him.', {
-      balance_rub: roubles('What he had.', 0),
+    erased_at: moment('When the customer was erased first.'),
+    lost: part('What the customer lost.', {
+      balance_rub: roubles('The balance.', 0),
       proxies: whole('Proxies that ran.', 0),
       vpn_subscriptions: whole('VPN subscriptions that ran.', 0),
       traffic_bytes: whole('Premium traffic that was left.', 0),
     }),
-    versions: whole('How many earlier versions of his rows were blanked.', 12),
+    versions: whole('How many earlier versions of rows were blanked.', 12),
     entries: whole('How many entries of the audit log were shortened.', 3),
   }),
   codes: ['not_found', 'conflict'],
@@ -283,7 +283,7 @@ export const toAnyEvent = (of: Event): z.input<typeof event> => ({
 })
 
 export const listCustomerEvents = moneyOperation('listCustomerEvents', 'GET /customers/{customer_id}/events', {
-  summary: 'List what a customer was told of his things, oldest first; it is kept for 30 days',
+  summary: 'List the events of a customer, oldest first; they are kept for 30 days',
   role: 'reader',
   params: customerParam,
   query: z.object({ ...pageQuery, type: given('Of one type.', 64, 'proxy.replaced').optional() }),

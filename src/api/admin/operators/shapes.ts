@@ -35,19 +35,19 @@ export const listOperators = operation('listOperators', 'GET /operators', {
 const operatorParam = z.object({ operator: text("The operator's name.", 'anna') })
 const linkAnswer = z.object({
   ...operator.shape,
-  link: text('Lets him in once, within a day; shown this once.', 'https://shop.example/operator#enter=tpl_…'),
+  link: text('Signs the operator in once, within a day; shown this once.', 'https://shop.example/operator#enter=tpl_…'),
   expires_at: moment('Until when.'),
 })
 
 export const addOperator = operation('addOperator', 'POST /operators', {
-  summary: 'Add an operator, and see the link that lets him in, this once',
-  body: z.object({ name: words('How he is called and signs in.', 64, 'anna'), role: role() }),
+  summary: 'Add an operator, and see the link that signs the operator in, this once',
+  body: z.object({ name: words('The name, which is also the login.', 64, 'anna'), role: role() }),
   answer: linkAnswer,
   codes: ['conflict'],
 })
 
 export const linkOperator = operation('linkOperator', 'POST /operators/{operator}/link', {
-  summary: 'Make a new link for an operator, who has lost his password',
+  summary: 'Make a new link for an operator who has lost the password',
   params: operatorParam,
   answer: linkAnswer,
 })
@@ -63,7 +63,7 @@ export const setOperatorRole = operation('setOperatorRole', 'POST /operators/{op
 export const removeOperator = operation('removeOperator', 'POST /operators/{operator}/remove', {
   summary: 'Take an operator out: tokens and sessions end within a second',
   params: operatorParam,
-  answer: z.object({ name: text('Who.', 'anna'), removed: flag('Whether he is out.') }),
+  answer: z.object({ name: text('Who.', 'anna'), removed: flag('Whether the operator is removed.') }),
   codes: ['not_found', 'conflict'],
 })
 
@@ -113,8 +113,8 @@ const entry = named('AuditEntry', {
   seq: whole('Its number, from 1 without gaps.', 1),
   at: moment('When.'),
   operator_id: text('Who; null for the command line.').nullable(),
-  name: text('Who, as he was called then.', 'anna'),
-  role: text('The role he had then.', 'support'),
+  name: text('The name at that time.', 'anna'),
+  role: text('The role at that time.', 'support'),
   action: text('The operation.', 'creditCustomer'),
   request: facts('What was asked for, without secrets.'),
   source: text('From where.', '203.0.113.7').nullable(),

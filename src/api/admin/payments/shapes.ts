@@ -147,7 +147,7 @@ export const markPaid = operation('markPaid', 'POST /payments/{payment_id}/mark-
 })
 
 export const refundPayment = operation('refundPayment', 'POST /payments/{payment_id}/refund', {
-  summary: 'Give a payment back to whoever paid, whole or in part, and take it off the balance',
+  summary: 'Give a payment back to the payer, whole or in part, and take it off the balance',
   description:
     'The provider is asked to give it back; what it says it has given is taken off the balance, now or once it says ' +
     'so. Under an `Idempotency-Key` it happens once, however often it is asked for. While another refund of the ' +
@@ -293,7 +293,7 @@ const provider = named('PaymentProvider', {
   }),
   wants_secret: flag('Whether it has a secret.'),
   methods: list('Its methods that customers have while it is enabled.', methodTerms),
-  health: part('How it has answered this process since it was started; null where nobody outside is asked.', {
+  health: part('How it has answered this process since it was started; null without a service outside.', {
     answered_at: moment('When it last did what it was asked; null if it never did.').nullable(),
     failed_at: moment('When it last did not; null if that never was.').nullable(),
     failure: choice('How it failed then: it said no, or nothing that makes sense came back.', [
@@ -441,14 +441,14 @@ export const listReferrals = codeOperation('listReferrals', 'GET /referrals', {
     terms: referralTerms.nullable().openapi({ description: 'Null while nothing was ever set.' }),
     items: rows('The newest so many.', {
       customer_id: text('Who was brought.', exampleCustomer),
-      referrer_id: text('Who has brought him.', exampleReferrer),
+      referrer_id: text('Who has brought the customer.', exampleReferrer),
       at: moment('When that was said.'),
     }),
   }),
 })
 
 export const setReferralTerms = codeOperation('setReferralTerms', 'POST /referrals/terms', {
-  summary: 'Say how much whoever brought a customer gets of his first top-ups; 0 is off',
+  summary: 'Set the referrer’s share of the first top-ups of a customer; 0 is off',
   body: z.object({
     percent: percent('Which part of each of these top-ups.', 5),
     top_ups: bodyInteger({ min: 1, max: 1000, example: 3, description: 'Of how many.' })
@@ -467,7 +467,7 @@ export const addReferral = codeOperation('addReferral', 'POST /referrals', {
   }),
   answer: z.object({
     customer_id: text('Who was brought.', exampleCustomer),
-    referrer_id: text('Who has brought him.', exampleReferrer),
+    referrer_id: text('Who has brought the customer.', exampleReferrer),
   }),
   codes: ['not_found', 'conflict'],
 })

@@ -31,7 +31,7 @@ export const showProxy = operation('showProxy', 'GET /proxies/{proxy}', {
     interrupted_by: text('Why not.').nullable(),
     auto_renew: whole('For how many days it renews by itself.').nullable(),
     rx_bytes: whole('What the customer received.', 0),
-    tx_bytes: whole('What he sent.', 0),
+    tx_bytes: whole('What the customer sent.', 0),
     addresses: rows('The oldest first.', {
       address: text('The address.', '203.0.113.7'),
       from: moment('Since when.'),

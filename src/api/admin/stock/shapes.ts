@@ -215,7 +215,7 @@ const closing = (verb: 'retire' | 'quarantine', summary: string, unless: string)
 export const retireRange = closing('retire', 'Take a whole range off sale', 'the range is retired')
 export const quarantineRange = closing(
   'quarantine',
-  'Sell nothing of a range and serve nobody from it, until that is taken back',
+  'Neither sell nor serve a range until that is taken back',
   'the range is in quarantine',
 )
 
@@ -225,7 +225,7 @@ const holder = z.object({
   order_id: text('Bought with which order.', 'ord_01k73sf8000000000000000000'),
   username: text('The login of that proxy.', 'u7abcd'),
   from: moment('Since when.'),
-  until: moment('Until when, that moment not included; null if he has it still.').nullable(),
+  until: moment('Until when, that moment not included; null if the customer has it still.').nullable(),
 })
 
 const deviceHolder = z.object({
@@ -285,7 +285,7 @@ export const findHolders = operation('findHolders', 'GET /addresses/{address}/ho
     from: given('The moment, or the first of a span.', 40, toIso(exampleAt)),
     to: given('The last moment; the first one unless said.', 40).optional(),
     reason: words('Why it is asked: the number of the report, or of the letter.', 200, 'abuse report 4711'),
-    host: given('Where somebody went from an exit, as far as that is kept.', 253, 'example.com').optional(),
+    host: given('A destination of connections through an exit, as far as that is kept.', 253, 'example.com').optional(),
   }),
   answer: z.object({
     items: list('With dedicated proxies, the oldest first. A shared address has up to three at once.', holder),

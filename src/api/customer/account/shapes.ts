@@ -42,7 +42,7 @@ export const getBalance = operation('getBalance', 'GET /balance', {
 
 export const exportAccount = operation('exportAccount', 'GET /export', {
   summary: 'Everything that is kept about you, a page at a time, for your own records',
-  description: 'Only for whoever has signed in: a token is for programs, which need not know who you are.',
+  description: 'Only in a session: a token is for programs, which need not know who you are.',
   access: 'session',
   // An operator's view of the customer's pages has the scope "read" alone: exporting is the customer's own.
   scope: 'trade',

@@ -496,7 +496,7 @@ const ip = () =>
   z
     .string()
     .max(64, 'must be an address')
-    .openapi({ description: 'An IPv4 or IPv6 address that somebody comes from.', example: '198.51.100.4' })
+    .openapi({ description: 'The IPv4 or IPv6 address of a client.', example: '198.51.100.4' })
 
 const changed = z.object({
   ip: text('The address, as it was sent.', '198.51.100.4'),
@@ -530,7 +530,7 @@ export const disallowSource = operation('disallowSource', 'POST /dedicated/white
 export const resetPasswords = operation('resetPasswords', 'POST /dedicated/password/reset', {
   isDestructive: true,
   summary: 'Give proxies new passwords',
-  description: 'Whoever is in by the old one is cut off within two seconds. User names stay.',
+  description: 'Tunnels with the old password are closed within two seconds. User names stay.',
   body: z.object({ ids: bodyIds() }),
   answer: z.object({ proxies: list('The proxies with their new passwords.', proxy) }),
   refusals: { not_found: noSuchProxy },

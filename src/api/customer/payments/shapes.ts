@@ -64,7 +64,7 @@ const payment = named('Payment', {
     .nullable()
     .openapi({ description: 'The purchase that waits for this payment; null without one.', example: null }),
   pay_url: text('Where to pay, in a browser; null before the provider has opened it.', payPage).nullable(),
-  qr: text('What a QR code should hold, for whoever pays by phone; null before that.', payPage).nullable(),
+  qr: text('The content of a QR code, for a payer with a phone; null before that.', payPage).nullable(),
   expires_at: moment('Until when it can be paid.'),
   created_at: moment('When it was begun.'),
 })

@@ -157,7 +157,7 @@ const entry = named('WhitelistEntry', {
   ip: shownIp(),
   comment: text('Your note on it.', 'office'),
   created_at: moment('When it was added.'),
-  last_used_at: moment('When somebody last came from it; null before the first time.').nullable(),
+  last_used_at: moment('When a client last came from it; null before the first time.').nullable(),
 })
 
 const listed = {

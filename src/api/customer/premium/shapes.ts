@@ -239,7 +239,7 @@ export const createSubuser = operation('createSubuser', 'POST /premium/subusers'
   body: z.object({
     name: name.optional(),
     login: checked(
-      'Yours to choose if nobody has it; made for you otherwise.',
+      'Yours to choose while it is free; made for you otherwise.',
       /^(?!tp)[a-z][a-z0-9_]{4,31}$/,
       loginProblem,
       'alice',

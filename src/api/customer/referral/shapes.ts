@@ -9,12 +9,12 @@ const exampleLink = `https://shop.example.net/?ref=${exampleCode}`
 const referral = named('Referral', {
   terms: part('What bringing a customer is worth; null while nothing is given for it.', {
     percent: z.number().openapi({ description: 'Which part of each of these top-ups you get.', example: 5 }),
-    top_ups: whole('Of how many top-ups of each customer, his first ones.', 3),
+    top_ups: whole('Of how many first top-ups of each customer.', 3),
   }).nullable(),
   code: text('Your code; null before you asked for one.', exampleCode).nullable(),
   link: text(
-    'Your code as a link by which newcomers sign up; null before you asked for one, and where nobody signs up by ' +
-      'himself: then tell the seller your code.',
+    'Your code as a link by which newcomers sign up; null before you asked for one, and where customers do not ' +
+      'sign up by themselves: then tell the seller your code.',
     exampleLink,
   ).nullable(),
   brought: whole('How many customers you have brought.', 2),

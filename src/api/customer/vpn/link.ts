@@ -82,7 +82,7 @@ function page(view: View, { device, location }: Configuration, svg: string): str
 <div role="img" aria-label="QR code of the configuration">${svg}</div>
 ${key}<p><a href="?device=${device.id}&amp;format=conf">Download the configuration</a></p>
 ${devices.length > 1 ? `<nav aria-label="Devices"><ul>${devices.join('')}</ul></nav>` : ''}
-<p><small>Whoever has this link can use your VPN. Replace it at any time with POST /api/v1/vpn/link/reset.</small></p>`
+<p><small>Anyone with this link can use your VPN. Replace it at any time with POST /api/v1/vpn/link/reset.</small></p>`
   return pages.write('en', `VPN: ${device.name}`, device.name, content)
 }
 
