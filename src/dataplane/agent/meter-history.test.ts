@@ -78,7 +78,7 @@ class RulesShop {
   }
 
   private line(boot: string, id: string): LeaseLine {
-    return this.lines.get(`${boot} ${id}`) ?? newLine('n', boot, id)
+    return this.lines.get(`${boot} ${id}`) ?? newLine({ node: 'n', boot }, id)
   }
 
   private put(line: LeaseLine): void {

@@ -21,6 +21,14 @@ const page = 500
 type AccessDeps = Pick<PremiumDeps, 'db' | 'clock' | 'vault' | 'sha256' | 'terms' | 'traffic'>
 type OrderDeps = Pick<PremiumDeps, 'db' | 'orders' | 'pricing' | 'traffic'>
 
+/** Reads a table with a store function, a page at a time. */
+const pages = <Item, Key>(
+  reader: Reader,
+  read: (reader: Reader, after: Key, limit: number) => Promise<readonly Item[]>,
+  start: Key,
+  keyOf: (item: Item) => Key,
+) => keysetPages((after: Key, limit) => read(reader, after, limit), { start, size: page, keyOf })
+
 const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
 
 /** Sub-users' secrets open and are theirs, exits can be used, and hours show what nodes have carried. */
@@ -48,12 +56,7 @@ export function createAccessVerifier(deps: AccessDeps): Verifier {
 
 async function checkSubusers(deps: AccessDeps, reader: Reader, findings: Finding[]): Promise<number> {
   let count = 0
-  const all = keysetPages((after: string, limit) => secretsAfter(reader, after, limit), {
-    start: '',
-    size: page,
-    keyOf: (row) => row.id,
-  })
-  for await (const batch of all) {
+  for await (const batch of pages(reader, secretsAfter, '', (row) => row.id)) {
     const heirIds = batch.flatMap((row) => row.heir_id ?? [])
     const heirs = await ownersOf(reader, heirIds)
     for (const row of batch) {
@@ -82,15 +85,9 @@ function problemsOfSubuser(deps: AccessDeps, row: SecretRow, heirs: ReadonlyMap<
 
 async function checkExits(deps: AccessDeps, reader: Reader, findings: Finding[]): Promise<number> {
   let count = 0
-  const all = keysetPages(
-    (after: { changedAt: number; id: string }, limit) => changedAfter(reader, after, limit, false),
-    {
-      start: { changedAt: -1, id: '' },
-      size: page,
-      keyOf: ({ exit }) => exit,
-    },
-  )
-  for await (const batch of all) {
+  const readExits = (from: Reader, after: { changedAt: number; id: string }, limit: number) =>
+    changedAfter(from, after, limit, false)
+  for await (const batch of pages(reader, readExits, { changedAt: -1, id: '' }, ({ exit }) => exit)) {
     for (const { exit, credentials } of batch) {
       const where = `exit ${exit.id}`
       if (timeOfId(exit.id) !== exit.createdAt) findings.push(found('exit', where, 'it is not dated as its id is'))
@@ -111,12 +108,7 @@ async function checkExits(deps: AccessDeps, reader: Reader, findings: Finding[])
 
 /** The login of a port can be read and is its own sub-user's. */
 async function checkPorts(reader: Reader, findings: Finding[]): Promise<void> {
-  const all = keysetPages((after: number, limit) => portsAfter(reader, after, limit), {
-    start: 0,
-    size: page,
-    keyOf: (each) => each.port,
-  })
-  for await (const batch of all) {
+  for await (const batch of pages(reader, portsAfter, 0, (each) => each.port)) {
     for (const { port, login, parameters } of batch) {
       if (login === null || readProxyLogin(parameters)?.login !== login) {
         findings.push(found('port', `port ${port}`, 'it stands for a login that is not its sub-user’s'))
@@ -128,12 +120,7 @@ async function checkPorts(reader: Reader, findings: Finding[]): Promise<void> {
 /** Hours add up to the billed bytes, without those in quarantine and those restored. */
 async function checkHours(deps: AccessDeps, reader: Reader, findings: Finding[]): Promise<number> {
   let count = 0
-  const all = keysetPages((after: { subuser: string; pool: string }, limit) => hoursAfter(reader, after, limit), {
-    start: { subuser: '', pool: '' },
-    size: page,
-    keyOf: (sums) => sums,
-  })
-  for await (const batch of all) {
+  for await (const batch of pages(reader, hoursAfter, { subuser: '', pool: '' }, (sums) => sums)) {
     const subjects = batch.map(subjectOf)
     const billed = await deps.traffic.leases.billedOf(reader, batch)
     const counted = await deps.traffic.counts.totals(reader, subjects)
@@ -152,13 +139,9 @@ async function checkHours(deps: AccessDeps, reader: Reader, findings: Finding[])
 /** No host has more bytes than nodes have counted for it. Hosts past their retention may be deleted in part. */
 async function checkHosts(deps: AccessDeps, reader: Reader, findings: Finding[]): Promise<void> {
   const sinceAt = hourOf(deps.clock()) - deps.terms.hostDays * dayMs
-  type HostKey = { readonly subuser: string; readonly pool: string; readonly host: string }
-  const all = keysetPages((after: HostKey, limit) => hostsAfter(reader, sinceAt, after, limit), {
-    start: { subuser: '', pool: '', host: '' },
-    size: page,
-    keyOf: (sums) => sums,
-  })
-  for await (const batch of all) {
+  const readHosts = (from: Reader, after: { subuser: string; pool: string; host: string }, limit: number) =>
+    hostsAfter(from, sinceAt, after, limit)
+  for await (const batch of pages(reader, readHosts, { subuser: '', pool: '', host: '' }, (sums) => sums)) {
     const counted = await deps.traffic.counts.totals(reader, batch.map(hostSubjectOf))
     for (const sums of batch) {
       const max = counted.get(hostSubjectOf(sums))
@@ -200,12 +183,9 @@ async function checkNamed(
   by: string,
 ): Promise<Finding[]> {
   const findings: Finding[] = []
-  const all = keysetPages((after: string, limit) => deps.traffic.accounts.ordersNamedIn(reader, table, after, limit), {
-    start: '',
-    size: page,
-    keyOf: (id) => id,
-  })
-  for await (const named of all) {
+  const readOrders = (from: Reader, after: string, limit: number) =>
+    deps.traffic.accounts.ordersNamedIn(from, table, after, limit)
+  for await (const named of pages(reader, readOrders, '', (id) => id)) {
     const known = new Map((await deps.orders.findAudited(reader, named)).map((order) => [order.id, order]))
     for (const id of named) {
       if (known.get(id)?.product === product) continue

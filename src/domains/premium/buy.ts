@@ -18,11 +18,11 @@ import { load, resolve } from './subusers/manage.ts'
 import type { Subuser } from './subusers/rules.ts'
 import { ownersOf } from './subusers/store.ts'
 
-export type BuyDeps = PremiumDeps & { readonly exits: Pick<Exits, 'isCarried'> }
+type BuyDeps = PremiumDeps & { readonly exits: Pick<Exits, 'isCarried'> }
 
-export type TrafficOrder = { readonly pool: string; readonly tenths: number; readonly subuser: SubuserId | undefined }
+type TrafficOrder = { readonly pool: string; readonly tenths: number; readonly subuser: SubuserId | undefined }
 
-export type BoughtTraffic = {
+type BoughtTraffic = {
   readonly order: OrderId
   readonly pool: string
   readonly price: Kopecks

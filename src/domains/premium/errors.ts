@@ -2,11 +2,8 @@ import { type FieldProblem, malformed, Refusal } from '../../core/refusal.ts'
 
 /** The same for an unknown sub-user and for another customer's. */
 export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
-
 export const loginTaken = (): Refusal => new Refusal('subuser_login_taken')
-
 export const tooManySubusers = (most: number): Refusal => new Refusal('subuser_limit', { most })
-
 export const defaultStays = (): Refusal => new Refusal('default_subuser_stays')
 
 export const sameSubuser = (): Refusal =>
@@ -16,20 +13,14 @@ export const unknownPool = (allowed: readonly string[]): Refusal =>
   malformed([{ field: 'pool_type', problem: `must be one of ${allowed.join(', ')}`, allowed }])
 
 export const whitelistFull = (most: number): Refusal => new Refusal('whitelist_full', { most }, { limit: most })
-
 export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
-
 export const notCarried = (pool: string): Refusal => new Refusal('no_exit_usable', { pool }, { charged: false })
 
 /** The address is sold as a dedicated proxy; a database constraint decides. */
 export const inStock = (): Refusal => new Refusal('address_in_stock')
-
 export const inBlock = (block: string): Refusal => new Refusal('address_in_block', { block })
-
 export const noSuchExit = (): Refusal => new Refusal('exit_not_found')
-
 export const noSuchTrafficOrder = (): Refusal => new Refusal('traffic_order_not_found')
-
 export const nothingUnused = (): Refusal => new Refusal('no_unused_traffic', {}, { charged: false })
 
 export const nothingToMove = (pool: string): Refusal =>

@@ -2,6 +2,7 @@ import { bind } from '../../core/bind.ts'
 import { balance, buy, buyerOf, held, pools, quote } from './buy.ts'
 import type { PremiumDeps } from './deps.ts'
 import * as exitCases from './exits/exits.ts'
+import { isLocal, listExits, listReports } from './exits/store.ts'
 import { move, passOn, remove } from './move.ts'
 import { createPremiumNodes } from './nodes.ts'
 import { delivered, endingOf, refund } from './refund.ts'
@@ -19,7 +20,10 @@ export type Premium = ReturnType<typeof createPremium>
 export function createPremium(given: PremiumDeps) {
   const { cacheServing, ...ofExits } = exitCases
   const cached = { serving: cacheServing(given), blocked: cacheBlocked(given), newHosts: limitNewHosts(given) }
-  const exits = bind({ ...given, ...cached }, ofExits)
+  const exits = {
+    ...bind({ ...given, ...cached }, ofExits),
+    ...bind(given.db, { list: listExits, reports: listReports, isLocal }),
+  }
   const deps = { ...given, ...cached, exits }
   return {
     ...bind(deps, { generate, usage, mayHaveLeft, remove, passOn }),

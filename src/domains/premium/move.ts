@@ -12,7 +12,7 @@ import { load, resolve } from './subusers/manage.ts'
 import type { Subuser } from './subusers/rules.ts'
 import * as store from './subusers/store.ts'
 
-export type MovedTraffic = {
+type MovedTraffic = {
   readonly order: OrderId
   readonly pool: string
   readonly moved: Bytes
@@ -22,7 +22,7 @@ export type MovedTraffic = {
 
 type MovedPool = { readonly pool: string; readonly moved: Bytes }
 
-export type DeletedSubuser = {
+type DeletedSubuser = {
   readonly order: OrderId
   readonly subuser: Subuser
   readonly heir: Subuser

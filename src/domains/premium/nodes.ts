@@ -1,10 +1,11 @@
 import { contains, readAddress, readPrefix } from '../../core/address.ts'
-import { readId, type SubuserId } from '../../core/ids.ts'
+import { readId } from '../../core/ids.ts'
 import { maxLoginLength, readProxyLogin, writeProxyLogin } from '../../core/login.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { type FindBody, type NodeExit, type NodeSubuser, toLeft } from '../../node-protocol/state.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { NodeSide, Told } from '../fleet/index.ts'
+import type { PremiumDeps } from './deps.ts'
 import { changed, type ExitDeps, takeCounts, takeReports } from './exits/exits.ts'
 import type { GatewayPort, Subuser } from './subusers/rules.ts'
 import * as store from './subusers/store.ts'
@@ -15,84 +16,6 @@ const poolPattern = /^[a-z][a-z0-9_]{0,30}$/
 /** The state that gateways get and the reports that they send: nothing of customers, prices or plain passwords. */
 export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db } = deps
-
-  /**
-   * Sub-users as gateways get them. The bytes left only tell whether to ask for a lease. Blocked customers are read
-   * after their sub-users, so a block that happens in between is sent too early, never too late.
-   */
-  async function tell(rows: readonly store.NodeSubuserRow[]): Promise<Told<NodeSubuser>[]> {
-    const ids = rows.map((row) => row.id)
-    const [blocked, ...parts] = await Promise.all([
-      deps.customers.blockedAmong(rows.map((row) => row.customer)),
-      store.listEntriesOf(db, ids),
-      store.listPortsOf(db, ids),
-      deps.traffic.accounts.list(db, ids),
-    ])
-    const entries = Map.groupBy(parts[0], (each) => each.subuser)
-    const ports = Map.groupBy(parts[1], (each) => each.subuser)
-    const accounts = Map.groupBy(parts[2], (each) => each.subuser)
-    return rows.map((row) => ({
-      id: row.id,
-      changedAt: row.changedAt,
-      shape: {
-        id: row.id,
-        login: row.login,
-        digest: row.digest.toHex(),
-        state: stateOf(row, blocked.has(row.customer)),
-        tunnels: row.limits.tunnels,
-        keep_hosts: row.keepHosts,
-        whitelist: (entries.get(row.id) ?? []).map((each) => each.prefix),
-        ports: (ports.get(row.id) ?? []).flatMap(tellPort),
-        pools: (accounts.get(row.id) ?? []).map((each) => ({
-          pool: each.pool,
-          left: toLeft(each.balance + each.aside),
-        })),
-        owner: ownerName(row.customer, deps.sha256),
-      },
-    }))
-  }
-
-  /** Finds a sub-user by the login's name before its first `-`, or by a whitelisted source address and a port. */
-  async function findSubuser(asked: FindBody): Promise<NodeSubuser | undefined> {
-    if ('username' in asked) {
-      const row = await store.findForNodes(db, 'login', asked.username.split('-')[0] ?? '')
-      return row && (await tell([row]))[0]?.shape
-    }
-    const address = readAddress(asked.source)
-    const port = address && (await store.findPort(db, asked.port))
-    const row = port && (await store.findForNodes(db, 'id', port.subuser))
-    const subuser = row && (await tell([row]))[0]?.shape
-    const isListed = subuser?.whitelist.some((text) => {
-      const prefix = readPrefix(text)
-      return prefix !== undefined && address !== undefined && contains(prefix, address)
-    })
-    return isListed ? subuser : undefined
-  }
-
-  /** Drops parts about unknown sub-users: they may be of a database that was restored since. */
-  async function readReport(node: string, body: ReportBody) {
-    const named = [body.subusers, body.wishes, body.hosts, body.sources].flatMap((part) => part.map((each) => each.id))
-    const ids = named.filter((id) => readId('subuser', id) !== undefined)
-    const known = await store.ownersOf(db, [...new Set(ids)])
-    const ofKnown = <Of extends { id: string; pool?: string }>(part: readonly Of[]) =>
-      part
-        .filter((each) => known.has(each.id as SubuserId) && (each.pool === undefined || poolPattern.test(each.pool)))
-        .map(({ id, ...rest }) => ({ ...rest, subuser: id as SubuserId }))
-    return {
-      node,
-      boot: body.boot,
-      beside: body.beside,
-      counts: ofKnown(body.subusers).map(toCounts),
-      wishes: ofKnown(body.wishes).map((wish) => ({
-        ...wish,
-        moving: BigInt(wish.moving ?? 0),
-        pace: BigInt(wish.pace ?? 0),
-      })),
-      hosts: ofKnown(body.hosts).map(toCounts),
-      sources: ofKnown(body.sources),
-    }
-  }
-
   return {
     kind: 'gateway',
 
@@ -104,30 +27,26 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
       },
       {
         name: 'subusers',
-        read: async (after, limit, thereOnly) => tell(await store.changedAfter(db, after, limit, thereOnly)),
+        read: async (after, limit, thereOnly) => tell(deps, await store.changedAfter(db, after, limit, thereOnly)),
       },
     ],
 
     mark: (sinceAt) => store.changeMark(db, sinceAt),
 
     async find(asked) {
-      const subuser = await findSubuser(asked)
+      const subuser = await findSubuser(deps, asked)
       return subuser && { proxy: null, subuser: subuser.state === 'deleted' ? null : subuser }
     },
 
     parts: ['subusers', 'wishes', 'hosts', 'sources'],
 
     async report(node, body) {
-      const words = (body.exit_words ?? []).map(({ id, up, since, reason }) => ({
-        exit: id,
-        isUp: up,
-        sinceAt: since,
-        reason,
-      }))
-      await takeReports(deps, node, words)
+      const words = body.exit_words ?? []
+      const reports = words.map(({ id, up, since, reason }) => ({ exit: id, isUp: up, sinceAt: since, reason }))
+      await takeReports(deps, node, reports)
       const counts = (body.exits ?? []).map(({ id, ...count }) => ({ exit: id, ...toCounts(count) }))
       await takeCounts(deps, node, body.boot, counts)
-      const { replaced, allowances } = await takeReport(deps, await readReport(node, body))
+      const { replaced, allowances } = await takeReport(deps, await readReport(deps, node, body))
       return {
         replaced,
         allowances: allowances.map((each) => ({ id: each.subuser, pool: each.pool, upto: Number(each.upto) })),
@@ -137,6 +56,85 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
     forgetUsage: (node, sinceAt, dryRun) => forgetUsage(deps, node, sinceAt, dryRun),
 
     touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
+  }
+}
+
+/**
+ * Sub-users as gateways get them. The bytes left only tell whether to ask for a lease. Blocked customers are read
+ * after their sub-users, so a block that happens in between is sent too early, never too late.
+ */
+async function tell(deps: PremiumDeps, rows: readonly store.NodeSubuserRow[]): Promise<Told<NodeSubuser>[]> {
+  const { db } = deps
+  const ids = rows.map((row) => row.id)
+  const [blocked, ...parts] = await Promise.all([
+    deps.customers.blockedAmong(rows.map((row) => row.customer)),
+    store.listEntriesOf(db, ids),
+    store.listPortsOf(db, ids),
+    deps.traffic.accounts.list(db, ids),
+  ])
+  const entries = Map.groupBy(parts[0], (each) => each.subuser)
+  const ports = Map.groupBy(parts[1], (each) => each.subuser)
+  const accounts = Map.groupBy(parts[2], (each) => each.subuser)
+  return rows.map((row) => ({
+    id: row.id,
+    changedAt: row.changedAt,
+    shape: {
+      id: row.id,
+      login: row.login,
+      digest: row.digest.toHex(),
+      state: stateOf(row, blocked.has(row.customer)),
+      tunnels: row.limits.tunnels,
+      keep_hosts: row.keepHosts,
+      whitelist: (entries.get(row.id) ?? []).map((each) => each.prefix),
+      ports: (ports.get(row.id) ?? []).flatMap(tellPort),
+      pools: (accounts.get(row.id) ?? []).map(({ pool, ...of }) => ({ pool, left: toLeft(of.balance + of.aside) })),
+      owner: ownerName(row.customer, deps.sha256),
+    },
+  }))
+}
+
+/** Finds a sub-user by the login's name before its first `-`, or by a whitelisted source address and a port. */
+async function findSubuser(deps: PremiumDeps, asked: FindBody): Promise<NodeSubuser | undefined> {
+  const { db } = deps
+  if ('username' in asked) {
+    const row = await store.findForNodes(db, 'login', asked.username.split('-')[0] ?? '')
+    return row && (await tell(deps, [row]))[0]?.shape
+  }
+  const address = readAddress(asked.source)
+  const port = address && (await store.findPort(db, asked.port))
+  const row = port && (await store.findForNodes(db, 'id', port.subuser))
+  const subuser = row && (await tell(deps, [row]))[0]?.shape
+  const isListed = subuser?.whitelist.some((text) => {
+    const prefix = readPrefix(text)
+    return prefix !== undefined && address !== undefined && contains(prefix, address)
+  })
+  return isListed ? subuser : undefined
+}
+
+/** Drops parts about unknown sub-users: they may be of a database that was restored since. */
+async function readReport({ db }: PremiumDeps, node: string, body: ReportBody) {
+  const parts = [body.subusers, body.wishes, body.hosts, body.sources]
+  const named = parts.flatMap((part) => part.flatMap((each) => readId('subuser', each.id) ?? []))
+  const known = await store.ownersOf(db, [...new Set(named)])
+  const ofKnown = <Of extends { id: string; pool?: string }>(part: readonly Of[]) =>
+    part.flatMap((each) => {
+      const { id, ...rest } = each
+      const subuser = readId('subuser', id)
+      const isPool = each.pool === undefined || poolPattern.test(each.pool)
+      return subuser && known.has(subuser) && isPool ? [{ ...rest, subuser }] : []
+    })
+  return {
+    node,
+    boot: body.boot,
+    beside: body.beside,
+    counts: ofKnown(body.subusers).map(toCounts),
+    wishes: ofKnown(body.wishes).map(({ moving = 0, pace = 0, ...of }) => ({
+      ...of,
+      moving: BigInt(moving),
+      pace: BigInt(pace),
+    })),
+    hosts: ofKnown(body.hosts).map(toCounts),
+    sources: ofKnown(body.sources),
   }
 }
 

@@ -1,6 +1,6 @@
-import { type Bytes, bytes, toGigabytes } from '../../core/bytes.ts'
+import { bytes, toGigabytes } from '../../core/bytes.ts'
 import type { OrderId } from '../../core/ids.ts'
-import { type Kopecks, kopecks, toRoubles } from '../../core/money.ts'
+import { kopecks, toRoubles } from '../../core/money.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Ending, OperatorAnswer } from '../orders/index.ts'
@@ -10,18 +10,11 @@ import type { PremiumDeps } from './deps.ts'
 import { noSuchTrafficOrder, nothingUnused, onlyUnused } from './errors.ts'
 import { product } from './rules.ts'
 
-type RefundedTraffic = {
-  readonly order: OrderId
-  readonly returned: Bytes
-  readonly money: Kopecks
-  readonly balance: Kopecks
-}
-
 /**
  * Refunds the unused bytes of an order, once and in one commit. Bytes that a node holds are not unused. The money is
  * the same part of the price as the bytes are of the order, rounded down to a kopeck.
  */
-export const refund = (deps: PremiumDeps, id: OrderId, note: string): Promise<RefundedTraffic> =>
+export const refund = (deps: PremiumDeps, id: OrderId, note: string) =>
   deps.db.transact(async (tx) => refundWithin(deps, tx, await deps.orders.find(tx, id), note))
 
 async function refundWithin(
@@ -29,7 +22,7 @@ async function refundWithin(
   tx: Tx,
   order: Order | undefined,
   note: string,
-): Promise<RefundedTraffic> {
+) {
   if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
   await ledger.lock(tx, order.customer)
   const returned = await accounts.takeBack(tx, order.id)

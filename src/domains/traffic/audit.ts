@@ -2,25 +2,15 @@ import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type
 import { type Audit, attempt, type Finding, maxFindings, type Verifier } from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
-import {
-  accountSubjects,
-  type ByteAccount,
-  type ByteMovement,
-  fieldsOf,
-  readSubject,
-  subjectOf,
-  usedBy,
-} from './accounts/rules.ts'
+import type { ByteAccount, ByteMovement } from './accounts/rules.ts'
+import { accountSubjects, fieldsOf, readSubject, subjectOf, usedBy } from './accounts/rules.ts'
 import * as store from './accounts/store.ts'
 import { strayBudgets, unsoundCounts } from './counts/store.ts'
 import * as leases from './leases/store.ts'
 
 const page = 500
 
-/**
- * Recomputes every account from its movements and lots, and every lease from its account. Claims in quarantine are
- * counted, and are not a finding.
- */
+/** Recomputes accounts from movements and lots, and leases from accounts. Claims in quarantine are no finding. */
 export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
   return {
     name: 'traffic',
@@ -61,9 +51,7 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
       movements += account.seq
       const where = `account of ${account.pool} traffic of ${account.subuser}`
       await attempt(findings, { promise: 'bytes', where }, async () => {
-        const walk = await walkAccount(reader, account, sha256)
-        totals.set(subjectOf(account), walk.finish(await store.sumLots(reader, account)))
-        findings.push(...walk.findings)
+        totals.set(subjectOf(account), await walkAccount(reader, account, sha256, findings))
       })
     }
     onProgress?.(movements)
@@ -82,91 +70,67 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
   return { findings, totals, movements }
 }
 
-async function walkAccount(reader: Reader, account: ByteAccount, sha256: Sha256): Promise<ByteAccountWalk> {
-  const walk = new ByteAccountWalk(account, sha256)
+/** Walks one account's movements from the first, and compares the account and its lots with their sums. */
+async function walkAccount(
+  reader: Reader,
+  account: ByteAccount,
+  sha256: Sha256,
+  findings: Finding[],
+): Promise<leases.LeaseTotals> {
+  const name = `${account.pool} traffic of ${account.subuser}`
+  const sum = { balance: 0n, aside: 0n, owed: 0n, used: 0n, arrived: 0n }
+  const totals = { leased: 0n, back: 0n, settled: 0n, late: 0n }
+  let chain: Chain = emptyChain
   const all = keysetPages((after: number, limit) => store.movementsAfter(reader, account, after, limit), {
     start: 0,
     size: page,
     keyOf: (movement) => movement.seq,
   })
-  for await (const movements of all) for (const movement of movements) walk.step(movement)
-  return walk
+  for await (const movements of all) {
+    for (const movement of movements) {
+      const where = `movement ${movement.seq} of ${name}`
+      const problems = problemsOfLink(chain, movement, fieldsOf(movement), { sha256, entry: 'movement' })
+      sum.balance += movement.amount
+      sum.aside += movement.aside
+      sum.owed += movement.owed
+      sum.used += usedBy(movement)
+      const { balanceAfter, asideAfter, owedAfter } = movement
+      const isSum = balanceAfter === sum.balance && asideAfter === sum.aside && owedAfter === sum.owed
+      if (!isSum) problems.push('what stands after it is not the sum up to it')
+      if (sum.balance < 0n || sum.aside < 0n || sum.owed < 0n) problems.push('something is below zero')
+      findings.push(...problems.map((problem) => found('bytes', where, problem)))
+      if (movement.kind === 'bought' || movement.kind === 'moved_in') sum.arrived += movement.amount
+      addToTotals(totals, movement)
+      chain = endingWith(movement)
+    }
+  }
+  const where = `account of ${name}`
+  if (account.balance !== sum.balance) {
+    findings.push(found('bytes', where, `the balance is ${account.balance}, its movements sum to ${sum.balance}`))
+  }
+  if (account.aside !== sum.aside || account.owed !== sum.owed || account.used !== sum.used) {
+    findings.push(found('bytes', where, 'what is set aside, owed or used is not what its movements say'))
+  }
+  for (const problem of problemsOfEnd(account, chain, 'movement')) findings.push(found('bytes', where, problem))
+  const [lots, held] = [await store.sumLots(reader, account), account.balance + account.aside]
+  if (lots.rest !== held) {
+    findings.push(found('lots', where, `its lots hold ${lots.rest} bytes, the account ${held}`))
+  }
+  if (lots.size !== sum.arrived) {
+    findings.push(found('lots', where, `its lots came with ${lots.size} bytes, ${sum.arrived} have arrived`))
+  }
+  return { ...totals, aside: account.aside }
 }
 
-/** Walks one account's movements from the first, and checks that each can follow the one before. */
-class ByteAccountWalk {
-  readonly findings: Finding[] = []
-  private chain: Chain = emptyChain
-  private balance = 0n
-  private aside = 0n
-  private owed = 0n
-  private used = 0n
-  private leased = 0n
-  private back = 0n
-  private settled = 0n
-  private late = 0n
-  private arrived = 0n
-  private readonly name: string
-
-  constructor(
-    private readonly account: ByteAccount,
-    private readonly sha256: Sha256,
-  ) {
-    this.name = `${account.pool} traffic of ${account.subuser}`
-  }
-
-  step(movement: ByteMovement): void {
-    const where = `movement ${movement.seq} of ${this.name}`
-    const words = { sha256: this.sha256, entry: 'movement' }
-    for (const problem of problemsOfLink(this.chain, movement, fieldsOf(movement), words)) this.found(where, problem)
-    this.balance += movement.amount
-    this.aside += movement.aside
-    this.owed += movement.owed
-    this.used += usedBy(movement)
-    const isSum =
-      movement.balanceAfter === this.balance && movement.asideAfter === this.aside && movement.owedAfter === this.owed
-    if (!isSum) this.found(where, 'what stands after it is not the sum up to it')
-    if (this.balance < 0n || this.aside < 0n || this.owed < 0n) this.found(where, 'something is below zero')
-    this.addToTotals(movement)
-    this.chain = endingWith(movement)
-  }
-
-  /** Compares the account with the sums of its movements, and its lots with the account. */
-  finish(lots: { readonly rest: bigint; readonly size: bigint }): leases.LeaseTotals {
-    const { account, leased, back, settled, late } = this
-    const where = `account of ${this.name}`
-    if (account.balance !== this.balance) {
-      this.found(where, `the balance is ${account.balance}, its movements sum to ${this.balance}`)
-    }
-    if (account.aside !== this.aside || account.owed !== this.owed || account.used !== this.used) {
-      this.found(where, 'what is set aside, owed or used is not what its movements say')
-    }
-    for (const problem of problemsOfEnd(account, this.chain, 'movement')) this.found(where, problem)
-    const held = account.balance + account.aside
-    if (lots.rest !== held) this.found(where, `its lots hold ${lots.rest} bytes, the account ${held}`, 'lots')
-    if (lots.size !== this.arrived) {
-      this.found(where, `its lots came with ${lots.size} bytes, ${this.arrived} have arrived`, 'lots')
-    }
-    return { leased, back, settled, late, aside: account.aside }
-  }
-
-  private addToTotals(movement: ByteMovement): void {
-    if (movement.kind === 'bought' || movement.kind === 'moved_in') this.arrived += movement.amount
-    if (movement.kind === 'leased') this.leased += movement.aside
-    if (movement.kind === 'returned' || movement.kind === 'lapsed') this.back += movement.amount
-    if (movement.kind !== 'used') return
-    // Bytes that come back and pay a debt are neither carried nor settled: the node's line counts them as come back.
-    if (movement.owed < 0n) this.back -= movement.aside
-    else if (movement.aside < 0n) this.settled -= movement.aside
-    else this.late += movement.owed - movement.amount
-  }
-
-  private found(where: string, problem: string, promise = 'bytes'): void {
-    this.findings.push({ promise, where, problem })
-  }
+function addToTotals(totals: Record<'leased' | 'back' | 'settled' | 'late', bigint>, movement: ByteMovement): void {
+  if (movement.kind === 'leased') totals.leased += movement.aside
+  if (movement.kind === 'returned' || movement.kind === 'lapsed') totals.back += movement.amount
+  if (movement.kind !== 'used') return
+  // Bytes that come back and pay a debt are neither carried nor settled: the node's line counts them as come back.
+  if (movement.owed < 0n) totals.back -= movement.aside
+  else if (movement.aside < 0n) totals.settled -= movement.aside
+  else totals.late += movement.owed - movement.amount
 }
-
-const noLeases: leases.LeaseTotals = { leased: 0n, back: 0n, settled: 0n, late: 0n, aside: 0n }
 
 /** Compares the nodes' lines with the totals of the accounts' movements. */
 async function checkLeases(reader: Reader, totals: ReadonlyMap<string, leases.LeaseTotals>) {
@@ -183,7 +147,7 @@ async function checkLeases(reader: Reader, totals: ReadonlyMap<string, leases.Le
       if (!readSubject(line.subject)) continue
       seen += 1
       if (line.quarantined > 0n) quarantined += 1
-      if (!isSame(line, totals.get(line.subject) ?? noLeases)) {
+      if (!isSame(line, totals.get(line.subject))) {
         findings.push(found('lease', line.subject, 'what its nodes were allowed is not what the account set aside'))
       }
       unseen.delete(line.subject)
@@ -207,9 +171,5 @@ async function checkLeases(reader: Reader, totals: ReadonlyMap<string, leases.Le
   return { findings, subjects: seen, quarantined }
 }
 
-const isSame = (line: leases.LeaseTotals, account: leases.LeaseTotals): boolean =>
-  line.leased === account.leased &&
-  line.back === account.back &&
-  line.settled === account.settled &&
-  line.late === account.late &&
-  line.aside === account.aside
+const isSame = (line: leases.LeaseTotals, account: leases.LeaseTotals | undefined): boolean =>
+  (['leased', 'back', 'settled', 'late', 'aside'] as const).every((name) => line[name] === (account?.[name] ?? 0n))

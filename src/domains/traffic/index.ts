@@ -6,6 +6,7 @@ import * as countStore from './counts/store.ts'
 import type { TrafficDeps } from './deps.ts'
 import * as leases from './leases/leases.ts'
 import { openLeaseReport } from './leases/report.ts'
+import { listQuarantined } from './leases/store.ts'
 
 export { createTrafficVerifier } from './audit.ts'
 
@@ -13,36 +14,27 @@ export type Traffic = ReturnType<typeof createTraffic>
 
 /** Byte accounts, byte leases of nodes, and the counters that nodes report. */
 export function createTraffic(deps: TrafficDeps) {
-  const { deposit, transfer, balances, takeBack, expire } = accounts
-  const { take, add, refuse, refusals, unbelieved, believedOf } = counts
-  const { lapse, shut, countedBy, restore, held, quarantined } = leases
+  const { deposit, transfer, balances, takeBack, expire, lockPair, left, restoredTo } = accounts
+  const { boughtWith, movedWith, lotsOf, holdersOf, ordersNamedIn } = accountStore
+  const { take, add, refuse, known, disbelieve } = counts
+  const { listRefused, listUnbelieved, sumBelieved, sumCounts, subjectsAfter, forgetCounts } = countStore
+  const { lapse, shut, countedBy, restore, held, promised, billedOf, billedBy } = leases
   return {
     accounts: {
       ...bind(deps, { deposit, transfer, balances, takeBack, expire }),
+      ...{ lockPair, left, restoredTo, boughtWith, movedWith, lotsOf, holdersOf, ordersNamedIn },
       lock: accountStore.lockAccount,
-      lockPair: accounts.lockPair,
-      left: accounts.left,
-      restoredTo: accounts.restoredTo,
       list: accountStore.listAccounts,
-      boughtWith: accountStore.boughtWith,
-      movedWith: accountStore.movedWith,
-      lotsOf: accountStore.lotsOf,
-      holdersOf: accountStore.holdersOf,
-      ordersNamedIn: accountStore.ordersNamedIn,
     },
     counts: {
-      ...bind(deps, { take, add, refuse, refusals, unbelieved, believedOf }),
-      totals: countStore.sumCounts,
-      subjects: countStore.subjectsAfter,
-      known: counts.known,
-      disbelieve: counts.disbelieve,
-      forget: countStore.forgetCounts,
+      ...bind(deps, { take, add, refuse }),
+      ...bind(deps.db, { refusals: listRefused, unbelieved: listUnbelieved, believedOf: sumBelieved }),
+      ...{ known, disbelieve, totals: sumCounts, subjects: subjectsAfter, forget: forgetCounts },
     },
     leases: {
-      ...bind(deps, { open: openLeaseReport, lapse, shut, countedBy, restore, held, quarantined }),
-      promised: leases.promised,
-      billedOf: leases.billedOf,
-      billedBy: leases.billedBy,
+      ...bind(deps, { open: openLeaseReport, lapse, shut, countedBy, restore, held }),
+      ...bind(deps.db, { quarantined: listQuarantined }),
+      ...{ promised, billedOf, billedBy },
     },
   }
 }

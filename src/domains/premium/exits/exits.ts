@@ -6,21 +6,7 @@ import { createTtlCache, type TtlCache } from '../../../core/ttl-cache.ts'
 import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
 import type { PremiumDeps } from '../deps.ts'
 import { badPlace, inBlock, inStock, noSuchExit, unknownPool } from '../errors.ts'
-import {
-  contextOf,
-  countPlaces,
-  type Exit,
-  type ExitReport,
-  type NewExit,
-  narrow,
-  type PlaceCount,
-  type PlacedExit,
-  type PlacePart,
-  place,
-  readCredentials,
-  reportLastsMs,
-  type WantedPlaces,
-} from './rules.ts'
+import * as rules from './rules.ts'
 import * as store from './store.ts'
 
 /** Lifetime of the cached exits: a drained exit is offered for at most this long. */
@@ -28,21 +14,21 @@ const cacheTtlMs = 1000
 
 const dayMs = 86_400_000
 
-type ServingExits = Map<string, PlacedExit[]>
+type ServingExits = Map<string, rules.PlacedExit[]>
 
 export type ExitDeps = PremiumDeps & { readonly serving: TtlCache<'all', ServingExits> }
 
 /** What other use cases need of exits. */
 export type Exits = {
-  fitting(pool: string, places: WantedPlaces): Promise<readonly PlacedExit[]>
+  fitting(pool: string, places: rules.WantedPlaces): Promise<readonly rules.PlacedExit[]>
   isCarried(pool: string): Promise<boolean>
 }
 
 /** Caches the exits that serve, by pool, for one second. */
 export function cacheServing(deps: PremiumDeps): ExitDeps['serving'] {
   const load = async (): Promise<ServingExits> => {
-    const serving = await store.listServing(deps.db, runningBefore(deps, reportLastsMs), await isProduction(deps))
-    return Map.groupBy(serving.map(place), ({ exit }) => exit.pool)
+    const serving = await store.listServing(deps.db, runningBefore(deps, rules.reportLastsMs), await isProduction(deps))
+    return Map.groupBy(serving.map(rules.place), ({ exit }) => exit.pool)
   }
   return createTtlCache({ load, clock: deps.clock, ttlMs: cacheTtlMs, maxEntries: 1 })
 }
@@ -55,17 +41,17 @@ async function assertSold({ pricing }: PremiumDeps, pool: string): Promise<void>
   if (!known.includes(pool)) throw unknownPool(known)
 }
 
-async function fittingOrNone(deps: ExitDeps, pool: string, places: WantedPlaces): Promise<readonly PlacedExit[]> {
+async function fittingOrNone(deps: ExitDeps, pool: string, within: rules.WantedPlaces) {
   const read = deps.serving.get('all')
   await assertSold(deps, pool)
-  const outcome = narrow((await read).get(pool) ?? [], places)
+  const outcome = rules.narrow((await read).get(pool) ?? [], within)
   if ('problem' in outcome) throw badPlace([outcome.problem])
   return outcome.exits
 }
 
 /** The exits of a pool that fit. Refuses with the part that no exit fits. */
-export async function fitting(deps: ExitDeps, pool: string, places: WantedPlaces): Promise<readonly PlacedExit[]> {
-  const exits = await fittingOrNone(deps, pool, places)
+export async function fitting(deps: ExitDeps, pool: string, within: rules.WantedPlaces) {
+  const exits = await fittingOrNone(deps, pool, within)
   if (exits.length === 0) throw badPlace([{ field: 'pool_type', problem: 'has no exits at the moment' }])
   return exits
 }
@@ -76,21 +62,16 @@ export async function isCarried(deps: ExitDeps, pool: string): Promise<boolean> 
 }
 
 /** The places of one kind with their number of exits, among the exits that fit `within`. */
-export async function places(
-  deps: ExitDeps,
-  pool: string,
-  part: PlacePart,
-  within: WantedPlaces,
-): Promise<PlaceCount[]> {
-  return countPlaces(await fittingOrNone(deps, pool, within), part)
+export async function places(deps: ExitDeps, pool: string, part: rules.PlacePart, within: rules.WantedPlaces) {
+  return rules.countPlaces(await fittingOrNone(deps, pool, within), part)
 }
 
 /** Adds exits in the caller's transaction, with sealed credentials. */
-export function add(deps: ExitDeps, tx: Tx, added: readonly NewExit[]): Exit[] {
+export function add(deps: ExitDeps, tx: Tx, added: readonly rules.NewExit[]): rules.Exit[] {
   const nowMs = deps.clock()
   deps.serving.clear()
   const made = added.map(({ credentials, ...asked }) => {
-    const exit: Exit = {
+    const exit: rules.Exit = {
       ...asked,
       node: asked.node ?? null,
       offers: asked.offers ?? null,
@@ -99,14 +80,14 @@ export function add(deps: ExitDeps, tx: Tx, added: readonly NewExit[]): Exit[] {
       createdAt: nowMs,
       changedAt: nowMs,
     }
-    return { exit, credentials: credentials && deps.vault.seal(JSON.stringify(credentials), contextOf(exit.id)) }
+    return { exit, credentials: credentials && deps.vault.seal(JSON.stringify(credentials), rules.contextOf(exit.id)) }
   })
   store.insertExits(tx, made)
   return made.map((each) => each.exit)
 }
 
 /** Adds one exit to a pool of the catalogue. */
-export async function addOne(deps: ExitDeps, asked: NewExit): Promise<Exit> {
+export async function addOne(deps: ExitDeps, asked: rules.NewExit): Promise<rules.Exit> {
   await assertSold(deps, asked.pool)
   const [exit] = await refusingStock(() =>
     deps.db.transact(async (tx) => {
@@ -120,13 +101,10 @@ export async function addOne(deps: ExitDeps, asked: NewExit): Promise<Exit> {
   return exit
 }
 
-export const list = ({ db }: ExitDeps, pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
-  store.listExits(db, pool, after, limit)
-
 /** Every pool that is sold or has exits: its lowest price, and its number of exits. */
 export async function overview(deps: ExitDeps) {
   const { pools } = (await deps.pricing.current()).premium
-  const counted = await store.countByPool(deps.db, runningBefore(deps, reportLastsMs))
+  const counted = await store.countByPool(deps.db, runningBefore(deps, rules.reportLastsMs))
   const counts = new Map(counted.map((each) => [each.pool, each]))
   return [...new Set([...pools.keys(), ...counts.keys()])].map((pool) => ({
     pool,
@@ -138,15 +116,11 @@ export async function overview(deps: ExitDeps) {
   }))
 }
 
-export const isLocal = ({ db }: ExitDeps, host: string): Promise<boolean> => store.isLocal(db, host)
-
-export const reports = ({ db }: ExitDeps, ids: readonly string[]): Promise<ExitReport[]> => store.listReports(db, ids)
-
 /** Stores a gateway's reports on exits, dated by the shop's clock. Reports on unknown exits are dropped. */
 export async function takeReports(
   { db, clock }: ExitDeps,
   node: string,
-  reported: readonly Omit<ExitReport, 'node' | 'saidAt'>[],
+  reported: readonly Omit<rules.ExitReport, 'node' | 'saidAt'>[],
 ): Promise<void> {
   const sorted = await latestOfKnown({ db }, reported)
   const nowMs = clock()
@@ -164,10 +138,7 @@ async function latestOfKnown<Item extends { readonly exit: string }>(
   return [...latest.values()].filter(({ exit }) => known.has(exit)).toSorted((a, b) => (a.exit < b.exit ? -1 : 1))
 }
 
-/**
- * Takes a boot's cumulative counts of exits. The increase goes to the day on which it is reported. A report that
- * arrives twice, late or out of order adds nothing.
- */
+/** Takes a boot's cumulative counts of exits. The increase goes to the day on which it is reported. */
 export async function takeCounts(
   { db, clock }: ExitDeps,
   node: string,
@@ -195,10 +166,7 @@ export async function takeCounts(
   })
 }
 
-/**
- * 208 Gbit/s for a day, in each direction. Claims beyond it are not counted: otherwise one gateway could make a sum
- * overflow its column, and no other gateway could report.
- */
+/** 208 Gbit/s for a day, in each direction. More is not counted, so that no gateway makes a sum overflow. */
 const maxInDay = 2n ** 51n
 
 function increaseOf(
@@ -218,12 +186,7 @@ function increaseOf(
 export async function compare(
   { db }: ExitDeps,
   id: ExitId,
-  of: {
-    readonly from: number
-    readonly to: number
-    readonly total: bigint
-    readonly byDay: ReadonlyMap<number, bigint>
-  },
+  of: Readonly<{ from: number; to: number; total: bigint; byDay: ReadonlyMap<number, bigint> }>,
 ) {
   if (!(await store.knownAmong(db, [id])).has(id)) throw noSuchExit()
   const days = new Map((await store.listDays(db, id, of.from, of.to)).map((each) => [each.day, each]))
@@ -259,8 +222,8 @@ export async function changed(
   const rows = await store.changedAfter(db, after, limit, servingOnly)
   return rows.map(({ exit, credentials }) => ({
     ...exit,
-    slugs: place(exit).slugs,
-    credentials: credentials && readCredentials(vault.open(credentials, contextOf(exit.id))),
+    slugs: rules.place(exit).slugs,
+    credentials: credentials && rules.readCredentials(vault.open(credentials, rules.contextOf(exit.id))),
   }))
 }
 

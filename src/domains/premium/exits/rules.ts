@@ -33,7 +33,7 @@ export type Offers = { readonly countries: 'any' | readonly string[]; readonly p
 const partOf: Readonly<Record<string, PlacePart>> = { state: 'states', city: 'cities', zip: 'zips', asn: 'asns' }
 
 /** What a login template offers in these countries. */
-export const offersOf = (template: string, countries: Offers['countries']): Offers => ({
+const offersOf = (template: string, countries: Offers['countries']): Offers => ({
   countries,
   parts: [...takenBy(template)].flatMap((name) => partOf[name] ?? []),
 })
@@ -48,19 +48,16 @@ export function readOffers(text: string): Offers {
 }
 
 /** A gateway's last report on an exit. */
-export type ExitReport = {
-  readonly exit: string
-  readonly node: string
+export type ExitReport = Readonly<Record<'exit' | 'node' | 'reason', string>> & {
   readonly isUp: boolean
   readonly sinceAt: number
-  readonly reason: string
   readonly saidAt: number
 }
 
 /** A report on an exit counts for this long, without time in which the shop's process did not run. */
 export const reportLastsMs = 30_000
 
-export type ExitStatus = 'serving' | 'down' | 'untried' | 'drained'
+type ExitStatus = 'serving' | 'down' | 'untried' | 'drained'
 
 /**
  * An exit that belongs to a gateway is up if that gateway says so; any other one if at least half of the recent reports
@@ -80,11 +77,7 @@ export function statusOf(
 }
 
 /** The places that a customer wants, as slugs. Each list names alternatives; all lists must fit at once. */
-export type WantedPlaces = {
-  readonly countries: readonly string[]
-  readonly states: readonly string[]
-  readonly cities: readonly string[]
-  readonly zips: readonly string[]
+export type WantedPlaces = Readonly<Record<'countries' | 'states' | 'cities' | 'zips', readonly string[]>> & {
   readonly asns: readonly number[]
 }
 
@@ -104,13 +97,7 @@ export const place = (exit: Exit): PlacedExit => ({
 })
 
 const order: readonly PlacePart[] = ['countries', 'states', 'cities', 'zips', 'asns']
-const fieldOf: Readonly<Record<PlacePart, string>> = {
-  countries: 'countries',
-  states: 'states',
-  cities: 'cities',
-  zips: 'zipcodes',
-  asns: 'asns',
-}
+const fieldOf = (part: PlacePart): string => (part === 'zips' ? 'zipcodes' : part)
 const maxAllowedShown = 50
 
 /**
@@ -159,19 +146,11 @@ function problemOf(
   const allowed = [...there].filter((value) => value !== '').toSorted()
   const names = missing.map(toShown).join(', ')
   const problem = `${names} cannot be served ${isFirst ? 'by this pool' : 'together with the other places'}`
-  return {
-    field: fieldOf[part],
-    problem,
-    ...(allowed.length <= maxAllowedShown && { allowed: allowed.map(toShown) }),
-  }
+  const shown = allowed.length <= maxAllowedShown && { allowed: allowed.map(toShown) }
+  return { field: fieldOf(part), problem, ...shown }
 }
 
-export type PlaceCount = {
-  readonly slug: string
-  readonly name: string
-  readonly country: string
-  readonly exits: number
-}
+type PlaceCount = Readonly<Record<'slug' | 'name' | 'country', string>> & { readonly exits: number }
 
 /** The places of one kind with their number of exits, largest first. */
 export function countPlaces(exits: readonly PlacedExit[], part: PlacePart): PlaceCount[] {
@@ -191,32 +170,16 @@ export function countPlaces(exits: readonly PlacedExit[], part: PlacePart): Plac
   )
 }
 
-function nameOf(exit: Exit, part: PlacePart): string {
-  if (part === 'countries') return exit.country
-  if (part === 'states') return exit.state
-  if (part === 'cities') return exit.city
-  if (part === 'zips') return exit.zip
-  return `AS${exit.asn}`
-}
+const nameOf = ({ country, state, city, zip, asn }: Exit, part: PlacePart): string =>
+  ({ countries: country, states: state, cities: city, zips: zip, asns: `AS${asn}` })[part]
 
 /** Binds sealed credentials to their exit: in another row they do not open. */
 export const contextOf = (id: ExitId): string => `exit ${id}`
 
 /** The operator's input for a new exit. Field names are those of the API and of the command line. */
-export type ExitInput = {
-  readonly pool: string
-  readonly local?: string | undefined
-  readonly upstream?: string | undefined
-  readonly username?: string | undefined
-  readonly password?: string | undefined
-  readonly node?: string | undefined
-  readonly countries?: string | undefined
-  readonly country?: string | undefined
-  readonly state?: string | undefined
-  readonly city?: string | undefined
-  readonly zip?: string | undefined
-  readonly asn?: string | undefined
-}
+type ExitInput = { readonly pool: string } & { readonly [Name in ExitField]?: string | undefined }
+type ExitField = 'local' | 'upstream' | 'username' | 'password' | 'node' | 'countries' | PlaceField
+type PlaceField = 'country' | 'state' | 'city' | 'zip' | 'asn'
 
 export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
   readonly node?: string | null
@@ -224,7 +187,7 @@ export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'creat
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
-const bad = (field: keyof ExitInput, problem: string): Refusal => malformed([{ field, problem }])
+const bad = (field: ExitField, problem: string): Refusal => malformed([{ field, problem }])
 
 /** ISO 3166-1 leaves this code to its users: no country. */
 const noCountry = 'ZZ'

@@ -49,10 +49,7 @@ const statuses = `(SELECT of_exit.id AS exit_id,
   WHERE of_exit.node_id IS NULL OR of_exit.node_id = exit_words.node_id
   GROUP BY of_exit.id)`
 
-/**
- * The exits of all pools that are neither drained nor down. Reports before `believedAt` do not count. An exit without
- * reports is left out if `triedOnly`.
- */
+/** Exits that are neither drained nor down by reports since `believedAt`; `triedOnly` leaves out unreported ones. */
 export async function listServing(reader: Reader, believedAt: number, triedOnly: boolean): Promise<Exit[]> {
   const untried = triedOnly ? '' : 'reports.up IS NULL OR'
   const rows = await reader.all<ExitRow>(
@@ -116,10 +113,7 @@ export async function listExits(
 }
 
 /** The number of exits of each pool, and of those that serve. */
-export async function countByPool(
-  reader: Reader,
-  believedAt: number,
-): Promise<{ pool: string; exits: number; serving: number }[]> {
+export async function countByPool(reader: Reader, believedAt: number) {
   const rows = await reader.all<{ pool: string; exits: bigint; serving: bigint }>(
     `SELECT pool, COUNT(*) AS exits,
        CAST(SUM(CASE WHEN drained_at IS NULL AND reports.up = 1 THEN 1 ELSE 0 END) AS BIGINT) AS serving
@@ -194,12 +188,7 @@ export function addToDay(tx: Tx, day: number, added: readonly ExitBytes[]): void
 }
 
 /** The bytes through an exit on each day from one to another, both included. */
-export async function listDays(
-  reader: Reader,
-  id: ExitId,
-  from: number,
-  to: number,
-): Promise<{ day: number; received: bigint; sent: bigint }[]> {
+export async function listDays(reader: Reader, id: ExitId, from: number, to: number) {
   const rows = await reader.all<{ day: bigint; received: bigint; sent: bigint }>(
     'SELECT day, received, sent FROM exit_days WHERE exit_id = $1 AND day BETWEEN $2 AND $3 ORDER BY day',
     [id, from, to],

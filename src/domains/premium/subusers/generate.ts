@@ -11,7 +11,7 @@ import { load, openPassword } from './manage.ts'
 import type { Subuser } from './rules.ts'
 import * as store from './store.ts'
 
-export type GenerateRequest = {
+type GenerateRequest = {
   readonly subuser: SubuserId | undefined
   readonly pool: string
   readonly places: WantedPlaces
@@ -22,12 +22,6 @@ export type GenerateRequest = {
   readonly template: string
 }
 
-export type Generated = {
-  readonly subuser: Subuser
-  readonly domain: readonly string[]
-  readonly ip: readonly string[]
-}
-
 /** 50 bits: a thousand names do not collide, and none can be guessed. */
 const sessionLength = 10
 
@@ -36,7 +30,7 @@ export async function generate(
   deps: PremiumDeps & { readonly exits: Pick<Exits, 'fitting'> },
   customer: CustomerId,
   asked: GenerateRequest,
-): Promise<Generated> {
+) {
   const { db, gateway } = deps
   const subuser = await load(deps, customer, asked.subuser)
   await deps.exits.fitting(asked.pool, asked.places)
@@ -110,13 +104,8 @@ async function byPort(deps: PremiumDeps, subuser: Subuser, asked: GenerateReques
     const taken = await deps.ports.take(tx, missing, held, room)
     const knownNames = known.map((each) => each.session)
     const names = isSticky ? sessionNames(deps.random, missing, knownNames) : ['']
-    const fresh = names.map((session, index) => ({
-      port: taken[index] ?? 0,
-      subuser: subuser.id,
-      parameters,
-      ttlMinutes,
-      session,
-    }))
+    const shared = { subuser: subuser.id, parameters, ttlMinutes }
+    const fresh = names.map((session, index) => ({ port: taken[index] ?? 0, ...shared, session }))
     store.insertPorts(tx, fresh, deps.clock())
     store.touchSubuser(tx, subuser.id, deps.clock())
     return [...known, ...fresh]

@@ -6,7 +6,7 @@ import { forgetHostsOf } from '../usage/store.ts'
 import { contextOf, makeLogin, makePassword, maxSubusers, noLimits, type Subuser, type SubuserLimits } from './rules.ts'
 import * as store from './store.ts'
 
-export type NewSubuser = {
+type NewSubuser = {
   readonly name: string
   readonly login?: string | undefined
   readonly limits?: SubuserLimits
@@ -14,12 +14,13 @@ export type NewSubuser = {
 }
 
 /** Fields that are left out stay as they are. */
-export type SubuserChange = {
+type SubuserChange = {
   readonly name?: string | undefined
   readonly blocked?: boolean | undefined
   readonly keepHosts?: boolean | undefined
-  readonly limits: { readonly [Name in keyof SubuserLimits]?: SubuserLimits[Name] | undefined }
+  readonly limits: LimitsChange
 }
+type LimitsChange = { readonly [Name in keyof SubuserLimits]?: SubuserLimits[Name] | undefined }
 
 const maxLoginAttempts = 4
 
@@ -28,13 +29,7 @@ const secretOf = ({ vault, sha256 }: PremiumDeps, id: SubuserId, password: strin
   digest: sha256(password),
 })
 
-async function insert(
-  deps: PremiumDeps,
-  tx: Tx,
-  customer: CustomerId,
-  asked: NewSubuser,
-  isDefault: boolean,
-): Promise<Subuser | undefined> {
+async function insert(deps: PremiumDeps, tx: Tx, customer: CustomerId, asked: NewSubuser, isDefault: boolean) {
   const { random } = deps
   const nowMs = deps.clock()
   const subuser: Subuser = {
@@ -143,24 +138,14 @@ export async function openPassword({ vault }: PremiumDeps, reader: Reader, id: S
   return vault.open(await store.findPassword(reader, id), contextOf(id))
 }
 
-type WithPassword = { readonly subuser: Subuser; readonly password: string }
-
 /** The password in plain text, for its customer only. */
-export async function password(
-  deps: PremiumDeps,
-  customer: CustomerId,
-  id: SubuserId | undefined,
-): Promise<WithPassword> {
+export async function password(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined) {
   const subuser = await load(deps, customer, id)
   return { subuser, password: await openPassword(deps, deps.db, subuser.id) }
 }
 
 /** Sets a new password. Nodes read it with their next poll and close the tunnels that the old one opened. */
-export function resetPassword(
-  deps: PremiumDeps,
-  customer: CustomerId,
-  id: SubuserId | undefined,
-): Promise<WithPassword> {
+export function resetPassword(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined) {
   return deps.db.transact(async (tx) => {
     const subuser = await resolve(deps, tx, customer, id)
     const made = makePassword(deps.random)

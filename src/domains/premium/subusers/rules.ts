@@ -5,10 +5,7 @@ import type { FieldProblem } from '../../../core/refusal.ts'
 import { isPublic } from '../../../core/reserved.ts'
 
 /** Maxima over all pools: bytes per UTC day, per UTC month and in total; tunnels at once. Null is no limit. */
-export type SubuserLimits = {
-  readonly dayBytes: bigint | null
-  readonly monthBytes: bigint | null
-  readonly totalBytes: bigint | null
+export type SubuserLimits = Readonly<Record<'dayBytes' | 'monthBytes' | 'totalBytes', bigint | null>> & {
   readonly tunnels: number | null
 }
 

@@ -3,23 +3,11 @@ import { list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../../db/transaction.ts'
 import type { GatewayPort, Subuser, WhitelistEntry } from './rules.ts'
 
-type SubuserRow = {
-  id: SubuserId
-  customer: CustomerId
-  login: string
-  name: string
-  is_default: bigint
-  blocked_at: bigint | null
-  deleted_at: bigint | null
-  day_bytes: bigint | null
-  month_bytes: bigint | null
-  total_bytes: bigint | null
-  tunnels: bigint | null
-  keep_hosts: bigint
-  created_at: bigint
-  changed_at: bigint
-  digest: Uint8Array
-}
+type SubuserRow = Pick<Subuser, 'id' | 'customer' | 'login' | 'name'> &
+  Record<'is_default' | 'keep_hosts' | 'created_at' | 'changed_at', bigint> &
+  Record<'blocked_at' | 'deleted_at' | 'day_bytes' | 'month_bytes' | 'total_bytes' | 'tunnels', bigint | null> & {
+    readonly digest: Uint8Array
+  }
 
 const toSubuser = (row: SubuserRow): Subuser => ({
   id: row.id,
@@ -50,12 +38,9 @@ async function findWhere(reader: Reader, condition: string, values: readonly Val
 
 export type SubuserSecret = { readonly sealed: Uint8Array; readonly digest: Uint8Array }
 
-const limitValues = ({ limits }: Pick<Subuser, 'limits'>) => [
-  limits.dayBytes,
-  limits.monthBytes,
-  limits.totalBytes,
-  limits.tunnels,
-]
+function limitValues({ limits: { dayBytes, monthBytes, totalBytes, tunnels } }: Subuser) {
+  return [dayBytes, monthBytes, totalBytes, tunnels]
+}
 
 /** False if the login is taken or the customer has a default sub-user: the constraints decide. */
 export async function insertSubuser(tx: Tx, of: Subuser, secret: SubuserSecret): Promise<boolean> {
@@ -89,11 +74,7 @@ export type NodeSubuserRow = Subuser & { readonly digest: Uint8Array }
 
 const toNodeRow = (row: SubuserRow): NodeSubuserRow => ({ ...toSubuser(row), digest: row.digest })
 
-export async function findForNodes(
-  reader: Reader,
-  by: 'id' | 'login',
-  value: string,
-): Promise<NodeSubuserRow | undefined> {
+export async function findForNodes(reader: Reader, by: 'id' | 'login', value: string) {
   const row = await reader.first<SubuserRow>(`${selectSubusers} WHERE ${by} = $1`, [value])
   return row && toNodeRow(row)
 }
@@ -158,12 +139,8 @@ export function closeSubuser(tx: Tx, id: SubuserId, heir: SubuserId, order: Orde
 }
 
 /** Deleted sub-users with their heirs, in the order of their ids, a page at a time. */
-export async function listDeleted(
-  reader: Reader,
-  after: string,
-  limit: number,
-): Promise<{ id: SubuserId; customer: CustomerId; heir: SubuserId; order: OrderId }[]> {
-  return reader.all(
+export async function listDeleted(reader: Reader, after: string, limit: number) {
+  return reader.all<{ id: SubuserId; customer: CustomerId; heir: SubuserId; order: OrderId }>(
     `SELECT id, customer_id AS customer, heir_id AS heir, closing_order AS "order" FROM subusers
      WHERE deleted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2`,
     [after, limit],
@@ -193,11 +170,9 @@ export async function ownersOf(reader: Reader, ids: readonly string[]): Promise<
 }
 
 /** A sub-user with its secrets, for `verify`. */
-export type SecretRow = {
+export type SecretRow = Readonly<Record<'password' | 'digest', Uint8Array>> & {
   readonly id: SubuserId
   readonly customer_id: CustomerId
-  readonly password: Uint8Array
-  readonly digest: Uint8Array
   readonly created_at: bigint
   readonly heir_id: SubuserId | null
 }
@@ -239,13 +214,10 @@ export async function listEntries(reader: Reader, subuser: SubuserId): Promise<W
   }))
 }
 
-export async function listEntriesOf(
-  reader: Reader,
-  subusers: readonly SubuserId[],
-): Promise<{ subuser: SubuserId; prefix: string }[]> {
+export async function listEntriesOf(reader: Reader, subusers: readonly SubuserId[]) {
   if (subusers.length === 0) return []
   const ids = padded(subusers)
-  return reader.all(
+  return reader.all<{ subuser: SubuserId; prefix: string }>(
     `SELECT subuser_id AS subuser, prefix FROM whitelist_entries WHERE subuser_id IN (${list(ids.length)})
      ORDER BY subuser_id, prefix`,
     ids,
@@ -329,11 +301,7 @@ export function insertPorts(tx: Tx, ports: readonly GatewayPort[], nowMs: number
 }
 
 /** Every port with its sub-user's login, if there is one, a page at a time, for `verify`. */
-export async function portsAfter(
-  reader: Reader,
-  after: number,
-  limit: number,
-): Promise<{ port: number; login: string | null; parameters: string }[]> {
+export async function portsAfter(reader: Reader, after: number, limit: number) {
   const rows = await reader.all<{ port: bigint; login: string | null; parameters: string }>(
     `SELECT port, login, parameters FROM gateway_ports LEFT JOIN subusers ON subusers.id = gateway_ports.subuser_id
      WHERE port > $1 ORDER BY port LIMIT $2`,

@@ -4,15 +4,8 @@ import type { Reader } from '../../../db/transaction.ts'
 import type { PremiumDeps } from '../deps.ts'
 import { whitelistFull } from '../errors.ts'
 import { load, resolve } from './manage.ts'
-import { readEntry, type Subuser, type WhitelistEntry } from './rules.ts'
+import { readEntry, type Subuser } from './rules.ts'
 import * as store from './store.ts'
-
-/** The addresses from which a sub-user needs no password. */
-export type Whitelist = {
-  readonly subuser: Subuser
-  readonly entries: readonly WhitelistEntry[]
-  readonly limit: number
-}
 
 async function read({ customers }: PremiumDeps, text: string): Promise<string> {
   const outcome = readEntry(text, (await customers.mode()) === 'sandbox')
@@ -20,11 +13,12 @@ async function read({ customers }: PremiumDeps, text: string): Promise<string> {
   return outcome.prefix
 }
 
-async function show({ terms }: PremiumDeps, reader: Reader, subuser: Subuser): Promise<Whitelist> {
+/** The addresses from which a sub-user needs no password. */
+async function show({ terms }: PremiumDeps, reader: Reader, subuser: Subuser) {
   return { subuser, entries: await store.listEntries(reader, subuser.id), limit: terms.maxWhitelisted }
 }
 
-export async function list(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined): Promise<Whitelist> {
+export async function list(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined) {
   return show(deps, deps.db, await load(deps, customer, id))
 }
 
@@ -35,7 +29,7 @@ export async function add(
   id: SubuserId | undefined,
   text: string,
   comment: string | undefined,
-): Promise<Whitelist & { prefix: string; added: boolean }> {
+) {
   const { maxWhitelisted } = deps.terms
   const prefix = await read(deps, text)
   return deps.db.transact(async (tx) => {
@@ -53,12 +47,7 @@ export async function add(
   })
 }
 
-export async function remove(
-  deps: PremiumDeps,
-  customer: CustomerId,
-  id: SubuserId | undefined,
-  text: string,
-): Promise<Whitelist & { prefix: string; removed: boolean }> {
+export async function remove(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined, text: string) {
   const prefix = await read(deps, text)
   return deps.db.transact(async (tx) => {
     const subuser = await resolve(deps, tx, customer, id)

@@ -12,24 +12,9 @@ import type { PremiumDeps } from '../deps.ts'
 import { tooManyHosts } from '../errors.ts'
 import { isLimited, leftOfLimits } from '../subusers/rules.ts'
 import { findAnySubuser, listEntries, lockSubuser, noteUse, touchSubuser } from '../subusers/store.ts'
-import {
-  dayMs,
-  dayStart,
-  type HostBytes,
-  hostSubjectOf,
-  hostSubjects,
-  hourOf,
-  isHost,
-  type NodeReport,
-  restOf,
-} from './rules.ts'
+import type { HostBytes, NodeReport } from './rules.ts'
+import { dayMs, dayStart, hostSubjectOf, hostSubjects, hourOf, isHost, restOf } from './rules.ts'
 import * as store from './store.ts'
-
-/** For each request, the count that the node must not pass. `replaced`: a later boot holds the node's leases. */
-export type NodeAnswer = {
-  readonly replaced: boolean
-  readonly allowances: readonly (ByteAccountKey & { readonly upto: bigint })[]
-}
 
 const maxHosts = 1000
 /** An honest gateway names at most 500 hosts of an account per boot, and boots a few times a day. */
@@ -60,8 +45,11 @@ export const cacheBlocked = ({ customers, clock }: PremiumDeps): MeteringDeps['b
 export const limitNewHosts = ({ clock }: PremiumDeps) =>
   createTokenBuckets({ perSecond: newHostsPerDay / 86_400, burst: newHostsPerDay }, clock)
 
-/** Takes a node's report and answers how far the node may carry, in one transaction. */
-export async function takeReport(deps: MeteringDeps, report: NodeReport): Promise<NodeAnswer> {
+/**
+ * Takes a node's report in one transaction. Answers, for each request, the count that the node must not pass, and
+ * whether a later boot has `replaced` this one.
+ */
+export async function takeReport(deps: MeteringDeps, report: NodeReport) {
   if ((report.hosts?.length ?? 0) > maxHosts) throw tooManyHosts(maxHosts)
   const wanting = report.wishes.filter((each) => each.want === 'lease').map((each) => each.subuser)
   const stopped = await findStopped(deps, wanting)
@@ -127,7 +115,7 @@ async function takeHosts(
   const named = hosts.filter((each) => keeping.get(each.subuser) === true && isHost(each.host))
   if (named.length === 0) return
   const bySubject = new Map(named.map((each) => [hostSubjectOf(each), each]))
-  const known = await counts.known(tx, node, boot, [...bySubject.keys()])
+  const known = await counts.known(tx, { node, boot }, [...bySubject.keys()])
   const crowded = new Map<string, ByteAccountKey>()
   for (const [subject, each] of bySubject) {
     const account = subjectOf(each)

@@ -69,12 +69,7 @@ export function forgetHostsOf(tx: Tx, subuser: SubuserId): void {
 }
 
 /** The bytes of a sub-user since two moments, over all pools. */
-export async function carriedSince(
-  reader: Reader,
-  subuser: SubuserId,
-  day: number,
-  month: number,
-): Promise<{ day: bigint; month: bigint }> {
+export async function carriedSince(reader: Reader, subuser: SubuserId, day: number, month: number) {
   const row = await reader.first<{ day: bigint | null; month: bigint | null }>(
     `SELECT CAST(SUM(CASE WHEN hour >= $2 THEN received + sent ELSE 0 END) AS BIGINT) AS day,
        CAST(SUM(received + sent) AS BIGINT) AS month
@@ -104,16 +99,11 @@ export type UsageFilter = {
   readonly limit: number
 }
 
-export type UsageRow = { readonly key: string; readonly received: bigint; readonly sent: bigint }
+type UsageRow = { readonly key: string; readonly received: bigint; readonly sent: bigint }
 
 /** GROUP BY expressions. */
-const groupings = {
-  hour: 'CAST(hour AS TEXT)',
-  day: 'CAST(hour - hour % 86400000 AS TEXT)',
-  pool: 'pool',
-  subuser: 'subuser_id',
-  host: 'host',
-} as const
+const moments = { hour: 'CAST(hour AS TEXT)', day: 'CAST(hour - hour % 86400000 AS TEXT)' }
+const groupings = { ...moments, pool: 'pool', subuser: 'subuser_id', host: 'host' }
 
 /** Sums of carried bytes: by hour or day in order, by anything else the largest first. */
 export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRow[]> {
@@ -131,27 +121,16 @@ export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRo
   )
 }
 
-export type CarrierRow = {
-  readonly customer_id: string
-  readonly subuser_id: string
-  readonly login: string
-  readonly pool: string
-  readonly hour: bigint
-  readonly received: bigint
-  readonly sent: bigint
-}
+type CarrierRow = Readonly<Record<'customer_id' | 'subuser_id' | 'login' | 'pool', string>> &
+  Readonly<Record<'hour' | 'received' | 'sent', bigint>>
 
-/** Sub-users that carried something between two hours in a pool of which the address is or was an exit. */
+/**
+ * Sub-users that carried something between two hours in a pool of which the address is or was an exit; to one host, as
+ * far as hosts are kept, or to any ('').
+ */
 export function carriersThrough(
   reader: Reader,
-  of: {
-    readonly exit: string
-    readonly from: number
-    readonly to: number
-    /** One host, as far as hosts are kept; '' is any. */
-    readonly host: string
-    readonly limit: number
-  },
+  of: Readonly<{ exit: string; from: number; to: number; host: string; limit: number }>,
 ): Promise<CarrierRow[]> {
   const table = of.host === '' ? 'traffic_hours' : 'traffic_hosts'
   return reader.all<CarrierRow>(

@@ -2,27 +2,16 @@ import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 import type { PremiumDeps } from '../deps.ts'
 import { endsBeforeItBegins, longRange, unknownPool } from '../errors.ts'
 import { load } from '../subusers/manage.ts'
-import type { Subuser } from '../subusers/rules.ts'
 import { dayMs, dayStart, hourMs, hourOf } from './rules.ts'
-import { carriersThrough, sumUsage, type UsageFilter, type UsageRow } from './store.ts'
+import { carriersThrough, sumUsage, type UsageFilter } from './store.ts'
 
-type UsageBy = UsageFilter['by']
-
-export type UsageRequest = {
+type UsageRequest = {
   readonly subuser: SubuserId | undefined
-  readonly by: UsageBy
+  readonly by: UsageFilter['by']
   readonly from: number | undefined
   readonly to: number | undefined
   readonly pool: string | undefined
   readonly host: string | undefined
-}
-
-export type UsageReport = {
-  readonly by: UsageBy
-  readonly from: number
-  readonly to: number
-  readonly subuser: Subuser | null
-  readonly rows: readonly UsageRow[]
 }
 
 const maxRows = 10_000
@@ -32,7 +21,7 @@ const maxDays = 400
 const maxCandidates = 1000
 
 /** The bytes carried for a customer, for one sub-user or over all that the customer has or had. */
-export async function usage(deps: PremiumDeps, customer: CustomerId, asked: UsageRequest): Promise<UsageReport> {
+export async function usage(deps: PremiumDeps, customer: CustomerId, asked: UsageRequest) {
   const subuser = asked.subuser === undefined ? null : await load(deps, customer, asked.subuser)
   // The current hour is included; an hour that begins at the given end is not.
   const to = asked.to === undefined ? hourOf(deps.clock()) + hourMs : hourOf(asked.to + hourMs - 1)

@@ -4,26 +4,13 @@ import type { Reader, Tx } from '../../../db/transaction.ts'
 import { least } from '../counts/rules.ts'
 import type { TrafficDeps } from '../deps.ts'
 import { sumOpen } from '../leases/store.ts'
-import {
-  type ByteAccount,
-  type ByteAccountKey,
-  comeIn,
-  distribute,
-  goOut,
-  type Lot,
-  type MovementCause,
-  type MovementChange,
-  move,
-  type PoolBalance,
-  subjectOf,
-  usedBy,
-} from './rules.ts'
+import * as rules from './rules.ts'
 import * as store from './store.ts'
 
 const lotsAtOnce = 8
 
 /** Two accounts that bytes move between, both locked. */
-type AccountPair = { readonly from: ByteAccount; readonly to: ByteAccount }
+type AccountPair = { readonly from: rules.ByteAccount; readonly to: rules.ByteAccount }
 
 /**
  * Writes movements of a locked account in order. Used bytes are taken from the lots that expire first. Restored bytes
@@ -32,17 +19,17 @@ type AccountPair = { readonly from: ByteAccount; readonly to: ByteAccount }
 export async function apply(
   deps: TrafficDeps,
   tx: Tx,
-  account: ByteAccount,
-  changes: readonly MovementChange[],
-  cause: MovementCause,
-): Promise<ByteAccount> {
+  account: rules.ByteAccount,
+  changes: readonly rules.MovementChange[],
+  cause: rules.MovementCause,
+): Promise<rules.ByteAccount> {
   let current = account
   for (const change of changes) {
     if (change.amount === 0n && change.aside === 0n && change.owed === 0n) continue
-    const moved = move(current, change, cause, deps.clock(), deps.sha256)
+    const moved = rules.move(current, change, cause, deps.clock(), deps.sha256)
     store.writeMovement(tx, moved.account, moved.movement)
     current = moved.account
-    const used = usedBy(change)
+    const used = rules.usedBy(change)
     if (used > 0n) await takeLots(tx, current, used)
     if (used < 0n) await fillLots(tx, current, -used)
   }
@@ -50,14 +37,18 @@ export async function apply(
 }
 
 /** Takes bytes from an account's lots, a few rows at a time: the first ones nearly always hold enough. */
-async function takeLots(tx: Tx, of: ByteAccountKey, amount: bigint): Promise<{ lot: Lot; share: bigint }[]> {
-  const taken: { lot: Lot; share: bigint }[] = []
+async function takeLots(
+  tx: Tx,
+  of: rules.ByteAccountKey,
+  amount: bigint,
+): Promise<{ lot: rules.Lot; share: bigint }[]> {
+  const taken: { lot: rules.Lot; share: bigint }[] = []
   let missing = amount
   for (let after = { expiresAt: -1, order: '' }; missing > 0n; ) {
     const lots = await store.listLots(tx, of, after, lotsAtOnce)
     const last = lots.at(-1)
     if (!last) throw new RangeError('the lots hold less than their account')
-    const part = distribute(lots, missing, (lot) => lot.rest)
+    const part = rules.distribute(lots, missing, (lot) => lot.rest)
     for (const { lot, share } of part.shares) store.takeFromLot(tx, lot, share)
     taken.push(...part.shares)
     missing = part.missing
@@ -66,8 +57,8 @@ async function takeLots(tx: Tx, of: ByteAccountKey, amount: bigint): Promise<{ l
   return taken
 }
 
-async function fillLots(tx: Tx, of: ByteAccountKey, amount: bigint): Promise<void> {
-  const { shares, missing } = distribute(await store.lotsWithRoom(tx, of), amount, (lot) => lot.size - lot.rest)
+async function fillLots(tx: Tx, of: rules.ByteAccountKey, amount: bigint): Promise<void> {
+  const { shares, missing } = rules.distribute(await store.lotsWithRoom(tx, of), amount, (lot) => lot.size - lot.rest)
   if (missing > 0n) throw new RangeError('more bytes would be restored than were used')
   for (const { lot, share } of shares) store.takeFromLot(tx, lot, -share)
 }
@@ -84,12 +75,12 @@ export async function lockPair(tx: Tx, from: SubuserId, to: SubuserId, pool: str
 export async function deposit(
   deps: TrafficDeps,
   tx: Tx,
-  account: ByteAccount,
+  account: rules.ByteAccount,
   amount: bigint,
   { order, expiresAt }: { order: OrderId; expiresAt: number },
-): Promise<ByteAccount> {
+): Promise<rules.ByteAccount> {
   store.addToLot(tx, account, order, expiresAt, amount)
-  return apply(deps, tx, account, comeIn(account, 'bought', amount), { order })
+  return apply(deps, tx, account, rules.comeIn(account, 'bought', amount), { order })
 }
 
 /** Moves bytes together with the orders they came with, so that they expire and are refunded alike. */
@@ -100,8 +91,8 @@ export async function transfer(
   amount: bigint,
   order: OrderId,
 ): Promise<AccountPair> {
-  const from = await apply(deps, tx, accounts.from, [goOut('moved_out', amount)], { order })
-  const to = await apply(deps, tx, accounts.to, comeIn(accounts.to, 'moved_in', amount), { order })
+  const from = await apply(deps, tx, accounts.from, [rules.goOut('moved_out', amount)], { order })
+  const to = await apply(deps, tx, accounts.to, rules.comeIn(accounts.to, 'moved_in', amount), { order })
   for (const { lot, share } of await takeLots(tx, from, amount)) {
     store.addToLot(tx, to, lot.order, lot.expiresAt, share)
   }
@@ -109,19 +100,19 @@ export async function transfer(
 }
 
 /** The bytes that a customer has left of a locked account. */
-export async function left(tx: Tx, account: ByteAccount): Promise<Bytes> {
+export async function left(tx: Tx, account: rules.ByteAccount): Promise<Bytes> {
   if (account.aside === 0n) return bytes(account.balance)
-  const open = await sumOpen(tx, [subjectOf(account)])
+  const open = await sumOpen(tx, [rules.subjectOf(account)])
   const carried = [...open.values()].reduce((sum, each) => sum + each.unsettled, 0n)
   return bytes(account.balance + account.aside - carried)
 }
 
 /** The balances of a sub-user by pool. */
-export async function balances({ db }: TrafficDeps, subuser: SubuserId): Promise<Map<string, PoolBalance>> {
+export async function balances({ db }: TrafficDeps, subuser: SubuserId): Promise<Map<string, rules.PoolBalance>> {
   const accounts = await store.listAccounts(db, [subuser])
-  const open = await sumOpen(db, accounts.map(subjectOf))
-  const balances = accounts.map((account): PoolBalance => {
-    const carried = open.get(subjectOf(account))?.unsettled ?? 0n
+  const open = await sumOpen(db, accounts.map(rules.subjectOf))
+  const balances = accounts.map((account): rules.PoolBalance => {
+    const carried = open.get(rules.subjectOf(account))?.unsettled ?? 0n
     const rest = account.balance + account.aside - carried
     return {
       pool: account.pool,
@@ -138,15 +129,15 @@ export async function balances({ db }: TrafficDeps, subuser: SubuserId): Promise
 async function leave(
   deps: TrafficDeps,
   tx: Tx,
-  of: ByteAccountKey & { readonly order: OrderId },
+  of: rules.ByteAccountKey & { readonly order: OrderId },
   kind: 'expired' | 'refunded',
-  isDue: (lot: Lot) => boolean,
+  isDue: (lot: rules.Lot) => boolean,
 ): Promise<bigint> {
   const account = await store.lockAccount(tx, of)
   const lot = await store.findLot(tx, of)
   const free = least(lot?.rest ?? 0n, account.balance)
   if (!lot || free === 0n || !isDue(lot)) return 0n
-  await apply(deps, tx, account, [goOut(kind, free)], { order: of.order })
+  await apply(deps, tx, account, [rules.goOut(kind, free)], { order: of.order })
   store.takeFromLot(tx, lot, free)
   return free
 }
@@ -170,6 +161,6 @@ export async function expire(deps: TrafficDeps, limit: number): Promise<number> 
 }
 
 /** The bytes that were restored to these accounts in all, for `verify`. */
-export async function restoredTo(reader: Reader, accounts: readonly ByteAccountKey[]): Promise<bigint> {
+export async function restoredTo(reader: Reader, accounts: readonly rules.ByteAccountKey[]): Promise<bigint> {
   return (await store.sumRestored(reader, accounts)).reduce((sum, each) => sum + each.restored, 0n)
 }

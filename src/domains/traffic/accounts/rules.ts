@@ -1,13 +1,6 @@
 import type { Bytes } from '../../../core/bytes.ts'
-import {
-  type Chain,
-  endingWith,
-  type Link,
-  type LinkFields,
-  nextPlace,
-  type Sha256,
-  sealEntry,
-} from '../../../core/chain.ts'
+import type { Chain, Link, LinkFields, Sha256 } from '../../../core/chain.ts'
+import { endingWith, nextPlace, sealEntry } from '../../../core/chain.ts'
 import type { OrderId, SubuserId } from '../../../core/ids.ts'
 import { least, maxBytes } from '../counts/rules.ts'
 import { tooLittleTraffic, trafficFull } from '../errors.ts'
@@ -25,27 +18,13 @@ export function readSubject(subject: string): ByteAccountKey | undefined {
   return match?.[1] && match[2] ? { subuser: match[1] as SubuserId, pool: match[2] } : undefined
 }
 
-export type MovementKind =
-  | 'bought'
-  | 'moved_in'
-  | 'moved_out'
-  | 'leased'
-  | 'returned'
-  | 'lapsed'
-  | 'used'
-  | 'forgiven'
-  | 'expired'
-  | 'refunded'
-  | 'restored'
+type ArrivalKind = 'bought' | 'moved_in'
+type DepartureKind = 'moved_out' | 'expired' | 'refunded'
+type ReturnKind = 'returned' | 'lapsed'
+type MovementKind = ArrivalKind | DepartureKind | ReturnKind | 'leased' | 'used' | 'forgiven' | 'restored'
 
 /** Bytes that are free, set aside for nodes, owed, and used so far. Movements are chained by hash. */
-export type ByteAccount = ByteAccountKey &
-  Chain & {
-    readonly balance: bigint
-    readonly aside: bigint
-    readonly owed: bigint
-    readonly used: bigint
-  }
+export type ByteAccount = ByteAccountKey & Chain & Readonly<Record<'balance' | 'aside' | 'owed' | 'used', bigint>>
 
 /** What a customer sees of an account: bytes that nodes have carried are used, settled or not. */
 export type PoolBalance = {
@@ -59,23 +38,13 @@ export type PoolBalance = {
 export type MovementCause = { readonly order: OrderId } | { readonly node: string; readonly boot: string }
 
 /** The signed changes of one movement. */
-export type MovementChange = {
-  readonly kind: MovementKind
-  readonly amount: bigint
-  readonly aside: bigint
-  readonly owed: bigint
-}
+export type MovementChange = { readonly kind: MovementKind } & Readonly<Record<'amount' | 'aside' | 'owed', bigint>>
 
 export type ByteMovement = ByteAccountKey &
   MovementChange &
-  Link & {
-    readonly balanceAfter: bigint
-    readonly asideAfter: bigint
-    readonly owedAfter: bigint
-    readonly order: OrderId | null
-    readonly node: string | null
-    readonly boot: string | null
-  }
+  Link &
+  Readonly<Record<'balanceAfter' | 'asideAfter' | 'owedAfter', bigint>> &
+  Readonly<Record<'node' | 'boot', string | null>> & { readonly order: OrderId | null }
 
 /** The account after a change, and the movement that records it. Refuses to take the balance below zero. */
 export function move(
@@ -91,18 +60,10 @@ export function move(
   if (balance < 0n) throw tooLittleTraffic(-change.amount, account.balance)
   if (aside < 0n || owed < 0n) throw new RangeError('more bytes would be taken than were set aside')
   if (balance + aside > maxBytes) throw trafficFull()
-  const unsealed = {
-    ...change,
-    ...nextPlace(account, nowMs),
-    subuser: account.subuser,
-    pool: account.pool,
-    balanceAfter: balance,
-    asideAfter: aside,
-    owedAfter: owed,
-    order: 'order' in cause ? cause.order : null,
-    node: 'node' in cause ? cause.node : null,
-    boot: 'node' in cause ? cause.boot : null,
-  }
+  const { subuser, pool } = account
+  const after = { balanceAfter: balance, asideAfter: aside, owedAfter: owed }
+  const by = { order: null, node: null, boot: null, ...cause }
+  const unsealed = { ...change, ...nextPlace(account, nowMs), subuser, pool, ...after, ...by }
   const movement = { ...unsealed, hash: sealEntry(account.head, fieldsOf(unsealed), sha256) }
   const used = account.used + usedBy(change)
   return { account: { ...account, balance, aside, owed, used, ...endingWith(movement) }, movement }
@@ -127,20 +88,17 @@ export const fieldsOf = (of: Omit<ByteMovement, 'hash'>): LinkFields => [
   of.at,
 ]
 
-const change = (kind: MovementKind, amount: bigint, aside = 0n, owed = 0n): MovementChange => ({
-  kind,
-  amount,
-  aside,
-  owed,
-})
+function change(kind: MovementKind, amount: bigint, aside = 0n, owed = 0n): MovementChange {
+  return { kind, amount, aside, owed }
+}
 
 /** Bytes that arrive. A debt is forgiven: it was the shop's fault, and the next purchase does not pay for it. */
-export function comeIn(account: ByteAccount, kind: 'bought' | 'moved_in', bytes: bigint): MovementChange[] {
+export function comeIn(account: ByteAccount, kind: ArrivalKind, bytes: bigint): MovementChange[] {
   const forgiven = account.owed > 0n ? [change('forgiven', 0n, 0n, -account.owed)] : []
   return [...forgiven, change(kind, bytes)]
 }
 
-export const goOut = (kind: 'moved_out' | 'expired' | 'refunded', bytes: bigint): MovementChange => change(kind, -bytes)
+export const goOut = (kind: DepartureKind, bytes: bigint): MovementChange => change(kind, -bytes)
 
 export const setAside = (bytes: bigint): MovementChange => change('leased', -bytes, bytes)
 
@@ -160,7 +118,7 @@ export function restoration(account: ByteAccount, bytes: bigint): MovementChange
 }
 
 /** Bytes that come back from a lease. They pay a debt first, so at most one lease per node goes unpaid. */
-export function comeBack(account: ByteAccount, kind: 'returned' | 'lapsed', bytes: bigint): MovementChange[] {
+export function comeBack(account: ByteAccount, kind: ReturnKind, bytes: bigint): MovementChange[] {
   const paid = least(bytes, account.owed)
   return [change('used', 0n, -paid, -paid), change(kind, bytes - paid, paid - bytes)]
 }

@@ -144,13 +144,8 @@ export function addToLot(
 }
 
 /** The bytes that a node billed an account since a moment and left owed, less those restored, by boot. */
-export async function billedBy(
-  reader: Reader,
-  { subuser, pool }: ByteAccountKey,
-  node: string,
-  sinceAt: number,
-): Promise<{ boot: string; used: bigint; owed: bigint }[]> {
-  return reader.all(
+export async function billedBy(reader: Reader, { subuser, pool }: ByteAccountKey, node: string, sinceAt: number) {
+  return reader.all<{ boot: string; used: bigint; owed: bigint }>(
     `SELECT boot,
        CAST(SUM(CASE kind WHEN 'used' THEN -(amount + aside) ELSE -amount END) AS BIGINT) AS used,
        CAST(SUM(CASE WHEN kind = 'restored' OR owed > 0 THEN owed ELSE 0 END) AS BIGINT) AS owed
@@ -162,10 +157,7 @@ export async function billedBy(
 }
 
 /** The bytes restored to these accounts, balance and debt together. Accounts without any are left out. */
-export async function sumRestored(
-  reader: Reader,
-  accounts: readonly ByteAccountKey[],
-): Promise<(ByteAccountKey & { readonly restored: bigint })[]> {
+export async function sumRestored(reader: Reader, accounts: readonly ByteAccountKey[]) {
   if (accounts.length === 0) return []
   const subusers = [...new Set(accounts.map((account) => account.subuser))]
   const rows = await reader.all<WideSum<'restored'> & ByteAccountKey>(
@@ -177,11 +169,8 @@ export async function sumRestored(
 }
 
 /** The bytes bought with an order, for the comparison with what the order says. */
-export async function boughtWith(
-  reader: Reader,
-  order: OrderId,
-): Promise<(ByteAccountKey & { readonly bytes: bigint })[]> {
-  return reader.all(
+export async function boughtWith(reader: Reader, order: OrderId) {
+  return reader.all<ByteAccountKey & { readonly bytes: bigint }>(
     `SELECT subuser_id AS subuser, pool, amount AS bytes FROM traffic_movements
      WHERE order_id = $1 AND kind = 'bought'`,
     [order],
@@ -254,10 +243,7 @@ export async function countMovements(reader: Reader): Promise<number> {
 }
 
 /** The bytes that an account's lots hold, and the bytes that they came with. */
-export async function sumLots(
-  reader: Reader,
-  { subuser, pool }: ByteAccountKey,
-): Promise<{ readonly rest: bigint; readonly size: bigint }> {
+export async function sumLots(reader: Reader, { subuser, pool }: ByteAccountKey) {
   const row = await reader.first<WideSum<'rest' | 'size'>>(
     `SELECT ${wideSum('rest', 'rest')}, ${wideSum('size', 'size')} FROM traffic_lots
      WHERE subuser_id = $1 AND pool = $2`,

@@ -6,17 +6,13 @@ export type SubjectCount = { readonly subject: string; readonly received: Bytes;
 /** A node's claim, and how much of it is believed. */
 export type BelievedCount = SubjectCount & { readonly believed: { readonly received: bigint; readonly sent: bigint } }
 
-/** One report of a node. */
-export type CountReport = { readonly node: string; readonly boot: string; readonly counts: readonly SubjectCount[] }
+/** One run of a node's process. Boot names sort by time. */
+export type NodeBoot = { readonly node: string; readonly boot: string }
+
+export type CountReport = NodeBoot & { readonly counts: readonly SubjectCount[] }
 
 /** A claim that is not billed. */
-export type UnbilledClaim = {
-  readonly node: string
-  readonly boot: string
-  readonly subject: string
-  readonly bytes: bigint
-  readonly at: number
-}
+export type UnbilledClaim = NodeBoot & { readonly subject: string; readonly bytes: bigint; readonly at: number }
 
 export const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 export const largest = (a: bigint, b: bigint): bigint => (a > b ? a : b)

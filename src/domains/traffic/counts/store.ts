@@ -2,7 +2,8 @@ import { bytes } from '../../../core/bytes.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { BelievedCount, ByteBudget, SubjectCount, UnbilledClaim } from './rules.ts'
+import { accountSubjects } from '../accounts/rules.ts'
+import type { BelievedCount, ByteBudget, NodeBoot, SubjectCount, UnbilledClaim } from './rules.ts'
 
 /** A node has a budget for billed bytes, and one for the destinations that it reports. */
 export type BudgetPurpose = 'carried' | 'hosts'
@@ -35,10 +36,10 @@ export function noteRefused(tx: Tx, node: string, claimed: bigint, max: bigint, 
   )
 }
 
-export type RefusedClaim = { readonly node: string; readonly bytes: bigint; readonly at: number }
+type RefusedClaim = { readonly node: string; readonly bytes: bigint; readonly at: number }
 
-/** Nodes with a refused claim since a moment. */
-export async function listRefused(reader: Reader, sinceAt: number): Promise<RefusedClaim[]> {
+/** Nodes that have claimed what they cannot have carried, since a moment or ever. */
+export async function listRefused(reader: Reader, sinceAt = -1): Promise<RefusedClaim[]> {
   const rows = await reader.all<{ node: string; refused: bigint; refused_at: bigint }>(
     'SELECT node, refused, refused_at FROM usage_budgets WHERE refused > 0 AND refused_at > $1 ORDER BY node',
     [sinceAt],
@@ -49,8 +50,7 @@ export async function listRefused(reader: Reader, sinceAt: number): Promise<Refu
 /** The counts of these subjects by this boot. Their rows stay locked until the transaction ends. */
 export async function lockCounts(
   tx: Tx,
-  node: string,
-  boot: string,
+  { node, boot }: NodeBoot,
   subjects: readonly string[],
 ): Promise<Map<string, BelievedCount>> {
   const rows = await tx.all<SubjectCount & { believed_received: bigint; believed_sent: bigint }>(
@@ -68,7 +68,7 @@ export async function lockCounts(
 const countFigures = ['received', 'sent', 'believed_received', 'believed_sent', 'updated_at']
 
 /** A count only rises, in whatever order writers come. The believed part is written as given: the boot is locked. */
-export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly BelievedCount[], nowMs: number): void {
+export function raiseCounts(tx: Tx, { node, boot }: NodeBoot, counts: readonly BelievedCount[], nowMs: number): void {
   sendRows(
     tx,
     `INSERT INTO usage_counts (node, boot, subject, ${countFigures.join(', ')}, checksum)`,
@@ -86,7 +86,7 @@ export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly
 }
 
 /** Locks a boot, which serialises its reports also for subjects without a row. Notes when it last reported. */
-export async function lockBoot(tx: Tx, node: string, boot: string, nowMs: number): Promise<void> {
+export async function lockBoot(tx: Tx, { node, boot }: NodeBoot, nowMs: number): Promise<void> {
   await tx.run(
     `INSERT INTO usage_boots (node, boot, last_at) VALUES ($1, $2, $3)
      ON CONFLICT (node, boot) DO UPDATE SET last_at = excluded.last_at`,
@@ -95,23 +95,19 @@ export async function lockBoot(tx: Tx, node: string, boot: string, nowMs: number
 }
 
 /** Counts of subjects without leases that are not wholly believed, latest first. */
-export async function listUnbelieved(reader: Reader, leased: string, limit: number): Promise<UnbilledClaim[]> {
+export async function listUnbelieved(reader: Reader, limit: number): Promise<UnbilledClaim[]> {
   const rows = await reader.all<Omit<UnbilledClaim, 'at'> & { readonly at: bigint }>(
     `SELECT node, boot, subject, received - believed_received + sent - believed_sent AS bytes, updated_at AS at
      FROM usage_counts
      WHERE (received > believed_received OR sent > believed_sent) AND NOT (subject >= $1 AND subject < $2)
      ORDER BY updated_at DESC, node, boot, subject LIMIT $3`,
-    [leased, `${leased}\u{ffff}`, limit],
+    [accountSubjects, `${accountSubjects}\u{ffff}`, limit],
   )
   return rows.map((row) => ({ ...row, at: Number(row.at) }))
 }
 
 /** The believed subjects and bytes of a node's boots that have reported since a moment. */
-export async function sumBelieved(
-  reader: Reader,
-  node: string,
-  sinceAt: number,
-): Promise<{ things: number; bytes: bigint }> {
+export async function sumBelieved(reader: Reader, node: string, sinceAt: number) {
   const row = await reader.first<{ n: bigint; total: bigint | null }>(
     `SELECT COUNT(DISTINCT counts.subject) AS n,
        CAST(SUM(counts.believed_received + counts.believed_sent) AS BIGINT) AS total
@@ -123,13 +119,8 @@ export async function sumBelieved(
 }
 
 /** Locks the believed counts of a node's boots that have reported since a moment, at most `limit` at a time. */
-export async function lockBelieved(
-  tx: Tx,
-  node: string,
-  sinceAt: number,
-  limit: number,
-): Promise<{ boot: string; subject: string; received: bigint; sent: bigint }[]> {
-  return tx.all(
+export async function lockBelieved(tx: Tx, node: string, sinceAt: number, limit: number) {
+  return tx.all<SubjectCount & { readonly boot: string }>(
     `SELECT counts.boot, counts.subject, counts.believed_received AS received, counts.believed_sent AS sent
      FROM usage_counts AS counts JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
      WHERE counts.node = $1 AND boots.last_at >= $2 AND counts.believed_received + counts.believed_sent > 0
@@ -166,12 +157,12 @@ export async function sumCounts(reader: Reader, subjects: readonly string[]): Pr
      WHERE subject IN (${list(subjects.length)}) GROUP BY subject`,
     subjects,
   )
-  return new Map(
-    rows.map((row) => {
-      const [received, sent] = [bytes(readWide(row, 'received')), bytes(readWide(row, 'sent'))]
-      return [row.subject, { subject: row.subject, received, sent }]
-    }),
-  )
+  const counts = rows.map((row) => ({
+    subject: row.subject,
+    received: bytes(readWide(row, 'received')),
+    sent: bytes(readWide(row, 'sent')),
+  }))
+  return new Map(counts.map((count) => [count.subject, count]))
 }
 
 /** Counts whose checksum does not match. */
@@ -183,11 +174,8 @@ export async function unsoundCounts(reader: Reader, limit: number): Promise<{ no
 }
 
 /** Budgets of nodes without a boot or with a wrong checksum, and nodes that have counted without a budget. */
-export async function strayBudgets(
-  reader: Reader,
-  limit: number,
-): Promise<{ readonly node: string; readonly problem: string }[]> {
-  return reader.all(
+export async function strayBudgets(reader: Reader, limit: number) {
+  return reader.all<{ readonly node: string; readonly problem: string }>(
     `SELECT node, 'nobody has heard of the node that it is for' AS problem FROM usage_budgets AS budgets
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = budgets.node)
      UNION ALL SELECT node, 'it is not what was last written' FROM usage_budgets

@@ -2,19 +2,10 @@ import type { SubuserId } from '../../../core/ids.ts'
 import { runningBefore } from '../../../core/stall-monitor.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { apply } from '../accounts/movements.ts'
-import {
-  type ByteAccount,
-  type ByteAccountKey,
-  comeBack,
-  readSubject,
-  restoration,
-  setAside,
-  spendAside,
-  spendLate,
-  subjectOf,
-} from '../accounts/rules.ts'
+import type { ByteAccount, ByteAccountKey } from '../accounts/rules.ts'
+import { comeBack, readSubject, restoration, setAside, spendAside, spendLate, subjectOf } from '../accounts/rules.ts'
 import * as accountStore from '../accounts/store.ts'
-import { largest, least, type UnbilledClaim } from '../counts/rules.ts'
+import { largest, least, type NodeBoot } from '../counts/rules.ts'
 import type { TrafficDeps } from '../deps.ts'
 import { holdLimit, type LeaseStep, lapse as lapseLine, minHoldLimit } from './rules.ts'
 import * as store from './store.ts'
@@ -26,7 +17,7 @@ const lapseAtOnce = 200
 const maxCompared = 1000
 
 /** The bytes that a node holds, and the number of accounts of which it holds as much as one node may. */
-export type NodeHoldings = { readonly bytes: bigint; accountsAtLimit: number }
+type NodeHoldings = { readonly bytes: bigint; accountsAtLimit: number }
 
 /** Moves the bytes of a lease step in its account. */
 export async function moveBytes(
@@ -46,16 +37,16 @@ export async function moveBytes(
 }
 
 /** Takes back what a boot holds, 200 lines per transaction, as long as it is silent or closed. */
-async function takeBackAll(deps: TrafficDeps, boot: { readonly node: string; readonly boot: string }): Promise<void> {
-  while ((await deps.db.transact((tx) => takeBack(deps, tx, boot.node, boot.boot))) > 0);
+async function takeBackAll(deps: TrafficDeps, boot: NodeBoot): Promise<void> {
+  while ((await deps.db.transact((tx) => takeBack(deps, tx, boot))) > 0);
 }
 
-async function takeBack(deps: TrafficDeps, tx: Tx, node: string, boot: string): Promise<number> {
+async function takeBack(deps: TrafficDeps, tx: Tx, boot: NodeBoot): Promise<number> {
   const { clock, terms } = deps
-  await store.lockNode(tx, node, boot, clock())
-  if (!(await store.isSilent(tx, node, boot, runningBefore(deps, terms.leaseLastsMs)))) return 0
-  const isClosed = (await store.bootStatus(tx, node, boot)) === 'closed'
-  const lines = await store.lockLines(tx, node, boot, await store.openSubjects(tx, node, boot, lapseAtOnce))
+  await store.lockNode(tx, boot, clock())
+  if (!(await store.isSilent(tx, boot, runningBefore(deps, terms.leaseLastsMs)))) return 0
+  const isClosed = (await store.bootStatus(tx, boot)) === 'closed'
+  const lines = await store.lockLines(tx, boot, await store.openSubjects(tx, boot, lapseAtOnce))
   const steps = [...lines.values()].map((line) => lapseLine(line, isClosed, terms.leaseBytes))
   const changed = steps.map((each) => each.line)
   store.writeLines(tx, changed, clock())
@@ -148,7 +139,3 @@ export async function held({ db, terms }: TrafficDeps): Promise<Map<string, Node
   }
   return holdings
 }
-
-/** Claims that no lease covers, latest first. */
-export const quarantined = ({ db }: TrafficDeps, limit: number): Promise<UnbilledClaim[]> =>
-  store.listQuarantined(db, limit)

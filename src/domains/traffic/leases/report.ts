@@ -3,26 +3,12 @@ import type { Tx } from '../../../db/transaction.ts'
 import { type ByteAccount, type ByteAccountKey, readSubject, subjectOf } from '../accounts/rules.ts'
 import { lockKnownAccount } from '../accounts/store.ts'
 import { inFlight, refuse, take } from '../counts/counts.ts'
-import { largest, least } from '../counts/rules.ts'
+import { largest, least, type NodeBoot } from '../counts/rules.ts'
 import { lockBoot } from '../counts/store.ts'
 import type { TrafficDeps } from '../deps.ts'
 import { repeatedWish, tooMany } from '../errors.ts'
 import { moveBytes } from './leases.ts'
-import {
-  allowance,
-  type CarriedBytes,
-  count,
-  giveBack,
-  grant,
-  holdLimit,
-  type LeaseLine,
-  type LeaseReport,
-  type LeaseRequest,
-  type LeaseStep,
-  leaseSize,
-  newLine,
-  remaining,
-} from './rules.ts'
+import * as rules from './rules.ts'
 import * as store from './store.ts'
 
 const maxRequests = 1000
@@ -34,22 +20,21 @@ const maxBeside = 3
  * serialised. A lease request of a later boot makes that boot the holder of the node's leases; a replaced boot gets
  * nothing more. The caller then calls `book`, and `grant` or `giveBack` for each request in order.
  */
-export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: LeaseReport) {
+export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport) {
   if (report.wishes.length > maxRequests) throw tooMany('wishes', maxRequests)
-  const { node, boot } = report
   const nowMs = deps.clock()
   const requested = new Set(report.wishes.map(subjectOf))
   // A second request about the same account would be granted a second lease.
   if (requested.size < report.wishes.length) throw repeatedWish()
   const { added, replaced } = await takeCounts(deps, tx, report, nowMs)
   const lines = await lockLines(tx, report, [...added.map((each) => each.subject), ...requested])
-  const elsewhere = await store.heldByOtherBoots(tx, node, boot, [...requested])
+  const elsewhere = await store.heldByOtherBoots(tx, report, [...requested])
   const accounts = new Map<string, ByteAccount>()
   const isMoving = report.wishes.some((each) => (each.moving ?? 0n) > 0n)
-  let maxMoving = isMoving ? await inFlight(deps, tx, node) : 0n
+  let maxMoving = isMoving ? await inFlight(deps, tx, report.node) : 0n
 
   /** Keeps a step's line and moves the bytes in its account. */
-  async function keep(subject: string, step: LeaseStep): Promise<void> {
+  async function keep(subject: string, step: rules.LeaseStep): Promise<void> {
     const account = accounts.get(subject)
     if (account) accounts.set(subject, await moveBytes(deps, tx, account, step))
     lines.set(subject, step.line)
@@ -57,8 +42,8 @@ export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: LeaseRe
 
   /** Answers a request, unless its account does not exist. */
   async function answer(
-    request: LeaseRequest,
-    toStep: (line: LeaseLine, account: ByteAccount) => LeaseStep,
+    request: rules.LeaseRequest,
+    toStep: (line: rules.LeaseLine, account: ByteAccount) => rules.LeaseStep,
   ): Promise<void> {
     const subject = subjectOf(request)
     const [line, account] = [lines.get(subject), accounts.get(subject)]
@@ -77,20 +62,20 @@ export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: LeaseRe
      * Locks the accounts, in sorted order, and books what was counted. Only late claims touch an account now; the rest
      * is settled with the next request. Returns the carried bytes without those in quarantine.
      */
-    async book(): Promise<CarriedBytes[]> {
+    async book(): Promise<rules.CarriedBytes[]> {
       for (const [subject, line] of lines) {
         const key = requested.has(subject) || line.claimable > 0n ? readSubject(subject) : undefined
         const account = key && (await lockKnownAccount(tx, key))
         if (account) accounts.set(subject, account)
       }
-      const carried: CarriedBytes[] = []
-      const changed: LeaseLine[] = []
+      const carried: rules.CarriedBytes[] = []
+      const changed: rules.LeaseLine[] = []
       let refused = 0n
       for (const { subject, received, sent, claimed } of added) {
         const line = lines.get(subject)
         const key = readSubject(subject)
         if (!line || !key) continue
-        const step = count(line, { claimed, believed: received + sent }, replaced)
+        const step = rules.count(line, { claimed, believed: received + sent }, replaced)
         await keep(subject, step)
         changed.push(step.line)
         refused += step.quarantined
@@ -99,7 +84,7 @@ export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: LeaseRe
         if (accepted > 0n) carried.push({ ...key, received: toCustomer, sent: accepted - toCustomer })
       }
       store.writeLines(tx, changed, nowMs)
-      refuse(deps, tx, node, refused)
+      refuse(deps, tx, report.node, refused)
       return carried
     },
 
@@ -107,57 +92,60 @@ export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: LeaseRe
      * Fills a line up to one lease, limited by the account, the `ceiling` (null is none) and what one node may hold.
      * Moving bytes count as far as the line holds them and the node's link carries them.
      */
-    grant: (request: LeaseRequest, ceiling: bigint | null): Promise<void> =>
+    grant: (request: rules.LeaseRequest, ceiling: bigint | null): Promise<void> =>
       answer(request, (line, account) => {
         const free = replaced ? 0n : least(ceiling ?? account.balance, account.balance)
-        const held = remaining(line) + (elsewhere.get(line.subject) ?? 0n)
-        const room = largest(holdLimit(deps.terms, account) - held, 0n)
-        const moving = least(least(request.moving ?? 0n, remaining(line)), maxMoving)
+        const held = rules.remaining(line) + (elsewhere.get(line.subject) ?? 0n)
+        const room = largest(rules.holdLimit(deps.terms, account) - held, 0n)
+        const moving = least(least(request.moving ?? 0n, rules.remaining(line)), maxMoving)
         maxMoving -= moving
-        return grant(line, request.turn, leaseSize(deps.terms, request.pace ?? 0n, free), least(free, room), moving)
+        return rules.grant(
+          line,
+          request.turn,
+          rules.leaseSize(deps.terms, request.pace ?? 0n, free),
+          least(free, room),
+          moving,
+        )
       }),
 
-    giveBack: (request: LeaseRequest): Promise<void> => answer(request, (line) => giveBack(line, request.turn)),
+    giveBack: (request: rules.LeaseRequest): Promise<void> =>
+      answer(request, (line) => rules.giveBack(line, request.turn)),
 
     /** For each requested account, the count that the node must not pass. */
     allowances: (): (ByteAccountKey & { readonly upto: bigint })[] =>
       report.wishes.flatMap(({ subuser, pool }) => {
         const line = lines.get(subjectOf({ subuser, pool }))
-        return line ? [{ subuser, pool, upto: allowance(line) }] : []
+        return line ? [{ subuser, pool, upto: rules.allowance(line) }] : []
       }),
   }
 }
 
 /** Stores the report's counts, and decides which boot holds the node's leases. */
-async function takeCounts(deps: TrafficDeps, tx: Tx, report: LeaseReport, nowMs: number) {
+async function takeCounts(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport, nowMs: number) {
   const { node, boot } = report
-  const holder = await store.lockNode(tx, node, boot, nowMs)
-  const status = await store.bootStatus(tx, node, boot)
+  const holder = await store.lockNode(tx, report, nowMs)
+  const status = await store.bootStatus(tx, report)
   const counts = report.counts.map((each) => ({
     subject: subjectOf(each),
     received: bytes(each.received),
     sent: bytes(each.sent),
   }))
   const added = await take(deps, tx, { node, boot, counts })
-  if (counts.length === 0) await lockBoot(tx, node, boot, nowMs)
+  if (counts.length === 0) await lockBoot(tx, report, nowMs)
   // Boot names sort by time, so a late report of an old boot does not displace the new one. A new holder closes all
   // earlier boots that are known, except those it names as running beside it; an earlier one that is unknown is late.
   const replaced = status === 'closed' || (boot < holder && status === 'unknown')
-  if (replaced) store.closeBoot(tx, node, boot, nowMs)
+  if (replaced) store.closeBoot(tx, report, nowMs)
   else if (holder < boot && report.wishes.some((each) => each.want === 'lease')) {
-    store.holdWith(tx, node, boot, nowMs)
-    await store.closeEarlier(tx, node, boot, (report.beside ?? []).slice(0, maxBeside), nowMs)
+    store.holdWith(tx, report, nowMs)
+    await store.closeEarlier(tx, report, (report.beside ?? []).slice(0, maxBeside), nowMs)
   }
   return { added, replaced }
 }
 
 /** The report's lines by subject, in sorted order, locked or new. */
-async function lockLines(
-  tx: Tx,
-  { node, boot }: LeaseReport,
-  subjects: readonly string[],
-): Promise<Map<string, LeaseLine>> {
+async function lockLines(tx: Tx, boot: NodeBoot, subjects: readonly string[]): Promise<Map<string, rules.LeaseLine>> {
   const sorted = [...new Set(subjects)].toSorted()
-  const known = await store.lockLines(tx, node, boot, sorted)
-  return new Map(sorted.map((subject) => [subject, known.get(subject) ?? newLine(node, boot, subject)]))
+  const known = await store.lockLines(tx, boot, sorted)
+  return new Map(sorted.map((subject) => [subject, known.get(subject) ?? rules.newLine(boot, subject)]))
 }

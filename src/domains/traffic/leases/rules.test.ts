@@ -4,7 +4,7 @@ import { allowance, count, grant, lapse, leaseSize, newLine } from './rules.ts'
 const lease = 1000n
 
 test('bytes on their way to a stalled connection do not use up the lease of the customer’s other connections', () => {
-  const first = grant(newLine('n', 'b', 's'), 1, lease, 10_000n).line
+  const first = grant(newLine({ node: 'n', boot: 'b' }, 's'), 1, lease, 10_000n).line
   expect(allowance(first)).toBe(1000n)
   // All of it is on its way: one more lease is granted.
   const second = grant(first, 2, lease, 9000n, 1000n).line
@@ -15,7 +15,7 @@ test('bytes on their way to a stalled connection do not use up the lease of the 
 })
 
 test('bytes that were on their way and did not arrive may still be carried, and nothing is added to them', () => {
-  const first = grant(newLine('n', 'b', 's'), 1, lease, 10_000n).line
+  const first = grant(newLine({ node: 'n', boot: 'b' }, 's'), 1, lease, 10_000n).line
   const second = grant(first, 2, lease, 9000n, 1000n).line
   const { line } = count(second, { claimed: 400n, believed: 400n }, false)
   const third = grant(line, 3, lease, 8000n, 0n)
@@ -24,7 +24,7 @@ test('bytes that were on their way and did not arrive may still be carried, and 
 })
 
 test('claims that are not believed go to quarantine, and the count continues from the claim', () => {
-  const first = grant(newLine('n', 'b', 's'), 1, lease, 10_000n).line
+  const first = grant(newLine({ node: 'n', boot: 'b' }, 's'), 1, lease, 10_000n).line
   const { line, quarantined } = count(first, { claimed: 700n, believed: 200n }, false)
   expect([quarantined, line.counted, line.quarantined, allowance(line)]).toEqual([500n, 700n, 500n, 1500n])
   expect(grant(line, 2, lease, 9000n).effect).toMatchObject({ settle: 200n, grant: 200n })
@@ -45,7 +45,7 @@ test('a lease grows with the node’s pace, between the smallest and the largest
 })
 
 test('the held bytes of a large lease may be claimed late after it lapsed, and at most one lease', () => {
-  const large = grant(newLine('n', 'b', 's'), 1, 5000n, 100_000n).line
+  const large = grant(newLine({ node: 'n', boot: 'b' }, 's'), 1, 5000n, 100_000n).line
   const lapsed = lapse(large, false, lease)
   expect(lapsed.line.claimable).toBe(5000n)
   const again = grant({ ...lapsed.line, claimable: 900n }, 2, lease, 100_000n).line

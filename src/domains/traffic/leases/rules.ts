@@ -1,5 +1,5 @@
 import type { ByteAccountKey } from '../accounts/rules.ts'
-import { largest, least } from '../counts/rules.ts'
+import { largest, least, type NodeBoot } from '../counts/rules.ts'
 
 export type LeaseTerms = {
   /** Size of a lease. */
@@ -24,22 +24,15 @@ export type LeaseRequest = ByteAccountKey & {
 export type CarriedBytes = ByteAccountKey & { readonly received: bigint; readonly sent: bigint }
 
 /** The cumulative counts of one boot of a node, and its requests. It may arrive twice, late or out of order. */
-export type LeaseReport = {
-  readonly node: string
-  readonly boot: string
+export type LeaseReport = NodeBoot & {
   /** Earlier boots of the node that run beside this one and keep their leases. */
   readonly beside?: readonly string[] | undefined
   readonly counts: readonly CarriedBytes[]
   readonly wishes: readonly LeaseRequest[]
 }
 
-/**
- * The leases of one boot of one node for one subject. All numbers but `aside` and `claimable` are cumulative, so a
- * report that arrives twice, late or out of order changes nothing.
- */
-export type LeaseLine = {
-  readonly node: string
-  readonly boot: string
+/** The leases of one boot for one subject. All numbers but `aside` and `claimable` are cumulative. */
+export type LeaseLine = NodeBoot & {
   readonly subject: string
   /** The last request that was answered; an older one is stale. */
   readonly turn: number
@@ -63,7 +56,7 @@ export type LeaseLine = {
   readonly aside: bigint
 }
 
-export function newLine(node: string, boot: string, subject: string): LeaseLine {
+export function newLine({ node, boot }: NodeBoot, subject: string): LeaseLine {
   const cumulative = { granted: 0n, returned: 0n, lapsed: 0n, settled: 0n, late: 0n, quarantined: 0n, counted: 0n }
   return { node, boot, subject, turn: 0, ...cumulative, claimable: 0n, aside: 0n }
 }
@@ -78,7 +71,7 @@ export const remaining = (line: LeaseLine): bigint => line.aside - unsettled(lin
 export const allowance = (line: LeaseLine): bigint => line.counted + remaining(line)
 
 /** The bytes that a step moves in the subject's account. None is negative. */
-export type LeaseEffect = {
+type LeaseEffect = {
   /** Used, out of what was set aside. */
   readonly settle: bigint
   /** Carried on a lapsed lease: paid from the balance as far as it goes, owed beyond. */
@@ -103,8 +96,7 @@ const maxHeldLeases = 4n
 
 /**
  * The bytes of an account that one node may hold, over all its boots: half of the account, at least eight leases and at
- * most four of the largest ones. An honest node holds one lease and the bytes on their way to the customer; a hostile
- * one leaves the rest to other nodes.
+ * most four of the largest ones. So a hostile node that only asks leaves the rest to other nodes.
  */
 export function holdLimit(
   { leaseBytes, maxLeaseBytes }: LeaseTerms,
@@ -118,10 +110,7 @@ export const minHoldLimit = ({ leaseBytes }: LeaseTerms): bigint => minHeldLease
 
 const nothing: LeaseEffect = { settle: 0n, late: 0n, grant: 0n, giveBack: 0n }
 
-/**
- * Counts newly carried bytes as far as they are believed; the rest goes to quarantine. A `closed` boot may spend what
- * is set aside for it, and claims nothing late.
- */
+/** Counts believed bytes; the rest goes to quarantine. A `closed` boot spends what it has and claims nothing late. */
 export function count(
   line: LeaseLine,
   { claimed, believed }: { readonly claimed: bigint; readonly believed: bigint },

@@ -1,7 +1,7 @@
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { UnbilledClaim } from '../counts/rules.ts'
+import type { NodeBoot, UnbilledClaim } from '../counts/rules.ts'
 import type { LeaseLine } from './rules.ts'
 
 const sums = [
@@ -19,7 +19,7 @@ const figures = ['turn', ...sums] as const
 const columns = `node, boot, subject, ${figures.join(', ')}`
 
 /** Locks a node, which serialises the reports of all its boots. Returns the boot that holds its leases. */
-export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number): Promise<string> {
+export async function lockNode(tx: Tx, { node, boot }: NodeBoot, nowMs: number): Promise<string> {
   const row = await tx.first<{ boot: string }>(
     `INSERT INTO usage_nodes (node, boot, since) VALUES ($1, $2, $3)
      ON CONFLICT (node) DO UPDATE SET node = excluded.node RETURNING boot`,
@@ -30,12 +30,12 @@ export async function lockNode(tx: Tx, node: string, boot: string, nowMs: number
 }
 
 /** Hands a node's leases to a later boot. */
-export function holdWith(tx: Tx, node: string, boot: string, nowMs: number): void {
+export function holdWith(tx: Tx, { node, boot }: NodeBoot, nowMs: number): void {
   tx.send('UPDATE usage_nodes SET boot = $2, since = $3 WHERE node = $1', [node, boot, nowMs])
 }
 
 /** A closed boot may spend what is set aside for it, and claims nothing late. The first closing counts. */
-export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): void {
+export function closeBoot(tx: Tx, { node, boot }: NodeBoot, nowMs: number): void {
   const sql = 'UPDATE usage_boots SET closed_at = COALESCE(closed_at, $3) WHERE node = $1 AND boot = $2'
   tx.send(sql, [node, boot, nowMs])
 }
@@ -43,8 +43,7 @@ export function closeBoot(tx: Tx, node: string, boot: string, nowMs: number): vo
 /** Closes a node's boots before this one, except those that run beside it. */
 export async function closeEarlier(
   tx: Tx,
-  node: string,
-  boot: string,
+  { node, boot }: NodeBoot,
   beside: readonly string[],
   nowMs: number,
 ): Promise<void> {
@@ -53,7 +52,7 @@ export async function closeEarlier(
   await tx.run(sql, [node, boot, nowMs, ...beside])
 }
 
-export async function bootStatus(tx: Tx, node: string, boot: string): Promise<'unknown' | 'open' | 'closed'> {
+export async function bootStatus(tx: Tx, { node, boot }: NodeBoot): Promise<'unknown' | 'open' | 'closed'> {
   const row = await tx.first<{ closed_at: bigint | null }>(
     'SELECT closed_at FROM usage_boots WHERE node = $1 AND boot = $2',
     [node, boot],
@@ -65,8 +64,7 @@ export async function bootStatus(tx: Tx, node: string, boot: string): Promise<'u
 /** Locks the lines of these subjects. The node's lock keeps new ones from appearing. */
 export async function lockLines(
   tx: Tx,
-  node: string,
-  boot: string,
+  { node, boot }: NodeBoot,
   subjects: readonly string[],
 ): Promise<Map<string, LeaseLine>> {
   if (subjects.length === 0) return new Map()
@@ -92,11 +90,7 @@ export function writeLines(tx: Tx, lines: readonly LeaseLine[], nowMs: number): 
 }
 
 /** Boots that hold something and are closed or have been silent since `before`. */
-export async function silentBoots(
-  reader: Reader,
-  before: number,
-  limit: number,
-): Promise<{ node: string; boot: string }[]> {
+export async function silentBoots(reader: Reader, before: number, limit: number): Promise<NodeBoot[]> {
   return reader.all(
     `SELECT node, boot FROM usage_boots
      WHERE (last_at <= $1 OR closed_at IS NOT NULL) AND EXISTS
@@ -108,7 +102,7 @@ export async function silentBoots(
 }
 
 /** Whether the boot is closed or has been silent since `before`, read under its lock. */
-export async function isSilent(tx: Tx, node: string, boot: string, before: number): Promise<boolean> {
+export async function isSilent(tx: Tx, { node, boot }: NodeBoot, before: number): Promise<boolean> {
   const row = await tx.first<{ last_at: bigint; closed_at: bigint | null }>(
     'SELECT last_at, closed_at FROM usage_boots WHERE node = $1 AND boot = $2 FOR UPDATE',
     [node, boot],
@@ -121,18 +115,13 @@ export async function closeBoots(tx: Tx, node: string, nowMs: number): Promise<v
 }
 
 /** Boots of a node that hold something. */
-export async function openBoots(reader: Reader, node: string): Promise<{ node: string; boot: string }[]> {
+export async function openBoots(reader: Reader, node: string): Promise<NodeBoot[]> {
   return reader.all('SELECT DISTINCT node, boot FROM usage_leases WHERE node = $1 AND aside > 0 ORDER BY boot', [node])
 }
 
 /** Subjects that a node has counted for, with their unsettled bytes, a page at a time. */
-export async function subjectsOf(
-  reader: Reader,
-  node: string,
-  after: string,
-  limit: number,
-): Promise<{ subject: string; unsettled: bigint }[]> {
-  return reader.all(
+export async function subjectsOf(reader: Reader, node: string, after: string, limit: number) {
+  return reader.all<{ subject: string; unsettled: bigint }>(
     `SELECT subject, CAST(SUM(counted - settled - late - quarantined) AS BIGINT) AS unsettled FROM usage_leases
      WHERE node = $1 AND subject > $2 AND counted > quarantined GROUP BY subject ORDER BY subject LIMIT $3`,
     [node, after, limit],
@@ -140,7 +129,7 @@ export async function subjectsOf(
 }
 
 /** Subjects of which a boot holds something, at most `limit`. */
-export async function openSubjects(tx: Tx, node: string, boot: string, limit: number): Promise<string[]> {
+export async function openSubjects(tx: Tx, { node, boot }: NodeBoot, limit: number): Promise<string[]> {
   const rows = await tx.all<{ subject: string }>(
     'SELECT subject FROM usage_leases WHERE node = $1 AND boot = $2 AND aside > 0 ORDER BY subject LIMIT $3',
     [node, boot, limit],
@@ -166,8 +155,7 @@ export async function sumOpen(
 /** The bytes that other boots of a node hold of these subjects. Subjects without any are left out. */
 export async function heldByOtherBoots(
   tx: Tx,
-  node: string,
-  boot: string,
+  { node, boot }: NodeBoot,
   subjects: readonly string[],
 ): Promise<Map<string, bigint>> {
   if (subjects.length === 0) return new Map()
@@ -187,12 +175,8 @@ export async function sumHeld(reader: Reader): Promise<{ node: string; held: big
 }
 
 /** Subjects of which a node holds at least so much, largest first. */
-export async function largestHeld(
-  reader: Reader,
-  atLeast: bigint,
-  limit: number,
-): Promise<{ node: string; subject: string; held: bigint }[]> {
-  return reader.all(
+export async function largestHeld(reader: Reader, atLeast: bigint, limit: number) {
+  return reader.all<{ node: string; subject: string; held: bigint }>(
     `SELECT node, subject, CAST(SUM(aside) AS BIGINT) AS held FROM usage_leases WHERE aside > 0
      GROUP BY node, subject HAVING SUM(aside) >= $1 ORDER BY held DESC, node, subject LIMIT $2`,
     [atLeast, limit],
@@ -210,13 +194,7 @@ export async function listQuarantined(reader: Reader, limit: number): Promise<Un
 }
 
 /** What lines or movements say of the leases of one subject, over all nodes. */
-export type LeaseTotals = {
-  readonly leased: bigint
-  readonly back: bigint
-  readonly settled: bigint
-  readonly late: bigint
-  readonly aside: bigint
-}
+export type LeaseTotals = Readonly<Record<'leased' | 'back' | 'settled' | 'late' | 'aside', bigint>>
 
 /** The totals of all lines, subject after subject, for `verify`. */
 export async function totalsAfter(
@@ -255,12 +233,8 @@ export async function sumAccepted(reader: Reader, subjects: readonly string[]): 
 }
 
 /** Counts without a line, and counts and lines without a boot. */
-export async function strayCounts(
-  reader: Reader,
-  prefix: string,
-  limit: number,
-): Promise<{ readonly node: string; readonly subject: string; readonly problem: string }[]> {
-  return reader.all(
+export async function strayCounts(reader: Reader, prefix: string, limit: number) {
+  return reader.all<{ readonly node: string; readonly subject: string; readonly problem: string }>(
     `SELECT node, boot, subject, 'no lease knows of it' AS problem FROM usage_counts AS counts
      WHERE subject >= $1 AND subject < $2 AND (received > 0 OR sent > 0) AND NOT EXISTS
        (SELECT 1 FROM usage_leases AS lines
