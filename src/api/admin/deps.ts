@@ -14,7 +14,7 @@ import type { Operator, Role } from '../../domains/operators/rules.ts'
 import type { Orders, Refunds, Stories } from '../../domains/orders/index.ts'
 import type * as payments from '../../domains/payments/index.ts'
 import type { Premium } from '../../domains/premium/index.ts'
-import type { Effect, Pricing } from '../../domains/pricing/index.ts'
+import type { PriceEffect, Pricing } from '../../domains/pricing/index.ts'
 import type { AddressQuestion, Erasing, Exporting, Holders } from '../../domains/privacy/index.ts'
 import type { Identities, Registration, SignIn } from '../../domains/signin/index.ts'
 import type { Stock, StockOperator } from '../../domains/stock/index.ts'
@@ -61,7 +61,7 @@ export type AdminDeps = {
   readonly setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
   readonly adjust: (id: CustomerId, wish: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
   readonly applyCatalogue: (value: unknown) => Promise<number>
-  readonly effectsOf: (value: unknown) => Promise<Effect[]>
+  readonly effectsOf: (value: unknown) => Promise<PriceEffect[]>
   readonly addNode: (wish: NewNode) => Promise<Node>
   readonly forgetUsage: ReturnType<typeof createForgetting>
   readonly findHolders: (action: Acting['action'], asked: AddressQuestion) => Promise<Holders>

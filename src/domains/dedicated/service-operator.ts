@@ -5,7 +5,7 @@ import { toIso } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Once, OperatorAnswer, RefundPart } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
-import type { Held } from '../pricing/index.ts'
+import type { HeldGoods } from '../pricing/index.ts'
 import type { Stock, StockOperator } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { hasExpired, nothingToEnd } from './errors.ts'
@@ -88,7 +88,7 @@ export function createProxyOperator(
     countActive: () => countActive(db, clock()),
 
     /** Who has proxies of each kind now, and which of them renew themselves. */
-    async held(): Promise<Held[]> {
+    async held(): Promise<HeldGoods[]> {
       const [kinds, renewals] = [await countHeld(db, clock()), await countRenewals(db, clock())]
       return kinds.map(({ country, ipv, proxies, customers }) => ({
         goods: { product: 'dedicated', country, ipv },

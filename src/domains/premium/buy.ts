@@ -6,7 +6,7 @@ import { type Kopecks, toRoubles } from '../../core/money.ts'
 import type { PurchaseAnswer, PurchaseRequest } from '../orders/index.ts'
 import { numberIn, type Plain, textIn } from '../orders/rules.ts'
 import type { Buyer } from '../payments/index.ts'
-import type { Held } from '../pricing/index.ts'
+import type { HeldGoods } from '../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../pricing/rules.ts'
 import { never, type PoolBalance } from '../traffic/accounts/rules.ts'
 import type { PremiumDeps } from './deps.ts'
@@ -120,12 +120,12 @@ export async function balance(
 }
 
 /** Who holds unspent traffic of each pool. Traffic does not renew itself. */
-export async function held(deps: PremiumDeps): Promise<Held[]> {
+export async function held(deps: PremiumDeps): Promise<HeldGoods[]> {
   const sold = [...((await deps.pricing.find())?.premium.pools.keys() ?? [])]
   return Promise.all(sold.map((pool) => heldOf(deps, pool)))
 }
 
-async function heldOf({ db, traffic }: PremiumDeps, pool: string): Promise<Held> {
+async function heldOf({ db, traffic }: PremiumDeps, pool: string): Promise<HeldGoods> {
   const customers = new Set<CustomerId>()
   let services = 0
   const all = keysetPages((after: string, limit) => traffic.accounts.holdersOf(db, pool, after, limit), {

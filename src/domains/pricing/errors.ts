@@ -5,19 +5,11 @@ export const noCatalogue = (): Refusal => new Refusal('no_prices', {}, { charged
 /** The details of a refusal before any charge. */
 export const notCharged = { charged: false }
 
-/** A country that has no price, with those that have one. */
 export const countryNotSold = (ipv: number, country: string, allowed: readonly string[]): Refusal =>
   new Refusal('country_not_sold', { ipv, country, allowed }, { field: 'country_code', allowed, ...notCharged })
 
-/** A period that has no price, with those that have one. */
 export const badPeriod = (allowed: readonly number[]): Refusal =>
   malformed([{ field: 'period', problem: `must be one of ${allowed.join(', ')}`, allowed }])
 
 export const badCatalogue = (problems: readonly string[]): Refusal =>
-  new Refusal(
-    'prices_invalid',
-    { problems },
-    {
-      problems,
-    },
-  )
+  new Refusal('prices_invalid', { problems }, { problems })

@@ -1,2 +1,2 @@
-export type { Effect, Held } from './rules-effect.ts'
-export { createPricing, type Pricing } from './service.ts'
+export { createPricing, type Pricing } from './catalogues.ts'
+export type { HeldGoods, PriceEffect } from './rules-effects.ts'

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { scaled } from '../../../test/harness/scale.ts'
 import { type Kopecks, total } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { readCatalogue } from './reading.ts'
+import { readCatalogue } from './read.ts'
 import { type Catalogue, priceDedicated, priceProlonging, priceTraffic, priceVpn, shareOut } from './rules.ts'
 
 const runs = { numRuns: scaled(3000) }
@@ -106,7 +106,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     return sold[given.pick % Math.max(1, sold.length)]
   }
 
-  test('never falls when more are asked for', () => {
+  test('a price never falls when the count rises', () => {
     fc.assert(
       fc.property(asked, fc.integer({ min: 1, max: 300 }), (given, more) => {
         const period = withPeriod(given)
@@ -120,7 +120,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     )
   })
 
-  test('never falls when the time is longer', () => {
+  test('a price never falls when the period rises', () => {
     fc.assert(
       fc.property(asked, (given) => {
         const prices = periodsOf(given.list, given.country).map(
@@ -132,7 +132,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     )
   })
 
-  test('is never beaten by splitting an order, into however many', () => {
+  test('splitting an order never makes it cheaper', () => {
     fc.assert(
       fc.property(asked, fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 6 }), (given, parts) => {
         const period = withPeriod(given)
@@ -148,7 +148,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     )
   })
 
-  test('is the exact fraction rounded up once: less than a kopeck above it, and never above a larger line', () => {
+  test('a price is the exact fraction rounded up once, and never above a larger line', () => {
     fc.assert(
       fc.property(asked, (given) => {
         const period = withPeriod(given)
@@ -169,7 +169,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     )
   })
 
-  test('tells a discount that is never larger than the one given', () => {
+  test('a stated discount is never larger than the one given', () => {
     fc.assert(
       fc.property(asked, (given) => {
         const period = withPeriod(given)
@@ -198,7 +198,7 @@ function undiscounted(list: Catalogue): Catalogue['dedicated'] {
   return { ...list.dedicated, kinds: new Map([[4, { ...four, volume: [], term: [] }]]) }
 }
 
-test('a total is shared out to the kopeck, and no two shares differ by more than one', () => {
+test('shareOut divides a total to the kopeck, and no two shares differ by more than one', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), count, (sum, many) => {
       const shares = shareOut(sum as Kopecks, many)
@@ -246,7 +246,7 @@ describe('what has no price', () => {
     throw new Error('it was sold')
   }
 
-  test('a country without a price is not found, rather than free', () => {
+  test('a country without a price is refused as not sold', () => {
     for (const wish of [
       { country: 'US', ipv: 4 },
       { country: 'DE', ipv: 6 },
@@ -260,7 +260,7 @@ describe('what has no price', () => {
     expect(refusalFor(() => priceVpn({ ...list, vpn: null }, 1)).code).toBe('not_found')
   })
 
-  test('a period that is not sold is refused with those that are', () => {
+  test('a period that is not sold is refused with the list of those that are', () => {
     const allowedFor = (action: () => unknown) =>
       refusalFor(action).details as readonly { allowed?: readonly (string | number)[] }[]
     expect(allowedFor(() => priceDedicated(list, { country: 'DE', ipv: 4, period: 14, count: 1 }))[0]?.allowed).toEqual(

@@ -34,15 +34,15 @@ export type VpnPlan = {
   readonly refund: 'pro_rata' | 'none'
 }
 
-/** What a customer gets for time in which he could not use a proxy: that time, or its part of the price. */
+/** Compensation for an outage of a proxy: the time, or its part of the price. */
 export type OutageRule = {
   readonly time: 'extend' | 'refund'
-  /** What becomes of the address in one that lasts for so long: it is waited for, or replaced within its kind. */
+  /** After `afterMs` of outage the address is kept, or replaced within its kind. */
   readonly address: 'keep' | 'replace'
   readonly afterMs: number
 }
 
-/** Of a shop that says nothing of it, or has no price list yet. */
+/** The rule of a shop whose price list has none. */
 export const usualOutage: OutageRule = { time: 'extend', address: 'keep', afterMs: 60 * 60_000 }
 
 /** A whole price list. */
@@ -58,7 +58,6 @@ export type Catalogue = {
   readonly vpn: VpnPlan | null
 }
 
-/** How a price came about, in plain JSON: enough to compute it again from the catalogue's version. */
 export type DedicatedPrice = {
   readonly total: Kopecks
   readonly perProxy: Kopecks
@@ -67,32 +66,33 @@ export type DedicatedPrice = {
 
 const whole = 10_000n
 
-/** The price of `count` proxies for `period` days. */
-export function priceDedicated(
-  catalogue: Catalogue,
-  wish: { country: string; ipv: number; period: number; count: number },
-): DedicatedPrice {
-  const { kind, rate } = loadRate(catalogue, wish.country, wish.ipv)
-  if (!kind.periods.includes(wish.period)) throw badPeriod(kind.periods)
-  return priceLine(kind, rate, kind.periods, wish.period, wish.count)
+/** A line of proxies of one country and kind: how many, for how many days. */
+type DedicatedLine = {
+  readonly country: string
+  readonly ipv: number
+  readonly period: number
+  readonly count: number
 }
 
-/** The price of prolonging `count` proxies of one country and kind. The periods of prolonging may be others. */
-export function priceProlonging(
-  catalogue: Catalogue,
-  wish: { country: string; ipv: number; period: number; count: number },
-): DedicatedPrice {
-  const { kind, rate } = loadRate(catalogue, wish.country, wish.ipv)
+export function priceDedicated(catalogue: Catalogue, line: DedicatedLine): DedicatedPrice {
+  const { kind, rate } = loadRate(catalogue, line)
+  if (!kind.periods.includes(line.period)) throw badPeriod(kind.periods)
+  return priceLine(kind, rate, kind.periods, line.period, line.count)
+}
+
+/** The price of prolonging, which may have other periods than buying. */
+export function priceProlonging(catalogue: Catalogue, line: DedicatedLine): DedicatedPrice {
+  const { kind, rate } = loadRate(catalogue, line)
   const periods = prolongPeriods(catalogue, rate)
-  if (!periods.includes(wish.period)) throw badPeriod(periods)
-  return priceLine(kind, rate, periods, wish.period, wish.count)
+  if (!periods.includes(line.period)) throw badPeriod(periods)
+  return priceLine(kind, rate, periods, line.period, line.count)
 }
 
 /** A rate by the period can only be prolonged by a period that it prices. */
 const prolongPeriods = (catalogue: Catalogue, rate: Rate): readonly number[] =>
   catalogue.dedicated.prolongPeriods.filter((period) => rate.by === 'day' || rate.prices.has(period))
 
-function loadRate(catalogue: Catalogue, country: string, ipv: number): { kind: DedicatedKind; rate: Rate } {
+function loadRate(catalogue: Catalogue, { country, ipv }: DedicatedLine): { kind: DedicatedKind; rate: Rate } {
   const kind = catalogue.dedicated.kinds.get(ipv)
   if (!kind) throw new Refusal('ipv_not_sold', { ipv }, notCharged)
   const rate = kind.countries.get(country)
@@ -100,7 +100,7 @@ function loadRate(catalogue: Catalogue, country: string, ipv: number): { kind: D
   return { kind, rate }
 }
 
-/** The lowest of what this line and every larger one would cost, so that more is never cheaper. */
+/** The lowest price of this line and every larger one, so that more is never cheaper. */
 function priceLine(
   kind: DedicatedKind,
   rate: Rate,
@@ -120,10 +120,7 @@ function priceLine(
   return { total, perProxy: divideUp(total, BigInt(count)), discountPercent: percentOff(full, total) }
 }
 
-/**
- * The lowest of what is only compared. It may be larger than any amount that is ever charged, so it is not an amount of
- * money yet.
- */
+/** Intermediate products may exceed `Kopecks`. */
 const least = (all: readonly bigint[]): bigint | undefined =>
   all.reduce<bigint | undefined>((lowest, each) => (lowest === undefined || each < lowest ? each : lowest), undefined)
 
@@ -140,11 +137,11 @@ const offAt = (steps: readonly Step[], at: number): BasisPoints => {
   return off
 }
 
-/** The discount really given, in percent with at most two decimals, never said larger than it is. */
+/** The discount in percent, rounded down to two decimals. */
 const percentOff = (full: bigint, total: bigint): number =>
   full <= 0n || total >= full ? 0 : Number(((full - total) * whole) / full) / 100
 
-/** Shares a line's total among its items so that they sum to it: the first ones carry the odd kopecks. */
+/** Divides a total among items; the first ones carry the odd kopecks. */
 export function shareOut(total: Kopecks, count: number): Kopecks[] {
   const each = total / BigInt(count)
   const odd = Number(total - each * BigInt(count))
@@ -158,9 +155,7 @@ export type TrafficPrice = {
   readonly next: { readonly tier: Tier; readonly missingTenths: number } | null
 }
 
-/**
- * The price of traffic, counted in tenths of a gigabyte: the tier's price for all of it, and never more than for more.
- */
+/** The price of traffic in tenths of a gigabyte: its tier's price for all of it, and never above a larger amount's. */
 export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
   const known = catalogue.premium.pools.get(pool)
   if (!known) throw new Refusal('pool_not_sold', { pool }, notCharged)
@@ -169,8 +164,7 @@ export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number)
   if (!tier) throw new Refusal('pool_not_sold', { pool }, notCharged)
   const next = known.tiers.find((each) => each.fromTenths > tenths)
   let total = cost(tenths, tier)
-  for (const each of known.tiers) {
-    if (each.fromTenths <= tenths) continue
+  for (const each of known.tiers.filter(({ fromTenths }) => fromTenths > tenths)) {
     const larger = cost(each.fromTenths, each)
     if (larger < total) total = larger
   }
@@ -182,7 +176,6 @@ export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number)
   }
 }
 
-/** The price of a number of months of VPN. */
 export function priceVpn(catalogue: Catalogue, months: number): { plan: VpnPlan; total: Kopecks; perMonth: Kopecks } {
   const plan = catalogue.vpn
   if (!plan) throw new Refusal('vpn_not_sold', {}, notCharged)

@@ -19,7 +19,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
   afterAll(() => floor.close())
   const latest = async (): Promise<number> => (await floor.services.pricing.versions()).at(-1)?.version ?? 0
 
-  test('applying one keeps all before it, and each order names the one it was priced with', async () => {
+  test('a new price list keeps all earlier versions, and each order names its version', async () => {
     const { services } = floor
     await addStock(services, '203.0.113.0/28', 'DE', 4)
     const customer = await addCustomer(services, 1_000_000n)
@@ -41,7 +41,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect(await findingsOf(wire(floor.db, floor.clock))).toEqual([])
   })
 
-  test('one that is refused changes nothing', async () => {
+  test('a refused price list changes nothing', async () => {
     const { services } = floor
     const before = await latest()
     const bad = shipped()
@@ -51,7 +51,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect((await services.pricing.current()).version).toBe(before)
   })
 
-  test('another shop on the same database knows a new one within half a second', async () => {
+  test('another shop on the same database uses a new price list within half a second', async () => {
     const other = wire(floor.db, floor.clock)
     const before = await latest()
     expect((await other.pricing.current()).version).toBe(before)
@@ -60,7 +60,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect((await other.pricing.current()).version).toBe(before + 1)
   })
 
-  test('of two applied at once neither is lost or mixed: one is the next version, the other is too or fails', async () => {
+  test('of two price lists applied at once each becomes a version of its own or fails', async () => {
     const before = await latest()
     const outcomes = await Promise.allSettled([
       applyCatalogue(floor.services, dearer()),
@@ -73,7 +73,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect(Math.max(...versions)).toBe(before + versions.length)
   })
 
-  test('the database itself refuses to change or delete one', async () => {
+  test('the database refuses to change or delete a price list', async () => {
     for (const statement of [
       `UPDATE catalogues SET text = '{}' WHERE version = 1`,
       'UPDATE catalogues SET version = 9 WHERE version = 1',
@@ -84,7 +84,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect((await floor.services.pricing.show(1))?.value).toEqual(shipped())
   })
 
-  test('a shop without one sells nothing and says so', async () => {
+  test('a shop without a price list refuses to sell', async () => {
     const empty = await openFloor(engine)
     const services = wire(empty.db, empty.clock)
     await empty.db.transact(async (tx) => {

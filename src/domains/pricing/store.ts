@@ -25,11 +25,8 @@ export async function listVersions(reader: Reader): Promise<{ version: number; a
   return rows.map(toStored)
 }
 
-/** Two operators cannot apply the same version: the second one's transaction fails on the number. */
+/** Of two operators who apply the same version, the second fails on the primary key. */
 export async function insertVersion(tx: Tx, of: StoredCatalogue): Promise<void> {
-  await tx.run('INSERT INTO catalogues (version, text, applied_at) VALUES ($1, $2, $3)', [
-    of.version,
-    of.text,
-    of.appliedAt,
-  ])
+  const sql = 'INSERT INTO catalogues (version, text, applied_at) VALUES ($1, $2, $3)'
+  await tx.run(sql, [of.version, of.text, of.appliedAt])
 }

@@ -1,7 +1,7 @@
 import { toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
-import type { Effect } from '../../../domains/pricing/index.ts'
+import type { PriceEffect } from '../../../domains/pricing/index.ts'
 import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
@@ -30,7 +30,7 @@ export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps): read
   ]
 }
 
-const toEffect = ({ goods, before, after, ...counts }: Effect) => ({
+const toEffect = ({ goods, before, after, ...counts }: PriceEffect) => ({
   product: goods.product,
   country: goods.product === 'dedicated' ? goods.country : null,
   ipv: goods.product === 'dedicated' ? goods.ipv : null,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { shipped } from '../../../test/harness/proxies.ts'
 import { kopecks } from '../../core/money.ts'
-import { readCatalogue } from './reading.ts'
-import { effectsOf, type Held } from './rules-effect.ts'
+import { readCatalogue } from './read.ts'
+import { difference, effectsOf, type HeldGoods } from './rules-effects.ts'
 
-const germans: Held = {
+const germans: HeldGoods = {
   goods: { product: 'dedicated', country: 'DE', ipv: 4 },
   customers: 3,
   services: 7,
@@ -13,8 +13,8 @@ const germans: Held = {
     [7, 1],
   ]),
 }
-const devices: Held = { goods: { product: 'vpn' }, customers: 2, services: 2, renewals: new Map([[1, 2]]) }
-const traffic: Held = {
+const devices: HeldGoods = { goods: { product: 'vpn' }, customers: 2, services: 2, renewals: new Map([[1, 2]]) }
+const traffic: HeldGoods = {
   goods: { product: 'premium', pool: 'residential' },
   customers: 4,
   services: 5,
@@ -30,8 +30,8 @@ function effectsWith(change: (list: List) => void) {
   return effectsOf(readCatalogue(1, shipped()), readCatalogue(2, list), all)
 }
 
-describe('what a price list changes for whom', () => {
-  test('is nothing where prices stay, and where only others’ goods are priced otherwise', () => {
+describe('effectsOf', () => {
+  test('effectsOf is empty if no price of held goods differs', () => {
     expect(effectsWith(() => {})).toEqual([])
     const elsewhere = effectsWith((list) => {
       const four = list.dedicated.kinds['4']
@@ -40,7 +40,7 @@ describe('what a price list changes for whom', () => {
     expect(elsewhere).toEqual([])
   })
 
-  test('is what each renewal costs by the one list and by the other', () => {
+  test('effectsOf compares the cost of each renewal by both lists', () => {
     const [dearer, ...rest] = effectsWith((list) => {
       const four = list.dedicated.kinds['4']
       if (four) four.countries['DE'] = { per_day: 12 }
@@ -50,7 +50,7 @@ describe('what a price list changes for whom', () => {
     expect(dearer?.after).toBe(kopecks((dearer?.before ?? 0n) * 2n))
   })
 
-  test('names what could not be renewed any more, and a pool’s customers though nothing there renews itself', () => {
+  test('effectsOf counts renewals that are no longer sold, and lists the customers of a pool', () => {
     const effects = effectsWith((list) => {
       list.dedicated.prolong_periods = [30]
       list['vpn'] = null
@@ -64,4 +64,14 @@ describe('what a price list changes for whom', () => {
     ])
     expect(effects[1]?.after).toBe(kopecks(0n))
   })
+})
+
+test('difference() lists every leaf that was removed, changed or added', () => {
+  expect(difference(undefined, { a: { b: 1 } })).toEqual(['+ a.b: 1'])
+  expect(difference({ a: { b: 1, c: [1, 2] } }, { a: { b: 2, c: [1], d: 'x' } })).toEqual([
+    '- a.c.1: 2',
+    '~ a.b: 1 -> 2',
+    '+ a.d: "x"',
+  ])
+  expect(difference({ a: [] }, { a: {} })).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { shipped } from '../../../test/harness/proxies.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { readCatalogue } from './reading.ts'
+import { readCatalogue } from './read.ts'
 import { priceDedicated, priceProlonging } from './rules.ts'
 
 function problemsOf(value: unknown): readonly string[] {
@@ -169,7 +169,7 @@ const wrongs: [path: string, values: readonly unknown[], reported: string][] = [
 ]
 
 describe('a price list', () => {
-  test('as shipped is fine, and so is one that sells nothing', () => {
+  test('the shipped price list is valid, and so is an empty one', () => {
     expect(problemsOf(shipped())).toEqual([])
     expect(problemsOf({})).toEqual([])
   })
@@ -184,13 +184,13 @@ describe('a price list', () => {
     },
   )
 
-  test('that is not a mapping at all is refused', () => {
+  test('a price list that is not a mapping is refused', () => {
     for (const value of [null, undefined, 7, 'x', [], true]) {
       expect(problemsOf(value).some((each) => each.startsWith('catalogue: must be a mapping'))).toBeTrue()
     }
   })
 
-  test('is refused whole with everything that is wrong with it', () => {
+  test('a price list is refused with all its problems', () => {
     const problems = problemsOf({
       dedicated: {
         prolong_periods: [7, 3],
@@ -214,7 +214,7 @@ describe('a price list', () => {
     }
   })
 
-  test('that is accepted prices every line that can be asked for: no price is too large to be counted', () => {
+  test('a valid price list prices every possible line within the range of money', () => {
     const list = shipped()
     const kind = list.dedicated.kinds['4']
     if (!kind) throw new Error('nothing is sold')
@@ -239,7 +239,7 @@ describe('a price list', () => {
   })
 })
 
-test('nobody is slowed down unless the list says so', () => {
+test('a price list without speed_mbit limits no speed', () => {
   const shippedList = readCatalogue(1, shipped())
   expect([shippedList.dedicated.speedMegabits, shippedList.premium.speedMegabits]).toEqual([null, null])
   const slow = readCatalogue(1, listWith('premium/speed_mbit', 20))
@@ -247,7 +247,7 @@ test('nobody is slowed down unless the list says so', () => {
 })
 
 describe('the rule for outages', () => {
-  test('gives time and waits unless it is said otherwise', () => {
+  test('the rule for outages extends the term and keeps the address by default', () => {
     for (const outage of [undefined, {}]) {
       const { dedicated } = readCatalogue(1, listWith('dedicated/outage', outage))
       expect(dedicated.outage).toEqual({ time: 'extend', address: 'keep', afterMs: 3_600_000 })

@@ -8,29 +8,29 @@ type Goods =
   | { readonly product: 'premium'; readonly pool: string }
   | { readonly product: 'vpn' }
 
-/** Who has goods of a kind now, and what will be bought again by itself: for which terms, and how often each. */
-export type Held = {
+/** The present holders of a kind of goods, and the number of automatic renewals by term. */
+export type HeldGoods = {
   readonly goods: Goods
   readonly customers: number
   readonly services: number
   readonly renewals: ReadonlyMap<number, number>
 }
 
-/** What another price list means to those who have goods of a kind now. What was sold keeps its price in any case. */
-export type Effect = {
+/** The effect of another price list on the holders of a kind of goods. Sold goods keep their price. */
+export type PriceEffect = {
   readonly goods: Goods
   readonly customers: number
   readonly services: number
   readonly renewals: number
-  /** What the next renewal of each costs together, by the list in force and by the other one. */
+  /** The total of the next renewals, by the list in force and by the other one. */
   readonly before: Kopecks
   readonly after: Kopecks
-  /** Of these, how many could not be renewed any more, because their term is not sold. */
+  /** Renewals whose term the other list does not sell. */
   readonly lost: number
 }
 
-/** The effects on whatever is priced otherwise. Goods that stay as they were are not named. */
-export function effectsOf(before: Catalogue, after: Catalogue, held: readonly Held[]): Effect[] {
+/** The effects on goods whose price differs. */
+export function effectsOf(before: Catalogue, after: Catalogue, held: readonly HeldGoods[]): PriceEffect[] {
   return held
     .filter(({ goods }) => termsOf(before, goods) !== termsOf(after, goods))
     .map((each) => {
@@ -41,7 +41,7 @@ export function effectsOf(before: Catalogue, after: Catalogue, held: readonly He
     })
 }
 
-/** All that decides what goods of a kind cost, as text: equal where nothing changes for anybody. */
+/** Everything that decides the price of a kind of goods, as comparable text. */
 function termsOf({ dedicated, premium, vpn }: Catalogue, goods: Goods): string {
   switch (goods.product) {
     case 'dedicated': {
@@ -61,8 +61,8 @@ const written = (value: unknown): string =>
     typeof each === 'bigint' ? String(each) : each instanceof Map ? [...(each as Map<unknown, unknown>)] : each,
   )
 
-/** What renewing costs: each thing is renewed by itself, whenever its own term ends. */
-function renewalsAt(catalogue: Catalogue, { goods, renewals }: Held): { sum: Kopecks; lost: number } {
+/** The cost of renewals, each for itself. */
+function renewalsAt(catalogue: Catalogue, { goods, renewals }: HeldGoods): { sum: Kopecks; lost: number } {
   let [sum, lost]: [Kopecks, number] = [zero, 0]
   for (const [term, count] of renewals) {
     const price = findPrice(catalogue, goods, term)
@@ -72,7 +72,7 @@ function renewalsAt(catalogue: Catalogue, { goods, renewals }: Held): { sum: Kop
   return { sum, lost }
 }
 
-/** Undefined where it is not sold. */
+/** Undefined if it is not sold. */
 function findPrice(catalogue: Catalogue, goods: Goods, term: number): Kopecks | undefined {
   if (goods.product === 'premium') return undefined
   try {
@@ -82,4 +82,26 @@ function findPrice(catalogue: Catalogue, goods: Goods, term: number): Kopecks | 
     if (error instanceof Refusal) return undefined
     throw error
   }
+}
+
+/** The leaves of two price lists that differ. */
+export function difference(before: unknown, after: unknown): string[] {
+  const old = leaves(before, '')
+  const fresh = leaves(after, '')
+  const removed = [...old].filter(([path]) => !fresh.has(path)).map(([path, value]) => `- ${path}: ${value}`)
+  const added = [...fresh].filter(([path]) => !old.has(path)).map(([path, value]) => `+ ${path}: ${value}`)
+  const changed = [...fresh]
+    .filter(([path, value]) => old.has(path) && old.get(path) !== value)
+    .map(([path, value]) => `~ ${path}: ${old.get(path)} -> ${value}`)
+  return [...removed, ...changed, ...added]
+}
+
+function leaves(value: unknown, path: string): Map<string, string> {
+  if (value === undefined) return new Map()
+  if (typeof value !== 'object' || value === null) return new Map([[path, JSON.stringify(value)]])
+  const found = new Map<string, string>()
+  for (const [name, child] of Object.entries(value)) {
+    for (const [place, leaf] of leaves(child, path === '' ? name : `${path}.${name}`)) found.set(place, leaf)
+  }
+  return found
 }

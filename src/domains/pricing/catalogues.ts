@@ -1,11 +1,10 @@
 import type { Clock } from '../../core/time.ts'
 import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
-import { difference } from './difference.ts'
 import { noCatalogue } from './errors.ts'
-import { readCatalogue } from './reading.ts'
+import { readCatalogue } from './read.ts'
 import type { Catalogue } from './rules.ts'
-import { type Effect, effectsOf, type Held } from './rules-effect.ts'
+import { difference, effectsOf, type HeldGoods, type PriceEffect } from './rules-effects.ts'
 import * as store from './store.ts'
 
 /** How long a price list is believed to be the latest. An order names the version it was priced with in any case. */
@@ -14,7 +13,6 @@ const mostVersionsKept = 100
 
 export type Pricing = ReturnType<typeof createPricing>
 
-/** Price lists as they were written, and the one in force as it is computed with. */
 export function createPricing(deps: { db: Database; clock: Clock }) {
   const { db, clock } = deps
   const versions = new Map<number, Catalogue>()
@@ -35,12 +33,6 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
     return stored && parse(stored)
   }
 
-  async function loadVersion(version: number): Promise<Catalogue> {
-    const catalogue = await findVersion(db, version)
-    if (!catalogue) throw noCatalogue()
-    return catalogue
-  }
-
   const latest = createTtlCache({
     async load(): Promise<Catalogue | undefined> {
       const stored = await store.findLatest(db)
@@ -53,21 +45,19 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
   })
 
   return {
-    /** The price list in force, at most half a second old; or the one of a price that was promised. */
+    /** The price list in force, at most half a second old, or the promised version. */
     async current(promised?: number): Promise<Catalogue> {
-      if (promised !== undefined) return loadVersion(promised)
-      const catalogue = await latest.get(undefined)
+      const catalogue = await (promised === undefined ? latest.get(undefined) : findVersion(db, promised))
       if (!catalogue) throw noCatalogue()
       return catalogue
     },
 
-    /** The same, where there may be none yet. */
+    /** The same; undefined if there is none yet. */
     find: (): Promise<Catalogue | undefined> => latest.get(undefined),
 
-    /** The price list of an order, to compute its price again. */
     version: findVersion,
 
-    /** Puts a price list in force, as plain JSON. It is judged whole before anything is written. */
+    /** Puts a price list in force, given as plain JSON. It is validated before anything is written. */
     async apply(tx: Tx, value: unknown): Promise<number> {
       const before = await store.findLatest(tx)
       const version = (before?.version ?? 0) + 1
@@ -77,26 +67,26 @@ export function createPricing(deps: { db: Database; clock: Clock }) {
       return version
     },
 
-    /** Judges a price list without applying it, and says what it would change: each leaf that differs. */
+    /** Validates a price list without applying it. Returns each leaf that it would change. */
     async changesOf(value: unknown): Promise<string[]> {
       readCatalogue(0, value)
       const stored = await store.findLatest(db)
       return difference(stored && JSON.parse(stored.text), value)
     },
 
-    /** What a price list would change for those who have something now. */
-    async effectsOf(value: unknown, held: readonly Held[]): Promise<Effect[]> {
+    /** The effects of a price list on present holders. */
+    async effectsOf(value: unknown, held: readonly HeldGoods[]): Promise<PriceEffect[]> {
       const after = readCatalogue(0, value)
       const before = await store.findLatest(db)
       return before ? effectsOf(parse(before), after, held) : []
     },
 
-    /** A price list as it was written; the latest without a number. */
+    /** A price list as it was applied; the latest without a number. */
     async show(version?: number): Promise<{ version: number; value: unknown; appliedAt: number } | undefined> {
       const stored = version === undefined ? await store.findLatest(db) : await store.findVersion(db, version)
-      return (
-        stored && { version: stored.version, value: JSON.parse(stored.text) as unknown, appliedAt: stored.appliedAt }
-      )
+      if (!stored) return undefined
+      const value: unknown = JSON.parse(stored.text)
+      return { version: stored.version, value, appliedAt: stored.appliedAt }
     },
 
     versions: () => store.listVersions(db),

@@ -1,31 +1,20 @@
 import { readCountry } from '../../core/country.ts'
 import { type Kopecks, readRoubles } from '../../core/money.ts'
 import { badCatalogue } from './errors.ts'
-import {
-  type Catalogue,
-  type DedicatedKind,
-  type OutageRule,
-  type PremiumPool,
-  type Rate,
-  type Step,
-  type Tier,
-  usualOutage,
-  type VpnPlan,
-} from './rules.ts'
+import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
+import { usualOutage } from './rules.ts'
 
-/**
- * A million roubles for a day or a gigabyte: a thousand proxies for ten years still are an amount that can be counted.
- */
-const mostPrice = 100_000_000n
-/** A terabit a second, which nobody has. */
-const mostMegabits = 1_000_000
-/** Thirty days: whoever waits for longer says `keep`. */
-const mostOutageMinutes = 43_200
+/** A million roubles for a day or a gigabyte: a thousand proxies for ten years stay within `Kopecks`. */
+const maxPrice = 100_000_000n
+/** A terabit a second. */
+const maxMegabits = 1_000_000
+/** Thirty days. */
+const maxOutageMinutes = 43_200
 const usualOutageMinutes = usualOutage.afterMs / 60_000
 
 type Plain = { readonly [name: string]: unknown }
 
-/** Collects what is wrong, each with its place, so that a catalogue is judged whole. */
+/** Collects all problems of a catalogue, each with its path. */
 class Reading {
   readonly problems: string[] = []
 
@@ -38,7 +27,7 @@ class Reading {
       this.wrong(path, 'must be a mapping')
       return {}
     }
-    // A name that is not known is a slip of the pen, and a slip in a price list is money.
+    // An unknown name is a typing error, and one in a price list costs money.
     if (known)
       for (const name of Object.keys(value)) if (!known.includes(name)) this.wrong(`${path}.${name}`, 'is not known')
     return value as Plain
@@ -56,19 +45,18 @@ class Reading {
     return min
   }
 
-  /** Null where nothing is said. */
   optional(value: unknown, path: string, min: number, max: number): number | null {
     return value === undefined || value === null ? null : this.whole(value, path, min, max)
   }
 
-  /** A whole number as a name: `7` and nothing else, so that no two names are the same number. */
+  /** A whole number as a name, in one spelling only: `7`, not `07`. */
   numbered(name: string, path: string, max: number): number {
     return this.whole(/^[1-9]\d*$/.test(name) ? Number(name) : Number.NaN, path, 1, max)
   }
 
   price(value: unknown, path: string): Kopecks {
     const price = typeof value === 'number' || typeof value === 'string' ? readRoubles(String(value)) : undefined
-    if (price !== undefined && price > 0n && price <= mostPrice) return price
+    if (price !== undefined && price > 0n && price <= maxPrice) return price
     this.wrong(path, 'must be a price in roubles, from 0.01 to 1000000 with at most two decimals')
     return 1n as Kopecks
   }
@@ -85,12 +73,12 @@ class Reading {
   rising(value: unknown, path: string, max: number): number[] {
     const numbers = this.list(value, path).map((each, index) => this.whole(each, `${path}.${index}`, 1, max))
     if (numbers.length === 0) this.wrong(path, 'must not be empty')
-    if (numbers.some((each, index) => index > 0 && each <= (numbers[index - 1] ?? 0))) this.wrong(path, 'must rise')
+    if (!isSequence(numbers, (each, before) => each > before)) this.wrong(path, 'must rise')
     return numbers
   }
 }
 
-/** Reads a price list whole, or refuses it naming everything that is wrong with it. */
+/** Parses a price list, or refuses it with all its problems. */
 export function readCatalogue(version: number, value: unknown): Catalogue {
   const reading = new Reading()
   const root = reading.object(value, 'catalogue', ['dedicated', 'premium', 'vpn'])
@@ -116,12 +104,11 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
   return {
     kinds,
     prolongPeriods: prolong === undefined ? [] : reading.rising(prolong, 'dedicated.prolong_periods', 3650),
-    speedMegabits: reading.optional(root['speed_mbit'], 'dedicated.speed_mbit', 1, mostMegabits),
+    speedMegabits: reading.optional(root['speed_mbit'], 'dedicated.speed_mbit', 1, maxMegabits),
     outage: readOutage(reading, root['outage'] ?? {}),
   }
 }
 
-/** Whoever says nothing gives the time, and waits. */
 function readOutage(reading: Reading, value: unknown): OutageRule {
   const known = ['time', 'address', 'after_minutes']
   const { time = 'extend', address = 'keep', after_minutes: after } = reading.object(value, 'dedicated.outage', known)
@@ -129,7 +116,7 @@ function readOutage(reading: Reading, value: unknown): OutageRule {
   if (address !== 'keep' && address !== 'replace') {
     reading.wrong('dedicated.outage.address', 'must be keep or replace')
   }
-  const minutes = reading.optional(after, 'dedicated.outage.after_minutes', 1, mostOutageMinutes) ?? usualOutageMinutes
+  const minutes = reading.optional(after, 'dedicated.outage.after_minutes', 1, maxOutageMinutes) ?? usualOutageMinutes
   return {
     time: time === 'refund' ? 'refund' : 'extend',
     address: address === 'replace' ? 'replace' : 'keep',
@@ -160,14 +147,16 @@ function readRate(reading: Reading, value: unknown, periods: readonly number[], 
   if (!('per_period' in root)) return { by: 'day', price: reading.price(root['per_day'], `${path}.per_day`) }
   const prices = new Map<number, Kopecks>()
   for (const [days, price] of Object.entries(reading.object(root['per_period'], `${path}.per_period`))) {
-    prices.set(
-      reading.numbered(days, `${path}.per_period.${days}`, 3650),
-      reading.price(price, `${path}.per_period.${days}`),
-    )
+    const place = `${path}.per_period.${days}`
+    prices.set(reading.numbered(days, place, 3650), reading.price(price, place))
   }
   for (const period of periods) if (!prices.has(period)) reading.wrong(path, `has no price for ${period} days`)
   return { by: 'period', prices }
 }
+
+/** Whether each item may follow the one before it. */
+const isSequence = <Item>(items: readonly Item[], follows: (item: Item, before: Item) => boolean): boolean =>
+  items.every((item, index) => index === 0 || follows(item, items[index - 1] ?? item))
 
 function readSteps(reading: Reading, value: unknown, path: string): Step[] {
   const steps = reading.list(value, path).map((each, index) => {
@@ -177,11 +166,8 @@ function readSteps(reading: Reading, value: unknown, path: string): Step[] {
       off: reading.percent(step['percent'], `${path}.${index}.percent`),
     }
   })
-  const rises = steps.every((step, index) => {
-    const before = steps[index - 1]
-    return !before || (step.from > before.from && step.off >= before.off)
-  })
-  if (!rises) reading.wrong(path, 'must rise, in number and in discount')
+  const rises = (step: Step, before: Step): boolean => step.from > before.from && step.off >= before.off
+  if (!isSequence(steps, rises)) reading.wrong(path, 'must rise, in number and in discount')
   return steps
 }
 
@@ -197,7 +183,7 @@ function readPremium(reading: Reading, value: unknown): Catalogue['premium'] {
       expiresDays: reading.optional(each['expires_days'], `${path}.expires_days`, 1, 3650),
     })
   }
-  return { pools, speedMegabits: reading.optional(root['speed_mbit'], 'premium.speed_mbit', 1, mostMegabits) }
+  return { pools, speedMegabits: reading.optional(root['speed_mbit'], 'premium.speed_mbit', 1, maxMegabits) }
 }
 
 function readTiers(reading: Reading, value: unknown, path: string): Tier[] {
@@ -212,11 +198,9 @@ function readTiers(reading: Reading, value: unknown, path: string): Tier[] {
     }
   })
   if (tiers[0]?.fromTenths !== 0) reading.wrong(path, 'must begin with from_gb 0')
-  const falls = tiers.every((tier, index) => {
-    const before = tiers[index - 1]
-    return !before || (tier.fromTenths > before.fromTenths && tier.perGigabyte <= before.perGigabyte)
-  })
-  if (!falls) reading.wrong(path, 'must rise in volume and never in price')
+  const falls = (tier: Tier, before: Tier): boolean =>
+    tier.fromTenths > before.fromTenths && tier.perGigabyte <= before.perGigabyte
+  if (!isSequence(tiers, falls)) reading.wrong(path, 'must rise in volume and never in price')
   return tiers
 }
 
@@ -233,7 +217,7 @@ function readVpn(reading: Reading, value: unknown): VpnPlan {
     months: new Map([...months].toSorted(([a], [b]) => a - b)),
     deviceLimit: reading.whole(root['device_limit'] ?? 5, 'vpn.device_limit', 1, 1000),
     trafficGigabytes: reading.optional(root['traffic_gb'], 'vpn.traffic_gb', 1, 1_000_000),
-    speedMegabits: reading.optional(root['speed_mbit'], 'vpn.speed_mbit', 1, mostMegabits),
+    speedMegabits: reading.optional(root['speed_mbit'], 'vpn.speed_mbit', 1, maxMegabits),
     refund: refund === 'pro_rata' ? 'pro_rata' : 'none',
   }
 }
