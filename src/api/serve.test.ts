@@ -90,7 +90,7 @@ describe('where a request comes from', () => {
     const { signIn, operators, db } = plain.services
     const { customer, token } = await plain.newCustomer()
     const operator = await db.transact((tx) => operators.add(tx, 'looker', 'reader'))
-    const visitor = { source: null, household: '', agent: null, shown: [] }
+    const visitor = { source: null, clientPrefix: '', agent: null, shown: [] }
     const { secret } = await signIn.openView(operator.id, customer, visitor)
     const byToken = { Authorization: `Bearer ${token}` }
     for (const [path, headers, caching] of [

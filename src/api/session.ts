@@ -90,7 +90,7 @@ export const secretIn = (cookie: string): string | undefined => /^[^=;]+=([^;]+)
 /** Where a browser is, as far as it tells. */
 export const visitorOf = (request: Request, from: Address | undefined): Visitor => ({
   source: from ? formatAddress(from) : null,
-  household: from ? householdOf(from) : '',
+  clientPrefix: from ? householdOf(from) : '',
   agent: request.headers.get('user-agent'),
   shown: sessionTextsOf(request),
 })

@@ -86,7 +86,7 @@ async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Dat
 
 /** Runs operations in this process, as an owner: a user who can read the data folder could do anything with it. */
 export function createLocalCall(bound: readonly Bound<AdminCaller>[]): Call {
-  const visitor = { source: null, household: '', agent: null, shown: [] }
+  const visitor = { source: null, clientPrefix: '', agent: null, shown: [] }
   const caller = { actor: toolActor, visitor, credential: { expiresAt: null, assertStill: async () => {} } }
   return async (operation, fields, key) => {
     const found = bound.find((each) => each.operation === operation)

@@ -99,7 +99,7 @@ describe.each([...enginesOf('sqlite')])('whoever makes up what lets others in, o
   test('in one cookie is judged by that alone: what stands in the other opens what it opened, and no more', async () => {
     const from = '198.51.100.79'
     const { db, operators, signIn } = service.services
-    const visitor = { source: from, household: 'h', agent: null, shown: [] }
+    const visitor = { source: from, clientPrefix: 'h', agent: null, shown: [] }
     const operator = await db.transact((tx) => operators.add(tx, 'olga-of-cookies', 'owner'))
     const opened = await db.transact((tx) => signIn.open(tx, { kind: 'operator', id: operator.id }, visitor))
     const show = (path: string, customers: string) =>

@@ -187,7 +187,7 @@ async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promis
 /** Operators who came, did something and went; people who signed in, by password, by link and with a second factor. */
 async function addOperators({ services, clock }: Shop, { customer }: Buyer): Promise<void> {
   const { db, operators, signIn, identities, acting, customers } = services
-  const visitor = { source: '203.0.113.9', household: 'h', agent: 'a browser', shown: [] }
+  const visitor = { source: '203.0.113.9', clientPrefix: 'h', agent: 'a browser', shown: [] }
   const password = 'correct horse battery'
   const [owner, gone] = await db.transact(async (tx) => [
     await operators.add(tx, 'olga', 'owner'),

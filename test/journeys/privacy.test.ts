@@ -23,7 +23,7 @@ import { wideIn } from '../harness/scans.ts'
 
 /** Everything of hers begins with this, or is one of these addresses. */
 const personal = ['zinaida', '91.121.44.77', '91.121.44.78', '91.121.44.200', '91.121.44.79']
-const visitor = { source: '91.121.44.200', household: 'h', agent: 'zinaida-browser', shown: [] }
+const visitor = { source: '91.121.44.200', clientPrefix: 'h', agent: 'zinaida-browser', shown: [] }
 const password = 'correct horse battery'
 
 const findingsOf = async (services: Services): Promise<string[]> => {
@@ -191,7 +191,7 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
     const looker = await db.transact((tx) => operators.add(tx, 'looker', 'support'))
     const view = await signIn.openView(looker.id, brought.id, {
       source: '203.0.113.77',
-      household: 'o',
+      clientPrefix: 'o',
       agent: 'Console',
       shown: [],
     })

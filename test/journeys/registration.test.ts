@@ -91,7 +91,7 @@ describe.each([...enginesOf('postgres')])('signing up with letters on %s', (engi
     service.clock.advance(2 * 3_600_000)
   })
 
-  test('one household gets ten letters an hour, one address three', async () => {
+  test('one client prefix gets ten letters an hour, one address three', async () => {
     service.clock.advance(3_600_000)
     const page = await createBrowserSession(service.url)
     const ask = (to: string) => page.post('/auth/v1/customer/password/forgotten', { email: to })

@@ -150,7 +150,7 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     }
     const { operators, identities, db } = service.services
     const operator = await db.transact((tx) => operators.add(tx, 'olga-of-letters', 'owner'))
-    const wish = { login: 'victim@example.com', current: undefined, password, household: 'h' }
+    const wish = { login: 'victim@example.com', current: undefined, password, clientPrefix: 'h' }
     const slipped = identities.setPassword({ kind: 'operator', id: operator.id }, wish, null)
     expect((await refusalOf(slipped)).code).toBe('invalid_request')
     expect((await (await browser()).post('/auth/v1/customer/sign-in', { login, password })).status).toBe(200)
@@ -160,7 +160,7 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     await db.transact((tx) => identities.create(tx, owner, { ...address, password: hash }))
     expect((await identities.profile({ kind: 'customer', id: customer })).email).toBeNull()
     // His own, and confirmed: he may go by another name and come back to it.
-    const his = { current: password, password, household: 'h' }
+    const his = { current: password, password, clientPrefix: 'h' }
     await identities.setPassword(owner, { ...his, login: 'victim' }, null)
     await identities.setPassword(owner, { ...his, login: address.login }, null)
     expect(await identities.profile(owner)).toMatchObject(address)
@@ -208,7 +208,7 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
     expect(await service.services.signIn.list({ kind: 'customer', id: customer })).toHaveLength(20)
     expect((await page.get('/api/v1/balance')).status).toBe(200)
-    const elsewhere = { source: '198.51.100.9', household: 'elsewhere', agent: null, shown: [] }
+    const elsewhere = { source: '198.51.100.9', clientPrefix: 'elsewhere', agent: null, shown: [] }
     const guess = async (given: string) =>
       (await refusalOf(service.services.signIn.byPassword('customer', { login, password: given }, elsewhere))).kind
     const kinds: string[] = []

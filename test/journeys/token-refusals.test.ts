@@ -177,7 +177,7 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     const { customer, secrets, proxy } = await buyEverything()
     const { signIn, operators, exporting, db } = service.services
     const operator = await db.transact((tx) => operators.add(tx, `looker-${engine}`, 'owner'))
-    const visitor = { source: null, household: '', agent: null, shown: [] }
+    const visitor = { source: null, clientPrefix: '', agent: null, shown: [] }
     const { secret: session } = await signIn.openView(operator.id, customer, visitor)
     const viewed = await readAll({ Cookie: `turnpike_customer=${session}`, 'X-Turnpike-Console': '1' })
     expect(viewed.refused).toEqual(refusedWithout)

@@ -90,7 +90,7 @@ describe('two shops on one PostgreSQL', () => {
 
   test('a session or token that one shop ends is refused by the other shop within 1 s', async () => {
     const { customer } = await first.newCustomer(100n)
-    const visitor = { source: '198.51.100.7', household: '198.51.100.7', agent: 'test', shown: [] }
+    const visitor = { source: '198.51.100.7', clientPrefix: '198.51.100.7', agent: 'test', shown: [] }
     const owner = { kind: 'customer', id: customer } as const
     const opened = await first.services.db.transact((tx) => first.services.signIn.open(tx, owner, visitor))
     const isKnown = () =>

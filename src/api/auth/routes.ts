@@ -65,7 +65,7 @@ async function letIn(
   const visitor = visitorOf(request, from)
   if (operation.access === 'public') {
     assertSameOrigin(request, deps.publicUrl())
-    return { by: { visitor, session: undefined }, name: visitor.household }
+    return { by: { visitor, session: undefined }, name: visitor.clientPrefix }
   }
   const kind = sessionsOf(operation)
   const session = await deps.signIn.load(kind, readSessionText(request, kind, deps.publicUrl()))
@@ -171,30 +171,30 @@ function changeOperations(
         login: await loginOf(deps, session.owner, body.login),
         current: body.current_password,
         password: body.password,
-        household: caller.visitor.household,
+        clientPrefix: caller.visitor.clientPrefix,
       }
       const { ended } = await act(session, shapes.password, () => identities.setPassword(session.owner, wish, session))
       return { sessions_ended: ended }
     }),
     bind(shapes.beginFactor, async ({ caller, body }) => {
       const session = sessionOf(caller)
-      const { household } = caller.visitor
+      const { clientPrefix } = caller.visitor
       const made = await act(session, shapes.beginFactor, () =>
-        identities.beginFactor(session.owner, body.current_password, household),
+        identities.beginFactor(session.owner, body.current_password, clientPrefix),
       )
       return { ...made, qr: deps.drawSvg(made.uri) }
     }),
     bind(shapes.confirmFactor, async ({ caller, body }) => {
       const session = sessionOf(caller)
-      const { household } = caller.visitor
-      await act(session, shapes.confirmFactor, () => identities.confirmFactor(session.owner, body.code, household))
+      const { clientPrefix } = caller.visitor
+      await act(session, shapes.confirmFactor, () => identities.confirmFactor(session.owner, body.code, clientPrefix))
       return { done: true }
     }),
     bind(shapes.removeFactor, async ({ caller, body }) => {
       const session = sessionOf(caller)
-      const { household } = caller.visitor
+      const { clientPrefix } = caller.visitor
       await act(session, shapes.removeFactor, () =>
-        identities.removeFactor(session.owner, body.current_password, household),
+        identities.removeFactor(session.owner, body.current_password, clientPrefix),
       )
       return { done: true }
     }),
@@ -239,7 +239,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
       await registration.leave(owner.id, {
         password: body.current_password,
         giveUpBalance: body.give_up_balance,
-        household: caller.visitor.household,
+        clientPrefix: caller.visitor.clientPrefix,
       })
       return { data: { done: true }, cookie: cookies.closed('customer') }
     }),

@@ -1,8 +1,10 @@
+import type { Letter } from './ports.ts'
+
 type Occasion = 'enter' | 'confirm' | 'reset' | 'first' | 'known'
 
-type Words = { readonly subject: string; readonly ru: string; readonly en: string }
+type LetterText = { readonly subject: string; readonly ru: string; readonly en: string }
 
-const words: Readonly<Record<Occasion, Words>> = {
+const letters: Readonly<Record<Occasion, LetterText>> = {
   enter: {
     subject: 'Ссылка для входа / A link to sign in',
     ru: 'Чтобы войти, откройте ссылку. Она действует сутки и один раз. Если вы об этом не просили, ничего не делайте.',
@@ -46,12 +48,8 @@ const words: Readonly<Record<Occasion, Words>> = {
   },
 }
 
-/** A letter in both languages: nobody knows yet which one its reader speaks. */
-export function letterOf(
-  occasion: Occasion,
-  to: string,
-  url: string,
-): { readonly to: string; readonly subject: string; readonly text: string } {
-  const { subject, ru, en } = words[occasion]
+/** A letter in Russian and English. */
+export function letterOf(occasion: Occasion, to: string, url: string): Letter {
+  const { subject, ru, en } = letters[occasion]
   return { to, subject, text: `${ru}\n\n${url}\n\n${en}\n` }
 }

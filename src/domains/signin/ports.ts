@@ -1,21 +1,21 @@
-/** Keeps passwords so that they cannot be read back. Only so many are worked on at once: each takes memory and time. */
+/** Password hashing, with a bounded queue. */
 export type Passwords = {
-  /** Undefined when too many wait already. */
+  /** Undefined if the queue is full. */
   hash(password: string): Promise<string | undefined>
-  /** Takes as long for a password that there is none of. Undefined when too many wait already. */
+  /** Takes as long without a stored hash. Undefined if the queue is full. */
   isRight(password: string, kept: string | undefined): Promise<boolean | undefined>
 }
 
-/** Codes that change every half minute (RFC 6238). */
+/** Time-based one-time passwords (RFC 6238). */
 export type Codes = {
   makeSecret(): string
-  /** What a telephone reads, as text. */
+  /** The `otpauth:` URI. */
   toUri(secret: string, login: string): string
-  /** Which half minute a code is of, if it is of one near now. */
+  /** The time step of a code, if it is near now. */
   findStep(secret: string, code: string, nowMs: number): number | undefined
 }
 
 export type Letter = { readonly to: string; readonly subject: string; readonly text: string }
 
-/** Sends letters by and by; one that cannot be sent is in the log. */
+/** Queues letters. A letter that cannot be sent is logged. */
 export type Mail = { post(letter: Letter): void }

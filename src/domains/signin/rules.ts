@@ -2,13 +2,13 @@ import type { CustomerId, LinkId, OperatorId, SessionId } from '../../core/ids.t
 import { isText, makeText } from '../../core/token-text.ts'
 import type { Scope } from '../customers/rules.ts'
 
-/** Whoever signs in. */
+/** The owner of a login: a customer or an operator. */
 export type Owner =
   | { readonly kind: 'customer'; readonly id: CustomerId }
   | { readonly kind: 'operator'; readonly id: OperatorId }
 export type OwnerKind = Owner['kind']
 
-/** How somebody signs in. `totpSince` is null while the second factor is not confirmed. */
+/** An owner's sign-in data. `totpSince` is null while the second factor is not confirmed. */
 export type Identity = {
   readonly owner: Owner
   readonly login: string
@@ -21,7 +21,7 @@ export type Identity = {
   readonly changedAt: number
 }
 
-/** A browser that has signed in. `openedBy` is the operator who looks at a customer's pages. */
+/** A signed-in browser. `openedBy` is the operator who views a customer's pages. */
 export type Session = {
   readonly id: SessionId
   readonly owner: Owner
@@ -42,12 +42,12 @@ export type Session = {
 export const isProvisional = ({ owner, openedBy, scopes }: Pick<Session, 'owner' | 'openedBy' | 'scopes'>): boolean =>
   owner.kind === 'customer' && openedBy === null && !scopes.includes('trade')
 
-/** What a link to enter with waits for, if an operator below `owner` made it: that the customer is still new. */
+/** The payload of a sign-in link by an operator below `owner`: it works while the customer is new. */
 export const forNewcomer = 'newcomer'
 
 export type LinkPurpose = 'enter' | 'confirm' | 'reset'
 
-/** A link that works once. One that confirms an e-mail address has no owner yet. */
+/** A link that works once. One that confirms an e-mail address may have no owner yet. */
 export type OneTimeLink = {
   readonly id: LinkId
   readonly kind: OwnerKind
@@ -62,13 +62,12 @@ export type OneTimeLink = {
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-/** How long a session lasts, however much it is used. */
 export const sessionMs: Readonly<Record<OwnerKind, number>> = { customer: 14 * dayMs, operator: 12 * hourMs }
-/** How long an operator looks at a customer's pages at the most. */
+/** The longest view of a customer's pages by an operator. */
 export const viewMs = hourMs
 export const linkMs: Readonly<Record<LinkPurpose, number>> = { enter: dayMs, confirm: dayMs, reset: hourMs / 2 }
-/** How many sessions somebody has at once; beyond that the oldest ends. */
-export const mostSessions = 20
+/** Open sessions of one owner; beyond that the oldest ends. */
+export const maxSessions = 20
 
 const sessionPrefix = 'tps_'
 export const makeSessionText = (random: Uint8Array): string => makeText(sessionPrefix, random)
@@ -78,17 +77,16 @@ const linkPrefix = 'tpl_'
 export const makeLinkText = (random: Uint8Array): string => makeText(linkPrefix, random)
 export const isLinkText = (text: string): boolean => isText(linkPrefix, text)
 
-/** One spelling of a login: letters in any case, and what looks alike written alike, are the same one. */
+/** Normalises a login: case, width and compatibility forms. */
 export const toLogin = (text: string): string => text.normalize('NFKC').trim().toLowerCase()
 
 const ofCustomer = /^[a-z0-9][a-z0-9._-]{2,63}$/
-/** An operator signs in with the name that he was given, which may be shorter. */
+/** An operator's name may be shorter. */
 const ofOperator = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
 /**
- * Whether somebody may sign in by this from now on: a name of 3 to 64 letters, digits, dots, dashes and underscores, or
- * what is his already. An e-mail address becomes somebody's by a letter to it, never by his word: else whoever says it
- * first would keep its owner out, or wait in the account that its owner is let into.
+ * Whether an owner may take this login: a name, or the owner's present login or address. An e-mail address needs a
+ * confirmed letter: else another person could claim it first and keep its owner out.
  */
 export const mayHaveLogin = (
   kind: OwnerKind,
@@ -98,27 +96,27 @@ export const mayHaveLogin = (
   (kind === 'operator' ? ofOperator : ofCustomer).test(text) ||
   (of !== undefined && (text === of.login || text === of.email))
 
-/** Where letters to an address go: what stands behind a `+` is for its owner alone. */
+/** The mailbox of an address, without its `+` tag. */
 export const toMailbox = (email: string): string => email.toLowerCase().replace(/\+[^@]*@/, '@')
 
-/** Enough to tell an address from something else; whether it is one, only a letter to it can tell. */
+/** A plausible address; only a letter proves it. */
 export const isEmail = (text: string): boolean =>
   text.length <= 254 && /^[^\s@<>(),;:"[\]\\\p{Cc}]{1,64}@[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/u.test(text)
 
-const shortestPassword = 10
-const longestPassword = 200
+const minPasswordLength = 10
+const maxPasswordLength = 200
 
-/** Why a password is none, or undefined if it is one. */
+/** Why a password is refused, if it is. */
 export function problemOfPassword(password: string, login: string): string | undefined {
   const { length } = password
-  if (length < shortestPassword || length > longestPassword) {
-    return `must be ${shortestPassword} to ${longestPassword} characters`
+  if (length < minPasswordLength || length > maxPasswordLength) {
+    return `must be ${minPasswordLength} to ${maxPasswordLength} characters`
   }
   if (toLogin(password) === login) return 'must not be the login'
   return new Set(password).size < 4 ? 'must have at least four different characters' : undefined
 }
 
-/** What login and address come to under one digest, which outlives them in the history. */
+/** The digested text of login and address; the history keeps the digest. */
 export const namedText = (owner: string, login: string, email: string | null): string =>
   JSON.stringify([owner, login, email])
 

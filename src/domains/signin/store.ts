@@ -1,13 +1,13 @@
 import type { CustomerId, LinkId, OperatorId, SessionId } from '../../core/ids.ts'
 import { containing, list, numberOrNull, padded } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
-import type { Scope } from '../customers/rules.ts'
+import { isScope, type Scope } from '../customers/rules.ts'
 import { loginTaken } from './errors.ts'
 import type { Identity, LinkPurpose, OneTimeLink, Owner, OwnerKind, Session } from './rules.ts'
 
 type IdentityRow = {
   owner_id: string
-  kind: string
+  kind: OwnerKind
   login: string
   email: string | null
   named: Uint8Array
@@ -20,12 +20,12 @@ type IdentityRow = {
 }
 
 type SessionRow = {
-  id: string
-  kind: string
+  id: SessionId
+  kind: OwnerKind
   owner_id: string
   digest: Uint8Array
   scopes: string
-  opened_by: string | null
+  opened_by: OperatorId | null
   source: string | null
   agent: string | null
   created_at: bigint
@@ -35,18 +35,17 @@ type SessionRow = {
 }
 
 type LinkRow = {
-  id: string
-  kind: string
+  id: LinkId
+  kind: OwnerKind
   owner_id: string | null
-  purpose: string
-  digest: Uint8Array
+  purpose: LinkPurpose
   payload: string | null
   created_at: bigint
   expires_at: bigint
   used_at: bigint | null
 }
 
-export const toOwner = (kind: string, id: string): Owner =>
+export const toOwner = (kind: OwnerKind, id: string): Owner =>
   kind === 'operator' ? { kind, id: id as OperatorId } : { kind: 'customer', id: id as CustomerId }
 
 const toIdentity = (row: IdentityRow): Identity => ({
@@ -62,10 +61,10 @@ const toIdentity = (row: IdentityRow): Identity => ({
 })
 
 const toSession = (row: SessionRow): Session => ({
-  id: row.id as SessionId,
+  id: row.id,
   owner: toOwner(row.kind, row.owner_id),
-  scopes: row.scopes.split(' ').filter(Boolean) as Scope[],
-  openedBy: row.opened_by as OperatorId | null,
+  scopes: row.scopes.split(' ').filter(isScope),
+  openedBy: row.opened_by,
   source: row.source,
   agent: row.agent,
   createdAt: Number(row.created_at),
@@ -75,10 +74,10 @@ const toSession = (row: SessionRow): Session => ({
 })
 
 const toLink = (row: LinkRow): OneTimeLink => ({
-  id: row.id as LinkId,
-  kind: row.kind as OwnerKind,
+  id: row.id,
+  kind: row.kind,
   owner: row.owner_id,
-  purpose: row.purpose as LinkPurpose,
+  purpose: row.purpose,
   payload: row.payload,
   createdAt: Number(row.created_at),
   expiresAt: Number(row.expires_at),
@@ -90,7 +89,7 @@ export async function findIdentity(reader: Reader, owner: string): Promise<Ident
   return row && toIdentity(row)
 }
 
-/** Held until the commit: a code is used once, however many try it at the same moment. */
+/** Locks the identity until the commit, so that a code is used once. */
 export async function lockIdentity(tx: Tx, owner: string): Promise<Identity | undefined> {
   const row = await tx.first<IdentityRow>('SELECT * FROM identities WHERE owner_id = $1 FOR UPDATE', [owner])
   return row && toIdentity(row)
@@ -101,11 +100,9 @@ export async function findByLogin(reader: Reader, kind: OwnerKind, login: string
   return row && toIdentity(row)
 }
 
-/**
- * Writes how somebody signs in, for the first time or anew. The last code that was used never goes back. Of two who
- * take a login at once one is refused.
- */
+/** Inserts or updates an identity. Of two owners who take a login at once one is refused. */
 export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Promise<void> {
+  const { owner, login, email, password, totp, totpSince, totpStep, createdAt, changedAt } = of
   const written = tx.run(
     `INSERT INTO identities
        (owner_id, kind, login, email, named, password, totp, totp_since, totp_step, created_at, changed_at)
@@ -113,19 +110,7 @@ export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Pro
      ON CONFLICT (owner_id) DO UPDATE SET login = excluded.login, email = excluded.email, named = excluded.named,
        password = excluded.password, totp = excluded.totp, totp_since = excluded.totp_since,
        totp_step = excluded.totp_step, changed_at = excluded.changed_at`,
-    [
-      of.owner.id,
-      of.owner.kind,
-      of.login,
-      of.email,
-      named,
-      of.password,
-      of.totp,
-      of.totpSince,
-      of.totpStep,
-      of.createdAt,
-      of.changedAt,
-    ],
+    [owner.id, owner.kind, login, email, named, password, totp, totpSince, totpStep, createdAt, changedAt],
   )
   await written.catch((error: unknown) => {
     throw error instanceof ConstraintViolation && error.kind === 'unique' ? loginTaken() : error
@@ -133,9 +118,8 @@ export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Pro
 }
 
 export async function noteStep(tx: Tx, owner: string, step: number): Promise<boolean> {
-  return (
-    (await tx.run('UPDATE identities SET totp_step = $2 WHERE owner_id = $1 AND totp_step < $2', [owner, step])) === 1
-  )
+  const sql = 'UPDATE identities SET totp_step = $2 WHERE owner_id = $1 AND totp_step < $2'
+  return (await tx.run(sql, [owner, step])) === 1
 }
 
 export async function removeIdentity(tx: Tx, owner: string): Promise<void> {
@@ -161,7 +145,6 @@ export async function loginsOf(reader: Reader, owners: readonly string[]): Promi
   return new Map(rows.map((row) => [row.owner_id, row.login]))
 }
 
-/** All of them, for `verify`. */
 export async function identitiesAfter(
   reader: Reader,
   owner: string,
@@ -175,24 +158,13 @@ export async function identitiesAfter(
 }
 
 export function insertSession(tx: Tx, of: Session, digest: Uint8Array): void {
+  const { id, owner, openedBy, source, agent, createdAt, usedAt, expiresAt, endedAt } = of
+  const scopes = of.scopes.join(' ')
   tx.send(
     `INSERT INTO console_sessions
        (id, kind, owner_id, digest, scopes, opened_by, source, agent, created_at, used_at, expires_at, ended_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-    [
-      of.id,
-      of.owner.kind,
-      of.owner.id,
-      digest,
-      of.scopes.join(' '),
-      of.openedBy,
-      of.source,
-      of.agent,
-      of.createdAt,
-      of.usedAt,
-      of.expiresAt,
-      of.endedAt,
-    ],
+    [id, owner.kind, owner.id, digest, scopes, openedBy, source, agent, createdAt, usedAt, expiresAt, endedAt],
   )
 }
 
@@ -204,15 +176,12 @@ export async function findSession(
   return row && { session: toSession(row), digest: row.digest }
 }
 
-/** Those that are open, newest first. An operator's look at a customer's pages is not the customer's. */
 export async function isSessionOpen(reader: Reader, id: SessionId, nowMs: number): Promise<boolean> {
-  const found = await reader.first(
-    'SELECT 1 AS one FROM console_sessions WHERE id = $1 AND ended_at IS NULL AND expires_at > $2',
-    [id, nowMs],
-  )
-  return found !== undefined
+  const sql = 'SELECT 1 AS one FROM console_sessions WHERE id = $1 AND ended_at IS NULL AND expires_at > $2'
+  return (await reader.first(sql, [id, nowMs])) !== undefined
 }
 
+/** Open sessions, newest first, without operators' views. */
 export async function listSessions(reader: Reader, owner: string, nowMs: number): Promise<Session[]> {
   const rows = await reader.all<SessionRow>(
     `SELECT * FROM console_sessions
@@ -222,7 +191,7 @@ export async function listSessions(reader: Reader, owner: string, nowMs: number)
   return rows.map(toSession)
 }
 
-/** Whether a customer's browser ever had a session that may do more than `read`. A session is kept after its end. */
+/** Whether a customer ever had a session with more than `read`. Ended sessions are kept. */
 export async function hadFullSession(reader: Reader, customer: CustomerId): Promise<boolean> {
   const found = await reader.first(
     `SELECT 1 AS one FROM console_sessions WHERE owner_id = $1 AND opened_by IS NULL AND scopes <> 'read' LIMIT 1`,
@@ -231,7 +200,7 @@ export async function hadFullSession(reader: Reader, customer: CustomerId): Prom
   return found !== undefined
 }
 
-/** Where somebody has signed in from since, by himself: of so many times, the last. */
+/** The client addresses of the owner's last `limit` sessions since a moment. */
 export async function sourcesSince(reader: Reader, owner: string, sinceMs: number, limit: number): Promise<string[]> {
   const rows = await reader.all<{ source: string }>(
     `SELECT source FROM console_sessions
@@ -241,7 +210,6 @@ export async function sourcesSince(reader: Reader, owner: string, sinceMs: numbe
   return [...new Set(rows.map((row) => row.source))]
 }
 
-/** The first end stands. */
 export async function endSession(tx: Tx, owner: string, id: SessionId, nowMs: number): Promise<boolean> {
   const changed = await tx.run(
     'UPDATE console_sessions SET ended_at = $3 WHERE id = $1 AND owner_id = $2 AND ended_at IS NULL',
@@ -250,7 +218,7 @@ export async function endSession(tx: Tx, owner: string, id: SessionId, nowMs: nu
   return changed === 1
 }
 
-/** All of somebody's but one. An operator who may no longer look at anything stops looking at customers' pages too. */
+/** Ends an owner's sessions but one, and an operator's views of customers' pages. */
 export async function endSessions(tx: Tx, owner: string, except: SessionId | null, nowMs: number): Promise<number> {
   return tx.run(
     `UPDATE console_sessions SET ended_at = $3
@@ -263,7 +231,7 @@ export async function setScopes(tx: Tx, id: SessionId, scopes: readonly Scope[])
   await tx.run('UPDATE console_sessions SET scopes = $2 WHERE id = $1', [id, scopes.join(' ')])
 }
 
-/** Every view of customers' pages that an operator has open. */
+/** Ends an operator's views of customers' pages. */
 export async function endViews(tx: Tx, operator: string, nowMs: number): Promise<void> {
   await tx.run('UPDATE console_sessions SET ended_at = $2 WHERE opened_by = $1 AND ended_at IS NULL', [operator, nowMs])
 }
@@ -280,7 +248,7 @@ export function insertLink(tx: Tx, of: OneTimeLink, digest: Uint8Array): void {
   )
 }
 
-/** A link that still works, and goes on doing so. */
+/** A valid link, which stays valid. */
 export async function findLink(reader: Reader, digest: Uint8Array, nowMs: number): Promise<OneTimeLink | undefined> {
   const row = await reader.first<LinkRow>(
     'SELECT * FROM console_links WHERE digest = $1 AND used_at IS NULL AND expires_at > $2',
@@ -289,10 +257,7 @@ export async function findLink(reader: Reader, digest: Uint8Array, nowMs: number
   return row && toLink(row)
 }
 
-/**
- * Uses a link up, and what waited for it is no longer kept. None for one that was used, is too old, or is for something
- * else: of two who try, one gets it.
- */
+/** Uses a link up and deletes its payload. Undefined if it was used, has expired or has another purpose. */
 export async function useLink(
   tx: Tx,
   digest: Uint8Array,
@@ -308,12 +273,10 @@ export async function useLink(
   return row && toLink(row)
 }
 
-/** Nobody comes in any more by what was sent before. */
 export async function voidLinks(tx: Tx, owner: string, nowMs: number): Promise<void> {
   await tx.run('UPDATE console_links SET used_at = $2 WHERE owner_id = $1 AND used_at IS NULL', [owner, nowMs])
 }
 
-/** Sessions and links that ended long ago tell nobody anything. */
 export async function forgetEnded(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const sessions = await tx.run(
     'DELETE FROM console_sessions WHERE id IN (SELECT id FROM console_sessions WHERE expires_at < $1 LIMIT $2)',

@@ -4,20 +4,19 @@ import { createTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../..
 import { tooBusy, tooManyAttempts } from './errors.ts'
 import type { Passwords } from './ports.ts'
 
-/** How many of a household's and of a network's are worked on or wait: of 66 places that a process has. */
-const underWayOf = { household: 8, network: 24 }
-/** How many passwords a household and a network may have looked at or made, right ones too. */
+/** Largest number of hashes running or waiting, of the 66 that a process holds. */
+const underWayOf = { clientPrefix: 8, network: 24 }
+/** Rate of password hashes, for right and wrong passwords. */
 const rateOf: Readonly<Record<keyof typeof underWayOf, TokenBucketRate>> = {
-  household: { perSecond: 1, burst: 300 },
+  clientPrefix: { perSecond: 1, burst: 300 },
   network: { perSecond: 4, burst: 1200 },
 }
 
 export type PasswordWork = ReturnType<typeof createPasswordWork>
 
 /**
- * All work on passwords, each of which is 20 ms of a core, by whom it is for: whoever has many accounts of his own and
- * knows their passwords takes up no more of it than others leave. Refused before anything is worked on. Each process
- * counts for itself: it is its own work that it saves.
+ * Limits password hashing, 20 ms of a core each, per client prefix and network, before any work is done. Each process
+ * counts its own work.
  */
 export function createPasswordWork(deps: { readonly passwords: Passwords; readonly clock: Clock }) {
   const bound = (kind: keyof typeof underWayOf) => {
@@ -25,7 +24,7 @@ export function createPasswordWork(deps: { readonly passwords: Passwords; readon
     const buckets = createTokenBuckets(rate, deps.clock)
     const underWay = new Map<string, number>()
     return {
-      /** Takes a place, and tells how it is left: what was not worked on is not counted. */
+      /** Returns the function that leaves; work that was not done is not counted. */
       enter(name: string): (isDone: boolean) => void {
         const before = underWay.get(name) ?? 0
         if (before >= underWayOf[kind]) throw tooBusy()
@@ -40,25 +39,25 @@ export function createPasswordWork(deps: { readonly passwords: Passwords; readon
       },
     }
   }
-  const households = bound('household')
+  const prefixes = bound('clientPrefix')
   const networks = bound('network')
 
-  function enter(household: string): (isDone: boolean) => void {
-    const leaveHousehold = households.enter(household)
+  function enter(clientPrefix: string): (isDone: boolean) => void {
+    const leavePrefix = prefixes.enter(clientPrefix)
     try {
-      const leaveNetwork = networks.enter(networkOf(household))
+      const leaveNetwork = networks.enter(networkOf(clientPrefix))
       return (isDone) => {
-        leaveHousehold(isDone)
+        leavePrefix(isDone)
         leaveNetwork(isDone)
       }
     } catch (error) {
-      leaveHousehold(false)
+      leavePrefix(false)
       throw error
     }
   }
 
-  async function inTurn<Result>(household: string, work: () => Promise<Result | undefined>): Promise<Result> {
-    const leave = enter(household)
+  async function inTurn<Result>(clientPrefix: string, work: () => Promise<Result | undefined>): Promise<Result> {
+    const leave = enter(clientPrefix)
     let isDone = false
     try {
       const result = await work()
@@ -71,10 +70,10 @@ export function createPasswordWork(deps: { readonly passwords: Passwords; readon
   }
 
   return {
-    hash: (password: string, household: string): Promise<string> =>
-      inTurn(household, () => deps.passwords.hash(password)),
+    hash: (password: string, clientPrefix: string): Promise<string> =>
+      inTurn(clientPrefix, () => deps.passwords.hash(password)),
 
-    isRight: (password: string, kept: string | undefined, household: string): Promise<boolean> =>
-      inTurn(household, () => deps.passwords.isRight(password, kept)),
+    isRight: (password: string, kept: string | undefined, clientPrefix: string): Promise<boolean> =>
+      inTurn(clientPrefix, () => deps.passwords.isRight(password, kept)),
   }
 }

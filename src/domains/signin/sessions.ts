@@ -1,5 +1,6 @@
 import { readHousehold } from '../../core/household.ts'
 import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../core/ids.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { type OpenTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'
 import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
@@ -9,56 +10,45 @@ import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import { allScopes, type Scope } from '../customers/rules.ts'
 import type { Operators } from '../operators/index.ts'
-import {
-  codeRequired,
-  invalidLink,
-  invalidSession,
-  noSuchSession,
-  signInFailed,
-  tooManyAttempts,
-  tooManySessions,
-} from './errors.ts'
+import { invalidLink, invalidSession, signInFailed, tooManyAttempts } from './errors.ts'
+import type { PasswordWork } from './passwords.ts'
 import type { Codes } from './ports.ts'
-import {
-  forNewcomer,
-  type Identity,
-  isLinkText,
-  isOpen,
-  isSessionText,
-  type LinkPurpose,
-  linkMs,
-  makeLinkText,
-  makeSessionText,
-  mostSessions,
-  type OneTimeLink,
-  type Owner,
-  type OwnerKind,
-  type Session,
-  sessionMs,
-  toLogin,
-  viewMs,
-} from './rules.ts'
-import type { PasswordWork } from './service-passwords.ts'
-import type { Credential, Opened, Visitor } from './service-visits.ts'
+import type { Identity, LinkPurpose, OneTimeLink, Owner, OwnerKind, Session } from './rules.ts'
+import * as rules from './rules.ts'
 import * as store from './store.ts'
 
-/** How long a look-up is believed. A session that another process has ended is known after this long at most. */
-const cacheTtlMs = 500
-const maxCached = 10_000
-/** How exactly the last use of a session is kept. */
+/** How exactly the last use of a session is stored. */
 const touchEveryMs = 60_000
 
-/** Failures that are forgiven: twenty for a name, and sixty from one household, in a quarter of an hour. */
+/** Failed attempts: twenty for a name and sixty from one client prefix in a quarter of an hour. */
 const ofName: TokenBucketRate = { perSecond: 20 / 900, burst: 20 }
 const ofSource: TokenBucketRate = { perSecond: 60 / 900, burst: 60 }
-/** How long a place is known from which somebody has signed in, and how many times back that is looked for. */
-const placeMs = sessionMs.customer
-const mostPlaces = 200
-/** How often somebody signs in rightly: every session is two versions in the history, for good. */
+/** A client prefix of an earlier session counts as known for this long, among so many sessions. */
+const knownSourceMs = rules.sessionMs.customer
+const maxKnownSources = 200
+/** Successful sign-ins of one owner: the row history keeps two versions of every session. */
 const ofOwner: TokenBucketRate = { perSecond: 60 / 3600, burst: 30 }
 
-/** One of the attempts that are counted. It is given back when it succeeds, or when nobody has looked at it. */
-type Attempt = { readonly household: string; readonly succeeded: () => Promise<void> }
+/** A counted attempt. `succeeded` gives it back. */
+type Attempt = { readonly clientPrefix: string; readonly succeeded: () => Promise<void> }
+
+/** The browser of a request. `shown` are the texts in its session cookies, unchecked. */
+export type Visitor = {
+  readonly source: string | null
+  readonly clientPrefix: string
+  readonly agent: string | null
+  readonly shown: readonly string[]
+}
+
+/** A session and its cookie's secret, which only this answer has. */
+export type Opened = { readonly secret: string; readonly session: Session }
+
+/** The token or session that authenticated an operator. */
+export type Credential = {
+  readonly expiresAt: number | null
+  /** Refuses if it, its operator or the role has ended, with the operator's row locked. */
+  readonly assertStill: (tx: Tx) => Promise<void>
+}
 
 export type SignInDeps = {
   readonly db: Database
@@ -66,7 +56,7 @@ export type SignInDeps = {
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
   readonly vault: Vault
-  /** What all shops on one database count attempts in. */
+  /** Shared by all shops on one database. */
   readonly buckets: OpenTokenBuckets
   readonly passwords: PasswordWork
   readonly codes: Codes
@@ -79,7 +69,7 @@ export type SignIn = ReturnType<typeof createSignIn>
 export function createSignIn(deps: SignInDeps) {
   const { db, clock, random, sha256 } = deps
   const names = deps.buckets('sign-in by name', ofName)
-  const households = deps.buckets('sign-in', ofSource)
+  const prefixes = deps.buckets('sign-in', ofSource)
   const owners = deps.buckets('sessions', ofOwner)
   const known = createTtlCache({
     load: async (secret: string) => {
@@ -88,12 +78,13 @@ export function createSignIn(deps: SignInDeps) {
       return found && sameBytes(found.digest, digest) ? found.session : undefined
     },
     clock,
-    ttlMs: cacheTtlMs,
-    maxEntries: maxCached,
+    // A session that another process has ended is refused after this long at most.
+    ttlMs: 500,
+    maxEntries: 10_000,
     shouldKeep: (found) => found !== undefined,
   })
 
-  /** Takes one from a name or, where others have used that up, from a place of one's own; tells which. */
+  /** Takes an attempt from a name's bucket or, if that is empty, from the name's bucket at a known place. */
   async function takeName(name: string, findOwn: () => Promise<string | undefined>): Promise<string> {
     const shared = await names.take(name, 1)
     if (shared.taken > 0) return name
@@ -105,54 +96,54 @@ export function createSignIn(deps: SignInDeps) {
   }
 
   /**
-   * Takes an attempt from whoever tries and, where a name is tried, from that name. One that succeeds is given back.
-   * What cannot be guessed, as a link, is nobody's name: nobody shuts it for others.
+   * Takes an attempt from the client prefix and from the name, if one is tried. A link cannot be guessed, so it has no
+   * bucket that others could empty.
    */
   async function attempt(
     name: string | undefined,
-    household: string,
+    clientPrefix: string,
     findOwn: () => Promise<string | undefined> = async () => undefined,
   ): Promise<Attempt> {
-    const ofHousehold = await households.take(household, 1)
-    if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(ofSource, ofHousehold.level))
+    const ofPrefix = await prefixes.take(clientPrefix, 1)
+    if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(ofSource, ofPrefix.level))
     const naming = name === undefined ? undefined : takeName(name, findOwn)
     const counted = await naming?.catch(async (error: unknown) => {
-      await households.give(household)
+      await prefixes.give(clientPrefix)
       throw error
     })
     return {
-      household,
+      clientPrefix,
       async succeeded() {
         if (counted !== undefined) await names.give(counted)
-        await households.give(household)
+        await prefixes.give(clientPrefix)
       },
     }
   }
 
   /**
-   * Where somebody has been in before: the browser that shows a session of this login, ended or not, or the household.
-   * It opens nothing; whoever tries there has attempts that strangers elsewhere cannot use up. As much is asked for a
-   * login that nobody has, so that time tells nobody which it is.
+   * A place from which this login was used before: a browser that shows one of its sessions, ended or not, or a client
+   * prefix. It has attempts of its own, which others cannot use up. An unknown login makes the same queries, so that
+   * timing does not reveal it.
    */
   async function findPlace(kind: OwnerKind, login: string, visitor: Visitor): Promise<string | undefined> {
     const owner = (await store.findByLogin(db, kind, login))?.owner.id ?? ''
-    for (const secret of visitor.shown.filter(isSessionText)) {
+    for (const secret of visitor.shown.filter(rules.isSessionText)) {
       const session = await known.get(secret)
       if (session?.owner.id === owner && session.openedBy === null) return session.id
     }
-    const sources = await store.sourcesSince(db, owner, clock() - placeMs, mostPlaces)
-    return sources.some((each) => readHousehold(each) === visitor.household) ? visitor.household : undefined
+    const sources = await store.sourcesSince(db, owner, clock() - knownSourceMs, maxKnownSources)
+    return sources.some((each) => readHousehold(each) === visitor.clientPrefix) ? visitor.clientPrefix : undefined
   }
 
-  /** Whether a password is the one that is kept here, or nobody's; it takes the same time either way. */
+  /** Compares a password; it takes the same time for an unknown login. */
   async function assertPassword<Of extends Pick<Identity, 'password'>>(
     of: Of | undefined,
     password: string,
     tried: Attempt,
   ): Promise<Of> {
     const kept = of?.password ?? undefined
-    const isRight = await deps.passwords.isRight(password, kept, tried.household).catch(async (error: unknown) => {
-      // Nobody has looked at the password: others were before him.
+    const isRight = await deps.passwords.isRight(password, kept, tried.clientPrefix).catch(async (error: unknown) => {
+      // The password was not compared: the attempt is given back.
       await tried.succeeded()
       throw error
     })
@@ -160,11 +151,11 @@ export function createSignIn(deps: SignInDeps) {
     return of
   }
 
-  /** Takes a code, once. */
+  /** Accepts a code once. */
   async function assertCode(tx: Tx, identity: Identity, code: string | undefined): Promise<void> {
     const locked = await store.lockIdentity(tx, identity.owner.id)
     if (!locked?.totp || locked.totpSince === null) return
-    if (code === undefined) throw codeRequired()
+    if (code === undefined) throw new Refusal('code_required', {}, { code_required: true })
     const secret = deps.vault.open(locked.totp, `totp of ${locked.owner.id}`)
     const step = deps.codes.findStep(secret, code, clock())
     if (step === undefined || !(await store.noteStep(tx, locked.owner.id, step))) throw signInFailed()
@@ -177,7 +168,7 @@ export function createSignIn(deps: SignInDeps) {
     as: { readonly scopes: readonly Scope[]; readonly openedBy: OperatorId | null; readonly forMs: number },
   ): Promise<Opened> {
     const nowMs = clock()
-    const secret = makeSessionText(random(tokenRandomBytes))
+    const secret = rules.makeSessionText(random(tokenRandomBytes))
     const session: Session = {
       id: makeId('session', nowMs, random),
       owner,
@@ -192,7 +183,7 @@ export function createSignIn(deps: SignInDeps) {
     }
     if (as.openedBy === null) {
       const others = await store.listSessions(tx, owner.id, nowMs)
-      for (const old of others.slice(mostSessions - 1)) await store.endSession(tx, owner.id, old.id, nowMs)
+      for (const old of others.slice(rules.maxSessions - 1)) await store.endSession(tx, owner.id, old.id, nowMs)
     }
     store.insertSession(tx, session, sha256(secret))
     return { secret, session }
@@ -208,7 +199,7 @@ export function createSignIn(deps: SignInDeps) {
     return (identity?.password ?? null) === null
   }
 
-  /** One who was removed, or is blocked, has nothing to sign in to. */
+  /** Opens a session of its owner, who must not be blocked or removed. */
   async function openOwn(
     tx: Tx,
     owner: Owner,
@@ -218,7 +209,7 @@ export function createSignIn(deps: SignInDeps) {
     if (owner.kind === 'customer') await deps.customers.assertOpenIn(tx, owner.id)
     else await deps.operators.assertPresentIn(tx, owner.id)
     const scopes = owner.kind === 'customer' ? ofCustomer : []
-    return open(tx, owner, visitor, { scopes, openedBy: null, forMs: sessionMs[owner.kind] })
+    return open(tx, owner, visitor, { scopes, openedBy: null, forMs: rules.sessionMs[owner.kind] })
   }
 
   function issueLink(
@@ -226,37 +217,26 @@ export function createSignIn(deps: SignInDeps) {
     of: { readonly kind: OwnerKind; readonly owner: string | null; readonly purpose: LinkPurpose; payload?: string },
   ): { readonly text: string; readonly expiresAt: number } {
     const nowMs = clock()
-    const text = makeLinkText(random(tokenRandomBytes))
-    const link: OneTimeLink = {
-      id: makeId('link', nowMs, random),
-      kind: of.kind,
-      owner: of.owner,
-      purpose: of.purpose,
-      payload: of.payload ?? null,
-      createdAt: nowMs,
-      expiresAt: nowMs + linkMs[of.purpose],
-      usedAt: null,
-    }
+    const text = rules.makeLinkText(random(tokenRandomBytes))
+    const expiresAt = nowMs + rules.linkMs[of.purpose]
+    const link = { id: makeId('link', nowMs, random), payload: null, ...of, createdAt: nowMs, expiresAt, usedAt: null }
     store.insertLink(tx, link, sha256(text))
-    return { text, expiresAt: link.expiresAt }
+    return { text, expiresAt }
   }
 
-  /** What a link would do, which it goes on doing. */
-  async function findLink(text: string): Promise<OneTimeLink> {
-    const link = isLinkText(text) ? await store.findLink(db, sha256(text), clock()) : undefined
-    if (!link) throw invalidLink()
-    return link
-  }
+  /** Reads a link without using it up. */
+  const findLink = async (text: string): Promise<OneTimeLink | undefined> =>
+    rules.isLinkText(text) ? store.findLink(db, sha256(text), clock()) : undefined
 
-  /** Whose link it is, if its owner has a second factor. */
+  /** The owner of a link, if that owner has a second factor. */
   async function findFactored(text: string): Promise<string | undefined> {
-    const link = isLinkText(text) ? await store.findLink(db, sha256(text), clock()) : undefined
+    const link = await findLink(text)
     const identity = link?.owner ? await store.findIdentity(db, link.owner) : undefined
     return identity?.totpSince === null ? undefined : identity?.owner.id
   }
 
   async function useLink(tx: Tx, text: string, purpose: LinkPurpose): Promise<OneTimeLink> {
-    const link = isLinkText(text) ? await store.useLink(tx, sha256(text), purpose, clock()) : undefined
+    const link = rules.isLinkText(text) ? await store.useLink(tx, sha256(text), purpose, clock()) : undefined
     if (!link) throw invalidLink()
     return link
   }
@@ -267,25 +247,30 @@ export function createSignIn(deps: SignInDeps) {
     assertCode,
     open: openOwn,
     isNewcomer,
-    findLink,
     useLink,
 
-    /** Makes a link that works once, in the caller's transaction. Its text is in the answer and nowhere else. */
+    async loadLink(text: string): Promise<OneTimeLink> {
+      const link = await findLink(text)
+      if (!link) throw invalidLink()
+      return link
+    },
+
+    /** Makes a one-time link, in the caller's transaction. Only this answer has its text. */
     issueLink,
 
-    /** Opens a session by login and password, and by the second factor where there is one. */
+    /** Opens a session by login, password and second factor. */
     async byPassword(
       kind: OwnerKind,
       given: { readonly login: string; readonly password: string; readonly code?: string | undefined },
       visitor: Visitor,
     ): Promise<Opened> {
-      const login = toLogin(given.login)
-      const tried = await attempt(`${kind} ${login}`, visitor.household, () => findPlace(kind, login, visitor))
+      const login = rules.toLogin(given.login)
+      const tried = await attempt(`${kind} ${login}`, visitor.clientPrefix, () => findPlace(kind, login, visitor))
       const found = await store.findByLogin(db, kind, login)
       const identity = await assertPassword(found, given.password, tried)
       const { taken, level } = await owners.take(identity.owner.id, 1)
-      // An attempt like any other: what it cost is the hash, however right the password was.
-      if (taken === 0) throw tooManySessions(secondsUntilOne(ofOwner, level))
+      // The attempt is not given back: it has cost a password hash.
+      if (taken === 0) throw new Refusal('too_many_sessions', {}, { charged: false }, secondsUntilOne(ofOwner, level))
       const opening = db.transact(async (tx) => {
         await assertCode(tx, identity, given.code)
         return openOwn(tx, identity.owner, visitor)
@@ -299,9 +284,8 @@ export function createSignIn(deps: SignInDeps) {
     },
 
     /**
-     * Opens a session by a link that was given to its owner, and by the second factor where there is one. The link
-     * works once; a missing or wrong code does not use it up. Wrong codes count against the owner, because a link can
-     * be tried many times. A link that an operator below `owner` made works while the customer is new, and opens a
+     * Opens a session by a one-time link and second factor. A missing or wrong code does not use the link up, and counts
+     * against the owner. A link that an operator below `owner` made works while the customer is new, and opens a
      * session that reads and sets the first password.
      */
     async byLink(
@@ -309,14 +293,14 @@ export function createSignIn(deps: SignInDeps) {
       given: { readonly link: string; readonly code?: string | undefined },
       visitor: Visitor,
     ): Promise<Opened> {
-      const tried = await attempt(await findFactored(given.link), visitor.household)
+      const tried = await attempt(await findFactored(given.link), visitor.clientPrefix)
       const opened = await db.transact(async (tx) => {
         const link = await useLink(tx, given.link, 'enter')
         if (link.kind !== kind || link.owner === null) throw invalidLink()
         const identity = await store.findIdentity(tx, link.owner)
         if (identity) await assertCode(tx, identity, given.code)
         const owner = store.toOwner(kind, link.owner)
-        if (owner.kind === 'operator' || link.payload !== forNewcomer) return openOwn(tx, owner, visitor)
+        if (owner.kind === 'operator' || link.payload !== rules.forNewcomer) return openOwn(tx, owner, visitor)
         if (!(await isNewcomer(tx, owner.id))) throw invalidLink()
         return openOwn(tx, owner, visitor, ['read'])
       })
@@ -334,7 +318,7 @@ export function createSignIn(deps: SignInDeps) {
       visitor: Visitor,
       { expiresAt, assertStill }: Credential = { expiresAt: null, assertStill: async () => {} },
     ): Promise<Opened> => {
-      const forMs = Math.min(viewMs, (expiresAt ?? Number.POSITIVE_INFINITY) - clock())
+      const forMs = Math.min(rules.viewMs, (expiresAt ?? Number.POSITIVE_INFINITY) - clock())
       const as = { scopes: ['read'], openedBy: by, forMs } as const
       return db.transact(async (tx) => {
         await assertStill(tx)
@@ -342,21 +326,22 @@ export function createSignIn(deps: SignInDeps) {
       })
     },
 
-    /** Refuses a session that has ended, as the caller's transaction sees it. */
+    /** Refuses an ended session, in the caller's transaction. */
     async assertOpenIn(tx: Tx, id: SessionId): Promise<void> {
       if (!(await store.isSessionOpen(tx, id, clock()))) throw invalidSession()
     },
 
-    /** The session that a cookie names, or a refusal. */
+    /** The session of a cookie, or a refusal. */
     async load(kind: OwnerKind, secret: string | undefined): Promise<Session> {
-      if (secret === undefined || !isSessionText(secret)) throw invalidSession()
+      if (secret === undefined || !rules.isSessionText(secret)) throw invalidSession()
       const session = await known.get(secret)
       const nowMs = clock()
-      if (!session || session.owner.kind !== kind || !isOpen(session, session.endedAt, nowMs)) throw invalidSession()
+      if (!session || session.owner.kind !== kind || !rules.isOpen(session, session.endedAt, nowMs))
+        throw invalidSession()
       return session
     },
 
-    /** Notes that a session is in use, once a minute. */
+    /** Writes the last use of a session, once a minute. */
     async touch(session: Session): Promise<void> {
       const nowMs = clock()
       if (nowMs - session.usedAt < touchEveryMs) return
@@ -375,7 +360,7 @@ export function createSignIn(deps: SignInDeps) {
         }
         return store.endSession(tx, owner.id, id, clock())
       })
-      if (!found) throw noSuchSession()
+      if (!found) throw new Refusal('session_not_found')
       known.clear()
     },
 
@@ -392,10 +377,10 @@ export function createSignIn(deps: SignInDeps) {
       return ended
     },
 
-    /** All is asked anew from now on. */
+    /** Clears the cache. */
     forget: () => known.clear(),
 
-    /** Sessions and links that ended so long ago are gone; tells how many. */
+    /** Deletes sessions and links that ended this long ago; returns how many. */
     forgetEnded: (keptMs: number, limit: number): Promise<number> =>
       db.transact((tx) => store.forgetEnded(tx, clock() - keptMs, limit)),
   }

@@ -7,7 +7,7 @@ import * as store from './store.ts'
 
 const page = 500
 
-/** Logins are what their digest in the history says, and second factors can be opened. */
+/** Compares each login with its digest in the history, and opens each second factor. */
 export const createSignInVerifier = (deps: {
   readonly db: Database
   readonly sha256: (text: string) => Uint8Array

@@ -1,63 +1,47 @@
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
+import { malformed, Refusal } from '../../core/refusal.ts'
 import { type SharedTokenBuckets, secondsUntilOne } from '../../core/token-buckets.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
-import {
-  badEmail,
-  balanceLeft,
-  debtLeft,
-  invalidLink,
-  linkNeedsOwner,
-  loginTaken,
-  noMail,
-  registrationClosed,
-  tooManyAttempts,
-} from './errors.ts'
+import { invalidLink, loginTaken, tooManyAttempts } from './errors.ts'
+import type { Identities } from './identities.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
 import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
-import type { SignIn, SignInDeps } from './service.ts'
-import type { Identities } from './service-identity.ts'
-import type { Opened, Visitor } from './service-visits.ts'
+import type { Opened, SignIn, SignInDeps, Visitor } from './sessions.ts'
 
-/**
- * Letters of one kind to one address, and to whatever addresses for one household, in an hour. Whoever asks for all of
- * one kind in another's name leaves him the other, or has him sent what he wants.
- */
+/** Letters of one kind in an hour, to one address and for one client prefix. */
 const toAddress = { perSecond: 3 / 3600, burst: 3 }
-const forHousehold = { perSecond: 10 / 3600, burst: 10 }
+const forPrefix = { perSecond: 10 / 3600, burst: 10 }
 
-/** What waits for its address to be confirmed: the password as it will be kept, and the code of who brought him. */
+/** A registration until its address is confirmed. `password` is the hash, `ref` a referral code. */
 type Waiting = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
-/** What waits behind a link that a password is chosen at. */
+/** The same, if the password is chosen at the link. */
 type WaitingAddress = Pick<Waiting, 'email'> & { readonly password?: undefined }
 
-/** Knows who brings newcomers. Handed in. */
-type Bringing = {
-  /** `off` while nothing is given for it; undefined for a code that nobody has. */
+type Referrals = {
+  /** `off` while the shop pays no referrals; undefined for an unknown code. */
   findReferrer(reader: Reader, code: string): Promise<CustomerId | 'off' | undefined>
   bring(tx: Tx, customer: CustomerId, referrer: CustomerId): Promise<'brought' | 'himself' | 'earlier' | 'again'>
 }
 
 /**
- * What has become of the code of who brought somebody: it never stops a newcomer. `own` if he brought himself,
- * `earlier` if clocks have it that he was there before.
+ * The result of a referral code, which never stops a registration. `own`: the code is the customer's. `earlier`: by the
+ * clocks the customer registered before the code's owner.
  */
-export type RefOutcome = 'known' | 'unknown' | 'off' | 'own' | 'earlier'
+type RefOutcome = 'known' | 'unknown' | 'off' | 'own' | 'earlier'
 
 type Admission = { readonly opened: Opened; readonly ref: RefOutcome | null }
-/** Without a session the address is to be confirmed first. */
+/** Without a session the address has to be confirmed first. */
 type Registered = Pick<Admission, 'ref'> & { readonly opened: Opened | undefined }
 
-/** `ref` is the code of who brought him, as it was given. */
-type RegistrationWish = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
+type RegistrationRequest = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
 
-/** A link to sign in with: for the operator to hand on, or sent to the customer's e-mail address. */
+/** A sign-in link: for the operator to hand on, or sent to the customer's e-mail address. */
 type Invitation = { readonly link: string | null; readonly sentTo: string | null; readonly expiresAt: number }
 
-/** Forgets who a customer was, if what goes with him is meant to. Handed in. */
 type Erasing = {
   erase(
     customer: CustomerId,
@@ -65,9 +49,19 @@ type Erasing = {
   ): Promise<unknown>
 }
 
+/** Parses the payload of a link to confirm an address. */
+function parseWaiting(payload: string): Waiting | WaitingAddress | undefined {
+  const value: unknown = JSON.parse(payload)
+  if (typeof value !== 'object' || value === null || !('email' in value)) return undefined
+  const { email } = value
+  const password = 'password' in value ? value.password : undefined
+  const ref = 'ref' in value && typeof value.ref === 'string' ? value.ref : undefined
+  if (typeof email !== 'string') return undefined
+  return typeof password === 'string' ? { email, password, ref } : { email }
+}
+
 export type Registration = ReturnType<typeof createRegistration>
 
-/** Customers who come and go by themselves. */
 export function createRegistration(
   deps: Omit<SignInDeps, 'customers'> & {
     readonly signIn: SignIn
@@ -77,24 +71,24 @@ export function createRegistration(
     readonly mail: Mail | undefined
     readonly isOpen: boolean
     readonly erasing: Erasing
-    readonly referrals: Bringing
+    readonly referrals: Referrals
     readonly siteUrl: () => string
   },
 ) {
   const { db, signIn, identities, customers, mail } = deps
   const forNewcomers = deps.buckets('letters to newcomers', toAddress)
   const forForgetful = deps.buckets('letters', toAddress)
-  const households = deps.buckets('registration', forHousehold)
+  const prefixes = deps.buckets('registration', forPrefix)
 
   function readEmail(text: string): string {
     const email = toLogin(text)
-    if (!isEmail(email)) throw badEmail()
+    if (!isEmail(email)) throw malformed([{ field: 'email', problem: 'must be an e-mail address' }])
     return email
   }
 
-  async function limit(addresses: SharedTokenBuckets, email: string, { household }: Visitor): Promise<void> {
-    const ofHousehold = await households.take(household, 1)
-    if (ofHousehold.taken === 0) throw tooManyAttempts(secondsUntilOne(forHousehold, ofHousehold.level))
+  async function limit(addresses: SharedTokenBuckets, email: string, { clientPrefix }: Visitor): Promise<void> {
+    const ofPrefix = await prefixes.take(clientPrefix, 1)
+    if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(forPrefix, ofPrefix.level))
     const ofAddress = await addresses.take(email, 1)
     if (ofAddress.taken === 0) throw tooManyAttempts(secondsUntilOne(toAddress, ofAddress.level))
   }
@@ -102,13 +96,13 @@ export function createRegistration(
   const toOutcome = (found: CustomerId | 'off' | undefined): RefOutcome =>
     found === undefined ? 'unknown' : found === 'off' ? 'off' : 'known'
 
-  /** Whether somebody's letters go where the letters of whoever brought him go. */
+  /** Whether an address has the same mailbox as the referrer. */
   async function isSamePerson(reader: Reader, email: string, referrer: CustomerId): Promise<boolean> {
     const known = await identities.profile({ kind: 'customer', id: referrer }, reader)
     return [known.login, known.email].some((each) => each !== null && toMailbox(each) === toMailbox(email))
   }
 
-  /** Who brings somebody with this address, and what is said of the code. */
+  /** The referrer of a new customer, and the result of the code. */
   async function findReferrer(reader: Reader, { email, ref }: Pick<Waiting, 'email' | 'ref'>) {
     if (ref === undefined) return { referrer: undefined, outcome: null }
     const found = await deps.referrals.findReferrer(reader, ref)
@@ -121,7 +115,7 @@ export function createRegistration(
 
   async function enrol(tx: Tx, waiting: Waiting) {
     const { email, password } = waiting
-    // Under a name that says nothing: what he is called here outlives him in the history.
+    // A neutral name: the row history keeps it after an erasure.
     const customer = await customers.addCustomer(tx, 'registered')
     const owner = { kind: 'customer', id: customer.id } as const
     await identities.create(tx, owner, { login: email, email, password })
@@ -135,11 +129,10 @@ export function createRegistration(
     return { opened: await signIn.open(tx, owner, visitor), ref }
   }
 
-  /** Where no letter is answered yet, what is known of the address waits behind the link. */
   const readWaiting = ({ purpose, payload }: OneTimeLink): Waiting | WaitingAddress | undefined =>
-    purpose === 'confirm' && payload !== null ? (JSON.parse(payload) as Waiting | WaitingAddress) : undefined
+    purpose === 'confirm' && payload !== null ? parseWaiting(payload) : undefined
 
-  /** Whose password a link is to set: somebody's, or that of whoever comes with it. */
+  /** The owner whose password a link sets; a new customer is added. */
   async function ownerOf(tx: Tx, link: OneTimeLink, password: string): Promise<string> {
     if (link.owner !== null) return link.owner
     const waiting = readWaiting(link)
@@ -148,10 +141,7 @@ export function createRegistration(
     return (known ?? (await enrol(tx, { email: waiting.email, password }))).owner.id
   }
 
-  /**
-   * A link for whoever has an address. Where none is due one is written all the same, which nobody gets: who asks for
-   * an address learns nothing from how long the answer takes.
-   */
+  /** Makes a link. If none is due, one that is not sent is written all the same, so that timing reveals no address. */
   const issueLink = (
     due: { readonly owner: string | null; readonly purpose: LinkPurpose; readonly payload?: string } | undefined,
   ) =>
@@ -159,7 +149,7 @@ export function createRegistration(
       signIn.issueLink(tx, { kind: 'customer', ...(due ?? { owner: null, purpose: 'confirm' }) }),
     )
 
-  /** One that was sent to have a password chosen, by somebody who is known or for an address that is not. */
+  /** Refuses a link that is not for choosing a password. */
   function assertForReset(link: OneTimeLink): OneTimeLink {
     const waiting = readWaiting(link)
     if (link.purpose !== 'reset' && (!waiting || waiting.password !== undefined)) throw invalidLink()
@@ -167,26 +157,26 @@ export function createRegistration(
   }
 
   return {
-    /** What a page may offer to somebody who has not signed in. */
+    /** The choices of the sign-in page. */
     offers: { registration: deps.isOpen, mail: mail !== undefined },
 
     /**
-     * Takes a new customer in: at once where no mail is sent, else by a link to his address. Whoever has an address is
-     * told so by a letter, and nobody else learns it, nor whose address a code's owner has.
+     * Registers a customer: at once if no mail is sent, else by a link to the address. A known address gets a letter,
+     * and the answer is the same, so that it reveals no address.
      */
-    async register(wish: RegistrationWish, visitor: Visitor): Promise<Registered> {
-      if (!deps.isOpen) throw registrationClosed()
-      const email = readEmail(wish.email)
-      identities.assertPassword(wish.password, email)
+    async register(request: RegistrationRequest, visitor: Visitor): Promise<Registered> {
+      if (!deps.isOpen) throw new Refusal('registration_closed')
+      const email = readEmail(request.email)
+      identities.assertPassword(request.password, email)
       await limit(forNewcomers, email, visitor)
-      const password = await identities.hash(wish.password, email, visitor.household)
+      const password = await identities.hash(request.password, email, visitor.clientPrefix)
       const known = await identities.findByLogin('customer', email)
       if (!mail) {
         if (known) throw loginTaken()
-        return db.transact(async (tx) => admit(tx, { email, password, ref: wish.ref }, visitor))
+        return db.transact(async (tx) => admit(tx, { email, password, ref: request.ref }, visitor))
       }
-      const ref = wish.ref === undefined ? null : toOutcome(await deps.referrals.findReferrer(db, wish.ref))
-      const payload = JSON.stringify({ email, password, ref: wish.ref } satisfies Waiting)
+      const ref = request.ref === undefined ? null : toOutcome(await deps.referrals.findReferrer(db, request.ref))
+      const payload = JSON.stringify({ email, password, ref: request.ref } satisfies Waiting)
       const link = await issueLink(known ? undefined : { owner: null, purpose: 'confirm', payload })
       mail.post(
         known
@@ -205,9 +195,11 @@ export function createRegistration(
       const { email, text, expiresAt } = await db.transact(async (tx) => {
         const isHandedOut = isOwner || (await signIn.isNewcomer(tx, customer))
         const profile = await identities.profile(owner, tx)
-        if (!isHandedOut && (!mail || profile.email === null)) throw linkNeedsOwner()
-        const wish = { kind: 'customer', owner: customer, purpose: 'enter' } as const
-        const link = signIn.issueLink(tx, isHandedOut && !isOwner ? { ...wish, payload: forNewcomer } : wish)
+        if (!isHandedOut && (!mail || profile.email === null)) {
+          throw new Refusal('link_needs_owner', {}, { needed: 'owner', has: 'support' })
+        }
+        const due = { kind: 'customer', owner: customer, purpose: 'enter' } as const
+        const link = signIn.issueLink(tx, isHandedOut && !isOwner ? { ...due, payload: forNewcomer } : due)
         return { email: isHandedOut ? null : profile.email, ...link }
       })
       const url = `${deps.siteUrl()}/#enter=${text}`
@@ -216,16 +208,16 @@ export function createRegistration(
       return { link: null, sentTo: email, expiresAt }
     },
 
-    /** What would become of a code. */
+    /** The result that a referral code would have. */
     lookAtRef: async (ref: string): Promise<RefOutcome> => toOutcome(await deps.referrals.findReferrer(db, ref)),
 
     /**
-     * Takes in whoever has both the letter and the password that was chosen for it. Each alone opens nothing: the
-     * address may be another's than the password, who would find a stranger in his account.
+     * Completes a registration with both the letter's link and the password chosen for it. The address may belong to
+     * another person than the password.
      */
     async confirm(given: { readonly link: string; readonly password: string }, visitor: Visitor): Promise<Opened> {
-      const tried = await signIn.attempt(`link ${deps.sha256(given.link).toHex()}`, visitor.household)
-      const found = readWaiting(await signIn.findLink(given.link))
+      const tried = await signIn.attempt(`link ${deps.sha256(given.link).toHex()}`, visitor.clientPrefix)
+      const found = readWaiting(await signIn.loadLink(given.link))
       if (found?.password === undefined) throw invalidLink()
       const waiting = await signIn.assertPassword(found, given.password, tried)
       const { opened } = await db.transact(async (tx) => {
@@ -236,12 +228,9 @@ export function createRegistration(
       return opened
     },
 
-    /**
-     * Sends a link to whoever has this address: to set a new password or, if nobody signs in with it yet, his first.
-     * The answer is the same.
-     */
+    /** E-mails a link to set a new or a first password. The answer is the same for every address. */
     async askReset(text: string, visitor: Visitor): Promise<void> {
-      if (!mail) throw noMail()
+      if (!mail) throw new Refusal('mail_not_configured')
       const email = readEmail(text)
       await limit(forForgetful, email, visitor)
       const known = await identities.findByLogin('customer', email)
@@ -259,11 +248,11 @@ export function createRegistration(
       else if (isNew) mail.post(letterOf('first', email, url))
     },
 
-    /** Sets a password for whoever came by a letter that he asked for. All sessions end; no other password holds. */
+    /** Sets a password by an e-mailed link. All sessions end. */
     async reset(given: { readonly link: string; readonly password: string }, visitor: Visitor): Promise<void> {
-      const tried = await signIn.attempt(undefined, visitor.household)
-      const { purpose } = assertForReset(await signIn.findLink(given.link))
-      const kept = await identities.hash(given.password, '', visitor.household)
+      const tried = await signIn.attempt(undefined, visitor.clientPrefix)
+      const { purpose } = assertForReset(await signIn.loadLink(given.link))
+      const kept = await identities.hash(given.password, '', visitor.clientPrefix)
       await db.transact(async (tx) => {
         const owner = await ownerOf(tx, await signIn.useLink(tx, given.link, purpose), kept)
         await identities.replacePassword(tx, owner, { text: given.password, kept })
@@ -272,22 +261,22 @@ export function createRegistration(
       signIn.forget()
     },
 
-    /**
-     * A customer who goes: who he is, what he called his things and where he came from is forgotten, and all that he
-     * has stops. What moved his money stays in the books, under his number.
-     */
+    /** Erases a customer at the customer's request. */
     async leave(
       customer: CustomerId,
-      wish: { password: string | undefined; giveUpBalance: boolean; household: string },
+      request: { password: string | undefined; giveUpBalance: boolean; clientPrefix: string },
     ): Promise<void> {
       const owner = { kind: 'customer', id: customer } as const
-      await identities.confirm(owner, wish.password, wish.household)
+      await identities.confirm(owner, request.password, request.clientPrefix)
       const { balance } = await deps.ledger.balance(customer)
-      // A debt is not left behind with a name; an operator can let it go.
-      if (balance < 0n) throw debtLeft(-toRoubles(balance))
-      if (balance > 0n && !wish.giveUpBalance) throw balanceLeft(toRoubles(balance))
+      const rub = toRoubles(balance)
+      // Only an operator erases a customer with a debt.
+      if (balance < 0n) throw new Refusal('debt_left', { debt_rub: -rub }, { debt_rub: -rub })
+      if (balance > 0n && !request.giveUpBalance) {
+        throw new Refusal('balance_left', { balance_rub: rub }, { balance_rub: rub })
+      }
       const isConfirmed = (lost: { readonly balance: Kopecks }) =>
-        lost.balance === 0n || (lost.balance > 0n && wish.giveUpBalance)
+        lost.balance === 0n || (lost.balance > 0n && request.giveUpBalance)
       await deps.erasing.erase(customer, { by: 'customer', isConfirmed })
     },
   }
