@@ -42,7 +42,7 @@ function history(...movements: readonly Movement[]): { account: Account; posting
   return { account, postings }
 }
 
-/** A posting with something else in it and a hash that fits, as a program with write access to the database could leave it. */
+/** A posting with another content and a hash that fits, as a program with write access could leave it. */
 function forge(postings: readonly Posting[], index: number, change: Partial<Posting>): Posting[] {
   const forged = { ...postings[index], ...change } as Posting
   const head = postings[index - 1]?.hash ?? openAccount(customer).head

@@ -284,8 +284,8 @@ export function createSignIn(deps: SignInDeps) {
     },
 
     /**
-     * Opens a session by a one-time link and second factor. A missing or wrong code does not use the link up, and counts
-     * against the owner. A link that an operator below `owner` made works while the customer is new, and opens a
+     * Opens a session by a one-time link and second factor. A missing or wrong code does not use the link up, and
+     * counts against the owner. A link that an operator below `owner` made works while the customer is new, and opens a
      * session that reads and sets the first password.
      */
     async byLink(
