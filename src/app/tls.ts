@@ -143,8 +143,8 @@ export function openShopEntrance(
   { hostname, port, inner, log }: { hostname: string; port: number; inner: () => number; log: Log },
 ): Entrance {
   const files = raiseFileLimit(process.platform)
-  const most = Math.min(mostConnections, Math.floor((files * 0.8) / filesOfConnection))
+  const max = Math.min(mostConnections, Math.floor((files * 0.8) / filesOfConnection))
   return listening(hostname, port, 'shop', () =>
-    openEntrance({ hostname, port, certificate: current, most, inner, log }),
+    openEntrance({ hostname, port, certificate: current, max, inner, log }),
   )
 }

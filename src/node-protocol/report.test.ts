@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { reportBodySchema, reportParts } from './report.ts'
 
-const most = 1000
+const max = 1000
 const [received, sent] = [0, 0]
 const empty = {
   boot: '01k73sf8',
@@ -28,17 +28,17 @@ const isTaken = (report: object) => reportBodySchema.safeParse({ ...empty, ...re
 
 describe('a report of a node', () => {
   test.each([...reportParts])('holds at most a thousand lines of %s', (part) => {
-    expect(isTaken({ [part]: Array.from({ length: most }, () => lines[part]) })).toBe(true)
-    expect(isTaken({ [part]: Array.from({ length: most + 1 }, () => lines[part]) })).toBe(false)
+    expect(isTaken({ [part]: Array.from({ length: max }, () => lines[part]) })).toBe(true)
+    expect(isTaken({ [part]: Array.from({ length: max + 1 }, () => lines[part]) })).toBe(false)
   })
 
   test('counts whole bytes, of which both directions together are an exact number', () => {
-    const mostBytes = 2 ** 52 - 1
+    const maxBytes = 2 ** 52 - 1
     for (const part of ['proxies', 'subusers', 'peers', 'hosts'] as const) {
       for (const field of ['received', 'sent']) {
         const counts = (count: unknown) => isTaken({ [part]: [{ ...lines[part], [field]: count }] })
-        for (const count of [0, 1, mostBytes]) expect(counts(count)).toBe(true)
-        for (const count of [-1, 0.5, mostBytes + 1, Number.NaN, '1', null, undefined]) {
+        for (const count of [0, 1, maxBytes]) expect(counts(count)).toBe(true)
+        for (const count of [-1, 0.5, maxBytes + 1, Number.NaN, '1', null, undefined]) {
           expect(counts(count)).toBe(false)
         }
       }

@@ -8,10 +8,10 @@ const count = z.int().nonnegative()
 /** The sum of both directions is still an exact JSON number. */
 const byteCount = count.max(2 ** 52 - 1)
 
-export const mostInReport = 1000
+export const maxInReport = 1000
 
 /** Draining processes of one node. */
-export const mostBeside = 3
+export const maxBeside = 3
 
 const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
 
@@ -22,7 +22,7 @@ const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
 export const reportBodySchema = z.object({
   boot: bootName,
   /** Earlier runs that still drain and keep their leases; others are closed by a later run's first lease request. */
-  beside: z.array(bootName).max(mostBeside).optional(),
+  beside: z.array(bootName).max(maxBeside).optional(),
   /** A later run has taken over: count the bytes, ignore the health. */
   leaving: z.boolean().optional(),
   version: z.string().max(50),
@@ -39,13 +39,13 @@ export const reportBodySchema = z.object({
       stopping: z.boolean().optional(),
     })
     .optional(),
-  proxies: z.array(z.object({ id: z.int().positive(), received: byteCount, sent: byteCount })).max(mostInReport),
+  proxies: z.array(z.object({ id: z.int().positive(), received: byteCount, sent: byteCount })).max(maxInReport),
   subusers: z
     .array(z.object({ id: z.string(), pool: z.string(), received: byteCount, sent: byteCount }))
-    .max(mostInReport),
+    .max(maxInReport),
   peers: z
     .array(z.object({ id: z.string(), received: byteCount, sent: byteCount, handshake_at: count.nullable() }))
-    .max(mostInReport),
+    .max(maxInReport),
   /**
    * Numbered lease requests and returns. `moving` bytes are on their way and not counted yet; a lease is topped up
    * without them.
@@ -62,17 +62,17 @@ export const reportBodySchema = z.object({
         pace: count.optional(),
       }),
     )
-    .max(mostInReport),
+    .max(maxInReport),
   hosts: z
     .array(
       z.object({ id: z.string(), pool: z.string(), host: z.string().max(253), received: byteCount, sent: byteCount }),
     )
-    .max(mostInReport),
-  sources: z.array(z.object({ id: z.string(), address: z.string().max(45) })).max(mostInReport),
+    .max(maxInReport),
+  sources: z.array(z.object({ id: z.string(), address: z.string().max(45) })).max(maxInReport),
   /** For comparison with a supplier's bill. */
   exits: z
     .array(z.object({ id: z.string().max(64), received: byteCount, sent: byteCount }))
-    .max(mostInReport)
+    .max(maxInReport)
     .optional(),
   /** Ed25519, base64url. */
   hop_key: z
@@ -84,7 +84,7 @@ export const reportBodySchema = z.object({
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
   exit_words: z
     .array(z.object({ id: z.string().max(64), up: z.boolean(), since: count, reason: z.string().max(200) }))
-    .max(mostInReport)
+    .max(maxInReport)
     .optional(),
 })
 export type ReportBody = z.infer<typeof reportBodySchema>

@@ -4,14 +4,14 @@ import { z } from 'zod'
 
 const count = z.int().nonnegative()
 
-export const mostRangesTried = 500
+export const maxRangesTried = 500
 /** A range larger than two to this power is sampled and reported as one address. */
-export const mostTriedSingly = 20
+export const maxTriedSingly = 20
 /** Further runs of a range are not reported. */
-export const mostRuns = 2000
-export const mostProblems = 20
+export const maxRuns = 2000
+export const maxProblems = 20
 /** Runs in one report, over all ranges. */
-export const mostRunsAtOnce = 20_000
+export const maxRunsAtOnce = 20_000
 
 /** Offset and count of consecutive addresses; a block is one address. */
 const runSchema = z.tuple([count, z.int().positive()])
@@ -21,18 +21,18 @@ export const triedBodySchema = z.object({
     .array(
       z.object({
         id: z.int().positive(),
-        served: z.array(runSchema).max(mostRuns),
+        served: z.array(runSchema).max(maxRuns),
         problems: z
           .array(z.object({ first: count, count: z.int().positive(), problem: z.string().regex(/^[a-z_]{1,40}$/) }))
-          .max(mostProblems),
+          .max(maxProblems),
         /** The address that the shop saw, if it differed. */
         seen_as: z.string().max(45).nullable(),
       }),
     )
-    .max(mostRangesTried)
+    .max(maxRangesTried)
     .refine(
-      (ranges) => ranges.reduce((sum, each) => sum + each.served.length, 0) <= mostRunsAtOnce,
-      `must have at most ${mostRunsAtOnce} runs`,
+      (ranges) => ranges.reduce((sum, each) => sum + each.served.length, 0) <= maxRunsAtOnce,
+      `must have at most ${maxRunsAtOnce} runs`,
     )
     .refine((ranges) => new Set(ranges.map((each) => each.id)).size === ranges.length, 'must not name a range twice'),
 })

@@ -166,7 +166,7 @@ const added = (counted: Counted, before: Counted): string[] =>
   })
 
 const isAtRest = ({ engine }: Stand): boolean => {
-  const { open, dialling, settling } = engine.standing
+  const { open, dialling, settling } = engine.status
   return open + dialling + settling === 0
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'bun:test'
 import type { Socket, TCPSocketListener } from 'bun'
-import { mostLost } from '../../src/dataplane/gateway/metering/losses.ts'
+import { maxLost } from '../../src/dataplane/gateway/metering/losses.ts'
 import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
 import { findGround } from '../harness/ground.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
@@ -92,7 +92,7 @@ async function cutIdle(): Promise<void> {
   openStand(1000)
 }
 
-const isSettled = (): boolean => stand.engine.standing.open + stand.engine.standing.settling === 0
+const isSettled = (): boolean => stand.engine.status.open + stand.engine.status.settling === 0
 
 /**
  * The bill once every connection is closed and settled: an engine that has stopped has told all its counts. All packets
@@ -167,12 +167,12 @@ describe('acknowledgements', () => {
     client.ackPolicy = 'none'
     client.send('1000000')
     const silentFrom = client.receivedBytes
-    await client.hear(({ receivedBytes }) => receivedBytes > silentFrom + mostLost.ofConnection)
+    await client.hear(({ receivedBytes }) => receivedBytes > silentFrom + maxLost.ofConnection)
     client.reset()
     const bill = await finalBill()
     const got = client.receivedBytes - head
-    expect(got).toBeGreaterThan(silentFrom - head + mostLost.ofConnection)
-    expect(bill).toBeGreaterThanOrEqual(got - mostLost.ofConnection)
+    expect(got).toBeGreaterThan(silentFrom - head + maxLost.ofConnection)
+    expect(bill).toBeGreaterThanOrEqual(got - maxLost.ofConnection)
     expect(bill).toBeLessThanOrEqual(got)
   })
 
@@ -184,7 +184,7 @@ describe('acknowledgements', () => {
       client.reset()
     }
     const bill = await finalBill()
-    expect(bill).toBeGreaterThanOrEqual(got - mostLost.ofCredential)
+    expect(bill).toBeGreaterThanOrEqual(got - maxLost.ofCredential)
     expect(bill).toBeLessThanOrEqual(got)
   })
 
@@ -216,7 +216,7 @@ describe('acknowledgements', () => {
     await download(client, 500_000, 'sack', 200_000)
     const got = client.receivedBytes - head
     client.finish()
-    await until(() => stand.engine.standing.open === 0)
+    await until(() => stand.engine.status.open === 0)
     await until(() => look() >= got - inDoubt)
   })
 
@@ -264,6 +264,6 @@ describe('acknowledgements', () => {
     const bill = await finalBill()
     expect(bill).toBeGreaterThanOrEqual(acknowledged)
     // What can be on its way is what the system's largest send buffer holds.
-    expect(bill).toBeLessThanOrEqual(acknowledged + 4 * 1024 * 1024 - mostLost.ofConnection)
+    expect(bill).toBeLessThanOrEqual(acknowledged + 4 * 1024 * 1024 - maxLost.ofConnection)
   })
 })

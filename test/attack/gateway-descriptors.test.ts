@@ -104,9 +104,9 @@ describe('descriptors', () => {
     open({ limits: { connectMs: 500 } })
     const clients = await Promise.all(Array.from({ length: 100 }, () => ask(`${silent4}:80`)))
     await until(() => synSent() > 0)
-    await until(() => stand.engine.standing.dialling > 0)
+    await until(() => stand.engine.status.dialling > 0)
     for (const client of clients) expect(await toldTo(client)).toBe('504 connect_timeout')
-    await until(() => stand.engine.standing.dialling === 0)
+    await until(() => stand.engine.status.dialling === 0)
     await until(() => synSent() === 0)
     expect(stand.engine.carrier.health.tunnels).toBe(0)
     for (const client of clients) client.reset()
@@ -115,10 +115,10 @@ describe('descriptors', () => {
   test('connections that are being made count for their customer, also when he has gone', async () => {
     open({ limits: { connectMs: hourMs }, customer: { tunnels: 20 } })
     const gone = await Promise.all(Array.from({ length: 20 }, () => ask(`${silent4}:80`)))
-    await until(() => stand.engine.standing.dialling === 20 && synSent() === 20)
+    await until(() => stand.engine.status.dialling === 20 && synSent() === 20)
     expect(stand.engine.carrier.health.tunnels).toBe(20)
     for (const client of gone) client.reset()
-    await until(() => stand.engine.standing.open === 0)
+    await until(() => stand.engine.status.open === 0)
     const another = await ask(`${origin4}:${origin.port}`)
     expect(await toldTo(another)).toBe('429 too_many_tunnels')
     const somebodyElse = await ask(`${origin4}:${origin.port}`, 'boris')
@@ -130,7 +130,7 @@ describe('descriptors', () => {
     open({ limits: { connectMs: 300 }, customer: { tunnels: 20 } })
     const clients = await Promise.all(Array.from({ length: 20 }, () => ask(`${silent4}:80`)))
     for (const client of clients) expect(await toldTo(client)).toBe('504 connect_timeout')
-    await until(() => stand.engine.standing.dialling === 0)
+    await until(() => stand.engine.status.dialling === 0)
     const later = await ask(`${origin4}:${origin.port}`)
     expect(await toldTo(later)).toBe('200')
     for (const client of [...clients, later]) client.reset()
@@ -139,7 +139,7 @@ describe('descriptors', () => {
   test('at the limit of open files a good request is told that the gateway is full, and not that it was refused', async () => {
     open()
     const client = await machine.connect(stand.port)
-    await until(() => stand.engine.standing.open === 1)
+    await until(() => stand.engine.status.open === 1)
     const giveBack = leaveFiles(0)
     try {
       client.send(connectTo(`${origin4}:${origin.port}`, 'anna'))
@@ -147,7 +147,7 @@ describe('descriptors', () => {
     } finally {
       giveBack()
     }
-    await until(() => stand.engine.standing.starved === 1)
+    await until(() => stand.engine.status.starved === 1)
     const later = await ask(`${origin4}:${origin.port}`)
     expect(await toldTo(later)).toBe('200')
     later.reset()
@@ -157,7 +157,7 @@ describe('descriptors', () => {
   test('idle connections of one source leave room for others, and for customers behind the same address', async () => {
     open({ limits: { connections: 40 } })
     const idle = await Promise.all(Array.from({ length: 60 }, () => machine.connect(stand.port)))
-    await until(() => stand.engine.standing.spared >= 40 && stand.engine.standing.connections === 20)
+    await until(() => stand.engine.status.spared >= 40 && stand.engine.status.connections === 20)
     for (const from of [1, 2]) {
       const client = await ask(`${origin4}:${origin.port}`, 'anna', from)
       expect(await toldTo(client)).toBe('200')
@@ -173,7 +173,7 @@ describe('descriptors', () => {
     const strangers = await Promise.all(
       Array.from({ length: 200 }, (_, index) => machine.connect(stand.port, { machine: 10 + index })),
     )
-    expect(stand.engine.standing.open).toBeLessThanOrEqual(48)
+    expect(stand.engine.status.open).toBeLessThanOrEqual(48)
     const [oldest] = strangers
     // Strangers are left alone for a second; a customer who comes then is let in.
     let client = await ask(`${origin4}:${origin.port}`, 'boris', 2)
@@ -183,7 +183,7 @@ describe('descriptors', () => {
     expect(await toldTo(client)).toBe('200')
     expect(oldest?.isReset).toBeTrue()
     expect(carried.filter(({ isReset }) => isReset)).toEqual([])
-    await until(() => stand.engine.standing.passages === 11)
+    await until(() => stand.engine.status.tunnels === 11)
     for (const each of [...carried, ...strangers, client]) each.reset()
   })
 
@@ -197,7 +197,7 @@ describe('descriptors', () => {
       client.finish()
       client.drop()
     }
-    const { open: opened, settling } = stand.engine.standing
+    const { open: opened, settling } = stand.engine.status
     expect(settling).toBeGreaterThan(0)
     expect(opened + settling).toBeLessThanOrEqual(22)
     const client = await ask(`${origin4}:${origin.port}`, 'anna', 2)

@@ -304,7 +304,7 @@ beforeAll(() => {
 })
 afterAll(async () => {
   place.origin.stop()
-  expect(await place.stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+  expect(await place.stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
 rawCases('a request line', requestLines, () => place)
@@ -326,7 +326,7 @@ describe('a body that turns out malformed is no request to the origin', () => {
 
   test('a length that 32 bits cannot hold is waited for', async () => {
     const { stand, origin } = place
-    await until(() => stand.engine.standing.open === 0 && origin.open === 0)
+    await until(() => stand.engine.status.open === 0 && origin.open === 0)
     origin.records.length = 0
     const client = await RawClient.open(stand.port)
     client.send(fillIn(`${post}Content-Length: 4294967301\r\n\r\nhello${hidden}`, origin))

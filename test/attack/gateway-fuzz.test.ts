@@ -88,28 +88,28 @@ test(`${count} mutated handshakes: each is answered or closed, nothing is thrown
     return silent
   }
   await rounds(atOnce, 20)
-  await until(() => stand.engine.standing.open === 0)
+  await until(() => stand.engine.status.open === 0)
   const before = descriptors()
   const lanes = Array.from({ length: atOnce }, (_, lane) => rounds(lane, Math.ceil(count / atOnce)))
   const silent = (await Promise.all(lanes)).flat()
   expect(silent).toEqual([])
   expect(faults).toEqual([])
-  await until(() => stand.engine.standing.open === 0)
+  await until(() => stand.engine.status.open === 0)
   await until(() => origin.open === 0)
-  await until(() => stand.engine.standing.dialling === 0)
-  expect(stand.engine.standing).toEqual({
+  await until(() => stand.engine.status.dialling === 0)
+  expect(stand.engine.status).toEqual({
     open: 0,
     connections: 0,
-    passages: 0,
+    tunnels: 0,
     dialling: 0,
     settling: 0,
     listeners: 1,
     spared: 0,
     turnedAway: 0,
     starved: 0,
-    mostHeld: expect.any(Number),
+    maxHeld: expect.any(Number),
   })
   // What was early for somebody who did not take it at once.
-  expect(stand.engine.standing.mostHeld).toBeLessThan(64 * 1024)
+  expect(stand.engine.status.maxHeld).toBeLessThan(64 * 1024)
   await until(() => descriptors() <= before)
 }, 1_800_000)

@@ -13,7 +13,7 @@ import { isLong } from '../harness/scale.ts'
 import { greet, socksLogin, socksRequest, socksTo } from '../harness/socks-client.ts'
 
 /** As the operator is promised: the most that a peer who does not read can make the gateway keep. */
-const mostHeld = 256 * 1024
+const maxHeld = 256 * 1024
 
 const hourMs = 3_600_000
 
@@ -24,7 +24,7 @@ beforeAll(() => {
 })
 beforeEach(() => origin.reset())
 afterEach(async () => {
-  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 afterAll(() => origin.stop())
 
@@ -136,7 +136,7 @@ describe('too many', () => {
     expect(late.code).toBe(1)
     late.client.reset()
     for (const each of held) each.reset()
-    await until(() => stand.engine.standing.open === 0)
+    await until(() => stand.engine.status.open === 0)
     expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
   })
 
@@ -144,7 +144,7 @@ describe('too many', () => {
     const said: unknown[] = []
     const ports = [29_871, 29_872, 29_873].map((port) => ({ port, login: 'pavel' }))
     open({ limits: { ports: 2 }, subuser: { ports }, onPort: (_, error) => said.push(String(error)) })
-    expect(stand.engine.standing.listeners).toBe(3)
+    expect(stand.engine.status.listeners).toBe(3)
     expect(said).toEqual([expect.stringContaining('no room for 1 ports of customers: at most 2')])
   })
 
@@ -154,10 +154,10 @@ describe('too many', () => {
     const held = [await tunnel(), await tunnel(), await tunnel()]
     const crowd = await Promise.all(Array.from({ length: 30 }, come))
     await until(() => crowd.filter(isTurnedAway).length === 22)
-    await until(() => stand.engine.standing.open === 11 && stand.engine.standing.passages === 3)
+    await until(() => stand.engine.status.open === 11 && stand.engine.status.tunnels === 3)
     expect(held.filter(isTurnedAway)).toEqual([])
     for (const each of [...crowd, ...held]) each?.reset()
-    await until(() => stand.engine.standing.open === 0)
+    await until(() => stand.engine.status.open === 0)
   })
 
   test('connections from one address that say nothing are closed, and another address is served', async () => {
@@ -166,7 +166,7 @@ describe('too many', () => {
     // More at once would overflow the queue of connections that nobody has taken yet.
     for (let index = 0; index < 10; index += 1) {
       crowd.push(...(await Promise.all(Array.from({ length: 201 }, come))))
-      await until(() => stand.engine.standing.open >= Math.min(2000, crowd.length))
+      await until(() => stand.engine.status.open >= Math.min(2000, crowd.length))
     }
     await until(() => crowd.filter(isTurnedAway).length === 10)
     const client = await RawClient.open(stand.port, '127.0.0.2')
@@ -174,7 +174,7 @@ describe('too many', () => {
     await client.hear((text) => text.endsWith('ok'))
     expect(tellHeard(client.text)).toEqual(['200'])
     for (const each of [...crowd, client]) each?.reset()
-    await until(() => stand.engine.standing.open === 0)
+    await until(() => stand.engine.status.open === 0)
   })
 
   test('tunnels of one customer: 429 at a quarter of the room whatever is configured, and others get 200', async () => {
@@ -197,7 +197,7 @@ describe('too many', () => {
     expect(await converse(stand.port, get('/a'), told, false)).toEqual(told)
     expect((await tunnel('boris')).text).toStartWith('HTTP/1.1 200 ')
     held[0]?.reset()
-    await until(() => stand.engine.standing.passages === 2)
+    await until(() => stand.engine.status.tunnels === 2)
     expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
   })
 
@@ -305,7 +305,7 @@ describe('10,000 names of sessions', () => {
 
 describe('a peer that never reads', () => {
   const block = Buffer.alloc(1024 * 1024, 97).toString('latin1')
-  const most = (): number => stand.engine.standing.mostHeld
+  const most = (): number => stand.engine.status.maxHeld
 
   const ways: readonly (readonly [name: string, begin: () => Promise<RawClient>])[] = [
     ['a tunnel', () => tunnel()],
@@ -323,7 +323,7 @@ describe('a peer that never reads', () => {
     mute.send(name === 'a forwarded request' ? get('/a') : 'x')
     await until(() => most() > 0)
     await letItWork(stand.port)
-    expect(most()).toBeLessThanOrEqual(mostHeld)
+    expect(most()).toBeLessThanOrEqual(maxHeld)
     origin.play({})
     expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
     mute.reset()
@@ -358,7 +358,7 @@ describe('a peer that never reads', () => {
       client.send(Buffer.alloc(length, 97))
       await until(() => most() > 0)
       await letItWork(stand.port)
-      expect(most()).toBeLessThanOrEqual(mostHeld)
+      expect(most()).toBeLessThanOrEqual(maxHeld)
       expect(client.unsent).toBeGreaterThan(0)
       origin.play({})
       expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
@@ -376,7 +376,7 @@ describe('a peer that never reads', () => {
     mute.send(get('/a').repeat(count))
     await until(() => most() > 0)
     await letItWork(stand.port, 100)
-    expect(most()).toBeLessThanOrEqual(mostHeld)
+    expect(most()).toBeLessThanOrEqual(maxHeld)
     mute.resume()
     await until(() => mute.receivedBytes >= count * size)
     mute.reset()
@@ -386,9 +386,9 @@ describe('a peer that never reads', () => {
     open({})
     const mute = await RawClient.open(stand.port)
     mute.pause()
-    await until(() => stand.engine.standing.connections === 1)
+    await until(() => stand.engine.status.connections === 1)
     mute.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000))
-    await until(() => stand.engine.standing.connections === 0)
+    await until(() => stand.engine.status.connections === 0)
     expect(most()).toBeLessThanOrEqual(20 * 1024)
     mute.reset()
   })
@@ -407,8 +407,8 @@ describe('a peer that never reads', () => {
       mute.send('x')
       mute.finish()
     }
-    await until(() => stand.engine.standing.passages === 0)
-    await until(() => stand.engine.standing.open === 0)
+    await until(() => stand.engine.status.tunnels === 0)
+    await until(() => stand.engine.status.open === 0)
   })
 })
 

@@ -15,7 +15,7 @@ beforeAll(() => {
 beforeEach(() => origin.reset())
 afterAll(async () => {
   origin.stop()
-  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
 const get = (path: string, ...fields: string[]): string =>
@@ -258,7 +258,7 @@ describe('a client that half-closes', () => {
       client.finish()
       expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
       client.reset()
-      await until(() => stand.engine.standing.passages === 0)
+      await until(() => stand.engine.status.tunnels === 0)
       for (const record of origin.records) expect(tellSeen(record)).toStartWith('unfinished')
       origin.reset()
     }
@@ -353,7 +353,7 @@ describe('a reset', () => {
       await letItWork(stand.port, strangers)
       client.reset()
     }
-    await until(() => stand.engine.standing.open === 0 && stand.engine.standing.passages === 0)
+    await until(() => stand.engine.status.open === 0 && stand.engine.status.tunnels === 0)
     await until(() => origin.records.every((record) => record.isClosed))
   })
 
@@ -372,7 +372,7 @@ describe('a reset', () => {
       expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
       client.reset()
     }
-    await until(() => stand.engine.standing.passages === 0)
+    await until(() => stand.engine.status.tunnels === 0)
   })
 })
 

@@ -39,7 +39,7 @@ test('a reactor that dies is started again: its connections are closed, what it 
   engine.thread.terminate()
   await first.closedAt
   await metered.closedAt
-  await until(() => deaths.length === 1 && engine.standing.open === 0)
+  await until(() => deaths.length === 1 && engine.status.open === 0)
   const again = await openTunnel('http', at, login('anna'), echo.spot)
   expect(await again.echo('abc')).toBe('abc')
   const meteredAgain = await openTunnel('http', at, login('pavel-pool-residential'), echo.spot)
@@ -51,7 +51,7 @@ test('a reactor that dies is started again: its connections are closed, what it 
     return counted.proxies === 26 && counted.subusers === 18
   })
   await engine.stop(0)
-  await until(() => engine.standing.open === 0)
+  await until(() => engine.status.open === 0)
   await until(() => descriptors() <= before)
 })
 
@@ -87,7 +87,7 @@ test('ports that are opened and closed while a reactor is dead are as they shoul
   )
   expect(isClosed).toBeTrue()
   await engine.stop(0)
-  await until(() => engine.standing.open === 0)
+  await until(() => engine.status.open === 0)
   await until(() => descriptors() <= before)
 })
 

@@ -28,7 +28,7 @@ beforeAll(() => {
 afterAll(async () => {
   origin.stop()
   await strict.stop()
-  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
 const hello = '\x05\x01\x02'
@@ -200,7 +200,7 @@ describe('a connection over SOCKS5', () => {
 
   test('a second request on an open connection is for the origin to read', async () => {
     // A connection of the test before may still be on its way to the origin.
-    await until(() => stand.engine.standing.open + stand.engine.standing.dialling + origin.open === 0)
+    await until(() => stand.engine.status.open + stand.engine.status.dialling + origin.open === 0)
     origin.reset()
     origin.play({ onBytes: () => {} })
     const { client, code } = await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)

@@ -152,7 +152,7 @@ beforeAll(() => {
 })
 afterAll(async () => {
   place.origin.stop()
-  expect(await place.stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+  expect(await place.stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
   await sandbox.stop()
 })
 

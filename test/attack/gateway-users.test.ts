@@ -16,7 +16,7 @@ beforeAll(() => {
 beforeEach(() => place.origin.reset())
 afterAll(async () => {
   place.origin.stop()
-  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, passages: 0 })
+  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
 const get = (path: string, ...fields: string[]): string =>
@@ -138,7 +138,7 @@ test.each([100, 1000, 2000])('bytes that wait for traffic are counted once, %p t
   const received = client.receivedBytes
   client.finish()
   await client.hearEnd()
-  await until(() => own.engine.standing.open === 0)
+  await until(() => own.engine.status.open === 0)
   await expectCounts(own, 'subusers', [
     { id: 'sub-pavel', pool: 'residential', sent: head.length + body.length, received },
   ])

@@ -22,7 +22,7 @@ beforeEach(() => {
     hostname: '127.0.0.1',
     port: 0,
     certificate: () => certificate,
-    most: places,
+    max: places,
     now: () => 0,
     inner: () => server.port,
     log,
@@ -108,7 +108,7 @@ test('a gateway serves newcomers while four addresses keep all its TLS connectio
     hostname: '127.0.0.1',
     port: 0,
     certificate: () => certificate,
-    most: places,
+    max: places,
     now: () => 0,
     onTls: (tls) => stand.engine.takeTls(tls),
     onFault: (fault) => expect.unreachable(String(fault)),
@@ -119,14 +119,14 @@ test('a gateway serves newcomers while four addresses keep all its TLS connectio
     return client
   }
   for (let count = 0; count < places; count += 1) await come(`127.8.8.${1 + (count % 4)}`)
-  await until(() => stand.engine.standing.connections === places)
+  await until(() => stand.engine.status.connections === places)
   for (let visitor = 1; visitor <= 20; visitor += 1) {
     const client = await come(`127.9.9.${visitor}`)
     await client.send(Buffer.from('GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'))
     await client.until(() => client.isClosed || client.hasEnded || client.kept.includes('407'))
     expect(client.kept.toString()).toStartWith('HTTP/1.1 407')
   }
-  expect(stand.engine.standing.spared).toBeGreaterThan(0)
+  expect(stand.engine.status.spared).toBeGreaterThan(0)
   for (const each of clients) each.close()
   front.close()
   await stand.stop()

@@ -31,7 +31,7 @@ export type Stand = {
     readonly gateways?: readonly NodeGateway[]
   }): void
   /** Ends it, and tells what was left behind. */
-  stop(): Promise<Engine['standing']>
+  stop(): Promise<Engine['status']>
 }
 
 export type StandOptions = {
@@ -233,9 +233,9 @@ export function openEngine(options: StandOptions = {}): Stand {
       engine.changed(deps.snapshot.apply({ proxies: [...told], subusers: [], exits: [...exits], gateways }), () => {}),
     async stop() {
       await engine.stop(0)
-      await until(() => engine.standing.open === 0)
+      await until(() => engine.status.open === 0)
       if (faults.length > 0) throw new AggregateError(faults, 'the engine has a bug')
-      return engine.standing
+      return engine.status
     },
   }
 }

@@ -8,7 +8,7 @@ import {
   EPOLLOUT,
   EPOLLRDHUP,
 } from '../../src/dataplane/gateway/relay/linux/numbers.ts'
-import { type Flow, Tunnel, type TunnelEnd } from '../../src/dataplane/gateway/relay/linux/splice-relay.ts'
+import { type Flow, type RelayEnd, SpliceRelay } from '../../src/dataplane/gateway/relay/linux/splice-relay.ts'
 
 const connectionReset = 104
 const brokenPipe = 32
@@ -149,10 +149,10 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
   const queue: Flow[] = []
   const waiting = new Set<() => void>()
   const sideHeld: Buffer[] = []
-  let [upto, reserved, sent, asked, mostHeld] = [wish.traffic ?? Number.POSITIVE_INFINITY, 0, 0, 0, 0]
+  let [upto, reserved, sent, asked, maxHeld] = [wish.traffic ?? Number.POSITIVE_INFINITY, 0, 0, 0, 0]
   let [isUsedUp, isOver, isForced] = [false, false, false]
 
-  function makeEnd(name: Name, descriptor: number, socket: Socket): TunnelEnd {
+  function makeEnd(name: Name, descriptor: number, socket: Socket): RelayEnd {
     const letGo = (how: string) => () => {
       expect(socket.isGone).toBeFalse()
       socket.isGone = how !== 'closed'
@@ -180,8 +180,8 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     reserved += bytes
     return bytes
   }
-  const fare = {
-    tally: {
+  const tunnel = {
+    meter: {
       takeSent: (bytes: number) => {
         sent += bytes
         return take(bytes)
@@ -207,10 +207,10 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     },
     activeAt: 0,
     isHalfOpen: false,
-    carriedBy: undefined as Tunnel | undefined,
+    relay: undefined as SpliceRelay | undefined,
     finish: () => void told.push('over'),
   }
-  const tunnel = new Tunnel(ends.client, ends.origin, fare, {
+  const relay = new SpliceRelay(ends.client, ends.origin, tunnel, {
     calls: makeCalls([client, origin], contents),
     pipes: {
       take() {
@@ -226,10 +226,10 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     },
     clock: () => 1,
     queue: (flow) => void queue.push(flow),
-    noteHeld: (bytes) => void (mostHeld = Math.max(mostHeld, bytes)),
+    noteHeld: (bytes) => void (maxHeld = Math.max(maxHeld, bytes)),
   })
   const early = { client: Buffer.from(wish.fromClient ?? ''), origin: Buffer.from(wish.fromOrigin ?? '') }
-  tunnel.start(undefined, early.client, early.origin)
+  relay.start(undefined, early.client, early.origin)
 
   function turn(): boolean {
     let hasMoved = false
@@ -238,7 +238,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
       if (events === 0) continue
       sockets[name].edges = 0
       hasMoved = true
-      if (!isOver) tunnel.onEvents(ends[name], events)
+      if (!isOver) relay.onEvents(ends[name], events)
     }
     for (const flow of queue.splice(0)) {
       hasMoved = true
@@ -278,7 +278,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     else if (each.do === 'reset') force(() => sockets[each.side].reset())
     else if (each.do === 'stir') sockets[each.side].edges |= each.events & (EPOLLIN | EPOLLOUT)
     else if (each.do === 'allow') allow(upto + each.bytes)
-    else if (each.do === 'cut') force(() => fare.carriedBy?.cut())
+    else if (each.do === 'cut') force(() => tunnel.relay?.cut())
     else if (each.do === 'exhaust') force(exhaust)
     else turn()
   }
@@ -292,7 +292,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     expect(reserved).toBeLessThanOrEqual(upto)
     expect(sent).toBeGreaterThanOrEqual(heard.origin.length)
     expect(reserved - sent).toBeGreaterThanOrEqual(heard.client.length)
-    expect(mostHeld).toBeLessThanOrEqual(256 * 1024)
+    expect(maxHeld).toBeLessThanOrEqual(256 * 1024)
     if (isOver) expect({ pipes: inUse.size, waiting: waiting.size }).toEqual({ pipes: 0, waiting: 0 })
   }
 
@@ -323,12 +323,12 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     happen,
     check,
     settle,
-    cut: () => fare.carriedBy?.cut(),
+    cut: () => tunnel.relay?.cut(),
     get asked() {
       return asked
     },
-    get mostHeld() {
-      return mostHeld
+    get maxHeld() {
+      return maxHeld
     },
   }
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
-import type { ExitWord } from '../../src/dataplane/gateway/access/exit-health.ts'
+import type { ExitReport } from '../../src/dataplane/gateway/access/exit-health.ts'
 import type { NodeExit } from '../../src/node-protocol/state.ts'
 import { someExit } from '../harness/desired.ts'
 import { openEngine, passwordOf, type Stand, until } from '../harness/engine.ts'
@@ -71,7 +71,7 @@ describe('exits that die', () => {
     words.length = 0
     // Sooner than shipped: the pauses are tested with a hand clock, in `decide/exit-health.test.ts`.
     const limits = { exitRetryMs: 50 }
-    const onExit = (word: ExitWord): void => void words.push(`${word.id} ${word.isUp ? 'up' : 'down'}`)
+    const onExit = (word: ExitReport): void => void words.push(`${word.id} ${word.isUp ? 'up' : 'down'}`)
     return begin(openEngine({ exits, limits, onExit }))
   }
   const as = (parts = '') => ({ username: `pavel-pool-residential${parts}`, password: passwordOf('pavel') })

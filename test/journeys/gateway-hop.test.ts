@@ -60,7 +60,7 @@ describe('two gateways', () => {
     const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
     await tunnel.echo('x'.repeat(50_000))
     tunnel.close()
-    for (const stand of [a, b]) await until(() => stand.engine.standing.open === 0)
+    for (const stand of [a, b]) await until(() => stand.engine.status.open === 0)
     const bytes = 50_000
     let now = { received: 0, sent: 0 }
     await until(() => {

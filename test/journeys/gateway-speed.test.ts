@@ -94,13 +94,13 @@ describe('a speed limit of a credential', () => {
     const stalled = await pour(origin, through(stand))
     await stalled.until(() => stalled.total > 1000)
     stalled.readOnly(0)
-    await until(() => stand.engine.standing.mostHeld > 0)
+    await until(() => stand.engine.status.maxHeld > 0)
     const client = await pour(origin, through(stand))
     await until(() => client.total > 8_000_000)
     // All else that was taken from the limit is on its way: at most 512 KiB held, and what the sockets have.
     const received = client.total + stalled.total
     expect(stand.engine.carrier.health.carried - received).toBeLessThan(2_000_000)
-    expect(stand.engine.standing.mostHeld).toBeLessThanOrEqual(512 * 1024)
+    expect(stand.engine.status.maxHeld).toBeLessThanOrEqual(512 * 1024)
     for (const each of [stalled, client]) each.close()
     origin.stop()
     await stand.stop()

@@ -86,9 +86,9 @@ describe('the books that a customer keeps of its bytes', () => {
     books.note({ fromMs: 0, toMs: 60_000, least: 20 * mebibyte, most: 20 * mebibyte })
     books.note({ fromMs: 0, toMs: 100, least: 1000, most: 1000 })
     const all = 20 * mebibyte + 1000
-    const mostLost = Math.floor((4 * 20 * mebibyte) / 60)
-    expect(books.compare(all - mostLost, [60_000]).problem).toBeUndefined()
-    expect(books.compare(all - mostLost - 1, [60_000]).problem).toContain('too few')
+    const maxLost = Math.floor((4 * 20 * mebibyte) / 60)
+    expect(books.compare(all - maxLost, [60_000]).problem).toBeUndefined()
+    expect(books.compare(all - maxLost - 1, [60_000]).problem).toContain('too few')
     expect(books.compare(all + 1, [60_000]).problem).toContain('too many')
     expect(books.compare(all - 1, []).problem).toContain('too few')
   })

@@ -1,4 +1,4 @@
-import { mostLost } from '../../src/dataplane/gateway/metering/losses.ts'
+import { maxLost } from '../../src/dataplane/gateway/metering/losses.ts'
 
 /**
  * What an attacker may gain at most, in the attacker's own unit, in a storm that has lasted so many minutes. These are
@@ -45,7 +45,7 @@ export const bounds = {
   /** Beyond what chance tells. */
   'names told apart': nothing,
   /** Of one credential at one gateway, counted anew when that is started. */
-  'bytes not acknowledged': (minutes) => Math.ceil(minutes / 60) * mostLost.ofCredential,
+  'bytes not acknowledged': (minutes) => Math.ceil(minutes / 60) * maxLost.ofCredential,
 } as const satisfies Record<string, Bound>
 
 export type AttackName = keyof typeof bounds

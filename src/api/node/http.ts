@@ -6,7 +6,7 @@ import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import type { Health, Node, NodeKind } from '../../domains/fleet/rules.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
 import {
-  mostBeside,
+  maxBeside,
   type ReportAnswer,
   type ReportBody,
   reportAnswerSchema,
@@ -59,7 +59,7 @@ const proofsPerMinute = 6000
  */
 const reportsPerMinute = 1200
 /** Each process of a node sends one report after the other. */
-const maxReportsAtOnce = 1 + mostBeside
+const maxReportsAtOnce = 1 + maxBeside
 const maxReportBytes = 1024 * 1024
 const bootsPerMinute = 10
 /** How many boots of a node are remembered, so that they are no new ones. */

@@ -38,12 +38,12 @@ export function adviseFiles(limit: number | undefined, connections: number, isTl
   )
 }
 
-const mostSkewMs = 2_000
+const maxSkewMs = 2_000
 
 /** The machine's clock, compared with the database server's. */
 export function adviseClock(skewMs: number | undefined, isSet: boolean | undefined): Advice {
   const of = 'clock'
-  if (skewMs !== undefined && Math.abs(skewMs) > mostSkewMs) {
+  if (skewMs !== undefined && Math.abs(skewMs) > maxSkewMs) {
     return wrong(of, `it is ${Math.round(skewMs)} ms off the database server's`, 'run an NTP client on both machines')
   }
   if (isSet === false) {

@@ -39,25 +39,25 @@ export function addGatewayMetrics(
   engine: Engine,
   exits: () => { readonly up: number; readonly down: number },
 ): void {
-  const standing = (state: 'open' | 'passages' | 'dialling' | 'settling') => engine.standing[state]
+  const standing = (state: 'open' | 'tunnels' | 'dialling' | 'settling') => engine.status[state]
   metrics.total('turnpike_gateway_relayed_bytes_total', 'Of the bytes carried, those for other gateways.', () => {
     return engine.carrier.health.relayed ?? 0
   })
   metrics.gauge('turnpike_gateway_connections', 'Connections that were accepted, by what they are at.', () =>
-    (['open', 'passages', 'dialling', 'settling'] as const).map((state) => ({
-      labels: { state: state === 'open' ? 'accepted' : state === 'passages' ? 'carried' : state },
+    (['open', 'tunnels', 'dialling', 'settling'] as const).map((state) => ({
+      labels: { state: state === 'open' ? 'accepted' : state === 'tunnels' ? 'carried' : state },
       value: standing(state),
     })),
   )
-  metrics.gauge('turnpike_gateway_listeners', 'Ports that are open for customers.', () => engine.standing.listeners)
+  metrics.gauge('turnpike_gateway_listeners', 'Ports that are open for customers.', () => engine.status.listeners)
   metrics.total('turnpike_gateway_spared_total', 'Waiting connections that were closed to make room.', () => {
-    return engine.standing.spared
+    return engine.status.spared
   })
   metrics.total('turnpike_gateway_turned_away_total', 'Newcomers for whom there was no room.', () => {
-    return engine.standing.turnedAway
+    return engine.status.turnedAway
   })
   metrics.total('turnpike_gateway_starved_total', 'Requests without a descriptor or memory left for them.', () => {
-    return engine.standing.starved
+    return engine.status.starved
   })
   metrics.gauge('turnpike_gateway_exits', 'Exits that this gateway has tried, by how they are.', () => {
     const { up, down } = exits()

@@ -13,7 +13,7 @@ import { realTiming } from '../../dataplane/agent/runtime.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
 import { createSync, type PagePlace } from '../../dataplane/agent/sync.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
-import { mostBeside } from '../../node-protocol/report.ts'
+import { maxBeside } from '../../node-protocol/report.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
 import type { Standing } from '../metrics/node.ts'
 import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
@@ -118,23 +118,23 @@ export async function openAgent(
 /** Other running processes of this node. They keep their leases. */
 async function besideUs(folder: string): Promise<string[]> {
   const running = await listRunning(folder)
-  if (running.length <= mostBeside) return running
+  if (running.length <= maxBeside) return running
   throw refuseHere(
     `${running.length} processes of this node carry connections already. Wait until one has ended, or stop one.`,
   )
 }
 
 /** A larger clock difference is logged, and again when it grows by as much. */
-const mostSkewMs = 5_000
+const maxSkewMs = 5_000
 
 /** Expiry follows the shop's clock; certificates and logs follow the machine's. */
 function createSkewLog(log: Log): (skewMs: number) => void {
   let saidMs = 0
   return (skewMs) => {
-    if (Math.abs(skewMs - saidMs) <= mostSkewMs) return
+    if (Math.abs(skewMs - saidMs) <= maxSkewMs) return
     saidMs = skewMs
     const explanation =
-      Math.abs(skewMs) <= mostSkewMs ? 'as the shop has it' : 'set the clock of this machine, or of the shop’s'
+      Math.abs(skewMs) <= maxSkewMs ? 'as the shop has it' : 'set the clock of this machine, or of the shop’s'
     log.warn('clock differs from the shop', { ahead_ms: -skewMs, explanation })
   }
 }

@@ -13,7 +13,7 @@ import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import { createSnapshot, type Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { openSavedState, type PagePlace, readSavedState } from '../../dataplane/agent/sync.ts'
 import { createTrials } from '../../dataplane/agent/trials.ts'
-import { createExitWords, type ExitWords } from '../../dataplane/gateway/access/exit-health.ts'
+import { createExitReports, type ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { openOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
@@ -107,7 +107,7 @@ async function openBeside(
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
   addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
-  addGatewayMetrics(metrics, engine, () => words.standing())
+  addGatewayMetrics(metrics, engine, () => words.countStates())
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   if (before) await takePlace(before, engine, meter)
@@ -117,7 +117,7 @@ async function openBeside(
   const figures = serveMetrics(config, 'gateway', metrics, log)
   const looking = setInterval(() => void rules.lookAround(), lookAroundMs)
   const pressing = setInterval(
-    createPressureLog(log, () => engine.standing),
+    createPressureLog(log, () => engine.status),
     pressureMs,
   )
   // What it has is sold once it can be used: the port is open, and each address was tried.
@@ -139,9 +139,9 @@ async function openBeside(
     listeners: () => engine.listeners(),
     async leave() {
       about.noteLeaving()
-      log.info('taken over', { open: engine.standing.open, most_seconds: config.gatewayCarryOnSeconds })
+      log.info('taken over', { open: engine.status.open, most_seconds: config.gatewayCarryOnSeconds })
       front?.close()
-      await Promise.all([engine.leave(), stopShowing()])
+      await Promise.all([engine.drain(), stopShowing()])
       meter.leave()
       void untilEmpty(engine, config, end, log).then(setReplaced)
     },
@@ -234,7 +234,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const rules = createRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
   const snapshot = createSnapshot()
   const saved = openSavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
-  const words = createExitWords(realTiming.now)
+  const words = createExitReports(realTiming.now)
   const key = takeHopKey(agent.folder)
   const limits = limitsOf(config, log)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
@@ -311,12 +311,12 @@ function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {
     // A sandbox leaves from ::1 in place of an IPv6 address that it does not have.
     tryAddress: (address) =>
       tryAddress(rules.mode() === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
-    isToLeave: (address) => rules.mode() === 'production' && classify(address) !== 'loopback',
+    needsEgressCheck: (address) => rules.mode() === 'production' && classify(address) !== 'loopback',
   })
 }
 
 /** Reports the state of an exit to the shop, and logs when it changes. */
-function noteExit(log: Log, words: ExitWords, snapshot: Snapshot): EngineDeps['onExit'] {
+function noteExit(log: Log, words: ExitReports, snapshot: Snapshot): EngineDeps['onExit'] {
   return (word) => {
     const before = words.note(word)
     const { pool, host } = snapshot.findExit(word.id) ?? { pool: '', host: '' }
@@ -335,13 +335,13 @@ function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, n
 
 function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): Front {
   const { gatewayTlsPort: port } = config
-  const most = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
+  const max = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
   const open = (hostname: string): Front =>
     openFront({
       hostname,
       port,
       certificate: current,
-      most,
+      max,
       onTls: (tls) => engine.takeTls(tls),
       onFault: (fault) => log.error('fault', { fault }),
     })

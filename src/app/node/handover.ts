@@ -67,8 +67,8 @@ export const notHeard = (): Refusal =>
 /** Settles when the last connection has ended, or when the time limit is over. */
 export async function untilEmpty(engine: Engine, config: Config, end: AbortSignal, log: Log): Promise<void> {
   const giveUpAt = realTiming.now() + config.gatewayCarryOnSeconds * 1000
-  while (engine.standing.open > 0 && realTiming.now() < giveUpAt && !end.aborted) {
+  while (engine.status.open > 0 && realTiming.now() < giveUpAt && !end.aborted) {
     await realTiming.pause(lookEveryMs, end)
   }
-  log.info('carried to the end', { cut_off: engine.standing.open })
+  log.info('carried to the end', { cut_off: engine.status.open })
 }

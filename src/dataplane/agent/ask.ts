@@ -13,9 +13,9 @@ type AskAnswer =
 const missLastsMs = 2_000
 /** A failed lookup is repeated only within this time. */
 const soonMs = 500
-const mostMisses = 10_000
-const mostInFlight = 256
-const mostSources = 10_000
+const maxMisses = 10_000
+const maxInFlight = 256
+const maxSources = 10_000
 const overall = { perSecond: 1000, burst: 2000 }
 /** A reseller may buy and test a hundred proxies a second. */
 const eachSource = { perSecond: 100, burst: 200 }
@@ -30,12 +30,12 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
   const limitedLog = createLimitedLog(deps.log, now)
   const misses = new Map<string, number>()
   const inFlight = new Map<string, Promise<AskAnswer>>()
-  const sources = createTokenBuckets(eachSource, now, mostSources)
+  const sources = createTokenBuckets(eachSource, now, maxSources)
   const all = createTokenBuckets(overall, now)
 
   /** Checks both buckets before taking from either: a limited source does not drain the overall bucket. */
   function mayAsk(source: string): boolean {
-    if (inFlight.size >= mostInFlight || sources.level(source) < 1 || all.level('') < 1) return false
+    if (inFlight.size >= maxInFlight || sources.level(source) < 1 || all.level('') < 1) return false
     return sources.take(source) && all.take('')
   }
 
@@ -68,7 +68,7 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
 
   function remember(key: string): void {
     misses.delete(key)
-    makeRoom(misses, mostMisses)
+    makeRoom(misses, maxMisses)
     misses.set(key, now())
   }
 
@@ -93,8 +93,8 @@ export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonl
 }
 
 /** Evicts the oldest entry; a Map keeps insertion order. */
-function makeRoom<V>(map: Map<string, V>, most: number): void {
-  if (map.size < most) return
+function makeRoom<V>(map: Map<string, V>, max: number): void {
+  if (map.size < max) return
   for (const oldest of map.keys()) {
     map.delete(oldest)
     return

@@ -1,17 +1,17 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { mostInReport, type ReportBody } from '../../node-protocol/report.ts'
+import { maxInReport, type ReportBody } from '../../node-protocol/report.ts'
 import { journalName, type KeptCounts, readRecords, saltOf } from './journal.ts'
 import { type Chance, growingPause, type Log, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
 /** Longer journals are read up to here. */
-const mostJournalBytes = 256 * 1024 * 1024
-const mostJournals = 10_000
+const maxJournalBytes = 256 * 1024 * 1024
+const maxJournals = 10_000
 const firstPauseMs = 100
-const mostPauseMs = 5_000
+const maxPauseMs = 5_000
 /** Attempts at a report that the shop rejects. */
-const mostBadAnswers = 8
+const maxBadAnswers = 8
 
 /**
  * Boots with a journal, oldest first, only those before `boot` if given: a later boot is alive and has replaced this
@@ -46,7 +46,7 @@ function readStart(path: string): string {
     const decoder = new TextDecoder()
     const piece = new Uint8Array(1024 * 1024)
     let text = ''
-    for (let done = 0; done < mostJournalBytes; ) {
+    for (let done = 0; done < maxJournalBytes; ) {
       const taken = readSync(fd, piece, 0, piece.length, done)
       if (taken === 0) break
       done += taken
@@ -60,9 +60,9 @@ function readStart(path: string): string {
 
 function toReports(boot: string, version: string, counts: KeptCounts): ReportBody[] {
   const longest = Math.max(counts.proxies.length, counts.subusers.length, counts.peers.length)
-  return Array.from({ length: Math.ceil(longest / mostInReport) }, (_, index) => {
-    const from = index * mostInReport
-    const part = <T>(all: readonly T[]): T[] => all.slice(from, from + mostInReport)
+  return Array.from({ length: Math.ceil(longest / maxInReport) }, (_, index) => {
+    const from = index * maxInReport
+    const part = <T>(all: readonly T[]): T[] => all.slice(from, from + maxInReport)
     return {
       boot,
       version,
@@ -95,7 +95,7 @@ export async function sendEarlier(deps: {
 }): Promise<boolean> {
   const { folder, log, end, isAlive = nobody } = deps
   let isAllTaken = true
-  const earlier = listEarlier(folder, deps.boot).slice(0, mostJournals)
+  const earlier = listEarlier(folder, deps.boot).slice(0, maxJournals)
   await removeDrafts(folder, deps.boot, isAlive)
   for (const boot of earlier) {
     if (await isAlive(boot)) {
@@ -129,9 +129,9 @@ async function sendOne(
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
       if (error.blamesRequest) badAnswers += 1
-      if (badAnswers >= mostBadAnswers) return false
+      if (badAnswers >= maxBadAnswers) return false
       if (failures === 1) deps.log.warn('earlier counts not taken yet', { boot: report.boot, fault: error })
-      await deps.timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), deps.end)
+      await deps.timing.pause(growingPause(failures, firstPauseMs, maxPauseMs, deps.chance), deps.end)
     }
   }
   return false

@@ -16,7 +16,7 @@ const callsAtOnce = 16
 /**
  * Consecutive failures, each while the shop was reachable from another address, before an address counts as failed.
  */
-const mostFailures = 2
+const maxFailures = 2
 /** TLS error codes about certificates, such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
 const ofCertificates = /CERT|LEAF_SIGNATURE/
 const steps = 2 ** 40
@@ -27,13 +27,13 @@ const steps = 2 ** 40
  */
 export type CallShop = (version: 4 | 6, from: string | undefined, end: AbortSignal) => Promise<string>
 
-export type Leaving = ReturnType<typeof createLeaving>
+export type EgressCheck = ReturnType<typeof createEgressCheck>
 
 /**
  * Checks that connections can leave from the addresses of a range, by calling the shop from them. If the shop cannot be
  * called in their family at all, no address fails.
  */
-export function createLeaving(deps: {
+export function createEgressCheck(deps: {
   readonly prefix: Prefix
   /** A large block is sampled instead of checked address by address. */
   readonly isBlock: boolean
@@ -79,11 +79,11 @@ export function createLeaving(deps: {
       const isOther = seen !== text && seen !== seenAs
       if (isOther) seenAs = seen
       failures.delete(key)
-      return isOther || had >= mostFailures
+      return isOther || had >= maxFailures
     } catch {
       if (end.aborted || !(await canCall(end))) return false
       failures.set(key, had + 1)
-      return had + 1 === mostFailures
+      return had + 1 === maxFailures
     }
   }
 
@@ -93,7 +93,7 @@ export function createLeaving(deps: {
     calling.add(text)
     const isNews = await callOnce(address, end)
     const failed = failures.get(keyOf(address)) ?? 0
-    const isNewsNow = failed > 0 && failed < mostFailures ? await callOnce(address, end) : false
+    const isNewsNow = failed > 0 && failed < maxFailures ? await callOnce(address, end) : false
     calling.delete(text)
     return isNews || isNewsNow
   }
@@ -122,7 +122,7 @@ export function createLeaving(deps: {
     },
 
     problemOf: (address: Address): string | undefined =>
-      (failures.get(keyOf(address)) ?? 0) >= mostFailures ? 'cannot_leave' : undefined,
+      (failures.get(keyOf(address)) ?? 0) >= maxFailures ? 'cannot_leave' : undefined,
 
     /** Whether the shop was ever reached in this family. */
     get isReached(): boolean {
@@ -141,7 +141,7 @@ export function createLeaving(deps: {
 }
 
 const shippedLimitMs = 3_000
-const mostBytes = 16 * 1024
+const maxBytes = 16 * 1024
 
 const answerSchema = z.object({ data: seenSchema })
 
@@ -187,7 +187,7 @@ export function createCallShop(deps: {
       socket.on(isSecure ? 'secureConnect' : 'connect', () => socket.write(request))
       socket.on('data', (bytes: Uint8Array) => {
         text += new TextDecoder().decode(bytes)
-        if (text.length > mostBytes || readSeen(text) !== undefined) finish()
+        if (text.length > maxBytes || readSeen(text) !== undefined) finish()
       })
       socket.on('close', () => finish())
     })

@@ -6,7 +6,7 @@ import { createOwnFile, findFile } from './own-file.ts'
 export type HopKey = { readonly publicKey: string; readonly privateKey: string }
 
 const fileName = 'hop-key'
-const mostKeys = 1000
+const maxKeys = 1000
 
 /** Loads the key from the node's folder, or creates it. */
 export function takeHopKey(folder: string): HopKey {
@@ -42,7 +42,7 @@ export function createVerify(): (publicKey: string, text: string, signature: str
       let key = keys.get(publicKey)
       if (!key) {
         key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' })
-        if (keys.size >= mostKeys) keys.clear()
+        if (keys.size >= maxKeys) keys.clear()
         keys.set(publicKey, key)
       }
       return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'))

@@ -20,7 +20,7 @@ const draftName = 'joining-secret'
 
 const keyPollMs = 200
 const firstPauseMs = 250
-const mostPauseMs = 5_000
+const maxPauseMs = 5_000
 const shippedWaitMs = 600_000
 
 export type IdentityDeps = {
@@ -118,7 +118,7 @@ async function joinShop(deps: IdentityDeps): Promise<Identity> {
       if (!isSoon || outcome.trouble !== 'unreachable') {
         limitedLog('warn', 'not joined yet', { explanation: outcome.message })
       }
-      await timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), deps.end)
+      await timing.pause(growingPause(failures, firstPauseMs, maxPauseMs, deps.chance), deps.end)
     }
   }
   throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node key\` prints a new one`)

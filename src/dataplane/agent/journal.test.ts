@@ -40,7 +40,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-const open = (limits?: { mostBytes: number; mostTimesLive: number }, log = quietLog) =>
+const open = (limits?: { maxBytes: number; maxTimesLive: number }, log = quietLog) =>
   openJournal({ folder, node, boot, timing: new HandTiming(), log, ...(limits && { limits }) })
 const path = () => join(folder, journalName(boot))
 
@@ -82,7 +82,7 @@ describe('the journal', () => {
   })
 
   test('grows no longer than its limit for ever, and loses nothing that the shop does not have', async () => {
-    const journal = open({ mostBytes: 2_000, mostTimesLive: 4 })
+    const journal = open({ maxBytes: 2_000, maxTimesLive: 4 })
     journal.note(subuser('sub_quiet', 5))
     let longest = 0
     for (let received = 1; received <= 500; received += 1) {
@@ -222,10 +222,10 @@ describe('a journal that was cut or damaged in any way', () => {
         const truth = new Map<string, { received: number; sent: number }>()
         for (const counts of history) for (const [key, count] of totalsOf(counts)) truth.set(key, count)
         for (const [key, count] of read) {
-          const most = truth.get(key)
-          expect(most).toBeDefined()
-          expect(count.received).toBeLessThanOrEqual(most?.received ?? -1)
-          expect(count.sent).toBeLessThanOrEqual(most?.sent ?? -1)
+          const max = truth.get(key)
+          expect(max).toBeDefined()
+          expect(count.received).toBeLessThanOrEqual(max?.received ?? -1)
+          expect(count.sent).toBeLessThanOrEqual(max?.sent ?? -1)
         }
         if (damages.length === 0) expect(read).toEqual(truth as typeof read)
       }),

@@ -117,7 +117,7 @@ const flushFile = promisify(fdatasync)
 const flushFolder = promisify(fsync)
 
 /** A journal is rewritten beyond this size, if live records are at most a quarter of it. */
-const shipped = { mostBytes: 4 * 1024 * 1024, mostTimesLive: 4 }
+const shipped = { maxBytes: 4 * 1024 * 1024, maxTimesLive: 4 }
 
 export const journalName = (boot: string): string => `journal-${boot}.log`
 
@@ -236,7 +236,7 @@ export function openJournal(deps: {
     if (!open) return
     try {
       await flushFile(open.fd)
-      const isLong = open.bytes > limits.mostBytes && open.bytes > liveBytes * limits.mostTimesLive
+      const isLong = open.bytes > limits.maxBytes && open.bytes > liveBytes * limits.maxTimesLive
       if (isLong) await rewrite(open)
     } catch (error) {
       limitedLog('error', 'journal not flushed', { fault: error })

@@ -1,4 +1,4 @@
-import { mostInReport, type ReportAnswer, type ReportBody } from '../../node-protocol/report.ts'
+import { maxInReport, type ReportAnswer, type ReportBody } from '../../node-protocol/report.ts'
 import type { Agent, Carrier, Counts, ExitCount, HostCount, PeerCount, ProxyCount, SubuserCount } from './carrier.ts'
 import type { Journal } from './journal.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './runtime.ts'
@@ -20,8 +20,8 @@ type Batch = Pick<ReportBody, 'proxies' | 'subusers' | 'peers' | 'hosts' | 'sour
 type Source = { readonly id: string; readonly address: string }
 
 /** Not billed: when full, new hosts are dropped until they move again. */
-const mostHosts = 20_000
-const mostSources = 20_000
+const maxHosts = 20_000
+const maxSources = 20_000
 
 const subjectKey = (id: string, pool: string): string => `${id}\n${pool}`
 
@@ -49,13 +49,13 @@ function createPending(now: () => number) {
       for (const each of counts.exits ?? []) exits.set(each.id, each)
       for (const each of counts.hosts) {
         const key = `${subjectKey(each.id, each.pool)}\n${each.host}`
-        if (each.host.length <= 253 && (hosts.size < mostHosts || hosts.has(key))) hosts.set(key, each)
+        if (each.host.length <= 253 && (hosts.size < maxHosts || hosts.has(key))) hosts.set(key, each)
       }
     },
 
     addSources(seen: readonly Source[]): void {
       for (const each of seen) {
-        if (sources.size < mostSources && each.address.length <= 45) sources.set(`${each.id}\n${each.address}`, each)
+        if (sources.size < maxSources && each.address.length <= 45) sources.set(`${each.id}\n${each.address}`, each)
       }
     },
 
@@ -76,24 +76,24 @@ function createPending(now: () => number) {
     dropWishes: (): void => wishes.clear(),
 
     /** Up to `most` items of each kind, oldest first, with the counts that the lease requests refer to. */
-    batch(most = mostInReport): Batch {
-      const wished = [...firstOf(wishes.values(), most)]
+    batch(max = maxInReport): Batch {
+      const wished = [...firstOf(wishes.values(), max)]
       const counted = new Set<SubuserCount>()
       for (const each of wished) {
         const count = subusers.get(subjectKey(each.id, each.pool))
         if (count) counted.add(count)
       }
       for (const each of subusers.values()) {
-        if (counted.size >= most) break
+        if (counted.size >= max) break
         counted.add(each)
       }
       return {
-        proxies: [...firstOf(proxies.values(), most)],
+        proxies: [...firstOf(proxies.values(), max)],
         subusers: [...counted],
-        peers: [...firstOf(peers.values(), most)],
-        hosts: [...firstOf(hosts.values(), most)],
-        sources: [...firstOf(sources.values(), most)],
-        ...(exits.size > 0 && { exits: [...firstOf(exits.values(), most)] }),
+        peers: [...firstOf(peers.values(), max)],
+        hosts: [...firstOf(hosts.values(), max)],
+        sources: [...firstOf(sources.values(), max)],
+        ...(exits.size > 0 && { exits: [...firstOf(exits.values(), max)] }),
         wishes: wished,
       }
     },
@@ -130,10 +130,10 @@ function createPending(now: () => number) {
   }
 }
 
-function* firstOf<T>(all: Iterable<T>, most: number): Generator<T> {
+function* firstOf<T>(all: Iterable<T>, max: number): Generator<T> {
   let count = 0
   for (const each of all) {
-    if (count >= most) return
+    if (count >= max) return
     count += 1
     yield each
   }
@@ -156,10 +156,10 @@ const heartbeatMs = 2_000
 /** Lease requests within this time share a report. */
 const collectMs = 5
 const firstPauseMs = 100
-const mostPauseMs = 5_000
+const maxPauseMs = 5_000
 /** Journal writes take at most a tenth of the time, and wait at most maxRestMs. */
 const restTimes = 9
-const mostRestMs = 100
+const maxRestMs = 100
 /** Shorter than the shop's lease expiry for a silent node. */
 const renumberMs = 60_000
 const stopLimitMs = 5_000
@@ -220,10 +220,10 @@ export function createMeter(deps: MeterDeps): Meter {
   let lastSentAt = Number.NEGATIVE_INFINITY
   let lastContactAt: number | undefined
   let failures = 0
-  let atOnce = mostInReport
+  let atOnce = maxInReport
   let isReplaced = false
   let isWithdrawn = false
-  let isLeaving = false
+  let isDraining = false
   let isNoteDue = false
   let restEndsAt = Number.NEGATIVE_INFINITY
 
@@ -235,7 +235,7 @@ export function createMeter(deps: MeterDeps): Meter {
     pending.addSources(carrier.takeSources())
     journal.note(changed)
     const endedAt = timing.now()
-    restEndsAt = endedAt + Math.min(mostRestMs, (endedAt - beganAt) * restTimes)
+    restEndsAt = endedAt + Math.min(maxRestMs, (endedAt - beganAt) * restTimes)
   }
 
   function toBody(batch: Batch): ReportBody {
@@ -252,7 +252,7 @@ export function createMeter(deps: MeterDeps): Meter {
       boot: deps.boot,
       ...(deps.beside && deps.beside.length > 0 && { beside: [...deps.beside] }),
       version: deps.version,
-      ...(isLeaving ? { leaving: true } : { health, ...deps.says?.() }),
+      ...(isDraining ? { leaving: true } : { health, ...deps.says?.() }),
       wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
         id,
         pool,
@@ -313,7 +313,7 @@ export function createMeter(deps: MeterDeps): Meter {
       const answer = await deps.link.report(toBody(batch), cut.signal)
       lastContactAt = timing.now()
       failures = 0
-      atOnce = Math.min(mostInReport, atOnce * 10)
+      atOnce = Math.min(maxInReport, atOnce * 10)
       take(batch, answer)
     } catch (error) {
       noteFailure(error, batch)
@@ -336,7 +336,7 @@ export function createMeter(deps: MeterDeps): Meter {
   }
 
   const pauseAfterFailure = (until: AbortSignal): Promise<void> =>
-    timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), until)
+    timing.pause(growingPause(failures, firstPauseMs, maxPauseMs, deps.chance), until)
 
   async function tryEarlier(): Promise<boolean> {
     try {
@@ -444,7 +444,7 @@ export function createMeter(deps: MeterDeps): Meter {
     },
 
     leave() {
-      isLeaving = true
+      isDraining = true
     },
 
     async withdraw() {

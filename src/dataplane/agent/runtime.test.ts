@@ -3,11 +3,11 @@ import { settle } from '../../../test/harness/hand-timing.ts'
 import { createBell, createLimitedLog, growingPause, type Log, realTiming, type Timing } from './runtime.ts'
 
 const least = () => 0
-const most = () => 1
+const max = () => 1
 
 describe('a pause after failures', () => {
   test('begins at the first, doubles with each, and ends at the limit', () => {
-    const pauses = [1, 2, 3, 4, 5, 100].map((failures) => growingPause(failures, 100, 1000, most))
+    const pauses = [1, 2, 3, 4, 5, 100].map((failures) => growingPause(failures, 100, 1000, max))
     expect(pauses).toEqual([100, 200, 400, 800, 1000, 1000])
   })
 

@@ -33,8 +33,8 @@ export const realTiming: Timing = {
 }
 
 /** Exponential backoff with 50 % jitter. */
-export function growingPause(failures: number, firstMs: number, mostMs: number, chance: Chance): number {
-  const wholeMs = Math.min(mostMs, firstMs * 2 ** Math.min(failures - 1, 30))
+export function growingPause(failures: number, firstMs: number, maxMs: number, chance: Chance): number {
+  const wholeMs = Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 30))
   return wholeMs / 2 + (chance() * wholeMs) / 2
 }
 

@@ -45,7 +45,7 @@ export type ShopLink = {
 
 /** Per request, including reading the answer; for `state` on top of its wait. */
 const shippedLimitsMs = { join: 10_000, state: 5_000, find: 2_000, report: 5_000, vpn: 5_000 }
-const mostAnswerBytes = 64 * 1024 * 1024
+const maxAnswerBytes = 64 * 1024 * 1024
 
 /** A setting that the operator must fix; retrying does not help. */
 export class LinkSettingError extends Error {
@@ -77,7 +77,7 @@ export function createShopLink(deps: {
   const called = base.unix === undefined ? base.url : findCalled(deps.publicUrl)
   let isRefused = false
 
-  function noteStanding(trouble: LinkTrouble | undefined): void {
+  function noteRefusal(trouble: LinkTrouble | undefined): void {
     const wasRefused = isRefused
     isRefused = trouble === 'refused'
     if (isRefused && !wasRefused) deps.onRefused?.()
@@ -87,10 +87,10 @@ export function createShopLink(deps: {
     const headers = { authorization: `Bearer ${deps.secret}` }
     try {
       const answer = await request(base, asked, headers)
-      noteStanding(undefined)
+      noteRefusal(undefined)
       return answer
     } catch (error) {
-      if (error instanceof LinkError && error.trouble !== 'unreachable') noteStanding(error.trouble)
+      if (error instanceof LinkError && error.trouble !== 'unreachable') noteRefusal(error.trouble)
       throw error
     }
   }
@@ -212,7 +212,7 @@ async function readText(response: Response, what: string): Promise<string> {
   let byteCount = 0
   for await (const chunk of body) {
     byteCount += chunk.length
-    if (byteCount > mostAnswerBytes) throw new LinkError('fault', `${what}: the answer is too long`, response.status)
+    if (byteCount > maxAnswerBytes) throw new LinkError('fault', `${what}: the answer is too long`, response.status)
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()

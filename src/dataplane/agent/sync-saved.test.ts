@@ -92,7 +92,7 @@ describe('the state on the disk of a node', () => {
   })
 
   test('changes for years leave it about as long as what there is, each thing as it was last heard of', () => {
-    const saved = openSavedState({ folder, timing: realTiming, log: quiet, mostAdded: 2000 })
+    const saved = openSavedState({ folder, timing: realTiming, log: quiet, maxAdded: 2000 })
     const ids = Array.from({ length: 20 }, (_, index) => index + 1)
     saved.note(page(1, ...ids), whole)
     const wholeBytes = statSync(path()).size
@@ -113,7 +113,7 @@ describe('the state on the disk of a node', () => {
   })
 
   test('written anew, it still has the ranges and gateways that were heard of once', () => {
-    const saved = openSavedState({ folder, timing: realTiming, log: quiet, mostAdded: 1000 })
+    const saved = openSavedState({ folder, timing: realTiming, log: quiet, maxAdded: 1000 })
     const range = { id: 7, prefix: '45.12.7.0/24', homes: [], gone: false }
     const gateway = { id: 'nod_1', name: 'one', host: '45.12.0.1', port: 10_800, key: 'k', state: 'open' as const }
     saved.note({ ...page(1, 1), ranges: [range], gateways: [gateway] }, whole)

@@ -9,7 +9,7 @@ import { LinkError, type ShopLink } from './shop-link.ts'
 export type PagePlace = { readonly isWhole: boolean; readonly isFirst: boolean; readonly isLast: boolean }
 
 const firstPauseMs = 250
-const mostPauseMs = 10_000
+const maxPauseMs = 10_000
 /** Short, so that a dead connection is noticed soon. */
 const waitSeconds = 10
 /** Pause after a long poll that returned at once with nothing. */
@@ -101,7 +101,7 @@ export function createSync(deps: {
           noteFailure(error)
           const isRefused = error instanceof LinkError && error.trouble === 'refused'
           await timing.pause(
-            isRefused ? mostPauseMs : growingPause(failures, firstPauseMs, mostPauseMs, deps.chance),
+            isRefused ? maxPauseMs : growingPause(failures, firstPauseMs, maxPauseMs, deps.chance),
             end,
           )
         }
@@ -127,7 +127,7 @@ export function openSavedState(deps: {
   readonly folder: string
   readonly timing: Timing
   readonly log: Log
-  readonly mostAdded?: number
+  readonly maxAdded?: number
 }) {
   const path = join(deps.folder, fileName)
   // Two processes of one node may write at the same time.
@@ -135,7 +135,7 @@ export function openSavedState(deps: {
   removeDrafts(deps.folder)
   const limitedLog = createLimitedLog(deps.log, deps.timing.now)
   let descriptor: number | undefined
-  const mostAdded = deps.mostAdded ?? shippedMostAdded
+  const maxAdded = deps.maxAdded ?? shippedMostAdded
   let wholeBytes = 0
   let addedBytes = 0
   let isOver = false
@@ -157,7 +157,7 @@ export function openSavedState(deps: {
     if (place.isWhole) wholeBytes += bytes
     else addedBytes += bytes
     if (place.isWhole && place.isLast) renameSync(draft, path)
-    if (!place.isWhole && addedBytes > Math.max(mostAdded, wholeBytes)) compact()
+    if (!place.isWhole && addedBytes > Math.max(maxAdded, wholeBytes)) compact()
   }
 
   /** Rewrites the file with the latest version of each item. */
@@ -256,8 +256,8 @@ function foldPages(pages: readonly StatePage[]): StatePage[] {
     () => false,
   )
   const all = [ranges, gateways, proxies, subusers, exits, peers]
-  const most = Math.max(1, ...all.map((each) => each.length))
-  return Array.from({ length: Math.ceil(most / thingsEach) }, (_, index) => {
+  const max = Math.max(1, ...all.map((each) => each.length))
+  return Array.from({ length: Math.ceil(max / thingsEach) }, (_, index) => {
     const part = <Of>(things: readonly Of[]): Of[] => things.slice(index * thingsEach, (index + 1) * thingsEach)
     return {
       ...last,

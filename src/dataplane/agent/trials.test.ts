@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { HandTiming, quietLog, settle } from '../../../test/harness/hand-timing.ts'
 import { formatAddress } from '../../core/address.ts'
 import type { NodeRange } from '../../node-protocol/state.ts'
-import { mostRuns, type TriedBody } from '../../node-protocol/tried.ts'
+import { maxRuns, type TriedBody } from '../../node-protocol/tried.ts'
 import { LinkError } from './shop-link.ts'
 import { createTrials } from './trials.ts'
 
@@ -57,7 +57,7 @@ describe('trying addresses', () => {
         if (from !== undefined) calls.push({ from, atMs: timing.now() })
         return from ?? '192.0.2.1'
       },
-      isToLeave: () => isProduction,
+      needsEgressCheck: () => isProduction,
       timing,
       chance: () => (drawn++ % 1000) / 1000,
       log: quietLog,
@@ -109,7 +109,7 @@ describe('trying addresses', () => {
     lost = (address) => Number(address.split('.')[3]) % 2 === 1
     const { stop } = open(range(1, '45.12.0.0/19'))
     await timing.advance(60_000)
-    expect(lastOf(1)?.served.length).toBe(mostRuns)
+    expect(lastOf(1)?.served.length).toBe(maxRuns)
     expect(lastOf(1)?.problems.length).toBe(20)
     await stop()
   })

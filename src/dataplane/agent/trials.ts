@@ -1,14 +1,14 @@
 import { type Address, addressFromNumber, addressToNumber, type Prefix, readPrefix } from '../../core/address.ts'
 import type { NodeRange, StatePage } from '../../node-protocol/state.ts'
 import {
-  mostProblems,
-  mostRangesTried,
-  mostRuns,
-  mostRunsAtOnce,
-  mostTriedSingly,
+  maxProblems,
+  maxRangesTried,
+  maxRuns,
+  maxRunsAtOnce,
+  maxTriedSingly,
   type TriedRange,
 } from '../../node-protocol/tried.ts'
-import { type CallShop, createLeaving, type Leaving } from './egress-check.ts'
+import { type CallShop, createEgressCheck, type EgressCheck } from './egress-check.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 import type { PagePlace } from './sync.ts'
@@ -22,24 +22,24 @@ const restTimes = 19
 /** Each address is called from within five minutes, at 4 to 50 calls a second. */
 const callAllMs = 300_000
 const callEveryMs = 250
-const leastCallPauseMs = 20
-const mostCallsAtOnce = 64
+const minCallPauseMs = 20
+const maxCallsAtOnce = 64
 const firstPauseMs = 100
-const mostPauseMs = 5_000
+const maxPauseMs = 5_000
 /** Random samples per trial of a large block. */
 const drawnOfBlock = 4
 /** Changes are reported this soon during a round. */
 const sayEveryMs = 100
 /** New ranges share so many calls before they are reported as serving. */
 const firstCalls = 2048
-const mostFirstCalls = 256
-const leastFirstCalls = 8
+const maxFirstCalls = 256
+const minFirstCalls = 8
 
 type Held = {
   readonly range: NodeRange
   readonly prefix: Prefix
   /** Undefined if the shop cannot be called from an address. */
-  readonly leaving: Leaving | undefined
+  readonly egress: EgressCheck | undefined
   outcome: TriedRange | undefined
   isNew: boolean
 }
@@ -54,7 +54,7 @@ export function createTrials(deps: {
   readonly tryAddress: TryAddress
   readonly callShop: CallShop | undefined
   /** False for loopback and in a sandbox, where egress proves nothing. */
-  readonly isToLeave: (address: Address) => boolean
+  readonly needsEgressCheck: (address: Address) => boolean
   readonly timing: Timing
   readonly chance: Chance
   readonly log: Log
@@ -68,7 +68,7 @@ export function createTrials(deps: {
   let failures = 0
   let slice = 0
   let sliceBeganAt = timing.now()
-  let firstCallsEach = mostFirstCalls
+  let firstCallsEach = maxFirstCalls
 
   function put(range: NodeRange): void {
     unnamed?.delete(range.id)
@@ -78,8 +78,8 @@ export function createTrials(deps: {
     else {
       const canUse = (address: Address) => deps.tryAddress(address) === undefined
       const call = deps.callShop
-      const leaving = call && createLeaving({ ...deps, prefix, isBlock: isBlock(prefix), call, canUse })
-      held.set(range.id, { range, prefix, leaving, outcome: held.get(range.id)?.outcome, isNew: true })
+      const egress = call && createEgressCheck({ ...deps, prefix, isBlock: isBlock(prefix), call, canUse })
+      held.set(range.id, { range, prefix, egress, outcome: held.get(range.id)?.outcome, isNew: true })
     }
   }
 
@@ -98,10 +98,10 @@ export function createTrials(deps: {
     const size = sizeOf(of.prefix)
     for (let offset = 0; offset < size && !end.aborted; offset += 1) {
       const address = addressFromNumber(of.prefix.base.version, base + BigInt(offset))
-      finding.add(offset, deps.tryAddress(address) ?? of.leaving?.problemOf(address))
+      finding.add(offset, deps.tryAddress(address) ?? of.egress?.problemOf(address))
       await breathe(of.isNew, end)
     }
-    return finding.end(of.leaving?.seenAs ?? null, unprovenOf(of))
+    return finding.end(of.egress?.seenAs ?? null, unprovenOf(of))
   }
 
   /** A block serves as a whole: random samples decide. */
@@ -113,23 +113,23 @@ export function createTrials(deps: {
     for (let drawn = 0; drawn < drawnOfBlock && problem === undefined; drawn += 1) {
       const offset = (size * BigInt(Math.floor(deps.chance() * 2 ** 40))) / 2n ** 40n
       const address = addressFromNumber(of.prefix.base.version, base + offset)
-      problem = deps.tryAddress(address) ?? of.leaving?.problemOf(address)
+      problem = deps.tryAddress(address) ?? of.egress?.problemOf(address)
     }
     finding.add(0, problem)
-    return finding.end(of.leaving?.seenAs ?? null, unprovenOf(of))
+    return finding.end(of.egress?.seenAs ?? null, unprovenOf(of))
   }
 
   /** Why egress is unproven. Reported, but no reason to stop serving. */
   function unprovenOf(of: Held): string | undefined {
-    if (!deps.isToLeave(of.prefix.base) || of.leaving?.isReached) return undefined
-    if (!of.leaving) return 'leaving_not_tried_no_public_url'
-    return of.leaving.isDistrusted ? 'leaving_not_tried_shop_not_trusted' : 'leaving_not_tried_shop_not_reached'
+    if (!deps.needsEgressCheck(of.prefix.base) || of.egress?.isReached) return undefined
+    if (!of.egress) return 'leaving_not_tried_no_public_url'
+    return of.egress.isDistrusted ? 'leaving_not_tried_shop_not_trusted' : 'leaving_not_tried_shop_not_reached'
   }
 
   /** Returns the result if it changed. */
   async function tryRange(of: Held, end: AbortSignal): Promise<TriedRange | undefined> {
     const before = JSON.stringify(of.outcome)
-    if (of.isNew && deps.isToLeave(of.prefix.base)) await of.leaving?.begin(firstCallsEach, end)
+    if (of.isNew && deps.needsEgressCheck(of.prefix.base)) await of.egress?.begin(firstCallsEach, end)
     const outcome = isBlock(of.prefix) ? tryBlock(of) : await tryEach(of, end)
     if (end.aborted || held.get(of.range.id) !== of) return undefined
     of.outcome = outcome
@@ -148,7 +148,7 @@ export function createTrials(deps: {
         if (!(error instanceof LinkError)) throw error
         failures += 1
         if (!end.aborted) limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'trials not taken', { fault: error })
-        await timing.pause(growingPause(failures, firstPauseMs, mostPauseMs, deps.chance), end)
+        await timing.pause(growingPause(failures, firstPauseMs, maxPauseMs, deps.chance), end)
         return false
       }
     }
@@ -158,8 +158,8 @@ export function createTrials(deps: {
   /** New ranges first, because they wait to be sold. */
   async function round(end: AbortSignal): Promise<void> {
     const inTurn = [...held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
-    const fresh = inTurn.filter((each) => each.isNew && deps.isToLeave(each.prefix.base)).length
-    firstCallsEach = Math.max(leastFirstCalls, Math.min(mostFirstCalls, Math.floor(firstCalls / Math.max(1, fresh))))
+    const fresh = inTurn.filter((each) => each.isNew && deps.needsEgressCheck(each.prefix.base)).length
+    firstCallsEach = Math.max(minFirstCalls, Math.min(maxFirstCalls, Math.floor(firstCalls / Math.max(1, fresh))))
     let unsaid: TriedRange[] = []
     let saidAt = timing.now()
     sliceBeganAt = timing.now()
@@ -167,7 +167,7 @@ export function createTrials(deps: {
       const changed = held.get(each.range.id) === each ? await tryRange(each, end) : undefined
       if (end.aborted) return
       if (changed) unsaid.push(changed)
-      if (unsaid.length === 0 || (unsaid.length < mostRangesTried && timing.now() - saidAt < sayEveryMs)) continue
+      if (unsaid.length === 0 || (unsaid.length < maxRangesTried && timing.now() - saidAt < sayEveryMs)) continue
       await tell(unsaid, end)
       unsaid = []
       saidAt = timing.now()
@@ -181,23 +181,23 @@ export function createTrials(deps: {
   }
 
   async function callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
-    const turns = ranges.reduce((sum, each) => sum + (each.leaving?.turns ?? 0), 0)
-    const pauseMs = Math.min(callEveryMs, Math.max(leastCallPauseMs, callAllMs / turns))
+    const turns = ranges.reduce((sum, each) => sum + (each.egress?.turns ?? 0), 0)
+    const pauseMs = Math.min(callEveryMs, Math.max(minCallPauseMs, callAllMs / turns))
     const calls = new Set<Promise<void>>()
     let passedOver = 0
     let beganAt = timing.now()
     for (const each of ranges) {
       for (
         let turn = 0;
-        turn < (each.leaving?.turns ?? 0) && held.get(each.range.id) === each && !end.aborted;
+        turn < (each.egress?.turns ?? 0) && held.get(each.range.id) === each && !end.aborted;
         turn += 1
       ) {
-        const call = each.leaving?.step(end)
+        const call = each.egress?.step(end)
         if (call) {
           const ended = listen(call).finally(() => calls.delete(ended))
           calls.add(ended)
           await timing.pause(pauseMs, end)
-          if (calls.size >= mostCallsAtOnce) await Promise.race(calls)
+          if (calls.size >= maxCallsAtOnce) await Promise.race(calls)
         } else if (++passedOver % sliceSize === 0) await timing.pause((timing.now() - beganAt) * restTimes, end)
         else continue
         beganAt = timing.now()
@@ -209,7 +209,7 @@ export function createTrials(deps: {
   async function callOn(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
       await timing.pause(callEveryMs, end)
-      const inTurn = [...held.values()].filter((each) => !each.isNew && deps.isToLeave(each.prefix.base))
+      const inTurn = [...held.values()].filter((each) => !each.isNew && deps.needsEgressCheck(each.prefix.base))
       await callFromEach(inTurn, end)
     }
   }
@@ -247,7 +247,7 @@ export function createTrials(deps: {
   }
 }
 
-const isBlock = (prefix: Prefix): boolean => prefix.base.bytes.length * 8 - prefix.length > mostTriedSingly
+const isBlock = (prefix: Prefix): boolean => prefix.base.bytes.length * 8 - prefix.length > maxTriedSingly
 
 const sizeOf = (prefix: Prefix): number => 2 ** (prefix.base.bytes.length * 8 - prefix.length)
 
@@ -260,16 +260,16 @@ function createFinding(id: number) {
       if (problem === undefined) {
         const last = served.at(-1)
         if (last && last[0] + last[1] === offset) last[1] += 1
-        else if (served.length < mostRuns) served.push([offset, 1])
+        else if (served.length < maxRuns) served.push([offset, 1])
         return
       }
       const last = problems.at(-1)
       if (last && last.problem === problem && last.first + last.count === offset) last.count += 1
-      else if (problems.length < mostProblems) problems.push({ first: offset, count: 1, problem })
+      else if (problems.length < maxProblems) problems.push({ first: offset, count: 1, problem })
     },
     end(seenAs: string | null, unproven: string | undefined): TriedRange {
       const all = unproven === undefined ? [] : served.map(([first, count]) => ({ first, count, problem: unproven }))
-      return { id, served, problems: [...problems, ...all].slice(0, mostProblems), seen_as: seenAs }
+      return { id, served, problems: [...problems, ...all].slice(0, maxProblems), seen_as: seenAs }
     },
   }
 }
@@ -278,7 +278,7 @@ function* parts(ranges: readonly TriedRange[]): Generator<TriedRange[]> {
   let part: TriedRange[] = []
   let runs = 0
   for (const each of ranges) {
-    if (part.length === mostRangesTried || (part.length > 0 && runs + each.served.length > mostRunsAtOnce)) {
+    if (part.length === maxRangesTried || (part.length > 0 && runs + each.served.length > maxRunsAtOnce)) {
       yield part
       part = []
       runs = 0

@@ -4,7 +4,7 @@ import { Refusal, refuseHere } from '../../core/refusal.ts'
 import type { After } from '../../core/time.ts'
 import { listRunning, openRunning, runningSocket } from '../agent/boots.ts'
 import { parseJson, type Timing } from '../agent/runtime.ts'
-import { createPassing, mostAtOnce, type Passing, type Received } from './relay/linux/descriptor-passing.ts'
+import { createPassing, maxAtOnce, type Passing, type Received } from './relay/linux/descriptor-passing.ts'
 import { after } from './relay/portable/dialler.ts'
 
 /**
@@ -39,7 +39,7 @@ const leftSchema = z.object({ left: z.literal(true) })
 const answerSchema = z.union([noSchema, whoSchema, listenersSchema, leftSchema])
 type Answer = z.infer<typeof answerSchema>
 
-const mostLineBytes = 1000
+const maxLineBytes = 1000
 /** Time between sharing the listeners and taking over. */
 const takenWithinMs = 30_000
 
@@ -94,8 +94,8 @@ export function openOffer(deps: {
 
   function share(socket: Socket<Asking>, from: number): void {
     const all = deps.listeners().toSorted((a, b) => a.port - b.port)
-    const some = all.slice(from, from + mostAtOnce)
-    const more = from + mostAtOnce < all.length
+    const some = all.slice(from, from + maxAtOnce)
+    const more = from + maxAtOnce < all.length
     const descriptors = some.map((each) => each.descriptor)
     say(socket, { ports: some.map((each) => each.port), more }, descriptors)
   }
@@ -113,7 +113,7 @@ export function openOffer(deps: {
     },
     data(socket, bytes) {
       socket.data.text += bytes.toString('utf8')
-      if (socket.data.text.length > mostLineBytes) {
+      if (socket.data.text.length > maxLineBytes) {
         socket.terminate()
         return
       }
@@ -143,7 +143,7 @@ export function openOffer(deps: {
 const answerWithinMs = 10_000
 const lookEveryMs = 2
 /** More than a gateway can need for its ports. */
-const mostRounds = 1000
+const maxRounds = 1000
 
 const cannot = (why: string): Refusal => refuseHere(why, 'unavailable')
 
@@ -237,7 +237,7 @@ function createLine(passing: Passing, descriptor: number, timing: Timing) {
 
 async function takeListeners(line: Line): Promise<Map<number, number>> {
   const taken = new Map<number, number>()
-  for (let round = 0; round < mostRounds; round += 1) {
+  for (let round = 0; round < maxRounds; round += 1) {
     const { word, descriptors } = await line.ask({ ask: 'listeners', from: taken.size }, listenersSchema)
     for (const [index, port] of word.ports.entries()) {
       const descriptor = descriptors[index]

@@ -95,10 +95,10 @@ export function keepCertificate(deps: {
   let seen = ''
 
   function look(): void {
-    const standing = standingOf(files)
-    if (standing === seen) return
-    seen = standing
-    if (standing === nothingThere && !current) {
+    const fingerprint = fingerprintOf(files)
+    if (fingerprint === seen) return
+    seen = fingerprint
+    if (fingerprint === nothingThere && !current) {
       const fields = { file: files.cert, explanation: 'nobody can be served until there is one' }
       if (deps.isAwaited) log.info('certificate awaited', fields)
       else log.warn('no certificate yet', fields)
@@ -147,7 +147,7 @@ export function readFiles(files: CertificateFiles): Certificate {
 const nothingThere = '- -'
 
 /** Changes whenever a file or the target of a link changes. */
-const standingOf = (files: CertificateFiles): string =>
+const fingerprintOf = (files: CertificateFiles): string =>
   [files.cert, files.key]
     .map((path) => {
       const found = statSync(path, { throwIfNoEntry: false })

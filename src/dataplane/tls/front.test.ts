@@ -24,7 +24,7 @@ describe('an entrance over TLS', () => {
       hostname: '127.0.0.1',
       port: 0,
       certificate: () => (hasCertificate ? certificate : undefined),
-      most: 200,
+      max: 200,
       now: () => nowMs,
       inner: () => server.port,
       log,

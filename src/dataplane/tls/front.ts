@@ -11,9 +11,9 @@ import { TlsSocket } from './tls-socket.ts'
 const handshakeMs = 10_000
 const lookEveryMs = 250
 /** Handshakes under way: per IPv4 address or IPv6 /64, and in all. An IPv6 /48 may have twice as many. */
-const mostOfNetwork = 128
-const mostShaking = 2048
-const leastShaking = 32
+const maxOfNetwork = 128
+const maxShaking = 2048
+const minShaking = 32
 /** Handshakes started per second, 0.25 ms each: per address or /64, per IPv6 /48, and in all. */
 const ofNetwork = { perSecond: 400, burst: 800 }
 const ofIpv6Site = { perSecond: 800, burst: 1600 }
@@ -54,8 +54,8 @@ class Counts {
 
   of = (prefix: string): number => this.counts.get(prefix) ?? 0
 
-  add({ household, network }: Prefixes, change: 1 | -1): void {
-    for (const prefix of new Set([household, network])) {
+  add({ clientPrefix, network }: Prefixes, change: 1 | -1): void {
+    for (const prefix of new Set([clientPrefix, network])) {
       const count = this.of(prefix) + change
       if (count > 0) this.counts.set(prefix, count)
       else this.counts.delete(prefix)
@@ -63,8 +63,8 @@ class Counts {
   }
 
   /** A /48 may have twice as many as a /64. */
-  isFull({ household, network }: Prefixes, max: number): boolean {
-    return this.of(household) >= max || (network !== household && this.of(network) >= 2 * max)
+  isFull({ clientPrefix, network }: Prefixes, max: number): boolean {
+    return this.of(clientPrefix) >= max || (network !== clientPrefix && this.of(network) >= 2 * max)
   }
 }
 
@@ -92,7 +92,7 @@ export function openFront(deps: {
   readonly port: number
   readonly certificate: () => Certificate | undefined
   /** Maximum of open connections; with an engine that evicts by itself, handshakes come on top. */
-  readonly most: number
+  readonly max: number
   /** Evict when full. A gateway's engine does so itself. */
   readonly isMakingRoom?: boolean
   /** Monotonic. */
@@ -104,22 +104,22 @@ export function openFront(deps: {
   const now = deps.now ?? (() => performance.now())
   const handshakes = new Handshakes()
   const shakingOf = new Counts()
-  const paceOfHousehold = createTokenBuckets(ofNetwork, now)
+  const paceOfPrefix = createTokenBuckets(ofNetwork, now)
   const paceOfSite = createTokenBuckets(ofIpv6Site, now)
   const paceOfFair = createTokenBuckets(fairShare, now)
   const paceOfAll = createTokenBuckets(ofAll, now)
   const all = new Set<Connection>()
   const openOf = new Counts()
-  const seats = new Seats(deps.most, now)
-  const roomOfNetwork = Math.max(leastShaking, Math.floor(deps.most / 4))
-  const roomToShake = Math.min(mostShaking, Math.max(leastShaking, Math.floor(deps.most / 4)))
-  const room = deps.isMakingRoom ? deps.most : deps.most + roomToShake
+  const seats = new Seats(deps.max, now)
+  const roomOfNetwork = Math.max(minShaking, Math.floor(deps.max / 4))
+  const roomToShake = Math.min(maxShaking, Math.max(minShaking, Math.floor(deps.max / 4)))
+  const room = deps.isMakingRoom ? deps.max : deps.max + roomToShake
   let failed = 0
   let turnedAway = 0
   const spared = { handshake: 0, open: 0 }
 
   function mayCome(prefixes: Prefixes): boolean {
-    if (openOf.isFull(prefixes, roomOfNetwork) || shakingOf.isFull(prefixes, mostOfNetwork)) return false
+    if (openOf.isFull(prefixes, roomOfNetwork) || shakingOf.isFull(prefixes, maxOfNetwork)) return false
     if (all.size >= room && !deps.isMakingRoom) return false
     if (!mayBegin(prefixes)) return false
     if (handshakes.size >= roomToShake && !makeRoomToShake(prefixes)) return false
@@ -129,9 +129,9 @@ export function openFront(deps: {
 
   /** Rate-limits handshakes. Busy addresses leave the lower half of the overall bucket to others. */
   function mayBegin(prefixes: Prefixes): boolean {
-    const { household, network } = prefixes
-    if (!paceOfHousehold.take(household)) return false
-    if (network !== household && !paceOfSite.take(network)) return false
+    const { clientPrefix, network } = prefixes
+    if (!paceOfPrefix.take(clientPrefix)) return false
+    if (network !== clientPrefix && !paceOfSite.take(network)) return false
     if (seats.isKnown(prefixes)) return true
     const isFair = paceOfFair.take(network)
     return (isFair || paceOfAll.level('') > ofAll.burst / 2) && paceOfAll.take('')
@@ -299,7 +299,7 @@ export function openEntrance(deps: {
   readonly hostname: string
   readonly port: number
   readonly certificate: () => Certificate | undefined
-  readonly most: number
+  readonly max: number
   readonly now?: Clock
   /** The server's port; it may open later. */
   readonly inner: () => number

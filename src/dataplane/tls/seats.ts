@@ -10,16 +10,16 @@ const noteEveryMs = 60_000
 const maxKnown = 50_000
 
 /** The IPv4 address or IPv6 /64, and for IPv6 its /48. */
-export type Prefixes = { readonly household: string; readonly network: string }
+export type Prefixes = { readonly clientPrefix: string; readonly network: string }
 
 export function prefixesOf(source: string): Prefixes {
   const address = readAddress(source)
-  return address ? prefixesOfAddress(address) : { household: source, network: source }
+  return address ? prefixesOfAddress(address) : { clientPrefix: source, network: source }
 }
 
 function prefixesOfAddress(address: Address): Prefixes {
-  const household = householdOf(address)
-  return { household, network: address.version === 6 ? networkOf(household) : household }
+  const clientPrefix = householdOf(address)
+  return { clientPrefix, network: address.version === 6 ? networkOf(clientPrefix) : clientPrefix }
 }
 
 /** An open connection. */
@@ -106,7 +106,7 @@ class Ranking {
  */
 export class Seats {
   private readonly known = new Ranking()
-  private readonly strangers = new Ranking()
+  private readonly others = new Ranking()
   private readonly lastKnownAt = new Map<string, number>()
 
   constructor(
@@ -114,8 +114,8 @@ export class Seats {
     private readonly now: Clock,
   ) {}
 
-  isKnown({ household }: Prefixes): boolean {
-    const at = this.lastKnownAt.get(household)
+  isKnown({ clientPrefix }: Prefixes): boolean {
+    const at = this.lastKnownAt.get(clientPrefix)
     return at !== undefined && this.now() - at < knownMs
   }
 
@@ -134,32 +134,32 @@ export class Seats {
 
   welcome(address: Address): void {
     const prefixes = prefixesOfAddress(address)
-    const { household, network } = prefixes
+    const { clientPrefix, network } = prefixes
     const wasKnown = this.isKnown(prefixes)
-    if (wasKnown && this.now() - (this.lastKnownAt.get(household) ?? 0) < noteEveryMs) return
-    this.lastKnownAt.delete(household)
-    this.lastKnownAt.set(household, this.now())
+    if (wasKnown && this.now() - (this.lastKnownAt.get(clientPrefix) ?? 0) < noteEveryMs) return
+    this.lastKnownAt.delete(clientPrefix)
+    this.lastKnownAt.set(clientPrefix, this.now())
     for (const oldest of this.lastKnownAt.size > maxKnown ? this.lastKnownAt.keys() : []) {
       this.lastKnownAt.delete(oldest)
       break
     }
     if (wasKnown) return
-    for (const seat of this.strangers.ofNetwork(network)) {
-      if (seat.prefixes.household !== household) continue
-      this.strangers.remove(seat)
+    for (const seat of this.others.ofNetwork(network)) {
+      if (seat.prefixes.clientPrefix !== clientPrefix) continue
+      this.others.remove(seat)
       this.add(seat)
     }
   }
 
   /** Evicts one connection. */
   makeRoom(): void {
-    const crowd = this.known.size > this.max / 2 ? this.known : this.strangers
+    const crowd = this.known.size > this.max / 2 ? this.known : this.others
     const spare = crowd.findSpare() ?? this.known.findSpare()
     spare?.close()
   }
 
   private rankingOf(seat: Seat): Ranking {
-    return seat.isKnown ? this.known : this.strangers
+    return seat.isKnown ? this.known : this.others
   }
 }
 
@@ -207,8 +207,8 @@ export class Handshakes {
    */
   findSpare({ network }: Prefixes, nowMs: number): Seat | undefined {
     const crowded = this.byNetwork.findSpare()
-    const most = crowded ? this.byNetwork.countOf(crowded.prefixes.network) : 0
-    if (most > this.byNetwork.countOf(network) + 1) return crowded
+    const max = crowded ? this.byNetwork.countOf(crowded.prefixes.network) : 0
+    if (max > this.byNetwork.countOf(network) + 1) return crowded
     const { oldest } = this
     return oldest && nowMs - oldest.beganAt >= graceMs ? oldest.seat : undefined
   }

@@ -8,7 +8,7 @@ export type TlsOwner = {
 }
 
 /** RFC 8446, 5.1; RFC 5246, 6.2.1. */
-const mostInRecord = 16_384
+const maxInRecord = 16_384
 /** AES-GCM overhead per record: header, tag and type (RFC 8446, 5.2), or header, nonce and tag (RFC 5288, 3). */
 const addedToRecord = { 'TLSv1.3': 22, 'TLSv1.2': 29 } as const
 
@@ -45,7 +45,7 @@ export class TlsSocket {
   write(bytes: Uint8Array): number {
     if (this.isClosed) return 0
     const gone = this.socket.write(bytes)
-    if (gone > 0) this.records += Math.ceil(gone / mostInRecord)
+    if (gone > 0) this.records += Math.ceil(gone / maxInRecord)
     return gone
   }
 

@@ -26,7 +26,7 @@ type Record = z.infer<typeof recordSchema>
 
 const fileName = 'vpn-changes.json'
 /** Mostly settings of network devices; containers create hundreds. */
-const mostChanges = 10_000
+const maxChanges = 10_000
 
 /** Changes that the last run has not undone, and whether it still runs. */
 export function readChanges(folder: string): { changes: readonly Change[]; pid: number; runs: boolean } | undefined {
@@ -53,7 +53,7 @@ export function createChanges(folder: string, device: string) {
   createOwnFile(path, toText(record))
   return {
     note(...changes: readonly Change[]): void {
-      if (record.changes.length + changes.length > mostChanges) throw new Error('more was changed than a node changes')
+      if (record.changes.length + changes.length > maxChanges) throw new Error('more was changed than a node changes')
       record.changes.push(...changes)
       writeOwnFile(path, toText(record))
     },

@@ -19,9 +19,9 @@ export function readTunnelAddress(text: string): TunnelAddress | undefined {
   const [addressText = '', lengthText = '', ...rest] = text.split('/')
   const address = readAddress(addressText)
   if (!address || rest.length > 0 || !/^[1-9]\d{0,2}$/.test(lengthText)) return undefined
-  const [most, length] = [address.bytes.length * 8, Number(lengthText)]
-  if (length > most) return undefined
-  const hostBits = BigInt(most - length)
+  const [max, length] = [address.bytes.length * 8, Number(lengthText)]
+  if (length > max) return undefined
+  const hostBits = BigInt(max - length)
   const base = addressFromNumber(address.version, (addressToNumber(address) >> hostBits) << hostBits)
   return { text: `${addressText}/${length}`, own: address, network: { base, length } }
 }

@@ -14,7 +14,7 @@ export const queueNameOf = (device: string): string => `${device}u`
 const readyWithinMs = 5_000
 const readyPollMs = 20
 const endsWithinMs = 2_000
-const mostComplaint = 2_000
+const maxComplaint = 2_000
 
 /** wireguard-go's control socket. */
 export const socketPath = (device: string): string => `/var/run/wireguard/${device}.sock`
@@ -46,7 +46,7 @@ async function startUserspace(name: string): Promise<{ close: () => Promise<void
   })
   let complaint = ''
   const listening = listen(child.stderr, (text) => {
-    complaint = (complaint + text).slice(-mostComplaint)
+    complaint = (complaint + text).slice(-maxComplaint)
   })
   const close = async () => {
     child.kill('SIGTERM')

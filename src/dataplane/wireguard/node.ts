@@ -40,10 +40,10 @@ export type WireguardNode = {
 
 /** Interval between looks, below one second for `kill -9`; longer with many peers, up to `maxPauseMs`. */
 const pauseMs = 900
-const mostPauseMs = 3_000
+const maxPauseMs = 3_000
 const restPerLook = 4
 /** Consecutive failures before the node gives up. */
-const mostFailures = 5
+const maxFailures = 5
 
 /** Sets the machine up as a VPN node. */
 export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardNode> {
@@ -134,7 +134,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     } catch (error) {
       failures += 1
       log.error('a look at the device failed', { error, failures })
-      if (failures >= mostFailures) {
+      if (failures >= maxFailures) {
         isClosing = true
         deps.onFault(error)
       } else await mend()
@@ -162,7 +162,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     const beganAt = performance.now()
     await passOrMend().catch((error: unknown) => log.error('the device could not be mended', { error }))
     const restMs = (performance.now() - beganAt) * restPerLook
-    if (!isClosing) timer = setTimeout(() => void turns.next(), Math.min(mostPauseMs, Math.max(pauseMs, restMs)))
+    if (!isClosing) timer = setTimeout(() => void turns.next(), Math.min(maxPauseMs, Math.max(pauseMs, restMs)))
   })
   timer = setTimeout(() => void turns.next(), pauseMs)
 

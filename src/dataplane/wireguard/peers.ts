@@ -22,13 +22,13 @@ export const readDump = (text: string): DeviceState => createDumpReader()(text)
 export function createDumpReader(): (text: string) => DeviceState {
   const known = new Map<string, readonly string[]>()
   return (text) => {
-    if (known.size > mostKnown) known.clear()
+    if (known.size > maxKnown) known.clear()
     return readWith(text, known)
   }
 }
 
 /** Twice the addresses of the largest network sold. */
-const mostKnown = 131_072
+const maxKnown = 131_072
 
 function readWith(text: string, known: Map<string, readonly string[]>): DeviceState {
   const lines = text.split('\n')
@@ -96,7 +96,7 @@ function isSame(held: readonly string[] | undefined, wanted: readonly string[]):
 export const toAllowed = (prefix: Prefix): string => `${formatAddress(prefix.base)}/${prefix.length}`
 
 /** Below Linux's smallest command line limit, 128 KiB. */
-const mostInCall = 96 * 1024
+const maxInCall = 96 * 1024
 
 /** The fewest `wg set` calls for a difference. Removals come first, to free their addresses. */
 export function toSetCalls(device: string, difference: Difference): string[][] {
@@ -106,7 +106,7 @@ export function toSetCalls(device: string, difference: Difference): string[][] {
     const size = words.reduce((sum, word) => sum + word.length + 1, 0)
     if (size > room) {
       calls.push(['wg', 'set', device])
-      room = mostInCall
+      room = maxInCall
     }
     calls.at(-1)?.push(...words)
     room -= size

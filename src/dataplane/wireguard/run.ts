@@ -13,7 +13,7 @@ export const programPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 export const findProgram = (name: string): string | undefined => Bun.which(name, { PATH: programPath }) ?? undefined
 
 const withinMs = 10_000
-const mostOutput = 64 * 1024 * 1024
+const maxOutput = 64 * 1024 * 1024
 
 /** The input is readable as /dev/stdin and never written to disk. */
 export const runProgram: Run = async (command, input = '') => {
@@ -27,7 +27,7 @@ export const runProgram: Run = async (command, input = '') => {
     stderr: 'pipe',
     timeout: withinMs,
     killSignal: 'SIGKILL',
-    maxBuffer: mostOutput,
+    maxBuffer: maxOutput,
   })
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   const cut = child.signalCode === null ? '' : ` (ended by ${child.signalCode})`

@@ -15,8 +15,8 @@ type Place = {
 type Limited = Readonly<Pick<NodePeer, 'id' | 'allowed' | 'speed_mbit'>>
 
 /** Limits of tc(8): 16-bit class ids, 12-bit filter ids per row. */
-const mostClasses = 0xfffe
-const mostInRow = 0xfff
+const maxClasses = 0xfffe
+const maxInRow = 0xfff
 
 /** Downstream is shaped on the device, upstream on a queue device. */
 type Side = { readonly device: string; readonly end: 'src' | 'dst' }
@@ -27,7 +27,7 @@ type Side = { readonly device: string; readonly end: 'src' | 'dst' }
  */
 export function createSpeedPlan(sides: readonly Side[]) {
   const places = new Map<string, Place>()
-  const minors = createNumbers(mostClasses)
+  const minors = createNumbers(maxClasses)
   const rows = new Map<string, Numbers>()
 
   function place(peer: Limited, mbit: number): Place | undefined {
@@ -39,7 +39,7 @@ export function createSpeedPlan(sides: readonly Side[]) {
       if (!prefix) continue
       const { version } = prefix.base
       const row = `${version === 4 ? 4 : 6}:${(addressToNumber(prefix.base) & 255n).toString(16)}`
-      const items = rows.get(row) ?? createNumbers(mostInRow)
+      const items = rows.get(row) ?? createNumbers(maxInRow)
       rows.set(row, items)
       const item = items.take()
       if (item === undefined) continue
@@ -88,11 +88,11 @@ export function createSpeedPlan(sides: readonly Side[]) {
 type Numbers = ReturnType<typeof createNumbers>
 
 /** Allocates numbers from 1. */
-function createNumbers(most: number) {
+function createNumbers(max: number) {
   const freed: number[] = []
   let next = 1
   return {
-    take: (): number | undefined => freed.pop() ?? (next <= most ? next++ : undefined),
+    take: (): number | undefined => freed.pop() ?? (next <= max ? next++ : undefined),
     free: (number: number): void => void freed.push(number),
   }
 }

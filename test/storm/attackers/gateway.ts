@@ -100,7 +100,7 @@ export const openDeadDials: OpenAttack = async ({ world }) => {
 export const openIdlers: OpenAttack = async ({ world, origin }) => {
   const pass = await buyPass(world, 'comes beside idlers')
   const held: RawClient[] = []
-  const mostHeld = 700
+  const maxHeld = 700
   const perStep = 60
   const [host = '', port = ''] = origin.host.split(':')
   let tried = 0
@@ -115,7 +115,7 @@ export const openIdlers: OpenAttack = async ({ world, origin }) => {
       for (let at = held.length - 1; at >= 0; at -= 1) {
         if (held[at]?.isClosed || held[at]?.hasEnded) held.splice(at, 1)[0]?.reset()
       }
-      for (let n = 0; n < perStep && held.length < mostHeld; n += 1) {
+      for (let n = 0; n < perStep && held.length < maxHeld; n += 1) {
         held.push(await RawClient.open(world.gatewayPort, '127.0.5.1'))
         tried += 1
       }

@@ -1,4 +1,4 @@
-import { mostLost } from '../../../src/dataplane/gateway/metering/losses.ts'
+import { maxLost } from '../../../src/dataplane/gateway/metering/losses.ts'
 import { bytesOf } from '../books.ts'
 import { Shopper } from '../shopper.ts'
 import type { AttackDeps, Attacker } from './attacker.ts'
@@ -80,8 +80,8 @@ export async function openUnacknowledged(
     const gainBy = (bill: number) => pending.bytes - (bill - sums.billed)
     // More than these lines, or this life of the gateway, may have for nothing: perhaps the bill is only late.
     const isTooMuch = (bill: number): boolean =>
-      gainBy(bill) > atOnce * mostLost.ofConnection ||
-      (gains.get(pending.life) ?? 0) + gainBy(bill) > mostLost.ofCredential
+      gainBy(bill) > atOnce * maxLost.ofConnection ||
+      (gains.get(pending.life) ?? 0) + gainBy(bill) > maxLost.ofCredential
     while (performance.now() < giveUpAt && (billed === undefined || isTooMuch(billed))) {
       await Bun.sleep(500)
       billed = await readBilled()

@@ -4,12 +4,12 @@ import type { NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import { createSnapshot } from '../../agent/snapshot.ts'
 import {
   type Access,
+  accessRefusal,
   admitByPassword,
   admitBySource,
   hasExpired,
   type Proven,
   poolOf,
-  standing,
   type Verdict,
 } from './admission.ts'
 
@@ -144,7 +144,7 @@ describe('a dedicated proxy', () => {
     const one = snapshotOf({ proxies: [someProxy(open)] })
     const access = accessOf(bySource(one, '192.0.2.7'))
     one.apply({ proxies: [{ ...someProxy(open), ...change } as NodeProxy], subusers: [], exits: [] })
-    expect(standing(access, one, at)).toBe(refusal as never)
+    expect(accessRefusal(access, one, at)).toBe(refusal as never)
   })
 
   test.each([
@@ -159,9 +159,9 @@ describe('a dedicated proxy', () => {
   ] as const)('an open connection is told %s once that is so', (refusal, change) => {
     const one = snapshotOf({ proxies: [someProxy()] })
     const access = accessOf(byPassword(one, 'tp1abcd'))
-    expect(standing(access, one, at)).toBeUndefined()
+    expect(accessRefusal(access, one, at)).toBeUndefined()
     one.apply({ proxies: [someProxy(change)], subusers: [], exits: [] })
-    expect(standing(access, one, at)).toBe(refusal as never)
+    expect(accessRefusal(access, one, at)).toBe(refusal as never)
   })
 })
 
@@ -223,8 +223,8 @@ describe('a premium sub-user', () => {
     const fromAddress = accessOf(admitBySource(one, '192.0.2.7', port.port, 'http', at))
     const changed = { ...someSubuser(listed), ...change } as NodeSubuser
     one.apply({ proxies: [], subusers: [changed], exits: [] })
-    expect(standing(withPassword, one, at)).toBe(ofPassword as never)
-    expect(standing(fromAddress, one, at)).toBe(ofSource as never)
+    expect(accessRefusal(withPassword, one, at)).toBe(ofPassword as never)
+    expect(accessRefusal(fromAddress, one, at)).toBe(ofSource as never)
   })
 
   test.each([

@@ -130,18 +130,18 @@ export function admitBySource(
 }
 
 function judge(access: Access, snapshot: Snapshot, at: Moment): Verdict {
-  const refusal = standing(access, snapshot, at)
+  const refusal = accessRefusal(access, snapshot, at)
   return refusal ? { refusal } : { access }
 }
 
 /** Why an admitted client may no longer pass; undefined if it may. */
-export function standing(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
-  if (access.kind === 'dedicated') return standingOfProxy(access, snapshot, at)
-  if (access.kind === 'premium') return standingOfSubuser(access, snapshot)
+export function accessRefusal(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
+  if (access.kind === 'dedicated') return proxyRefusal(access, snapshot, at)
+  if (access.kind === 'premium') return subuserRefusal(access, snapshot)
   return snapshot.findGateway(access.gateway.id)?.key === access.gateway.key ? undefined : 'hop_refused'
 }
 
-function standingOfProxy(
+function proxyRefusal(
   { proxy, protocol, source }: Extract<Access, { kind: 'dedicated' }>,
   snapshot: Snapshot,
   at: Moment,
@@ -156,7 +156,7 @@ function standingOfProxy(
   return now.leave_from === proxy.leave_from ? undefined : 'address_unavailable'
 }
 
-function standingOfSubuser(
+function subuserRefusal(
   { subuser, source }: Extract<Access, { kind: 'premium' }>,
   snapshot: Snapshot,
 ): RefusalCode | undefined {
@@ -222,12 +222,12 @@ export type Ask = (
 export const refusalDelayMs = 250
 /** Wrong credentials are cached for this long. */
 const wrongForMs = 2000
-const mostWrong = 10_000
+const maxWrong = 10_000
 /** Refusals of unknown clients. */
-const saidToStrangers: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
+const unknownClientRefusals: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
 
 /** Refusals of wrong credentials that are delayed. */
-const saidToGuessers: readonly RefusalCode[] = ['bad_credentials', 'shop_unreachable']
+const delayedRefusals: readonly RefusalCode[] = ['bad_credentials', 'shop_unreachable']
 
 export type Admission = ReturnType<typeof createAdmission>
 
@@ -266,16 +266,16 @@ export function createAdmission(deps: {
     const asked = await deps.ask(question, source)
     const verdict = judge(visitor)
     // A node without contact cannot call credentials wrong.
-    const isStranger = 'refusal' in verdict && saidToStrangers.includes(verdict.refusal)
-    if (asked === 'unasked' && isStranger) return { refusal: 'shop_unreachable' }
-    if (credentials && isStranger) wrong.add(credentials)
+    const isUnauthenticated = 'refusal' in verdict && unknownClientRefusals.includes(verdict.refusal)
+    if (asked === 'unasked' && isUnauthenticated) return { refusal: 'shop_unreachable' }
+    if (credentials && isUnauthenticated) wrong.add(credentials)
     return verdict
   }
 
   async function askAndJudge(visitor: Visitor): Promise<Verdict> {
     const startedAt = deps.now()
     const verdict = await judgeAfresh(visitor)
-    if ('refusal' in verdict && saidToGuessers.includes(verdict.refusal)) {
+    if ('refusal' in verdict && delayedRefusals.includes(verdict.refusal)) {
       const leftMs = deps.refusalDelayMs - ((deps.now() - startedAt) % deps.refusalDelayMs)
       await new Promise<void>((resolve) => deps.after(leftMs, resolve))
     }
@@ -314,7 +314,7 @@ function createWrongGuesses(sha256: (text: string) => Uint8Array, clock: () => n
       return at !== undefined && Math.abs(clock() - at) < wrongForMs
     },
     add(credentials: Credentials): void {
-      if (foundAt.size >= mostWrong) foundAt.clear()
+      if (foundAt.size >= maxWrong) foundAt.clear()
       foundAt.set(keyOf(credentials), clock())
     },
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { LinkedQueueItem } from '../../../core/linked-queue.ts'
-import { createArrivals, type Talker } from './arrivals.ts'
+import { createArrivals, type WaitingClient } from './arrivals.ts'
 import { shippedPorts } from './policy.ts'
 
 const policy = {
@@ -11,9 +11,9 @@ const policy = {
   ports: shippedPorts,
 }
 
-interface Guest extends Talker, LinkedQueueItem<Guest> {
+interface Guest extends WaitingClient, LinkedQueueItem<Guest> {
   isWaiting: boolean
-  isStranger: boolean
+  isUnauthenticated: boolean
   isIn: boolean
 }
 
@@ -31,7 +31,7 @@ function open(connections: number) {
       source,
       cameAt: nowMs,
       isWaiting: true,
-      isStranger: true,
+      isUnauthenticated: true,
       isIn: false,
       before: undefined,
       behind: undefined,
@@ -55,8 +55,8 @@ function open(connections: number) {
   }
 }
 
-const customer = { isStranger: false }
-const carried = { isStranger: false, isWaiting: false }
+const customer = { isUnauthenticated: false }
+const carried = { isUnauthenticated: false, isWaiting: false }
 
 describe('arrivals', () => {
   test('one network has at most half of the places, and its newest ones have them', () => {

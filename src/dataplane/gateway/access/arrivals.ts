@@ -5,24 +5,24 @@ import type { Clock } from '../../../core/time.ts'
 import type { Policy } from './policy.ts'
 
 /** Connections beyond the limit that still get a `gateway_full` answer; further ones are closed. */
-const mostToBeTold = 500
+const maxToBeTold = 500
 /** Connections of one network that may be in a handshake or idle between requests. */
-const mostFromOneNetwork = 2000
-const leastShare = 8
+const maxFromOneNetwork = 2000
+const minShare = 8
 /** A new connection from a network with few connections is not evicted within this time. */
 const graceMs = 1000
 /** Bounds of the search for an eviction candidate. */
-const mostNetworks = 256
-const mostOfNetwork = 16
+const maxNetworks = 256
+const maxOfNetwork = 16
 
 /** A client connection that is not a tunnel. */
-export type Talker = {
+export type WaitingClient = {
   readonly source: string
   readonly cameAt: number
   /** In a handshake or idle between requests. */
   readonly isWaiting: boolean
   /** It has never been authenticated. */
-  readonly isStranger: boolean
+  readonly isUnauthenticated: boolean
   spare(): void
 }
 
@@ -30,17 +30,17 @@ export type Talker = {
  * Limits connections before authentication. When full, evicts waiting connections, unauthenticated first, from the
  * network with the most; tunnels are never evicted.
  */
-export function createArrivals<T extends Talker & LinkedQueueItem<T>>(deps: {
+export function createArrivals<T extends WaitingClient & LinkedQueueItem<T>>(deps: {
   policy: () => Policy
   clock: Clock
   connections: number
   /** Closed connections whose descriptors are still open. */
   lingering: () => number
 }) {
-  const talking = new Map<string, LinkedQueue<T>>()
-  const share = (part: number, most: number): number => Math.min(most, Math.max(leastShare, Math.ceil(part)))
-  const toBeTold = share(deps.connections / 20, mostToBeTold)
-  const fromOneNetwork = share(deps.connections / 2, mostFromOneNetwork)
+  const waiting = new Map<string, LinkedQueue<T>>()
+  const share = (part: number, max: number): number => Math.min(max, Math.max(minShare, Math.ceil(part)))
+  const toBeTold = share(deps.connections / 20, maxToBeTold)
+  const fromOneNetwork = share(deps.connections / 2, maxFromOneNetwork)
   let open = 0
   let spared = 0
   let turnedAway = 0
@@ -48,14 +48,14 @@ export function createArrivals<T extends Talker & LinkedQueueItem<T>>(deps: {
   const inUse = (): number => open + deps.lingering()
 
   /** Eviction candidate within a network: unauthenticated first, oldest first. */
-  function findSpare(talkers: LinkedQueue<T>, isCrowd: boolean): T | undefined {
+  function findSpare(clients: LinkedQueue<T>, isCrowd: boolean): T | undefined {
     let resting: T | undefined
     let looked = 0
-    for (let talker = talkers.first; talker; talker = talker.behind) {
-      if (talker.isWaiting && !talker.isStranger) resting ??= talker
-      else if (talker.isWaiting && (isCrowd || deps.clock() - talker.cameAt >= graceMs)) return talker
+    for (let client = clients.first; client; client = client.behind) {
+      if (client.isWaiting && !client.isUnauthenticated) resting ??= client
+      else if (client.isWaiting && (isCrowd || deps.clock() - client.cameAt >= graceMs)) return client
       looked += 1
-      if (looked === mostOfNetwork) break
+      if (looked === maxOfNetwork) break
     }
     return resting
   }
@@ -64,12 +64,12 @@ export function createArrivals<T extends Talker & LinkedQueueItem<T>>(deps: {
   function findSpareOfAll(): T | undefined {
     let found: { readonly spare: T; readonly size: number } | undefined
     let looked = 0
-    for (const talkers of talking.values()) {
-      const spare = findSpare(talkers, talkers.size > leastShare)
-      const isBetter = !found || (found.spare.isStranger ? talkers.size > found.size : spare?.isStranger)
-      if (spare && isBetter && !(found?.spare.isStranger && !spare.isStranger)) found = { spare, size: talkers.size }
+    for (const clients of waiting.values()) {
+      const spare = findSpare(clients, clients.size > minShare)
+      const isBetter = !found || (found.spare.isUnauthenticated ? clients.size > found.size : spare?.isUnauthenticated)
+      if (spare && isBetter && !(found?.spare.isUnauthenticated && !spare.isUnauthenticated)) found = { spare, size: clients.size }
       looked += 1
-      if (looked === mostNetworks) break
+      if (looked === maxNetworks) break
     }
     return found?.spare
   }
@@ -81,9 +81,9 @@ export function createArrivals<T extends Talker & LinkedQueueItem<T>>(deps: {
     return true
   }
 
-  function mayEnter(talker: T): boolean {
-    if (!mayCome(talker.source, deps.policy())) return false
-    const network = talking.get(networkOf(talker.source))
+  function mayEnter(client: T): boolean {
+    if (!mayCome(client.source, deps.policy())) return false
+    const network = waiting.get(networkOf(client.source))
     if (network && network.size >= fromOneNetwork && !close(findSpare(network, true))) return false
     return inUse() <= deps.connections + toBeTold || close(findSpareOfAll())
   }
@@ -104,24 +104,24 @@ export function createArrivals<T extends Talker & LinkedQueueItem<T>>(deps: {
       return { spared, turnedAway }
     },
 
-    enter(talker: T): boolean {
-      if (!mayEnter(talker)) {
+    enter(client: T): boolean {
+      if (!mayEnter(client)) {
         turnedAway += 1
         return false
       }
-      const network = networkOf(talker.source)
-      const talkers = talking.get(network) ?? new LinkedQueue<T>()
-      talkers.join(talker)
-      talking.set(network, talkers)
+      const network = networkOf(client.source)
+      const clients = waiting.get(network) ?? new LinkedQueue<T>()
+      clients.join(client)
+      waiting.set(network, clients)
       return true
     },
 
     /** The connection closed or became a tunnel. */
-    leave(talker: T): void {
-      const network = networkOf(talker.source)
-      const talkers = talking.get(network)
-      talkers?.leave(talker)
-      if (talkers?.size === 0) talking.delete(network)
+    leave(client: T): void {
+      const network = networkOf(client.source)
+      const clients = waiting.get(network)
+      clients?.leave(client)
+      if (clients?.size === 0) waiting.delete(network)
     },
   }
 }

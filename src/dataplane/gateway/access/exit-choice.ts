@@ -4,7 +4,7 @@ import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import type { After } from '../../../core/time.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
-import { type Allowance, type Subject, waitForBytes } from '../metering/allowance.ts'
+import { type ByteAllowance, type Subject, waitForBytes } from '../metering/allowance.ts'
 import { type Access, type Ask, type Moment, poolOf } from './admission.ts'
 import type { ExitHealth } from './exit-health.ts'
 import type { RefusalCode } from './refusals.ts'
@@ -18,8 +18,8 @@ type Session = { exit: string; endsAt: number; turn: number }
 /** `session` names a session and its turn, equal on every gateway. */
 type Choice = { readonly exit: NodeExit; readonly session?: string } | { readonly refusal: 'no_exit' | 'session_lost' }
 
-const mostSessions = 100_000
-const mostFilters = 1000
+const maxSessions = 100_000
+const maxFilters = 1000
 const shippedMinutes = 10
 
 type ExitChooser = ReturnType<typeof createExitChooser>
@@ -59,7 +59,7 @@ export function createExitChooser(deps: {
     if (known?.all === all && known.generation === generation) return known
     const fit = all.filter((exit) => health.isUp(exit.id) && fits(exit, login))
     const near = fit.filter((exit) => exit.node === null || exit.node === deps.self)
-    if (fitting.size >= mostFilters) fitting.clear()
+    if (fitting.size >= maxFilters) fitting.clear()
     const found = { all, generation, fit, near: near.length > 0 ? near : fit }
     fitting.set(key, found)
     return found
@@ -74,7 +74,7 @@ export function createExitChooser(deps: {
     const session = `${key} ${turn}`
     const exit = draw(exits, session)
     if (!exit) return { refusal: 'no_exit' }
-    if (sessions.size >= mostSessions) forgetSome(sessions, nowMs)
+    if (sessions.size >= maxSessions) forgetSome(sessions, nowMs)
     const minutes = login.session?.ttlMinutes ?? shippedMinutes
     sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
     return { exit, session }
@@ -123,10 +123,10 @@ const placeKey = (pool: string, { countries, states, cities, zips, asns }: Proxy
 /** Rendezvous hashing: when an exit goes, only its own sessions move. */
 function draw(exits: readonly NodeExit[], subject: string): NodeExit | undefined {
   let best: NodeExit | undefined
-  let most = -1
+  let max = -1
   for (const exit of exits) {
     const drawn = Bun.hash.xxHash32(`${subject} ${exit.id}`)
-    if (drawn > most) [best, most] = [exit, drawn]
+    if (drawn > max) [best, max] = [exit, drawn]
   }
   return best
 }
@@ -134,7 +134,7 @@ function draw(exits: readonly NodeExit[], subject: string): NodeExit | undefined
 /** Drops expired sessions, else the oldest tenth. */
 function forgetSome(sessions: Map<string, Session>, nowMs: number): void {
   for (const [key, session] of sessions) if (nowMs >= session.endsAt) sessions.delete(key)
-  let left = sessions.size - Math.floor(mostSessions * 0.9)
+  let left = sessions.size - Math.floor(maxSessions * 0.9)
   for (const key of sessions.keys()) {
     if (left <= 0) return
     sessions.delete(key)
@@ -224,7 +224,7 @@ export type Way =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'exit'; readonly exit: NodeExit }
 
-export type ChosenWay = { readonly way: Way; readonly allowance: Allowance }
+export type ChosenWay = { readonly way: Way; readonly allowance: ByteAllowance }
 
 /** Chooses a tunnel's exit and allowance, and waits until the allowance has bytes. */
 export function createWayChooser(deps: {
@@ -235,12 +235,12 @@ export function createWayChooser(deps: {
   random: () => number
   /** An exit of this gateway that is up: hops are not chained. */
   findOwnExit: (id: string) => NodeExit | undefined
-  allowanceOf: (subject: Subject) => Allowance
+  allowanceOf: (subject: Subject) => ByteAllowance
   after: After
 }) {
   /** Asks the shop again: the customer may have bought traffic since the last answer. */
   async function waitAfresh(
-    allowance: Allowance,
+    allowance: ByteAllowance,
     access: Extract<Access, { kind: 'premium' }>,
   ): Promise<RefusalCode | undefined> {
     await deps.ask({ username: access.subuser.login }, access.owner)
@@ -248,7 +248,7 @@ export function createWayChooser(deps: {
   }
 
   async function waitForSome(
-    allowance: Allowance,
+    allowance: ByteAllowance,
     access: Extract<Access, { kind: 'premium' }>,
   ): Promise<RefusalCode | undefined> {
     const refusal = await waitForBytes(allowance, deps.after)

@@ -14,9 +14,9 @@ type Ticket = {
 }
 
 /** Allowed clock skew between two gateways, and lifetime of a ticket. */
-export const mostSkewMs = 30_000
-const mostNonces = 500_000
-const mostTicketLength = 600
+export const maxSkewMs = 30_000
+const maxNonces = 500_000
+const maxTicketLength = 600
 const pattern =
   /^from=([0-9a-z_]{1,40}); to=([0-9a-z_]{1,40}); at=(\d{1,15}); nonce=([0-9a-f]{32}); exit=([\w-]{1,64}); sig=([\w-]{86})$/
 
@@ -68,18 +68,18 @@ export function createHopAdmission(deps: {
     if (!ticket || !gateway || ticket.to !== deps.self || ticket.from === deps.self) return refused
     if (!deps.verify(gateway.key, signedText(ticket, target), ticket.signature)) return refused
     const nowMs = deps.clock()
-    if (ticket.at < startedAt || Math.abs(nowMs - ticket.at) > mostSkewMs) return { refusal: 'hop_late' }
+    if (ticket.at < startedAt || Math.abs(nowMs - ticket.at) > maxSkewMs) return { refusal: 'hop_late' }
     forgetOld(nowMs)
     const name = `${ticket.from} ${ticket.nonce}`
-    if (shown.has(name) || shown.size >= mostNonces) return refused
-    shown.set(name, nowMs + 2 * mostSkewMs + 1)
+    if (shown.has(name) || shown.size >= maxNonces) return refused
+    shown.set(name, nowMs + 2 * maxSkewMs + 1)
     const key = hopKey(ticket.from)
     return { access: { kind: 'hop', key, owner: key, source: undefined, gateway, exit: ticket.exit } }
   }
 }
 
 function readTicket(text: string): Ticket | undefined {
-  const match = text.length > mostTicketLength ? null : pattern.exec(text)
+  const match = text.length > maxTicketLength ? null : pattern.exec(text)
   if (!match) return undefined
   const [, from = '', to = '', at, nonce = '', exit = '', signature = ''] = match
   return { from, to, at: Number(at), nonce, exit, signature }

@@ -11,10 +11,10 @@ export type CustomerLimits = {
 export const shippedLimits: CustomerLimits = { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 }
 
 /** One customer's maximum share of a gateway's connections. */
-const mostShare = 0.25
+const maxShare = 0.25
 
 export const tunnelsWithin = (wanted: number, connections: number): number =>
-  Math.min(wanted, Math.max(1, Math.floor(connections * mostShare)))
+  Math.min(wanted, Math.max(1, Math.floor(connections * maxShare)))
 
 /** Per customer; the burst is two seconds' worth. */
 export const rateOf = (perSecond: number): TokenBucketRate => ({ perSecond, burst: perSecond * 2 })
@@ -43,9 +43,9 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
 
   return {
     /** Takes a place for both names or for none. `most` is the sub-user's own limit. */
-    enter(owner: string, key: string, most: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
+    enter(owner: string, key: string, max: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
       if (openOf(owner) >= limits.tunnels) return 'too_many_tunnels'
-      if (most !== null && openOf(key) >= most) return 'too_many_tunnels'
+      if (max !== null && openOf(key) >= max) return 'too_many_tunnels'
       if (!opening.take(owner)) return 'too_many_new'
       takePlace(owner)
       takePlace(key)
@@ -63,14 +63,14 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
 const filesOfConnection = 3
 /** With TLS, a socket pair connects the client to the engine. */
 const filesOfTlsConnection = 5
-const mostHandshakes = 2048
+const maxHandshakes = 2048
 /** For the shop, the journal, DNS, and connections that only get `gateway_full`. */
 const reserveShare = 0.1
-const leastReserve = 64
-const leastConnections = 8
+const minReserve = 64
+const minConnections = 8
 /** Each customer port is an open file. */
 const portShare = 0.1
-const leastPorts = 8
+const minPorts = 8
 
 type Room = { readonly connections: number; readonly ports: number }
 
@@ -80,12 +80,12 @@ type Room = { readonly connections: number; readonly ports: number }
  */
 export function roomWithin(wanted: number, files: number, isTls = false): Room {
   if (!Number.isFinite(files)) return { connections: wanted, ports: Number.POSITIVE_INFINITY }
-  const reserve = Math.max(leastReserve, Math.ceil(files * reserveShare))
-  const ports = Math.max(leastPorts, Math.floor(files * portShare))
-  const handshakes = isTls ? mostHandshakes : 0
+  const reserve = Math.max(minReserve, Math.ceil(files * reserveShare))
+  const ports = Math.max(minPorts, Math.floor(files * portShare))
+  const handshakes = isTls ? maxHandshakes : 0
   const each = isTls ? filesOfTlsConnection : filesOfConnection
   const carried = Math.floor((files - reserve - ports - Math.min(handshakes, files * reserveShare)) / each)
-  return { connections: Math.min(wanted, Math.max(leastConnections, carried)), ports }
+  return { connections: Math.min(wanted, Math.max(minConnections, carried)), ports }
 }
 
 /** The smallest file limit for so many connections. */

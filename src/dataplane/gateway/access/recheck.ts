@@ -1,10 +1,10 @@
-import { type Place, Roster } from '../../../core/roster.ts'
+import { type SetIndex, SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { Found } from '../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
-import { type Access, type Moment, proxyKey, standing, subuserKey } from './admission.ts'
+import { type Access, accessRefusal, type Moment, proxyKey, subuserKey } from './admission.ts'
 import { hopKey } from './hop.ts'
 
-type OpenPassage = {
+type OpenTunnel = {
   readonly access: Access
   /** When a byte last passed. */
   readonly activeAt: number
@@ -12,33 +12,33 @@ type OpenPassage = {
   readonly isHalfOpen: boolean
   /** Closes both sides at once. */
   cut(): void
-  placeAmongOpen: Place
+  openIndex: SetIndex
 }
 
 /** Idle limit of a half-open tunnel. */
 const halfOpenMs = 60_000
 
 /** Open tunnels. Rechecks their access and cuts those that may no longer pass. */
-export function createRecheck<Passage extends OpenPassage>(deps: {
+export function createRecheck<ProxyTunnel extends OpenTunnel>(deps: {
   snapshot: Snapshot
   moment: () => Moment
   idleMs: number
 }) {
-  const open = new Roster<'placeAmongOpen', Passage>('placeAmongOpen')
+  const open = new SwapRemoveSet<'openIndex', ProxyTunnel>('openIndex')
   const halfOpenIdleMs = Math.min(halfOpenMs, deps.idleMs)
 
   function recheck(keys: ReadonlySet<string>): void {
     const at = deps.moment()
-    open.forEach((passage) => {
-      if (keys.has(passage.access.key) && standing(passage.access, deps.snapshot, at)) passage.cut()
+    open.forEach((tunnel) => {
+      if (keys.has(tunnel.access.key) && accessRefusal(tunnel.access, deps.snapshot, at)) tunnel.cut()
     })
   }
 
   return {
-    add: (passage: Passage): void => open.add(passage),
+    add: (tunnel: ProxyTunnel): void => open.add(tunnel),
     /** False if it was not open. */
-    remove: (passage: Passage): boolean => open.delete(passage),
-    cutAll: (): void => open.forEach((passage) => passage.cut()),
+    remove: (tunnel: ProxyTunnel): boolean => open.delete(tunnel),
+    cutAll: (): void => open.forEach((tunnel) => tunnel.cut()),
 
     afterChange: ({ proxies, subusers, gateways = [] }: Changed): void =>
       recheck(new Set([...proxies.map(proxyKey), ...subusers.map(subuserKey), ...gateways.map(hopKey)])),
@@ -51,10 +51,10 @@ export function createRecheck<Passage extends OpenPassage>(deps: {
     /** Cuts expired and idle tunnels. */
     afterTime(nowMs: number): void {
       const at = deps.moment()
-      open.forEach((passage) => {
-        const isIdle = nowMs - passage.activeAt >= (passage.isHalfOpen ? halfOpenIdleMs : deps.idleMs)
-        if (isIdle || (passage.access.kind === 'dedicated' && standing(passage.access, deps.snapshot, at)))
-          passage.cut()
+      open.forEach((tunnel) => {
+        const isIdle = nowMs - tunnel.activeAt >= (tunnel.isHalfOpen ? halfOpenIdleMs : deps.idleMs)
+        if (isIdle || (tunnel.access.kind === 'dedicated' && accessRefusal(tunnel.access, deps.snapshot, at)))
+          tunnel.cut()
       })
     },
 

@@ -15,9 +15,9 @@ export type Dialler<Origin> = {
   /** Absent if routes cannot be looked up. */
   readonly isDeliveredHere?: IsDeliveredHere | undefined
   /** Connects to a literal address, optionally from a local address. */
-  connect(there: Target, from: string | undefined, mostMs: number): Promise<Connected<Origin>>
+  connect(there: Target, from: string | undefined, maxMs: number): Promise<Connected<Origin>>
   /** Runs a proxy handshake; resolves to early bytes of the destination. A failed origin is closed. */
-  converse(origin: Origin, talk: UpstreamTalk, mostMs: number): Promise<Conversed>
+  converse(origin: Origin, talk: UpstreamTalk, maxMs: number): Promise<Conversed>
 }
 
 /** Whether the kernel would deliver a connection to this machine itself. */
@@ -40,7 +40,7 @@ export type Dialled<Origin> =
 
 export type Dial<Origin> = (target: Target, way: Way, owner: string) => MaybePromise<Dialled<Origin>>
 
-const mostTries = 3
+const maxTries = 3
 
 /** Connects to a destination. Each address is judged by its bytes, and exactly the judged literal is dialled. */
 export function createDial<Origin>(deps: {
@@ -54,24 +54,24 @@ export function createDial<Origin>(deps: {
   const findDestinations = createDestinations({ ...deps, isDeliveredHere: deps.dialler.isDeliveredHere })
   const { dialler, health, upstreams } = deps
 
-  function leave(there: Target, from: string, mostMs: number): Promise<Dialled<Origin>> {
-    const connected = dialler.connect(there, from, mostMs)
+  function leave(there: Target, from: string, maxMs: number): Promise<Dialled<Origin>> {
+    const connected = dialler.connect(there, from, maxMs)
     if (!from.includes(':') || !deps.policy().allowLoopback) return connected
     return connected.then((outcome) => {
       const isMissing = 'refusal' in outcome && outcome.refusal === 'address_unavailable'
-      return isMissing ? leaveFromOwn(there, mostMs) : outcome
+      return isMissing ? leaveFromOwn(there, maxMs) : outcome
     })
   }
 
   /** A sandbox sells addresses that the machine lacks: it uses its own and reports that. */
-  async function leaveFromOwn(there: Target, mostMs: number): Promise<Dialled<Origin>> {
-    const own = await dialler.connect(there, '::1', mostMs)
+  async function leaveFromOwn(there: Target, maxMs: number): Promise<Dialled<Origin>> {
+    const own = await dialler.connect(there, '::1', maxMs)
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
   }
 
-  function goThrough(there: Target, exit: NodeExit, mostMs: number): Promise<Dialled<Origin>> {
-    if (upstreams.isLocal(exit)) return dialler.connect(there, exit.host, mostMs).then((left) => noteLeft(exit, left))
-    return upstreams.goVia(exit, there, mostMs).then((outcome) => note(exit, outcome))
+  function goThrough(there: Target, exit: NodeExit, maxMs: number): Promise<Dialled<Origin>> {
+    if (upstreams.isLocal(exit)) return dialler.connect(there, exit.host, maxMs).then((left) => noteLeft(exit, left))
+    return upstreams.goVia(exit, there, maxMs).then((outcome) => note(exit, outcome))
   }
 
   function note(exit: NodeExit, outcome: Dialled<Origin>): Dialled<Origin> {
@@ -87,14 +87,14 @@ export function createDial<Origin>(deps: {
     return note(exit, isGone ? { ...left, isDoubtful: true } : left)
   }
 
-  function go(there: Target, way: Way, mostMs: number): Promise<Dialled<Origin>> {
-    return way.kind === 'address' ? leave(there, way.address, mostMs) : goThrough(there, way.exit, mostMs)
+  function go(there: Target, way: Way, maxMs: number): Promise<Dialled<Origin>> {
+    return way.kind === 'address' ? leave(there, way.address, maxMs) : goThrough(there, way.exit, maxMs)
   }
 
   async function tryEach(addresses: readonly Address[], port: number, way: Way): Promise<Dialled<Origin>> {
     const giveUpAt = performance.now() + deps.connectMs
     let failure: Dialled<Origin> = { refusal: 'unreachable' }
-    for (const address of addresses.slice(0, mostTries)) {
+    for (const address of addresses.slice(0, maxTries)) {
       const leftMs = giveUpAt - performance.now()
       if (leftMs <= 0) break
       failure = await go({ host: formatAddress(address), port }, way, leftMs)

@@ -11,10 +11,10 @@ type Resolved =
 type Entry = { readonly resolved: Resolved; readonly endsAt: number }
 
 const timeoutMs = 2000
-const mostKept = 10_000
-const mostInFlight = 500
-const leastTtlMs = 5000
-const mostTtlMs = 300_000
+const maxKept = 10_000
+const maxInFlight = 500
+const minTtlMs = 5000
+const maxTtlMs = 300_000
 const missTtlMs = 5000
 
 export type Resolve = (name: string, version: 4 | 6, owner: string) => Promise<Resolved>
@@ -32,7 +32,7 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
   async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
     const found = await within(lookup(name, version), deps.after).catch(toFailure)
     const resolved = toResolved(found)
-    if (kept.size >= mostKept) kept.clear()
+    if (kept.size >= maxKept) kept.clear()
     kept.set(key, { resolved, endsAt: deps.clock() + ('refusal' in resolved ? missTtlMs : ttlOf(found)) })
     return resolved
   }
@@ -48,7 +48,7 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
     const pending = asking.get(key)
     if (pending) return pending
     if (!questions.take(owner)) return Promise.resolve({ refusal: 'too_many_names' })
-    if (asking.size >= mostInFlight) return Promise.resolve({ refusal: 'resolver_failed' })
+    if (asking.size >= maxInFlight) return Promise.resolve({ refusal: 'resolver_failed' })
     const asked = ask(key, name, version).finally(() => asking.delete(key))
     asking.set(key, asked)
     return asked
@@ -68,7 +68,7 @@ type Answer = Awaited<ReturnType<Lookup>> | 'name_not_found' | 'resolver_failed'
 /** The shortest TTL, within bounds. */
 function ttlOf(found: Answer): number {
   const ttlMs = typeof found === 'string' ? 0 : Math.min(...found.map((each) => each.ttl * 1000))
-  return Math.min(Math.max(ttlMs, leastTtlMs), mostTtlMs)
+  return Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)
 }
 
 /** An answer without a valid address counts as not found. */

@@ -23,7 +23,7 @@ type UpstreamStep =
 /** Incremental client handshake: bytes in, steps out. Ends with `open` or `failed`. */
 export type UpstreamTalk = { begin(): Uint8Array; feed(chunk: Uint8Array): readonly UpstreamStep[] }
 
-const mostHeadBytes = 16 * 1024
+const maxHeadBytes = 16 * 1024
 const failed = (problem: string): UpstreamFailure => ({ type: 'failed', refusal: 'exit_failed', problem })
 const unreached = (refusal: RefusalCode): UpstreamFailure => ({ type: 'failed', refusal })
 
@@ -112,7 +112,7 @@ function connectTalk(authority: string, authorization: string | undefined, read:
     feed(chunk) {
       answer = Buffer.concat([answer, chunk])
       const end = answer.indexOf('\r\n\r\n')
-      if (end < 0 ? answer.length >= mostHeadBytes + 4 : end > mostHeadBytes) return [failed('its answer has no end')]
+      if (end < 0 ? answer.length >= maxHeadBytes + 4 : end > maxHeadBytes) return [failed('its answer has no end')]
       if (end < 0) return []
       const head = answer.toString('latin1', 0, end)
       const status = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |\r|$)/.exec(head)?.[1]
@@ -246,11 +246,11 @@ export function createUpstreams<Origin>(deps: {
     return problem
   }
 
-  async function connect(at: Spot, mostMs: number): Promise<{ readonly origin: Origin } | ExitRefusal> {
+  async function connect(at: Spot, maxMs: number): Promise<{ readonly origin: Origin } | ExitRefusal> {
     const address = await findAddress(at)
     if (typeof address === 'string') return { refusal: 'exit_failed', problem: address }
     const there = { host: formatAddress(address), port: at.port }
-    const connected = await dialler.connect(there, undefined, Math.min(mostMs, connectMs))
+    const connected = await dialler.connect(there, undefined, Math.min(maxMs, connectMs))
     if ('origin' in connected) return connected
     // This gateway, not the exit, is out of descriptors.
     if (connected.refusal === 'gateway_full') return connected
@@ -260,12 +260,12 @@ export function createUpstreams<Origin>(deps: {
   async function converse(
     at: Spot,
     talk: UpstreamTalk,
-    mostMs: number,
+    maxMs: number,
   ): Promise<{ readonly origin: Origin; readonly early: Uint8Array } | ExitRefusal> {
     const startedAt = performance.now()
-    const connected = await connect(at, mostMs)
+    const connected = await connect(at, maxMs)
     if ('refusal' in connected) return connected
-    const leftMs = mostMs - (performance.now() - startedAt)
+    const leftMs = maxMs - (performance.now() - startedAt)
     const conversed = await dialler.converse(connected.origin, talk, leftMs)
     return 'refusal' in conversed ? conversed : { origin: connected.origin, early: conversed.early }
   }
@@ -296,9 +296,9 @@ export function createUpstreams<Origin>(deps: {
   return {
     isLocal: (exit: NodeExit): boolean => exit.kind === 'local' && isOurs(exit),
 
-    async goVia(exit: NodeExit, there: Target, mostMs: number) {
+    async goVia(exit: NodeExit, there: Target, maxMs: number) {
       const way = wayTo(exit, there)
-      return way ? converse(way.at, way.talk, mostMs) : noGateway
+      return way ? converse(way.at, way.talk, maxMs) : noGateway
     },
 
     /** Why an exit does not work, or undefined. Sends nothing to any destination. */

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { scaled } from '../../../../test/harness/scale.ts'
-import { Allowance } from './allowance.ts'
+import { ByteAllowance } from './allowance.ts'
 
 const lease = 1000
 
 /** A shop that fills up to one lease what is neither counted nor on its way, as far as the balance goes. */
 function openAllowance(balance: number) {
   let asked = 0
-  const allowance = new Allowance(
+  const allowance = new ByteAllowance(
     { kind: 'subuser', id: 'sub', pool: 'pool' },
     () => {
       asked += 1
@@ -102,7 +102,7 @@ describe('an allowance of bytes', () => {
 test('whoever carries much asks for as much as passes in a moment, and nobody for what he once carried', () => {
   let nowMs = 1000
   const paces: number[] = []
-  const allowance: Allowance = new Allowance(
+  const allowance: ByteAllowance = new ByteAllowance(
     { kind: 'subuser', id: 'sub', pool: 'residential' },
     () => void paces.push(allowance.pace),
     () => nowMs,

@@ -9,7 +9,7 @@ const askAgainMs = 1000
 const askAfreshMs = 200
 /** A lease should last this long at the current rate. */
 const paceMs = 200
-const mostHosts = 500
+const maxHosts = 500
 const otherHosts = 'other'
 
 export type Counted = { received: number; sent: number }
@@ -24,7 +24,7 @@ export type Subject =
  * Bytes that one credential may use and has used. Sub-users are leased: `reserved` never exceeds `upto`, however many
  * tunnels take from it.
  */
-export class Allowance {
+export class ByteAllowance {
   readonly counted: Counted = { received: 0, sent: 0 }
   /** Open tunnels. */
   users = 0
@@ -169,7 +169,7 @@ export class Allowance {
     this.counted.received += received
     this.counted.sent += sent
     if (host === undefined) return
-    const name = this.hosts.has(host) || this.hosts.size < mostHosts ? host : otherHosts
+    const name = this.hosts.has(host) || this.hosts.size < maxHosts ? host : otherHosts
     const known = this.hosts.get(name) ?? { received: 0, sent: 0 }
     this.hosts.set(name, { received: known.received + received, sent: known.sent + sent })
     this.changedHosts.add(name)
@@ -197,7 +197,7 @@ type NoBytes = 'traffic_exhausted' | 'shop_unreachable'
  * Resolves to undefined once bytes are available. "Exhausted" counts only from an answer to a request made after the
  * call, so that a purchase made a moment ago works.
  */
-export function waitForBytes(allowance: Allowance, after: After): Promise<NoBytes | undefined> | undefined {
+export function waitForBytes(allowance: ByteAllowance, after: After): Promise<NoBytes | undefined> | undefined {
   if (allowance.hasSome) return undefined
   const believed = allowance.answers + (allowance.isAsking ? 2 : 1)
   return new Promise((resolve) => {

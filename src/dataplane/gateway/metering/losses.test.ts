@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { createLosses, mostLost } from './losses.ts'
+import { createLosses, maxLost } from './losses.ts'
 
 const hourMs = 3_600_000
 const mebibyte = 1024 * 1024
@@ -19,7 +19,7 @@ test('no credential has more than a MiB borne within any hour, whenever its line
         nowMs += afterMs
         borne.push({ at: nowMs, bytes: losses.bear('subuser a', 'owner', bytes) })
         const lately = borne.filter(({ at }) => nowMs - at < hourMs).reduce((sum, each) => sum + each.bytes, 0)
-        expect(lately).toBeLessThanOrEqual(mostLost.ofCredential)
+        expect(lately).toBeLessThanOrEqual(maxLost.ofCredential)
       }
     }),
   )
@@ -39,7 +39,7 @@ test('a customer who makes another sub-user does not make another bound', () => 
   const losses = createLosses(() => 1_800_000_000_000)
   let borne = 0
   for (let count = 0; count < 1000; count += 1) borne += losses.bear(`subuser ${count}`, 'owner one', mebibyte)
-  expect(borne).toBe(mostLost.ofOwner)
+  expect(borne).toBe(maxLost.ofOwner)
   expect(losses.bear('subuser of another', 'owner two', 1000)).toBe(1000)
 })
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/time.ts'
  * Bytes sent but never acknowledged are normally lost. A client could also withhold acknowledgements, so only losses
  * within these bounds are free; the rest is billed.
  */
-export const mostLost = {
+export const maxLost = {
   ofConnection: 64 * 1024,
   /** Per hour. */
   ofCredential: 1024 * 1024,
@@ -15,12 +15,12 @@ export const mostLost = {
 const slotMs = 5 * 60_000
 /** One hour, plus the slot in which it began. */
 const slotsKept = 13
-const mostNames = 50_000
+const maxNames = 50_000
 
 /** Tracks unbilled losses of the last hour. */
 export function createLosses(clock: Clock) {
-  const credentials = createHourlyBudget(mostLost.ofCredential, clock)
-  const owners = createHourlyBudget(mostLost.ofOwner, clock)
+  const credentials = createHourlyBudget(maxLost.ofCredential, clock)
+  const owners = createHourlyBudget(maxLost.ofOwner, clock)
   return {
     /** Returns how many lost bytes are not billed. */
     bear(credential: string, owner: string, bytes: number): number {
@@ -34,7 +34,7 @@ export function createLosses(clock: Clock) {
 }
 
 /** Sliding hourly budget per name, in slots of five minutes. */
-function createHourlyBudget(most: number, clock: Clock) {
+function createHourlyBudget(max: number, clock: Clock) {
   const spent = new Map<string, Map<number, number>>()
   const slotNow = (): number => Math.floor(clock() / slotMs)
 
@@ -49,20 +49,20 @@ function createHourlyBudget(most: number, clock: Clock) {
   function makeRoom(): void {
     for (const name of spent.keys()) slotsOf(name)
     for (const name of spent.keys()) {
-      if (spent.size < mostNames) return
+      if (spent.size < maxNames) return
       spent.delete(name)
     }
   }
 
   return {
     left(name: string): number {
-      let left = most
+      let left = max
       for (const bytes of slotsOf(name).values()) left -= bytes
       return left
     },
     spend(name: string, bytes: number): void {
       const slots = slotsOf(name)
-      if (!spent.has(name) && spent.size >= mostNames) makeRoom()
+      if (!spent.has(name) && spent.size >= maxNames) makeRoom()
       slots.set(slotNow(), (slots.get(slotNow()) ?? 0) + bytes)
       spent.set(name, slots)
     },

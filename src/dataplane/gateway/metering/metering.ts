@@ -1,13 +1,13 @@
-import { Roster } from '../../../core/roster.ts'
+import { SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { After } from '../../../core/time.ts'
 import type { Agent, Carrier, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
-import { Allowance, type Counted, type Subject } from './allowance.ts'
-import { createLosses, mostLost } from './losses.ts'
+import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
+import { createLosses, maxLost } from './losses.ts'
 import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
-import { type CustomerEnd, Delivery, Tally, type Watch } from './tunnel-meter.ts'
+import { type CustomerEnd, Delivery, TunnelMeter, type Watch } from './tunnel-meter.ts'
 
 const noteEveryBytes = 1024 * 1024
-const mostSources = 1000
+const maxSources = 1000
 /** An unused lease is returned after this long. */
 const idleMs = 60_000
 
@@ -25,18 +25,18 @@ export function createMetering<End extends CustomerEnd>(deps: {
   speeds?: () => Speeds
 }) {
   const { agent, clock } = deps
-  const ofProxies = new Map<number, Allowance>()
-  const ofSubusers = new Map<string, Map<string, Allowance>>()
-  const ofGateways = new Map<string, Allowance>()
+  const ofProxies = new Map<number, ByteAllowance>()
+  const ofSubusers = new Map<string, Map<string, ByteAllowance>>()
+  const ofGateways = new Map<string, ByteAllowance>()
   /** One per credential. */
   const speedLimits = new Map<string, SpeedLimit>()
-  const changed = new Set<Allowance>()
+  const changed = new Set<ByteAllowance>()
   /** Meters with undelivered bytes. */
-  const moving = new Roster<'placeAmongMoving', Tally>('placeAmongMoving')
+  const moving = new SwapRemoveSet<'movingIndex', TunnelMeter>('movingIndex')
   const closing = new Set<Delivery>()
   const sources = new Map<string, { id: string; address: string }>()
   const exits = new Map<string, { readonly counted: Counted; told: number }>()
-  const unusedAt = new Map<Allowance, number>()
+  const unusedAt = new Map<ByteAllowance, number>()
   const losses = createLosses(clock)
   let sinceNoted = 0
   let carried = 0
@@ -50,22 +50,22 @@ export function createMetering<End extends CustomerEnd>(deps: {
     return counted
   }
 
-  function findAllowance(subject: Subject): Allowance | undefined {
+  function findAllowance(subject: Subject): ByteAllowance | undefined {
     if (subject.kind === 'proxy') return ofProxies.get(subject.id)
     return subject.kind === 'hop' ? ofGateways.get(subject.id) : ofSubusers.get(subject.id)?.get(subject.pool)
   }
 
-  function poolsOf(id: string): Map<string, Allowance> {
-    const pools = ofSubusers.get(id) ?? new Map<string, Allowance>()
+  function poolsOf(id: string): Map<string, ByteAllowance> {
+    const pools = ofSubusers.get(id) ?? new Map<string, ByteAllowance>()
     ofSubusers.set(id, pools)
     return pools
   }
 
-  function allowanceOf(subject: Subject): Allowance {
+  function allowanceOf(subject: Subject): ByteAllowance {
     const known = findAllowance(subject)
     if (known) return known
     const ask = () => subject.kind === 'subuser' && agent.wantLease(subject.id, subject.pool)
-    const allowance = new Allowance(subject, ask, clock, speedLimitOf(subject))
+    const allowance = new ByteAllowance(subject, ask, clock, speedLimitOf(subject))
     if (subject.kind === 'proxy') ofProxies.set(subject.id, allowance)
     else if (subject.kind === 'hop') ofGateways.set(subject.id, allowance)
     else poolsOf(subject.id).set(subject.pool, allowance)
@@ -84,7 +84,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
   }
 
   /** Only leased (prepaid) bytes are tracked to the client's machine. */
-  function deliveryTo(end: End, allowance: Allowance): Delivery {
+  function deliveryTo(end: End, allowance: ByteAllowance): Delivery {
     const delivery = end.delivery ?? new Delivery(end, settle)
     end.delivery = delivery
     if (allowance.subject.kind === 'subuser') delivery.follow(() => deps.watch(end))
@@ -93,59 +93,59 @@ export function createMetering<End extends CustomerEnd>(deps: {
 
   function settle(delivery: Delivery): void {
     const isOver = delivery.settle(clock())
-    for (const tally of delivery.tallies) count(tally)
+    for (const meter of delivery.meters) count(meter)
     if (!isOver) {
       closing.add(delivery)
       return
     }
     closing.delete(delivery)
     countLosses(delivery)
-    for (const tally of delivery.tallies) close(tally)
+    for (const meter of delivery.meters) close(meter)
   }
 
   /** Losses beyond the bounds are counted as delivered. */
   function countLosses(delivery: Delivery): void {
-    let bearable: number = mostLost.ofConnection
-    for (const tally of delivery.tallies) {
-      const { lost, owner, allowance } = tally
+    let bearable: number = maxLost.ofConnection
+    for (const meter of delivery.meters) {
+      const { lost, owner, allowance } = meter
       if (lost === 0) continue
       const borne = losses.bear(credentialOf(allowance.subject), owner, Math.min(lost, bearable))
       bearable -= borne
-      if (lost > borne && tally.countLost(lost - borne) > 0) changed.add(allowance)
+      if (lost > borne && meter.countLost(lost - borne) > 0) changed.add(allowance)
     }
   }
 
-  function count(tally: Tally): void {
-    if (tally.confirm() > 0) changed.add(tally.allowance)
+  function count(meter: TunnelMeter): void {
+    if (meter.confirm() > 0) changed.add(meter.allowance)
   }
 
   /** Shared by all meters, to keep idle tunnels small. */
-  function onTaken(tally: Tally, bytes: number): void {
-    changed.add(tally.allowance)
-    moving.add(tally)
+  function onTaken(meter: TunnelMeter, bytes: number): void {
+    changed.add(meter.allowance)
+    moving.add(meter)
     carried += bytes
-    if (tally.allowance.subject.kind === 'hop') relayed += bytes
+    if (meter.allowance.subject.kind === 'hop') relayed += bytes
     sinceNoted += bytes
     if (sinceNoted < noteEveryBytes) return
     sinceNoted = 0
     agent.noteNow()
   }
 
-  function close(tally: Tally): void {
-    moving.delete(tally)
-    if (tally.isClosed) return
-    tally.isClosed = true
-    tally.delivery.tallies = tally.delivery.tallies.filter((each) => each !== tally)
-    tally.allowance.putBack(tally.undelivered)
+  function close(meter: TunnelMeter): void {
+    moving.delete(meter)
+    if (meter.isClosed) return
+    meter.isClosed = true
+    meter.delivery.meters = meter.delivery.meters.filter((each) => each !== meter)
+    meter.allowance.putBack(meter.undelivered)
   }
 
   return {
     allowanceOf,
     expectMore: (id: string, pool: string): void => findAllowance({ kind: 'subuser', id, pool })?.expectMore(),
 
-    begin(allowance: Allowance, end: End, owner: string, host: string | undefined, exit?: string): Tally {
+    begin(allowance: ByteAllowance, end: End, owner: string, host: string | undefined, exit?: string): TunnelMeter {
       const delivery = deliveryTo(end, allowance)
-      const tally = new Tally(
+      const meter = new TunnelMeter(
         allowance,
         end,
         delivery,
@@ -154,23 +154,23 @@ export function createMetering<End extends CustomerEnd>(deps: {
         onTaken,
         exit === undefined ? undefined : ofExit(exit),
       )
-      delivery.tallies = [...delivery.tallies, tally]
+      delivery.meters = [...delivery.meters, meter]
       unusedAt.delete(allowance)
       allowance.users += 1
-      return tally
+      return meter
     },
 
     /** The tunnel ended; unacknowledged bytes are still awaited. */
-    finish(tally: Tally): void {
-      if (tally.isOver) return
-      tally.isOver = true
-      moving.add(tally)
-      tally.allowance.users -= 1
-      if (tally.allowance.users === 0) unusedAt.set(tally.allowance, clock())
+    finish(meter: TunnelMeter): void {
+      if (meter.isOver) return
+      meter.isOver = true
+      moving.add(meter)
+      meter.allowance.users -= 1
+      if (meter.allowance.users === 0) unusedAt.set(meter.allowance, clock())
     },
 
     noteSource: (id: string, address: string): void => {
-      if (sources.size < mostSources) sources.set(`${id} ${address}`, { id, address })
+      if (sources.size < maxSources) sources.set(`${id} ${address}`, { id, address })
     },
 
     /** Closed connections that wait for acknowledgements. */
@@ -202,11 +202,11 @@ export function createMetering<End extends CustomerEnd>(deps: {
     },
 
     takeChanged(): ReturnType<Carrier['takeChanged']> {
-      moving.forEach((tally) => {
-        count(tally)
-        if (tally.undelivered > 0) return
-        moving.delete(tally)
-        if (tally.isOver) close(tally)
+      moving.forEach((meter) => {
+        count(meter)
+        if (meter.undelivered > 0) return
+        moving.delete(meter)
+        if (meter.isOver) close(meter)
       })
       sinceNoted = 0
       const proxies: ProxyCount[] = []

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { HandTime } from '../../../../test/harness/hand-time.ts'
-import { Allowance } from './allowance.ts'
+import { ByteAllowance } from './allowance.ts'
 import { SpeedLimit } from './speed-limit.ts'
 
 const openLimit = (bytesPerSecond: number) => {
@@ -121,8 +121,13 @@ describe('an allowance with a speed limit', () => {
   function open(rate: number) {
     const { time, limit } = openLimit(rate)
     let asked = 0
-    const leased = (pool: string): Allowance => {
-      const allowance = new Allowance({ kind: 'subuser', id: 'a', pool }, () => void (asked += 1), time.clock, limit)
+    const leased = (pool: string): ByteAllowance => {
+      const allowance = new ByteAllowance(
+        { kind: 'subuser', id: 'a', pool },
+        () => void (asked += 1),
+        time.clock,
+        limit,
+      )
       allowance.allow(1_000_000)
       return allowance
     }

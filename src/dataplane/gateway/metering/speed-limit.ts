@@ -7,7 +7,7 @@ export const noLimit: Speeds = { proxy: Number.POSITIVE_INFINITY, subuser: Numbe
 /** Tokens are added in steps, so that larger chunks pass. */
 const stepMs = 25
 /** Burst after idle time. */
-const mostSavedMs = 250
+const maxSavedMs = 250
 
 /** Token bucket per credential, shared by its tunnels. */
 export class SpeedLimit {
@@ -48,8 +48,8 @@ export class SpeedLimit {
     if (passedMs < 0) this.filledAt = this.clock()
     const steps = Math.max(0, Math.floor(passedMs / stepMs))
     // Applies a lowered rate to saved tokens at once.
-    const most = (rate * mostSavedMs) / 1000
-    this.saved = Math.min(most, this.saved + (rate * steps * stepMs) / 1000)
+    const max = (rate * maxSavedMs) / 1000
+    this.saved = Math.min(max, this.saved + (rate * steps * stepMs) / 1000)
     this.filledAt += steps * stepMs
   }
 

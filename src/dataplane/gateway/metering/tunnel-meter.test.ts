@@ -5,7 +5,7 @@ import { type CustomerEnd, Delivery, nothingShown, type Transmission } from './t
 class FakeSocket {
   now: Transmission = { ...nothingShown, acknowledged: 400, sent: 900, segmentBytes: 100, isOver: false }
   readonly done: string[] = []
-  standing = (): Transmission => this.now
+  transmission = (): Transmission => this.now
   shut = (): void => void this.done.push('shut')
   close = (reset: boolean): void => void this.done.push(reset ? 'reset' : 'closed')
 }

@@ -1,5 +1,5 @@
-import { nowhere, type Place } from '../../../core/roster.ts'
-import type { Allowance, Counted } from './allowance.ts'
+import { notInSet, type SetIndex } from '../../../core/swap-remove-set.ts'
+import type { ByteAllowance, Counted } from './allowance.ts'
 
 /** TCP state of a client connection; bytes since it was opened. */
 export type Transmission = {
@@ -49,7 +49,7 @@ export const nothingShown: Transmission = {
 
 /** Tracks acknowledgements of a socket, also after the socket is closed. */
 export type Watch = {
-  standing(): Transmission
+  transmission(): Transmission
   /** Shuts both directions down; written bytes still go out. */
   shut(): void
   /** With `reset`, unsent bytes are discarded. */
@@ -71,13 +71,13 @@ const settleMs = 30_000
 /** Bytes written to one client socket, and how many of them were acknowledged. */
 export class Delivery {
   /** Array: almost always one entry. */
-  tallies: readonly Tally[] = []
+  meters: readonly TunnelMeter[] = []
   private final: { readonly shown: number; readonly sent: number } | undefined
   private closedAt: number | undefined
   private isCut = false
   private watch: Watch | undefined
   /** Largest segment size seen: after a path MTU decrease, older segments are longer. */
-  private mostSegmentBytes = 0
+  private maxSegmentBytes = 0
 
   constructor(
     private readonly end: CustomerEnd,
@@ -99,9 +99,9 @@ export class Delivery {
   }
 
   private look(watch: Watch): Transmission {
-    const transmission = watch.standing()
-    this.mostSegmentBytes = Math.max(this.mostSegmentBytes, transmission.segmentBytes)
-    return { ...transmission, segmentBytes: this.mostSegmentBytes }
+    const transmission = watch.transmission()
+    this.maxSegmentBytes = Math.max(this.maxSegmentBytes, transmission.segmentBytes)
+    return { ...transmission, segmentBytes: this.maxSegmentBytes }
   }
 
   /** Bytes sent, acknowledged or not; known after settle(). */
@@ -137,10 +137,10 @@ export class Delivery {
 }
 
 /** Counts the bytes of one tunnel, or of one request and its response. */
-export class Tally {
+export class TunnelMeter {
   isOver = false
   isClosed = false
-  placeAmongMoving: Place = nowhere
+  movingIndex: SetIndex = notInSet
   /** Taken for the client, delivered or not. */
   private given = 0
   private confirmed = 0
@@ -148,14 +148,14 @@ export class Tally {
   private from: number | undefined
 
   constructor(
-    readonly allowance: Allowance,
+    readonly allowance: ByteAllowance,
     private readonly end: CustomerEnd,
     readonly delivery: Delivery,
     /** Set if hosts are recorded. */
     private readonly host: string | undefined,
     /** An opaque id of the customer. */
     readonly owner: string,
-    private readonly onTaken: (tally: Tally, bytes: number) => void,
+    private readonly onTaken: (meter: TunnelMeter, bytes: number) => void,
     /** Totals of the exit. */
     private readonly through?: Counted,
   ) {}

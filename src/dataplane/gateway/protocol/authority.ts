@@ -4,14 +4,14 @@ import { bracketed, formatAddress, hostAndPort, readAddress } from '../../../cor
 export type Target = { readonly host: string; readonly port: number }
 
 /** Name of 253 and a trailing dot, a colon and five digits. */
-const mostCharacters = 254 + 6
+const maxCharacters = 254 + 6
 
 /**
  * Parses `host:port` (RFC 3986, 3.2, without user information). Ambiguous spellings (overflow, sign, leading zero, name
  * in brackets) are rejected: another parser might see another target.
  */
 export function readAuthority(text: string, defaultPort?: number): Target | undefined {
-  if (text.length > mostCharacters) return undefined
+  if (text.length > maxCharacters) return undefined
   const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([^:]*))?$/.exec(text)
   if (!match) return undefined
   const [, hostText = '', portText] = match

@@ -1,8 +1,8 @@
 export type Credentials = { readonly username: string; readonly password: string }
 
-const mostUsernameBytes = 512
-const mostPasswordBytes = 256
-const mostEncoded = 4 * Math.ceil((mostUsernameBytes + 1 + mostPasswordBytes) / 3)
+const maxUsernameBytes = 512
+const maxPasswordBytes = 256
+const maxEncoded = 4 * Math.ceil((maxUsernameBytes + 1 + maxPasswordBytes) / 3)
 const colon = 0x3a
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -11,11 +11,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * a cache key.
  */
 const pairs = new Map<string, Credentials>()
-const mostPairs = 2000
+const maxPairs = 2000
 
 function remember(spelling: string, pair: Credentials | undefined): Credentials | undefined {
   if (!pair) return undefined
-  if (pairs.size >= mostPairs) pairs.clear()
+  if (pairs.size >= maxPairs) pairs.clear()
   pairs.set(spelling, pair)
   return pair
 }
@@ -26,7 +26,7 @@ export const readBasic = (value: string): Credentials | undefined =>
 
 function readBasicAfresh(value: string): Credentials | undefined {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1]
-  if (encoded === undefined || encoded.length > mostEncoded) return undefined
+  if (encoded === undefined || encoded.length > maxEncoded) return undefined
   const bytes = Buffer.from(encoded, 'base64')
   if (bytes.toString('base64') !== encoded) return undefined
   const end = bytes.indexOf(colon)
@@ -44,7 +44,7 @@ function readLoginAfresh(message: string, nameEnd: number): Credentials | undefi
 
 /** UTF-8 without control characters (RFC 7617, 2). */
 export function readCredentials(username: Uint8Array, password: Uint8Array): Credentials | undefined {
-  if (username.length > mostUsernameBytes || password.length > mostPasswordBytes) return undefined
+  if (username.length > maxUsernameBytes || password.length > maxPasswordBytes) return undefined
   const name = readText(username)
   const secret = readText(password)
   return name === undefined || secret === undefined ? undefined : { username: name, password: secret }

@@ -12,17 +12,17 @@ const none: Uint8Array[] = []
 
 /** A byte buffer with a limit. */
 export class HeldBytes {
-  private readonly most: number
+  private readonly max: number
   private parts: Uint8Array[] = none
   private length = 0
 
-  constructor(most: number) {
-    this.most = most
+  constructor(max: number) {
+    this.max = max
   }
 
   /** Stores a copy. Returns false, and stores nothing, if the limit would be exceeded. */
   add(bytes: Uint8Array): boolean {
-    if (this.length + bytes.length > this.most) return false
+    if (this.length + bytes.length > this.max) return false
     if (bytes.length === 0) return true
     if (this.parts === none) this.parts = []
     this.parts.push(new Uint8Array(bytes))

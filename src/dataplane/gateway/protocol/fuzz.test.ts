@@ -7,7 +7,7 @@ import { HttpResponseReader } from './http-response.ts'
 import { Socks5Reader } from './socks5.ts'
 
 /** What is held ahead of its turn, a head, and one piece of noise. */
-const mostSilent = (256 + 64 + 4) * 1024
+const maxSilent = (256 + 64 + 4) * 1024
 
 /** Handshakes to begin from. */
 const requests = [
@@ -68,7 +68,7 @@ function flood(
   for (let silent = 0; !types.some((type) => /^(?:refuse|broken|end)$/.test(type)) && silent >= 0; ) {
     types = reader.feed(piece).map((event) => event.type)
     silent = types.length > 0 ? (types.includes('body') ? -1 : 0) : silent + piece.length
-    expect(silent).toBeLessThanOrEqual(mostSilent)
+    expect(silent).toBeLessThanOrEqual(maxSilent)
   }
 }
 

@@ -8,11 +8,11 @@ type ChunkOptions = {
 }
 
 /** Up to 4 GiB per chunk. */
-const mostSizeDigits = 8
+const maxSizeDigits = 8
 /** RFC 9112, 7.1.1: limits of a size line and of all extensions of one body. */
-const mostSizeLine = 256
-const mostExtensionBytes = 16 * 1024
-const mostTrailerBytes = 8 * 1024
+const maxSizeLine = 256
+const maxExtensionBytes = 16 * 1024
+const maxTrailerBytes = 8 * 1024
 const crlf = toLatin1('\r\n')
 const lastChunk = toLatin1('0\r\n\r\n')
 
@@ -48,16 +48,16 @@ export class ChunkReader {
   }
 
   private readLine(chunk: Uint8Array, from: number, out: Uint8Array[]): number {
-    const progress = this.lines.read(chunk, from, this.mostForLine())
+    const progress = this.lines.read(chunk, from, this.maxForLine())
     if (progress === 'too_long' || progress === 'malformed') return this.fail(from, this.complaint())
     if (progress === 'line') this.takeLine(this.lines.text, out)
     return this.lines.next
   }
 
-  private mostForLine(): number {
-    if (this.state === 'size') return mostSizeLine
+  private maxForLine(): number {
+    if (this.state === 'size') return maxSizeLine
     // After the trailer limit, only the final empty line fits.
-    return this.state === 'trailer' ? mostTrailerBytes - this.trailerBytes : 0
+    return this.state === 'trailer' ? maxTrailerBytes - this.trailerBytes : 0
   }
 
   private complaint(): string {
@@ -79,7 +79,7 @@ export class ChunkReader {
     const pattern = this.options.mends ? /^([0-9a-fA-F]+)[ \t]*(;.*)?$/ : /^([0-9a-fA-F]+)(?:[ \t]*(;.*))?$/
     const [, digits = '', extension = ''] = pattern.exec(line) ?? []
     this.extensionBytes += extension.length
-    if (digits === '' || digits.length > mostSizeDigits || this.extensionBytes > mostExtensionBytes) {
+    if (digits === '' || digits.length > maxSizeDigits || this.extensionBytes > maxExtensionBytes) {
       this.fail(0, this.complaint())
       return
     }

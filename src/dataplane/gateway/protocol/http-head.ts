@@ -40,7 +40,7 @@ export class LineReader {
     this.takesBareLf = takesBareLf
   }
 
-  /** `most`: maximum length of this line. */
+  /** `max`: maximum length of this line. */
   read(chunk: Uint8Array, from: number, most: number): LineProgress {
     const before = this.partial.length
     for (let at = from; at < chunk.length; at += 1) {

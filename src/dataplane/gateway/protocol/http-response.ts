@@ -82,9 +82,9 @@ export type ResponseEvent =
   | { readonly type: 'broken'; readonly message: string }
 
 const limits = { startLineBytes: 8 * 1024, headBytes: 64 * 1024, fields: 256, blankLinesBefore: 0, mends: true }
-const mostInterim = 16
+const maxInterim = 16
 /** More than one read, which is the most that can follow a 101. */
-const mostHeldBytes = 1024 * 1024
+const maxHeldBytes = 1024 * 1024
 
 /**
  * Incremental parser of an origin's response, rewritten for the client. A body that ends with the connection does so
@@ -92,7 +92,7 @@ const mostHeldBytes = 1024 * 1024
  */
 export class HttpResponseReader {
   private readonly asked: Asked
-  private readonly held = new HeldBytes(mostHeldBytes)
+  private readonly held = new HeldBytes(maxHeldBytes)
   private state: 'head' | 'length' | 'chunks' | 'until_close' | 'switched' | 'done' = 'head'
   private head = new HeadReader(limits)
   private line: StatusLine | undefined
@@ -168,7 +168,7 @@ export class HttpResponseReader {
   private takeInterim(line: StatusLine, out: ResponseEvent[]): void {
     const bytes = this.toHead(line, { kind: 'none' }, undefined)
     this.interim += 1
-    if (!bytes || this.interim > mostInterim) {
+    if (!bytes || this.interim > maxInterim) {
       this.fail('malformed or too many interim answers', out)
       return
     }

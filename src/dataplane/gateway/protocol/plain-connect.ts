@@ -8,8 +8,8 @@ type PlainConnect = {
   readonly next: number
 }
 
-const mostBytes = 2048
-const mostFields = 20
+const maxBytes = 2048
+const maxFields = 20
 const cr = 13
 const lf = 10
 const space = 32
@@ -26,19 +26,19 @@ const meaningless = ['user-agent', 'proxy-connection', 'accept', 'accept-encodin
  * Undefined for anything else, which HeadReader parses or rejects.
  */
 export function readPlainConnect(chunk: Uint8Array): PlainConnect | undefined {
-  const most = Math.min(chunk.length, mostBytes)
+  const max = Math.min(chunk.length, maxBytes)
   if (!isAt(chunk, 0, start)) return undefined
-  const targetEnd = endOfWord(chunk, start.length, most)
+  const targetEnd = endOfWord(chunk, start.length, max)
   if (!isAt(chunk, targetEnd, version)) return undefined
   let credentials: Credentials | undefined
   let hosts = 0
   let fields = 0
   let at = targetEnd + version.length
-  while (at < most && chunk[at] !== cr) {
+  while (at < max && chunk[at] !== cr) {
     fields += 1
-    const nameEnd = endOfName(chunk, at, most)
-    const end = endOfLine(chunk, nameEnd, most)
-    if (end < 0 || fields > mostFields) return undefined
+    const nameEnd = endOfName(chunk, at, max)
+    const end = endOfLine(chunk, nameEnd, max)
+    if (end < 0 || fields > maxFields) return undefined
     const valueAt = nameEnd + (chunk[nameEnd + 1] === space ? 2 : 1)
     if (isName(chunk, at, nameEnd, host)) {
       hosts += 1
@@ -50,21 +50,21 @@ export function readPlainConnect(chunk: Uint8Array): PlainConnect | undefined {
     } else if (!meaningless.some((name) => isName(chunk, at, nameEnd, name))) return undefined
     at = end + 2
   }
-  if (at + 1 >= most || chunk[at + 1] !== lf) return undefined
+  if (at + 1 >= max || chunk[at + 1] !== lf) return undefined
   const target = readTarget(latin1Slice.call(chunk, start.length, targetEnd))
   return target && { target, credentials, next: at + 2 }
 }
 
 /** Cache of parsed targets. */
 const targets = new Map<string, Target>()
-const mostTargets = 2000
+const maxTargets = 2000
 
 function readTarget(text: string): Target | undefined {
   const known = targets.get(text)
   if (known) return known
   const target = readAuthority(text)
   if (!target) return undefined
-  if (targets.size >= mostTargets) targets.clear()
+  if (targets.size >= maxTargets) targets.clear()
   targets.set(text, target)
   return target
 }
@@ -96,23 +96,23 @@ function isSame(chunk: Uint8Array, from: number, to: number, other: number, othe
   return true
 }
 
-function endOfWord(chunk: Uint8Array, from: number, most: number): number {
+function endOfWord(chunk: Uint8Array, from: number, max: number): number {
   let at = from
-  while (at < most && (chunk[at] ?? 0) > space && (chunk[at] ?? 0) < 0x7f) at += 1
+  while (at < max && (chunk[at] ?? 0) > space && (chunk[at] ?? 0) < 0x7f) at += 1
   return at
 }
 
-function endOfName(chunk: Uint8Array, from: number, most: number): number {
+function endOfName(chunk: Uint8Array, from: number, max: number): number {
   let at = from
-  while (at < most && chunk[at] !== colon && chunk[at] !== cr) at += 1
+  while (at < max && chunk[at] !== colon && chunk[at] !== cr) at += 1
   return at
 }
 
 /** Position of the line's CRLF, or -1 if it is missing or preceded by other than printable ASCII. */
-function endOfLine(chunk: Uint8Array, from: number, most: number): number {
-  if (from >= most || chunk[from] !== colon) return -1
+function endOfLine(chunk: Uint8Array, from: number, max: number): number {
+  if (from >= max || chunk[from] !== colon) return -1
   let at = from
-  while (at < most && (chunk[at] ?? 0) >= space && (chunk[at] ?? 0) < 0x7f) at += 1
+  while (at < max && (chunk[at] ?? 0) >= space && (chunk[at] ?? 0) < 0x7f) at += 1
   // Trailing blanks are left to HeadReader.
-  return at + 1 < most && chunk[at] === cr && chunk[at + 1] === lf && chunk[at - 1] !== space ? at : -1
+  return at + 1 < max && chunk[at] === cr && chunk[at + 1] === lf && chunk[at - 1] !== space ? at : -1
 }

@@ -34,7 +34,7 @@ const anonymous = 0
 const usernamePassword = 2
 type Method = typeof anonymous | typeof usernamePassword
 /** Version, two lengths, two texts of 255 bytes (RFC 1929, 2). */
-const mostMessageBytes = 513
+const maxMessageBytes = 513
 const needMore = undefined
 const nothing = new Uint8Array(0)
 const toReply = (code: number): Uint8Array => Uint8Array.of(5, code, 0, 1, 0, 0, 0, 0, 0, 0)
@@ -115,8 +115,8 @@ export class Socks5Reader {
   /** Parses one message or stores an incomplete one; returns the remaining bytes. */
   private readSome(chunk: Uint8Array, out: SocksEvent[]): Uint8Array {
     const before = this.message.length
-    const isWhole = before === 0 && chunk.length <= mostMessageBytes
-    const bytes = isWhole ? chunk : concat(this.message, chunk.subarray(0, mostMessageBytes - before))
+    const isWhole = before === 0 && chunk.length <= maxMessageBytes
+    const bytes = isWhole ? chunk : concat(this.message, chunk.subarray(0, maxMessageBytes - before))
     const step = this.readMessage(bytes)
     if (step === needMore) {
       // The chunk's memory may be reused.

@@ -1,44 +1,44 @@
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
-import { nowhere, type Place } from '../../../core/roster.ts'
+import { notInSet, type SetIndex } from '../../../core/swap-remove-set.ts'
 import type { Access, Admission, Verdict } from '../access/admission.ts'
-import type { Talker } from '../access/arrivals.ts'
+import type { WaitingClient } from '../access/arrivals.ts'
 import { type RefusalCode, refusalOf } from '../access/refusals.ts'
 import type { Target } from '../protocol/authority.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
 import { answer } from '../protocol/http-head.ts'
 import { type HttpEvent, HttpRequestReader } from '../protocol/http-request.ts'
 import { detect, Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../protocol/socks5.ts'
-import type { Patience } from './engine.ts'
+import type { Timeouts } from './engine.ts'
 import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
 import type { Side, SideOwner } from './side.ts'
-import type { CarryTunnel, Passage, Passages } from './tunnel.ts'
+import type { ProxyTunnel, ProxyTunnels, StartRelay } from './tunnel.ts'
 
 type ConnectionDeps = {
   readonly admission: Admission
   readonly admitHop: (ticket: string, target: Target) => Verdict
-  readonly passages: Passages
+  readonly tunnels: ProxyTunnels
   /** Starts the relay of a tunnel; early client bytes go first. */
-  readonly tunnel: CarryTunnel
+  readonly startRelay: StartRelay
   readonly clock: () => number
-  readonly patience: Patience
+  readonly timeouts: Timeouts
   /** Another process has taken over: close after the current response. */
-  readonly isLeaving: () => boolean
+  readonly isDraining: () => boolean
   readonly onClosed: (connection: Connection) => void
   /** Reports a bug. */
   readonly onFault: (fault: unknown) => void
 }
 
 type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
-type Opened = Passage | { readonly refusal: RefusalCode }
+type Opened = ProxyTunnel | { readonly refusal: RefusalCode }
 type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
 
 /** Refusals before the connection is closed. */
-const mostRefusals = 20
+const maxRefusals = 20
 const established = answer(200, undefined, '')
 const nothing = new Uint8Array(0)
 
 /** A client connection until it becomes a tunnel. */
-export class Connection implements SideOwner, Talker {
+export class Connection implements SideOwner, WaitingClient {
   /** Infinity while the client is not expected to send. */
   deadlineAt: number
   private stage: Stage = 'detect'
@@ -48,8 +48,8 @@ export class Connection implements SideOwner, Talker {
   private forward: Forward | undefined
   private pending: Pending | undefined
   private refusals = 0
-  isStranger = true
-  placeAmongAll: Place = nowhere
+  isUnauthenticated = true
+  connectionIndex: SetIndex = notInSet
   before: Connection | undefined
   behind: Connection | undefined
   readonly cameAt: number
@@ -67,7 +67,7 @@ export class Connection implements SideOwner, Talker {
   ) {
     side.own(this)
     this.cameAt = deps.clock()
-    this.deadlineAt = this.cameAt + deps.patience.handshakeMs
+    this.deadlineAt = this.cameAt + deps.timeouts.handshakeMs
   }
 
   onData(bytes: Uint8Array): void {
@@ -193,33 +193,33 @@ export class Connection implements SideOwner, Talker {
 
   private openTunnel({ target, credentials, ticket, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): void {
     const admitted = ticket === undefined ? this.admitHttp(credentials) : this.deps.admitHop(ticket, target)
-    this.pass(target, admitted, (passage) => {
-      if ('refusal' in passage) this.refuseHttp(passage.refusal, keepAlive && ticket === undefined, false)
+    this.pass(target, admitted, (tunnel) => {
+      if ('refusal' in tunnel) this.refuseHttp(tunnel.refusal, keepAlive && ticket === undefined, false)
       else {
-        this.side.write(passage.extra ? answer(200, undefined, '', passage.extra) : established)
-        this.relay(passage, this.http.rest())
+        this.side.write(tunnel.extra ? answer(200, undefined, '', tunnel.extra) : established)
+        this.relay(tunnel, this.http.rest())
       }
     })
   }
 
   private openForward(asked: ForwardRequest): void {
-    const request = this.deps.isLeaving() ? { ...asked, keepAlive: false } : asked
+    const request = this.deps.isDraining() ? { ...asked, keepAlive: false } : asked
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
     // A body and end in the same chunk are parsed first.
-    this.pass(request.target, Promise.resolve(this.admitHttp(request.credentials)), (passage) => {
+    this.pass(request.target, Promise.resolve(this.admitHttp(request.credentials)), (tunnel) => {
       this.pending = undefined
-      if ('refusal' in passage)
-        this.refuseHttp(passage.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
-      else this.startForward(request, pending, passage)
+      if ('refusal' in tunnel)
+        this.refuseHttp(tunnel.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
+      else this.startForward(request, pending, tunnel)
     })
   }
 
-  private startForward(request: ForwardRequest, pending: Pending, passage: Passage): void {
+  private startForward(request: ForwardRequest, pending: Pending, tunnel: ProxyTunnel): void {
     this.stage = 'http'
     const forward = new Forward(
       this.side,
-      passage,
+      tunnel,
       request,
       this.deps,
       () => this.http.rest(),
@@ -248,7 +248,7 @@ export class Connection implements SideOwner, Talker {
 
   private nextRequest(): void {
     this.stage = 'http'
-    this.deadlineAt = this.deps.clock() + this.deps.patience.betweenRequestsMs
+    this.deadlineAt = this.deps.clock() + this.deps.timeouts.betweenRequestsMs
     // Backpressure: no further requests from a client that does not read.
     this.isClogged = this.side.heldBytes > 0
     if (this.isClogged) return
@@ -265,7 +265,7 @@ export class Connection implements SideOwner, Talker {
 
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
     this.refusals += 1
-    const keep = mayKeep && this.refusals < mostRefusals
+    const keep = mayKeep && this.refusals < maxRefusals
     this.side.write(httpAnswer(code, {}, !keep, isHead))
     if (keep) this.nextRequest()
     else this.close()
@@ -299,7 +299,7 @@ export class Connection implements SideOwner, Talker {
       if ('access' in verdict) this.welcome(verdict.access)
       else this.denial = verdict.refusal
       this.stage = 'socks'
-      this.deadlineAt = this.deps.clock() + this.deps.patience.handshakeMs
+      this.deadlineAt = this.deps.clock() + this.deps.timeouts.handshakeMs
       this.side.write(this.socks.accept())
       this.takeSocks(this.socks.next())
       if (this.stage === 'socks') this.side.resume()
@@ -314,14 +314,14 @@ export class Connection implements SideOwner, Talker {
   private connectSocks(target: Target): void {
     const { denial, access } = this
     const verdict = denial ? { refusal: denial } : access ? { access } : this.admitBySocks(undefined)
-    this.pass(target, verdict, (passage) => {
-      if ('refusal' in passage) {
-        this.side.write(socksReply(refusalOf(passage.refusal).socks))
+    this.pass(target, verdict, (tunnel) => {
+      if ('refusal' in tunnel) {
+        this.side.write(socksReply(refusalOf(tunnel.refusal).socks))
         this.close()
         return
       }
       this.side.write(socksReply(0))
-      this.relay(passage, this.socks?.rest() ?? nothing)
+      this.relay(tunnel, this.socks?.rest() ?? nothing)
     })
   }
 
@@ -329,7 +329,7 @@ export class Connection implements SideOwner, Talker {
 
   private welcome(access: Access): void {
     this.access = access
-    this.isStranger = false
+    this.isUnauthenticated = false
   }
 
   /** Pauses reading until the destination is connected. */
@@ -362,22 +362,22 @@ export class Connection implements SideOwner, Talker {
     this.wait()
     const opened = whenReady(admitted, (verdict): MaybePromise<Opened> => {
       if ('refusal' in verdict) return verdict
-      this.isStranger = false
+      this.isUnauthenticated = false
       if (this.isGone()) return { refusal: 'gateway_stopping' }
-      return this.deps.passages.open(verdict.access, target, this.side)
+      return this.deps.tunnels.open(verdict.access, target, this.side)
     })
-    this.use(opened, (passage) => {
-      if (!this.isGone()) act(passage)
-      else if ('origin' in passage) {
-        passage.finish()
-        passage.origin.abort()
+    this.use(opened, (tunnel) => {
+      if (!this.isGone()) act(tunnel)
+      else if ('origin' in tunnel) {
+        tunnel.finish()
+        tunnel.origin.abort()
       }
     })
   }
 
-  private relay(passage: Passage, early: Uint8Array): void {
+  private relay(tunnel: ProxyTunnel, early: Uint8Array): void {
     this.leave()
-    this.deps.tunnel(this.side, passage, early, passage.early)
+    this.deps.startRelay(this.side, tunnel, early, tunnel.early)
   }
 
   private isGone(): boolean {

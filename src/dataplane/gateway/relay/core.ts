@@ -1,4 +1,4 @@
-import { Roster } from '../../../core/roster.ts'
+import { SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { After } from '../../../core/time.ts'
 import type { Carrier } from '../../agent/carrier.ts'
 import { createSign, createVerify } from '../../agent/hop-key.ts'
@@ -19,25 +19,25 @@ import { Connection } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
-import { type CarryTunnel, createPassages, type Passage } from './tunnel.ts'
+import { createTunnels, type ProxyTunnel, type StartRelay } from './tunnel.ts'
 export const tickMs = 250
 
 /** What an engine provides: sockets, dialling, relaying and timers. */
 export type Movement = {
   readonly sockets: Sockets
   readonly dialler: Dialler<Side>
-  readonly tunnel: CarryTunnel
+  readonly startRelay: StartRelay
   readonly after: After
 }
 
 /** A gateway without its sockets: admission, dialling, metering and cutting off, the same for both engines. */
 export function createCore(deps: EngineDeps & Movement) {
   const { snapshot, limits, clock, sockets, after } = deps
-  const connections = new Roster<'placeAmongAll', Connection>('placeAmongAll')
+  const connections = new SwapRemoveSet<'connectionIndex', Connection>('connectionIndex')
   let mainPort = 0
   let isStopping = false
   let isShutOut = false
-  let isLeaving = false
+  let isDraining = false
   let nowMs = clock()
 
   const moment = (): Moment => ({ nowMs: clock(), lastContactAt: deps.lastContactAt() })
@@ -45,9 +45,9 @@ export function createCore(deps: EngineDeps & Movement) {
     policy: deps.policy,
     clock,
     connections: limits.connections,
-    lingering: () => metering.settling + passages.abandoned,
+    lingering: () => metering.settling + tunnels.abandoned,
   })
-  const open = createRecheck<Passage>({ snapshot, moment, idleMs: limits.idleMs })
+  const open = createRecheck<ProxyTunnel>({ snapshot, moment, idleMs: limits.idleMs })
   const metering = createMetering<Side>({
     agent: deps.agent,
     watch: (side) => side.watch(sockets),
@@ -61,7 +61,7 @@ export function createCore(deps: EngineDeps & Movement) {
     namesPerSecond: limits.customer.namesPerSecond,
     ...(deps.lookup && { lookup: deps.lookup }),
   })
-  const health = createExitHealth({ clock, onWord: deps.onExit, retryMs: limits.exitRetryMs })
+  const health = createExitHealth({ clock, onChange: deps.onExit, retryMs: limits.exitRetryMs })
   const self = deps.hop.node
   const hops = {
     self,
@@ -78,7 +78,7 @@ export function createCore(deps: EngineDeps & Movement) {
     now: () => performance.now(),
     refusalDelayMs: limits.refusalDelayMs,
   })
-  const passages = createPassages({
+  const tunnels = createTunnels({
     snapshot,
     moment,
     limits: createTunnelLimits(limits.customer, clock),
@@ -108,11 +108,11 @@ export function createCore(deps: EngineDeps & Movement) {
   const connectionDeps = {
     admission,
     admitHop: createHopAdmission({ ...hops, clock, verify: createVerify() }),
-    passages,
-    tunnel: deps.tunnel,
+    tunnels,
+    startRelay: deps.startRelay,
     clock: () => nowMs,
-    patience: limits,
-    isLeaving: () => isLeaving,
+    timeouts: limits,
+    isDraining: () => isDraining,
     onClosed: forget,
     onFault: deps.onFault,
   }
@@ -169,7 +169,7 @@ export function createCore(deps: EngineDeps & Movement) {
     paceOf: (id, pool) => metering.paceOf(id, pool),
     allow: (id, pool, upto) => metering.allow(id, pool, upto),
     get health() {
-      return { tunnels: open.size + passages.dialling, carried: metering.carried, relayed: metering.relayed }
+      return { tunnels: open.size + tunnels.dialling, carried: metering.carried, relayed: metering.relayed }
     },
   }
 
@@ -196,7 +196,7 @@ export function createCore(deps: EngineDeps & Movement) {
       })
       open.afterTime(nowMs)
       metering.sweep()
-      passages.look()
+      tunnels.look()
       tryExits()
     },
 
@@ -212,7 +212,7 @@ export function createCore(deps: EngineDeps & Movement) {
     },
 
     /** Connections close after their current response. */
-    leave: (): void => void (isLeaving = true),
+    drain: (): void => void (isDraining = true),
 
     beginStop(): void {
       isStopping = true
@@ -231,17 +231,17 @@ export function createCore(deps: EngineDeps & Movement) {
       return isStopping
     },
 
-    get standing() {
+    get status() {
       const { spared, turnedAway } = arrivals.pressure
       return {
         open: arrivals.open,
         connections: connections.size,
-        passages: open.size,
-        dialling: passages.dialling,
+        tunnels: open.size,
+        dialling: tunnels.dialling,
         settling: metering.settling,
         spared,
         turnedAway,
-        starved: passages.starved,
+        starved: tunnels.starved,
       }
     },
   }

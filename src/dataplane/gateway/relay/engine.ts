@@ -2,16 +2,16 @@ import type { Agent, Carrier } from '../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
 import type { Ask } from '../access/admission.ts'
-import type { ExitWord } from '../access/exit-health.ts'
+import type { ExitReport } from '../access/exit-health.ts'
 import type { CustomerLimits } from '../access/limits.ts'
 import type { Policy } from '../access/policy.ts'
 import type { Lookup } from '../dial/resolve.ts'
 import type { Speeds } from '../metering/speed-limit.ts'
 
 /** Time limits of a client connection. */
-export type Patience = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
+export type Timeouts = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
 
-export type EngineLimits = Patience & {
+export type EngineLimits = Timeouts & {
   readonly connectMs: number
   readonly idleMs: number
   readonly refusalDelayMs: number
@@ -37,7 +37,7 @@ export type EngineDeps = {
   /** This gateway's id and the private key for hops. */
   readonly hop: { readonly node: string; readonly privateKey: string }
   /** An exit's state became known or changed. */
-  readonly onExit: (word: ExitWord) => void
+  readonly onExit: (word: ExitReport) => void
   /** Reports a bug. */
   readonly onFault: (fault: unknown) => void
   /** Replaces the system's resolver. */
@@ -69,7 +69,7 @@ export type Engine = {
   /** Ports and descriptors, for a process that takes over. */
   listeners(): readonly { readonly port: number; readonly descriptor: number }[]
   /** Stops listening because another process has taken over; open tunnels continue. */
-  leave(): Promise<void>
+  drain(): Promise<void>
   /** Serves a TLS client as if it had connected to the main port. Nothing was read from it yet. */
   takeTls(tls: TlsSocket): void
   /** The snapshot changed: cuts affected tunnels that may no longer pass, opens and closes customer ports. */
@@ -82,30 +82,30 @@ export type Engine = {
    * Counts of accepted, waiting, tunnelled, dialling and settling connections and of ports; and the largest backlog
    * held for one slow peer.
    */
-  readonly standing: Pressure & {
+  readonly status: Pressure & {
     readonly open: number
     readonly connections: number
-    readonly passages: number
+    readonly tunnels: number
     readonly dialling: number
     readonly settling: number
     readonly listeners: number
-    readonly mostHeld: number
+    readonly maxHeld: number
   }
 }
 
 /** Largest number of bytes held for one peer that does not read. */
 export function createHeldGauge() {
-  let mostHeld = 0
+  let maxHeld = 0
   return {
     note: (bytes: number): void => {
-      if (bytes > mostHeld) mostHeld = bytes
+      if (bytes > maxHeld) maxHeld = bytes
     },
-    get mostHeld(): number {
-      return mostHeld
+    get maxHeld(): number {
+      return maxHeld
     },
   }
 }
 
 /** Each port is an open file. */
-export const noRoom = (left: number, most: number): Error =>
-  new Error(`no room for ${left} ports of customers: at most ${most} within the limit of open files (ulimit -n)`)
+export const noRoom = (left: number, max: number): Error =>
+  new Error(`no room for ${left} ports of customers: at most ${max} within the limit of open files (ulimit -n)`)

@@ -2,7 +2,7 @@ import type { HttpEvent } from '../protocol/http-request.ts'
 import { HttpResponseReader, type ResponseEvent } from '../protocol/http-response.ts'
 import { Pipe } from './relay.ts'
 import type { Side } from './side.ts'
-import type { CarryTunnel, Passage } from './tunnel.ts'
+import type { ProxyTunnel, StartRelay } from './tunnel.ts'
 export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>
 
 /** Result of a forwarded request. */
@@ -29,37 +29,37 @@ export class Forward {
 
   constructor(
     private readonly client: Side,
-    private readonly passage: Passage,
+    private readonly tunnel: ProxyTunnel,
     private readonly request: ForwardRequest,
-    private readonly deps: { readonly clock: () => number; readonly tunnel: CarryTunnel },
+    private readonly deps: { readonly clock: () => number; readonly startRelay: StartRelay },
     private readonly rest: () => Uint8Array,
     private readonly onOutcome: (outcome: ForwardOutcome) => void,
   ) {
     const { method, upgrade, version, keepAlive } = request
     this.response = new HttpResponseReader({ method, upgrade, clientKeepAlive: keepAlive, clientVersion: version })
     const onExhausted = () => this.finish({ type: 'gone' })
-    this.up = new Pipe('up', client, passage, deps.clock, { onExhausted, wantsMore: () => !this.hasWholeRequest })
-    this.down = new Pipe('down', client, passage, deps.clock, { onExhausted })
-    passage.carriedBy = this
+    this.up = new Pipe('up', client, tunnel, deps.clock, { onExhausted, wantsMore: () => !this.hasWholeRequest })
+    this.down = new Pipe('down', client, tunnel, deps.clock, { onExhausted })
+    tunnel.relay = this
   }
 
   cut(): void {
-    this.passage.tally.cut()
+    this.tunnel.meter.cut()
     this.finish({ type: 'gone' })
     this.client.abort()
   }
 
   start(): void {
-    const { passage } = this
-    passage.origin.own({
+    const { tunnel } = this
+    tunnel.origin.own({
       onData: (bytes) => this.take(this.response.feed(bytes)),
       onEnd: () => this.take(this.response.close()),
       onDrain: () => this.resumeClient(),
       onClose: () => this.take(this.response.close()),
     })
-    passage.origin.write(this.request.head)
-    if (passage.origin.isClosed) this.finish({ type: 'failed' })
-    else passage.origin.resume()
+    tunnel.origin.write(this.request.head)
+    if (tunnel.origin.isClosed) this.finish({ type: 'failed' })
+    else tunnel.origin.resume()
   }
 
   body(bytes: Uint8Array): void {
@@ -94,7 +94,7 @@ export class Forward {
   }
 
   private take(events: readonly ResponseEvent[]): void {
-    this.passage.activeAt = this.deps.clock()
+    this.tunnel.activeAt = this.deps.clock()
     for (const event of events) {
       if (this.isOver) return
       this.pass(event)
@@ -109,7 +109,7 @@ export class Forward {
       this.down.after(() => this.finish({ type: 'done', keepAlive: event.keepAlive && this.hasWholeRequest }))
     } else {
       this.hasAnswered ||= event.type !== 'interim'
-      const bytes = event.type === 'head' ? withExtra(event.bytes, this.passage.extra) : event.bytes
+      const bytes = event.type === 'head' ? withExtra(event.bytes, this.tunnel.extra) : event.bytes
       this.down.carry(bytes, event.type === 'switch' ? () => this.switch() : undefined)
     }
   }
@@ -119,7 +119,7 @@ export class Forward {
     this.up.close()
     this.down.close()
     this.onOutcome({ type: 'switched' })
-    this.deps.tunnel(this.client, this.passage, this.rest(), this.response.rest())
+    this.deps.startRelay(this.client, this.tunnel, this.rest(), this.response.rest())
   }
 
   private finish(outcome: ForwardOutcome): void {
@@ -127,8 +127,8 @@ export class Forward {
     this.isOver = true
     this.up.close()
     this.down.close()
-    this.passage.finish()
-    this.passage.origin.abort()
+    this.tunnel.finish()
+    this.tunnel.origin.abort()
     this.onOutcome(outcome)
   }
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { HandTime } from '../../../../test/harness/hand-time.ts'
-import { Allowance } from '../metering/allowance.ts'
+import { ByteAllowance } from '../metering/allowance.ts'
 import { SpeedLimit } from '../metering/speed-limit.ts'
 import { Pipe } from './relay.ts'
 import type { Side } from './side.ts'
-import type { Passage } from './tunnel.ts'
+import type { ProxyTunnel } from './tunnel.ts'
 
 /** One end of a conversation, as far as a pipe knows it: it takes so much, and holds what is more. */
 class FakeSide {
@@ -33,20 +33,20 @@ class FakeSide {
 
 function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit) {
   const [client, origin] = [new FakeSide(), new FakeSide()]
-  const allowance = new Allowance(
+  const allowance = new ByteAllowance(
     { kind: 'subuser', id: 'sub', pool: 'pool' },
     () => {},
     () => 0,
     speed,
   )
-  const passage = {
+  const tunnel = {
     origin: origin as unknown as Side,
-    tally: { allowance, takeSent: (bytes: number) => allowance.take(bytes) },
+    meter: { allowance, takeSent: (bytes: number) => allowance.take(bytes) },
     sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} },
     activeAt: 0,
-  } as unknown as Passage
+  } as unknown as ProxyTunnel
   const told: string[] = []
-  const pipe = new Pipe('up', client as unknown as Side, passage, () => 7, {
+  const pipe = new Pipe('up', client as unknown as Side, tunnel, () => 7, {
     ...owner,
     onExhausted: () => {
       told.push('exhausted')
@@ -59,7 +59,7 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit)
     client,
     origin,
     allowance,
-    passage,
+    tunnel,
     pipe,
     told,
     /** The shop lets so many more pass; none, when it has no more. */
@@ -81,7 +81,7 @@ describe('a pipe', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const { pipe, client, origin, passage, told, allow } = openPipe()
+        const { pipe, client, origin, tunnel, told, allow } = openPipe()
         let [sent, leased] = ['', 0]
         const passed: number[] = []
         for (const each of steps) {
@@ -99,7 +99,7 @@ describe('a pipe', () => {
         }
         // Each is told of when its last byte has gone, and not before.
         for (let index = 0; index < passed.length; index += 2) expect(passed[index]).toBe(passed[index + 1])
-        expect(passage.activeAt).toBe(sent === '' ? 0 : 7)
+        expect(tunnel.activeAt).toBe(sent === '' ? 0 : 7)
         expect(told).not.toContain('exhausted')
       }),
       { numRuns: 500 },
@@ -169,8 +169,8 @@ describe('a pipe', () => {
   })
 
   test('two that wait for one lease have it in turn', () => {
-    const { pipe, passage, origin, allow, client } = openPipe()
-    const other = new Pipe('up', client as unknown as Side, passage, () => 7, { onExhausted() {} })
+    const { pipe, tunnel, origin, allow, client } = openPipe()
+    const other = new Pipe('up', client as unknown as Side, tunnel, () => 7, { onExhausted() {} })
     pipe.carry(bytesOf('aaaa'))
     other.carry(bytesOf('bbbb'))
     for (let lease = 0; lease < 4; lease += 1) allow(2)
@@ -183,11 +183,8 @@ describe('a pipe', () => {
     fc.assert(
       fc.property(lengths, writesMs, fc.integer({ min: 1000, max: 20_000 }), (all, slownessMs, rate) => {
         const time = new HandTime()
-        const { pipe, passage, origin, client, allow } = openPipe(
-          {},
-          new SpeedLimit(() => rate, time.clock, time.after),
-        )
-        const other = () => new Pipe('up', client as unknown as Side, passage, () => 7, { onExhausted() {} })
+        const { pipe, tunnel, origin, client, allow } = openPipe({}, new SpeedLimit(() => rate, time.clock, time.after))
+        const other = () => new Pipe('up', client as unknown as Side, tunnel, () => 7, { onExhausted() {} })
         const pipes = [pipe, other(), other()]
         const fromMs = time.clock()
         let writes = 0

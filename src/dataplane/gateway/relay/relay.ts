@@ -1,6 +1,6 @@
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
-import type { Passage } from './tunnel.ts'
+import type { ProxyTunnel } from './tunnel.ts'
 
 /** A peer that has acknowledged this much does read. */
 const provenBytes = 1024 * 1024
@@ -58,13 +58,13 @@ export class Pipe {
   constructor(
     private readonly direction: 'up' | 'down',
     client: Side,
-    private readonly passage: Passage,
+    private readonly tunnel: ProxyTunnel,
     private readonly clock: () => number,
     private readonly owner: PipeOwner,
   ) {
-    this.from = direction === 'up' ? client : passage.origin
-    this.to = direction === 'up' ? passage.origin : client
-    this.valve = new Valve(passage.sockets, this.from, this.to)
+    this.from = direction === 'up' ? client : tunnel.origin
+    this.to = direction === 'up' ? tunnel.origin : client
+    this.valve = new Valve(tunnel.sockets, this.from, this.to)
   }
 
   /** Nothing waits for allowance. */
@@ -75,7 +75,7 @@ export class Pipe {
   /** Passes bytes on; `onPassed` is called after the last one. */
   carry(bytes: Uint8Array, onPassed?: () => void): void {
     if (this.isClosed) return
-    this.passage.activeAt = this.clock()
+    this.tunnel.activeAt = this.clock()
     const taken = this.isClear ? this.take(bytes.length) : 0
     this.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
     if (taken === bytes.length && this.isClear) onPassed?.()
@@ -85,7 +85,7 @@ export class Pipe {
   /** Charges bytes that are forwarded by send() in another form. False while some are unpaid: use after(). */
   pay(bytes: number): boolean {
     if (this.isClosed) return false
-    this.passage.activeAt = this.clock()
+    this.tunnel.activeAt = this.clock()
     const taken = this.isClear && bytes > 0 ? this.take(bytes) : 0
     if (taken === bytes && this.isClear) return true
     this.park({ bytes: undefined, due: bytes - taken, onPassed: undefined })
@@ -117,8 +117,8 @@ export class Pipe {
   }
 
   private take(bytes: number): number {
-    const { tally } = this.passage
-    return this.direction === 'up' ? tally.takeSent(bytes) : tally.takeReceived(bytes)
+    const { meter } = this.tunnel
+    return this.direction === 'up' ? meter.takeSent(bytes) : meter.takeReceived(bytes)
   }
 
   private write(bytes: Uint8Array): void {
@@ -135,14 +135,14 @@ export class Pipe {
   }
 
   private wait(): void {
-    const { allowance } = this.passage.tally
+    const { allowance } = this.tunnel.meter
     this.forget ??= allowance.onChange(() => this.goOn())
     if (allowance.isUsedUp) this.owner.onExhausted()
   }
 
   /** The allowance changed. Continued waiting moves to the end, for fairness. */
   private goOn(): void {
-    const { allowance } = this.passage.tally
+    const { allowance } = this.tunnel.meter
     if (this.isClosed) return
     if (allowance.hasSome) {
       this.forget?.()
@@ -156,7 +156,7 @@ export class Pipe {
 
   /** False if something still waits or the tunnel has ended. */
   private passParked(): boolean {
-    this.passage.activeAt = this.clock()
+    this.tunnel.activeAt = this.clock()
     for (let [first] = this.parked; first; [first] = this.parked) {
       const taken = first.due > 0 ? this.take(first.due) : 0
       first.due -= taken
@@ -186,18 +186,18 @@ export class Relay {
 
   constructor(
     private readonly client: Side,
-    private readonly passage: Passage,
+    private readonly tunnel: ProxyTunnel,
     clock: () => number,
   ) {
     const owner = { onExhausted: () => this.exhaust(), onCleared: () => this.endSides() }
-    this.up = new Pipe('up', client, passage, clock, owner)
-    this.down = new Pipe('down', client, passage, clock, owner)
+    this.up = new Pipe('up', client, tunnel, clock, owner)
+    this.down = new Pipe('down', client, tunnel, clock, owner)
   }
 
   /** The arguments were received before the relay started. */
   start(fromClient: Uint8Array, fromOrigin: Uint8Array): void {
-    const { client, passage, up, down } = this
-    passage.carriedBy = this
+    const { client, tunnel, up, down } = this
+    tunnel.relay = this
     client.own({
       onData: (bytes) => up.carry(bytes),
       onEnd: () => {
@@ -207,7 +207,7 @@ export class Relay {
       onDrain: () => down.resume(),
       onClose: () => this.lose(),
     })
-    passage.origin.own({
+    tunnel.origin.own({
       onData: (bytes) => down.carry(bytes),
       onEnd: () => {
         this.hasOriginEnded = true
@@ -217,37 +217,37 @@ export class Relay {
       onClose: () => this.loseOrigin(),
     })
     if (client.isClosed) this.lose()
-    else if (passage.origin.isClosed) this.loseOrigin()
+    else if (tunnel.origin.isClosed) this.loseOrigin()
     else {
       client.resume()
-      passage.origin.resume()
+      tunnel.origin.resume()
       if (fromClient.length > 0) up.carry(fromClient)
       if (fromOrigin.length > 0) down.carry(fromOrigin)
     }
   }
 
   private endSides(): void {
-    const { client, passage, up, down } = this
+    const { client, tunnel, up, down } = this
     if (this.isOver) return
-    passage.isHalfOpen = this.hasClientEnded || this.hasOriginEnded
-    if (this.hasClientEnded && up.isClear) passage.origin.finish()
+    tunnel.isHalfOpen = this.hasClientEnded || this.hasOriginEnded
+    if (this.hasClientEnded && up.isClear) tunnel.origin.finish()
     if (this.hasOriginEnded && down.isClear) client.finish()
     if (!this.hasClientEnded || !this.hasOriginEnded || !up.isClear || !down.isClear) return
     this.end()
     client.release()
-    passage.origin.release()
+    tunnel.origin.release()
   }
 
   private exhaust(): void {
     if (this.isOver) return
     this.end()
-    this.passage.origin.abort()
+    this.tunnel.origin.abort()
     this.client.close()
   }
 
   private lose(): void {
     this.end()
-    this.passage.origin.abort()
+    this.tunnel.origin.abort()
   }
 
   private loseOrigin(): void {
@@ -256,10 +256,10 @@ export class Relay {
   }
 
   cut(): void {
-    this.passage.tally.cut()
+    this.tunnel.meter.cut()
     this.end()
     this.client.abort()
-    this.passage.origin.abort()
+    this.tunnel.origin.abort()
   }
 
   private end(): void {
@@ -267,6 +267,6 @@ export class Relay {
     this.isOver = true
     this.up.close()
     this.down.close()
-    this.passage.finish()
+    this.tunnel.finish()
   }
 }

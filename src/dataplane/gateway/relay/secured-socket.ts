@@ -49,7 +49,7 @@ export class SecuredSocket implements SideSocket {
 /** Call before anything is written: all bytes sent so far belong to the handshake. */
 export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
   const watch = sockets.watch(tls.fd)
-  tls.handshakeBytes = watch?.standing().sent ?? 0
+  tls.handshakeBytes = watch?.transmission().sent ?? 0
   watch?.close(false)
 }
 
@@ -58,7 +58,7 @@ export function followTls(tls: TlsSocket, sockets: Sockets): Watch | undefined {
   const watch = sockets.watch(tls.fd)
   if (!watch) return undefined
   return {
-    standing: () => unwrapped(watch.standing(), tls.handshakeBytes + tls.overhead),
+    transmission: () => unwrapped(watch.transmission(), tls.handshakeBytes + tls.overhead),
     shut: () => watch.shut(),
     close: (reset) => watch.close(reset),
   }

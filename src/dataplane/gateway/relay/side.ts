@@ -42,7 +42,7 @@ const nothing: readonly never[] = []
 
 /** After the last answer, the peer's bytes are discarded up to these limits. */
 const lingerMs = 2000
-const mostDiscarded = 1024 * 1024
+const maxDiscarded = 1024 * 1024
 /** Time for a peer to read its backlog. */
 const flushMs = 30_000
 
@@ -231,7 +231,7 @@ class Discarding implements SideOwner {
 
   onData(bytes: Uint8Array): void {
     this.discarded += bytes.length
-    if (this.discarded > mostDiscarded) this.side.abort()
+    if (this.discarded > maxDiscarded) this.side.abort()
   }
 
   onEnd(): void {
@@ -245,7 +245,7 @@ class Discarding implements SideOwner {
 /** Runs an upstream proxy's handshake over a side. */
 export const createConverse =
   (after: After): Dialler<Side>['converse'] =>
-  (side, talk, mostMs) =>
+  (side, talk, maxMs) =>
     new Promise((resolve) => {
       const give = (conversed: Conversed): void => {
         cancel()
@@ -255,7 +255,7 @@ export const createConverse =
         if ('refusal' in conversed) side.abort()
         resolve(conversed)
       }
-      const cancel = after(mostMs, () => give(silent))
+      const cancel = after(maxMs, () => give(silent))
       side.own({
         ...patient,
         onData(bytes) {

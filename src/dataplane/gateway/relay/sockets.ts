@@ -41,7 +41,7 @@ const narrowBytes = 131_072
  * Limit of unsent bytes in the kernel. Otherwise it takes megabytes for a slow reader and delivers them, uncounted,
  * after this process is killed. Bytes in flight are not limited.
  */
-const mostAhead = 256 * 1024
+const maxAhead = 256 * 1024
 
 /**
  * Linux reports acknowledged bytes (TCP_INFO), also after a reset. SIOCOUTQ is no replacement: it may or may not count
@@ -61,7 +61,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
     setsockopt(descriptor, level, option, ptr(value), value.byteLength)
   }
 
-  function standingOf(descriptor: number): Transmission {
+  function transmissionOf(descriptor: number): Transmission {
     length[0] = tcpInfoBytes
     const asked = getsockopt(descriptor, ipProtoTcp, tcpInfo, ptr(info), ptr(length))
     return asked === 0 ? readTcpInfo(info, 0) : nothingShown
@@ -70,17 +70,17 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
   return {
     connect: createConnect(),
     openRoutes: () => openRouteLookup(openCalls()).isDeliveredHere,
-    acknowledged: (descriptor) => standingOf(descriptor).acknowledged,
+    acknowledged: (descriptor) => transmissionOf(descriptor).acknowledged,
     narrow: (descriptor) => set(descriptor, solSocket, soReceiveBuffer, narrowBytes),
     // Needs Linux 5.17; otherwise the buffer stays small.
     widen: (descriptor) => set(descriptor, solSocket, soBufferLock, 0),
     watch(descriptor) {
       const own = descriptor < 0 ? -1 : dup(descriptor)
       if (own < 0) return undefined
-      set(own, ipProtoTcp, tcpNotSentLowWater, mostAhead)
+      set(own, ipProtoTcp, tcpNotSentLowWater, maxAhead)
       let isClosed = false
       return {
-        standing: () => standingOf(own),
+        transmission: () => transmissionOf(own),
         shut: () => void shutdown(own, bothWays),
         close(reset) {
           if (isClosed) return

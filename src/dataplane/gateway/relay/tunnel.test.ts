@@ -10,7 +10,7 @@ import type { Dialled } from '../dial/dial.ts'
 import { createMetering } from '../metering/metering.ts'
 import { patient, Side } from './side.ts'
 import { createSockets } from './sockets.ts'
-import { createPassages, type Passage } from './tunnel.ts'
+import { createTunnels, type ProxyTunnel } from './tunnel.ts'
 
 const nowMs = 500_000
 const moment = () => ({ nowMs, lastContactAt: nowMs })
@@ -27,7 +27,7 @@ function openOne(told: { choose?: () => never; dial: () => MaybePromise<Dialled<
     allowance: metering.allowanceOf({ kind: 'proxy', id: 1 }),
   }
   const limits = createTunnelLimits({ tunnels: 1, newPerSecond: 100, namesPerSecond: 100 }, () => nowMs)
-  const passages = createPassages({
+  const tunnels = createTunnels({
     snapshot,
     moment,
     limits,
@@ -35,7 +35,7 @@ function openOne(told: { choose?: () => never; dial: () => MaybePromise<Dialled<
     dial: told.dial,
     metering,
     sockets: createSockets('darwin'),
-    open: createRecheck<Passage>({ snapshot, moment, idleMs: 1000 }),
+    open: createRecheck<ProxyTunnel>({ snapshot, moment, idleMs: 1000 }),
     closedFor: () => undefined,
   })
   const pair = { username: 'tp1abcd', password: 'secret' }
@@ -43,8 +43,8 @@ function openOne(told: { choose?: () => never; dial: () => MaybePromise<Dialled<
   if ('refusal' in verdict) throw new Error(verdict.refusal)
   const { access } = verdict
   return {
-    open: async () => passages.open(access, { host: '192.0.2.1', port: 443 }, newSide()),
-    isFree: () => limits.enter(access.owner, access.key, null) === undefined && passages.dialling === 0,
+    open: async () => tunnels.open(access, { host: '192.0.2.1', port: 443 }, newSide()),
+    isFree: () => limits.enter(access.owner, access.key, null) === undefined && tunnels.dialling === 0,
   }
 }
 
@@ -75,11 +75,11 @@ describe('a customer’s place is free again', () => {
 
   test('once its passage is over, and not before', async () => {
     const stand = openOne({ dial: () => ({ origin: newSide() }) })
-    const passage = await stand.open()
+    const tunnel = await stand.open()
     expect(await stand.open()).toEqual({ refusal: 'too_many_tunnels' })
-    if ('refusal' in passage) throw new Error(passage.refusal)
-    passage.finish()
-    passage.finish()
+    if ('refusal' in tunnel) throw new Error(tunnel.refusal)
+    tunnel.finish()
+    tunnel.finish()
     expect(stand.isFree()).toBe(true)
   })
 })

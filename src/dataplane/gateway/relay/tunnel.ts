@@ -1,54 +1,54 @@
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
-import { nowhere, type Place, Roster } from '../../../core/roster.ts'
+import { notInSet, type SetIndex, SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
-import { type Access, type Moment, standing } from '../access/admission.ts'
+import { type Access, accessRefusal, type Moment } from '../access/admission.ts'
 import type { ChosenWay, createWayChooser } from '../access/exit-choice.ts'
 import type { TunnelLimits } from '../access/limits.ts'
 import type { createRecheck } from '../access/recheck.ts'
 import type { RefusalCode } from '../access/refusals.ts'
 import type { Dial, Dialled, ExitRefusal } from '../dial/dial.ts'
 import type { Metering } from '../metering/metering.ts'
-import type { Tally } from '../metering/tunnel-meter.ts'
+import type { TunnelMeter } from '../metering/tunnel-meter.ts'
 import type { Target } from '../protocol/authority.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 
 /** An admitted client connection with its connection to the destination. */
-export type Passage = {
+export type ProxyTunnel = {
   readonly access: Access
   readonly origin: Side
   readonly early: Uint8Array
-  readonly tally: Tally
+  readonly meter: TunnelMeter
   readonly sockets: Sockets
   /** Header fields for HTTP clients. */
   readonly extra: Readonly<Record<string, string>> | undefined
   activeAt: number
   isHalfOpen: boolean
-  placeAmongOpen: Place
+  openIndex: SetIndex
   /** Set by the relay. */
-  carriedBy: { cut(): void } | undefined
+  relay: { cut(): void } | undefined
   /** Closes both sides at once. */
   cut(): void
   finish(): void
 }
 
-type PassageAround = { readonly sockets: Sockets; end(passage: Passage): void }
+type TunnelContext = { readonly sockets: Sockets; end(tunnel: ProxyTunnel): void }
 
 /** A class without closures, to keep idle tunnels small. */
-class OpenPassage implements Passage {
+class OpenTunnel implements ProxyTunnel {
   isHalfOpen = false
-  placeAmongOpen: Place = nowhere
-  carriedBy: { cut(): void } | undefined
+  openIndex: SetIndex = notInSet
+  relay: { cut(): void } | undefined
 
   constructor(
     readonly access: Access,
     readonly origin: Side,
     readonly early: Uint8Array,
-    readonly tally: Tally,
+    readonly meter: TunnelMeter,
     readonly extra: Readonly<Record<string, string>> | undefined,
     public activeAt: number,
-    private readonly around: PassageAround,
+    private readonly around: TunnelContext,
   ) {}
 
   get sockets(): Sockets {
@@ -56,7 +56,7 @@ class OpenPassage implements Passage {
   }
 
   cut(): void {
-    this.carriedBy?.cut()
+    this.relay?.cut()
   }
 
   finish(): void {
@@ -65,7 +65,7 @@ class OpenPassage implements Passage {
 }
 
 /** Starts to relay a tunnel. The byte arrays were received before. */
-export type CarryTunnel = (client: Side, passage: Passage, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
+export type StartRelay = (client: Side, tunnel: ProxyTunnel, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
 
 /** A tunnel whose destination is being connected. */
 type Dialling = {
@@ -78,19 +78,19 @@ type Dialling = {
   refusal: RefusalCode | undefined
   /** Its place in the customer's limit is released. */
   hasLeft: boolean
-  placeAmongDialling: Place
+  diallingIndex: SetIndex
 }
 
 /** Exits tried per tunnel. */
-const mostExits = 3
+const maxExits = 3
 
 type Refused = { readonly refusal: RefusalCode }
 const nothing = new Uint8Array(0)
 const none: readonly NodeExit[] = []
 
-export type Passages = ReturnType<typeof createPassages>
+export type ProxyTunnels = ReturnType<typeof createTunnels>
 
-export function createPassages(deps: {
+export function createTunnels(deps: {
   snapshot: Snapshot
   moment: () => Moment
   limits: TunnelLimits
@@ -98,12 +98,12 @@ export function createPassages(deps: {
   dial: Dial<Side>
   metering: Metering<Side>
   sockets: Sockets
-  open: ReturnType<typeof createRecheck<Passage>>
+  open: ReturnType<typeof createRecheck<ProxyTunnel>>
   /** Why no new tunnel can be opened, or undefined. */
   closedFor: () => RefusalCode | undefined
 }) {
   const { metering, sockets } = deps
-  const dialling = new Roster<'placeAmongDialling', Dialling>('placeAmongDialling')
+  const dialling = new SwapRemoveSet<'diallingIndex', Dialling>('diallingIndex')
   let abandoned = 0
   let starved = 0
 
@@ -133,14 +133,14 @@ export function createPassages(deps: {
     entry: Dialling,
     { way, allowance }: ChosenWay,
     dialled: Dialled<Side>,
-  ): MaybePromise<Passage | Refused> {
+  ): MaybePromise<ProxyTunnel | Refused> {
     const { access, target, client } = entry
     dialling.delete(entry)
     if ('refusal' in dialled) {
       if (dialled.refusal === 'gateway_full') starved += 1
       return goElsewhere(entry, way, dialled)
     }
-    const refusal = client.isClosed ? 'gateway_stopping' : standing(access, deps.snapshot, deps.moment())
+    const refusal = client.isClosed ? 'gateway_stopping' : accessRefusal(access, deps.snapshot, deps.moment())
     if (refusal) {
       dialled.origin.abort()
       return refuse(entry, refusal)
@@ -151,15 +151,19 @@ export function createPassages(deps: {
   }
 
   /** Tries another exit unless the login asked for this one. */
-  function goElsewhere(entry: Dialling, way: ChosenWay['way'], failure: ExitRefusal): MaybePromise<Passage | Refused> {
+  function goElsewhere(
+    entry: Dialling,
+    way: ChosenWay['way'],
+    failure: ExitRefusal,
+  ): MaybePromise<ProxyTunnel | Refused> {
     if (way.kind !== 'exit' || !mayGoElsewhere(entry.access, failure)) return refuse(entry, failure.refusal)
     entry.failed = [...entry.failed, way.exit]
     entry.refusal = failure.refusal
-    if (entry.failed.length >= mostExits || entry.client.isClosed) return refuse(entry, failure.refusal)
+    if (entry.failed.length >= maxExits || entry.client.isClosed) return refuse(entry, failure.refusal)
     return choose(entry)
   }
 
-  function choose(entry: Dialling): MaybePromise<Passage | Refused> {
+  function choose(entry: Dialling): MaybePromise<ProxyTunnel | Refused> {
     const chosen = guard(entry, () => deps.chooseWay(entry.access, entry.failed))
     if (!(chosen instanceof Promise)) return go(entry, chosen)
     return chosen.then(
@@ -168,7 +172,7 @@ export function createPassages(deps: {
     )
   }
 
-  function go(entry: Dialling, chosen: ChosenWay | Refused): MaybePromise<Passage | Refused> {
+  function go(entry: Dialling, chosen: ChosenWay | Refused): MaybePromise<ProxyTunnel | Refused> {
     if ('refusal' in chosen) return refuse(entry, entry.refusal ?? chosen.refusal)
     dialling.add(entry)
     return guard(entry, () => {
@@ -193,20 +197,20 @@ export function createPassages(deps: {
   function begin(
     access: Access,
     { origin, early, leftFrom }: Exclude<Dialled<Side>, ExitRefusal>,
-    tally: Tally,
-  ): Passage {
+    meter: TunnelMeter,
+  ): ProxyTunnel {
     const extra = leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom }
-    const passage = new OpenPassage(access, origin, early ?? nothing, tally, extra, deps.moment().nowMs, around)
-    deps.open.add(passage)
-    return passage
+    const tunnel = new OpenTunnel(access, origin, early ?? nothing, meter, extra, deps.moment().nowMs, around)
+    deps.open.add(tunnel)
+    return tunnel
   }
 
-  const around: PassageAround = {
+  const around: TunnelContext = {
     sockets,
-    end(passage) {
-      if (!deps.open.remove(passage)) return
-      metering.finish(passage.tally)
-      leavePlace(passage.access)
+    end(tunnel) {
+      if (!deps.open.remove(tunnel)) return
+      metering.finish(tunnel.meter)
+      leavePlace(tunnel.access)
     },
   }
 
@@ -229,13 +233,13 @@ export function createPassages(deps: {
     },
 
     /** Opens a tunnel for an admitted client, or returns the reason why not. */
-    open(access: Access, target: Target, client: Side): MaybePromise<Passage | Refused> {
+    open(access: Access, target: Target, client: Side): MaybePromise<ProxyTunnel | Refused> {
       const closed = deps.closedFor()
       if (closed) return { refusal: closed }
-      const most = access.kind === 'premium' ? access.subuser.tunnels : null
-      const denied = access.kind === 'hop' ? undefined : deps.limits.enter(access.owner, access.key, most)
+      const max = access.kind === 'premium' ? access.subuser.tunnels : null
+      const denied = access.kind === 'hop' ? undefined : deps.limits.enter(access.owner, access.key, max)
       if (denied) return { refusal: denied }
-      const fresh = { failed: none, refusal: undefined, hasLeft: false, placeAmongDialling: nowhere }
+      const fresh = { failed: none, refusal: undefined, hasLeft: false, diallingIndex: notInSet }
       return choose({ access, target, client, ...fresh })
     },
   }

@@ -110,10 +110,10 @@ type Answer = {
 }
 
 const answerWithinMs = 30_000
-const mostBytes = 256 * 1024
+const maxBytes = 256 * 1024
 /** Retries with a new nonce (RFC 8555, 6.5). */
-const mostNonces = 10
-const mostRetryMs = 7 * 86_400_000
+const maxNonces = 10
+const maxRetryMs = 7 * 86_400_000
 
 /** ACME directory and signed requests. */
 export function createAuthority(deps: {
@@ -166,7 +166,7 @@ export function createAuthority(deps: {
     url: string,
     payload: object | '',
   ): Promise<Answer> {
-    for (let left = mostNonces; ; left -= 1) {
+    for (let left = maxNonces; ; left -= 1) {
       const header = { url, nonce: await takeNonce(), ...(kid !== undefined && { kid }) }
       const { response, answer } = await call(url, {
         method: 'POST',
@@ -201,7 +201,7 @@ async function readAll(response: Response): Promise<string> {
   let bytes = 0
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += part.length
-    if (bytes > mostBytes) throw new AcmeProblem('the authority says too much', '', undefined)
+    if (bytes > maxBytes) throw new AcmeProblem('the authority says too much', '', undefined)
     parts.push(part)
   }
   return Buffer.concat(parts).toString()
@@ -219,7 +219,7 @@ function parse(text: string): unknown {
 function readRetryAfter(text: string | null): number | undefined {
   if (text === null) return undefined
   const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
-  return Number.isFinite(ms) ? Math.min(mostRetryMs, Math.max(0, ms)) : undefined
+  return Number.isFinite(ms) ? Math.min(maxRetryMs, Math.max(0, ms)) : undefined
 }
 
 /** Serves http-01 tokens. */
@@ -230,9 +230,9 @@ export type Challenges = {
 
 export type Account = { readonly key: AccountKey; readonly url: string }
 
-const mostPolls = 60
+const maxPolls = 60
 const shippedPollMs = 500
-const mostPollMs = 10_000
+const maxPollMs = 10_000
 
 /** Creates or finds the account of a key (RFC 8555, 7.3). */
 export async function openAccount(
@@ -261,11 +261,11 @@ export async function orderCertificate(
 
   /** Polls until neither pending nor processing. */
   async function settle(url: string): Promise<Record<string, unknown>> {
-    for (let polls = 0; polls < mostPolls; polls += 1) {
+    for (let polls = 0; polls < maxPolls; polls += 1) {
       const answer = await post(url, '')
       const fields = fieldsOf(answer.body)
       if (fields['status'] !== 'pending' && fields['status'] !== 'processing') return fields
-      await Bun.sleep(Math.min(mostPollMs, Math.max(pollMs, answer.retryAfterMs ?? pollMs)))
+      await Bun.sleep(Math.min(maxPollMs, Math.max(pollMs, answer.retryAfterMs ?? pollMs)))
     }
     throw new AcmeProblem('the authority takes too long', '', undefined)
   }

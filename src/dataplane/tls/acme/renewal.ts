@@ -17,7 +17,7 @@ import {
 const minuteMs = 60_000
 /** Backoff: two minutes, doubling up to twelve hours. */
 const firstPauseMs = 2 * minuteMs
-const mostPauseMs = 12 * 60 * minuteMs
+const maxPauseMs = 12 * 60 * minuteMs
 const limitedPauseMs = 60 * minuteMs
 const lookEveryMs = 30_000
 
@@ -28,7 +28,7 @@ export function renewAt(certificate: Certificate | undefined, names: readonly st
 }
 
 export function pauseAfter(failures: number, problem: unknown): number {
-  const usual = Math.min(mostPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
+  const usual = Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
   if (!(problem instanceof AcmeProblem)) return usual
   const asked = problem.retryAfterMs ?? 0
   return Math.max(usual, asked, problem.kind === 'rateLimited' ? limitedPauseMs : 0)

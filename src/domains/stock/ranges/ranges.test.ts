@@ -17,7 +17,7 @@ import {
   readPrefix,
 } from '../../../core/address.ts'
 import type { CustomerId } from '../../../core/ids.ts'
-import { mostTriedSingly } from '../../../node-protocol/tried.ts'
+import { maxTriedSingly } from '../../../node-protocol/tried.ts'
 import { mostWrittenOut } from '../rules.ts'
 import {
   awayWithinMs,
@@ -357,7 +357,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
 })
 
 test('what a node takes for a block is what the shop takes for one', () => {
-  expect(1n << BigInt(mostTriedSingly)).toBe(mostWrittenOut)
+  expect(1n << BigInt(maxTriedSingly)).toBe(mostWrittenOut)
 })
 
 const runs = fc.uniqueArray(fc.nat(60), { maxLength: 30 }).map((offsets) => toRuns(offsets.toSorted((a, b) => a - b)))

@@ -4,18 +4,18 @@ import { readBytes } from './kernel.ts'
 import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
 import type { TlsMemory } from './shared-memory.ts'
-import type { Tunnel, TunnelEnd } from './splice-relay.ts'
+import type { RelayEnd, SpliceRelay } from './splice-relay.ts'
 
 /** Reads per turn. */
-const mostReads = 4
+const maxReads = 4
 
 /** A non-blocking socket of the reactor: the socket of a side, and an end of a tunnel. */
-export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
+export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
   isReadable = false
   hasHungUp = false
   hasFailed = false
   hasUrgent = false
-  private tunnel: Tunnel | undefined
+  private relay: SpliceRelay | undefined
   /** Set while connecting. */
   private waiting: { onConnected(error: number): void } | undefined
   private isPaused = false
@@ -43,13 +43,13 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
   }
 
   onEvents(events: number): void {
-    if (this.tunnel) this.tunnel.onEvents(this, events)
+    if (this.relay) this.relay.onEvents(this, events)
     else if (this.waiting) this.noteConnected(this.waiting, events)
     else this.take(events)
   }
 
   onFault(): void {
-    if (this.tunnel) this.tunnel.breakOff()
+    if (this.relay) this.relay.breakOff()
     else this.terminate()
   }
 
@@ -75,21 +75,21 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
 
   takeTurn(): void {
     this.isQueued = false
-    if (!this.tunnel) this.readOrLose()
+    if (!this.relay) this.readOrLose()
   }
 
   private readOrLose(): void {
     this.read()
     // A paused socket would not notice the error.
-    if (this.hasFailed && !this.tunnel && (this.isPaused || this.hasEnded)) this.destroy()
+    if (this.hasFailed && !this.relay && (this.isPaused || this.hasEnded)) this.destroy()
   }
 
   private get mayRead(): boolean {
-    return this.isReadable && !this.isPaused && !this.isClosed && !this.hasEnded && this.tunnel === undefined
+    return this.isReadable && !this.isPaused && !this.isClosed && !this.hasEnded && this.relay === undefined
   }
 
   private read(): void {
-    for (let reads = 0; reads < mostReads && this.mayRead; reads += 1) {
+    for (let reads = 0; reads < maxReads && this.mayRead; reads += 1) {
       const { kernel } = this.reactor
       const got = kernel.receive(this.descriptor, readBytes)
       if (got > 0) {
@@ -169,12 +169,12 @@ export class Channel implements SideSocket, TunnelEnd, Pollable, TurnTaker {
 
   // --- as an end of a tunnel ---
 
-  enter(tunnel: Tunnel): void {
-    this.tunnel = tunnel
+  enter(relay: SpliceRelay): void {
+    this.relay = relay
   }
 
   leave(): void {
-    this.tunnel = undefined
+    this.relay = undefined
     this.isBlocked = true
     if (this.mayRead) this.askForTurn()
   }
@@ -234,7 +234,7 @@ export class TlsChannel extends Channel {
   follow(): Watch {
     const { memory } = this
     return {
-      standing: () => ({
+      transmission: () => ({
         acknowledged: memory.acknowledged,
         sent: memory.sent,
         selectedSegments: 0,
@@ -252,7 +252,7 @@ export class TlsChannel extends Channel {
 }
 
 /** Accepted per turn. */
-const mostAccepted = 64
+const maxAccepted = 64
 /** Pause when the process is out of descriptors. */
 const restMs = 100
 
@@ -274,7 +274,7 @@ export class Listener implements Pollable {
 
   onEvents(): void {
     const { kernel, descriptors } = this.reactor
-    for (let count = 0; count < mostAccepted; count += 1) {
+    for (let count = 0; count < maxAccepted; count += 1) {
       const descriptor = kernel.accept(this.descriptor)
       if (descriptor < 0) {
         if (descriptor !== -EAGAIN) this.rest()

@@ -1,11 +1,11 @@
 import type { After } from '../../../../core/time.ts'
 import type { Carrier, Counts, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../../agent/carrier.ts'
-import type { CountsMessage, FromReactor, LeaseStanding } from './messages.ts'
+import type { CountsMessage, FromReactor, LeaseStatus } from './messages.ts'
 
 /** Counts reach the main thread within this time. */
 const everyMs = 50
 /** Sooner after 1 MiB. */
-const leastMs = 10
+const minMs = 10
 
 /** Sends cumulative counts to the main thread at a limited rate. */
 export function createReports(carrier: Required<Carrier>, post: (message: FromReactor) => void, now: () => number) {
@@ -34,7 +34,7 @@ export function createReports(carrier: Required<Carrier>, post: (message: FromRe
 
     /** Called after every turn; schedules a turn for the next report. */
     sendIfDue(after: After): void {
-      const dueInMs = sentAt + (isUrgent ? leastMs : everyMs) - now()
+      const dueInMs = sentAt + (isUrgent ? minMs : everyMs) - now()
       if (dueInMs <= 0) send()
       else if (!isPlanned) {
         isPlanned = true
@@ -100,7 +100,7 @@ export function createMirror() {
   const subusers = new Table<SubuserCount>()
   const hosts = new Table<HostCount>()
   const exits = new Table<ExitCount>()
-  const leases = new Map<string, LeaseStanding>()
+  const leases = new Map<string, LeaseStatus>()
   let sources: { readonly id: string; readonly address: string }[] = []
 
   return {

@@ -14,12 +14,12 @@ import {
 
 const SCM_RIGHTS = 1
 /** The kernel allows 253. */
-export const mostAtOnce = 200
-const mostBytes = 64 * 1024
+export const maxAtOnce = 200
+const maxBytes = 64 * 1024
 /** `struct msghdr` and `struct cmsghdr`, 64-bit little-endian; musl differs in padding only. */
 const messageBytes = 56
 const headBytes = 16
-const mostPathBytes = 107
+const maxPathBytes = 107
 
 export type Received = { readonly bytes: Uint8Array; readonly descriptors: readonly number[] }
 export type Passing = ReturnType<typeof createPassing>
@@ -46,8 +46,8 @@ export function createPassing() {
     /** Returns the descriptor or a negative errno. */
     connect(path: string): number {
       const bytes = new TextEncoder().encode(path)
-      if (bytes.length > mostPathBytes)
-        throw new Error(`the path of a socket has at most ${mostPathBytes} bytes: ${path}`)
+      if (bytes.length > maxPathBytes)
+        throw new Error(`the path of a socket has at most ${maxPathBytes} bytes: ${path}`)
       const address = new Uint8Array(3 + bytes.length)
       address[0] = AF_UNIX
       address.set(bytes, 2)
@@ -60,7 +60,7 @@ export function createPassing() {
 
     /** Returns whether everything was sent. */
     send(over: number, bytes: Uint8Array, descriptors: readonly number[] = []): boolean {
-      if (descriptors.length > mostAtOnce) throw new Error('too many descriptors for one message')
+      if (descriptors.length > maxAtOnce) throw new Error('too many descriptors for one message')
       const dataBytes = descriptors.length * 4
       const control = new Uint8Array(dataBytes === 0 ? 0 : headBytes + Math.ceil(dataBytes / 8) * 8)
       if (dataBytes > 0) {
@@ -77,7 +77,7 @@ export function createPassing() {
 
     /** Undefined if nothing has arrived; empty bytes at the end of the stream. */
     receive(over: number): Received | undefined {
-      const { message, held } = describe(new Uint8Array(mostBytes), new Uint8Array(headBytes + mostAtOnce * 4))
+      const { message, held } = describe(new Uint8Array(maxBytes), new Uint8Array(headBytes + maxAtOnce * 4))
       const got = orError(libc.recvmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
       if (got === -EAGAIN) return undefined
       // The peer closed with unread data.

@@ -99,6 +99,6 @@ describe('pipes', () => {
     const { pool } = openPool()
     const taken = Array.from({ length: 250 }, () => pool.take())
     expect(taken.filter((pipe) => pipe !== undefined)).toHaveLength(200)
-    expect(pool.standing).toEqual({ open: 200, idle: 0 })
+    expect(pool.pipeCounts).toEqual({ open: 200, idle: 0 })
   })
 })

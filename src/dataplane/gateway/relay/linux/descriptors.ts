@@ -1,14 +1,14 @@
 import type { Pipe } from './kernel.ts'
 
 /** The usual hard limit of a process. */
-export const mostDescriptors = 1_048_576
+export const maxDescriptors = 1_048_576
 
 /** Bitmap of a reactor's descriptors, in memory that outlives it, so that they can be closed after its death. */
-export const ownedWords = mostDescriptors / 32
+export const ownedWords = maxDescriptors / 32
 
 /** Reference counts of a reactor's descriptors; each is closed once. */
 export class Descriptors {
-  private readonly holders = new Uint8Array(mostDescriptors)
+  private readonly holders = new Uint8Array(maxDescriptors)
   private closing: number[] = []
 
   constructor(
@@ -20,7 +20,7 @@ export class Descriptors {
 
   /** False, and closed, if the number exceeds the table. */
   own(descriptor: number): boolean {
-    if (descriptor >= mostDescriptors) {
+    if (descriptor >= maxDescriptors) {
       this.close(descriptor)
       return false
     }
@@ -75,7 +75,7 @@ export function* ownedIn(owned: Int32Array): Generator<number> {
 }
 
 /** An unprivileged user may have 64 MiB in pipes; further ones are small and slow. */
-const mostPipes = 200
+const maxPipes = 200
 const connectionsOfPipe = 8
 export const pipeBytes = 256 * 1024
 
@@ -85,7 +85,7 @@ export type Pipes = Pick<PipePool, 'take' | 'give'>
 export class PipePool {
   private readonly idle: Pipe[] = []
   private count = 0
-  private readonly most: number
+  private readonly max: number
 
   constructor(
     private readonly open: (bytes: number) => Pipe | number,
@@ -93,7 +93,7 @@ export class PipePool {
     private readonly isStrict: boolean,
     connections: number,
   ) {
-    this.most = Math.min(mostPipes, Math.ceil(connections / connectionsOfPipe))
+    this.max = Math.min(maxPipes, Math.ceil(connections / connectionsOfPipe))
   }
 
   /** Undefined at the limit: bytes are copied instead. */
@@ -103,7 +103,7 @@ export class PipePool {
       if (this.isStrict && known.held !== 0) throw new Error('a pipe in the pool holds bytes')
       return known
     }
-    if (this.count >= this.most) return undefined
+    if (this.count >= this.max) return undefined
     const made = this.open(pipeBytes)
     if (typeof made === 'number') return undefined
     this.descriptors.own(made.readEnd)
@@ -123,7 +123,7 @@ export class PipePool {
     this.descriptors.release(pipe.writeEnd)
   }
 
-  get standing(): { readonly open: number; readonly idle: number } {
+  get pipeCounts(): { readonly open: number; readonly idle: number } {
     return { open: this.count, idle: this.idle.length }
   }
 }

@@ -61,7 +61,7 @@ export function createLinuxEngine(
   let relayedBefore = 0
   let hasStarted = false
   let isStopping = false
-  let isLeaving = false
+  let isDraining = false
   let ticker: ReturnType<typeof setInterval> | undefined
   let onStopped: () => void = () => {}
 
@@ -71,7 +71,7 @@ export function createLinuxEngine(
     thread.post({ type: 'policy', policy })
     thread.post({ type: 'speeds', speeds })
     if (isShutOut) thread.post({ type: 'shut-out', yes: true })
-    if (isLeaving) thread.post({ type: 'leave' })
+    if (isDraining) thread.post({ type: 'drain' })
     for (const change of feed.whole()) thread.post({ type: 'state', change })
     ports.announce()
   }
@@ -132,9 +132,9 @@ export function createLinuxEngine(
     paceOf: (id, pool) => mirror.paceOf(id, pool),
     allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
     get health() {
-      const { passages, dialling } = thread.memory.standing
+      const { tunnels, dialling } = thread.memory.status
       const { carried, relayed } = thread.memory
-      return { tunnels: passages + dialling, carried: carriedBefore + carried, relayed: relayedBefore + relayed }
+      return { tunnels: tunnels + dialling, carried: carriedBefore + carried, relayed: relayedBefore + relayed }
     },
   }
 
@@ -156,7 +156,7 @@ export function createLinuxEngine(
       if (!hasStarted) return
       lookAround()
       for (const each of feed.changed(change)) thread.post({ type: 'state', change: each })
-      if (change.ports && !isStopping && !isLeaving) ports.openThese(new Set(snapshot.ports()), onPortFailure)
+      if (change.ports && !isStopping && !isDraining) ports.openThese(new Set(snapshot.ports()), onPortFailure)
     },
 
     shutOut(yes) {
@@ -166,9 +166,9 @@ export function createLinuxEngine(
 
     listeners: () => ports.list(),
 
-    async leave() {
-      isLeaving = true
-      thread.post({ type: 'leave' })
+    async drain() {
+      isDraining = true
+      thread.post({ type: 'drain' })
       ports.closeAll()
       while (ports.closing > 0 && thread.isRunning) await Bun.sleep(closeStepMs)
     },
@@ -185,7 +185,7 @@ export function createLinuxEngine(
       const giveUpAt = performance.now() + drainMs
       // The reactor may not have started to stop yet, so sleep first.
       do await Bun.sleep(Math.min(drainMs, drainStepMs))
-      while (thread.memory.standing.passages > 0 && performance.now() < giveUpAt)
+      while (thread.memory.status.tunnels > 0 && performance.now() < giveUpAt)
       const stopped = new Promise<void>((resolve) => {
         onStopped = resolve
       })
@@ -195,13 +195,13 @@ export function createLinuxEngine(
       lines.stop()
     },
 
-    get standing() {
-      return { ...thread.memory.standing, listeners: ports.count }
+    get status() {
+      return { ...thread.memory.status, listeners: ports.count }
     },
   }
 }
 
-const mostAtOnce = 1000
+const maxAtOnce = 1000
 
 const nothing: StateChange = {
   proxies: [],
@@ -219,7 +219,7 @@ function createStateFeed(snapshot: Snapshot) {
   let exits = new Map<string, NodeExit>()
 
   function* slices<Item>(items: readonly Item[]): Generator<Item[]> {
-    for (let at = 0; at < items.length; at += mostAtOnce) yield items.slice(at, at + mostAtOnce)
+    for (let at = 0; at < items.length; at += maxAtOnce) yield items.slice(at, at + maxAtOnce)
   }
 
   function* changedExits(): Generator<StateChange> {

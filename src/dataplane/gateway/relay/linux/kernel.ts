@@ -6,7 +6,7 @@ import type { Libc } from './libc.ts'
 import * as n from './numbers.ts'
 import {
   eventLayoutOf,
-  mostSocketAddressBytes,
+  maxSocketAddressBytes,
   type Processor,
   readQuadAt,
   readSocketAddress,
@@ -18,8 +18,8 @@ import {
 
 /** Bytes per read, and so the most held for a slow peer. */
 export const readBytes = 64 * 1024
-const mostEvents = 512
-const mostSources = 4096
+const maxEvents = 512
+const maxSources = 4096
 
 /** Layout of the arena: one allocation with a fixed address. */
 const eventsAt = 0
@@ -56,7 +56,7 @@ function createSourceReader() {
       const before = known.get(quad)
       if (before !== undefined) return before
       const text = format(view, at)
-      if (known.size >= mostSources) known.clear()
+      if (known.size >= maxSources) known.clear()
       known.set(quad, text)
       return text
     },
@@ -70,7 +70,7 @@ export function createKernel(libc: Libc, processor: Processor) {
   const arena = new Uint8Array(new ArrayBuffer(arenaBytes))
   const view = new DataView(arena.buffer)
   const base = Number(ptr(arena))
-  const events = new Int32Array(arena.buffer, eventsAt, (mostEvents * layout.bytes) / 4)
+  const events = new Int32Array(arena.buffer, eventsAt, (maxEvents * layout.bytes) / 4)
 
   const sources = createSourceReader()
 
@@ -105,8 +105,8 @@ export function createKernel(libc: Libc, processor: Processor) {
     /** Buffer of receive(); overwritten by the next call. */
     received: arena.subarray(readAt, readAt + readBytes),
 
-    receive: (descriptor: number, most: number): number =>
-      orError(libc.recv(descriptor, base + readAt, Math.min(most, readBytes), 0)),
+    receive: (descriptor: number, max: number): number =>
+      orError(libc.recv(descriptor, base + readAt, Math.min(max, readBytes), 0)),
 
     peek: (descriptor: number): number => orError(libc.recv(descriptor, base + valueAt, 1, n.MSG_PEEK)),
 
@@ -121,8 +121,8 @@ export function createKernel(libc: Libc, processor: Processor) {
     },
 
     /** From a socket into an empty pipe: EAGAIN means that the socket is empty. */
-    fill: (descriptor: number, pipe: Pipe, most: number): number =>
-      orError(libc.splice(descriptor, 0, pipe.writeEnd, 0, most, n.SPLICE_F_MOVE | n.SPLICE_F_NONBLOCK)),
+    fill: (descriptor: number, pipe: Pipe, max: number): number =>
+      orError(libc.splice(descriptor, 0, pipe.writeEnd, 0, max, n.SPLICE_F_MOVE | n.SPLICE_F_NONBLOCK)),
 
     /** From a non-empty pipe into a socket: EAGAIN means that the socket is full. */
     drain: (pipe: Pipe, descriptor: number): number =>
@@ -194,13 +194,13 @@ export function createKernel(libc: Libc, processor: Processor) {
     },
 
     portOf(descriptor: number): number {
-      view.setInt32(lengthAt, mostSocketAddressBytes, true)
+      view.setInt32(lengthAt, maxSocketAddressBytes, true)
       libc.getsockname(descriptor, base + addressAt, base + lengthAt)
       return readSocketAddress(view, addressAt)?.port ?? 0
     },
 
     accept(descriptor: number): number {
-      view.setInt32(lengthAt, mostSocketAddressBytes, true)
+      view.setInt32(lengthAt, maxSocketAddressBytes, true)
       return orError(libc.accept4(descriptor, base + addressAt, base + lengthAt, n.NONBLOCK_CLOEXEC))
     },
 
@@ -236,7 +236,7 @@ export function createKernel(libc: Libc, processor: Processor) {
     },
 
     /** Also after a reset, while the descriptor is open. */
-    standingOf(descriptor: number): Transmission {
+    transmissionOf(descriptor: number): Transmission {
       view.setInt32(lengthAt, tcpInfoBytes, true)
       const asked = libc.getsockopt(descriptor, n.IPPROTO_TCP, n.TCP_INFO, base + infoAt, base + lengthAt)
       return asked < 0 ? nothingShown : readTcpInfo(view, infoAt)
@@ -266,7 +266,7 @@ export function createKernel(libc: Libc, processor: Processor) {
       void libc.epoll_ctl(poll, n.EPOLL_CTL_DEL, descriptor, base + valueAt),
 
     /** Waits for events; returns their number. */
-    poll: (poll: number, mostMs: number): number => orError(libc.epoll_wait(poll, base + eventsAt, mostEvents, mostMs)),
+    poll: (poll: number, maxMs: number): number => orError(libc.epoll_wait(poll, base + eventsAt, maxEvents, maxMs)),
 
     /** Accessors of the events found by poll(). */
     eventsOf: (index: number): number => events[(index * layout.bytes) / 4] ?? 0,

@@ -78,7 +78,7 @@ export function makeDirect(libc: Libc, processor: Processor): Libc {
     close: (descriptor) => one(numbers.close, descriptor),
     accept4: (descriptor, address, length, flags) => four(numbers.accept4, descriptor, address, length, flags),
     connect: (descriptor, address, length) => four(numbers.connect, descriptor, address, length, 0),
-    recv: (descriptor, at, most, flags) => six(numbers.recvfrom, descriptor, at, most, flags, 0, 0),
+    recv: (descriptor, at, max, flags) => six(numbers.recvfrom, descriptor, at, max, flags, 0, 0),
     send: (descriptor, at, bytes, flags) => six(numbers.sendto, descriptor, at, bytes, flags, 0, 0),
   }
 }

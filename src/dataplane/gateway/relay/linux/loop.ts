@@ -26,8 +26,8 @@ const lingerMs = 35_000
  * Garbage is collected when at most this many events came since the last tick, and at least so many since the last
  * collection.
  */
-const mostWhenIdle = 20
-const leastToCollect = 10_000
+const maxWhenIdle = 20
+const minToCollect = 10_000
 
 type Answers = { asked: 'asked' | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
 
@@ -172,7 +172,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
         core.setMainPort(mainPort)
       }
       listeners.set(message.descriptor, new Listener(reactor, message.descriptor, message.port, around, core))
-    } else if (message.type === 'leave') core.leave()
+    } else if (message.type === 'drain') core.drain()
     else if (message.type === 'begin-stop') core.beginStop()
     else {
       core.endStop()
@@ -208,20 +208,20 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
       reports.send()
       for (const wish of wishes.splice(0)) post(wish)
     } else reports.sendIfDue(reactor.timers.after)
-    tellStanding()
+    tellStatus()
     const { carried, relayed } = core.carrier.health
     memory.carried = carried
     memory.relayed = relayed ?? 0
   }
 
   /** Field by field: spreading an object of unknown shape is too slow for every turn. */
-  function tellStanding(): void {
-    const { open, connections, passages, dialling, settling, spared, turnedAway, starved } = core.standing
-    const { mostHeld } = held
-    memory.standing = { open, connections, passages, dialling, settling, mostHeld, spared, turnedAway, starved }
+  function tellStatus(): void {
+    const { open, connections, tunnels, dialling, settling, spared, turnedAway, starved } = core.status
+    const { maxHeld } = held
+    memory.status = { open, connections, tunnels, dialling, settling, maxHeld, spared, turnedAway, starved }
   }
 
-  const isOver = (): boolean => endAt !== undefined && (core.standing.open === 0 || performance.now() > endAt)
+  const isOver = (): boolean => endAt !== undefined && (core.status.open === 0 || performance.now() > endAt)
 
   return {
     /** Returns when stopped and nothing is open. */
@@ -245,9 +245,9 @@ function createTidyUp(): (seen: number) => void {
   let last = 0
   let collected = 0
   return (seen) => {
-    const isIdle = seen - last < mostWhenIdle
+    const isIdle = seen - last < maxWhenIdle
     last = seen
-    if (!isIdle || seen - collected < leastToCollect) return
+    if (!isIdle || seen - collected < minToCollect) return
     collected = seen
     Bun.gc(true)
   }

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../../../node-protocol/state.ts'
 import type { Counts } from '../../../agent/carrier.ts'
-import type { ExitWord } from '../../access/exit-health.ts'
+import type { ExitReport } from '../../access/exit-health.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
@@ -44,7 +44,7 @@ export type ToReactor =
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
   | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
   | { readonly type: 'shut-out'; readonly yes: boolean }
-  | { readonly type: 'leave' }
+  | { readonly type: 'drain' }
   | { readonly type: 'begin-stop' }
   | { readonly type: 'end-stop' }
 
@@ -57,7 +57,7 @@ export type FromReactor =
   | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
   | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
   | CountsMessage
-  | { readonly type: 'exit'; readonly word: ExitWord }
+  | { readonly type: 'exit'; readonly word: ExitReport }
   | { readonly type: 'fault'; readonly fault: unknown }
   | { readonly type: 'stopped' }
   /** Nothing is open any more. */
@@ -67,14 +67,14 @@ export type FromReactor =
 export type CountsMessage = {
   readonly type: 'counts'
   readonly counts: Counts
-  readonly leased: readonly LeaseStanding[]
+  readonly leased: readonly LeaseStatus[]
   readonly sources: readonly { readonly id: string; readonly address: string }[]
   /** Journal now. */
   readonly isUrgent: boolean
 }
 
 /** Uncounted bytes on their way, and the rate. */
-export type LeaseStanding = {
+export type LeaseStatus = {
   readonly id: string
   readonly pool: string
   readonly moving: number

@@ -1,6 +1,6 @@
 import type { Address } from '../../../../core/address.ts'
 import { readAddressCached } from '../../../../core/address.ts'
-import { nowhere, type Place, Roster } from '../../../../core/roster.ts'
+import { notInSet, type SetIndex, SwapRemoveSet } from '../../../../core/swap-remove-set.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler, IsDeliveredHere } from '../../dial/dial.ts'
 import type { Transmission, Watch } from '../../metering/tunnel-meter.ts'
@@ -11,10 +11,10 @@ import { Channel } from './channel.ts'
 import type { PipePool } from './descriptors.ts'
 import { connectRefusalOf } from './kernel.ts'
 import type { Reactor, TurnTaker } from './reactor.ts'
-import { Tunnel, type TunnelDeps } from './splice-relay.ts'
+import { SpliceRelay, type RelayDeps } from './splice-relay.ts'
 
 /** See `maxAhead` in sockets.ts. */
-const mostAhead = 256 * 1024
+const maxAhead = 256 * 1024
 
 /** Socket operations of this engine: dialling, watching, relaying. */
 export function createMovement(
@@ -25,7 +25,7 @@ export function createMovement(
   isDeliveredHere: IsDeliveredHere,
 ): Movement {
   const { after } = reactor.timers
-  const tunnelDeps: TunnelDeps = {
+  const relayDeps: RelayDeps = {
     calls: reactor.kernel,
     pipes,
     clock,
@@ -36,21 +36,21 @@ export function createMovement(
     after,
     sockets: createSockets(reactor),
     dialler: createDialler(reactor, around, isDeliveredHere),
-    tunnel(client, passage, fromClient, fromOrigin) {
-      const [near, far] = [client.transport, passage.origin.transport]
+    startRelay(client, tunnel, fromClient, fromOrigin) {
+      const [near, far] = [client.transport, tunnel.origin.transport]
       if (!(near instanceof Channel) || !(far instanceof Channel)) throw new Error('a side of another engine')
-      if (client.isClosed || passage.origin.isClosed) {
-        passage.finish()
-        passage.origin.abort()
+      if (client.isClosed || tunnel.origin.isClosed) {
+        tunnel.finish()
+        tunnel.origin.abort()
         client.close()
         return
       }
-      const tunnel = new Tunnel(near, far, passage, tunnelDeps)
+      const relay = new SpliceRelay(near, far, tunnel, relayDeps)
       // Frees the handshake's memory.
       client.own(patient)
-      near.enter(tunnel)
-      far.enter(tunnel)
-      tunnel.start(client.takeHeld(), fromClient, fromOrigin)
+      near.enter(relay)
+      far.enter(relay)
+      relay.start(client.takeHeld(), fromClient, fromOrigin)
     },
   }
 }
@@ -68,7 +68,7 @@ function createSockets(reactor: Reactor): Sockets {
     watch(descriptor) {
       if (!descriptors.isOwned(descriptor)) return undefined
       descriptors.share(descriptor)
-      kernel.limitAhead(descriptor, mostAhead)
+      kernel.limitAhead(descriptor, maxAhead)
       return new DescriptorWatch(reactor, descriptor)
     },
   }
@@ -83,8 +83,8 @@ class DescriptorWatch implements Watch {
     private readonly descriptor: number,
   ) {}
 
-  standing(): Transmission {
-    return this.reactor.kernel.standingOf(this.descriptor)
+  transmission(): Transmission {
+    return this.reactor.kernel.transmissionOf(this.descriptor)
   }
 
   shut(): void {
@@ -107,12 +107,12 @@ const nobodyMinds = (): void => {}
 
 type Tell = (connected: Connected<Side>) => void
 /** `made`: connected since the last check. */
-type Attempts = { readonly open: Roster<'placeAmongOpen', Attempt>; made: Side[] }
+type Attempts = { readonly open: SwapRemoveSet<'openIndex', Attempt>; made: Side[] }
 
 function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: IsDeliveredHere): Dialler<Side> {
   const { timers } = reactor
   /** One timer for all attempts, because nearly all succeed at once. */
-  const attempts: Attempts = { open: new Roster('placeAmongOpen'), made: [] }
+  const attempts: Attempts = { open: new SwapRemoveSet('openIndex'), made: [] }
   let isLooking = false
 
   function look(): void {
@@ -136,7 +136,7 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
     isDeliveredHere,
     converse: createConverse(timers.after),
 
-    connect(there, from, mostMs): Promise<Connected<Side>> {
+    connect(there, from, maxMs): Promise<Connected<Side>> {
       const address = readAddressCached(there.host)
       const own = from === undefined ? undefined : readAddressCached(from)
       if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
@@ -148,7 +148,7 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
           address,
           there.port,
           own,
-          reactor.nowMs + mostMs,
+          reactor.nowMs + maxMs,
           resolve,
         )
         // Connecting is the slowest call: the rest of the turn comes first.
@@ -161,7 +161,7 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
 }
 
 class Attempt implements TurnTaker {
-  placeAmongOpen: Place = nowhere
+  openIndex: SetIndex = notInSet
   private side: Side | undefined
 
   constructor(

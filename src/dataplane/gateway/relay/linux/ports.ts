@@ -7,10 +7,10 @@ import type { ReactorThread } from './thread.ts'
 const backlog = 4096
 
 /** Listening ports. Opened on the main thread, where errors are known at once; they outlive a reactor. */
-export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' | 'isRunning'>, most: number) {
+export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' | 'isRunning'>, max: number) {
   /** Descriptors by port; `leaving` are those that the reactor must release first. */
   const open = new Map<number, number>()
-  const leaving = new Set<number>()
+  const releasing = new Set<number>()
   /** From the previous process, not used yet. */
   const inherited = new Map<number, number>()
   let hostname = ''
@@ -39,7 +39,7 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
     open.delete(port)
     if (!thread.isRunning) kernel.close(descriptor)
     else {
-      leaving.add(descriptor)
+      releasing.add(descriptor)
       thread.post({ type: 'unlisten', descriptor })
     }
   }
@@ -55,8 +55,8 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
     /** Announces all ports to a new reactor. */
     announce(): void {
       // The dead reactor did not release these.
-      for (const descriptor of leaving) kernel.close(descriptor)
-      leaving.clear()
+      for (const descriptor of releasing) kernel.close(descriptor)
+      releasing.clear()
       for (const [port, descriptor] of open) announceOne(port, descriptor)
     },
 
@@ -64,7 +64,7 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
     openThese(wanted: ReadonlySet<number>, note: (port: number, error: unknown) => void): void {
       for (const [port, descriptor] of open) if (port !== mainPort && !wanted.has(port)) drop(port, descriptor)
       const missing = [...wanted].filter((port) => !open.has(port))
-      const room = Math.max(0, most - (open.size - 1))
+      const room = Math.max(0, max - (open.size - 1))
       for (const port of missing.slice(0, room)) {
         try {
           announceOne(listen(port), open.get(port) ?? -1)
@@ -72,7 +72,7 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
           note(port, error)
         }
       }
-      if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, most))
+      if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, max))
       // Ports without a customer.
       for (const descriptor of inherited.values()) kernel.close(descriptor)
       inherited.clear()
@@ -86,7 +86,7 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
 
     /** The reactor has released it. */
     close(descriptor: number): void {
-      if (leaving.delete(descriptor)) kernel.close(descriptor)
+      if (releasing.delete(descriptor)) kernel.close(descriptor)
     },
 
     get count(): number {
@@ -94,7 +94,7 @@ export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' |
     },
 
     get closing(): number {
-      return leaving.size
+      return releasing.size
     },
   }
 }

@@ -1,6 +1,6 @@
 import { drainMicrotasks } from 'bun:jsc'
 import type { After, Clock } from '../../../../core/time.ts'
-import { type Descriptors, mostDescriptors } from './descriptors.ts'
+import { type Descriptors, maxDescriptors } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
 import { EINTR, EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 
@@ -37,13 +37,13 @@ export class Timers {
     for (const timer of left) this.push(timer)
   }
 
-  dueInMs(most: number): number {
+  dueInMs(max: number): number {
     while (this.heap[0] && !this.heap[0].act) {
       this.pop()
       this.cancelled -= 1
     }
     const [first] = this.heap
-    return first ? Math.min(most, Math.max(0, Math.ceil(first.at - this.now()))) : most
+    return first ? Math.min(max, Math.max(0, Math.ceil(first.at - this.now()))) : max
   }
 
   /** Runs due timers; those that they start run later. */
@@ -108,7 +108,7 @@ export type Pollable = {
 export type TurnTaker = { takeTurn(): void; onFault?(): void }
 
 const bothWays = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET
-const mostWaitMs = 1000
+const maxWaitMs = 1000
 
 /**
  * Event loop over epoll, edge-triggered. One turn: events, timers, queued work, microtasks, then closing of released
@@ -125,7 +125,7 @@ export class Reactor {
   private readonly poll: number
   private readonly pollables: (Pollable | undefined)[] = []
   /** Generation of each descriptor number, because numbers are reused at once. */
-  private readonly lives = new Int32Array(mostDescriptors)
+  private readonly lives = new Int32Array(maxDescriptors)
   private waiting: TurnTaker[] = []
 
   constructor(
@@ -176,8 +176,8 @@ export class Reactor {
   /** `hear` handles messages and returns whether there were any; earlier messages are handled before events. */
   turn(hear: () => boolean): void {
     this.nowMs = this.clock()
-    const mostMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(mostWaitMs)
-    const count = this.kernel.poll(this.poll, mostMs)
+    const maxMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(maxWaitMs)
+    const count = this.kernel.poll(this.poll, maxMs)
     this.look()
     if (count < 0 && count !== -EINTR) throw new Error(`epoll_wait failed with ${-count}`)
     hear()

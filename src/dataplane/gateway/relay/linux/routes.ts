@@ -9,8 +9,8 @@ const headBytes = 16
 const routeAt = headBytes
 const typeAt = routeAt + 7
 const attributesAt = headBytes + 12
-const mostAnswerBytes = 4096
-const mostAnswers = 8
+const maxAnswerBytes = 4096
+const maxAnswers = 8
 
 /** Routes that end at this machine. */
 const localTypes: readonly number[] = [n.RTN_LOCAL, n.RTN_BROADCAST, n.RTN_ANYCAST]
@@ -25,7 +25,7 @@ export function openRouteLookup(libc: Libc): {
   readonly descriptor: number
   readonly isDeliveredHere: IsDeliveredHere
 } {
-  const arena = new Uint8Array(new ArrayBuffer(mostAnswerBytes))
+  const arena = new Uint8Array(new ArrayBuffer(maxAnswerBytes))
   const view = new DataView(arena.buffer)
   const base = Number(ptr(arena))
   const descriptor = libc.socket(n.AF_NETLINK, n.SOCK_RAW | n.NONBLOCK_CLOEXEC, n.NETLINK_ROUTE)
@@ -60,8 +60,8 @@ export function openRouteLookup(libc: Libc): {
   /** Route type, negative errno, or undefined without an answer. */
   function ask(there: Address, port: number, from: Address | undefined): number | undefined {
     if (libc.send(descriptor, base, writeRequest(there, port, from), 0) < 0) return undefined
-    for (let left = mostAnswers; left > 0; left -= 1) {
-      const bytes = libc.recv(descriptor, base, mostAnswerBytes, 0)
+    for (let left = maxAnswers; left > 0; left -= 1) {
+      const bytes = libc.recv(descriptor, base, maxAnswerBytes, 0)
       if (bytes < headBytes + 4) return undefined
       // An answer to an earlier request.
       if (view.getUint32(8, true) !== sequence) continue

@@ -2,21 +2,21 @@ import { ownedWords } from './descriptors.ts'
 
 /** Memory shared by the main thread and a reactor; it outlives the reactor. */
 const words = { isAsleep: 0, posted: 1 } as const
-const standingAt = 2
-const standingNames = [
+const statusAt = 2
+const statusNames = [
   'open',
   'connections',
-  'passages',
+  'tunnels',
   'dialling',
   'settling',
-  'mostHeld',
+  'maxHeld',
   'spared',
   'turnedAway',
   'starved',
 ] as const
 
-type ReactorStanding = Record<(typeof standingNames)[number], number>
-export const noStanding = Object.fromEntries(standingNames.map((name) => [name, 0])) as ReactorStanding
+type ReactorStatus = Record<(typeof statusNames)[number], number>
+export const noStatus = Object.fromEntries(statusNames.map((name) => [name, 0])) as ReactorStatus
 
 const wordBytes = 64
 const numbers = { carried: 0, skewMs: 1, lastContactAt: 2, relayed: 3 } as const
@@ -44,19 +44,19 @@ export function viewMemory(memory: SharedArrayBuffer) {
       return Atomics.load(counts, words.posted)
     },
     notePosted: (): void => void Atomics.add(counts, words.posted, 1),
-    get standing(): ReactorStanding {
-      const standing = { ...noStanding }
-      for (const [index, name] of standingNames.entries()) standing[name] = Atomics.load(counts, standingAt + index)
-      return standing
+    get status(): ReactorStatus {
+      const status = { ...noStatus }
+      for (const [index, name] of statusNames.entries()) status[name] = Atomics.load(counts, statusAt + index)
+      return status
     },
     /**
      * Written every turn, so only changes are stored; last to first, so that a reader who sees nothing open sees no
      * tunnels either.
      */
-    set standing(standing: ReactorStanding) {
-      for (let index = standingNames.length - 1; index >= 0; index -= 1) {
-        const value = standing[standingNames[index] ?? 'open']
-        if (counts[standingAt + index] !== value) Atomics.store(counts, standingAt + index, value)
+    set status(status: ReactorStatus) {
+      for (let index = statusNames.length - 1; index >= 0; index -= 1) {
+        const value = status[statusNames[index] ?? 'open']
+        if (counts[statusAt + index] !== value) Atomics.store(counts, statusAt + index, value)
       }
     },
     get carried(): number {

@@ -92,7 +92,7 @@ describe('a tunnel', () => {
     model.origin.say('x'.repeat(200_000))
     model.run()
     expect(model.client.heard).toHaveLength(3)
-    expect(model.mostHeld).toBeLessThanOrEqual(256 * 1024)
+    expect(model.maxHeld).toBeLessThanOrEqual(256 * 1024)
     const left = model.origin.unread
     model.run()
     expect(model.origin.unread).toBe(left)

@@ -124,7 +124,7 @@ export const flowSteps = Object.fromEntries(
   ]),
 ) as Steps<FlowState>
 
-export type TunnelEnd = {
+export type RelayEnd = {
   readonly descriptor: number
   /** Not read to EAGAIN yet. */
   isReadable: boolean
@@ -147,8 +147,8 @@ export type TunnelEnd = {
 }
 
 /** The part of a tunnel that a relay uses. */
-type Fare = {
-  readonly tally: {
+type RelayedTunnel = {
+  readonly meter: {
     takeSent(bytes: number): number
     takeReceived(bytes: number): number
     cut(): void
@@ -162,11 +162,11 @@ type Fare = {
   }
   activeAt: number
   isHalfOpen: boolean
-  carriedBy: { cut(): void } | undefined
+  relay: { cut(): void } | undefined
   finish(): void
 }
 
-export type TunnelDeps = {
+export type RelayDeps = {
   readonly calls: ByteCalls
   readonly pipes: Pipes
   readonly clock: () => number
@@ -175,7 +175,7 @@ export type TunnelDeps = {
 }
 
 /** Reads per turn. */
-const mostReads = 8
+const maxReads = 8
 
 /** One direction. */
 export class Flow {
@@ -190,33 +190,33 @@ export class Flow {
   isQueued = false
 
   constructor(
-    private readonly tunnel: Tunnel,
-    readonly from: TunnelEnd,
-    readonly to: TunnelEnd,
+    private readonly relay: SpliceRelay,
+    readonly from: RelayEnd,
+    readonly to: RelayEnd,
   ) {}
 
   takeTurn(): void {
     this.isQueued = false
-    this.tunnel.onTurn(this)
+    this.relay.onTurn(this)
   }
 
   onFault(): void {
-    this.tunnel.breakOff()
+    this.relay.breakOff()
   }
 }
 
 /** Relays both directions within the allowance until both sides have ended or one is gone. */
-export class Tunnel {
+export class SpliceRelay {
   private readonly up: Flow
   private readonly down: Flow
   private isOver = false
   private forget: (() => void) | undefined
 
   constructor(
-    private readonly client: TunnelEnd,
-    private readonly origin: TunnelEnd,
-    private readonly fare: Fare,
-    private readonly deps: TunnelDeps,
+    private readonly client: RelayEnd,
+    private readonly origin: RelayEnd,
+    private readonly tunnel: RelayedTunnel,
+    private readonly deps: RelayDeps,
   ) {
     this.up = new Flow(this, client, origin)
     this.down = new Flow(this, origin, client)
@@ -224,7 +224,7 @@ export class Tunnel {
 
   /** `toClient` is not written yet; the others were received before the relay started. */
   start(toClient: Uint8Array | undefined, fromClient: Uint8Array, fromOrigin: Uint8Array): void {
-    this.fare.carriedBy = this
+    this.tunnel.relay = this
     if (toClient) {
       this.down.held = toClient
       this.down.state = 'held'
@@ -235,7 +235,7 @@ export class Tunnel {
     if (!this.isOver) this.step(this.down, 'readable')
   }
 
-  onEvents(end: TunnelEnd, events: number): void {
+  onEvents(end: RelayEnd, events: number): void {
     const isClient = end === this.client
     const own = isClient ? this.up : this.down
     if (events & EPOLLRDHUP) end.hasHungUp = true
@@ -266,12 +266,12 @@ export class Tunnel {
   }
 
   private fill(flow: Flow): void {
-    for (let reads = 0; reads < mostReads; reads += 1) {
+    for (let reads = 0; reads < maxReads; reads += 1) {
       if (!flow.early && !flow.from.isReadable) {
         this.givePipe(flow)
         return
       }
-      const { left } = this.fare.tally.allowance
+      const { left } = this.tunnel.meter.allowance
       if (left <= 0) this.starve(flow)
       else if (flow.early) this.passEarly(flow, flow.early, left)
       else if (flow.isSplicing && !flow.from.hasUrgent) this.splice(flow, left)
@@ -299,9 +299,9 @@ export class Tunnel {
   }
 
   private take(flow: Flow, bytes: number): void {
-    this.fare.activeAt = this.deps.clock()
-    if (flow === this.up) this.fare.tally.takeSent(bytes)
-    else this.fare.tally.takeReceived(bytes)
+    this.tunnel.activeAt = this.deps.clock()
+    if (flow === this.up) this.tunnel.meter.takeSent(bytes)
+    else this.tunnel.meter.takeReceived(bytes)
   }
 
   private passEarly(flow: Flow, early: Uint8Array, left: number): void {
@@ -399,7 +399,7 @@ export class Tunnel {
 
   /** Waits for allowance. */
   private wait(): void {
-    const { allowance } = this.fare.tally
+    const { allowance } = this.tunnel.meter
     // Moves to the end of the waiting list, for fairness.
     this.forget?.()
     this.forget = allowance.onChange(() => this.look())
@@ -408,7 +408,7 @@ export class Tunnel {
   }
 
   private look(): void {
-    const { allowance } = this.fare.tally
+    const { allowance } = this.tunnel.meter
     const event = allowance.left > 0 ? 'allowed' : allowance.isUsedUp ? 'exhausted' : undefined
     if (!event) return
     if (!this.isOver) this.step(this.up, event)
@@ -420,7 +420,7 @@ export class Tunnel {
 
   private shut(flow: Flow): void {
     this.givePipe(flow)
-    this.fare.isHalfOpen = true
+    this.tunnel.isHalfOpen = true
     if (this.up.state === 'done' && this.down.state === 'done') {
       this.end()
       this.client.release()
@@ -432,7 +432,7 @@ export class Tunnel {
   }
 
   /** A client whose origin is gone still gets the received bytes. */
-  private lose(end: TunnelEnd): void {
+  private lose(end: RelayEnd): void {
     if (this.isOver) return
     if (end === this.origin) this.endGently()
     else this.breakOff()
@@ -457,7 +457,7 @@ export class Tunnel {
 
   cut(): void {
     if (this.isOver) return
-    this.fare.tally.cut()
+    this.tunnel.meter.cut()
     this.breakOff()
   }
 
@@ -469,7 +469,7 @@ export class Tunnel {
     this.givePipe(this.down)
     this.client.leave()
     this.origin.leave()
-    this.fare.finish()
+    this.tunnel.finish()
   }
 
   private givePipe(flow: Flow): void {

@@ -26,12 +26,12 @@ export function readEvent(from: DataView, at: number, layout: EventLayout): Poll
 }
 
 /** `sockaddr_in6`, the longer one. */
-export const mostSocketAddressBytes = 28
+export const maxSocketAddressBytes = 28
 const ipv4Bytes = 16
 
 /** Writes `sockaddr_in` or `sockaddr_in6` (port in network order); returns the length. */
 export function writeSocketAddress(into: DataView, at: number, { version, bytes }: Address, port: number): number {
-  const length = version === 4 ? ipv4Bytes : mostSocketAddressBytes
+  const length = version === 4 ? ipv4Bytes : maxSocketAddressBytes
   for (let offset = 0; offset < length; offset += 1) into.setUint8(at + offset, 0)
   into.setUint16(at, version === 4 ? AF_INET : AF_INET6, true)
   into.setUint16(at + 2, port, false)

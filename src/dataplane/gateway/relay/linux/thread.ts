@@ -3,11 +3,11 @@ import type { EngineDeps, EngineLimits } from '../engine.ts'
 import { ownedIn } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
 import type { FromReactor, ReactorTerms, ToReactor } from './messages.ts'
-import { makeMemory, noStanding, type SharedMemory, viewMemory } from './shared-memory.ts'
+import { makeMemory, noStatus, type SharedMemory, viewMemory } from './shared-memory.ts'
 
 /** Backoff between restarts. */
 const firstPauseMs = 50
-const mostPauseMs = 5000
+const maxPauseMs = 5000
 /** After this long, the backoff starts over. */
 const healthyMs = 60_000
 
@@ -71,11 +71,11 @@ export function createThread(deps: {
     outbox = undefined
     for (const descriptor of ownedIn(memory.owned)) kernel.close(descriptor)
     memory.owned.fill(0)
-    memory.standing = noStanding
+    memory.status = noStatus
     kernel.close(bell)
     if (!isWanted) return
     deps.onDeath(fault)
-    pauseMs = performance.now() - bornAt >= healthyMs ? firstPauseMs : Math.min(mostPauseMs, pauseMs * 2)
+    pauseMs = performance.now() - bornAt >= healthyMs ? firstPauseMs : Math.min(maxPauseMs, pauseMs * 2)
     setTimeout(() => isWanted && spawn(), pauseMs)
   }
 

@@ -23,7 +23,7 @@ class TlsLine {
   /** Publishes acknowledgements to the reactor. */
   publish(): void {
     if (!this.watch) return
-    const { acknowledged, sent, isOver } = this.watch.standing()
+    const { acknowledged, sent, isOver } = this.watch.transmission()
     this.memory.note(acknowledged, sent)
     if (this.tls.isClosed) this.memory.isGone = true
     if (isOver && this.tls.isClosed) this.memory.isOver = true

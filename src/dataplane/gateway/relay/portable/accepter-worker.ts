@@ -10,9 +10,9 @@ import type { Processor } from '../linux/structures.ts'
 export type AccepterTerms = { readonly poll: number; readonly bell: number }
 export type Accepted = { readonly descriptor: number; readonly source: string }
 
-const mostWaitMs = 60_000
+const maxWaitMs = 60_000
 /** Accepted per port and turn. */
-const mostAccepted = 64
+const maxAccepted = 64
 /** Pause when the process is out of descriptors. */
 const restMs = 100
 const starved = [EMFILE, ENFILE, ENOBUFS, ENOMEM].map((error) => -error)
@@ -24,7 +24,7 @@ const kernel = createKernel(openLibc(), process.arch as Processor)
 
 /** Returns false if descriptors ran out. */
 function acceptFrom(listener: number): boolean {
-  for (let count = 0; count < mostAccepted; count += 1) {
+  for (let count = 0; count < maxAccepted; count += 1) {
     const descriptor = kernel.accept(listener)
     if (descriptor === -EAGAIN) return true
     if (descriptor < 0) return !starved.includes(descriptor)
@@ -35,7 +35,7 @@ function acceptFrom(listener: number): boolean {
 }
 
 for (let isOver = false; !isOver; ) {
-  const count = kernel.poll(poll, mostWaitMs)
+  const count = kernel.poll(poll, maxWaitMs)
   let hasRoom = true
   for (let index = 0; index < count; index += 1) {
     const descriptor = kernel.descriptorOf(index)

@@ -23,19 +23,19 @@ export const handlers: SocketHandler<Side> = {
 }
 
 /** Abandoned connection attempts that Bun cannot cancel; the kernel ends them after a minute or two. */
-const mostGivenUp = 1000
+const maxGivenUp = 1000
 
 export function createDialler(around: SideAround, sockets: Sockets): Dialler<Side> {
   const { connect: begin } = sockets
   const connect = begin ? connectBy(begin) : connectWithBun()
   return {
     isDeliveredHere: sockets.openRoutes?.(),
-    connect: (there, from, mostMs) => connect(new Side(patient, around), there, from, mostMs),
+    connect: (there, from, maxMs) => connect(new Side(patient, around), there, from, maxMs),
     converse: createConverse(around.after),
   }
 }
 
-type Connect = (side: Side, there: Target, from: string | undefined, mostMs: number) => Promise<Connected<Side>>
+type Connect = (side: Side, there: Target, from: string | undefined, maxMs: number) => Promise<Connected<Side>>
 
 /**
  * The kernel connects and Bun adopts the descriptor: it drains once connected and closes on failure. An abandoned
@@ -43,7 +43,7 @@ type Connect = (side: Side, there: Target, from: string | undefined, mostMs: num
  */
 const connectBy =
   (begin: NonNullable<Sockets['connect']>): Connect =>
-  (side, there, from, mostMs) => {
+  (side, there, from, maxMs) => {
     const descriptor = begin(there, from)
     if (descriptor < 0) return Promise.resolve({ refusal: connectRefusalOf(-descriptor) })
     return new Promise((resolve) => {
@@ -53,7 +53,7 @@ const connectBy =
         cancel()
         resolve(connected)
       }
-      const cancel = after(mostMs, () => {
+      const cancel = after(maxMs, () => {
         give({ refusal: 'connect_timeout' })
         side.abort()
       })
@@ -79,11 +79,11 @@ const connectBy =
 /** Paused at once, so that no bytes are lost before there is an owner. */
 function connectWithBun(): Connect {
   let givenUp = 0
-  return (side, there, from, mostMs) => {
-    if (givenUp >= mostGivenUp) return Promise.resolve({ refusal: 'gateway_full' })
+  return (side, there, from, maxMs) => {
+    if (givenUp >= maxGivenUp) return Promise.resolve({ refusal: 'gateway_full' })
     return new Promise((resolve) => {
       let isLate = false
-      const cancel = after(mostMs, () => {
+      const cancel = after(maxMs, () => {
         isLate = true
         givenUp += 1
         resolve({ refusal: 'connect_timeout' })

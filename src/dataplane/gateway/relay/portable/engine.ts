@@ -23,7 +23,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
   const { snapshot, clock } = deps
   const listeners = new Map<number, Listening>()
   const inherited = new Map<number, number>()
-  let isLeaving = false
+  let isDraining = false
   let mainPort = 0
   let hostname = ''
   let ticker: ReturnType<typeof setInterval> | undefined
@@ -34,8 +34,8 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
     ...deps,
     dialler: createDialler(around, deps.sockets),
     after,
-    tunnel: (client, passage, fromClient, fromOrigin) =>
-      new Relay(client, passage, clock).start(fromClient, fromOrigin),
+    startRelay: (client, tunnel, fromClient, fromOrigin) =>
+      new Relay(client, tunnel, clock).start(fromClient, fromOrigin),
   })
 
   const listening = {
@@ -138,14 +138,14 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
 
     changed(change, onPortFailure) {
       core.changed(change)
-      if (change.ports && mainPort !== 0 && !core.isStopping && !isLeaving) listenOnPorts(onPortFailure)
+      if (change.ports && mainPort !== 0 && !core.isStopping && !isDraining) listenOnPorts(onPortFailure)
     },
 
     listeners: () => [...listeners.values()].map(({ port, descriptor }) => ({ port, descriptor })),
 
-    async leave() {
-      isLeaving = true
-      core.leave()
+    async drain() {
+      isDraining = true
+      core.drain()
       stopListening()
       listeners.clear()
     },
@@ -154,13 +154,13 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
       core.beginStop()
       stopListening()
       const giveUpAt = performance.now() + drainMs
-      while (core.standing.passages > 0 && performance.now() < giveUpAt) await Bun.sleep(drainStepMs)
+      while (core.status.tunnels > 0 && performance.now() < giveUpAt) await Bun.sleep(drainStepMs)
       core.endStop()
       clearInterval(ticker)
     },
 
-    get standing() {
-      return { ...core.standing, listeners: listeners.size, mostHeld: held.mostHeld }
+    get status() {
+      return { ...core.status, listeners: listeners.size, maxHeld: held.maxHeld }
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Where somebody stands in a roster; -1: nowhere. */
-export type Place = number
-export const nowhere: Place = -1
+export type SetIndex = number
+export const notInSet: SetIndex = -1
 
 /**
  * Members that come and go by the thousand, in no order. Where each one stands is written on it, under the name given.
@@ -8,7 +8,7 @@ export const nowhere: Place = -1
  * A Set or a Map would do, but for this: whatever was deleted from one that is old stays alive in JavaScriptCore until
  * everything is collected, not only what is young, and what it held with it.
  */
-export class Roster<Name extends string, Member extends { [name in Name]: Place }> {
+export class SwapRemoveSet<Name extends string, Member extends { [name in Name]: SetIndex }> {
   private readonly members: Member[] = []
 
   constructor(private readonly name: Name) {}
@@ -18,7 +18,7 @@ export class Roster<Name extends string, Member extends { [name in Name]: Place 
   }
 
   has(member: Member): boolean {
-    return member[this.name] !== nowhere
+    return member[this.name] !== notInSet
   }
 
   add(member: Member): void {
@@ -29,14 +29,14 @@ export class Roster<Name extends string, Member extends { [name in Name]: Place 
   /** False when it was not there. */
   delete(member: Member): boolean {
     const place = member[this.name]
-    if (place === nowhere) return false
+    if (place === notInSet) return false
     const last = this.members.pop()
     if (last && last !== member) this.seat(last, place)
-    member[this.name] = nowhere as Member[Name]
+    member[this.name] = notInSet as Member[Name]
     return true
   }
 
-  private seat(member: Member, place: Place): void {
+  private seat(member: Member, place: SetIndex): void {
     this.members[place] = member
     member[this.name] = place as Member[Name]
   }

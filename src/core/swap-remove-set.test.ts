@@ -2,12 +2,12 @@ import { edenGC, fullGC, heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../test/harness/scale.ts'
-import { nowhere, Roster } from './roster.ts'
+import { notInSet, SwapRemoveSet } from './swap-remove-set.ts'
 
 type Guest = { readonly number: number; place: number }
-const makeGuest = (number: number): Guest => ({ number, place: nowhere })
+const makeGuest = (number: number): Guest => ({ number, place: notInSet })
 
-function membersOf(roster: Roster<'place', Guest>): number[] {
+function membersOf(roster: SwapRemoveSet<'place', Guest>): number[] {
   const found: number[] = []
   roster.forEach((guest) => found.push(guest.number))
   return found.toSorted((a, b) => a - b)
@@ -18,7 +18,7 @@ test('a roster holds what a set would hold, whoever comes and goes', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const guests = Array.from({ length: 13 }, (_, number) => makeGuest(number))
-      const roster = new Roster<'place', Guest>('place')
+      const roster = new SwapRemoveSet<'place', Guest>('place')
       const model = new Set<number>()
       for (const { number, comes } of steps) {
         const guest = guests[number] ?? makeGuest(number)
@@ -39,7 +39,7 @@ test('everybody who stays is visited, also when others leave while it goes round
   fc.assert(
     fc.property(fc.nat(20), fc.func(fc.nat(20)), (count, leaverOf) => {
       const guests = Array.from({ length: count }, (_, number) => makeGuest(number))
-      const roster = new Roster<'place', Guest>('place')
+      const roster = new SwapRemoveSet<'place', Guest>('place')
       for (const guest of guests) roster.add(guest)
       const visited = new Set<number>()
       roster.forEach((guest) => {
@@ -54,7 +54,7 @@ test('everybody who stays is visited, also when others leave while it goes round
 })
 
 test('what has left is collected with the young, and does not wait until everything is collected', () => {
-  const roster = new Roster<'place', Guest & { readonly luggage: number[] }>('place')
+  const roster = new SwapRemoveSet<'place', Guest & { readonly luggage: number[] }>('place')
   const inside: (Guest & { readonly luggage: number[] })[] = []
   const comeAndGo = (): number => {
     for (let number = 0; number < 20_000; number += 1) {
