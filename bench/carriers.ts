@@ -5,6 +5,7 @@ import { cpuSecondsOf, familyMb } from './process-cost.ts'
 import { amountRow, type Row, rateRow, ratioRow, timeRow } from './report.ts'
 import { filesAllowed } from './shop-process.ts'
 import type { Route, TunnelResult, Tunnels } from './tunnels.ts'
+
 /** One of those that carry the same load: ours, a peer, or no proxy at all. */
 export type Carrier = {
   readonly name: string

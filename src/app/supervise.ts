@@ -1,5 +1,6 @@
 import type { Log } from '../core/log.ts'
 import type { Timing } from '../dataplane/agent/runtime.ts'
+
 /** Message of a part that has opened. */
 export type Opened = { readonly banner?: string; readonly isSandbox?: boolean }
 

@@ -8,7 +8,7 @@ import { type ChallengeServer, serveChallenges } from '../dataplane/tls/acme/cha
 import { createAuthority } from '../dataplane/tls/acme/client.ts'
 import { keepRenewed, type Renewal } from '../dataplane/tls/acme/renewal.ts'
 import { BadCertificate, type Certificate, keepCertificate, readFiles } from '../dataplane/tls/certificate.ts'
-import { type Entrance, openEntrance } from '../dataplane/tls/front.ts'
+import { openEntrance, type TlsEntrance } from '../dataplane/tls/front.ts'
 import { type Config, localShopUrl, shopUrl } from './settings/config.ts'
 import { listening, withIpv6OrWithout } from './settings/listening.ts'
 import { BadSetting } from './settings/reading.ts'
@@ -141,7 +141,7 @@ const mostConnections = 10_000
 export function openShopEntrance(
   { current }: Tls,
   { hostname, port, inner, log }: { hostname: string; port: number; inner: () => number; log: Log },
-): Entrance {
+): TlsEntrance {
   const files = raiseFileLimit(process.platform)
   const max = Math.min(mostConnections, Math.floor((files * 0.8) / filesOfConnection))
   return listening(hostname, port, 'shop', () =>

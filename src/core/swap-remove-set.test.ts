@@ -7,29 +7,29 @@ import { notInSet, SwapRemoveSet } from './swap-remove-set.ts'
 type Guest = { readonly number: number; place: number }
 const makeGuest = (number: number): Guest => ({ number, place: notInSet })
 
-function membersOf(roster: SwapRemoveSet<'place', Guest>): number[] {
+function membersOf(set: SwapRemoveSet<'place', Guest>): number[] {
   const found: number[] = []
-  roster.forEach((guest) => found.push(guest.number))
+  set.forEach((guest) => found.push(guest.number))
   return found.toSorted((a, b) => a - b)
 }
 
-test('a roster holds what a set would hold, whoever comes and goes', () => {
+test('SwapRemoveSet holds the same members as a Set after random additions and deletions', () => {
   const step = fc.record({ number: fc.nat(12), comes: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const guests = Array.from({ length: 13 }, (_, number) => makeGuest(number))
-      const roster = new SwapRemoveSet<'place', Guest>('place')
+      const set = new SwapRemoveSet<'place', Guest>('place')
       const model = new Set<number>()
       for (const { number, comes } of steps) {
         const guest = guests[number] ?? makeGuest(number)
-        if (comes) roster.add(guest)
-        else expect(roster.delete(guest)).toBe(model.has(number))
+        if (comes) set.add(guest)
+        else expect(set.delete(guest)).toBe(model.has(number))
         if (comes) model.add(number)
         else model.delete(number)
-        expect(roster.has(guest)).toBe(comes)
+        expect(set.has(guest)).toBe(comes)
       }
-      expect(membersOf(roster)).toEqual([...model].toSorted((a, b) => a - b))
-      expect(roster.size).toBe(model.size)
+      expect(membersOf(set)).toEqual([...model].toSorted((a, b) => a - b))
+      expect(set.size).toBe(model.size)
     }),
     { numRuns: scaled(200) },
   )
@@ -39,30 +39,30 @@ test('everybody who stays is visited, also when others leave while it goes round
   fc.assert(
     fc.property(fc.nat(20), fc.func(fc.nat(20)), (count, leaverOf) => {
       const guests = Array.from({ length: count }, (_, number) => makeGuest(number))
-      const roster = new SwapRemoveSet<'place', Guest>('place')
-      for (const guest of guests) roster.add(guest)
+      const set = new SwapRemoveSet<'place', Guest>('place')
+      for (const guest of guests) set.add(guest)
       const visited = new Set<number>()
-      roster.forEach((guest) => {
+      set.forEach((guest) => {
         visited.add(guest.number)
         const leaver = guests[leaverOf(guest.number)]
-        if (leaver) roster.delete(leaver)
+        if (leaver) set.delete(leaver)
       })
-      for (const stayed of membersOf(roster)) expect(visited.has(stayed)).toBe(true)
+      for (const stayed of membersOf(set)) expect(visited.has(stayed)).toBe(true)
     }),
     { numRuns: scaled(200) },
   )
 })
 
 test('what has left is collected with the young, and does not wait until everything is collected', () => {
-  const roster = new SwapRemoveSet<'place', Guest & { readonly luggage: number[] }>('place')
+  const set = new SwapRemoveSet<'place', Guest & { readonly luggage: number[] }>('place')
   const inside: (Guest & { readonly luggage: number[] })[] = []
   const comeAndGo = (): number => {
     for (let number = 0; number < 20_000; number += 1) {
       const guest = { ...makeGuest(number), luggage: Array.from({ length: 20 }, () => number) }
       inside.push(guest)
-      roster.add(guest)
+      set.add(guest)
       const leaver = inside.length > 64 ? inside.shift() : undefined
-      if (leaver) roster.delete(leaver)
+      if (leaver) set.delete(leaver)
     }
     edenGC()
     return heapStats().heapSize

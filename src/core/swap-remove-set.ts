@@ -1,12 +1,10 @@
-/** Where somebody stands in a roster; -1: nowhere. */
+/** Position of a member in a SwapRemoveSet; -1 if it is in none. */
 export type SetIndex = number
 export const notInSet: SetIndex = -1
 
 /**
- * Members that come and go by the thousand, in no order. Where each one stands is written on it, under the name given.
- *
- * A Set or a Map would do, but for this: whatever was deleted from one that is old stays alive in JavaScriptCore until
- * everything is collected, not only what is young, and what it held with it.
+ * Unordered set in an array; each member stores its own index under the given name. Unlike a Set or Map, an old one does
+ * not keep deleted members alive in JavaScriptCore until the next full collection.
  */
 export class SwapRemoveSet<Name extends string, Member extends { [name in Name]: SetIndex }> {
   private readonly members: Member[] = []
@@ -26,7 +24,7 @@ export class SwapRemoveSet<Name extends string, Member extends { [name in Name]:
     this.seat(member, this.members.length)
   }
 
-  /** False when it was not there. */
+  /** False if it was not in the set. */
   delete(member: Member): boolean {
     const place = member[this.name]
     if (place === notInSet) return false
@@ -41,7 +39,7 @@ export class SwapRemoveSet<Name extends string, Member extends { [name in Name]:
     member[this.name] = place as Member[Name]
   }
 
-  /** Visits each. Whoever is visited may leave, and so may others; whoever comes meanwhile is not visited. */
+  /** Visits each member. Members may be deleted meanwhile; added ones are not visited. */
   forEach(visit: (member: Member) => void): void {
     for (let place = this.members.length - 1; place >= 0; place -= 1) {
       const member = this.members[place]

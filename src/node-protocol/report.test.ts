@@ -69,7 +69,7 @@ describe('a report of a node', () => {
     expect(isTaken({ sources: [{ ...lines.sources, address: '1'.repeat(46) }] })).toBe(false)
   })
 
-  test('has every part, also where it is empty', () => {
+  test('a report has every part, also if empty', () => {
     expect(isTaken({})).toBe(true)
     for (const part of reportParts) expect(isTaken({ [part]: undefined })).toBe(false)
   })

@@ -4,7 +4,7 @@ import { addFrontMetrics } from '../../src/app/metrics/node.ts'
 import { readAddress } from '../../src/core/address.ts'
 import { createMetrics } from '../../src/core/metrics.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
-import { type Entrance, openEntrance, openFront } from '../../src/dataplane/tls/front.ts'
+import { type TlsEntrance, openEntrance, openFront } from '../../src/dataplane/tls/front.ts'
 import { openEngine } from '../harness/engine.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { until } from '../harness/until.ts'
@@ -12,7 +12,7 @@ import { WireClient } from '../harness/wire-client.ts'
 
 const log = { error() {}, warn() {}, info() {}, debug() {} }
 const places = 160
-let entrance: Entrance
+let entrance: TlsEntrance
 let server: ReturnType<typeof serve>
 let clients: WireClient[]
 beforeEach(() => {

@@ -7,7 +7,7 @@
 
 import { writeSync } from 'node:fs'
 import { makeBoot } from '../../src/dataplane/agent/boots.ts'
-import type { Counts } from '../../src/dataplane/agent/carrier.ts'
+import type { NodeCounts } from '../../src/dataplane/agent/carrier.ts'
 import { sendEarlier } from '../../src/dataplane/agent/earlier.ts'
 import { takeIdentity } from '../../src/dataplane/agent/identity.ts'
 import { openJournal } from '../../src/dataplane/agent/journal.ts'
@@ -66,7 +66,7 @@ const meter = createMeter({
   sendEarlier: (end) => sendEarlier({ ...shared, node, boot, link, end }),
   journal: {
     ...journal,
-    note(counts: Counts) {
+    note(counts: NodeCounts) {
       journal.note(counts)
       for (const each of counts.subusers) writeSync(1, `noted ${boot} ${each.id} ${each.received + each.sent}\n`)
     },

@@ -1,4 +1,4 @@
-import type { Log, Timing } from '../../src/dataplane/agent/runtime.ts'
+import type { NodeLog, Timing } from '../../src/dataplane/agent/runtime.ts'
 
 type Sleeper = { readonly atMs: number; readonly wake: () => void }
 
@@ -55,7 +55,7 @@ export async function passing<T>(timing: HandTiming, promise: Promise<T>, mostMs
   return watched
 }
 
-export const quietLog: Log = { error: () => {}, warn: () => {}, info: () => {} }
+export const quietLog: NodeLog = { error: () => {}, warn: () => {}, info: () => {} }
 
 /** Keeps what was said. */
 export function hearingLog() {

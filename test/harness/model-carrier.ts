@@ -1,4 +1,4 @@
-import type { Agent, Carrier, SubuserCount } from '../../src/dataplane/agent/carrier.ts'
+import type { Carrier, CarrierAgent, SubuserCount } from '../../src/dataplane/agent/carrier.ts'
 
 type Subject = { readonly id: string; readonly pool: string; received: number; sent: number; upto: number }
 
@@ -23,7 +23,7 @@ export class ModelCarrier implements Carrier {
   }
 
   /** Carries as much of it as it may, and asks for more when it runs low. */
-  carry(agent: Agent, id: string, pool: string, bytes: number): number {
+  carry(agent: CarrierAgent, id: string, pool: string, bytes: number): number {
     const subject = this.subject(id, pool)
     const part = Math.max(0, Math.min(bytes, subject.upto - subject.received - subject.sent))
     subject.received += Math.floor(part / 3)
@@ -39,7 +39,7 @@ export class ModelCarrier implements Carrier {
     this.changedProxies.add(id)
   }
 
-  giveBack(agent: Agent, id: string, pool: string): void {
+  giveBack(agent: CarrierAgent, id: string, pool: string): void {
     const subject = this.subject(id, pool)
     subject.upto = subject.received + subject.sent
     agent.giveBack(id, pool)

@@ -1,11 +1,12 @@
 import { formatAuthority } from '../../src/dataplane/gateway/protocol/authority.ts'
 import { type HttpEvent, HttpRequestReader } from '../../src/dataplane/gateway/protocol/http-request.ts'
 import {
-  type Asked,
   HttpResponseReader,
+  type ResponseContext,
   type ResponseEvent,
 } from '../../src/dataplane/gateway/protocol/http-response.ts'
 import { Socks5Reader, type SocksEvent } from '../../src/dataplane/gateway/protocol/socks5.ts'
+
 /** One byte for each character, so that a test can write any byte as `\xff`. */
 export const toBytes = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0) & 255)
 
@@ -53,7 +54,7 @@ function tellRequest(event: HttpEvent): string {
 }
 
 /** What becomes of an origin's answer in these pieces; `closes` when the origin then closes. */
-export function tellAnswer(of: Asked, pieces: readonly Uint8Array[], closes = false): string[] {
+export function tellAnswer(of: ResponseContext, pieces: readonly Uint8Array[], closes = false): string[] {
   const reader = new HttpResponseReader(of)
   const events = pieces.flatMap((piece) => reader.feed(amidOthers(piece)).map(tellResponse))
   const rest = toText(reader.rest())

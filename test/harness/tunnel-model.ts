@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { type ByteCalls, type Pipe, readBytes } from '../../src/dataplane/gateway/relay/linux/kernel.ts'
+import { type ByteCalls, type KernelPipe, readBytes } from '../../src/dataplane/gateway/relay/linux/kernel.ts'
 import {
   EAGAIN,
   EPOLLERR,
@@ -98,7 +98,7 @@ class Socket {
 const pattern = (from: number, count: number): Buffer =>
   Buffer.from(Uint8Array.from({ length: count }, (_, index) => (from + index) % 251))
 
-function makeCalls(sockets: readonly Socket[], contents: Map<Pipe, Buffer>): ByteCalls {
+function makeCalls(sockets: readonly Socket[], contents: Map<KernelPipe, Buffer>): ByteCalls {
   const received = new Uint8Array(readBytes)
   const at = (descriptor: number): Socket => sockets[descriptor] ?? new Socket()
   return {
@@ -142,9 +142,9 @@ function makeCalls(sockets: readonly Socket[], contents: Map<Pipe, Buffer>): Byt
 /** A tunnel over sockets, pipes and traffic that exist only here, driven by hand. */
 export function openModel(wish: { fromClient?: string; fromOrigin?: string; traffic?: number }) {
   const [client, origin] = [new Socket(), new Socket()]
-  const contents = new Map<Pipe, Buffer>()
-  const idle: Pipe[] = []
-  const inUse = new Set<Pipe>()
+  const contents = new Map<KernelPipe, Buffer>()
+  const idle: KernelPipe[] = []
+  const inUse = new Set<KernelPipe>()
   const told: string[] = []
   const queue: Flow[] = []
   const waiting = new Set<() => void>()
@@ -164,12 +164,14 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
       hasHungUp: false,
       hasFailed: false,
       hasUrgent: false,
-      written: 0,
-      isFinished: false,
-      hold: (bytes) => void sideHeld.push(Buffer.from(bytes)),
-      release: letGo('released'),
-      close: letGo('closed'),
-      abort: letGo('aborted'),
+      side: {
+        written: 0,
+        isFinished: false,
+        write: (bytes) => sideHeld.push(Buffer.from(bytes)) === 0,
+        release: letGo('released'),
+        close: letGo('closed'),
+        abort: letGo('aborted'),
+      },
       leave: () => void (isOver = true),
     }
   }

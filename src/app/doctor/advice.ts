@@ -2,6 +2,7 @@ import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
+
 /** One result of the doctor. `wrong` needs the operator, `note` is information. */
 export type Advice = {
   readonly of: string

@@ -6,7 +6,7 @@ import { refuseHere } from '../../core/refusal.ts'
 import { isRunning, listRunning, makeBoot } from '../../dataplane/agent/boots.ts'
 import type { Carrier } from '../../dataplane/agent/carrier.ts'
 import { sendEarlier } from '../../dataplane/agent/earlier.ts'
-import { hasNewerKey, type Identity, IdentityError, takeIdentity } from '../../dataplane/agent/identity.ts'
+import { hasNewerKey, IdentityError, type NodeIdentity, takeIdentity } from '../../dataplane/agent/identity.ts'
 import { openJournal } from '../../dataplane/agent/journal.ts'
 import { createMeter, type Meter, type MeterDeps } from '../../dataplane/agent/meter.ts'
 import { realTiming } from '../../dataplane/agent/runtime.ts'
@@ -19,6 +19,7 @@ import type { Standing } from '../metrics/node.ts'
 import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { nodeFolder } from './folder.ts'
+
 export const nodeRuntimeOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 
 export function standingOf(
@@ -145,7 +146,7 @@ async function joinShop(
   folder: string,
   log: Log,
   end: AbortSignal,
-): Promise<Identity | undefined> {
+): Promise<NodeIdentity | undefined> {
   try {
     return await takeIdentity({
       ...nodeRuntimeOf(log),

@@ -3,7 +3,7 @@ import { type Prefix, readPrefix, withoutNested } from '../../core/address.ts'
 import { refusalDelayMs } from '../../dataplane/gateway/access/admission.ts'
 import { exitRetryMs } from '../../dataplane/gateway/access/exit-health.ts'
 import { roomWithin, shippedLimits, tunnelsWithin } from '../../dataplane/gateway/access/limits.ts'
-import { type Policy, type Ports, shippedPorts } from '../../dataplane/gateway/access/policy.ts'
+import { type Policy, type PortPolicy, shippedPorts } from '../../dataplane/gateway/access/policy.ts'
 import type { EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
 import { givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
 
@@ -15,7 +15,7 @@ export type GatewayConfig = {
   readonly nodeKey: string | undefined
   readonly gatewayListen: string
   readonly gatewayEngine: EngineChoice
-  readonly gatewayPorts: Ports['allow']
+  readonly gatewayPorts: PortPolicy['allow']
   readonly gatewayDenyNames: readonly string[]
   readonly gatewayDenyPrefixes: readonly Prefix[]
   readonly gatewayConnections: number
@@ -197,7 +197,7 @@ function readShopUrl(reading: GatewayReading): string | undefined {
   return url.href
 }
 
-function readPorts(reading: GatewayReading): Ports['allow'] {
+function readPorts(reading: GatewayReading): PortPolicy['allow'] {
   const ranges = partsOf(reading.text('gatewayPorts')).map((part) => {
     const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(part)
     const from = Number(match?.[1] ?? 0)

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
 import { acmeFiles, type CertificateFiles } from '../../dataplane/tls/certificate.ts'
 import { givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
+
 export type TlsConfig = {
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined

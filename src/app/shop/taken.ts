@@ -1,6 +1,7 @@
 import { isBound } from '../../dataplane/agent/boots.ts'
 import { type Config, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
+
 /** Whether a process listens at a socket. An accepted connection is enough; a killed shop leaves only the file. */
 export const isListening = (path: string): Promise<boolean> =>
   Bun.connect({ unix: path, socket: { data() {} } }).then(

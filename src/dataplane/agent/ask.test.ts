@@ -38,7 +38,7 @@ function open(find: (body: FindBody) => Promise<Found>) {
 }
 
 describe('asking about a credential', () => {
-  test('goes on with another shop when one of them has died: what cannot be asked is asked once more', async () => {
+  test('the node repeats a lookup once when the shop is unreachable', async () => {
     let failures = 1
     const { ask, asked } = open(async () => {
       if (failures-- > 0) throw new LinkError('unreachable', 'answered 502', 502)
@@ -51,7 +51,7 @@ describe('asking about a credential', () => {
     expect(asked).toHaveLength(4)
   })
 
-  test('is not done again for whoever has waited too long already, nor after a refusal', async () => {
+  test('a lookup is not repeated after 500 ms or after a refusal', async () => {
     const { ask, asked, timing } = open(async () => {
       timing.spend(2_000)
       throw new LinkError('unreachable', 'no answer in time')
@@ -79,7 +79,7 @@ describe('asking about a credential', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('that an address is nobody’s is remembered for two seconds', async () => {
+  test('an unknown address is cached for 2 s', async () => {
     const { ask, asked, timing } = open(async () => none)
     const question = { source: '192.0.2.1', port: 80 }
     expect(await ask.find(question, 'a')).toEqual({ outcome: 'none' })
@@ -91,7 +91,7 @@ describe('asking about a credential', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('a name that is nobody’s costs as many questions as one that is somebody’s', async () => {
+  test('an unknown name causes as many lookups as a known one', async () => {
     for (const found of [none, proxy]) {
       const { ask, asked } = open(async () => found)
       for (let index = 0; index < 300; index += 1) await ask.find({ username: 'known' }, 'a')
@@ -128,7 +128,7 @@ describe('asking about a credential', () => {
     expect(asked).toHaveLength(3000)
   })
 
-  test('at most 256 questions are on their way', async () => {
+  test('the node has at most 256 lookups in flight', async () => {
     const { ask, asked } = open(() => new Promise<Found>(() => {}))
     const last = Array.from({ length: 300 }, (_, index) => ask.find({ username: `g${index}` }, `s${index}`)).at(-1)
     expect(await last).toEqual({ outcome: 'unasked', why: 'limited' })
@@ -146,7 +146,7 @@ describe('asking about a credential', () => {
     expect((await ask.find({ username: 'known' }, 'a')).outcome).toBe('found')
   })
 
-  test('what no shop would look up is nobody’s, and is not asked', async () => {
+  test('a question that the schema rejects is not sent', async () => {
     const { ask, asked } = open(async () => proxy)
     for (const username of ['', 'x'.repeat(256)]) expect(await ask.find({ username }, 'a')).toEqual({ outcome: 'none' })
     expect(asked).toEqual([])

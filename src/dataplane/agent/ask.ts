@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/time.ts'
 import { createTokenBuckets } from '../../core/token-buckets.ts'
 import { type FindBody, type Found, findBodySchema } from '../../node-protocol/state.ts'
-import { createLimitedLog, type Log } from './runtime.ts'
+import { createLimitedLog, type NodeLog } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
 /** `unasked`: the lookup was not made; the client is asked to retry instead of being refused. */
@@ -25,7 +25,7 @@ const eachSource = { perSecond: 100, burst: 200 }
  * one request. An unknown address is cached for 2 s; an unknown name is not, because timing would tell guessers which
  * names exist.
  */
-export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonly now: Clock; readonly log: Log }) {
+export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonly now: Clock; readonly log: NodeLog }) {
   const { now } = deps
   const limitedLog = createLimitedLog(deps.log, now)
   const misses = new Map<string, number>()

@@ -20,7 +20,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('who runs is found for as long as it runs, and leaves nothing behind', async () => {
+test('isRunning finds a process while it runs, and its socket is removed at the end', async () => {
   const [first, second] = [bootOf(1), bootOf(2)].map((boot) => openRunning(folder, boot, socket))
   expect(await listRunning(folder)).toEqual([bootOf(1), bootOf(2)])
   first?.close()
@@ -38,7 +38,7 @@ async function spawnListening(path: string) {
   return child
 }
 
-test('who was killed leaves a socket that nobody answers at, and it goes', async () => {
+test('isRunning removes the socket of a killed process', async () => {
   const path = runningSocket(folder, bootOf(1))
   const killed = await spawnListening(path)
   expect(await isRunning(folder, bootOf(1))).toBeTrue()
@@ -48,7 +48,7 @@ test('who was killed leaves a socket that nobody answers at, and it goes', async
   expect([await isRunning(folder, bootOf(1)), existsSync(path)]).toEqual([false, false])
 })
 
-test('who has not come round to those who spoke to it still runs', async () => {
+test('a process with a full backlog counts as running', async () => {
   const path = runningSocket(folder, bootOf(1))
   const held = await spawnListening(path)
   held.kill('SIGSTOP')
@@ -60,7 +60,7 @@ test('who has not come round to those who spoke to it still runs', async () => {
   expect([await isRunning(folder, bootOf(1)), existsSync(path)]).toEqual([true, true])
 })
 
-test('whoever looks at the moment in which one opens does not take it for dead', async () => {
+test('a process that is opening its socket does not count as dead', async () => {
   const looking = `import { listRunning } from ${JSON.stringify(join(import.meta.dir, 'running.ts'))}
     console.log('looks'); for (;;) await listRunning(${JSON.stringify(folder)})`
   const looker = Bun.spawn([process.execPath, '-e', looking], { stdout: 'pipe' })

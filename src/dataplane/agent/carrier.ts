@@ -8,20 +8,20 @@ import type { ReportBody } from '../../node-protocol/report.ts'
 export type ProxyCount = Readonly<ReportBody['proxies'][number]>
 export type SubuserCount = Readonly<ReportBody['subusers'][number]>
 export type HostCount = Readonly<ReportBody['hosts'][number]>
-export type ExitCount = Readonly<NonNullable<ReportBody['exits']>[number]>
+export type ExitCounter = Readonly<NonNullable<ReportBody['exits']>[number]>
 export type PeerCount = Readonly<ReportBody['peers'][number]>
-export type Counts = {
+export type NodeCounts = {
   readonly proxies: readonly ProxyCount[]
   readonly subusers: readonly SubuserCount[]
   readonly hosts: readonly HostCount[]
   readonly peers: readonly PeerCount[]
   /** Per exit, not billed; gateways only. */
-  readonly exits?: readonly ExitCount[]
+  readonly exits?: readonly ExitCounter[]
 }
 
 export type Carrier = {
   /** Cumulative counts of all subjects that changed since the last call. */
-  takeChanged(): Counts
+  takeChanged(): NodeCounts
   /** Whitelisted addresses that customers connected from since the last call. */
   takeSources(): readonly { readonly id: string; readonly address: string }[]
   /** Called when a lease is requested. Returns bytes on their way to the customer that are not counted yet. */
@@ -35,7 +35,7 @@ export type Carrier = {
 }
 
 /** What a carrier calls on the agent. Each call returns at once. */
-export type Agent = {
+export type CarrierAgent = {
   /** Requests a lease; the answer arrives through allow(). Repeated requests are merged. */
   wantLease(id: string, pool: string): void
   /** Returns an unused lease. */

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync } from 'n
 import { join } from 'node:path'
 import { maxInReport, type ReportBody } from '../../node-protocol/report.ts'
 import { journalName, type KeptCounts, readRecords, saltOf } from './journal.ts'
-import { type Chance, growingPause, type Log, type Timing } from './runtime.ts'
+import { type Chance, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
 /** Longer journals are read up to here. */
@@ -88,7 +88,7 @@ export async function sendEarlier(deps: {
   readonly link: Pick<ShopLink, 'report'>
   readonly timing: Timing
   readonly chance: Chance
-  readonly log: Log
+  readonly log: NodeLog
   readonly end: AbortSignal
   /** Whether a boot still runs beside this one; by default none does. */
   readonly isAlive?: IsAlive

@@ -30,7 +30,7 @@ function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: st
 }
 
 describe('leaving from the addresses of a range', () => {
-  test('each is called from before the range is said to serve, and whoever cannot leave is named', async () => {
+  test('begin() checks every address and reports those that cannot be used', async () => {
     const { leaving, shop, calls, end } = open('45.12.0.0/29')
     shop.lost.add('45.12.0.3')
     await leaving.begin(256, end)
@@ -39,7 +39,7 @@ describe('leaving from the addresses of a range', () => {
     expect(leaving.problemOf(at('45.12.0.4'))).toBeUndefined()
   })
 
-  test('of a large range 256 are called from at first, and the others in their turn', async () => {
+  test('begin() checks 256 addresses of a large range and step() the others', async () => {
     const { leaving, calls, end } = open('45.12.0.0/22')
     await leaving.begin(256, end)
     expect(calls.length).toBe(256)
@@ -60,7 +60,7 @@ describe('leaving from the addresses of a range', () => {
     expect(leaving.problemOf(at('45.12.0.0'))).toBeUndefined()
   })
 
-  test('while the shop is away nothing is held against anybody', async () => {
+  test('no address fails while the shop is unreachable', async () => {
     const { leaving, shop, end } = open('45.12.0.0/31')
     shop.isThere = false
     await leaving.begin(256, end)
@@ -68,7 +68,7 @@ describe('leaving from the addresses of a range', () => {
     expect(leaving.problemOf(at('45.12.0.0'))).toBeUndefined()
   })
 
-  test('nobody is called from an address that is not here, or twice at once from one', async () => {
+  test('step() skips missing addresses and addresses that are being checked', async () => {
     const { leaving, calls, end } = open('45.12.0.0/31', { isNotHere: (address) => address === '45.12.0.1' })
     await leaving.begin(256, end)
     expect(calls).toEqual(['45.12.0.0'])
@@ -79,14 +79,14 @@ describe('leaving from the addresses of a range', () => {
     await first
   })
 
-  test('who is seen in place of an address is told', async () => {
+  test('seenAs is the address that the shop saw', async () => {
     const { leaving, shop, end } = open('45.12.0.0/32')
     shop.seesAs = '198.51.100.7'
     await leaving.begin(256, end)
     expect(leaving.seenAs).toBe('198.51.100.7')
   })
 
-  test('of a block too large to go through sixteen that chance draws stand for all', async () => {
+  test('a large block is checked by 16 random samples', async () => {
     const { leaving, shop, calls, end } = open('2a0c:aaaa::/48', { isBlock: true })
     await leaving.begin(256, end)
     expect(new Set(calls).size).toBe(16)

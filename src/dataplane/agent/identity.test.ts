@@ -78,7 +78,7 @@ describe('who a node is', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('is joined once with a key, and then kept where only the node can read it', async () => {
+  test('a node joins once and saves its identity with mode 0600', async () => {
     const identity = await take({ key })
     expect(identity).toMatchObject({ node: 'nod_1', name: 'gw-1', kind: 'gateway', secret: shop.secret })
     expect(await take()).toEqual(identity)
@@ -89,7 +89,7 @@ describe('who a node is', () => {
     expect(statSync(join(folder, 'node')).mode & 0o777).toBe(0o700)
   })
 
-  test('is mended by asking again when the answer was lost, also by the next process', async () => {
+  test('a node joins again with the same secret after a lost answer, also after a restart', async () => {
     shop.faults = ['lost', 'silent', { status: 503 }]
     const identity = await take({ key, linkWith: linkWithin(200) })
     expect(identity.secret).toBe(shop.secret)
@@ -142,7 +142,7 @@ describe('who a node is', () => {
     expect(JSON.stringify(said)).not.toContain(secret)
   })
 
-  test('that was revoked is joined anew when there is a new key, and not before', async () => {
+  test('a revoked node joins again only with a new key', async () => {
     const first = await take({ key })
     shop.secret = 'another'
     expect(await take()).toEqual(first)
@@ -162,7 +162,7 @@ describe('who a node is', () => {
     expect(await take()).toEqual(second)
   })
 
-  test('is kept while the shop is away, whatever keys lie about', async () => {
+  test('a node keeps its identity while the shop is unreachable', async () => {
     const first = await take({ key })
     shop.faults = [{ status: 503 }]
     expect(await take({ key: newKey })).toEqual(first)
@@ -170,7 +170,7 @@ describe('who a node is', () => {
     expect(await take({ key: newKey })).toEqual(first)
   })
 
-  test('that was damaged on disk is joined anew', async () => {
+  test('a node with a damaged identity file joins again', async () => {
     await take({ key })
     writeFileSync(file('node.json'), '{"secret":')
     shop.keys.add(newKey)

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { type Joined, joinedSchema, joinKeyPattern, nodeSecretPattern } from '../../node-protocol/join.ts'
 import { findFile, writeOwnFile } from './own-file.ts'
-import { type Chance, createLimitedLog, growingPause, type Log, parseJson, type Timing } from './runtime.ts'
+import { type Chance, createLimitedLog, growingPause, type NodeLog, parseJson, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-export type Identity = Joined & { readonly secret: string }
+
+export type NodeIdentity = Joined & { readonly secret: string }
 
 /** The node could not join; the message tells the operator what to do. */
 export class IdentityError extends Error {
@@ -33,7 +34,7 @@ export type IdentityDeps = {
   readonly randomBytes: (count: number) => Uint8Array
   readonly timing: Timing
   readonly chance: Chance
-  readonly log: Log
+  readonly log: NodeLog
   readonly end?: AbortSignal
   readonly waitMs?: number
 }
@@ -42,7 +43,7 @@ export type IdentityDeps = {
  * Loads the saved identity or joins the shop. A saved identity that the shop refuses is replaced if there is a key. The
  * secret is on disk before it is sent, so a lost answer is repaired by joining again with the same secret.
  */
-export async function takeIdentity(deps: IdentityDeps): Promise<Identity> {
+export async function takeIdentity(deps: IdentityDeps): Promise<NodeIdentity> {
   const saved = findSaved(deps)
   if (!saved) return joinShop(deps)
   if (findKey(deps) === undefined || !(await isRefused(deps, saved))) return saved
@@ -50,7 +51,7 @@ export async function takeIdentity(deps: IdentityDeps): Promise<Identity> {
   return joinShop(deps)
 }
 
-function findSaved(deps: IdentityDeps): Identity | undefined {
+function findSaved(deps: IdentityDeps): NodeIdentity | undefined {
   const text = findFile(join(deps.folder, identityName))
   if (text === undefined) return undefined
   const read = savedSchema.safeParse(parseJson(text))
@@ -60,7 +61,7 @@ function findSaved(deps: IdentityDeps): Identity | undefined {
 }
 
 /** An unreachable shop has not refused the node. */
-async function isRefused(deps: IdentityDeps, saved: Identity): Promise<boolean> {
+async function isRefused(deps: IdentityDeps, saved: NodeIdentity): Promise<boolean> {
   try {
     await deps.linkWith(saved.secret).state(undefined, 0, deps.end)
     return false
@@ -87,7 +88,7 @@ function findKey(deps: IdentityDeps): string | undefined {
 /** No warnings about a missing key or shop before this: a new shop first creates its tables. */
 const keySoonMs = 20_000
 
-async function joinShop(deps: IdentityDeps): Promise<Identity> {
+async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
   const { timing } = deps
   const beganAt = timing.now()
   const giveUpAt = beganAt + (deps.waitMs ?? shippedWaitMs)
@@ -152,7 +153,7 @@ function takeDraft(deps: IdentityDeps): string {
   return secret
 }
 
-function save(deps: IdentityDeps, identity: Identity): Identity {
+function save(deps: IdentityDeps, identity: NodeIdentity): NodeIdentity {
   writeOwnFile(join(deps.folder, identityName), `${JSON.stringify(identity)}\n`)
   rmSync(join(deps.folder, draftName), { force: true })
   deps.log.info('joined', { node: identity.node, name: identity.name, kind: identity.kind })

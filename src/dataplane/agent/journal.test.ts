@@ -45,7 +45,7 @@ const open = (limits?: { maxBytes: number; maxTimesLive: number }, log = quietLo
 const path = () => join(folder, journalName(boot))
 
 describe('the journal', () => {
-  test('has every count that was noted, without being closed or flushed', () => {
+  test('the journal holds every noted count without close or flush', () => {
     const journal = open()
     const counts: KeptCounts = {
       proxies: [{ id: 7, received: 1, sent: Number.MAX_SAFE_INTEGER }],
@@ -60,7 +60,7 @@ describe('the journal', () => {
     expect(statSync(path()).mode & 0o777).toBe(0o600)
   })
 
-  test('is not there before anything was carried, and gone once the shop has all of it', async () => {
+  test('the journal file exists only while it holds unconfirmed counts', async () => {
     const journal = open()
     await journal.sync()
     expect(readdirSync(folder)).toEqual([])
@@ -124,7 +124,7 @@ describe('the journal', () => {
     expect(readJournal(folder, node, boot).counts.subusers).toHaveLength(50)
   })
 
-  test('on a full disk keeps the node going, and says so', async () => {
+  test('the journal logs a full disk and recovers', async () => {
     const { said, log } = hearingLog()
     symlinkSync('/dev/full', path())
     const journal = open(undefined, log)
@@ -138,7 +138,7 @@ describe('the journal', () => {
     })
   })
 
-  test('of another node or another boot proves nothing', () => {
+  test('the journal of another node or boot does not verify', () => {
     open().note(subuser('sub_1', 1))
     expect(readJournal(folder, 'nod_2', boot)).toEqual({ counts: nothing, damaged: 1 })
     const text = readFileSync(path(), 'utf8')
@@ -146,7 +146,7 @@ describe('the journal', () => {
     expect(readJournal(folder, node, '0mabcdefg-00000002').counts).toEqual(nothing)
   })
 
-  test('that ends in half a record loses that record alone, and goes on behind it', () => {
+  test('a journal with an incomplete last record loses only that record', () => {
     open().note(subuser('sub_1', 1))
     appendFileSync(path(), toRecord([...eachKept(subuser('sub_2', 2))][0]!, saltOf(node, boot)).slice(0, 20))
     open().note(subuser('sub_3', 3))
@@ -241,7 +241,7 @@ describe('journals of earlier boots', () => {
   const note = (of: string, counts: KeptCounts) =>
     openJournal({ folder, node, boot: of, timing: new HandTiming(), log: quietLog }).note(counts)
 
-  test('are sent under their own names, oldest first, without wishes, and are then removed', async () => {
+  test('earlier journals are reported oldest first under their own boot ids, then removed', async () => {
     const many = Array.from({ length: 2_500 }, (_, index) => ({ id: index + 1, received: index, sent: 1 }))
     note('0mabcdefg-00000002', { ...nothing, proxies: many })
     note('0mabcdefg-00000001', subuser('sub_1', 9))
@@ -275,7 +275,7 @@ describe('journals of earlier boots', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('of a process that runs beside this one stay, and are told once it has died', async () => {
+  test('the journal of a running boot is reported only after its death', async () => {
     const [dead, living] = ['0mabcdefg-00000001', '0mabcdefg-00000002']
     note(dead, subuser('sub_1', 9))
     note(living, subuser('sub_2', 7))

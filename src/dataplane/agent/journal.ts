@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
 import type { PeerCount, ProxyCount, SubuserCount } from './carrier.ts'
 import { openOwn } from './own-file.ts'
-import { createLimitedLog, type Log, parseJson, type Timing } from './runtime.ts'
+import { createLimitedLog, type NodeLog, parseJson, type Timing } from './runtime.ts'
 
 /** Billed counts, which must survive the process. Counts per host are not billed and not kept. */
 export type KeptCounts = {
@@ -135,7 +135,7 @@ export function openJournal(deps: {
   readonly node: string
   readonly boot: string
   readonly timing: Timing
-  readonly log: Log
+  readonly log: NodeLog
   readonly limits?: typeof shipped
 }) {
   const limits = deps.limits ?? shipped

@@ -96,7 +96,7 @@ describe('the meter', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('is heard of every two seconds, whether or not anything was carried', async () => {
+  test('the meter reports every 2 s, with or without traffic', async () => {
     meter.start()
     await timing.advance(10_000)
     expect(shop.reports.map((each) => each.atMs)).toEqual([0, 2000, 4000, 6000, 8000, 10_000])
@@ -115,7 +115,7 @@ describe('the meter', () => {
     expect(carrier.subject('sub_49', pool).upto).toBe(leaseBytes)
   })
 
-  test('has one report on its way at a time, and a new wish goes with the next', async () => {
+  test('the meter has one report in flight and sends a new lease request with the next', async () => {
     meter.start()
     await timing.advance(100)
     shop.holds = true
@@ -209,7 +209,7 @@ describe('the meter', () => {
     ])
   })
 
-  test('is not held up by one count that the shop cannot make sense of', async () => {
+  test('the meter isolates one count that the shop rejects', async () => {
     for (let id = 1; id <= 2_000; id += 1) carrier.carryProxy(id, 1)
     const taken = new Set<number>()
     const answer = shop.answer.bind(shop)
@@ -223,7 +223,7 @@ describe('the meter', () => {
     expect(taken.size).toBe(1_999)
   })
 
-  test('stops wishing and tells its owner once when another process has its place, and goes on counting', async () => {
+  test('the meter stops lease requests and calls onReplaced once when another boot holds the leases', async () => {
     meter.start()
     await timing.advance(10)
     shop.replaced = true
@@ -284,13 +284,13 @@ describe('the meter', () => {
     expect(await passing(timing, meter.flush(1_000))).toBe(false)
   })
 
-  test('has written down what it was told to write down when it returns', () => {
+  test('noteNow() has journalled the counts when it returns', () => {
     carrier.carryProxy(7, 1024 * 1024)
     meter.noteNow()
     expect(readJournal(folder, 'nod_1', boot).counts.proxies).toEqual([{ id: 7, received: 1024 * 1024, sent: 1 }])
   })
 
-  test('writes down at most a tenth of the time, however often it is told to', async () => {
+  test('the meter journals for at most a tenth of the time, however often noteNow() is called', async () => {
     const takeChanged = carrier.takeChanged.bind(carrier)
     let takes = 0
     carrier.takeChanged = () => {
@@ -306,7 +306,7 @@ describe('the meter', () => {
     expect(takes).toBeLessThanOrEqual(60)
   })
 
-  test('tells no wish before the counts of earlier boots are told', async () => {
+  test('the meter sends no lease request before earlier journals are reported', async () => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     meter = open({ sendEarlier: () => promise })
     meter.start()

@@ -1,7 +1,16 @@
 import { maxInReport, type ReportAnswer, type ReportBody } from '../../node-protocol/report.ts'
-import type { Agent, Carrier, Counts, ExitCount, HostCount, PeerCount, ProxyCount, SubuserCount } from './carrier.ts'
+import type {
+  Carrier,
+  CarrierAgent,
+  ExitCounter,
+  HostCount,
+  NodeCounts,
+  PeerCount,
+  ProxyCount,
+  SubuserCount,
+} from './carrier.ts'
 import type { Journal } from './journal.ts'
-import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './runtime.ts'
+import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
 type PendingWish = {
@@ -12,7 +21,7 @@ type PendingWish = {
   readonly numberedAt: number
 }
 
-/** One report's items. They are the same objects as in the queue, so a changed count is told from an unchanged one. */
+/** One report's items. They are the same objects as in the queue, so that changed counts are recognised. */
 type Batch = Pick<ReportBody, 'proxies' | 'subusers' | 'peers' | 'hosts' | 'sources' | 'exits'> & {
   readonly wishes: readonly PendingWish[]
 }
@@ -32,7 +41,7 @@ function createPending(now: () => number) {
   const peers = new Map<string, PeerCount>()
   const hosts = new Map<string, HostCount>()
   const sources = new Map<string, Source>()
-  const exits = new Map<string, ExitCount>()
+  const exits = new Map<string, ExitCounter>()
   const wishes = new Map<string, PendingWish>()
   let turn = 0
 
@@ -42,7 +51,7 @@ function createPending(now: () => number) {
   }
 
   return {
-    add(counts: Counts): void {
+    add(counts: NodeCounts): void {
       for (const each of counts.proxies) proxies.set(each.id, each)
       for (const each of counts.subusers) subusers.set(subjectKey(each.id, each.pool), each)
       for (const each of counts.peers) peers.set(each.id, each)
@@ -173,7 +182,7 @@ export type MeterDeps = {
   readonly journal: Pick<Journal, 'note' | 'taken' | 'sync' | 'close'>
   readonly timing: Timing
   readonly chance: Chance
-  readonly log: Log
+  readonly log: NodeLog
   readonly boot: string
   readonly version: string
   /** Earlier boots that still run and drain. */
@@ -187,7 +196,7 @@ export type MeterDeps = {
   readonly onReplaced?: () => void
 }
 
-export type Meter = Agent & {
+export type Meter = CarrierAgent & {
   start(): void
   /** Sends everything pending; resolves to whether the shop has it all. */
   flush(limitMs?: number): Promise<boolean>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { settle } from '../../../test/harness/hand-timing.ts'
-import { createBell, createLimitedLog, growingPause, type Log, realTiming, type Timing } from './runtime.ts'
+import { createBell, createLimitedLog, growingPause, type NodeLog, realTiming, type Timing } from './runtime.ts'
 
 const least = () => 0
 const max = () => 1
@@ -11,7 +11,7 @@ describe('a pause after failures', () => {
     expect(pauses).toEqual([100, 200, 400, 800, 1000, 1000])
   })
 
-  test('is chance by half', () => {
+  test('growingPause() is half random', () => {
     expect(growingPause(3, 100, 1000, least)).toBe(200)
     expect(growingPause(3, 100, 1000, () => 0.5)).toBe(300)
   })
@@ -44,7 +44,7 @@ describe('a bell', () => {
     await second
   })
 
-  test('that rang before anybody waited spares the next wait, once', async () => {
+  test('a bell that rang before a wait ends that wait only', async () => {
     const { timing, pauses } = heldTiming()
     const bell = createBell(timing)
     bell.ring()
@@ -63,12 +63,12 @@ describe('trouble that goes on', () => {
     const lines: string[] = []
     const write = (level: string) => (event: string, fields?: Record<string, unknown>) =>
       void lines.push(`${level} ${event} ${JSON.stringify(fields)}`)
-    const log: Log = { error: write('error'), warn: write('warn'), info: write('info') }
+    const log: NodeLog = { error: write('error'), warn: write('warn'), info: write('info') }
     const clock = { nowMs: 5 }
     return { lines, clock, say: createLimitedLog(log, () => clock.nowMs) }
   }
 
-  test('is said once a minute, with how often it was not said meanwhile', () => {
+  test('an event is logged once a minute with the number of suppressed repeats', () => {
     const { lines, clock, say } = openLog()
     for (let times = 0; times < 4; times += 1) say('error', 'disk full', { left: 0 })
     clock.nowMs += 59_999
@@ -82,7 +82,7 @@ describe('trouble that goes on', () => {
     expect(lines.slice(2)).toEqual(['error disk full {"left":1}'])
   })
 
-  test('does not keep other trouble from being said', () => {
+  test('a suppressed event does not suppress other events', () => {
     const { lines, say } = openLog()
     say('error', 'disk full')
     say('warn', 'shop away')
@@ -104,7 +104,7 @@ describe('a real pause', () => {
     expect(await pause).toBe(true)
   })
 
-  test('of 30 ms lasts no less than 28 ms, whatever the load', async () => {
+  test('a pause of 30 ms lasts at least 28 ms under load', async () => {
     const startedAt = realTiming.now()
     await realTiming.pause(30)
     expect(realTiming.now() - startedAt).toBeGreaterThan(28)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/time.ts'
 
 /** The node's log. */
-export type Log = {
+export type NodeLog = {
   error(event: string, fields?: Record<string, unknown>): void
   warn(event: string, fields?: Record<string, unknown>): void
   info(event: string, fields?: Record<string, unknown>): void
@@ -65,7 +65,7 @@ export function createBell(timing: Timing) {
 const sayAgainMs = 60_000
 
 /** Logs each event at most once a minute, with the number of suppressed repeats. */
-export function createLimitedLog(log: Log, now: Clock) {
+export function createLimitedLog(log: NodeLog, now: Clock) {
   const said = new Map<string, { saidAt: number; unsaid: number }>()
   return (level: 'warn' | 'error', event: string, fields: Record<string, unknown> = {}): void => {
     const last = said.get(event)

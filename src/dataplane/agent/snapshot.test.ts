@@ -9,7 +9,7 @@ type Part = { proxies?: NodeProxy[]; subusers?: NodeSubuser[]; exits?: NodeExit[
 const pageOf = (part: Part) => ({ proxies: [], subusers: [], exits: [], ...part })
 
 describe('what a node has heard', () => {
-  test('is told by name, and what has changed is told to whoever keeps connections', () => {
+  test('apply() indexes a page and returns the changed keys', () => {
     const snapshot = createSnapshot()
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa-country-de' }] })
     const changed = snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
@@ -39,7 +39,7 @@ describe('what a node has heard', () => {
     expect(snapshot.exitsOf('residential')).toEqual([])
   })
 
-  test('stays known while the whole is read anew, and what that does not name is forgotten at its end', () => {
+  test('a whole read keeps known items until its end and then drops those that it omits', () => {
     const snapshot = createSnapshot()
     const port = { port: 20_001, login: 'boris' }
     snapshot.apply(
@@ -88,7 +88,7 @@ describe('what a node has heard', () => {
     expect(questions.slice(0, 2).map((each) => snapshot.knownOf(each))).toEqual([known, known])
   })
 
-  test('a port that an answer told of first is told of with the next page, though that says nothing new of it', () => {
+  test('a port learnt from a lookup is reported as changed with the next page', () => {
     const snapshot = createSnapshot()
     const proxy = someProxy({ username: 'tp7', entry_port: null })
     snapshot.apply(pageOf({ proxies: [proxy] }))
@@ -218,7 +218,7 @@ function expectSame(snapshot: Snapshot, model: Model): void {
   }
 }
 
-test('after any history a snapshot is what was last said of each thing', () => {
+test('a snapshot equals the last version of each item after any history', () => {
   fc.assert(
     fc.property(fc.array(deeds, { maxLength: 30 }), (history) => {
       const [snapshot, model] = [createSnapshot(), new Model()]

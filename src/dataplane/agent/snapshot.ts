@@ -18,7 +18,7 @@ export type Changed = {
   readonly gateways?: readonly string[]
 }
 
-/** What a customer port stands for. */
+/** The login or proxy of a customer port. */
 export type PortMeaning = { readonly subuser: string; readonly login: string } | { readonly username: string }
 type Question = { isOvertaken: boolean }
 const portName = (port: number): string => `port ${port}`

@@ -43,7 +43,7 @@ describe('the state on the disk of a node', () => {
   const open = () => openSavedState({ folder, timing: realTiming, log: quiet })
   const path = () => join(folder, 'state.log')
 
-  test('what was heard is read back in its order, for its owner’s eyes alone', () => {
+  test('saved pages are read back in order from a file with mode 0600', () => {
     const saved = open()
     saved.note(page(1, 10, 11), whole)
     saved.note(page(2, 12), change)
@@ -91,7 +91,7 @@ describe('the state on the disk of a node', () => {
     }
   })
 
-  test('changes for years leave it about as long as what there is, each thing as it was last heard of', () => {
+  test('the saved state is compacted to the latest version of each item', () => {
     const saved = openSavedState({ folder, timing: realTiming, log: quiet, maxAdded: 2000 })
     const ids = Array.from({ length: 20 }, (_, index) => index + 1)
     saved.note(page(1, ...ids), whole)
@@ -112,7 +112,7 @@ describe('the state on the disk of a node', () => {
     expect(statSync(path()).mode & 0o777).toBe(0o600)
   })
 
-  test('written anew, it still has the ranges and gateways that were heard of once', () => {
+  test('a compacted file keeps ranges and gateways', () => {
     const saved = openSavedState({ folder, timing: realTiming, log: quiet, maxAdded: 1000 })
     const range = { id: 7, prefix: '45.12.7.0/24', homes: [], gone: false }
     const gateway = { id: 'nod_1', name: 'one', host: '45.12.0.1', port: 10_800, key: 'k', state: 'open' as const }
@@ -125,7 +125,7 @@ describe('the state on the disk of a node', () => {
     expect(pages.flatMap((each) => each.gateways)).toEqual([gateway])
   })
 
-  test('without one there is nothing to serve from', () => {
+  test('a missing file yields no pages', () => {
     expect(readSavedState(folder, quiet)).toEqual([])
   })
 })

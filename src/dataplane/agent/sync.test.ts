@@ -136,7 +136,7 @@ describe('keeping up with the shop', () => {
     await running
   })
 
-  test('is not taken round in circles by a shop that promises more and gives nothing', async () => {
+  test('sync fails on a page that promises more and repeats its cursor', async () => {
     answers = Array.from({ length: 50 }, () => page('c1', true, 'a'))
     const running = open().run(end.signal)
     await timing.advance(10_000)
@@ -145,7 +145,7 @@ describe('keeping up with the shop', () => {
     await running
   })
 
-  test('does not ask without pause when the shop does not wait', async () => {
+  test('sync pauses when the shop answers a long poll at once with nothing', async () => {
     answers = Array.from({ length: 100 }, () => page('c1', false))
     const running = open().run(end.signal)
     await timing.advance(10_000)
@@ -167,7 +167,7 @@ describe('keeping up with the shop', () => {
     await running
   })
 
-  test('goes on asking, slowly, after it was refused', async () => {
+  test('a refused node keeps asking at the slowest rate', async () => {
     answers = [new LinkError('refused', 'no', 401), page('c1', false)]
     const sync = open()
     const running = sync.run(end.signal)

@@ -2,7 +2,7 @@ import { closeSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type StatePage, statePageSchema } from '../../node-protocol/state.ts'
 import { findFile, openOwn } from './own-file.ts'
-import { type Chance, createLimitedLog, growingPause, type Log, parseJson, type Timing } from './runtime.ts'
+import { type Chance, createLimitedLog, growingPause, type NodeLog, parseJson, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
 /** A page's position in a read. A whole read names everything; items that it omits are gone. */
@@ -24,7 +24,7 @@ export function createSync(deps: {
   readonly link: Pick<ShopLink, 'state'>
   readonly timing: Timing
   readonly chance: Chance
-  readonly log: Log
+  readonly log: NodeLog
   readonly onPage: (page: StatePage, place: PagePlace) => void
 }) {
   const { timing } = deps
@@ -126,7 +126,7 @@ const thingsEach = 500
 export function openSavedState(deps: {
   readonly folder: string
   readonly timing: Timing
-  readonly log: Log
+  readonly log: NodeLog
   readonly maxAdded?: number
 }) {
   const path = join(deps.folder, fileName)
@@ -211,7 +211,7 @@ function isProcess(pid: number): boolean {
 }
 
 /** Saved pages in order, without a torn last line. */
-export function readSavedState(folder: string, log: Log): StatePage[] {
+export function readSavedState(folder: string, log: NodeLog): StatePage[] {
   const path = join(folder, fileName)
   const pages: StatePage[] = []
   for (const line of (findFile(path) ?? '').split('\n')) {
@@ -229,32 +229,16 @@ export function readSavedState(folder: string, log: Log): StatePage[] {
 function foldPages(pages: readonly StatePage[]): StatePage[] {
   const last = pages.at(-1)
   if (!last) return []
-  const newest = <Of extends { id: number | string }>(things: readonly Of[], isGone: (each: Of) => boolean): Of[] =>
-    [...new Map(things.map((each) => [each.id, each])).values()].filter((each) => !isGone(each))
-  const ranges = newest(
-    pages.flatMap((page) => page.ranges),
-    (each) => each.gone,
-  )
-  const gateways = newest(
-    pages.flatMap((page) => page.gateways),
-    (each) => each.state === 'gone',
-  )
-  const proxies = newest(
-    pages.flatMap((page) => page.proxies),
-    (each) => each.state === 'gone',
-  )
-  const subusers = newest(
-    pages.flatMap((page) => page.subusers),
-    (each) => each.state === 'deleted',
-  )
-  const exits = newest(
-    pages.flatMap((page) => page.exits),
-    (each) => each.drained,
-  )
-  const peers = newest(
-    pages.flatMap((page) => page.peers),
-    () => false,
-  )
+  const latest = <Item extends { id: number | string; gone?: boolean; drained?: boolean; state?: string }>(
+    partOf: (page: StatePage) => readonly Item[],
+  ): Item[] =>
+    [...new Map(pages.flatMap(partOf).map((each) => [each.id, each])).values()].filter((each) => !isGone(each))
+  const ranges = latest((page) => page.ranges)
+  const gateways = latest((page) => page.gateways)
+  const proxies = latest((page) => page.proxies)
+  const subusers = latest((page) => page.subusers)
+  const exits = latest((page) => page.exits)
+  const peers = latest((page) => page.peers)
   const all = [ranges, gateways, proxies, subusers, exits, peers]
   const max = Math.max(1, ...all.map((each) => each.length))
   return Array.from({ length: Math.ceil(max / thingsEach) }, (_, index) => {
@@ -270,3 +254,7 @@ function foldPages(pages: readonly StatePage[]): StatePage[] {
     }
   })
 }
+
+/** Whether the shop has removed the item, in the words of its kind. */
+const isGone = (item: { gone?: boolean; drained?: boolean; state?: string }): boolean =>
+  item.gone === true || item.drained === true || item.state === 'gone' || item.state === 'deleted'

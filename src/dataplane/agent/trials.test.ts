@@ -87,7 +87,7 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('what is lost is told in runs, with what is in the way', async () => {
+  test('lost addresses are reported as runs with their problem', async () => {
     const { stop } = open(range(1, '45.12.0.0/29'))
     await timing.advance(1_000)
     lost = (address) => ['45.12.0.2', '45.12.0.3', '45.12.0.7'].includes(address)
@@ -114,7 +114,7 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('what is on other nodes is not tried, nor what is gone', async () => {
+  test('ranges of other nodes and removed ranges are not tried', async () => {
     const { trials, stop } = open(range(1, '45.12.0.0/31', ['nod_other']), range(2, '45.13.0.0/31', ['nod_me']))
     await timing.advance(1_000)
     expect(tried).toEqual(['45.13.0.0', '45.13.0.1'])
@@ -135,7 +135,7 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('a shop that is away is told again after pauses, and has heard all once it is back', async () => {
+  test('reports are retried with backoff until the shop has all of them', async () => {
     isAway = true
     const { trials, stop } = open(range(1, '45.12.0.0/31'))
     const hasHeard = () => Promise.race([trials.ready.then(() => true), settle().then(() => false)])
@@ -148,7 +148,7 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('what could not be tried is said, and held against nobody', async () => {
+  test('unproven egress is reported without failing the address', async () => {
     isProduction = true
     isShopCalled = false
     const { stop } = open(range(1, '45.12.0.0/30'))

@@ -9,7 +9,7 @@ import {
   type TriedRange,
 } from '../../node-protocol/tried.ts'
 import { type CallShop, createEgressCheck, type EgressCheck } from './egress-check.ts'
-import { type Chance, createBell, createLimitedLog, growingPause, type Log, type Timing } from './runtime.ts'
+import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 import type { PagePlace } from './sync.ts'
 
@@ -57,7 +57,7 @@ export function createTrials(deps: {
   readonly needsEgressCheck: (address: Address) => boolean
   readonly timing: Timing
   readonly chance: Chance
-  readonly log: Log
+  readonly log: NodeLog
 }) {
   const { timing } = deps
   const bell = createBell(timing)

@@ -6,13 +6,13 @@ import { until } from '../../../test/harness/until.ts'
 import { WireClient } from '../../../test/harness/wire-client.ts'
 import { serve } from '../../api/serve.ts'
 import { readCertificate } from './certificate.ts'
-import { type Entrance, openEntrance } from './front.ts'
+import { openEntrance, type TlsEntrance } from './front.ts'
 
 const log = { error() {}, warn() {}, info() {}, debug() {} }
 const trusting: object = { tls: { ca: selfSigned.cert } }
 
 describe('an entrance over TLS', () => {
-  let entrance: Entrance
+  let entrance: TlsEntrance
   let server: ReturnType<typeof serve>
   let hasCertificate = true
   let nowMs = 0
@@ -53,7 +53,7 @@ describe('an entrance over TLS', () => {
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(`https://127.0.0.1:${entrance.port}${path}`, { ...trusting, ...init, headers: { Connection: 'close' } })
 
-  test('tells the server who is behind it, and lets nobody else of this machine in', async () => {
+  test('the entrance names the client of a connection and none for other local programs', async () => {
     const client = await WireClient.connect(entrance.port, '127.0.0.1', '127.9.9.9', true)
     await client.send(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n'))
     await client.until(() => client.kept.includes('}'))
@@ -150,7 +150,7 @@ describe('an entrance over TLS', () => {
     await until(() => entrance.open === 0)
   })
 
-  test('serves nobody while there is no certificate, and everybody once there is', async () => {
+  test('the entrance serves once there is a certificate', async () => {
     hasCertificate = false
     expect(await ask('/').catch(() => 'refused')).toBe('refused')
     hasCertificate = true

@@ -289,7 +289,7 @@ export function openFront(deps: {
 /** TLS 1.2. */
 const minVersion = 0x0303
 
-export type Entrance = Front & {
+export type TlsEntrance = Front & {
   /** The client behind a loopback connection from this port; undefined for foreign connections. */
   readonly clientOf: (port: number) => Bridge | undefined
 }
@@ -304,7 +304,7 @@ export function openEntrance(deps: {
   /** The server's port; it may open later. */
   readonly inner: () => number
   readonly log: Log
-}): Entrance {
+}): TlsEntrance {
   const clients = new Map<number, Bridge>()
   const onFault = (fault: unknown): void => deps.log.error('fault', { fault })
 

@@ -37,10 +37,6 @@ export class TlsSocket {
     return (this.socket as unknown as { readonly fd?: number }).fd ?? -1
   }
 
-  get localPort(): number {
-    return this.socket.localPort
-  }
-
   /** Returns the bytes taken; offer the rest after a drain. */
   write(bytes: Uint8Array): number {
     if (this.isClosed) return 0

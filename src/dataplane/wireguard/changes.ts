@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { refuseHere } from '../../core/refusal.ts'
 import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
-import type { Log } from '../agent/runtime.ts'
+import type { NodeLog } from '../agent/runtime.ts'
 import { socketPath } from './device.ts'
-import { must, type Run } from './run.ts'
+import { must, type RunProgram } from './run.ts'
 
 /** A change of the machine, with what is needed to undo it. */
 const changeSchema = z.discriminatedUnion('kind', [
@@ -13,7 +13,7 @@ const changeSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('link'), name: z.string(), use: z.string() }),
   z.object({ kind: z.literal('setting'), path: z.string(), before: z.string(), after: z.string() }),
 ])
-export type Change = z.infer<typeof changeSchema>
+export type MachineChange = z.infer<typeof changeSchema>
 
 const recordSchema = z.object({
   device: z.string(),
@@ -29,19 +29,21 @@ const fileName = 'vpn-changes.json'
 const maxChanges = 10_000
 
 /** Changes that the last run has not undone, and whether it still runs. */
-export function readChanges(folder: string): { changes: readonly Change[]; pid: number; runs: boolean } | undefined {
+export function readChanges(
+  folder: string,
+): { changes: readonly MachineChange[]; pid: number; runs: boolean } | undefined {
   const record = readRecord(folder)
   return record && { changes: record.changes, pid: record.pid, runs: beganOf(record.pid) === record.began }
 }
 
-export function describeChange(change: Change): string {
+export function describeChange(change: MachineChange): string {
   if (change.kind === 'table') return `nftables: table inet ${change.name}`
   if (change.kind === 'link') return `network device ${change.name}: ${change.use}`
   if (change.before === change.after) return `${change.path}: ${change.before} again at the end`
   return `${change.path}: ${change.after}, was ${change.before}`
 }
 
-export type Changes = ReturnType<typeof createChanges>
+export type MachineChanges = ReturnType<typeof createChanges>
 
 /**
  * Journal of this run's changes, each written before it is made, so that the next start can undo them. The file also
@@ -52,22 +54,22 @@ export function createChanges(folder: string, device: string) {
   const path = join(folder, fileName)
   createOwnFile(path, toText(record))
   return {
-    note(...changes: readonly Change[]): void {
+    note(...changes: readonly MachineChange[]): void {
       if (record.changes.length + changes.length > maxChanges) throw new Error('more was changed than a node changes')
       record.changes.push(...changes)
       writeOwnFile(path, toText(record))
     },
-    strike(change: Change): void {
+    strike(change: MachineChange): void {
       record.changes = record.changes.filter((each) => each !== change)
       writeOwnFile(path, toText(record))
     },
-    list: (): readonly Change[] => record.changes,
+    list: (): readonly MachineChange[] => record.changes,
     close: (): void => rmSync(path, { force: true }),
   }
 }
 
 /** Undoes the changes of a killed run. Refuses while it is alive. */
-export async function clearRemains(folder: string, run: Run, log: Log): Promise<void> {
+export async function clearRemains(folder: string, run: RunProgram, log: NodeLog): Promise<void> {
   const remains = readChanges(folder)
   if (!remains) return
   if (remains.runs) {
@@ -79,11 +81,11 @@ export async function clearRemains(folder: string, run: Run, log: Log): Promise<
 }
 
 /** Undoes changes in reverse order; missing ones are skipped. */
-export async function undoChanges(changes: readonly Change[], run: Run): Promise<void> {
+export async function undoChanges(changes: readonly MachineChange[], run: RunProgram): Promise<void> {
   for (const change of changes.toReversed()) await undo(change, run)
 }
 
-async function undo(change: Change, run: Run): Promise<void> {
+async function undo(change: MachineChange, run: RunProgram): Promise<void> {
   if (change.kind === 'setting') {
     // The network device may be gone.
     if (existsSync(change.path)) writeSetting(change.path, change.before)

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { createPeerCounts } from './counts.ts'
-import type { PeerState } from './peers.ts'
+import type { DevicePeer } from './peers.ts'
 
-const state = (publicKey: string, sent: number, received: number, handshakeAt: number | null = null): PeerState => ({
+const state = (publicKey: string, sent: number, received: number, handshakeAt: number | null = null): DevicePeer => ({
   publicKey,
   allowed: [],
   sent,
@@ -13,7 +13,7 @@ const state = (publicKey: string, sent: number, received: number, handshakeAt: n
 const owner = (key: string) => `id of ${key}`
 
 describe('counts of devices', () => {
-  test('are cumulative whatever becomes of a device, never fall, and credit each byte once', () => {
+  test('device counts never fall and credit each byte once', () => {
     const step = fc.oneof(
       fc.record({
         kind: fc.constant('carry' as const),
@@ -61,14 +61,14 @@ describe('counts of devices', () => {
     )
   })
 
-  test('begin anew when a count falls that nobody expected to', () => {
+  test('a counter that falls counts as reset', () => {
     const counts = createPeerCounts()
     counts.absorb([state('a', 100, 1000)], owner)
     counts.absorb([state('a', 40, 10)], owner)
     expect(counts.takeChanged()).toEqual([{ id: 'id of a', sent: 140, received: 1010, handshake_at: null }])
   })
 
-  test('of a key that changes hands go to whoever had it', () => {
+  test('bytes of a moved key are credited to its previous owner', () => {
     const counts = createPeerCounts()
     counts.absorb([state('a', 100, 0)], () => 'first')
     counts.absorb([state('a', 130, 0)], () => 'second')
@@ -78,7 +78,7 @@ describe('counts of devices', () => {
     ])
   })
 
-  test('are told when they change, a handshake alone included, and the last handshake is kept', () => {
+  test('takeChanged() returns changed counts, also after a mere handshake', () => {
     const counts = createPeerCounts()
     counts.absorb([state('a', 0, 0)], owner)
     expect(counts.takeChanged()).toEqual([])

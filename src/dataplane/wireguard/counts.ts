@@ -1,5 +1,5 @@
 import type { PeerCount } from '../agent/carrier.ts'
-import type { PeerState } from './peers.ts'
+import type { DevicePeer } from './peers.ts'
 
 type Total = { received: number; sent: number; handshakeAt: number | null }
 
@@ -21,7 +21,7 @@ export function createPeerCounts() {
   const taken = new Map<string, number>()
   let carried = 0
 
-  function add(id: string, peer: PeerState): void {
+  function add(id: string, peer: DevicePeer): void {
     const total = totals.get(id) ?? { received: 0, sent: 0, handshakeAt: null }
     const last = seen.get(peer.publicKey)
     const received = growth(last?.received, peer.received)
@@ -39,7 +39,7 @@ export function createPeerCounts() {
 
   return {
     /** Adds counters to the owner of each key; bytes of unknown keys are dropped. */
-    absorb(peers: readonly PeerState[], ownerOf: (publicKey: string) => string | undefined): void {
+    absorb(peers: readonly DevicePeer[], ownerOf: (publicKey: string) => string | undefined): void {
       for (const peer of peers) {
         const id = ownerOf(peer.publicKey)
         if (id !== undefined) add(id, peer)

@@ -55,13 +55,13 @@ describe('what a node should carry', () => {
     expect(passing()).toEqual([])
   })
 
-  test('with nothing left carries nothing', () => {
+  test('a peer with nothing left does not pass', () => {
     const { desired, passing } = open()
     desired.take([peer(1, { left: 0 }), peer(2, { left: null })])
     expect(passing()).toEqual(['vpn_2'])
   })
 
-  test('is all that the whole state names, and no more', () => {
+  test('replace() drops peers that it does not name', () => {
     const { desired, passing } = open()
     desired.take([peer(1), peer(2)])
     desired.replace([peer(2), peer(3)])

@@ -11,6 +11,7 @@ import { readPublicKey } from '../../core/wireguard.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
 import type { PeerCounts } from './counts.ts'
 import { toAllowed } from './peers.ts'
+
 /** The node's address inside the tunnel, and its network. */
 export type TunnelAddress = { readonly text: string; readonly own: Address; readonly network: Prefix }
 

@@ -1,10 +1,10 @@
 import { refuseHere } from '../../core/refusal.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
-import type { Log } from '../agent/runtime.ts'
-import type { Changes } from './changes.ts'
+import type { NodeLog } from '../agent/runtime.ts'
+import type { MachineChanges } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import { createDumpReader, type DeviceState, toDeviceCall } from './peers.ts'
-import { findProgram, must, programPath, type Run } from './run.ts'
+import { findProgram, must, programPath, type RunProgram } from './run.ts'
 
 /** Linux allows 15 characters; one is reserved for the queue device's suffix. */
 export const deviceNamePattern = /^[a-z][a-z0-9_-]{0,13}$/
@@ -78,14 +78,15 @@ export type Device = {
   close(): Promise<void>
 }
 
-type DevicePlan = {
-  readonly name: string
-  readonly setup: VpnSetup
-  readonly networks: readonly TunnelAddress[]
-}
+type DevicePlan = { readonly name: string; readonly setup: VpnSetup; readonly networks: readonly TunnelAddress[] }
 
 /** Creates the device without peers, with the kernel's WireGuard or else wireguard-go. */
-export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, log: Log): Promise<Device> {
+export async function openDevice(
+  plan: DevicePlan,
+  changes: MachineChanges,
+  run: RunProgram,
+  log: NodeLog,
+): Promise<Device> {
   const { name } = plan
   if ((await run(['ip', 'link', 'show', 'dev', name])).code === 0) {
     throw refuseHere(`There is a network device ${name} already, and it is not ours.`, 'vpn_device_taken')
@@ -113,7 +114,7 @@ export async function openDevice(plan: DevicePlan, changes: Changes, run: Run, l
   }
 }
 
-async function settle({ name, setup, networks }: DevicePlan, run: Run, log: Log): Promise<void> {
+async function settle({ name, setup, networks }: DevicePlan, run: RunProgram, log: NodeLog): Promise<void> {
   await must(run, toDeviceCall(name, setup.listen_port), `${setup.private_key}\n`)
   await must(run, ['ip', 'link', 'set', 'dev', name, 'mtu', String(setup.mtu)])
   for (const { text, own } of networks) {

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { formatPrefix, type Prefix, withoutNested } from '../../core/address.ts'
 import { mailPorts } from '../../core/mail-ports.ts'
 import { specialPrefixes } from '../../core/reserved.ts'
-import { type Change, type Changes, writeSetting } from './changes.ts'
+import { type MachineChange, type MachineChanges, writeSetting } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
-import { must, type Run } from './run.ts'
+import { must, type RunProgram } from './run.ts'
 
 type FirewallPlan = {
   readonly device: string
@@ -75,7 +75,7 @@ ${forwarding.v4 ? '' : `    meta nfproto ipv4 drop comment "this machine did not
 `
 }
 
-export async function raiseFirewall(plan: FirewallPlan, changes: Changes, run: Run): Promise<void> {
+export async function raiseFirewall(plan: FirewallPlan, changes: MachineChanges, run: RunProgram): Promise<void> {
   changes.note({ kind: 'table', name: tableOf(plan.device) })
   await must(run, ['nft', '-f', '-'], toRuleset(plan))
 }
@@ -98,12 +98,12 @@ export function readForwarding(): Forwarding {
   return { v4: read(`${net}/ipv4/ip_forward`) === '1', v6: existsSync(path6) ? read(path6) === '1' : undefined }
 }
 
-type Setting = Extract<Change, { kind: 'setting' }>
+type Setting = Extract<MachineChange, { kind: 'setting' }>
 
 /**
  * Turns forwarding on. The kernel changes related settings with it, so their values are noted first and restored last.
  */
-export function turnOnForwarding(changes: Changes): void {
+export function turnOnForwarding(changes: MachineChanges): void {
   const { v4, v6 } = readForwarding()
   const settings = [...(v4 ? [] : plan4()), ...(v6 === false ? plan6() : [])]
   changes.note(...settings)

@@ -2,14 +2,14 @@ import type { Clock } from '../../core/time.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
 import type { Carrier } from '../agent/carrier.ts'
-import type { Log } from '../agent/runtime.ts'
-import { type Changes, clearRemains, createChanges, undoChanges } from './changes.ts'
+import type { NodeLog } from '../agent/runtime.ts'
+import { clearRemains, createChanges, type MachineChanges, undoChanges } from './changes.ts'
 import { createPeerCounts } from './counts.ts'
 import { createDesired, readTunnelAddress, type TunnelAddress } from './desired.ts'
 import { type Device, openDevice } from './device.ts'
 import { raiseFirewall, readForwarding, turnOnForwarding } from './firewall.ts'
 import { diffPeers, toSetCalls } from './peers.ts'
-import { findMissing, findProgram, lookAtMachine, must, type Run, refuseMissing } from './run.ts'
+import { findMissing, findProgram, lookAtMachine, must, type RunProgram, refuseMissing } from './run.ts'
 import { createSpeed, type Speed } from './speed.ts'
 
 type WireguardDeps = {
@@ -17,9 +17,9 @@ type WireguardDeps = {
   /** Where changes are journalled. */
   readonly folder: string
   readonly setup: VpnSetup
-  readonly run: Run
+  readonly run: RunProgram
   readonly clock: Clock
-  readonly log: Log
+  readonly log: NodeLog
   /** Counters were read. */
   readonly onCounted?: () => void
   /** Called once if the node cannot continue; close() undoes its changes. */
@@ -68,7 +68,7 @@ export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardN
   }
 }
 
-async function undoAll(changes: Changes, run: Run): Promise<void> {
+async function undoAll(changes: MachineChanges, run: RunProgram): Promise<void> {
   await undoChanges(changes.list(), run)
   changes.close()
 }
@@ -81,7 +81,7 @@ function readNetwork(text: string): TunnelAddress {
 
 type Parts = {
   readonly networks: readonly TunnelAddress[]
-  readonly changes: Changes
+  readonly changes: MachineChanges
   readonly device: Device
   readonly speed: Speed
   readonly reopen: () => Promise<Device>

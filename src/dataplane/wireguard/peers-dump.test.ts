@@ -35,7 +35,7 @@ describe('a dump', () => {
     expect(read?.allowed).toEqual(['fd74::a42:2/128'])
   })
 
-  test('that is not whole is a fault, and its message shows no key', () => {
+  test('an incomplete dump is an error whose message shows no key', () => {
     const broken = [
       '',
       head,
@@ -56,7 +56,7 @@ describe('a dump', () => {
     }
   })
 
-  test('of anything at all is read or refused, and never half', () => {
+  test('arbitrary text is parsed whole or rejected', () => {
     const bit = fc.constantFrom('\t', '\n', '0', '(none)', 'off', key, head, allowed, ',', '-', '18446744073709551616')
     fc.assert(
       fc.property(fc.array(bit, { maxLength: 40 }), (bits) => {

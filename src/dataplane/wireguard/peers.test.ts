@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { diffPeers, type PeerState, readDump, toDeviceCall, toSetCalls, type WantedPeer } from './peers.ts'
+import { type DevicePeer, diffPeers, readDump, toDeviceCall, toSetCalls, type WantedPeer } from './peers.ts'
 
 const keyOf = (index: number): string => Buffer.alloc(32, index + 1).toString('base64')
 const privateKey = Buffer.alloc(32, 0x55).toString('base64')
@@ -61,7 +61,7 @@ const peers = fc.uniqueArray(fc.nat(30), { maxLength: 20 }).chain((keys) =>
     ),
 )
 
-const sorted = (all: readonly (PeerState | WantedPeer)[]) =>
+const sorted = (all: readonly (DevicePeer | WantedPeer)[]) =>
   all
     .map((each) => ({
       key: 'publicKey' in each ? each.publicKey : each.public_key,
@@ -80,7 +80,7 @@ describe('a difference', () => {
     expect(setFor([b, a])).toEqual([])
   })
 
-  test('makes any device exactly what is wanted, names nobody else, and leaves nothing to do', () => {
+  test('a difference turns any device into exactly the wanted peers', () => {
     fc.assert(
       fc.property(peers, peers, fc.array(fc.nat(), { minLength: 20, maxLength: 20 }), (held, wanted, counts) => {
         const device = new Model(held, counts)
@@ -99,7 +99,7 @@ describe('a difference', () => {
     )
   })
 
-  test('of a thousand peers takes few calls, each within what a command line holds', () => {
+  test('a difference of a thousand peers takes few calls of bounded length', () => {
     const set = Array.from({ length: 5000 }, (_, index) => ({
       public_key: keyOf(index % 200),
       allowed: [`10.66.${index >> 8}.${index & 255}/32`, `fd74:7572:6e70::a42:${index.toString(16)}/128`],

@@ -3,10 +3,10 @@ import { readKey } from '../../core/wireguard.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
 
 /** Parsed `wg show IFACE dump`, without the private key. */
-export type DeviceState = { readonly listenPort: number; readonly peers: readonly PeerState[] }
+export type DeviceState = { readonly listenPort: number; readonly peers: readonly DevicePeer[] }
 
 /** `received` went to the customer. Includes WireGuard's overhead. */
-export type PeerState = {
+export type DevicePeer = {
   readonly publicKey: string
   /** Canonical, with prefix length. */
   readonly allowed: readonly string[]
@@ -44,7 +44,7 @@ function readWith(text: string, known: Map<string, readonly string[]>): DeviceSt
   return { listenPort, peers: read }
 }
 
-function readPeerLine(line: string, index: number, known: Map<string, readonly string[]>): PeerState {
+function readPeerLine(line: string, index: number, known: Map<string, readonly string[]>): DevicePeer {
   const [publicKey = '', , , allowedText = '', handshake, rx, tx, keepalive, ...rest] = line.split('\t')
   const allowed = known.get(allowedText) ?? readAllowed(allowedText)
   const [seconds, sent, received] = [handshake, rx, tx].map(readCount)
@@ -75,7 +75,7 @@ type Difference = { readonly remove: readonly string[]; readonly set: readonly W
 
 /** The changes that make a device have exactly the wanted peers. */
 export function diffPeers(
-  held: readonly Pick<PeerState, 'publicKey' | 'allowed'>[],
+  held: readonly Pick<DevicePeer, 'publicKey' | 'allowed'>[],
   wanted: readonly WantedPeer[],
 ): Difference {
   const keys = new Set(wanted.map((each) => each.public_key))
@@ -118,12 +118,6 @@ const toRemoval = (publicKey: string): string[] => ['peer', publicKey, 'remove']
 const toSetting = (peer: WantedPeer): string[] => ['peer', peer.public_key, 'allowed-ips', peer.allowed.join(',')]
 
 /** The private key is read from stdin, because arguments are visible to other users. */
-export const toDeviceCall = (device: string, listenPort: number): string[] => [
-  'wg',
-  'set',
-  device,
-  'listen-port',
-  String(listenPort),
-  'private-key',
-  '/dev/stdin',
-]
+export function toDeviceCall(device: string, listenPort: number): string[] {
+  return ['wg', 'set', device, 'listen-port', String(listenPort), 'private-key', '/dev/stdin']
+}

@@ -11,7 +11,7 @@ const bare: Machine = {
 const full: Machine = { ...bare, mayChangeNetwork: true, hasProgram: () => true, hasTun: true }
 
 describe('a machine that is to be a VPN node', () => {
-  test('is told everything that it lacks at once, and how to get it', () => {
+  test('findMissing() lists everything that is missing with its remedy', () => {
     expect(() => refuseMissing(findMissing(bare))).toThrow(
       [
         'This machine cannot be a VPN node yet. Missing:',
@@ -32,11 +32,11 @@ describe('a machine that is to be a VPN node', () => {
     expect(findMissing(full)).toEqual([])
   })
 
-  test('is a Linux machine', () => {
+  test('a VPN node needs Linux', () => {
     expect(findMissing({ ...full, platform: 'darwin' }).map((each) => each.what)).toEqual(['Linux'])
   })
 
-  test('may change the network if the kernel says so, whoever runs the node', () => {
+  test('CAP_NET_ADMIN decides whether the network may be changed', () => {
     expect(hasNetAdmin('Name:\tbun\nCapEff:\t000001ffffffffff\n')).toBe(true)
     expect(hasNetAdmin('CapEff:\t0000000000001000\n')).toBe(true)
     expect(hasNetAdmin('CapEff:\t000001ffffffefff\n')).toBe(false)

@@ -5,7 +5,7 @@ import { refuseHere } from '../../core/refusal.ts'
 type Outcome = { readonly code: number; readonly out: string; readonly err: string }
 
 /** Runs a program without a shell, with a time limit. */
-export type Run = (command: readonly string[], input?: string) => Promise<Outcome>
+export type RunProgram = (command: readonly string[], input?: string) => Promise<Outcome>
 
 /** Ignores the environment's PATH. */
 export const programPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -16,7 +16,7 @@ const withinMs = 10_000
 const maxOutput = 64 * 1024 * 1024
 
 /** The input is readable as /dev/stdin and never written to disk. */
-export const runProgram: Run = async (command, input = '') => {
+export const runProgram: RunProgram = async (command, input = '') => {
   const [name = '', ...words] = command
   const program = findProgram(name)
   if (program === undefined) return { code: 127, out: '', err: `${name} is not installed` }
@@ -44,7 +44,7 @@ class CommandFailed extends Error {
   }
 }
 
-export async function must(run: Run, command: readonly string[], input?: string): Promise<string> {
+export async function must(run: RunProgram, command: readonly string[], input?: string): Promise<string> {
   const outcome = await run(command, input)
   if (outcome.code !== 0) throw new CommandFailed(command, outcome)
   return outcome.out

@@ -25,7 +25,7 @@ function keep(classes: Map<string, number>, entries: Map<string, string>, line: 
 }
 
 describe('speed limits', () => {
-  test('are after any changes exactly those of the peers that have one', () => {
+  test('speed limits equal those of the wanted peers after any changes', () => {
     const changes = fc.array(fc.tuple(fc.nat(40), fc.option(fc.constantFrom(10, 100))), { maxLength: 30 })
     fc.assert(
       fc.property(fc.array(changes, { maxLength: 6 }), (turns) => {
@@ -49,7 +49,7 @@ describe('speed limits', () => {
     )
   })
 
-  test('are as many as one row of the table has room for, and one that goes makes room', () => {
+  test('one row of the table holds 4095 filters, and a removed one makes room', () => {
     const alike = Array.from({ length: 4096 }, (_, index) => ({
       id: `vpn_${index}`,
       allowed: [`10.${index >> 8}.${index & 255}.7/32`],

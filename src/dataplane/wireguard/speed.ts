@@ -1,9 +1,9 @@
 import { addressToNumber, readPrefix } from '../../core/address.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
-import type { Log } from '../agent/runtime.ts'
-import type { Changes } from './changes.ts'
+import type { NodeLog } from '../agent/runtime.ts'
+import type { MachineChanges } from './changes.ts'
 import { queueNameOf } from './device.ts'
-import type { Run } from './run.ts'
+import type { RunProgram } from './run.ts'
 
 /** A peer's traffic class and the filters that lead to it. */
 type Place = {
@@ -150,7 +150,7 @@ function toFrame({ device, end }: Side): string[] {
 export type Speed = ReturnType<typeof createSpeed>
 
 /** Applies speed limits. If `tc` fails, that is logged once and traffic passes unlimited. */
-export function createSpeed(device: string, changes: Changes, run: Run, log: Log) {
+export function createSpeed(device: string, changes: MachineChanges, run: RunProgram, log: NodeLog) {
   const queue = queueNameOf(device)
   let state: { plan: ReturnType<typeof createSpeedPlan> } | 'none yet' | 'given up' = 'none yet'
 

@@ -4,13 +4,13 @@ import type { NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import { createSnapshot } from '../../agent/snapshot.ts'
 import {
   type Access,
+  type AdmissionVerdict,
   accessRefusal,
   admitByPassword,
   admitBySource,
   hasExpired,
   type Proven,
   poolOf,
-  type Verdict,
 } from './admission.ts'
 
 const at = { nowMs: 500_000, lastContactAt: 500_000 }
@@ -21,7 +21,7 @@ function snapshotOf(known: { proxies?: NodeProxy[]; subusers?: NodeSubuser[] }) 
   return snapshot
 }
 
-function accessOf(verdict: Verdict): Access {
+function accessOf(verdict: AdmissionVerdict): Access {
   if ('refusal' in verdict) throw new Error(`refused: ${verdict.refusal}`)
   return verdict.access
 }
@@ -35,7 +35,7 @@ function byPassword(
   username: string,
   password = 'secret',
   protocol: 'http' | 'socks' = 'http',
-): Verdict {
+): AdmissionVerdict {
   const pair = pairs.get(`${username}:${password}`) ?? { username, password }
   pairs.set(`${username}:${password}`, pair)
   return admitByPassword(snapshot, pair, protocol, at, sha256, proven)
@@ -44,7 +44,7 @@ function byPassword(
 describe('a pair that was right', () => {
   const known = (proxy: NodeProxy = someProxy()) => snapshotOf({ proxies: [proxy] })
 
-  test('is not looked at again while what it opens is the same', () => {
+  test('a verified pair is not hashed again while its proxy is unchanged', () => {
     const snapshot = known()
     let looks = 0
     const look = (text: string) => {
@@ -112,7 +112,7 @@ describe('a dedicated proxy', () => {
     expect(byPassword(changed, 'tp1abcd', 'wrong', protocol)).toEqual({ refusal: 'bad_credentials' })
   })
 
-  test('of both protocols lets in in each of them', () => {
+  test('port_type=both accepts HTTP and SOCKS5', () => {
     const both = snapshotOf({ proxies: [someProxy({ port_type: 'both' })] })
     for (const protocol of ['http', 'socks'] as const) {
       expect(byPassword(both, 'tp1abcd', 'secret', protocol)).toMatchObject({ access: { protocol } })
@@ -123,7 +123,7 @@ describe('a dedicated proxy', () => {
   const bySource = (of: ReturnType<typeof createSnapshot>, source: string, to = 21_000) =>
     admitBySource(of, source, to, 'http', at)
 
-  test('lets in who comes from one of its addresses to its port, and nobody else', () => {
+  test('a dedicated proxy admits only its source addresses at its port', () => {
     const entered = snapshotOf({ proxies: [someProxy(open)] })
     for (const source of ['192.0.2.7', '::ffff:192.0.2.7', '2001:db8::7']) {
       expect(bySource(entered, source)).toMatchObject({ access: { kind: 'dedicated', source } })
@@ -140,7 +140,7 @@ describe('a dedicated proxy', () => {
     ['bad_credentials', { state: 'gone' }],
     ['blocked', { state: 'blocked' }],
     ['wrong_protocol', { port_type: 'socks' }],
-  ] as const)('who came from an address is told %s once that is so', (refusal, change) => {
+  ] as const)('a client admitted by address is refused with %s after the change', (refusal, change) => {
     const one = snapshotOf({ proxies: [someProxy(open)] })
     const access = accessOf(bySource(one, '192.0.2.7'))
     one.apply({ proxies: [{ ...someProxy(open), ...change } as NodeProxy], subusers: [], exits: [] })
@@ -248,14 +248,14 @@ describe('expiry', () => {
   const isOver = (afterMs: number, silentMs: number) =>
     hasExpired(expiresAt, { nowMs: expiresAt + afterMs, lastContactAt: expiresAt + afterMs - silentMs })
 
-  test('is kept to the millisecond while the shop is heard', () => {
+  test('expiry is exact to the millisecond while in contact with the shop', () => {
     for (const silentMs of [0, 1000, 10_000]) {
       expect(isOver(-1, silentMs)).toBeFalse()
       expect(isOver(0, silentMs)).toBeTrue()
     }
   })
 
-  test('is in doubt while the shop is away, for it may have been prolonged, and for five minutes at most', () => {
+  test('an expired credential is served for up to 5 minutes without contact to the shop', () => {
     expect(isOver(0, 10_001)).toBeFalse()
     expect(isOver(minute, minute)).toBeFalse()
     expect(isOver(5 * minute - 1, 5 * minute - 1)).toBeFalse()

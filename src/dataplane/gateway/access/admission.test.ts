@@ -131,7 +131,7 @@ describe('admission', () => {
     ['that takes 499 ms for a known name and 251 ms for an unknown one', { known: 499, unknown: 251 }, 500],
     ['that cannot be asked', { known: 30, unknown: 0, canAsk: false }, 250],
   ] as const)(
-    'with a shop %s, a wrong password and an unknown name are refused after the same time',
+    'a wrong password and an unknown name are refused after the same time with a shop %s',
     async (_, lookup, ms) => {
       const gate = openTimed(lookup)
       expect([await gate.timeOf('known', 'wrong'), await gate.timeOf('nobody', 'wrong')]).toEqual([ms, ms])
@@ -141,7 +141,7 @@ describe('admission', () => {
     },
   )
 
-  test('who shows the right password is let in at once, however often a wrong one was tried', async () => {
+  test('the right password is admitted at once, however often a wrong one was tried', async () => {
     const gate = open()
     for (let count = 0; count < 50; count += 1) await gate.guess('known', 'wrong')
     gate.setBudget(false)
@@ -162,7 +162,7 @@ describe('admission', () => {
     }
   })
 
-  test('nobody is told that a password is wrong when the shop cannot be asked', async () => {
+  test('an unreachable shop causes shop_unreachable, never bad_credentials', async () => {
     const gate = open()
     gate.setBudget(false)
     expect(await gate.guess('known', 'wrong')).toBe('shop_unreachable')

@@ -30,7 +30,7 @@ export type Access = {
   | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
 )
 
-export type Verdict = { readonly access: Access } | { readonly refusal: RefusalCode }
+export type AdmissionVerdict = { readonly access: Access } | { readonly refusal: RefusalCode }
 
 export type Moment = { readonly nowMs: number; readonly lastContactAt: number }
 
@@ -59,7 +59,7 @@ export function admitByPassword(
   at: Moment,
   sha256: Sha256,
   proven: Proven,
-): Verdict {
+): AdmissionVerdict {
   const known = proven.get(credentials)
   if (known && isSame(known, snapshot, credentials.username, protocol)) return judge(known, snapshot, at)
   const access = prove(snapshot, credentials, protocol, sha256)
@@ -109,14 +109,14 @@ const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | und
   source,
 })
 
-/** Admits by client address and port; the port stands for a proxy or a whole login. */
+/** Admits by client address and port; the port selects a proxy or a whole login. */
 export function admitBySource(
   snapshot: Snapshot,
   source: string,
   port: number,
   protocol: Protocol,
   at: Moment,
-): Verdict {
+): AdmissionVerdict {
   const meaning = snapshot.findPort(port)
   if (meaning && 'username' in meaning) {
     const proxy = snapshot.findProxy(meaning.username)
@@ -129,7 +129,7 @@ export function admitBySource(
   return judge(toPremium(subuser, login, source), snapshot, at)
 }
 
-function judge(access: Access, snapshot: Snapshot, at: Moment): Verdict {
+function judge(access: Access, snapshot: Snapshot, at: Moment): AdmissionVerdict {
   const refusal = accessRefusal(access, snapshot, at)
   return refusal ? { refusal } : { access }
 }
@@ -248,7 +248,7 @@ export function createAdmission(deps: {
   const proven: Proven = new WeakMap()
   const wrong = createWrongGuesses(deps.sha256, () => deps.moment().nowMs)
 
-  function judge({ credentials, protocol, source, port }: Visitor): Verdict {
+  function judge({ credentials, protocol, source, port }: Visitor): AdmissionVerdict {
     const at = deps.moment()
     if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256, proven))
     if (port === deps.mainPort()) return { refusal: 'credentials_required' }
@@ -259,7 +259,7 @@ export function createAdmission(deps: {
    * Asks the shop, so that a purchase or change made a moment ago takes effect. Known and unknown names take the same
    * path.
    */
-  async function judgeAfresh(visitor: Visitor): Promise<Verdict> {
+  async function judgeAfresh(visitor: Visitor): Promise<AdmissionVerdict> {
     const { credentials, source, port } = visitor
     if (credentials && wrong.has(credentials)) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
@@ -272,7 +272,7 @@ export function createAdmission(deps: {
     return verdict
   }
 
-  async function askAndJudge(visitor: Visitor): Promise<Verdict> {
+  async function askAndJudge(visitor: Visitor): Promise<AdmissionVerdict> {
     const startedAt = deps.now()
     const verdict = await judgeAfresh(visitor)
     if ('refusal' in verdict && delayedRefusals.includes(verdict.refusal)) {
@@ -282,7 +282,7 @@ export function createAdmission(deps: {
     return verdict
   }
 
-  function noteSource({ source }: Visitor, verdict: Verdict): Verdict {
+  function noteSource({ source }: Visitor, verdict: AdmissionVerdict): AdmissionVerdict {
     if ('access' in verdict && verdict.access.kind === 'premium') {
       deps.noteSource(verdict.access.subuser.id, source)
     }
@@ -290,11 +290,11 @@ export function createAdmission(deps: {
   }
 
   return {
-    /** Every port but the main one stands for a login and admits by client address. */
+    /** Every port but the main one belongs to a login and admits by client address. */
     isPortOfSomebody: (port: number): boolean => port !== deps.mainPort(),
 
     /** Synchronous for known clients. */
-    admit(visitor: Visitor): MaybePromise<Verdict> {
+    admit(visitor: Visitor): MaybePromise<AdmissionVerdict> {
       const first = judge(visitor)
       const isSure = 'access' in first || (!visitor.credentials && visitor.port === deps.mainPort())
       if (visitor.credentials) return isSure ? first : askAndJudge(visitor)
@@ -321,7 +321,7 @@ function createWrongGuesses(sha256: (text: string) => Uint8Array, clock: () => n
 }
 
 /** Traffic may have changed too, so the pool is checked before the shop is asked. */
-function withPool(verdict: Verdict): Verdict {
+function withPool(verdict: AdmissionVerdict): AdmissionVerdict {
   if (!('access' in verdict) || verdict.access.kind !== 'premium') return verdict
   const named = poolOf(verdict.access)
   return 'refusal' in named ? named : verdict

@@ -111,7 +111,7 @@ describe('arrivals', () => {
     expect(guest.isIn).toBeFalse()
   })
 
-  test('what is closed and not let go of takes places too', () => {
+  test('closed connections with open descriptors take places', () => {
     const { arrivals, come, linger } = open(40)
     linger(40)
     expect(arrivals.isFull).toBeFalse()

@@ -67,7 +67,8 @@ export function createArrivals<T extends WaitingClient & LinkedQueueItem<T>>(dep
     for (const clients of waiting.values()) {
       const spare = findSpare(clients, clients.size > minShare)
       const isBetter = !found || (found.spare.isUnauthenticated ? clients.size > found.size : spare?.isUnauthenticated)
-      if (spare && isBetter && !(found?.spare.isUnauthenticated && !spare.isUnauthenticated)) found = { spare, size: clients.size }
+      if (spare && isBetter && !(found?.spare.isUnauthenticated && !spare.isUnauthenticated))
+        found = { spare, size: clients.size }
       looked += 1
       if (looked === maxNetworks) break
     }

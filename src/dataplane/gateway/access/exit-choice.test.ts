@@ -67,7 +67,7 @@ describe('without a session', () => {
     }
   })
 
-  test('what is asked for is honoured or refused, for every choice of places', () => {
+  test('every requested place is honoured or refused', () => {
     const countries = ['de', 'fr', 'us']
     const cities = ['berlin', 'paris', 'newyork']
     const asns = [1, 2, 3]
@@ -139,7 +139,7 @@ describe('with a session', () => {
     }
   })
 
-  test('is told once that its exit is down, and goes on from another', () => {
+  test('a session is refused once when its exit is down, then uses another', () => {
     const exits = several(5)
     const { chooser, setDown } = chooserWith(exits)
     const first = pick(chooser, '-session-a')
@@ -173,7 +173,7 @@ describe('with a session', () => {
     }
   })
 
-  test('when an exit goes only its own sessions move, and each is told once', () => {
+  test('removing an exit moves only its own sessions, each with one refusal', () => {
     const exits = several(20)
     const { chooser, drain } = chooserWith(exits)
     const names = Array.from({ length: 1000 }, (_, index) => `-session-s${index}`)

@@ -220,11 +220,11 @@ export function triedLogin(exit: NodeExit): NodeExit {
 }
 
 /** Where a tunnel leaves: an address of this machine, or an exit. */
-export type Way =
+export type EgressPath =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'exit'; readonly exit: NodeExit }
 
-export type ChosenWay = { readonly way: Way; readonly allowance: ByteAllowance }
+export type ChosenWay = { readonly way: EgressPath; readonly allowance: ByteAllowance }
 
 /** Chooses a tunnel's exit and allowance, and waits until the allowance has bytes. */
 export function createWayChooser(deps: {
@@ -238,21 +238,15 @@ export function createWayChooser(deps: {
   allowanceOf: (subject: Subject) => ByteAllowance
   after: After
 }) {
-  /** Asks the shop again: the customer may have bought traffic since the last answer. */
-  async function waitAfresh(
-    allowance: ByteAllowance,
-    access: Extract<Access, { kind: 'premium' }>,
-  ): Promise<RefusalCode | undefined> {
-    await deps.ask({ username: access.subuser.login }, access.owner)
-    return waitForBytes(allowance, deps.after)
-  }
-
+  /** Asks the shop again before it refuses: the customer may have bought traffic since the last answer. */
   async function waitForSome(
     allowance: ByteAllowance,
-    access: Extract<Access, { kind: 'premium' }>,
+    { subuser, owner }: Extract<Access, { kind: 'premium' }>,
   ): Promise<RefusalCode | undefined> {
     const refusal = await waitForBytes(allowance, deps.after)
-    return refusal === 'traffic_exhausted' ? waitAfresh(allowance, access) : refusal
+    if (refusal !== 'traffic_exhausted') return refusal
+    await deps.ask({ username: subuser.login }, owner)
+    return waitForBytes(allowance, deps.after)
   }
 
   /** `failed`: exits that failed for this tunnel. */

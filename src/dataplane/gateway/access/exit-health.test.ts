@@ -27,7 +27,7 @@ function healthOfExits(...exits: NodeExit[]) {
 }
 
 describe('an exit', () => {
-  test('is tried as soon as it is heard of, believed until then, and said to be up', () => {
+  test('a new exit is checked at once, counts as up until then, and is reported up', () => {
     const { health, tryDue, words } = healthOf('a', 'b')
     expect(health.isUp('a')).toBeTrue()
     expect(tryDue()).toEqual(['a', 'b'])
@@ -38,7 +38,7 @@ describe('an exit', () => {
     expect(tryDue()).toEqual([])
   })
 
-  test('that fails somebody is tried at once, and is down if that fails too', () => {
+  test('an exit that fails a client is checked at once and is down if the check fails', () => {
     const { health, tryDue, words } = healthOf('a', 'b')
     tryDue()
     health.failed('a', 'refused')
@@ -49,7 +49,7 @@ describe('an exit', () => {
     expect(words.at(-1)).toMatchObject({ id: 'a', isUp: false, reason: 'refused' })
   })
 
-  test('that fails three customers in a row is down, though it answers tries', () => {
+  test('an exit that fails three clients in a row is down although it passes checks', () => {
     const { health, tryDue } = healthOf('a')
     tryDue()
     for (const isUp of [true, true, false]) {
@@ -59,7 +59,7 @@ describe('an exit', () => {
     }
   })
 
-  test('that fails one customer and serves the next is well', () => {
+  test('an exit that fails one client and serves the next is up', () => {
     const { health, tryDue } = healthOf('a')
     tryDue()
     for (let turn = 0; turn < 20; turn += 1) {
@@ -69,7 +69,7 @@ describe('an exit', () => {
     expect(health.isUp('a')).toBeTrue()
   })
 
-  test('of our own that is down is tried every few seconds: a gateway that is back carries for all others at once', () => {
+  test('a local exit that is down is checked every few seconds', () => {
     const { tryDue, pass, health } = healthOfExits(someExit({ id: 'a', node: 'nod_far' }))
     tryDue('refused')
     for (const seconds of [1, 2, 4, 5, 5, 5]) {
@@ -83,7 +83,7 @@ describe('an exit', () => {
     expect(health.isUp('a')).toBeTrue()
   })
 
-  test('of a supplier that is down is tried after pauses that grow to a minute, and is up with the first that works', () => {
+  test('a supplier exit that is down is checked with backoff up to a minute and is up after the first success', () => {
     const { health, tryDue, pass, words } = healthOfExits(someExit({ id: 'a', kind: 'http', port: 3128 }))
     tryDue('refused')
     expect(health.isUp('a')).toBeFalse()
@@ -99,7 +99,7 @@ describe('an exit', () => {
     expect(words.map((word) => word.isUp)).toEqual([false, true])
   })
 
-  test('that is well and used is not tried; unused, every ten seconds', () => {
+  test('a healthy exit is checked every 10 s only while unused', () => {
     const { health, tryDue, pass } = healthOf('a')
     tryDue()
     for (let turn = 0; turn < 5; turn += 1) {
@@ -111,7 +111,7 @@ describe('an exit', () => {
     expect(tryDue()).toEqual(['a'])
   })
 
-  test('is not forgiven for what it was before it changed, and is tried anew', () => {
+  test('a changed exit is checked again', () => {
     const { health, tryDue } = healthOf('a')
     tryDue('refused')
     health.keep([someExit({ id: 'a', port: 1 })])
@@ -123,7 +123,7 @@ describe('an exit', () => {
   })
 })
 
-test('of many exits at most 64 are tried at once, and they take turns', () => {
+test('at most 64 exits are checked at once, in turns', () => {
   const { health } = healthOf(...Array.from({ length: 200 }, (_, index) => `exit_${index}`))
   const first = health.takeDue()
   expect(first).toHaveLength(64)

@@ -49,14 +49,14 @@ function stage() {
 }
 
 describe('a hop from another gateway', () => {
-  test('is taken once', () => {
+  test('a hop ticket is accepted once', () => {
     const { judge, pen } = stage()
     const ticket = pen('nod_a', keyOfA)('nod_b', 'ext_1', target)
     expect(judge(ticket)).toBe('hop')
     for (let turn = 0; turn < 3; turn += 1) expect(judge(ticket)).toBe('hop_refused')
   })
 
-  test('is not taken again for as long as its time could still be good', () => {
+  test('a hop ticket is rejected as a replay for its whole lifetime', () => {
     const { judge, pen, pass } = stage()
     const write = pen('nod_a', keyOfA)
     pass(maxSkewMs)
@@ -71,7 +71,7 @@ describe('a hop from another gateway', () => {
     expect(judge(ticket)).toBe('hop_late')
   })
 
-  test('is not taken by anybody whom the shop has not told of, nor with a key of another', () => {
+  test('a hop ticket of an unknown gateway or with another key is rejected', () => {
     const { judge, pen } = stage()
     expect(judge(pen('nod_x', makeHopKey())('nod_b', 'ext_1', target))).toBe('hop_refused')
     expect(judge(pen('nod_a', makeHopKey())('nod_b', 'ext_1', target))).toBe('hop_refused')
@@ -79,7 +79,7 @@ describe('a hop from another gateway', () => {
     expect(judge(pen('nod_b', keyOfA)('nod_b', 'ext_1', target))).toBe('hop_refused')
   })
 
-  test('is for one gateway and one destination', () => {
+  test('a hop ticket is valid for one gateway and one destination', () => {
     const { judge, pen } = stage()
     const write = pen('nod_a', keyOfA)
     expect(judge(write('nod_c', 'ext_1', target))).toBe('hop_refused')
@@ -87,7 +87,7 @@ describe('a hop from another gateway', () => {
     expect(judge(write('nod_b', 'ext_1', target), { ...target, host: '203.0.113.8' })).toBe('hop_refused')
   })
 
-  test('is late when the clocks lie apart, and only a true one is told so', () => {
+  test('a hop ticket with clock skew is refused as late only if its signature is valid', () => {
     const { judge, pen, pass } = stage()
     for (const ms of [maxSkewMs + 1, -maxSkewMs - 1]) {
       const [right, forged] = [pen('nod_a', keyOfA), pen('nod_a', makeHopKey())].map((write) =>
@@ -100,7 +100,7 @@ describe('a hop from another gateway', () => {
     }
   })
 
-  test('is not taken once its gateway is revoked, or has another key', () => {
+  test('a hop ticket is rejected after its gateway is revoked or changes its key', () => {
     const { judge, pen, revoke, rekey } = stage()
     const fresh = makeHopKey()
     rekey('nod_c', fresh)
@@ -110,7 +110,7 @@ describe('a hop from another gateway', () => {
     expect(judge(pen('nod_a', keyOfA)('nod_b', 'ext_1', target))).toBe('hop_refused')
   })
 
-  test('that was altered anywhere is not taken', () => {
+  test('a hop ticket that was altered anywhere is rejected', () => {
     const { judge, pen } = stage()
     const write = pen('nod_a', keyOfA)
     fc.assert(

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/time.ts'
 import type { NodeGateway } from '../../../node-protocol/state.ts'
-import { formatAuthority, type Target } from '../protocol/authority.ts'
-import type { Verdict } from './admission.ts'
+import { type ConnectTarget, formatAuthority } from '../protocol/authority.ts'
+import type { AdmissionVerdict } from './admission.ts'
 
 /** A signed, single-use request of one gateway to another. */
 type Ticket = {
@@ -23,7 +23,7 @@ const pattern =
 export const hopKey = (gateway: string): string => `hop ${gateway}`
 
 /** Everything is signed, including the destination. */
-const signedText = (ticket: Omit<Ticket, 'signature'>, target: Target): string =>
+const signedText = (ticket: Omit<Ticket, 'signature'>, target: ConnectTarget): string =>
   ['turnpike hop 1', ticket.from, ticket.to, ticket.at, ticket.nonce, ticket.exit, formatAuthority(target)].join('\n')
 
 export function createTicketWriter(deps: {
@@ -32,7 +32,7 @@ export function createTicketWriter(deps: {
   nonce: () => string
   sign: (text: string) => string
 }) {
-  return (to: string, exit: string, target: Target): string => {
+  return (to: string, exit: string, target: ConnectTarget): string => {
     const ticket = { from: deps.self, to, at: Math.round(deps.clock()), nonce: deps.nonce(), exit }
     const signature = deps.sign(signedText(ticket, target))
     return `from=${ticket.from}; to=${to}; at=${ticket.at}; nonce=${ticket.nonce}; exit=${exit}; sig=${signature}`
@@ -61,8 +61,8 @@ export function createHopAdmission(deps: {
     }
   }
 
-  return (text: string, target: Target): Verdict => {
-    const refused: Verdict = { refusal: 'hop_refused' }
+  return (text: string, target: ConnectTarget): AdmissionVerdict => {
+    const refused: AdmissionVerdict = { refusal: 'hop_refused' }
     const ticket = readTicket(text)
     const gateway = ticket && deps.findGateway(ticket.from)
     if (!ticket || !gateway || ticket.to !== deps.self || ticket.from === deps.self) return refused

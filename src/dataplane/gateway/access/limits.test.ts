@@ -10,7 +10,7 @@ function atHand(limits: Partial<Parameters<typeof createTunnelLimits>[0]> = {}) 
   return { clock, limits: createTunnelLimits(all, () => clock.nowMs) }
 }
 
-test('a customer has so many connections at once over all that is his, and others have theirs', () => {
+test('the tunnel limit of a customer covers all credentials and leaves other customers alone', () => {
   const { limits } = atHand()
   for (const key of ['a', 'b', 'a']) expect(limits.enter('anna', key, null)).toBeUndefined()
   expect(limits.enter('anna', 'c', null)).toBe('too_many_tunnels')

@@ -42,7 +42,7 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
   }
 
   return {
-    /** Takes a place for both names or for none. `most` is the sub-user's own limit. */
+    /** Takes a place for both names or for none. `max` is the sub-user's own limit. */
     enter(owner: string, key: string, max: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
       if (openOf(owner) >= limits.tunnels) return 'too_many_tunnels'
       if (max !== null && openOf(key) >= max) return 'too_many_tunnels'

@@ -5,7 +5,7 @@ import { classify } from '../../../core/reserved.ts'
 export type Denial = 'port_denied' | 'destination_not_public' | 'destination_is_ours' | 'destination_denied'
 
 /** Allowed ranges, minus denied ports. */
-export type Ports = {
+export type PortPolicy = {
   readonly allow: readonly { readonly from: number; readonly to: number }[]
   readonly deny: ReadonlySet<number>
 }
@@ -22,7 +22,7 @@ export type Policy = {
   readonly denyPrefixes: readonly Prefix[]
   /** Lower case, without a trailing dot; subdomains included. */
   readonly denyNames: ReadonlySet<string>
-  readonly ports: Ports
+  readonly ports: PortPolicy
 }
 
 /** Why an address and port may not be reached; undefined if allowed. Asked for every address before it is dialled. */
@@ -46,7 +46,7 @@ export function mayName(name: string, policy: Policy): Denial | undefined {
   }
 }
 
-export const isPortAllowed = (port: number, ports: Ports): boolean =>
+export const isPortAllowed = (port: number, ports: PortPolicy): boolean =>
   !ports.deny.has(port) && ports.allow.some(({ from, to }) => port >= from && port <= to)
 
 /** RPC, NetBIOS and SMB. */
@@ -58,7 +58,7 @@ const amplifierPorts = [17, 19, 53, 69, 111, 123, 161, 389, 520, 1900, 3702, 535
  * Default: web and unprivileged ports. Mail, Windows file sharing and traffic amplifiers are denied even if an operator
  * allows a range around them.
  */
-export const shippedPorts: Ports = {
+export const shippedPorts: PortPolicy = {
   allow: [
     { from: 80, to: 80 },
     { from: 443, to: 443 },

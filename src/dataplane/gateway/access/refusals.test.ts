@@ -12,7 +12,7 @@ const rows = [...page.matchAll(/^\| (\d{3}) \| (`[^|]+`) \| ([^|]+) \|/gm)].map(
   replies: (replies ?? '').split(', ').map(Number),
 }))
 
-test('every no of the gateway is told as its page says', () => {
+test('every refusal of the gateway is documented', () => {
   expect(rows.flatMap(({ codes }) => codes).length).toBeGreaterThan(25)
   for (const { status, codes, replies } of rows) {
     for (const [index, code] of codes.entries()) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { someExit } from '../../../../test/harness/desired.ts'
 import { startEcho } from '../../../../test/harness/tunnel.ts'
 import { readAddress, readPrefix } from '../../../core/address.ts'
-import type { Way } from '../access/exit-choice.ts'
+import type { EgressPath } from '../access/exit-choice.ts'
 import { type Policy, shippedPorts } from '../access/policy.ts'
 import { after, createDialler } from '../relay/portable/dialler.ts'
 import { createSockets } from '../relay/sockets.ts'
@@ -70,11 +70,11 @@ const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
     resolve,
   })
 
-const from = (address: string): Way => ({ kind: 'address', address })
+const from = (address: string): EgressPath => ({ kind: 'address', address })
 const port = (host: string) => (host.includes(':') || host === 'six.example' ? echoSix.spot.port : echo.spot.port)
 
 /** Dials, and tells why not, or from where the origin saw it come. */
-async function tell(host: string, way: Way, policy?: Policy, to = port(host)): Promise<string> {
+async function tell(host: string, way: EgressPath, policy?: Policy, to = port(host)): Promise<string> {
   const before = echo.sources.length + echoSix.sources.length
   const dialled = await dialWith(policy)({ host, port: to }, way, 'anna')
   if ('refusal' in dialled) {
@@ -121,7 +121,7 @@ describe('leaving from an address', () => {
 describe('where to', () => {
   const way = from('127.0.0.9')
 
-  test('of the addresses of a name the first that is allowed is dialled', async () => {
+  test('the first allowed address of a name is dialled', async () => {
     expect(await tell('mixed.example', way)).toBe('127.0.0.9')
   })
 
@@ -150,7 +150,7 @@ describe('where to', () => {
     expect(await tell('deafer.example', way)).toBe('connect_refused')
   })
 
-  test('a destination with nobody there is refused at once', async () => {
+  test('a destination that does not listen is refused at once', async () => {
     const gone = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
     gone.stop(true)
     expect(await tell('127.0.0.1', way, sandbox, gone.port)).toBe('connect_refused')
@@ -159,7 +159,7 @@ describe('where to', () => {
 
 describe('through an exit', () => {
   test('a local one leaves from its own address, for its own kind of destination', async () => {
-    const local = (host: string): Way => ({ kind: 'exit', exit: someExit({ host }) })
+    const local = (host: string): EgressPath => ({ kind: 'exit', exit: someExit({ host }) })
     judged.length = 0
     expect(await tell('four.example', local('127.100.2.3'))).toBe('127.100.2.3')
     expect(await tell('four.example', local('198.51.100.7'))).toBe('address_unavailable')
@@ -168,7 +168,7 @@ describe('through an exit', () => {
     expect(await tell('::1', local('::1'))).toBe('::1')
   })
 
-  test('an upstream is told the address that was judged, and nothing when it may not be reached', async () => {
+  test('an upstream receives the judged address, and no request for a denied one', async () => {
     const heard: string[] = []
     const upstream = Bun.listen({
       hostname: '127.0.0.1',

@@ -2,31 +2,13 @@ import { type Address, formatAddress, readAddressCached } from '../../../core/ad
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { classify } from '../../../core/reserved.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
-import type { Way } from '../access/exit-choice.ts'
+import type { EgressPath } from '../access/exit-choice.ts'
 import type { ExitHealth } from '../access/exit-health.ts'
 import { type Denial, mayName, mayReach, type Policy } from '../access/policy.ts'
 import type { RefusalCode } from '../access/refusals.ts'
-import type { Target } from '../protocol/authority.ts'
+import type { ConnectTarget } from '../protocol/authority.ts'
 import type { Resolve } from './resolve.ts'
-import type { createUpstreams, UpstreamTalk } from './upstream.ts'
-
-/** What an engine provides for dialling. Nothing is read from an origin before it has an owner. */
-export type Dialler<Origin> = {
-  /** Absent if routes cannot be looked up. */
-  readonly isDeliveredHere?: IsDeliveredHere | undefined
-  /** Connects to a literal address, optionally from a local address. */
-  connect(there: Target, from: string | undefined, maxMs: number): Promise<Connected<Origin>>
-  /** Runs a proxy handshake; resolves to early bytes of the destination. A failed origin is closed. */
-  converse(origin: Origin, talk: UpstreamTalk, maxMs: number): Promise<Conversed>
-}
-
-/** Whether the kernel would deliver a connection to this machine itself. */
-export type IsDeliveredHere = (there: Address, port: number, from: Address | undefined) => boolean
-
-export type Connected<Origin> = { readonly origin: Origin } | { readonly refusal: RefusalCode }
-export type Conversed = { readonly early: Uint8Array } | ExitRefusal
-/** `problem`: the exit is at fault. `isDoubtful`: the exit or the destination is. */
-export type ExitRefusal = { readonly refusal: RefusalCode; readonly problem?: string; readonly isDoubtful?: true }
+import type { Connected, createUpstreams, Dialler, ExitRefusal, IsDeliveredHere } from './upstream.ts'
 
 export type Dialled<Origin> =
   | {
@@ -38,7 +20,7 @@ export type Dialled<Origin> =
     }
   | ExitRefusal
 
-export type Dial<Origin> = (target: Target, way: Way, owner: string) => MaybePromise<Dialled<Origin>>
+export type Dial<Origin> = (target: ConnectTarget, way: EgressPath, owner: string) => MaybePromise<Dialled<Origin>>
 
 const maxTries = 3
 
@@ -54,7 +36,7 @@ export function createDial<Origin>(deps: {
   const findDestinations = createDestinations({ ...deps, isDeliveredHere: deps.dialler.isDeliveredHere })
   const { dialler, health, upstreams } = deps
 
-  function leave(there: Target, from: string, maxMs: number): Promise<Dialled<Origin>> {
+  function leave(there: ConnectTarget, from: string, maxMs: number): Promise<Dialled<Origin>> {
     const connected = dialler.connect(there, from, maxMs)
     if (!from.includes(':') || !deps.policy().allowLoopback) return connected
     return connected.then((outcome) => {
@@ -64,12 +46,12 @@ export function createDial<Origin>(deps: {
   }
 
   /** A sandbox sells addresses that the machine lacks: it uses its own and reports that. */
-  async function leaveFromOwn(there: Target, maxMs: number): Promise<Dialled<Origin>> {
+  async function leaveFromOwn(there: ConnectTarget, maxMs: number): Promise<Dialled<Origin>> {
     const own = await dialler.connect(there, '::1', maxMs)
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
   }
 
-  function goThrough(there: Target, exit: NodeExit, maxMs: number): Promise<Dialled<Origin>> {
+  function goThrough(there: ConnectTarget, exit: NodeExit, maxMs: number): Promise<Dialled<Origin>> {
     if (upstreams.isLocal(exit)) return dialler.connect(there, exit.host, maxMs).then((left) => noteLeft(exit, left))
     return upstreams.goVia(exit, there, maxMs).then((outcome) => note(exit, outcome))
   }
@@ -87,11 +69,11 @@ export function createDial<Origin>(deps: {
     return note(exit, isGone ? { ...left, isDoubtful: true } : left)
   }
 
-  function go(there: Target, way: Way, maxMs: number): Promise<Dialled<Origin>> {
+  function go(there: ConnectTarget, way: EgressPath, maxMs: number): Promise<Dialled<Origin>> {
     return way.kind === 'address' ? leave(there, way.address, maxMs) : goThrough(there, way.exit, maxMs)
   }
 
-  async function tryEach(addresses: readonly Address[], port: number, way: Way): Promise<Dialled<Origin>> {
+  async function tryEach(addresses: readonly Address[], port: number, way: EgressPath): Promise<Dialled<Origin>> {
     const giveUpAt = performance.now() + deps.connectMs
     let failure: Dialled<Origin> = { refusal: 'unreachable' }
     for (const address of addresses.slice(0, maxTries)) {
@@ -120,7 +102,7 @@ function createDestinations(deps: {
   resolve: Resolve
   isDeliveredHere: IsDeliveredHere | undefined
 }) {
-  async function resolveName(target: Target, way: Way, owner: string): Promise<Destinations> {
+  async function resolveName(target: ConnectTarget, way: EgressPath, owner: string): Promise<Destinations> {
     const versions = versionsOf(way)
     let refusal: RefusalCode = 'name_not_found'
     for (const version of versions) {
@@ -135,7 +117,7 @@ function createDestinations(deps: {
   }
 
   /** Checks the operator's policy, then the kernel's routes. */
-  function judge(address: Address, port: number, way: Way): Denial | undefined {
+  function judge(address: Address, port: number, way: EgressPath): Denial | undefined {
     const policy = deps.policy()
     const denial = mayReach(address, port, policy)
     if (denial || policy.allowLocalDelivery || (policy.allowLoopback && classify(address) === 'loopback')) return denial
@@ -143,13 +125,13 @@ function createDestinations(deps: {
     return deps.isDeliveredHere?.(address, port, from) ? 'destination_is_ours' : undefined
   }
 
-  function judgeAll(found: readonly Address[], port: number, way: Way): Destinations {
+  function judgeAll(found: readonly Address[], port: number, way: EgressPath): Destinations {
     const denials = found.map((address) => judge(address, port, way))
     const addresses = found.filter((_, index) => denials[index] === undefined)
     return addresses.length > 0 ? { addresses } : { refusal: denials[0] ?? 'name_not_found' }
   }
 
-  return (target: Target, way: Way, owner: string): MaybePromise<Destinations> => {
+  return (target: ConnectTarget, way: EgressPath, owner: string): MaybePromise<Destinations> => {
     const literal = readAddressCached(target.host)
     if (literal) {
       if (!versionsOf(way).includes(literal.version)) return { refusal: 'no_such_family' }
@@ -166,13 +148,13 @@ const onlySix: readonly (4 | 6)[] = [6]
 const both: readonly (4 | 6)[] = [4, 6]
 
 /** The local address that a tunnel leaves from, if any. */
-function ownAddressOf(way: Way): Address | undefined {
+function ownAddressOf(way: EgressPath): Address | undefined {
   const own = way.kind === 'address' ? way.address : way.exit.kind === 'local' ? way.exit.host : undefined
   return own === undefined ? undefined : readAddressCached(own)
 }
 
 /** An address reaches its own family; an upstream may reach both, IPv4 first. */
-function versionsOf(way: Way): readonly (4 | 6)[] {
+function versionsOf(way: EgressPath): readonly (4 | 6)[] {
   const address = ownAddressOf(way)
   return address ? (address.version === 4 ? onlyFour : onlySix) : both
 }

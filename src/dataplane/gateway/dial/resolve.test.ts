@@ -51,7 +51,7 @@ test('an answer holds as long as it says, no less than five seconds and no more 
   }
 })
 
-test('of several addresses the shortest time counts, and all of them are given', async () => {
+test('a name with several addresses is cached for the shortest TTL', async () => {
   const { clock, asked, resolve } = byHand(async () => [
     { address: '192.0.2.1', ttl: 100 },
     { address: '192.0.2.2', ttl: 10 },
@@ -99,7 +99,7 @@ test('many who ask the same at once are one question, and only the first is coun
   expect(asked).toHaveLength(1)
 })
 
-test('a customer has so many questions a second; what is known already, and others, cost nothing of it', async () => {
+test('the lookup rate limit is per customer and ignores cached names', async () => {
   const { clock, resolve } = byHand(one('192.0.2.1', 300), 2)
   for (const name of ['a', 'b', 'c', 'd']) expect(await tell(resolve, `${name}.example`)).toBe('192.0.2.1')
   expect(await tell(resolve, 'e.example')).toBe('too_many_names')

@@ -40,7 +40,7 @@ function tell(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = 
 const bound = '\0\x01\x01\x02\x03\x04\x01\xbb'
 
 describe('an upstream that speaks HTTP', () => {
-  test('is asked for a literal address, with the login that it was given', () => {
+  test('an HTTP upstream receives CONNECT with a literal address and the login', () => {
     expect(toText(talkTo(exits.http, four).begin())).toBe(
       'CONNECT 203.0.113.7:443 HTTP/1.1\r\nHost: 203.0.113.7:443\r\n\r\n',
     )
@@ -50,7 +50,7 @@ describe('an upstream that speaks HTTP', () => {
     )
   })
 
-  test('is open after any 2xx, and what follows the head belongs to the destination', () => {
+  test('an HTTP upstream is open after any 2xx, and later bytes belong to the destination', () => {
     expect(tell('http', [toBytes('HTTP/1.1 200 Connection established\r\nX: y\r\n\r\nhello')])).toEqual(['open hello'])
     expect(tell('http', [toBytes('HTTP/1.0 204\r\n\r\n')])).toEqual(['open '])
   })
@@ -65,26 +65,26 @@ describe('an upstream that speaks HTTP', () => {
     ' HTTP/1.1 200 OK\r\n\r\n',
     `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
     'x'.repeat(17_000),
-  ])('has failed after anything else: %p', (text) => {
+  ])('an HTTP upstream has failed after any other answer: %p', (text) => {
     expect(tell('http', [toBytes(text)])).toEqual(['failed'])
     expect(tell('http', byteByByte(toBytes(text)))).toEqual(['failed'])
   })
 })
 
 describe('an upstream that speaks SOCKS5', () => {
-  test('is offered a login only when it was given one', () => {
+  test('a SOCKS5 upstream is offered a login only if there is one', () => {
     expect(toHex(talkTo(exits.socks, four).begin())).toBe('050100')
     expect(toHex(talkTo(exits.socksLogin, four).begin())).toBe('05020002')
   })
 
-  test('is asked for the bytes of an address, never for a name', () => {
+  test('a SOCKS5 upstream receives an address, never a name', () => {
     expect(tell('socks', [toBytes('\x05\0')])).toEqual(['write 05010001cb00710701bb'])
     const [asked] = tell('socks', [toBytes('\x05\0')], six)
     expect(asked).toBe('write 0501000420010db80000000000000000000000071f90')
     expect(() => tell('socks', [toBytes('\x05\0')], { host: 'example.com', port: 1 })).toThrow()
   })
 
-  test('is logged in to, and is open after its reply, whatever address it names', () => {
+  test('a SOCKS5 upstream is open after login and reply, whatever address it names', () => {
     const login = `write 01056ec3a46d6503613a62`
     const request = 'write 05010001cb00710701bb'
     for (const reply of [bound, `\0\x04${'\x01'.repeat(18)}`, '\0\x03\x04name\x01\xbb', '\0\x03\0\x01\xbb']) {
@@ -105,7 +105,7 @@ describe('an upstream that speaks SOCKS5', () => {
     ['socks', `\x05\0\x04\0${bound}`],
     ['socks', '\x05\0\x05\0\0\x02\0\0\0\0\0\0'],
     ['socks', '\x05\0\x05\0\0\0\0\0\0\0\0\0'],
-  ] as const)('has failed when it says no or nonsense: %s %p', (exit, text) => {
+  ] as const)('a SOCKS5 upstream has failed after a refusal or nonsense: %s %p', (exit, text) => {
     expect(tell(exit, [toBytes(text)]).at(-1)).toBe('failed')
     expect(tell(exit, byteByByte(toBytes(text))).at(-1)).toBe('failed')
   })

@@ -4,16 +4,11 @@ import type { NodeExit, NodeGateway } from '../../../node-protocol/state.ts'
 import { triedLogin } from '../access/exit-choice.ts'
 import type { Policy } from '../access/policy.ts'
 import { isRefusalCode, type RefusalCode } from '../access/refusals.ts'
-import { formatAuthority, type Target } from '../protocol/authority.ts'
-import type { Dialler, ExitRefusal } from './dial.ts'
+import { type ConnectTarget, formatAuthority } from '../protocol/authority.ts'
 import type { Resolve } from './resolve.ts'
 
 /** With `problem` the upstream itself fails; without, the destination cannot be reached. */
-type UpstreamFailure = {
-  readonly type: 'failed'
-  readonly refusal: RefusalCode
-  readonly problem?: string
-}
+type UpstreamFailure = { readonly type: 'failed'; readonly refusal: RefusalCode; readonly problem?: string }
 
 type UpstreamStep =
   | { readonly type: 'write'; readonly bytes: Uint8Array }
@@ -28,7 +23,7 @@ const failed = (problem: string): UpstreamFailure => ({ type: 'failed', refusal:
 const unreached = (refusal: RefusalCode): UpstreamFailure => ({ type: 'failed', refusal })
 
 /** Handshake with a proxy, to a literal address. */
-export function talkTo(exit: NodeExit, target: Target): UpstreamTalk {
+export function talkTo(exit: NodeExit, target: ConnectTarget): UpstreamTalk {
   return exit.kind === 'http'
     ? connectTalk(formatAuthority(target), basicOf(exit), readConnected)
     : socksTalk(exit, target)
@@ -45,7 +40,7 @@ export function tryOut(exit: NodeExit): UpstreamTalk {
 }
 
 /** Requests an exit from another gateway. */
-function hopTo(ticket: string, target: Target): UpstreamTalk {
+function hopTo(ticket: string, target: ConnectTarget): UpstreamTalk {
   return connectTalk(formatAuthority(target), `Turnpike-Hop ${ticket}`, readHop)
 }
 
@@ -80,7 +75,7 @@ const readHop: ReadStatus = (status, code) => {
 }
 
 /** RFC 6761, 6.4: never resolves. */
-const triedTarget: Target = { host: 'turnpike.invalid', port: 443 }
+const triedTarget: ConnectTarget = { host: 'turnpike.invalid', port: 443 }
 
 type ReadStatus = (status: number, code: string | undefined) => 'open' | UpstreamFailure
 
@@ -135,7 +130,7 @@ const socksReplies: Readonly<Record<number, RefusalCode>> = {
 }
 
 /** RFC 1928 with RFC 1929. Without a target it stops before the request. */
-function socksTalk({ credentials }: NodeExit, target: Target | undefined): UpstreamTalk {
+function socksTalk({ credentials }: NodeExit, target: ConnectTarget | undefined): UpstreamTalk {
   let stage: Stage = 'greeting'
   let answer = Buffer.alloc(0)
 
@@ -185,7 +180,7 @@ function socksLogin({ username, password }: { username: string; password: string
   return Buffer.concat([Uint8Array.of(1, name.length), name, Uint8Array.of(secret.length), secret])
 }
 
-function socksRequest({ host, port }: Target): Uint8Array {
+function socksRequest({ host, port }: ConnectTarget): Uint8Array {
   const address = readAddress(host)
   if (!address) throw new Error('an upstream proxy is given an address, never a name')
   const kind = address.version === 4 ? 1 : 4
@@ -206,10 +201,28 @@ const asker = 'exits'
 /** RFC 6335: tcpmux; normally nothing listens there. */
 const unusedPort = 1
 
+/** What an engine provides for dialling. Nothing is read from an origin before it has an owner. */
+export type Dialler<Origin> = {
+  /** Absent if routes cannot be looked up. */
+  readonly isDeliveredHere?: IsDeliveredHere | undefined
+  /** Connects to a literal address, optionally from a local address. */
+  connect(there: ConnectTarget, from: string | undefined, maxMs: number): Promise<Connected<Origin>>
+  /** Runs a proxy handshake; resolves to early bytes of the destination. A failed origin is closed. */
+  converse(origin: Origin, talk: UpstreamTalk, maxMs: number): Promise<Conversed>
+}
+
+/** Whether the kernel would deliver a connection to this machine itself. */
+export type IsDeliveredHere = (there: Address, port: number, from: Address | undefined) => boolean
+
+export type Connected<Origin> = { readonly origin: Origin } | { readonly refusal: RefusalCode }
+export type Conversed = { readonly early: Uint8Array } | ExitRefusal
+/** `problem`: the exit is at fault. `isDoubtful`: the exit or the destination is. */
+export type ExitRefusal = { readonly refusal: RefusalCode; readonly problem?: string; readonly isDoubtful?: true }
+
 type Hops = {
   readonly self: string
   readonly findGateway: (id: string) => NodeGateway | undefined
-  readonly writeTicket: (to: string, exit: string, target: Target) => string
+  readonly writeTicket: (to: string, exit: string, target: ConnectTarget) => string
 }
 
 /** Connects through upstream proxies and through other gateways, and checks exits. */
@@ -282,7 +295,7 @@ export function createUpstreams<Origin>(deps: {
   }
 
   /** The peer and handshake for an exit; without a target, for a health check. */
-  function wayTo(exit: NodeExit, target: Target | undefined): { at: Spot; talk: UpstreamTalk } | undefined {
+  function wayTo(exit: NodeExit, target: ConnectTarget | undefined): { at: Spot; talk: UpstreamTalk } | undefined {
     if (isOurs(exit)) {
       const talk = target ? talkTo(exit, target) : tryOut(triedLogin(exit))
       return { at: { host: exit.host, port: exit.port ?? 0, isSupplier: true }, talk }
@@ -296,7 +309,7 @@ export function createUpstreams<Origin>(deps: {
   return {
     isLocal: (exit: NodeExit): boolean => exit.kind === 'local' && isOurs(exit),
 
-    async goVia(exit: NodeExit, there: Target, maxMs: number) {
+    async goVia(exit: NodeExit, there: ConnectTarget, maxMs: number) {
       const way = wayTo(exit, there)
       return way ? converse(way.at, way.talk, maxMs) : noGateway
     },

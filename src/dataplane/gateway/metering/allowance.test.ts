@@ -49,7 +49,7 @@ describe('an allowance of bytes', () => {
     )
   })
 
-  test('while all that was allowed is on its way to somebody who does not read, there is more for others', () => {
+  test('an allowance that waits for one slow reader still grants more to others', () => {
     const { allowance, answer } = openAllowance(100_000)
     allowance.take(1)
     answer()
@@ -89,7 +89,7 @@ describe('an allowance of bytes', () => {
     expect(allowance.take(lease)).toBe(400)
   })
 
-  test('where bytes went is kept for five hundred hosts, and beyond them as one', () => {
+  test('an allowance counts 500 hosts by name and the rest together', () => {
     const { allowance } = openAllowance(lease)
     for (let index = 0; index < 600; index += 1) allowance.count(`host-${index}`, 1, 2)
     const hosts = allowance.takeChangedHosts()
@@ -99,7 +99,7 @@ describe('an allowance of bytes', () => {
   })
 })
 
-test('whoever carries much asks for as much as passes in a moment, and nobody for what he once carried', () => {
+test('the pace of an allowance follows the current rate', () => {
   let nowMs = 1000
   const paces: number[] = []
   const allowance: ByteAllowance = new ByteAllowance(

@@ -1,10 +1,10 @@
 import { SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { After } from '../../../core/time.ts'
-import type { Agent, Carrier, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
+import type { Carrier, CarrierAgent, ExitCounter, HostCount, ProxyCount, SubuserCount } from '../../agent/carrier.ts'
 import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
 import { createLosses, maxLost } from './losses.ts'
 import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
-import { type CustomerEnd, Delivery, TunnelMeter, type Watch } from './tunnel-meter.ts'
+import { type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
 
 const noteEveryBytes = 1024 * 1024
 const maxSources = 1000
@@ -18,8 +18,8 @@ export type Metering<End extends CustomerEnd> = ReturnType<typeof createMetering
  * count as delivered.
  */
 export function createMetering<End extends CustomerEnd>(deps: {
-  agent: Agent
-  watch: (end: End) => Watch | undefined
+  agent: CarrierAgent
+  watch: (end: End) => DeliveryWatch | undefined
   clock: () => number
   after: After
   speeds?: () => Speeds
@@ -222,7 +222,7 @@ export function createMetering<End extends CustomerEnd>(deps: {
         }
       }
       changed.clear()
-      const through: ExitCount[] = []
+      const through: ExitCounter[] = []
       for (const [id, each] of exits) {
         const sum = each.counted.received + each.counted.sent
         if (sum === each.told) continue

@@ -37,7 +37,7 @@ describe('a speed limit', () => {
     )
   })
 
-  test('who always wants more gets all of it', () => {
+  test('a saturated speed limit passes exactly its rate', () => {
     const { time, limit } = openLimit(1_000_000)
     let passed = 0
     for (let step = 0; step < 1000; step += 1) {
@@ -90,13 +90,13 @@ describe('a speed limit', () => {
     expect(wakes).toBe(1)
   })
 
-  test('who rested makes up for a quarter of a second, and no more', () => {
+  test('an idle credential saves at most 250 ms of its rate', () => {
     const { time, limit } = openLimit(1_000_000)
     time.pass(60_000)
     expect(limit.left).toBe(250_000)
   })
 
-  test('a clock that is set back stops nobody', () => {
+  test('a clock that is set back does not stop a speed limit', () => {
     const { time, limit } = openLimit(1_000_000)
     limit.spend(limit.left)
     time.setBack(3_600_000)
@@ -105,7 +105,7 @@ describe('a speed limit', () => {
     expect(limit.left).toBe(25_000)
   })
 
-  test('one that is lifted lets everything through, and who waited hears of it', () => {
+  test('a lifted speed limit passes everything and wakes its waiters', () => {
     const { time, limit, setRate } = openLimit(1000)
     limit.spend(limit.left)
     let heard = 0
@@ -153,7 +153,7 @@ describe('an allowance with a speed limit', () => {
     })
   })
 
-  test('wakes whoever waits, in their order, until nobody does', () => {
+  test('an allowance with a speed limit wakes its waiters in order', () => {
     const { time, one } = open(100_000)
     one.take(100_000)
     const order: string[] = []

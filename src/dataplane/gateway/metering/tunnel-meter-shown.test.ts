@@ -4,7 +4,7 @@ import { shownOf } from './tunnel-meter.ts'
 
 const segmentBytes = 1460
 
-test('nobody is billed for more than his machine has, however short its segments are', () => {
+test('short segments never overestimate the acknowledged bytes', () => {
   const segment = fc.record({
     bytes: fc.integer({ min: 1, max: segmentBytes }),
     state: fc.constantFrom('acknowledged', 'selected', 'unknown'),
@@ -30,7 +30,7 @@ test('nobody is billed for more than his machine has, however short its segments
   )
 })
 
-test('what was selected out of whole segments is billed to the byte', () => {
+test('selective acknowledgements of full segments are counted to the byte', () => {
   const of = { acknowledged: 0, segmentBytes, isOver: false }
   const sent = 738 * segmentBytes
   expect(shownOf({ ...of, sent, selectedSegments: 737, unknownSegments: 1 })).toBe(737 * segmentBytes)

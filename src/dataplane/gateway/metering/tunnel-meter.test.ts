@@ -20,7 +20,7 @@ describe('what was written to a customer who is gone', () => {
     delivery.follow(() => socket)
   })
 
-  test('is waited for, and counted whole once all of it has arrived', () => {
+  test('a closed connection is counted whole once everything is acknowledged', () => {
     expect(delivery.settle(1000)).toBe(false)
     expect(delivery.settle(30_999)).toBe(false)
     socket.now = { ...socket.now, acknowledged: 1000, sent: 1000 }
@@ -28,19 +28,19 @@ describe('what was written to a customer who is gone', () => {
     expect([delivery.shown(), delivery.sent, socket.done]).toEqual([1000, 1000, ['shut', 'closed']])
   })
 
-  test('is waited for no longer than half a minute, and then only what has arrived counts', () => {
+  test('a closed connection settles after 30 s with the acknowledged bytes', () => {
     expect(delivery.settle(1000)).toBe(false)
     expect(delivery.settle(31_000)).toBe(true)
     expect([delivery.shown(), delivery.sent, socket.done]).toEqual([400, 900, ['shut', 'reset']])
   })
 
-  test('is let go of at once where all of it has arrived already', () => {
+  test('a closed connection settles at once if everything is acknowledged', () => {
     socket.now = { ...socket.now, acknowledged: 1000, sent: 1000 }
     expect(delivery.settle(1000)).toBe(true)
     expect([delivery.shown(), delivery.sent, socket.done]).toEqual([1000, 1000, ['closed']])
   })
 
-  test('is not waited for when the connection is over or was cut', () => {
+  test('a reset or cut connection settles at once', () => {
     socket.now = { ...socket.now, isOver: true }
     expect(delivery.settle(1000)).toBe(true)
     const other = new Delivery({ written: 1000, heldBytes: 0, delivery: undefined }, () => {})
@@ -51,7 +51,7 @@ describe('what was written to a customer who is gone', () => {
     expect(cut.done).toEqual(['reset'])
   })
 
-  test('counts as it was written where nobody can say what has arrived', () => {
+  test('written bytes count as delivered without delivery tracking', () => {
     const blind = new Delivery({ written: 1000, heldBytes: 0, delivery: undefined }, () => {})
     expect([blind.settle(1000), blind.shown()]).toEqual([true, 1000])
   })

@@ -48,7 +48,7 @@ export const nothingShown: Transmission = {
 }
 
 /** Tracks acknowledgements of a socket, also after the socket is closed. */
-export type Watch = {
+export type DeliveryWatch = {
   transmission(): Transmission
   /** Shuts both directions down; written bytes still go out. */
   shut(): void
@@ -75,7 +75,7 @@ export class Delivery {
   private final: { readonly shown: number; readonly sent: number } | undefined
   private closedAt: number | undefined
   private isCut = false
-  private watch: Watch | undefined
+  private watch: DeliveryWatch | undefined
   /** Largest segment size seen: after a path MTU decrease, older segments are longer. */
   private maxSegmentBytes = 0
 
@@ -88,7 +88,7 @@ export class Delivery {
     this.onClosed(this)
   }
 
-  follow(watch: () => Watch | undefined): void {
+  follow(watch: () => DeliveryWatch | undefined): void {
     this.watch ??= watch()
   }
 
@@ -98,7 +98,7 @@ export class Delivery {
     return this.watch ? Math.min(this.end.written, shownOf(this.look(this.watch))) : this.end.written
   }
 
-  private look(watch: Watch): Transmission {
+  private look(watch: DeliveryWatch): Transmission {
     const transmission = watch.transmission()
     this.maxSegmentBytes = Math.max(this.maxSegmentBytes, transmission.segmentBytes)
     return { ...transmission, segmentBytes: this.maxSegmentBytes }

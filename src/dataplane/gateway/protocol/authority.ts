@@ -1,7 +1,7 @@
 import { bracketed, formatAddress, hostAndPort, readAddress } from '../../../core/address.ts'
 
 /** A canonical address or lower-case DNS name, and a port. */
-export type Target = { readonly host: string; readonly port: number }
+export type ConnectTarget = { readonly host: string; readonly port: number }
 
 /** Name of 253 and a trailing dot, a colon and five digits. */
 const maxCharacters = 254 + 6
@@ -10,7 +10,7 @@ const maxCharacters = 254 + 6
  * Parses `host:port` (RFC 3986, 3.2, without user information). Ambiguous spellings (overflow, sign, leading zero, name
  * in brackets) are rejected: another parser might see another target.
  */
-export function readAuthority(text: string, defaultPort?: number): Target | undefined {
+export function readAuthority(text: string, defaultPort?: number): ConnectTarget | undefined {
   if (text.length > maxCharacters) return undefined
   const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([^:]*))?$/.exec(text)
   if (!match) return undefined
@@ -21,7 +21,7 @@ export function readAuthority(text: string, defaultPort?: number): Target | unde
 }
 
 /** Omits the default port, as in a Host field (RFC 9110, 7.2). */
-export function formatAuthority(target: Target, defaultPort?: number): string {
+export function formatAuthority(target: ConnectTarget, defaultPort?: number): string {
   return target.port === defaultPort ? bracketed(target.host) : hostAndPort(target.host, target.port)
 }
 

@@ -89,12 +89,14 @@ describe('endless noise behind a handshake is answered within the limits', () =>
 })
 
 describe('mutated handshakes: nothing throws, every split says the same, and nothing follows a refusal', () => {
-  test('requests', () => assault(requests, (pieces) => tellRequests(pieces), scaled(60_000)))
+  test('mutated HTTP requests yield the same events for every split', () =>
+    assault(requests, (pieces) => tellRequests(pieces), scaled(60_000)))
   test('requests whose tunnels are refused', () =>
     assault(requests, (pieces) => tellRequests(pieces, true), scaled(40_000)))
-  test('SOCKS5', () => assault(socks, (pieces) => tellSocks(pieces), scaled(40_000)))
+  test('mutated SOCKS5 handshakes yield the same events for every split', () =>
+    assault(socks, (pieces) => tellSocks(pieces), scaled(40_000)))
   test('SOCKS5 from a known address', () => assault(socks, (pieces) => tellSocks(pieces, true), scaled(20_000)))
-  test('answers', () => {
+  test('mutated HTTP responses yield the same events for every split', () => {
     assault(
       answers,
       (pieces) => tellAnswer({ method: 'GET', clientKeepAlive: true, upgrade: true }, pieces, true),

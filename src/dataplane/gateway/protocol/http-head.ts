@@ -1,5 +1,5 @@
 /** `name` is lower case; `label` is as received; `value` is trimmed. */
-export type Field = { readonly name: string; readonly label: string; readonly value: string }
+export type HeaderField = { readonly name: string; readonly label: string; readonly value: string }
 
 type HeadLimits = {
   readonly startLineBytes: number
@@ -41,7 +41,7 @@ export class LineReader {
   }
 
   /** `max`: maximum length of this line. */
-  read(chunk: Uint8Array, from: number, most: number): LineProgress {
+  read(chunk: Uint8Array, from: number, max: number): LineProgress {
     const before = this.partial.length
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0
@@ -57,7 +57,7 @@ export class LineReader {
         return this.finish(at + 1)
       } else if ((byte < 0x20 && byte !== 9) || byte === 0x7f) {
         return 'malformed'
-      } else if (before + at - from >= most) {
+      } else if (before + at - from >= max) {
         return 'too_long'
       }
     }
@@ -85,7 +85,7 @@ export class LineReader {
  */
 export class HeadReader {
   startLine = ''
-  fields: Field[] = []
+  fields: HeaderField[] = []
   /** Position after the parsed bytes in the last chunk. */
   next = 0
   private readonly limits: HeadLimits
@@ -137,7 +137,7 @@ export class HeadReader {
 }
 
 /** RFC 9112, 5: rejects obsolete folding (5.2) and a blank before the colon (5.1). */
-export function readField(line: string): Field | undefined {
+export function readField(line: string): HeaderField | undefined {
   const colon = line.indexOf(':')
   if (colon < 1) return undefined
   const label = line.slice(0, colon)
@@ -167,19 +167,10 @@ export type Framing =
 const hops = new Set(['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
 /** Fields forbidden in trailers (RFC 9110, 6.5.1). */
-const neverTrailing = new Set(
-  [
-    ...hops,
-    'content-length',
-    'host',
-    'authorization',
-    'expect',
-    'max-forwards',
-    'cookie',
-    'set-cookie',
-    'range',
-  ].concat('content-encoding', 'content-type', 'content-range', 'cache-control', 'www-authenticate'),
-)
+const endToEndOnly =
+  'content-length host authorization expect max-forwards cookie set-cookie range content-encoding content-type ' +
+  'content-range cache-control www-authenticate'
+const neverTrailing = new Set([...hops, ...endToEndOnly.split(' ')])
 
 export const isForbiddenTrailer = (name: string): boolean => neverTrailing.has(name) || name.startsWith('proxy-')
 
@@ -187,11 +178,11 @@ export const isForbiddenTrailer = (name: string): boolean => neverTrailing.has(n
 export const isHop = (name: string, named: ReadonlySet<string>): boolean =>
   hops.has(name) || name.startsWith('proxy-') || named.has(name)
 
-export const valuesOf = (fields: readonly Field[], name: string): string[] =>
+export const valuesOf = (fields: readonly HeaderField[], name: string): string[] =>
   fields.filter((field) => field.name === name).map((field) => field.value)
 
 /** Lower-case members of a list field (RFC 9110, 5.6.1). Undefined if one is not a token. */
-export function readTokens(fields: readonly Field[], name: string): ReadonlySet<string> | undefined {
+export function readTokens(fields: readonly HeaderField[], name: string): ReadonlySet<string> | undefined {
   const members = valuesOf(fields, name)
     .flatMap((value) => value.split(',').map(trimBlanks))
     .filter((member) => member !== '')

@@ -58,13 +58,13 @@ describe('a forwarded request', () => {
     )
   })
 
-  test('cannot have Host or its length taken away by naming them in Connection', () => {
+  test('a Connection field cannot remove Host or the length', () => {
     expect(
       forwarded('POST http://a/ HTTP/1.1', 'Connection: Host, Content-Length', 'Host: a', 'Content-Length: 0'),
     ).toBe(head('POST / HTTP/1.1', 'Connection: close', 'Host: a', 'Content-Length: 0'))
   })
 
-  test('has one Host and one length even if more had been let in', () => {
+  test('a forwarded request has one Host and one length', () => {
     const line = readRequestLine('GET http://a/ HTTP/1.1')
     const one = readField('Host: a')
     const other = readField('Host: b')
@@ -104,7 +104,7 @@ describe('a forwarded request', () => {
     expect(forwarded('GET http://a/ HTTP/1.0', 'Host: a', 'Connection: upgrade', 'Upgrade: websocket')).toBe(plain)
   })
 
-  test('is known to wait for a 100 only when it has a body and speaks HTTP/1.1', () => {
+  test('Expect counts only for HTTP/1.1 requests with a body', () => {
     const expects = (version: string, length: string) => {
       const fields = `Host: a\r\nExpect: 100-Continue\r\nContent-Length: ${length}`
       const [event] = new HttpRequestReader().feed(toBytes(`PUT http://a/ HTTP/${version}\r\n${fields}\r\n\r\n`))
@@ -154,7 +154,7 @@ describe('the reader of requests', () => {
     )
   })
 
-  test('does not look at the next request before it is told to', () => {
+  test('the reader does not parse the next request before next()', () => {
     const reader = new HttpRequestReader()
     const get = toBytes('GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n')
     expect(reader.feed(get).map((event) => event.type)).toEqual(['request', 'end'])
@@ -165,7 +165,7 @@ describe('the reader of requests', () => {
     expect(reader.next()).toEqual([])
   })
 
-  test('cannot be told to go on in the middle of a request', () => {
+  test('next() throws in the middle of a request', () => {
     const reader = new HttpRequestReader()
     reader.feed(toBytes('PUT http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf'))
     expect(reader.isWaiting).toBe(false)
@@ -190,7 +190,7 @@ describe('the reader of requests', () => {
     expect(reader.feed(connect)).toEqual([])
   })
 
-  test('gives the bytes behind an upgrade to whoever switches, and to nobody twice', () => {
+  test('rest() returns the bytes after an upgrade once', () => {
     const reader = new HttpRequestReader()
     const ask = 'GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
     const [request] = reader.feed(toBytes(`${ask}\x81\x00`))

@@ -1,10 +1,10 @@
-import { formatAuthority, readAuthority, type Target } from './authority.ts'
+import { type ConnectTarget, formatAuthority, readAuthority } from './authority.ts'
 import { type Credentials, readBasic } from './basic-auth.ts'
 import { HeldBytes, joinBytes } from './bytes.ts'
 import { ChunkReader } from './http-chunks.ts'
 import {
-  type Field,
   type Framing,
+  type HeaderField,
   HeadReader,
   isHop,
   isToken,
@@ -16,19 +16,14 @@ import {
 import { readPlainConnect } from './plain-connect.ts'
 
 /** The response to a malformed or unsupported request; `code` goes into X-Turnpike-Error. */
-type HttpRefusal = {
-  readonly type: 'refuse'
-  readonly status: number
-  readonly code: string
-  readonly message: string
-}
+type HttpRefusal = { readonly type: 'refuse'; readonly status: number; readonly code: string; readonly message: string }
 
 export type HttpVersion = '1.0' | '1.1'
 
 /** A parsed request line (RFC 9112, 3). */
 type RequestLine = {
   readonly method: string
-  readonly target: Target
+  readonly target: ConnectTarget
   /** Origin-form (RFC 9112, 3.2.1); undefined for CONNECT. */
   readonly path: string | undefined
   readonly version: HttpVersion
@@ -63,7 +58,7 @@ function readVersion(protocol: string): HttpVersion | HttpRefusal {
   return malformed('malformed request line')
 }
 
-type Where = { readonly type: 'where'; readonly target: Target; readonly path: string | undefined }
+type Where = { readonly type: 'where'; readonly target: ConnectTarget; readonly path: string | undefined }
 
 /** RFC 9112, 3.2.3: CONNECT has no default port. */
 function readConnectTarget(uri: string): Where | HttpRefusal {
@@ -99,11 +94,11 @@ type RequestHead = {
   readonly keepAlive: boolean
   readonly wantsContinue: boolean
   readonly upgrade: boolean
-  /** Field names listed in Connection. */
+  /** HeaderField names listed in Connection. */
   readonly named: ReadonlySet<string>
 }
 
-export function readRequestHead(line: RequestLine, fields: readonly Field[]): RequestHead | HttpRefusal {
+export function readRequestHead(line: RequestLine, fields: readonly HeaderField[]): RequestHead | HttpRefusal {
   const named = readTokens(fields, 'connection')
   if (!named) return malformed('malformed Connection field')
   const problem = checkHost(line, fields)
@@ -131,7 +126,7 @@ export function readRequestHead(line: RequestLine, fields: readonly Field[]): Re
 }
 
 /** RFC 9112, 3.2: at most one valid Host; the target URI decides (3.2.2). HTTP/1.0 and CONNECT may omit it. */
-function checkHost(line: RequestLine, fields: readonly Field[]): HttpRefusal | undefined {
+function checkHost(line: RequestLine, fields: readonly HeaderField[]): HttpRefusal | undefined {
   const hosts = valuesOf(fields, 'host')
   const mayLack = line.version === '1.0' || line.path === undefined
   if (hosts.length > 1) return malformed('more than one Host')
@@ -142,7 +137,7 @@ function checkHost(line: RequestLine, fields: readonly Field[]): HttpRefusal | u
 type RefusedFraming = { readonly kind: 'refused'; readonly refusal: HttpRefusal }
 
 /** RFC 9112, 6.3: rejects every ambiguous body length. */
-function readFraming(line: RequestLine, fields: readonly Field[]): Framing | RefusedFraming {
+function readFraming(line: RequestLine, fields: readonly HeaderField[]): Framing | RefusedFraming {
   const no = (refusal: HttpRefusal): RefusedFraming => ({ kind: 'refused', refusal })
   const lengths = valuesOf(fields, 'content-length')
   const codings = valuesOf(fields, 'transfer-encoding')
@@ -178,7 +173,7 @@ type Authorization = {
 const hopPattern = /^Turnpike-Hop (.{1,600})$/
 
 /** RFC 9110, 11.7.2: anything but valid Basic credentials gets 407. */
-function readProxyAuthorization(fields: readonly Field[]): Authorization | HttpRefusal | undefined {
+function readProxyAuthorization(fields: readonly HeaderField[]): Authorization | HttpRefusal | undefined {
   const values = valuesOf(fields, 'proxy-authorization')
   if (values.length === 0) return undefined
   if (values.length > 1) return malformed('more than one Proxy-Authorization')
@@ -191,7 +186,7 @@ function readProxyAuthorization(fields: readonly Field[]): Authorization | HttpR
 }
 
 /** RFC 9110, 10.1.1. Ignored for HTTP/1.0 and without a body. */
-function readExpectation(line: RequestLine, fields: readonly Field[], framing: Framing): boolean | HttpRefusal {
+function readExpectation(line: RequestLine, fields: readonly HeaderField[], framing: Framing): boolean | HttpRefusal {
   const values = valuesOf(fields, 'expect')
   if (values.some((value) => value.toLowerCase() !== '100-continue')) {
     return refuse(417, 'expectation_failed', 'no expectation but 100-continue can be met')
@@ -203,7 +198,12 @@ const hasBody = (framing: Framing): boolean =>
   framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
 
 /** RFC 9110, 7.8. Upgrade is dropped if there is a body, and for h2c, which RFC 9113 removed. */
-function asksForUpgrade(line: RequestLine, fields: readonly Field[], framing: Framing, named: ReadonlySet<string>) {
+function asksForUpgrade(
+  line: RequestLine,
+  fields: readonly HeaderField[],
+  framing: Framing,
+  named: ReadonlySet<string>,
+) {
   const asked = valuesOf(fields, 'upgrade')
   return (
     line.version === '1.1' &&
@@ -219,7 +219,7 @@ function asksForUpgrade(line: RequestLine, fields: readonly Field[], framing: Fr
  * The head for the origin: the client's fields in order, without hop-by-hop ones; Host, length and Connection
  * regenerated in place. Nothing about the client or this proxy is added.
  */
-export function toOriginHead(line: RequestLine, head: RequestHead, fields: readonly Field[]): Uint8Array {
+export function toOriginHead(line: RequestLine, head: RequestHead, fields: readonly HeaderField[]): Uint8Array {
   const regenerated = new Map([
     ['host', `Host: ${formatAuthority(line.target, 80)}`],
     ...toFramingField(head.framing),
@@ -246,7 +246,7 @@ function takeFrom(lines: Map<string, string>, name: string): string {
 }
 
 /** Regenerated fields are never copied. */
-function isPassed(field: Field, head: RequestHead): boolean {
+function isPassed(field: HeaderField, head: RequestHead): boolean {
   if (field.name === 'host' || field.name === 'content-length') return false
   if (field.name === 'upgrade') return head.upgrade
   if (field.name === 'expect') return head.wantsContinue
@@ -254,7 +254,7 @@ function isPassed(field: Field, head: RequestHead): boolean {
 }
 
 /** RFC 9110, 7.6.2: OPTIONS decrements Max-Forwards. */
-function toOriginValue(line: RequestLine, field: Field): string {
+function toOriginValue(line: RequestLine, field: HeaderField): string {
   const forwards = line.method === 'OPTIONS' && field.name === 'max-forwards' ? readLength(field.value) : undefined
   return forwards === undefined ? field.value : String(forwards - 1)
 }
@@ -263,7 +263,7 @@ export type HttpEvent =
   /** CONNECT; following bytes stay in rest(). After a refusal with `keepAlive`, next() parses on. */
   | {
       readonly type: 'tunnel'
-      readonly target: Target
+      readonly target: ConnectTarget
       readonly credentials: Credentials | undefined
       /** A hop ticket instead of credentials. */
       readonly ticket?: string | undefined
@@ -272,7 +272,7 @@ export type HttpEvent =
   /** A request to forward; `head` is for the origin. */
   | {
       readonly type: 'request'
-      readonly target: Target
+      readonly target: ConnectTarget
       readonly credentials: Credentials | undefined
       readonly method: string
       readonly version: HttpVersion

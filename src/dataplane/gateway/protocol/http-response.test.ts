@@ -2,13 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { byteByByte, splitAt, tellAnswer, toBytes, toText } from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
-import { type Asked, HttpResponseReader } from './http-response.ts'
+import { HttpResponseReader, type ResponseContext } from './http-response.ts'
 
-const asked: Asked = { method: 'GET', clientKeepAlive: true, upgrade: false }
-const old: Asked = { method: 'GET', clientKeepAlive: false, upgrade: false, clientVersion: '1.0' }
+const asked: ResponseContext = { method: 'GET', clientKeepAlive: true, upgrade: false }
+const old: ResponseContext = { method: 'GET', clientKeepAlive: false, upgrade: false, clientVersion: '1.0' }
 const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 
-type Case = readonly [name: string, of: Asked, sent: string, closes: boolean, ...told: string[]]
+type Case = readonly [name: string, of: ResponseContext, sent: string, closes: boolean, ...told: string[]]
 
 const ok = 'HTTP/1.1 200 OK'
 const kept = 'Connection: keep-alive'

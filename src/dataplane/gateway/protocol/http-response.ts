@@ -1,10 +1,19 @@
 import { HeldBytes, joinBytes } from './bytes.ts'
 import { ChunkReader } from './http-chunks.ts'
-import { type Field, type Framing, HeadReader, isHop, readLength, readTokens, toLatin1, valuesOf } from './http-head.ts'
+import {
+  type Framing,
+  type HeaderField,
+  HeadReader,
+  isHop,
+  readLength,
+  readTokens,
+  toLatin1,
+  valuesOf,
+} from './http-head.ts'
 import type { HttpVersion } from './http-request.ts'
 
 /** The request that is answered. */
-export type Asked = {
+export type ResponseContext = {
   readonly method: string
   readonly clientKeepAlive: boolean
   readonly upgrade: boolean
@@ -22,7 +31,11 @@ function readStatusLine(line: string): StatusLine | undefined {
 }
 
 /** Undefined if the lengths are contradictory (RFC 9112, 6.3). */
-function readAnswerFraming(line: StatusLine, fields: readonly Field[], asked: Asked): Framing | undefined {
+function readAnswerFraming(
+  line: StatusLine,
+  fields: readonly HeaderField[],
+  asked: ResponseContext,
+): Framing | undefined {
   const codings = valuesOf(fields, 'transfer-encoding')
   const lengths = new Set(valuesOf(fields, 'content-length'))
   const length = readLength([...lengths][0] ?? '')
@@ -42,14 +55,14 @@ function readAnswerFraming(line: StatusLine, fields: readonly Field[], asked: As
  */
 function toClientHead(
   line: StatusLine,
-  fields: readonly Field[],
+  fields: readonly HeaderField[],
   framing: Framing,
   connection: 'keep-alive' | 'close' | 'upgrade' | undefined,
-  asked: Asked,
+  asked: ResponseContext,
 ): Uint8Array | undefined {
   const named = readTokens(fields, 'connection')
   if (!named) return undefined
-  const isPassed = ({ name }: Field): boolean => {
+  const isPassed = ({ name }: HeaderField): boolean => {
     if (name === 'upgrade') return connection === 'upgrade'
     return name !== 'content-length' && !name.startsWith('x-turnpike-') && !isHop(name, named)
   }
@@ -61,7 +74,12 @@ function toClientHead(
 }
 
 /** HEAD and 304 keep the length (RFC 9110, 8.6); 1xx and 204 have none. */
-function toLengthFields(line: StatusLine, fields: readonly Field[], framing: Framing, asked: Asked): string[] {
+function toLengthFields(
+  line: StatusLine,
+  fields: readonly HeaderField[],
+  framing: Framing,
+  asked: ResponseContext,
+): string[] {
   if (framing.kind === 'length') return [`Content-Length: ${framing.bytes}`]
   if (framing.kind === 'chunked' && asked.clientVersion !== '1.0') return ['Transfer-Encoding: chunked']
   if (framing.kind !== 'none' || line.status < 200 || line.status === 204) return []
@@ -91,7 +109,7 @@ const maxHeldBytes = 1024 * 1024
  * for the client too, so that a cut stays visible.
  */
 export class HttpResponseReader {
-  private readonly asked: Asked
+  private readonly asked: ResponseContext
   private readonly held = new HeldBytes(maxHeldBytes)
   private state: 'head' | 'length' | 'chunks' | 'until_close' | 'switched' | 'done' = 'head'
   private head = new HeadReader(limits)
@@ -101,7 +119,7 @@ export class HttpResponseReader {
   private interim = 0
   private keepAlive = false
 
-  constructor(of: Asked) {
+  constructor(of: ResponseContext) {
     this.asked = of
   }
 

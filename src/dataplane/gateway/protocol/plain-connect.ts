@@ -1,9 +1,9 @@
-import { readAuthority, type Target } from './authority.ts'
+import { type ConnectTarget, readAuthority } from './authority.ts'
 import { type Credentials, readBasic } from './basic-auth.ts'
 import { latin1Slice } from './bytes.ts'
 
 type PlainConnect = {
-  readonly target: Target
+  readonly target: ConnectTarget
   readonly credentials: Credentials | undefined
   readonly next: number
 }
@@ -56,10 +56,10 @@ export function readPlainConnect(chunk: Uint8Array): PlainConnect | undefined {
 }
 
 /** Cache of parsed targets. */
-const targets = new Map<string, Target>()
+const targets = new Map<string, ConnectTarget>()
 const maxTargets = 2000
 
-function readTarget(text: string): Target | undefined {
+function readTarget(text: string): ConnectTarget | undefined {
   const known = targets.get(text)
   if (known) return known
   const target = readAuthority(text)

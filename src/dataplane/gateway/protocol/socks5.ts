@@ -1,5 +1,5 @@
 import { formatAddress, readAddress, unmap } from '../../../core/address.ts'
-import { readHost, type Target } from './authority.ts'
+import { type ConnectTarget, readHost } from './authority.ts'
 import { type Credentials, readLogin } from './basic-auth.ts'
 import { HeldBytes, latin1Slice } from './bytes.ts'
 
@@ -18,7 +18,7 @@ export type SocksEvent =
   /** Answer with accept() or deny(); after accept() call next(). */
   | { readonly type: 'credentials'; readonly credentials: Credentials }
   /** Answer with socksReply(); early bytes are in rest(). */
-  | { readonly type: 'connect'; readonly target: Target }
+  | { readonly type: 'connect'; readonly target: ConnectTarget }
   /** Write, then close. */
   | { readonly type: 'refuse'; readonly bytes: Uint8Array; readonly code: string }
 
@@ -38,23 +38,13 @@ const maxMessageBytes = 513
 const needMore = undefined
 const nothing = new Uint8Array(0)
 const toReply = (code: number): Uint8Array => Uint8Array.of(5, code, 0, 1, 0, 0, 0, 0, 0, 0)
-const replies = [
-  toReply(0),
-  toReply(1),
-  toReply(2),
-  toReply(3),
-  toReply(4),
-  toReply(5),
-  toReply(6),
-  toReply(7),
-  toReply(8),
-] as const
+const replies = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(toReply)
 const welcome = Uint8Array.of(1, 0)
 const noMethod = Uint8Array.of(5, 0xff)
 const asks = { [anonymous]: Uint8Array.of(5, anonymous), [usernamePassword]: Uint8Array.of(5, usernamePassword) }
 
 /** RFC 1928, 6. The bound address is reported as 0.0.0.0:0. */
-export const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array => replies[code]
+export const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array => replies[code] ?? toReply(code)
 
 /** SOCKS4 and 4a have no passwords: reply 91. */
 export const socks4Refusal: Uint8Array = Uint8Array.of(0, 0x5b, 0, 0, 0, 0, 0, 0)

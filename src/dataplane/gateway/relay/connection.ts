@@ -1,9 +1,9 @@
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { notInSet, type SetIndex } from '../../../core/swap-remove-set.ts'
-import type { Access, Admission, Verdict } from '../access/admission.ts'
+import type { Access, Admission, AdmissionVerdict } from '../access/admission.ts'
 import type { WaitingClient } from '../access/arrivals.ts'
 import { type RefusalCode, refusalOf } from '../access/refusals.ts'
-import type { Target } from '../protocol/authority.ts'
+import type { ConnectTarget } from '../protocol/authority.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
 import { answer } from '../protocol/http-head.ts'
 import { type HttpEvent, HttpRequestReader } from '../protocol/http-request.ts'
@@ -15,7 +15,7 @@ import type { ProxyTunnel, ProxyTunnels, StartRelay } from './tunnel.ts'
 
 type ConnectionDeps = {
   readonly admission: Admission
-  readonly admitHop: (ticket: string, target: Target) => Verdict
+  readonly admitHop: (ticket: string, target: ConnectTarget) => AdmissionVerdict
   readonly tunnels: ProxyTunnels
   /** Starts the relay of a tunnel; early client bytes go first. */
   readonly startRelay: StartRelay
@@ -258,7 +258,7 @@ export class Connection implements SideOwner, WaitingClient {
     else this.side.resume()
   }
 
-  private admitHttp(credentials: Credentials | undefined): MaybePromise<Verdict> {
+  private admitHttp(credentials: Credentials | undefined): MaybePromise<AdmissionVerdict> {
     const { source, side } = this
     return this.deps.admission.admit({ credentials, protocol: 'http', source, port: side.arrivedAt })
   }
@@ -306,12 +306,12 @@ export class Connection implements SideOwner, WaitingClient {
     })
   }
 
-  private admitBySocks(credentials: Credentials | undefined): MaybePromise<Verdict> {
+  private admitBySocks(credentials: Credentials | undefined): MaybePromise<AdmissionVerdict> {
     const { source, side } = this
     return this.deps.admission.admit({ credentials, protocol: 'socks', source, port: side.arrivedAt })
   }
 
-  private connectSocks(target: Target): void {
+  private connectSocks(target: ConnectTarget): void {
     const { denial, access } = this
     const verdict = denial ? { refusal: denial } : access ? { access } : this.admitBySocks(undefined)
     this.pass(target, verdict, (tunnel) => {
@@ -358,7 +358,7 @@ export class Connection implements SideOwner, WaitingClient {
   }
 
   /** Opens a tunnel for an admitted client. The result is dropped if the client has gone. */
-  private pass(target: Target, admitted: MaybePromise<Verdict>, act: (opened: Opened) => void): void {
+  private pass(target: ConnectTarget, admitted: MaybePromise<AdmissionVerdict>, act: (opened: Opened) => void): void {
     this.wait()
     const opened = whenReady(admitted, (verdict): MaybePromise<Opened> => {
       if ('refusal' in verdict) return verdict

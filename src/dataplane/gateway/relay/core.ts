@@ -11,19 +11,20 @@ import { createHopAdmission, createTicketWriter } from '../access/hop.ts'
 import { createTunnelLimits } from '../access/limits.ts'
 import { createRecheck } from '../access/recheck.ts'
 import type { RefusalCode } from '../access/refusals.ts'
-import { createDial, type Dialler } from '../dial/dial.ts'
+import { createDial } from '../dial/dial.ts'
 import { createResolve } from '../dial/resolve.ts'
-import { createUpstreams } from '../dial/upstream.ts'
+import { createUpstreams, type Dialler } from '../dial/upstream.ts'
 import { createMetering } from '../metering/metering.ts'
 import { Connection } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 import { createTunnels, type ProxyTunnel, type StartRelay } from './tunnel.ts'
+
 export const tickMs = 250
 
 /** What an engine provides: sockets, dialling, relaying and timers. */
-export type Movement = {
+export type EngineSockets = {
   readonly sockets: Sockets
   readonly dialler: Dialler<Side>
   readonly startRelay: StartRelay
@@ -31,7 +32,7 @@ export type Movement = {
 }
 
 /** A gateway without its sockets: admission, dialling, metering and cutting off, the same for both engines. */
-export function createCore(deps: EngineDeps & Movement) {
+export function createCore(deps: EngineDeps & EngineSockets) {
   const { snapshot, limits, clock, sockets, after } = deps
   const connections = new SwapRemoveSet<'connectionIndex', Connection>('connectionIndex')
   let mainPort = 0
@@ -163,11 +164,11 @@ export function createCore(deps: EngineDeps & Movement) {
   }
 
   const carrier: Required<Carrier> = {
-    takeChanged: () => metering.takeChanged(),
-    takeSources: () => metering.takeSources(),
-    noteAsked: (id, pool) => metering.noteAsked(id, pool),
-    paceOf: (id, pool) => metering.paceOf(id, pool),
-    allow: (id, pool, upto) => metering.allow(id, pool, upto),
+    takeChanged: metering.takeChanged,
+    takeSources: metering.takeSources,
+    noteAsked: metering.noteAsked,
+    paceOf: metering.paceOf,
+    allow: metering.allow,
     get health() {
       return { tunnels: open.size + tunnels.dialling, carried: metering.carried, relayed: metering.relayed }
     },
@@ -176,7 +177,7 @@ export function createCore(deps: EngineDeps & Movement) {
   return {
     carrier,
 
-    /** The port without a customer; every other port stands for one. */
+    /** The port without a customer; every other port belongs to one. */
     setMainPort: (port: number): void => void (mainPort = port),
 
     /** A client connected; it is closed at once if there is no room. */

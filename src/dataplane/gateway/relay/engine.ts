@@ -1,4 +1,4 @@
-import type { Agent, Carrier } from '../../agent/carrier.ts'
+import type { Carrier, CarrierAgent } from '../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
 import type { Ask } from '../access/admission.ts'
@@ -25,7 +25,7 @@ export type EngineLimits = Timeouts & {
 export type EngineDeps = {
   /** Announce changes with changed(). */
   readonly snapshot: Snapshot
-  readonly agent: Agent
+  readonly agent: CarrierAgent
   readonly ask: Ask
   readonly policy: () => Policy
   readonly speeds?: () => Speeds

@@ -3,6 +3,7 @@ import { HttpResponseReader, type ResponseEvent } from '../protocol/http-respons
 import { Pipe } from './relay.ts'
 import type { Side } from './side.ts'
 import type { ProxyTunnel, StartRelay } from './tunnel.ts'
+
 export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>
 
 /** Result of a forwarded request. */

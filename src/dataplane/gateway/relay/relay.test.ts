@@ -124,7 +124,7 @@ describe('a pipe', () => {
     expect(client.isPaused).toBe(false)
   })
 
-  test('does not read on for an owner that wants no more', () => {
+  test('a pipe does not resume reading if wantsMore() is false', () => {
     let wantsMore = false
     const { pipe, client, allow } = openPipe({ wantsMore: () => wantsMore })
     pipe.carry(bytesOf('hello'))
@@ -135,7 +135,7 @@ describe('a pipe', () => {
     expect(client.isPaused).toBe(false)
   })
 
-  test('what is paid for by the piece waits in its turn, and is said when it is paid', () => {
+  test('pay() waits in order and acts once paid', () => {
     const { pipe, origin, allow } = openPipe()
     const said: string[] = []
     expect(pipe.pay(10)).toBe(false)

@@ -1,50 +1,11 @@
 import type { TlsSocket } from '../../tls/tls-socket.ts'
-import { unwrapped, type Watch } from '../metering/tunnel-meter.ts'
+import { type DeliveryWatch, unwrapped } from '../metering/tunnel-meter.ts'
 import type { SideSocket } from './side.ts'
 import type { Sockets } from './sockets.ts'
-export class SecuredSocket implements SideSocket {
-  constructor(
-    private readonly tls: TlsSocket,
-    readonly localPort: number,
-    private readonly sockets: Sockets,
-  ) {}
 
-  get fd(): number {
-    return this.tls.fd
-  }
-
-  write(bytes: Uint8Array): number {
-    return this.tls.write(bytes)
-  }
-
-  shutdown(): void {
-    this.tls.shutdown()
-  }
-
-  end(): void {
-    this.tls.end()
-  }
-
-  terminate(): void {
-    this.tls.terminate()
-  }
-
-  pause(): void {
-    this.tls.pause()
-  }
-
-  resume(): void {
-    this.tls.resume()
-  }
-
-  setNoDelay(yes: boolean): void {
-    this.tls.setNoDelay(yes)
-  }
-
-  follow(): Watch | undefined {
-    return followTls(this.tls, this.sockets)
-  }
-}
+/** A TLS socket as the socket of a side: it counts as connected to the main port, and tracks plaintext. */
+export const toSideSocket = (tls: TlsSocket, localPort: number, sockets: Sockets): SideSocket =>
+  Object.assign(tls, { localPort, follow: () => followTls(tls, sockets) })
 
 /** Call before anything is written: all bytes sent so far belong to the handshake. */
 export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
@@ -54,7 +15,7 @@ export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
 }
 
 /** Tracks delivery of plaintext: subtracts handshake and record overhead from the kernel's counts. */
-export function followTls(tls: TlsSocket, sockets: Sockets): Watch | undefined {
+export function followTls(tls: TlsSocket, sockets: Sockets): DeliveryWatch | undefined {
   const watch = sockets.watch(tls.fd)
   if (!watch) return undefined
   return {

@@ -1,6 +1,6 @@
 import type { After } from '../../../core/time.ts'
-import type { Conversed, Dialler } from '../dial/dial.ts'
-import type { Delivery, Watch } from '../metering/tunnel-meter.ts'
+import type { Conversed, Dialler } from '../dial/upstream.ts'
+import type { Delivery, DeliveryWatch } from '../metering/tunnel-meter.ts'
 import type { Sockets } from './sockets.ts'
 
 export type SideOwner = {
@@ -27,7 +27,7 @@ export type SideSocket = {
   setNoDelay(yes: boolean): unknown
   readonly localPort: number
   /** Replaces the default delivery tracking. */
-  follow?(): Watch | undefined
+  follow?(): DeliveryWatch | undefined
 }
 
 /** Shared by all sides of an engine. */
@@ -87,7 +87,7 @@ export class Side {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
   }
 
-  watch(sockets: Sockets): Watch | undefined {
+  watch(sockets: Sockets): DeliveryWatch | undefined {
     return this.socket?.follow ? this.socket.follow() : sockets.watch(this.descriptor)
   }
 

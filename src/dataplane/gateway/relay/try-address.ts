@@ -1,10 +1,8 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
 import { type Address, addressFromNumber, addressToNumber, formatAddress, readAddress } from '../../../core/address.ts'
 import type { TryAddress } from '../../agent/trials.ts'
-import { createKernel } from './linux/kernel.ts'
-import { openLibc } from './linux/libc.ts'
+import { openKernel } from './linux/kernel.ts'
 import { EADDRNOTAVAIL, EAFNOSUPPORT } from './linux/numbers.ts'
-import type { Processor } from './linux/structures.ts'
 
 /** Network interfaces are read again this often. */
 const lookEveryMs = 10_000
@@ -34,7 +32,7 @@ export function createTryAddress(
 
 function createBind(platform: NodeJS.Platform): TryAddress {
   if (platform !== 'linux') return tryWithBun
-  const kernel = createKernel(openLibc(), process.arch as Processor)
+  const kernel = openKernel()
   return (address) => {
     const outcome = kernel.tryAddress(address)
     if (outcome === 0) return undefined

@@ -7,10 +7,11 @@ import type { ChosenWay, createWayChooser } from '../access/exit-choice.ts'
 import type { TunnelLimits } from '../access/limits.ts'
 import type { createRecheck } from '../access/recheck.ts'
 import type { RefusalCode } from '../access/refusals.ts'
-import type { Dial, Dialled, ExitRefusal } from '../dial/dial.ts'
+import type { Dial, Dialled } from '../dial/dial.ts'
+import type { ExitRefusal } from '../dial/upstream.ts'
 import type { Metering } from '../metering/metering.ts'
 import type { TunnelMeter } from '../metering/tunnel-meter.ts'
-import type { Target } from '../protocol/authority.ts'
+import type { ConnectTarget } from '../protocol/authority.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 
@@ -70,7 +71,7 @@ export type StartRelay = (client: Side, tunnel: ProxyTunnel, fromClient: Uint8Ar
 /** A tunnel whose destination is being connected. */
 type Dialling = {
   readonly access: Access
-  readonly target: Target
+  readonly target: ConnectTarget
   readonly client: Side
   /** Exits that failed. */
   failed: readonly NodeExit[]
@@ -233,7 +234,7 @@ export function createTunnels(deps: {
     },
 
     /** Opens a tunnel for an admitted client, or returns the reason why not. */
-    open(access: Access, target: Target, client: Side): MaybePromise<ProxyTunnel | Refused> {
+    open(access: Access, target: ConnectTarget, client: Side): MaybePromise<ProxyTunnel | Refused> {
       const closed = deps.closedFor()
       if (closed) return { refusal: closed }
       const max = access.kind === 'premium' ? access.subuser.tunnels : null

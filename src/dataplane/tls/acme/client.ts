@@ -2,11 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { type Certificate, readCertificate } from '../certificate.ts'
 
 /** ES256 account key (RFC 8555, 6.2) with its public JWK. */
-type AccountKey = {
-  readonly pem: string
-  readonly key: KeyObject
-  readonly jwk: Readonly<Record<string, string>>
-}
+type AccountKey = { readonly pem: string; readonly key: KeyObject; readonly jwk: Readonly<Record<string, string>> }
 
 export function makeAccountKey(): AccountKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -228,7 +224,7 @@ export type Challenges = {
   readonly remove: (token: string) => void
 }
 
-export type Account = { readonly key: AccountKey; readonly url: string }
+export type AcmeAccount = { readonly key: AccountKey; readonly url: string }
 
 const maxPolls = 60
 const shippedPollMs = 500
@@ -239,7 +235,7 @@ export async function openAccount(
   authority: Authority,
   key: AccountKey,
   contact: string | undefined,
-): Promise<Account> {
+): Promise<AcmeAccount> {
   const wish = {
     termsOfServiceAgreed: true,
     ...(contact !== undefined && { contact: [`mailto:${contact}`] }),
@@ -252,7 +248,7 @@ export async function openAccount(
 /** Orders a certificate with a new key (RFC 8555, 7.4). */
 export async function orderCertificate(
   authority: Authority,
-  { key, url: kid }: Account,
+  { key, url: kid }: AcmeAccount,
   names: readonly string[],
   challenges: Challenges,
   pollMs = shippedPollMs,

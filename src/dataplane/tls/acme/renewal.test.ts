@@ -101,7 +101,7 @@ describe('an authority', () => {
     await renewal.stop()
   })
 
-  test('that cannot prove a name is left alone, also by a process that is started again', async () => {
+  test('an authority is not asked again before the backoff ends, also after a restart', async () => {
     const folder = newFolder()
     const broken = open(folder, { put: (token) => challenges.put(token, 'something else') })
     await broken.look()
@@ -121,7 +121,7 @@ describe('an authority', () => {
     await again.stop()
   })
 
-  test('that is not there, or is somebody else, costs the certificate nothing that is held', async () => {
+  test('a failing authority leaves the current certificate in place', async () => {
     const folder = newFolder()
     const good = open(folder)
     await good.look()

@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/time.ts'
 import { findFile, writeOwnFile } from '../../agent/own-file.ts'
 import { acmeFiles, BadCertificate, type Certificate, readCertificate } from '../certificate.ts'
 import {
-  type Account,
+  type AcmeAccount,
   AcmeProblem,
   type Authority,
   type Challenges,
@@ -81,7 +81,7 @@ export function keepRenewed(deps: {
   }
 
   /** The saved account, unless it belongs to another authority. */
-  async function account(): Promise<Account> {
+  async function account(): Promise<AcmeAccount> {
     const kept = readKept(findFile(accountFile))
     const key = kept?.directory === deps.directory ? readAccountKey(kept.key) : makeAccountKey()
     // Repeated each time: reports a deactivated account or changed terms.

@@ -1,4 +1,4 @@
-import type { Watch } from '../../metering/tunnel-meter.ts'
+import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import { patient, Side, type SideAround, type SideSocket } from '../side.ts'
 import { readBytes } from './kernel.ts'
 import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
@@ -28,7 +28,7 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
   constructor(
     private readonly reactor: Reactor,
     readonly descriptor: number,
-    private readonly side: Side,
+    readonly side: Side,
     readonly localPort: number,
     private readonly onGone: () => void,
   ) {}
@@ -178,31 +178,6 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
     this.isBlocked = true
     if (this.mayRead) this.askForTurn()
   }
-
-  get written(): number {
-    return this.side.written
-  }
-  set written(bytes: number) {
-    this.side.written = bytes
-  }
-  get isFinished(): boolean {
-    return this.side.isFinished
-  }
-  set isFinished(yes: boolean) {
-    this.side.isFinished = yes
-  }
-  hold(bytes: Uint8Array): void {
-    this.side.write(bytes)
-  }
-  release(): void {
-    this.side.release()
-  }
-  close(): void {
-    this.side.close()
-  }
-  abort(): void {
-    this.side.abort()
-  }
 }
 
 /**
@@ -231,7 +206,7 @@ export class TlsChannel extends Channel {
     super.terminate()
   }
 
-  follow(): Watch {
+  follow(): DeliveryWatch {
     const { memory } = this
     return {
       transmission: () => ({
@@ -257,7 +232,7 @@ const maxAccepted = 64
 const restMs = 100
 
 /** A listening port. The opener owns the descriptor. */
-export class Listener implements Pollable {
+export class PortListener implements Pollable {
   private readonly onGone = (): void => this.core.departed()
   private isClosed = false
   private isResting = false

@@ -14,7 +14,7 @@ const told = (received: number, sent: number, moving = 0) => ({
   isUrgent: false,
 })
 
-test('counts go on over the death of a reactor, and what it was allowed is reckoned from where it began', () => {
+test("counts continue after a reactor's death, and limits are converted for its successor", () => {
   const mirror = createMirror()
   mirror.take(told(100, 10))
   mirror.take(told(200, 20, 33))
@@ -41,7 +41,7 @@ test('counts go on over the death of a reactor, and what it was allowed is recko
   })
 })
 
-test('what a reactor told just before it died and nobody had asked for yet is not lost', () => {
+test("counts reported just before a reactor's death are kept", () => {
   const mirror = createMirror()
   mirror.take(told(100, 10))
   mirror.restart()

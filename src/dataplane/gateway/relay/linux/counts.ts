@@ -1,5 +1,5 @@
 import type { After } from '../../../../core/time.ts'
-import type { Carrier, Counts, ExitCount, HostCount, ProxyCount, SubuserCount } from '../../../agent/carrier.ts'
+import type { Carrier, ExitCounter, HostCount, NodeCounts, ProxyCount, SubuserCount } from '../../../agent/carrier.ts'
 import type { CountsMessage, FromReactor, LeaseStatus } from './messages.ts'
 
 /** Counts reach the main thread within this time. */
@@ -46,7 +46,7 @@ export function createReports(carrier: Required<Carrier>, post: (message: FromRe
   }
 }
 
-const isEmpty = ({ proxies, subusers, hosts, exits = [] }: Counts): boolean =>
+const isEmpty = ({ proxies, subusers, hosts, exits = [] }: NodeCounts): boolean =>
   proxies.length + subusers.length + hosts.length + exits.length === 0
 
 type Bytes = { readonly received: number; readonly sent: number }
@@ -99,7 +99,7 @@ export function createMirror() {
   const proxies = new Table<ProxyCount>()
   const subusers = new Table<SubuserCount>()
   const hosts = new Table<HostCount>()
-  const exits = new Table<ExitCount>()
+  const exits = new Table<ExitCounter>()
   const leases = new Map<string, LeaseStatus>()
   let sources: { readonly id: string; readonly address: string }[] = []
 
@@ -113,7 +113,7 @@ export function createMirror() {
       sources.push(...from)
     },
 
-    takeChanged(): Counts {
+    takeChanged(): NodeCounts {
       return {
         proxies: proxies.takeChanged(),
         subusers: subusers.takeChanged(),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Descriptors, ownedIn, ownedWords, PipePool } from './descriptors.ts'
-import type { Pipe } from './kernel.ts'
+import type { KernelPipe } from './kernel.ts'
 
 function open(isStrict = true) {
   const closed: number[] = []
@@ -10,7 +10,7 @@ function open(isStrict = true) {
 }
 
 describe('a descriptor', () => {
-  test('is closed once, after the turn in which it was let go', () => {
+  test('a descriptor is closed once, at the end of the turn', () => {
     const { descriptors, closed } = open()
     descriptors.own(7)
     descriptors.release(7)
@@ -21,7 +21,7 @@ describe('a descriptor', () => {
     expect(() => descriptors.release(7)).toThrow('closed twice')
   })
 
-  test('that two hold stays open until both have let go', () => {
+  test('a shared descriptor stays open until both holders release it', () => {
     const { descriptors, closed } = open()
     descriptors.own(7)
     descriptors.share(7)
@@ -33,14 +33,14 @@ describe('a descriptor', () => {
     expect(closed).toEqual([7])
   })
 
-  test('cannot be owned twice, nor shared when it is not open', () => {
+  test('a descriptor cannot be owned twice or shared while closed', () => {
     const { descriptors } = open()
     descriptors.own(7)
     expect(() => descriptors.own(7)).toThrow('owned already')
     expect(() => descriptors.share(8)).toThrow('not open')
   })
 
-  test('that a dead reactor leaves behind is found by whoever looks after it', () => {
+  test('ownedIn() finds the descriptors of a dead reactor', () => {
     const { descriptors, owned } = open()
     for (const descriptor of [3, 31, 32, 1000, 65_535]) descriptors.own(descriptor)
     descriptors.release(32)
@@ -54,7 +54,7 @@ describe('a descriptor', () => {
     expect(closed).toEqual([5_000_000])
   })
 
-  test('let go of twice in service harms nobody', () => {
+  test('a double release is ignored outside strict mode', () => {
     const { descriptors, closed } = open(false)
     descriptors.own(7)
     descriptors.release(7)
@@ -68,11 +68,11 @@ describe('pipes', () => {
   function openPool() {
     const { descriptors, closed } = open()
     let last = 100
-    const make = (): Pipe => ({ readEnd: (last += 2), writeEnd: last + 1, held: 0 })
+    const make = (): KernelPipe => ({ readEnd: (last += 2), writeEnd: last + 1, held: 0 })
     return { pool: new PipePool(make, descriptors, true, 20_000), descriptors, closed }
   }
 
-  test('that are empty are used again, and no others', () => {
+  test('PipePool reuses a pipe only when it is empty', () => {
     const { pool, closed, descriptors } = openPool()
     const first = pool.take()
     if (!first) throw new Error('there is no pipe')
@@ -85,7 +85,7 @@ describe('pipes', () => {
     expect(pool.take()).not.toBe(first)
   })
 
-  test('are given back once, and empty', () => {
+  test('PipePool rejects a pipe that is returned twice or not empty', () => {
     const { pool } = openPool()
     const pipe = pool.take()
     if (!pipe) throw new Error('there is no pipe')
@@ -95,7 +95,7 @@ describe('pipes', () => {
     expect(() => pool.take()).toThrow('holds bytes')
   })
 
-  test('are so many and no more', () => {
+  test('PipePool opens at most its maximum of pipes', () => {
     const { pool } = openPool()
     const taken = Array.from({ length: 250 }, () => pool.take())
     expect(taken.filter((pipe) => pipe !== undefined)).toHaveLength(200)

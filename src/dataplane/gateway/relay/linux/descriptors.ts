@@ -1,4 +1,4 @@
-import type { Pipe } from './kernel.ts'
+import type { KernelPipe } from './kernel.ts'
 
 /** The usual hard limit of a process. */
 export const maxDescriptors = 1_048_576
@@ -83,12 +83,12 @@ export type Pipes = Pick<PipePool, 'take' | 'give'>
 
 /** Pool of pipes for splice(2). A pipe that still holds bytes is closed, never reused. */
 export class PipePool {
-  private readonly idle: Pipe[] = []
+  private readonly idle: KernelPipe[] = []
   private count = 0
   private readonly max: number
 
   constructor(
-    private readonly open: (bytes: number) => Pipe | number,
+    private readonly open: (bytes: number) => KernelPipe | number,
     private readonly descriptors: Pick<Descriptors, 'own' | 'release'>,
     private readonly isStrict: boolean,
     connections: number,
@@ -97,7 +97,7 @@ export class PipePool {
   }
 
   /** Undefined at the limit: bytes are copied instead. */
-  take(): Pipe | undefined {
+  take(): KernelPipe | undefined {
     const known = this.idle.pop()
     if (known) {
       if (this.isStrict && known.held !== 0) throw new Error('a pipe in the pool holds bytes')
@@ -112,7 +112,7 @@ export class PipePool {
     return made
   }
 
-  give(pipe: Pipe): void {
+  give(pipe: KernelPipe): void {
     if (this.isStrict && this.idle.includes(pipe)) throw new Error('a pipe is given back twice')
     if (pipe.held === 0) {
       this.idle.push(pipe)

@@ -6,7 +6,7 @@ import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createSockets } from '../sockets.ts'
 import { createMirror } from './counts.ts'
-import { createKernel } from './kernel.ts'
+import { createKernel, openKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
 import type { FromReactor, StateChange } from './messages.ts'
 import { createPorts } from './ports.ts'
@@ -32,7 +32,7 @@ export function createLinuxEngine(
   deps: LinuxEngineDeps,
 ): Engine & { readonly thread: Pick<ReactorThread, 'terminate'> } {
   const { snapshot, agent } = deps
-  const kernel = createKernel(openLibc(), process.arch as Processor)
+  const kernel = openKernel()
   const lookup = deps.lookup ?? createLookup()
   const mirror = createMirror()
   const feed = createStateFeed(snapshot)
@@ -203,17 +203,6 @@ export function createLinuxEngine(
 
 const maxAtOnce = 1000
 
-const nothing: StateChange = {
-  proxies: [],
-  goneProxies: [],
-  subusers: [],
-  goneSubusers: [],
-  exits: [],
-  goneExits: [],
-  gateways: [],
-  goneGateways: [],
-}
-
 /** Keeps the reactor's snapshot equal to this thread's: everything once, then changes. */
 function createStateFeed(snapshot: Snapshot) {
   let exits = new Map<string, NodeExit>()
@@ -227,48 +216,46 @@ function createStateFeed(snapshot: Snapshot) {
     const gone = [...exits.keys()].filter((id) => !now.has(id))
     const fresh = [...now.values()].filter((exit) => exits.get(exit.id) !== exit)
     exits = now
-    yield { ...nothing, goneExits: gone }
-    for (const each of slices(fresh)) yield { ...nothing, exits: each }
+    yield { goneExits: gone }
+    for (const each of slices(fresh)) yield { exits: each }
   }
 
   return {
     *whole(): Generator<StateChange> {
       exits = new Map()
       // Gateways come before their exits.
-      for (const gateways of slices([...snapshot.gateways()])) yield { ...nothing, gateways }
+      for (const gateways of slices([...snapshot.gateways()])) yield { gateways }
       yield* changedExits()
-      for (const proxies of slices([...snapshot.proxies()])) yield { ...nothing, proxies }
-      for (const subusers of slices([...snapshot.subusers()])) yield { ...nothing, subusers }
+      for (const proxies of slices([...snapshot.proxies()])) yield { proxies }
+      for (const subusers of slices([...snapshot.subusers()])) yield { subusers }
     },
 
     *changed(change: Changed): Generator<StateChange> {
       for (const ids of slices(change.gateways ?? [])) {
         const gateways = ids.flatMap((id) => snapshot.findGateway(id) ?? [])
-        yield { ...nothing, gateways, goneGateways: ids.filter((id) => !snapshot.findGateway(id)) }
+        yield { gateways, goneGateways: ids.filter((id) => !snapshot.findGateway(id)) }
       }
       if (change.exits) yield* changedExits()
       for (const usernames of slices(change.proxies)) {
         const proxies = usernames.flatMap((username) => snapshot.findProxy(username) ?? [])
         const goneProxies = usernames.filter((username) => !snapshot.findProxy(username))
-        yield { ...nothing, proxies, goneProxies }
+        yield { proxies, goneProxies }
       }
       for (const ids of slices(change.subusers)) {
         const subusers = ids.flatMap((id) => snapshot.findSubuser(id) ?? [])
         const goneSubusers = ids.filter((id) => !snapshot.findSubuser(id))
-        yield { ...nothing, subusers, goneSubusers }
+        yield { subusers, goneSubusers }
       }
     },
   }
 }
 
-const processors: readonly string[] = ['x64', 'arm64'] satisfies Processor[]
-
 /** Why this engine cannot run here, or undefined. Tries the system calls that a sandbox may forbid. */
 export function findLack(platform: string, processor: string): string | undefined {
   if (platform !== 'linux') return `it needs Linux, and this is ${platform}`
-  if (!processors.includes(processor)) return `it knows no ${processor} processors`
+  if (processor !== 'x64' && processor !== 'arm64') return `it knows no ${processor} processors`
   try {
-    return tryCalls(processor as Processor)
+    return tryCalls(processor)
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }

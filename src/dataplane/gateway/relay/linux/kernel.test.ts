@@ -55,15 +55,18 @@ async function packetsForFirstWords(kernel: Kernel, listener: number): Promise<n
 describe('a request is acknowledged with its answer, not by a packet of its own,', () => {
   const kernel = createKernel(libc, processor)
 
-  test.each(['opened here', 'handed over'])('on a port %s', async (origin) => {
-    const listener = kernel.listen(loopback, 0, 16)
-    opened.push(listener)
-    if (origin === 'handed over') expect(kernel.adopt(listener, 16)).toBe(0)
-    const packets: number[] = []
-    // The system acknowledges by itself what stays unanswered for 40 ms: a machine that is held up tries again.
-    while (packets.length < tries && !packets.includes(0)) packets.push(await packetsForFirstWords(kernel, listener))
-    expect(packets).toContain(0)
-  })
+  test.each(['opened here', 'handed over'])(
+    "a request's ACK travels with the response on a port %s",
+    async (origin) => {
+      const listener = kernel.listen(loopback, 0, 16)
+      opened.push(listener)
+      if (origin === 'handed over') expect(kernel.adopt(listener, 16)).toBe(0)
+      const packets: number[] = []
+      // The system acknowledges by itself what stays unanswered for 40 ms: a machine that is held up tries again.
+      while (packets.length < tries && !packets.includes(0)) packets.push(await packetsForFirstWords(kernel, listener))
+      expect(packets).toContain(0)
+    },
+  )
 })
 
 test('calls made by their number do what those of the C library do, and leave the same errors', async () => {

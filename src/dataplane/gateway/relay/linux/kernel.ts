@@ -2,7 +2,7 @@ import { ptr } from 'bun:ffi'
 import { type Address, formatAddress } from '../../../../core/address.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import { nothingShown, type Transmission } from '../../metering/tunnel-meter.ts'
-import type { Libc } from './libc.ts'
+import { type Libc, openLibc } from './libc.ts'
 import * as n from './numbers.ts'
 import {
   eventLayoutOf,
@@ -33,7 +33,7 @@ const readAt = 64 * 1024
 const writeAt = readAt + readBytes
 const arenaBytes = writeAt + readBytes
 
-export type Pipe = { readonly readEnd: number; readonly writeEnd: number; held: number }
+export type KernelPipe = { readonly readEnd: number; readonly writeEnd: number; held: number }
 
 export type Kernel = ReturnType<typeof createKernel>
 /** The calls of a relay; tests replace them. */
@@ -121,14 +121,14 @@ export function createKernel(libc: Libc, processor: Processor) {
     },
 
     /** From a socket into an empty pipe: EAGAIN means that the socket is empty. */
-    fill: (descriptor: number, pipe: Pipe, max: number): number =>
+    fill: (descriptor: number, pipe: KernelPipe, max: number): number =>
       orError(libc.splice(descriptor, 0, pipe.writeEnd, 0, max, n.SPLICE_F_MOVE | n.SPLICE_F_NONBLOCK)),
 
     /** From a non-empty pipe into a socket: EAGAIN means that the socket is full. */
-    drain: (pipe: Pipe, descriptor: number): number =>
+    drain: (pipe: KernelPipe, descriptor: number): number =>
       orError(libc.splice(pipe.readEnd, 0, descriptor, 0, pipe.held, n.SPLICE_F_MOVE | n.SPLICE_F_NONBLOCK)),
 
-    takeBack(pipe: Pipe): Uint8Array {
+    takeBack(pipe: KernelPipe): Uint8Array {
       const bytes = new Uint8Array(pipe.held)
       for (let at = 0; at < bytes.length; ) {
         const got = libc.read(pipe.readEnd, base + readAt, Math.min(readBytes, bytes.length - at))
@@ -140,7 +140,7 @@ export function createKernel(libc: Libc, processor: Processor) {
       return bytes
     },
 
-    openPipe(bytes: number): Pipe | number {
+    openPipe(bytes: number): KernelPipe | number {
       const made = orError(libc.pipe2(base + pairAt, n.NONBLOCK_CLOEXEC))
       if (made < 0) return made
       const pipe = { readEnd: view.getInt32(pairAt, true), writeEnd: view.getInt32(pairAt + 4, true), held: 0 }
@@ -246,6 +246,13 @@ export function createKernel(libc: Libc, processor: Processor) {
     limitAhead: (descriptor: number, bytes: number): void =>
       void setOption(descriptor, n.IPPROTO_TCP, n.TCP_NOTSENT_LOWAT, bytes),
 
+    /** Limits the receive buffer; the kernel doubles the value. */
+    limitReceive: (descriptor: number, bytes: number): void =>
+      void setOption(descriptor, n.SOL_SOCKET, n.SO_RCVBUF, bytes),
+
+    /** Lets the kernel size the receive buffer; needs Linux 5.17. */
+    unlimitReceive: (descriptor: number): void => void setOption(descriptor, n.SOL_SOCKET, n.SO_BUF_LOCK, 0),
+
     openPoll: (): number => orError(libc.epoll_create1(n.CLOEXEC)),
     openBell: (): number => orError(libc.eventfd(0, n.NONBLOCK_CLOEXEC)),
 
@@ -274,6 +281,9 @@ export function createKernel(libc: Libc, processor: Processor) {
     lifeOf: (index: number): number => events[(index * layout.bytes + layout.oursAt) / 4 + 1] ?? 0,
   }
 }
+
+/** The kernel of this machine. Throws if there is no C library. */
+export const openKernel = (): Kernel => createKernel(openLibc(), process.arch === 'x64' ? 'x64' : 'arm64')
 
 /** Local shortages are `gateway_full`, not failures of the destination. */
 const refusals = new Map<number, RefusalCode>([

@@ -1,5 +1,5 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
-import type { Agent } from '../../../agent/carrier.ts'
+import type { CarrierAgent } from '../../../agent/carrier.ts'
 import { createSnapshot } from '../../../agent/snapshot.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
@@ -7,7 +7,7 @@ import { noLimit } from '../../metering/speed-limit.ts'
 import { createCore, tickMs } from '../core.ts'
 import { createHeldGauge } from '../engine.ts'
 import { patient, Side } from '../side.ts'
-import { Listener, TlsChannel } from './channel.ts'
+import { PortListener, TlsChannel } from './channel.ts'
 import { createReports } from './counts.ts'
 import { Descriptors, PipePool } from './descriptors.ts'
 import { createKernel } from './kernel.ts'
@@ -81,7 +81,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const snapshot = createSnapshot()
   const asking = createQuestions<'asked'>()
   const lookingUp = createQuestions<'looked-up'>()
-  const listeners = new Map<number, Listener>()
+  const listeners = new Map<number, PortListener>()
   let policy = nothingAllowed
   let speeds = noLimit
   let mainPort = 0
@@ -92,7 +92,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const clock = (): number => reactor.wallMs + memory.skewMs
   /** Sent after the turn, outside the relay's call stack. */
   const wishes: FromReactor[] = []
-  const agent: Agent = {
+  const agent: CarrierAgent = {
     wantLease: (id, pool) => void wishes.push({ type: 'want-lease', id, pool }),
     giveBack: (id, pool) => void wishes.push({ type: 'give-back', id, pool }),
     noteNow: () => reports.hurry(),
@@ -121,7 +121,8 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
   const reports = createReports(core.carrier, post, () => reactor.nowMs)
 
   function apply(change: StateChange): void {
-    const { proxies, subusers, exits, gateways, goneProxies, goneSubusers, goneExits, goneGateways } = change
+    const { proxies = [], subusers = [], exits = [], gateways = [] } = change
+    const { goneProxies = [], goneSubusers = [], goneExits = [], goneGateways = [] } = change
     const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits], gateways })
     const forgotten = snapshot.forget(goneProxies, goneSubusers, goneExits, goneGateways)
     core.changed({
@@ -171,7 +172,7 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
         mainPort = message.port
         core.setMainPort(mainPort)
       }
-      listeners.set(message.descriptor, new Listener(reactor, message.descriptor, message.port, around, core))
+      listeners.set(message.descriptor, new PortListener(reactor, message.descriptor, message.port, around, core))
     } else if (message.type === 'drain') core.drain()
     else if (message.type === 'begin-stop') core.beginStop()
     else {

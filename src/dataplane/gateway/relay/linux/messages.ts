@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../../../node-protocol/state.ts'
-import type { Counts } from '../../../agent/carrier.ts'
+import type { NodeCounts } from '../../../agent/carrier.ts'
 import type { ExitReport } from '../../access/exit-health.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
@@ -18,14 +18,14 @@ export type ReactorTerms = {
 }
 
 export type StateChange = {
-  readonly proxies: readonly NodeProxy[]
-  readonly goneProxies: readonly string[]
-  readonly subusers: readonly NodeSubuser[]
-  readonly goneSubusers: readonly string[]
-  readonly exits: readonly NodeExit[]
-  readonly goneExits: readonly string[]
-  readonly gateways: readonly NodeGateway[]
-  readonly goneGateways: readonly string[]
+  readonly proxies?: readonly NodeProxy[]
+  readonly goneProxies?: readonly string[]
+  readonly subusers?: readonly NodeSubuser[]
+  readonly goneSubusers?: readonly string[]
+  readonly exits?: readonly NodeExit[]
+  readonly goneExits?: readonly string[]
+  readonly gateways?: readonly NodeGateway[]
+  readonly goneGateways?: readonly string[]
 }
 
 type Question = { username: string } | { source: string; port: number }
@@ -66,7 +66,7 @@ export type FromReactor =
 /** Counts since the reactor started, and lease states of the same instant. */
 export type CountsMessage = {
   readonly type: 'counts'
-  readonly counts: Counts
+  readonly counts: NodeCounts
   readonly leased: readonly LeaseStatus[]
   readonly sources: readonly { readonly id: string; readonly address: string }[]
   /** Journal now. */
@@ -74,9 +74,4 @@ export type CountsMessage = {
 }
 
 /** Uncounted bytes on their way, and the rate. */
-export type LeaseStatus = {
-  readonly id: string
-  readonly pool: string
-  readonly moving: number
-  readonly pace: number
-}
+export type LeaseStatus = { readonly id: string; readonly pool: string; readonly moving: number; readonly pace: number }

@@ -2,19 +2,15 @@ import type { Address } from '../../../../core/address.ts'
 import { readAddressCached } from '../../../../core/address.ts'
 import { notInSet, type SetIndex, SwapRemoveSet } from '../../../../core/swap-remove-set.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
-import type { Connected, Dialler, IsDeliveredHere } from '../../dial/dial.ts'
-import type { Transmission, Watch } from '../../metering/tunnel-meter.ts'
-import type { Movement } from '../core.ts'
+import type { Connected, Dialler, IsDeliveredHere } from '../../dial/upstream.ts'
+import type { EngineSockets } from '../core.ts'
 import { createConverse, patient, Side, type SideAround } from '../side.ts'
-import type { Sockets } from '../sockets.ts'
+import { DescriptorWatch, maxAhead, type Sockets } from '../sockets.ts'
 import { Channel } from './channel.ts'
 import type { PipePool } from './descriptors.ts'
 import { connectRefusalOf } from './kernel.ts'
 import type { Reactor, TurnTaker } from './reactor.ts'
-import { SpliceRelay, type RelayDeps } from './splice-relay.ts'
-
-/** See `maxAhead` in sockets.ts. */
-const maxAhead = 256 * 1024
+import { type RelayDeps, SpliceRelay } from './splice-relay.ts'
 
 /** Socket operations of this engine: dialling, watching, relaying. */
 export function createMovement(
@@ -23,7 +19,7 @@ export function createMovement(
   around: SideAround,
   clock: () => number,
   isDeliveredHere: IsDeliveredHere,
-): Movement {
+): EngineSockets {
   const { after } = reactor.timers
   const relayDeps: RelayDeps = {
     calls: reactor.kernel,
@@ -69,33 +65,8 @@ function createSockets(reactor: Reactor): Sockets {
       if (!descriptors.isOwned(descriptor)) return undefined
       descriptors.share(descriptor)
       kernel.limitAhead(descriptor, maxAhead)
-      return new DescriptorWatch(reactor, descriptor)
+      return new DescriptorWatch(kernel, descriptor, descriptors)
     },
-  }
-}
-
-/** A class without closures, to keep idle tunnels small. */
-class DescriptorWatch implements Watch {
-  private isClosed = false
-
-  constructor(
-    private readonly reactor: Reactor,
-    private readonly descriptor: number,
-  ) {}
-
-  transmission(): Transmission {
-    return this.reactor.kernel.transmissionOf(this.descriptor)
-  }
-
-  shut(): void {
-    this.reactor.kernel.shutBoth(this.descriptor)
-  }
-
-  close(reset: boolean): void {
-    if (this.isClosed) return
-    this.isClosed = true
-    if (reset) this.reactor.kernel.resetOnClose(this.descriptor)
-    this.reactor.descriptors.release(this.descriptor)
   }
 }
 
@@ -141,16 +112,7 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
       const own = from === undefined ? undefined : readAddressCached(from)
       if (!address || (from !== undefined && !own)) return Promise.resolve({ refusal: 'unreachable' })
       return new Promise((resolve) => {
-        const attempt = new Attempt(
-          reactor,
-          around,
-          attempts,
-          address,
-          there.port,
-          own,
-          reactor.nowMs + maxMs,
-          resolve,
-        )
+        const attempt = new Attempt(reactor, around, attempts, address, there.port, own, reactor.nowMs + maxMs, resolve)
         // Connecting is the slowest call: the rest of the turn comes first.
         reactor.queue(attempt)
         attempts.open.add(attempt)

@@ -60,7 +60,7 @@ const expected: Readonly<Record<FlowState, Readonly<Record<FlowEvent, string>>>>
 
 describe('one direction of a tunnel', () => {
   const cells = flowStates.flatMap((state) => flowEvents.map((event) => [state, event] as const))
-  test.each(cells)('that is %s, when %s', (state, event) => {
+  test.each(cells)('a direction in state %s handles %s', (state, event) => {
     const { action, next } = flowSteps[state][event]
     expect(`${action}, ${next}`).toBe(expected[state][event])
   })
@@ -101,7 +101,7 @@ describe('a tunnel', () => {
     expect(model.client.heard).toHaveLength(200_000)
   })
 
-  test('stops at the last byte of its traffic, goes on with more, and ends where it is without', () => {
+  test('a relay stops at the last allowed byte, resumes with more, and ends without', () => {
     const model = openModel({ traffic: 10 })
     model.origin.say('0123456789abcdef')
     model.run()
@@ -138,7 +138,7 @@ describe('a tunnel', () => {
     expect(model.client.heard).toHaveLength(read)
   })
 
-  test('of a customer who broke off ends both sides at once', () => {
+  test('a client reset ends both sides at once', () => {
     const model = openModel({})
     model.origin.say('x')
     model.client.reset()
@@ -146,7 +146,7 @@ describe('a tunnel', () => {
     expect(model.told).toEqual(['over', 'client aborted', 'origin aborted'])
   })
 
-  test('that is cut carries nothing more', () => {
+  test('a relay that is cut moves no more bytes', () => {
     const model = openModel({})
     model.client.room = 0
     model.origin.say('never')

@@ -1,5 +1,6 @@
+import type { Side } from '../side.ts'
 import { type Pipes, pipeBytes } from './descriptors.ts'
-import { type ByteCalls, type Pipe, readBytes } from './kernel.ts'
+import { type ByteCalls, type KernelPipe, readBytes } from './kernel.ts'
 import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 
 /** State machine of one direction of a tunnel, from a source to a sink. */
@@ -52,33 +53,19 @@ export type FlowState = (typeof flowStates)[number]
 export type FlowEvent = (typeof flowEvents)[number]
 type FlowAction = (typeof flowActions)[number]
 
-/** An action, and the next state if it changes. */
+/** An action, and the next state if it changes. Events that are not listed do nothing. */
 type Cell = FlowAction | readonly [FlowAction, FlowState]
 
-const flowTable: Readonly<Record<FlowState, Readonly<Record<FlowEvent, Cell>>>> = {
+const flowTable: Readonly<Record<FlowState, Readonly<Partial<Record<FlowEvent, Cell>>>>> = {
   open: {
     readable: 'fill',
-    writable: 'nothing',
-    allowed: 'nothing',
-    exhausted: 'nothing',
     blocked: ['nothing', 'held'],
     drained: 'fault',
     dry: ['wait', 'starved'],
     ended: ['shut', 'done'],
   },
-  held: {
-    readable: 'nothing',
-    writable: 'drain',
-    allowed: 'nothing',
-    exhausted: 'nothing',
-    blocked: 'nothing',
-    drained: ['fill', 'open'],
-    dry: 'fault',
-    ended: ['nothing', 'last'],
-  },
+  held: { writable: 'drain', drained: ['fill', 'open'], dry: 'fault', ended: ['nothing', 'last'] },
   starved: {
-    readable: 'nothing',
-    writable: 'nothing',
     allowed: ['fill', 'open'],
     exhausted: 'exhaust',
     blocked: 'fault',
@@ -86,26 +73,8 @@ const flowTable: Readonly<Record<FlowState, Readonly<Record<FlowEvent, Cell>>>> 
     dry: 'fault',
     ended: 'fault',
   },
-  last: {
-    readable: 'nothing',
-    writable: 'drain',
-    allowed: 'nothing',
-    exhausted: 'nothing',
-    blocked: 'nothing',
-    drained: ['shut', 'done'],
-    dry: 'fault',
-    ended: 'fault',
-  },
-  done: {
-    readable: 'nothing',
-    writable: 'nothing',
-    allowed: 'nothing',
-    exhausted: 'nothing',
-    blocked: 'fault',
-    drained: 'fault',
-    dry: 'fault',
-    ended: 'fault',
-  },
+  last: { writable: 'drain', drained: ['shut', 'done'], dry: 'fault', ended: 'fault' },
+  done: { blocked: 'fault', drained: 'fault', dry: 'fault', ended: 'fault' },
 }
 
 type Step = { readonly action: FlowAction; readonly next: FlowState }
@@ -117,7 +86,7 @@ export const flowSteps = Object.fromEntries(
     state,
     Object.fromEntries(
       flowEvents.map((event) => {
-        const cell = flowTable[state][event]
+        const cell = flowTable[state][event] ?? 'nothing'
         return [event, typeof cell === 'string' ? { action: cell, next: state } : { action: cell[0], next: cell[1] }]
       }),
     ),
@@ -133,16 +102,7 @@ export type RelayEnd = {
   hasFailed: boolean
   /** TCP urgent data: reads stop at the mark, so a short read does not mean empty, and splice cannot pass it. */
   hasUrgent: boolean
-  /** Bytes taken by the kernel. */
-  written: number
-  isFinished: boolean
-  /** Writes what the kernel takes and holds the rest. */
-  hold(bytes: Uint8Array): void
-  /** Closes after both sides have ended. */
-  release(): void
-  /** Closes after held bytes are written. */
-  close(): void
-  abort(): void
+  readonly side: Pick<Side, 'written' | 'isFinished' | 'write' | 'release' | 'close' | 'abort'>
   leave(): void
 }
 
@@ -184,7 +144,7 @@ export class Flow {
   early: Uint8Array | undefined
   /** Bytes that the sink did not take; further ones may be in the pipe. */
   held: Uint8Array | undefined
-  pipe: Pipe | undefined
+  pipe: KernelPipe | undefined
   /** Large reads go through a pipe. */
   isSplicing = false
   isQueued = false
@@ -329,7 +289,7 @@ export class SpliceRelay {
     flow.isSplicing = got === readBytes
     this.take(flow, got)
     const gone = calls.pass(to.descriptor, got, isLast)
-    if (gone > 0) to.written += gone
+    if (gone > 0) to.side.written += gone
     if (gone < got) {
       flow.held = calls.received.slice(Math.max(0, gone), got)
       this.passHeld(flow)
@@ -370,7 +330,7 @@ export class SpliceRelay {
   private push(flow: Flow): 'drained' | 'blocked' | 'lost' {
     while (flow.held || (flow.pipe && flow.pipe.held > 0)) {
       const gone = this.pushOnce(flow)
-      if (gone > 0) flow.to.written += gone
+      if (gone > 0) flow.to.side.written += gone
       else if (gone === -EAGAIN) {
         this.deps.noteHeld((flow.held?.length ?? 0) + (flow.pipe?.held ?? 0))
         return 'blocked'
@@ -423,11 +383,11 @@ export class SpliceRelay {
     this.tunnel.isHalfOpen = true
     if (this.up.state === 'done' && this.down.state === 'done') {
       this.end()
-      this.client.release()
-      this.origin.release()
+      this.client.side.release()
+      this.origin.side.release()
       return
     }
-    flow.to.isFinished = true
+    flow.to.side.isFinished = true
     this.deps.calls.shutWrite(flow.to.descriptor)
   }
 
@@ -441,18 +401,18 @@ export class SpliceRelay {
   breakOff(): void {
     if (this.isOver) return
     this.end()
-    this.client.abort()
-    this.origin.abort()
+    this.client.side.abort()
+    this.origin.side.abort()
   }
 
   private endGently(): void {
     const { held, pipe } = this.down
     const unread = pipe && pipe.held > 0 ? this.deps.calls.takeBack(pipe) : undefined
     this.end()
-    this.origin.abort()
-    if (held) this.client.hold(held)
-    if (unread) this.client.hold(unread)
-    this.client.close()
+    this.origin.side.abort()
+    if (held) this.client.side.write(held)
+    if (unread) this.client.side.write(unread)
+    this.client.side.close()
   }
 
   cut(): void {

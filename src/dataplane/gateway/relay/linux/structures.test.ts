@@ -25,7 +25,7 @@ describe('struct epoll_event', () => {
   test.each<[Processor, number, string]>([
     ['x64', 12, '05 20 00 80 0b 0a 00 00 04 03 02 01'],
     ['arm64', 16, '05 20 00 80 00 00 00 00 0b 0a 00 00 04 03 02 01'],
-  ])('is laid out as the kernel of %s has it', (processor, bytes, written) => {
+  ])('struct epoll_event has the layout of %s', (processor, bytes, written) => {
     const layout = eventLayoutOf(processor)
     const view = paper()
     writeEvent(view, 0, layout, event)
@@ -33,7 +33,7 @@ describe('struct epoll_event', () => {
     expect(readEvent(view, 0, layout)).toEqual(event)
   })
 
-  test.each<Processor>(['x64', 'arm64'])('stands beside others on %s without touching them', (processor) => {
+  test.each<Processor>(['x64', 'arm64'])('writing an epoll event on %s does not touch its neighbours', (processor) => {
     const layout = eventLayoutOf(processor)
     const someEvent = fc.record({
       events: fc.nat(0xffff_ffff),
@@ -124,7 +124,7 @@ describe('struct tcp_info', () => {
     return view
   }
 
-  test('what was sent is told without what was sent again', () => {
+  test('sent bytes exclude retransmissions', () => {
     expect(readTcpInfo(silentClient(1, 738), 0)).toEqual({
       acknowledged: 0,
       sent: 1_077_480,
@@ -135,7 +135,7 @@ describe('struct tcp_info', () => {
     })
   })
 
-  test('after a reset, when the system has forgotten what was under way, one segment more is in doubt', () => {
+  test('a reset adds one unknown segment', () => {
     expect(readTcpInfo(silentClient(7, 0), 0)).toMatchObject({
       selectedSegments: 737,
       unknownSegments: 2,
@@ -143,7 +143,7 @@ describe('struct tcp_info', () => {
     })
   })
 
-  test('and so it is when the reset came between the state and the rest of what was told', () => {
+  test('a reset between state and counters adds one unknown segment', () => {
     expect(readTcpInfo(silentClient(1, 0), 0)).toMatchObject({ selectedSegments: 737, unknownSegments: 2 })
   })
 
@@ -154,7 +154,7 @@ describe('struct tcp_info', () => {
     expect(readTcpInfo(view, 0).unknownSegments).toBe(2)
   })
 
-  test('a connection of more segments than the system can count is told like any other', () => {
+  test('segment counters that overflow 32 bits are read correctly', () => {
     const view = silentClient(7, 0)
     view.setUint32(156, 5, true)
     view.setUint32(192, 2 ** 32 - 7, true)

@@ -1,6 +1,6 @@
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import type { TlsSocket } from '../../../tls/tls-socket.ts'
-import type { Watch } from '../../metering/tunnel-meter.ts'
+import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import { followTls, noteHandshake } from '../secured-socket.ts'
 import type { Sockets } from '../sockets.ts'
 import type { Kernel } from './kernel.ts'
@@ -17,7 +17,7 @@ class TlsLine {
   constructor(
     private readonly tls: TlsSocket,
     private readonly memory: TlsMemory,
-    private readonly watch: Watch | undefined,
+    private readonly watch: DeliveryWatch | undefined,
   ) {}
 
   /** Publishes acknowledgements to the reactor. */

@@ -1,8 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { createKernel } from '../linux/kernel.ts'
-import { openLibc } from '../linux/libc.ts'
+import { openKernel } from '../linux/kernel.ts'
 import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM } from '../linux/numbers.ts'
-import type { Processor } from '../linux/structures.ts'
 
 /**
  * The epoll descriptor to wait on, and an eventfd that ends the thread. The main thread adds and removes listeners.
@@ -20,7 +18,7 @@ const starved = [EMFILE, ENFILE, ENOBUFS, ENOMEM].map((error) => -error)
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
 const { poll, bell } = workerData as AccepterTerms
-const kernel = createKernel(openLibc(), process.arch as Processor)
+const kernel = openKernel()
 
 /** Returns false if descriptors ran out. */
 function acceptFrom(listener: number): boolean {

@@ -1,8 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { createKernel, type Kernel } from '../linux/kernel.ts'
-import { openLibc } from '../linux/libc.ts'
+import { type Kernel, openKernel } from '../linux/kernel.ts'
 import { EPOLLIN } from '../linux/numbers.ts'
-import type { Processor } from '../linux/structures.ts'
 import type { Accepted, AccepterTerms } from './accepter-worker.ts'
 
 export type Listening = { readonly port: number; readonly descriptor: number; stop(): void }
@@ -17,7 +15,7 @@ export function createAccepter(onAccepted: (descriptor: number, source: string) 
   let running: { readonly kernel: Kernel; readonly poll: number; readonly bell: number } | undefined
 
   function start() {
-    const kernel = createKernel(openLibc(), process.arch as Processor)
+    const kernel = openKernel()
     const [poll, bell] = [kernel.openPoll(), kernel.openBell()]
     if (poll < 0 || bell < 0) throw new Error('the system has no descriptor left to listen with')
     kernel.watch(poll, bell, EPOLLIN, 0)

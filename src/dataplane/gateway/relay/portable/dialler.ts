@@ -1,8 +1,8 @@
 import type { Socket, SocketHandler } from 'bun'
 import type { After } from '../../../../core/time.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
-import type { Connected, Dialler } from '../../dial/dial.ts'
-import type { Target } from '../../protocol/authority.ts'
+import type { Connected, Dialler } from '../../dial/upstream.ts'
+import type { ConnectTarget } from '../../protocol/authority.ts'
 import { connectRefusalOf } from '../linux/kernel.ts'
 import { createConverse, patient, Side, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
@@ -35,7 +35,7 @@ export function createDialler(around: SideAround, sockets: Sockets): Dialler<Sid
   }
 }
 
-type Connect = (side: Side, there: Target, from: string | undefined, maxMs: number) => Promise<Connected<Side>>
+type Connect = (side: Side, there: ConnectTarget, from: string | undefined, maxMs: number) => Promise<Connected<Side>>
 
 /**
  * The kernel connects and Bun adopts the descriptor: it drains once connected and closes on failure. An abandoned

@@ -3,7 +3,7 @@ import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { createCore, tickMs } from '../core.ts'
 import { createHeldGauge, type Engine, type EngineDeps, noRoom } from '../engine.ts'
 import { Relay } from '../relay.ts'
-import { noteHandshake, SecuredSocket } from '../secured-socket.ts'
+import { noteHandshake, toSideSocket } from '../secured-socket.ts'
 import { patient, Side } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 import { createAccepter, type Listening } from './accepter.ts'
@@ -118,7 +118,7 @@ export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): 
         side.onSocketClose()
       },
     }
-    side.attach(new SecuredSocket(tls, mainPort, deps.sockets))
+    side.attach(toSideSocket(tls, mainPort, deps.sockets))
     core.accepted(side, tls.source)
   }
 
