@@ -3,8 +3,8 @@ export type SetIndex = number
 export const notInSet: SetIndex = -1
 
 /**
- * Unordered set in an array; each member stores its own index under the given name. Unlike a Set or Map, an old one does
- * not keep deleted members alive in JavaScriptCore until the next full collection.
+ * Unordered set in an array; each member stores its own index under the given name. Unlike a Set or Map, it does not
+ * keep deleted members alive in JavaScriptCore until the next full collection.
  */
 export class SwapRemoveSet<Name extends string, Member extends { [name in Name]: SetIndex }> {
   private readonly members: Member[] = []

@@ -80,11 +80,9 @@ function createPending(now: () => number) {
       }
     },
 
-    wanting: (id: string, pool: string): PendingWish['want'] | undefined => wishes.get(subjectKey(id, pool))?.want,
-
     dropWishes: (): void => wishes.clear(),
 
-    /** Up to `most` items of each kind, oldest first, with the counts that the lease requests refer to. */
+    /** Up to `max` items of each kind, oldest first, with the counts that the lease requests refer to. */
     batch(max = maxInReport): Batch {
       const wished = [...firstOf(wishes.values(), max)]
       const counted = new Set<SubuserCount>()

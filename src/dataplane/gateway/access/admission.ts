@@ -7,7 +7,7 @@ import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
 import type { RefusalCode } from './refusals.ts'
 
-type Protocol = 'http' | 'socks'
+export type Protocol = 'http' | 'socks'
 
 /**
  * An admitted client and the grounds of admission. Each open tunnel holds one; it is rechecked when the grounds may

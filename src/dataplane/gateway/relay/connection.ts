@@ -1,6 +1,6 @@
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { notInSet, type SetIndex } from '../../../core/swap-remove-set.ts'
-import type { Access, Admission, AdmissionVerdict } from '../access/admission.ts'
+import type { Access, Admission, AdmissionVerdict, Protocol } from '../access/admission.ts'
 import type { WaitingClient } from '../access/arrivals.ts'
 import { type RefusalCode, refusalOf } from '../access/refusals.ts'
 import type { ConnectTarget } from '../protocol/authority.ts'
@@ -192,7 +192,7 @@ export class Connection implements SideOwner, WaitingClient {
   }
 
   private openTunnel({ target, credentials, ticket, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): void {
-    const admitted = ticket === undefined ? this.admitHttp(credentials) : this.deps.admitHop(ticket, target)
+    const admitted = ticket === undefined ? this.admit(credentials, 'http') : this.deps.admitHop(ticket, target)
     this.pass(target, admitted, (tunnel) => {
       if ('refusal' in tunnel) this.refuseHttp(tunnel.refusal, keepAlive && ticket === undefined, false)
       else {
@@ -207,7 +207,7 @@ export class Connection implements SideOwner, WaitingClient {
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
     // A body and end in the same chunk are parsed first.
-    this.pass(request.target, Promise.resolve(this.admitHttp(request.credentials)), (tunnel) => {
+    this.pass(request.target, Promise.resolve(this.admit(request.credentials, 'http')), (tunnel) => {
       this.pending = undefined
       if ('refusal' in tunnel)
         this.refuseHttp(tunnel.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
@@ -258,9 +258,9 @@ export class Connection implements SideOwner, WaitingClient {
     else this.side.resume()
   }
 
-  private admitHttp(credentials: Credentials | undefined): MaybePromise<AdmissionVerdict> {
+  private admit(credentials: Credentials | undefined, protocol: Protocol): MaybePromise<AdmissionVerdict> {
     const { source, side } = this
-    return this.deps.admission.admit({ credentials, protocol: 'http', source, port: side.arrivedAt })
+    return this.deps.admission.admit({ credentials, protocol, source, port: side.arrivedAt })
   }
 
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
@@ -289,7 +289,7 @@ export class Connection implements SideOwner, WaitingClient {
   /** RFC 1929 reports wrong credentials; every other refusal waits for the request's reply. */
   private admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): void {
     this.wait()
-    this.use(this.admitBySocks(credentials), (verdict) => {
+    this.use(this.admit(credentials, 'socks'), (verdict) => {
       if (this.isGone() || !this.socks) return
       if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
         this.side.write(this.socks.deny())
@@ -306,14 +306,9 @@ export class Connection implements SideOwner, WaitingClient {
     })
   }
 
-  private admitBySocks(credentials: Credentials | undefined): MaybePromise<AdmissionVerdict> {
-    const { source, side } = this
-    return this.deps.admission.admit({ credentials, protocol: 'socks', source, port: side.arrivedAt })
-  }
-
   private connectSocks(target: ConnectTarget): void {
     const { denial, access } = this
-    const verdict = denial ? { refusal: denial } : access ? { access } : this.admitBySocks(undefined)
+    const verdict = denial ? { refusal: denial } : access ? { access } : this.admit(undefined, 'socks')
     this.pass(target, verdict, (tunnel) => {
       if ('refusal' in tunnel) {
         this.side.write(socksReply(refusalOf(tunnel.refusal).socks))

@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { parseJson } from '../../agent/runtime.ts'
 import { type Certificate, readCertificate } from '../certificate.ts'
 
 /** ES256 account key (RFC 8555, 6.2) with its public JWK. */
@@ -133,7 +134,7 @@ export function createAuthority(deps: {
     const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '')
     const location = response.headers.get('location') ?? undefined
     const retryAfterMs = readRetryAfter(response.headers.get('retry-after'))
-    return { response, answer: { body: isJson ? parse(text) : undefined, text, location, retryAfterMs } }
+    return { response, answer: { body: isJson ? parseJson(text) : undefined, text, location, retryAfterMs } }
   }
 
   async function placeOf(name: string): Promise<string> {
@@ -180,7 +181,7 @@ export function createAuthority(deps: {
 
 export type Authority = ReturnType<typeof createAuthority>
 
-const fieldsOf = (value: unknown): Record<string, unknown> =>
+export const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
@@ -201,14 +202,6 @@ async function readAll(response: Response): Promise<string> {
     parts.push(part)
   }
   return Buffer.concat(parts).toString()
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Seconds, or a date (RFC 9110, 10.2.3). */

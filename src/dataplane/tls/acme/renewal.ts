@@ -2,12 +2,14 @@ import { join } from 'node:path'
 import type { Log } from '../../../core/log.ts'
 import type { Clock } from '../../../core/time.ts'
 import { findFile, writeOwnFile } from '../../agent/own-file.ts'
+import { parseJson } from '../../agent/runtime.ts'
 import { acmeFiles, BadCertificate, type Certificate, readCertificate } from '../certificate.ts'
 import {
   type AcmeAccount,
   AcmeProblem,
   type Authority,
   type Challenges,
+  fieldsOf,
   makeAccountKey,
   openAccount,
   orderCertificate,
@@ -143,29 +145,18 @@ export function keepRenewed(deps: {
       isStopped = true
       clearInterval(timer)
       // An interrupted order is repeated later.
-      await Promise.race([running, sleep(1000)])
+      await Promise.race([running, Bun.sleep(1000)])
     },
   }
 }
 
-const sleep = (ms: number): Promise<void> => Bun.sleep(ms)
-
 function readRestraint(text: string | undefined): Restraint {
-  const { failures, next_at: nextAt } = parse(text)
+  const { failures, next_at: nextAt } = fieldsOf(parseJson(text ?? ''))
   const isGood = Number.isSafeInteger(failures) && Number.isFinite(nextAt)
   return isGood ? { failures: Number(failures), nextAt: Number(nextAt) } : { failures: 0, nextAt: 0 }
 }
 
 function readKept(text: string | undefined): { readonly directory: string; readonly key: string } | undefined {
-  const { directory, key } = parse(text)
+  const { directory, key } = fieldsOf(parseJson(text ?? ''))
   return typeof directory === 'string' && typeof key === 'string' ? { directory, key } : undefined
-}
-
-function parse(text: string | undefined): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}')
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
 }
