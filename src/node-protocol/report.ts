@@ -1,8 +1,6 @@
 import { z } from 'zod'
 
-/**
- * A node's report. Everything is cumulative since the boot or numbered, so reports may be repeated, late or reordered.
- */
+/** A report is cumulative since the boot or numbered, so it may be repeated, late or reordered. */
 
 const count = z.int().nonnegative()
 /** The sum of both directions is still an exact JSON number. */
@@ -46,10 +44,7 @@ export const reportBodySchema = z.object({
   peers: z
     .array(z.object({ id: z.string(), received: byteCount, sent: byteCount, handshake_at: count.nullable() }))
     .max(maxInReport),
-  /**
-   * Numbered lease requests and returns. `moving` bytes are on their way and not counted yet; a lease is topped up
-   * without them.
-   */
+  /** Numbered lease requests and returns; a lease is topped up without `moving` bytes. */
   wishes: z
     .array(
       z.object({

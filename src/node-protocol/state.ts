@@ -1,9 +1,6 @@
 import { z } from 'zod'
 
-/**
- * The desired state of a node. It contains digests, never passwords, prices or customers; `owner` only groups
- * credentials of one customer.
- */
+/** The desired state of a node: no passwords, prices or customers; `owner` groups credentials. */
 
 const moment = z.int().nonnegative()
 /** SHA-256 of a password. */
@@ -105,9 +102,7 @@ export type StateParts = {
 }
 export type StatePart = keyof StateParts
 
-/**
- * One page. While `more` is true the next page follows at once; else the request waits for a change. Items may repeat.
- */
+/** While `more` is true the next page follows at once, else the request waits. Items may repeat. */
 export const statePageSchema = z.object({
   cursor: z.string(),
   more: z.boolean(),

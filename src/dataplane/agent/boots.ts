@@ -12,10 +12,7 @@ const timeDigits = 9
 const lastAt = Date.UTC(2500, 0)
 const bootPattern = /^([0-9a-z]{9})-[0-9a-f]{8}$/
 
-/**
- * Makes this run's boot id and saves it. Ids sort by time even if the clock was set back: the shop treats an id that
- * sorts earlier as a dead process.
- */
+/** Makes and saves this run's boot id. Ids sort by time, also after the clock was set back. */
 export function makeBoot(deps: {
   readonly folder: string
   readonly clock: Clock
@@ -70,10 +67,7 @@ export async function isRunning(folder: string, boot: string): Promise<boolean> 
   }
 }
 
-/**
- * Whether any process has bound a Unix socket whose path ends so. Bun reports ECONNREFUSED for a full backlog and for a
- * dead socket alike.
- */
+/** Whether a process has bound such a socket; Bun reports a full backlog and a dead socket alike. */
 export function isBound(pathEnd: string): boolean {
   try {
     return readFileSync('/proc/net/unix', 'utf8').includes(`${pathEnd}\n`)

@@ -13,10 +13,7 @@ const maxPauseMs = 5_000
 /** Attempts at a report that the shop rejects. */
 const maxBadAnswers = 8
 
-/**
- * Boots with a journal, oldest first, only those before `boot` if given: a later boot is alive and has replaced this
- * one.
- */
+/** Boots with a journal, oldest first; with `boot`, only earlier ones: a later boot is alive. */
 export function listEarlier(folder: string, boot?: string): string[] {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return readdirSync(folder)

@@ -13,18 +13,13 @@ import { seenSchema } from '../../node-protocol/tried.ts'
 import { type Chance, parseJson } from './runtime.ts'
 
 const callsAtOnce = 16
-/**
- * Consecutive failures, each while the shop was reachable from another address, before an address counts as failed.
- */
+/** Consecutive failures, while the shop is reachable otherwise, that make an address fail. */
 const maxFailures = 2
 /** TLS error codes about certificates, such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
 const ofCertificates = /CERT|LEAF_SIGNATURE/
 const steps = 2 ** 40
 
-/**
- * Calls the shop from one address of this machine, or from any address of a family. Resolves to the address that the
- * shop saw.
- */
+/** Calls the shop from a local address or from any of a family; resolves to the address it saw. */
 export type CallShop = (version: 4 | 6, from: string | undefined, end: AbortSignal) => Promise<string>
 
 export type EgressCheck = ReturnType<typeof createEgressCheck>

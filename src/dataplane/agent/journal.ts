@@ -47,9 +47,7 @@ function toFields({ of, count }: KeptCount): readonly unknown[] {
 
 const toDigits = (checksum: number): string => checksum.toString(16).padStart(8, '0')
 
-/**
- * Reads all records that verify. Of several records of a subject the largest counts win, because counts never fall.
- */
+/** Reads all records that verify; the largest counts of a subject win, because counts never fall. */
 export function readRecords(text: string, salt: number): { counts: KeptCounts; damaged: number } {
   const latest = new Map<string, KeptCount>()
   let damaged = 0

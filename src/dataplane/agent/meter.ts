@@ -202,10 +202,7 @@ export type Meter = CarrierAgent & {
   leave(): void
   /** Tells the shop to sell nothing more of this node. Gives up after one second. */
   withdraw(): Promise<void>
-  /**
-   * Sends final counts and returns leases, within five seconds, then closes the journal. Call after the carrier has
-   * stopped.
-   */
+  /** Sends final counts and returns leases within 5 s. Call after the carrier has stopped. */
   stop(): Promise<void>
   readonly lastContactAt: number | undefined
 }
@@ -296,10 +293,7 @@ export function createMeter(deps: MeterDeps): Meter {
     deps.onReplaced?.()
   }
 
-  /**
-   * A rejected batch goes to the end and the next report is a tenth of its size, so that one bad item finally fails
-   * alone.
-   */
+  /** A rejected batch goes to the end, and the next is a tenth as long: one bad item fails alone. */
   function noteFailure(error: unknown, batch: Batch): void {
     failures += 1
     if (error instanceof LinkError && error.blamesRequest) {

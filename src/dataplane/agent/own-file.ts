@@ -29,10 +29,7 @@ export function createOwnFile(path: string, text: string): void {
   flushFolder(path)
 }
 
-/**
- * Reads a file, or returns undefined if it does not exist. Restores mode 0600, which a restore from backup may have
- * lost.
- */
+/** Undefined if the file does not exist. Restores mode 0600, which a backup may have lost. */
 export function findFile(path: string): string | undefined {
   try {
     const { mode, uid } = statSync(path)

@@ -12,10 +12,7 @@ type BridgeHooks = {
   readonly isCut?: () => boolean
 }
 
-/**
- * Connects a client's TLS socket with a plain socket of this machine, with half-close and backpressure in both
- * directions.
- */
+/** Connects a TLS socket with a plain socket, with half-close and backpressure both ways. */
 export class Bridge implements TlsOwner {
   private inner: Socket<Bridge> | undefined
   private isInnerClosed = false

@@ -78,10 +78,7 @@ type Keeper = {
 
 const lookEveryMs = 5000
 
-/**
- * Serves the certificate in two files and reloads it when they change. An invalid replacement is logged and the old
- * certificate stays.
- */
+/** Reloads the certificate when its files change; keeps the old one if the new one is invalid. */
 export function keepCertificate(deps: {
   readonly files: CertificateFiles
   readonly log: Log

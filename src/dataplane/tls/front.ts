@@ -84,9 +84,7 @@ export type Front = {
   end(): void
 }
 
-/**
- * TLS listener: accepts, rate-limits handshakes, and passes TLS sockets on. New connections use the newest certificate.
- */
+/** TLS listener with rate-limited handshakes; new connections use the newest certificate. */
 export function openFront(deps: {
   readonly hostname: string
   readonly port: number

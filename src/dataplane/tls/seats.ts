@@ -201,10 +201,7 @@ export class Handshakes {
     this.byNetwork.remove(one.seat)
   }
 
-  /**
-   * Eviction candidate: the oldest of the largest network if the newcomer's is smaller, else the oldest of all after
-   * the grace period.
-   */
+  /** Evicts the oldest of the largest network, else the oldest of all after the grace period. */
   findSpare({ network }: Prefixes, nowMs: number): Seat | undefined {
     const crowded = this.byNetwork.findSpare()
     const max = crowded ? this.byNetwork.countOf(crowded.prefixes.network) : 0

@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { refuseHere } from '../../core/refusal.ts'
 import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
 import type { NodeLog } from '../agent/runtime.ts'
-import { socketPath } from './device.ts'
 import { must, type RunProgram } from './run.ts'
 
 /** A change of the machine, with what is needed to undo it. */
@@ -23,6 +22,9 @@ const recordSchema = z.object({
   changes: z.array(changeSchema),
 })
 type Record = z.infer<typeof recordSchema>
+
+/** wireguard-go's control socket. */
+export const socketPath = (device: string): string => `/var/run/wireguard/${device}.sock`
 
 const fileName = 'vpn-changes.json'
 /** Mostly settings of network devices; containers create hundreds. */
@@ -45,10 +47,7 @@ export function describeChange(change: MachineChange): string {
 
 export type MachineChanges = ReturnType<typeof createChanges>
 
-/**
- * Journal of this run's changes, each written before it is made, so that the next start can undo them. The file also
- * locks the folder.
- */
+/** Journal of changes, written before each is made, for the next start. It locks the folder. */
 export function createChanges(folder: string, device: string) {
   const record: Record = { device, pid: process.pid, began: beganOf(process.pid) ?? '', changes: [] }
   const path = join(folder, fileName)

@@ -1,7 +1,7 @@
 import { refuseHere } from '../../core/refusal.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { NodeLog } from '../agent/runtime.ts'
-import type { MachineChanges } from './changes.ts'
+import { type MachineChanges, socketPath } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import { createDumpReader, type DeviceState, toDeviceCall } from './peers.ts'
 import { findProgram, must, programPath, type RunProgram } from './run.ts'
@@ -15,9 +15,6 @@ const readyWithinMs = 5_000
 const readyPollMs = 20
 const endsWithinMs = 2_000
 const maxComplaint = 2_000
-
-/** wireguard-go's control socket. */
-export const socketPath = (device: string): string => `/var/run/wireguard/${device}.sock`
 
 /**
  * Whether a process accepts on the socket. `wg` must not be used while wireguard-go starts: it deletes a socket that

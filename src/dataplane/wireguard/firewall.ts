@@ -100,9 +100,7 @@ export function readForwarding(): Forwarding {
 
 type Setting = Extract<MachineChange, { kind: 'setting' }>
 
-/**
- * Turns forwarding on. The kernel changes related settings with it, so their values are noted first and restored last.
- */
+/** Turns forwarding on. Settings that the kernel changes with it are restored last. */
 export function turnOnForwarding(changes: MachineChanges): void {
   const { v4, v6 } = readForwarding()
   const settings = [...(v4 ? [] : plan4()), ...(v6 === false ? plan6() : [])]

@@ -108,10 +108,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
   let isClosing = false
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  /**
-   * Reads counters, then applies changes: bytes are credited to a key's previous owner, and a removed peer is counted
-   * just before.
-   */
+  /** Counts, then applies changes, so that bytes are credited to a key's previous owner. */
   async function pass(): Promise<void> {
     const { peers } = await device.look()
     counts.absorb(peers, desired.ownerOf)

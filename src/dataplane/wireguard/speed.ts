@@ -21,10 +21,7 @@ const maxInRow = 0xfff
 /** Downstream is shaped on the device, upstream on a queue device. */
 type Side = { readonly device: string; readonly end: 'src' | 'dst' }
 
-/**
- * Computes `tc` commands. Filters are hashed by the address's last eight bits, so lookup time does not grow with the
- * number of limits.
- */
+/** Computes `tc` commands. Filters are hashed by the last eight bits of the address. */
 export function createSpeedPlan(sides: readonly Side[]) {
   const places = new Map<string, Place>()
   const minors = createNumbers(maxClasses)

@@ -9,10 +9,7 @@ import type { RefusalCode } from './refusals.ts'
 
 export type Protocol = 'http' | 'socks'
 
-/**
- * An admitted client and the grounds of admission. Each open tunnel holds one; it is rechecked when the grounds may
- * have changed.
- */
+/** An admitted client and the grounds of admission, which are rechecked while its tunnel is open. */
 export type Access = {
   readonly key: string
   /** An opaque id of the customer. */
@@ -49,9 +46,7 @@ type Sha256 = (text: string) => Uint8Array
 /** Verified credentials and what they opened. */
 export type Proven = WeakMap<Credentials, Access>
 
-/**
- * Admits by name and password. A verified pair is not hashed again while its proxy or sub-user object is unchanged.
- */
+/** Admits by name and password. A verified pair is not hashed again while its object is unchanged. */
 export function admitByPassword(
   snapshot: Snapshot,
   credentials: Credentials,
@@ -255,10 +250,7 @@ export function createAdmission(deps: {
     return withPool(admitBySource(snapshot, source, port, protocol, at))
   }
 
-  /**
-   * Asks the shop, so that a purchase or change made a moment ago takes effect. Known and unknown names take the same
-   * path.
-   */
+  /** Asks the shop, so that a purchase made a moment ago works. All names take the same path. */
   async function judgeAfresh(visitor: Visitor): Promise<AdmissionVerdict> {
     const { credentials, source, port } = visitor
     if (credentials && wrong.has(credentials)) return { refusal: 'bad_credentials' }

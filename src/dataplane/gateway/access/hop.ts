@@ -39,10 +39,7 @@ export function createTicketWriter(deps: {
   }
 }
 
-/**
- * Admits other gateways by ticket. Rejects tickets for another gateway, destination or time, and replays. Cheap checks
- * come first.
- */
+/** Admits gateways by ticket; rejects replays and tickets for another gateway, target or time. */
 export function createHopAdmission(deps: {
   self: string
   clock: Clock

@@ -74,10 +74,7 @@ const minPorts = 8
 
 type Room = { readonly connections: number; readonly ports: number }
 
-/**
- * Connections and customer ports that fit into the process's limit of open files. A process at that limit cannot even
- * refuse.
- */
+/** Connections and customer ports that fit into the limit of open files. */
 export function roomWithin(wanted: number, files: number, isTls = false): Room {
   if (!Number.isFinite(files)) return { connections: wanted, ports: Number.POSITIVE_INFINITY }
   const reserve = Math.max(minReserve, Math.ceil(files * reserveShare))

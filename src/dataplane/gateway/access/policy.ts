@@ -15,9 +15,7 @@ export type Policy = {
   readonly allowLoopback: boolean
   /** For tests: destinations on this machine are reachable. */
   readonly allowLocalDelivery?: boolean
-  /**
-   * Interface addresses, ranges and exits, sorted by withoutNested. Other local addresses are found by a route lookup.
-   */
+  /** Interface addresses, ranges and exits, sorted by withoutNested; routes tell the others. */
   readonly ownAddresses: readonly Prefix[]
   readonly denyPrefixes: readonly Prefix[]
   /** Lower case, without a trailing dot; subdomains included. */

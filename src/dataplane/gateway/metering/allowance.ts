@@ -20,10 +20,7 @@ export type Subject =
   /** Another gateway, which counts for its own customers. */
   | { readonly kind: 'hop'; readonly id: string }
 
-/**
- * Bytes that one credential may use and has used. Sub-users are leased: `reserved` never exceeds `upto`, however many
- * tunnels take from it.
- */
+/** Bytes that a credential may use and has used. For a sub-user, `reserved` stays within `upto`. */
 export class ByteAllowance {
   readonly counted: Counted = { received: 0, sent: 0 }
   /** Open tunnels. */
@@ -154,10 +151,7 @@ export class ByteAllowance {
     return () => void this.waiting.delete(wake)
   }
 
-  /**
-   * Sets the speed limit's timer for waiters that the lease covers. `left` may have become positive since the waiter
-   * looked.
-   */
+  /** Sets the speed limit's timer for leased waiters, also if `left` has become positive since. */
   private wakeInTime(): void {
     if (this.waiting.size > 0 && this.hasSome) this.speed?.whenMore(this.onMore)
   }

@@ -13,10 +13,7 @@ const idleMs = 60_000
 
 export type Metering<End extends CustomerEnd> = ReturnType<typeof createMetering<End>>
 
-/**
- * Accounts for all customers' bytes. `watch` tracks acknowledgements on a client socket; where it cannot, written bytes
- * count as delivered.
- */
+/** Accounts for all bytes. Without a `watch`, written bytes count as delivered. */
 export function createMetering<End extends CustomerEnd>(deps: {
   agent: CarrierAgent
   watch: (end: End) => DeliveryWatch | undefined

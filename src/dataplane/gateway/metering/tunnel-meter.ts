@@ -27,10 +27,7 @@ export function shownOf(transmission: Transmission): number {
   return acknowledged + Math.min(beyond, selectedSegments * segmentBytes)
 }
 
-/**
- * The same for the payload of an encrypted stream: the overhead counts as sent first, so the payload is never
- * overestimated.
- */
+/** The same for the plaintext of TLS; the overhead counts as sent first. */
 export const unwrapped = (transmission: Transmission, wrapping: number): Transmission => ({
   ...transmission,
   acknowledged: Math.max(0, transmission.acknowledged - wrapping),

@@ -6,10 +6,7 @@ const maxEncoded = 4 * Math.ceil((maxUsernameBytes + 1 + maxPasswordBytes) / 3)
 const colon = 0x3a
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/**
- * Cache: decoding is the most expensive part of a request, and equal input yields the same object, which callers use as
- * a cache key.
- */
+/** Cache: decoding is expensive, and callers use the object's identity as a cache key. */
 const pairs = new Map<string, Credentials>()
 const maxPairs = 2000
 

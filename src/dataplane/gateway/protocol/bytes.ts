@@ -1,7 +1,4 @@
-/**
- * Latin-1 text of a range of bytes. Bun has this method on every Uint8Array but does not declare it; the declared ones
- * copy.
- */
+/** Latin-1 text of a range; Bun has this on every Uint8Array undeclared, the declared ones copy. */
 export const { latin1Slice } = Buffer.prototype as unknown as {
   readonly latin1Slice: (this: Uint8Array, from: number, to: number) => string
 }

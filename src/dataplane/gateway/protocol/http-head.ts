@@ -79,10 +79,7 @@ export class LineReader {
   }
 }
 
-/**
- * Incremental parser of an HTTP/1.1 head (RFC 9112, 2.1). Reports 'start' after the first line, 'done' after the empty
- * one.
- */
+/** Incremental parser of a head (RFC 9112, 2.1): 'start' after the first line, 'done' at the end. */
 export class HeadReader {
   startLine = ''
   fields: HeaderField[] = []
@@ -213,10 +210,7 @@ const phrases: Readonly<Record<number, string>> = {
   505: 'HTTP Version Not Supported',
 }
 
-/**
- * The gateway's own response. A 200 answers CONNECT and has no length or body (RFC 9110, 9.3.6). `isHead` omits the
- * body.
- */
+/** The gateway's own response. A 200 answers CONNECT: no length, no body (RFC 9110, 9.3.6). */
 export function answer(
   status: number,
   code: string | undefined,

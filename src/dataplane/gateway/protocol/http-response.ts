@@ -49,10 +49,7 @@ function readAnswerFraming(
   return length === undefined ? { kind: 'until_close' } : { kind: 'length', bytes: length }
 }
 
-/**
- * The head for the client: no hop-by-hop fields, length and Connection regenerated. `Proxy-*` and `X-Turnpike-*` of an
- * origin are dropped.
- */
+/** The head for the client, without hop-by-hop, `Proxy-*` and `X-Turnpike-*` fields. */
 function toClientHead(
   line: StatusLine,
   fields: readonly HeaderField[],

@@ -49,9 +49,7 @@ export const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array 
 /** SOCKS4 and 4a have no passwords: reply 91. */
 export const socks4Refusal: Uint8Array = Uint8Array.of(0, 0x5b, 0, 0, 0, 0, 0, 0)
 
-/**
- * Incremental server side of SOCKS5 (RFC 1928, 1929). It stops for the verdict on credentials and after the request.
- */
+/** Incremental SOCKS5 server (RFC 1928, 1929); stops for the verdict and after the request. */
 export class Socks5Reader {
   private readonly allowAnonymous: boolean
   private readonly early: HeldBytes

@@ -78,10 +78,7 @@ export type Engine = {
   shutOut(yes: boolean): void
   /** Accepts no one new, waits up to `drainMs` for tunnels to end, then closes them. */
   stop(drainMs: number): Promise<void>
-  /**
-   * Counts of accepted, waiting, tunnelled, dialling and settling connections and of ports; and the largest backlog
-   * held for one slow peer.
-   */
+  /** Counts of connections by state and of ports, and the largest backlog of one slow peer. */
   readonly status: Pressure & {
     readonly open: number
     readonly connections: number

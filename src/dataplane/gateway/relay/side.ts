@@ -46,10 +46,7 @@ const maxDiscarded = 1024 * 1024
 /** Time for a peer to read its backlog. */
 const flushMs = 30_000
 
-/**
- * A socket with a write backlog. Callers pause their source while write() returns false, so the backlog is at most one
- * read.
- */
+/** A socket with a write backlog of at most one read: callers pause while write() is false. */
 export class Side {
   /** Bytes taken by the kernel. */
   written = 0

@@ -34,10 +34,7 @@ const narrowBytes = 131_072
  */
 export const maxAhead = 256 * 1024
 
-/**
- * Linux reports acknowledged bytes (TCP_INFO), also after a reset. SIOCOUTQ is no replacement: it may or may not count
- * the FIN.
- */
+/** Uses TCP_INFO, also after a reset. SIOCOUTQ may or may not count the FIN. */
 export function createSockets(platform: NodeJS.Platform): Sockets {
   if (platform !== 'linux') return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} }
   const kernel = openKernel()

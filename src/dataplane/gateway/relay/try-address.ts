@@ -9,10 +9,7 @@ const lookEveryMs = 10_000
 
 const ownInterfaces = () => Object.values(networkInterfaces()).flatMap((each) => each ?? [])
 
-/**
- * Tries to bind a socket to an address, without sending anything. Network and broadcast addresses can be bound but not
- * used.
- */
+/** Tries to bind to an address. Network and broadcast addresses bind but cannot be used. */
 export function createTryAddress(
   platform: NodeJS.Platform,
   interfaces: () => Parameters<typeof edgeAddresses>[0] = ownInterfaces,

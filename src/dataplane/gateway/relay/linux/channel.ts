@@ -180,10 +180,7 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
   }
 }
 
-/**
- * The plain end of a TLS connection; TLS runs on another thread. Acknowledgements and closing are exchanged through
- * shared memory.
- */
+/** The plain end of a TLS connection; shared memory connects it to the TLS thread. */
 export class TlsChannel extends Channel {
   constructor(
     reactor: Reactor,

@@ -91,10 +91,7 @@ class Table<Count extends Bytes> {
   }
 }
 
-/**
- * Counts of all reactors of this boot, on the main thread. After a reactor's death its reported counts are kept;
- * unreported ones are not billed.
- */
+/** Counts of all reactors of this boot; a dead reactor's unreported counts are not billed. */
 export function createMirror() {
   const proxies = new Table<ProxyCount>()
   const subusers = new Table<SubuserCount>()

@@ -1,9 +1,7 @@
 import { dlopen, type FFIFunction, type Pointer, toArrayBuffer } from 'bun:ffi'
 import type { Processor } from './structures.ts'
 
-/**
- * `size_t` is declared as `ptr` to pass plain numbers without BigInt; `ssize_t` as `i32`, since no call moves 2 GiB.
- */
+/** `size_t` is `ptr`, to pass numbers without BigInt; `ssize_t` is `i32`: no call moves 2 GiB. */
 const symbols = {
   socketpair: { args: ['i32', 'i32', 'i32', 'ptr'], returns: 'i32' },
   socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },

@@ -22,10 +22,7 @@ import type { Processor } from './structures.ts'
 /** Time for lingering connections after a stop. */
 const lingerMs = 35_000
 
-/**
- * Garbage is collected when at most this many events came since the last tick, and at least so many since the last
- * collection.
- */
+/** Collects garbage after a tick with few events, if many came since the last collection. */
 const maxWhenIdle = 20
 const minToCollect = 10_000
 

@@ -51,10 +51,7 @@ export function createMovement(
   }
 }
 
-/**
- * Watches the descriptor itself, which stays open until everything is acknowledged. Reads are small, so receive buffers
- * are not limited.
- */
+/** Watches the descriptor itself, which stays open until everything is acknowledged. */
 function createSockets(reactor: Reactor): Sockets {
   const { kernel, descriptors } = reactor
   return {

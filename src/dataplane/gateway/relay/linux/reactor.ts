@@ -8,10 +8,7 @@ type Timer = { readonly at: number; act: (() => void) | undefined }
 
 const fewCancelled = 256
 
-/**
- * Binary heap of timers for a thread that waits in the kernel. Most are cancelled early, so cancelled ones are removed
- * in bulk.
- */
+/** Binary heap of timers for a thread that waits in the kernel; drops cancelled ones in bulk. */
 export class Timers {
   private heap: Timer[] = []
   private cancelled = 0
@@ -110,10 +107,7 @@ export type TurnTaker = { takeTurn(): void; onFault?(): void }
 const bothWays = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET
 const maxWaitMs = 1000
 
-/**
- * Event loop over epoll, edge-triggered. One turn: events, timers, queued work, microtasks, then closing of released
- * descriptors.
- */
+/** Edge-triggered epoll loop. A turn: events, timers, queued work, microtasks, closing. */
 export class Reactor {
   /** Cached per turn: reading the clock costs more than a read. */
   nowMs: number

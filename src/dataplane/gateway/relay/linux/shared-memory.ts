@@ -49,10 +49,7 @@ export function viewMemory(memory: SharedArrayBuffer) {
       for (const [index, name] of statusNames.entries()) status[name] = Atomics.load(counts, statusAt + index)
       return status
     },
-    /**
-     * Written every turn, so only changes are stored; last to first, so that a reader who sees nothing open sees no
-     * tunnels either.
-     */
+    /** Stores changes only, last to first: a reader who sees nothing open sees no tunnels either. */
     set status(status: ReactorStatus) {
       for (let index = statusNames.length - 1; index >= 0; index -= 1) {
         const value = status[statusNames[index] ?? 'open']

@@ -68,9 +68,7 @@ function bytesAt(from: DataView, at: number, length: number): Uint8Array {
   return bytes
 }
 
-/**
- * Fields of `struct tcp_info`, all present since Linux 4.19. `tcpi_bytes_acked` starts at 0 on accepted connections.
- */
+/** Fields of `struct tcp_info`, all present since Linux 4.19. */
 export const tcpInfoBytes = 216
 const at = {
   state: 0,

@@ -43,10 +43,7 @@ class TlsLine {
   }
 }
 
-/**
- * Terminates TLS for the reactor on this thread and passes plaintext through a socket pair. Admission and metering
- * happen in the reactor.
- */
+/** Terminates TLS on the main thread and passes plaintext to the reactor by a socket pair. */
 export function createTlsLines(deps: {
   readonly kernel: Kernel
   readonly thread: Pick<ReactorThread, 'post' | 'isRunning'>

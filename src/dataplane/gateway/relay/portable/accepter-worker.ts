@@ -2,9 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { openKernel } from '../linux/kernel.ts'
 import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM } from '../linux/numbers.ts'
 
-/**
- * The epoll descriptor to wait on, and an eventfd that ends the thread. The main thread adds and removes listeners.
- */
+/** An epoll descriptor of listeners, and an eventfd that ends the thread. */
 export type AccepterTerms = { readonly poll: number; readonly bell: number }
 export type Accepted = { readonly descriptor: number; readonly source: string }
 

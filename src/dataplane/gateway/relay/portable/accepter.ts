@@ -7,10 +7,7 @@ export type Listening = { readonly port: number; readonly descriptor: number; st
 
 const backlog = 4096
 
-/**
- * Accepts connections on inherited sockets, on a thread of its own, because Bun only listens on sockets that it has
- * opened.
- */
+/** Accepts on inherited sockets on its own thread; Bun only listens on sockets it has opened. */
 export function createAccepter(onAccepted: (descriptor: number, source: string) => void) {
   let running: { readonly kernel: Kernel; readonly poll: number; readonly bell: number } | undefined
 

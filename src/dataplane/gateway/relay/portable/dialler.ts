@@ -37,10 +37,7 @@ export function createDialler(around: SideAround, sockets: Sockets): Dialler<Sid
 
 type Connect = (side: Side, there: ConnectTarget, from: string | undefined, maxMs: number) => Promise<Connected<Side>>
 
-/**
- * The kernel connects and Bun adopts the descriptor: it drains once connected and closes on failure. An abandoned
- * attempt is closed at once.
- */
+/** The kernel connects; Bun adopts the descriptor, drains once connected, closes on failure. */
 const connectBy =
   (begin: NonNullable<Sockets['connect']>): Connect =>
   (side, there, from, maxMs) => {
