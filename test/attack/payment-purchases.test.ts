@@ -13,14 +13,14 @@ const dayMs = 86_400_000
 
 describe.each([...engines])('on %s', (engine) => {
   let shop: Service
-  let sell: Service['services']['premium']['traffic']['buy']
+  let sell: Service['services']['premium']['traffic']['buyer']['buy']
   let attempt: Service['services']['purchases']['carryOutAll']
   /** How many times traffic could not be sold. */
   let refusals = 0
   beforeAll(async () => {
     shop = await startService(engine)
     const { premium, providers, purchases } = shop.services
-    sell = premium.traffic.buy.bind(premium.traffic)
+    sell = premium.traffic.buyer.buy.bind(premium.traffic.buyer)
     attempt = purchases.carryOutAll.bind(purchases)
     // Purchases are attempted when the test says so, and not by the job that runs every 10 s.
     purchases.carryOutAll = async () => 0
@@ -41,12 +41,12 @@ describe.each([...engines])('on %s', (engine) => {
   describe('purchases that wait for their payment:', () => {
     /** Traffic is refused for now, as while all gateways are away. */
     function stopSelling(): void {
-      shop.services.premium.traffic.buy = async () => {
+      shop.services.premium.traffic.buyer.buy = async () => {
         refusals += 1
         throw new Refusal('no_gateway_up')
       }
     }
-    const sellAgain = () => void (shop.services.premium.traffic.buy = sell)
+    const sellAgain = () => void (shop.services.premium.traffic.buyer.buy = sell)
 
     async function pay(token: string, then: object = traffic): Promise<string> {
       const { data } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', then }, { token })
