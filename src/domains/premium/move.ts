@@ -40,12 +40,7 @@ export function touchIfEmpty({ clock }: PremiumDeps, tx: Tx, account: ByteAccoun
 export async function move(
   deps: PremiumDeps,
   request: PurchaseRequest<MovedTraffic>,
-  input: {
-    readonly pool: string
-    readonly tenths: number | 'all'
-    readonly from: SubuserId | undefined
-    readonly to: SubuserId | undefined
-  },
+  input: Readonly<{ pool: string; tenths: number | 'all'; from: SubuserId | undefined; to: SubuserId | undefined }>,
 ): Promise<PurchaseAnswer> {
   const { accounts } = deps.traffic
   const known = [...(await deps.pricing.current()).premium.pools.keys()]

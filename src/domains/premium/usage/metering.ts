@@ -5,7 +5,6 @@ import type { CustomerId, SubuserId } from '../../../core/ids.ts'
 import { createTokenBuckets } from '../../../core/token-buckets.ts'
 import { createTtlCache, type TtlCache } from '../../../core/ttl-cache.ts'
 import type { Tx } from '../../../db/transaction.ts'
-import type { Forgotten } from '../../fleet/index.ts'
 import { type ByteAccountKey, subjectOf } from '../../traffic/accounts/rules.ts'
 import type { CarriedBytes } from '../../traffic/leases/rules.ts'
 import type { PremiumDeps } from '../deps.ts'
@@ -166,12 +165,7 @@ async function takeSources({ clock }: PremiumDeps, tx: Tx, { sources = [] }: Nod
 }
 
 /** Gives sub-users back the bytes that a node billed them since a moment, one account per transaction. */
-export async function forgetUsage(
-  deps: MeteringDeps,
-  node: string,
-  sinceAt: number,
-  dryRun: boolean,
-): Promise<Forgotten> {
+export async function forgetUsage(deps: MeteringDeps, node: string, sinceAt: number, dryRun: boolean) {
   const { db, traffic } = deps
   if (!dryRun) await traffic.leases.shut(node)
   let [things, total] = [0, 0n]
@@ -191,13 +185,8 @@ export async function forgetUsage(
 }
 
 /** Restores an account, and takes the bytes off its latest hours, from which limits are computed. */
-async function restoreTo(
-  { clock, traffic }: PremiumDeps,
-  tx: Tx,
-  account: ByteAccountKey,
-  node: string,
-  sinceAt: number,
-): Promise<bigint> {
+async function restoreTo(deps: PremiumDeps, tx: Tx, account: ByteAccountKey, node: string, sinceAt: number) {
+  const { clock, traffic } = deps
   const restored = await traffic.leases.restore(tx, account, node, sinceAt)
   if (restored === 0n) return 0n
   let missing = restored

@@ -105,13 +105,7 @@ export async function billedBy(reader: Reader, of: ByteAccountKey, node: string,
 }
 
 /** Gives an account back, once, the bytes that a node billed it since a moment, and forgives debt made by that node. */
-export async function restore(
-  deps: TrafficDeps,
-  tx: Tx,
-  of: ByteAccountKey,
-  node: string,
-  sinceAt: number,
-): Promise<bigint> {
+export async function restore(deps: TrafficDeps, tx: Tx, of: ByteAccountKey, node: string, sinceAt: number) {
   const found = await accountStore.lockKnownAccount(tx, of)
   if (!found) return 0n
   let [account, restored] = [found, 0n]
