@@ -3,7 +3,7 @@ import { readPrefix } from '../../src/core/address.ts'
 import { readCountry } from '../../src/core/country.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import type { Database } from '../../src/db/transaction.ts'
-import type { Bought, Prolonged } from '../../src/domains/dedicated/index.ts'
+import type { BoughtProxies, Prolonged } from '../../src/domains/dedicated/index.ts'
 import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { Ipv, Kind } from '../../src/domains/stock/rules.ts'
@@ -75,9 +75,9 @@ export async function buyProxies(
   services: Services,
   customer: CustomerId,
   wish: { code: string; ipv: Ipv; period?: number; count?: number },
-): Promise<Bought> {
+): Promise<BoughtProxies> {
   const asked = { ...kindIn(wish.code, wish.ipv), period: wish.period ?? 30, count: wish.count ?? 1 }
-  return buying(customer, (request: PurchaseRequest<Bought>) => services.dedicated.buy(request, asked))
+  return buying(customer, (request: PurchaseRequest<BoughtProxies>) => services.dedicated.buy(request, asked))
 }
 
 export async function prolongProxies(

@@ -18,15 +18,7 @@ import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts
 import { openTokenBuckets } from '../../db/token-buckets.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
-import {
-  createDedicated,
-  createDedicatedUpkeep,
-  createDedicatedVerifier,
-  createOutages,
-  createOutageWatch,
-  createProxyOperator,
-  createRangeOperator,
-} from '../../domains/dedicated/index.ts'
+import { createDedicated } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
 import {
   createFleet,
@@ -147,24 +139,29 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const stockIds = { placeIds: createCounter(plainDb, 'place'), rangeIds: createCounter(plainDb, 'range') }
   const stock = createStock({ ...base, ...stockIds, fleet, customers })
   const stockOperator = createStockOperator({ ...base, numbers: nextNumber, fleet, stock })
-  const outages = createOutages(shared)
-  const outageWatch = createOutageWatch({ ...shared, stock, outages })
-  const dedicated = createDedicated({ ...shared, outages, stock, ports, proxyIds: createCounter(plainDb, 'proxy') })
-  const dedicatedUpkeep = createDedicatedUpkeep({ ...shared, stock, ports, dedicated })
   const once = createOnce(base)
-  const proxyOperator = createProxyOperator({ ...shared, stock, stockOperator, once, ports, outages })
-  const rangeOperator = createRangeOperator({ ...shared, fleet, stock, stockOperator, outages, proxyOperator })
+  const proxyIds = createCounter(plainDb, 'proxy')
+  const dedicated = createDedicated({
+    ...shared,
+    fleet,
+    stock,
+    stockOperator,
+    ports,
+    once,
+    proxyIds,
+    numbers: nextNumber,
+  })
   const vpn = createVpn({ ...shared, ledgerAudit, fleet, publicKeyOf, settings: config.vpn ?? shippedVpn })
   const gateway = { address: config.gateway.host, ...config.gateway }
   const premium = createPremium({ ...shared, gateway, terms, ports, stock })
-  const endings = [proxyOperator.ending, premium.traffic.ending, vpn.ending]
+  const endings = [dedicated.operator.ending, premium.traffic.ending, vpn.ending]
   const refunds = createRefunds({ ...shared, once, endings })
   const storyOf = createStories({
     db,
     ledger,
     events,
     deliveries: [
-      { product: 'dedicated', delivered: (order) => proxyOperator.delivered(order) },
+      { product: 'dedicated', delivered: (order) => dedicated.operator.delivered(order) },
       { product: 'premium', delivered: (order) => premium.traffic.delivered(order) },
       { product: 'vpn', delivered: (order) => vpn.delivered(order) },
     ],
@@ -174,7 +171,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const verifiers: readonly Verifier[] = [
     createShopVerifier(base),
     createMoneyVerifier({ ...base, ledger: ledgerAudit, customers }),
-    createDedicatedVerifier({ ...shared, outages, stockOperator, numbers: nextNumber }),
+    dedicated.verifier,
     vpn.verifier,
     createTrafficVerifier(base),
     createPremiumVerifier(shared),
@@ -231,11 +228,11 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     stock,
     stockOperator,
     dedicated,
-    dedicatedUpkeep,
-    outages,
-    outageWatch,
-    proxyOperator,
-    rangeOperator,
+    dedicatedUpkeep: dedicated.upkeep,
+    outages: dedicated.outages,
+    outageWatch: dedicated.outageWatch,
+    proxyOperator: dedicated.operator,
+    rangeOperator: dedicated.ranges,
     refunds,
     storyOf,
     ...paid,

@@ -6,7 +6,7 @@ import { refusalOf } from '../../../test/harness/failure.ts'
 import { kindIn, prolongProxies } from '../../../test/harness/proxies.ts'
 import type { OrderId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
-import { type PaidTerm, unusedOf } from './rules-refund.ts'
+import { type PaidTerm, unusedOf } from './rules.ts'
 
 const dayMs = 86_400_000
 

@@ -1,50 +1,35 @@
 import { Refusal } from '../../core/refusal.ts'
 
-/** How many of many proxies a sentence names, and how many the details of a refusal do. */
-const mostNamed = 20
-const mostListed = 1000
+/** How many proxies a message names, and how many the details of a refusal list. */
+const maxNamed = 20
+const maxListed = 1000
 
-export const noSuchProxy = (ids: readonly number[]): Refusal =>
-  new Refusal('proxies_not_found', { ids: ids.slice(0, mostNamed) }, { ids: ids.slice(0, mostListed), charged: false })
+const aboutProxies = (
+  reason: 'proxies_not_found' | 'addresses_withdrawn' | 'addresses_not_served',
+  ids: readonly number[],
+): Refusal => new Refusal(reason, { ids: ids.slice(0, maxNamed) }, { ids: ids.slice(0, maxListed), charged: false })
 
-export const tooManySources = (most: number, ids: readonly number[]): Refusal =>
-  new Refusal('whitelist_limit', { most }, { limit: most, ids: ids.slice(0, mostListed) })
+export const noSuchProxy = (ids: readonly number[]): Refusal => aboutProxies('proxies_not_found', ids)
+
+export const tooManySources = (max: number, ids: readonly number[]): Refusal =>
+  new Refusal('whitelist_limit', { most: max }, { limit: max, ids: ids.slice(0, maxListed) })
 
 export const noEntrance = (ids: readonly number[]): Refusal =>
-  new Refusal('whitelist_empty', {}, { ids: ids.slice(0, mostListed) })
+  new Refusal('whitelist_empty', {}, { ids: ids.slice(0, maxListed) })
 
 export const replacedLately = (againAt: string): Refusal =>
-  new Refusal(
-    'replaced_recently',
-    { again_at: againAt },
-    {
-      again_at: againAt,
-      charged: false,
-    },
-  )
+  new Refusal('replaced_recently', { again_at: againAt }, { again_at: againAt, charged: false })
 
 export const hasExpired = (): Refusal => new Refusal('proxy_expired', {}, { charged: false })
 
-export const beingWithdrawn = (ids: readonly number[]): Refusal =>
-  new Refusal(
-    'addresses_withdrawn',
-    { ids: ids.slice(0, mostNamed) },
-    { ids: ids.slice(0, mostListed), charged: false },
-  )
+export const beingWithdrawn = (ids: readonly number[]): Refusal => aboutProxies('addresses_withdrawn', ids)
 
-export const notServed = (ids: readonly number[]): Refusal =>
-  new Refusal(
-    'addresses_not_served',
-    { ids: ids.slice(0, mostNamed) },
-    { ids: ids.slice(0, mostListed), charged: false },
-  )
+export const notServed = (ids: readonly number[]): Refusal => aboutProxies('addresses_not_served', ids)
 
 export const notToRenew = (): Refusal => new Refusal('proxy_not_renewable', {}, { charged: false })
 
-/** For the operator, who names proxies of any customer. */
 export const nothingToEnd = (): Refusal => new Refusal('proxy_already_ended')
 
-/** What an order has bought can be ended once. */
 export const allEnded = (): Refusal => new Refusal('order_already_ended')
 
 export const notBought = (): Refusal => new Refusal('order_prolonged_only')

@@ -1,15 +1,43 @@
+import { bind } from '../../core/bind.ts'
+import { allowSource, disallowSource, resetPasswords } from './access.ts'
+import { verifierOf } from './audit.ts'
+import { buy, buyerOf, quote } from './buy.ts'
+import { end, endingOf, releaseOverdue } from './end.ts'
+import { createDedicatedNodes } from './nodes.ts'
+import { countActive, delivered, held, holdersOf, show } from './operate.ts'
+import { allOutages, interrupt, listInterrupted, restore } from './outages/outages.ts'
+import { createOutageWatch } from './outages/watch.ts'
+import { prolong, quoteProlonging, renewDue, setRenewal } from './prolong.ts'
+import { carried, type DedicatedDeps, list, listAll, load, setComment, setProtocol } from './proxies.ts'
+import { move, quarantine, retire, survey } from './ranges.ts'
+import { replace, replaceByOperator } from './replace.ts'
+
+export type { BoughtProxies } from './buy.ts'
 export { noEntrance } from './errors.ts'
-export { createOutages, type Outages } from './outages/service.ts'
-export { createOutageWatch, type Looked, type OutageWatch } from './outages/service-watch.ts'
-export {
-  type Bought,
-  type Carried,
-  createDedicated,
-  type Dedicated,
-  type OpenProxy,
-} from './service.ts'
-export { createDedicatedVerifier } from './service-audit.ts'
-export { createProxyOperator, type ProxyOperator } from './service-operator.ts'
-export type { Prolonged } from './service-prolonging.ts'
-export { createRangeOperator, type RangeOperator } from './service-ranges.ts'
-export { createDedicatedUpkeep, type DedicatedUpkeep } from './service-upkeep.ts'
+export type { Looked, OutageWatch } from './outages/watch.ts'
+export type { Prolonged } from './prolong.ts'
+export type { OpenProxy, ProxyTraffic } from './proxies.ts'
+
+export type Dedicated = ReturnType<typeof createDedicated>
+export type DedicatedUpkeep = Dedicated['upkeep']
+export type Outages = Dedicated['outages']
+export type ProxyOperator = Dedicated['operator']
+export type RangeOperator = Dedicated['ranges']
+
+export const createDedicated = (deps: DedicatedDeps) => ({
+  ...bind(deps, { quote, buy, quoteProlonging, prolong, setRenewal, replace }),
+  ...bind(deps, { list, listAll, load, carried, setProtocol, setComment, allowSource, disallowSource, resetPasswords }),
+  buyer: buyerOf(deps),
+  /** Periodic tasks. */
+  upkeep: bind(deps, { release: releaseOverdue, renew: renewDue }),
+  outages: { ...bind(deps, { interrupt, restore, list: listInterrupted }), all: allOutages },
+  outageWatch: createOutageWatch(deps),
+  operator: {
+    ...bind(deps, { show, countActive, held, holdersOf, delivered, end, replace: replaceByOperator }),
+    ending: endingOf(deps),
+  },
+  /** The operator's actions on whole ranges. */
+  ranges: bind(deps, { survey, move, retire, quarantine }),
+  nodes: createDedicatedNodes(deps),
+  verifier: verifierOf(deps),
+})

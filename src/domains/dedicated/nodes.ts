@@ -1,30 +1,17 @@
 import { bytes } from '../../core/bytes.ts'
-import type { Sha256 } from '../../core/chain.ts'
-import type { Clock } from '../../core/time.ts'
-import type { Database } from '../../db/transaction.ts'
 import type { NodeProxy } from '../../node-protocol/state.ts'
-import type { Customers } from '../customers/index.ts'
 import { ownerName } from '../customers/rules.ts'
 import { type NodeSide, numberOf, type Told } from '../fleet/index.ts'
 import { sumRefused } from '../traffic/counts/rules.ts'
-import type { Traffic } from '../traffic/index.ts'
+import type { DedicatedDeps } from './proxies.ts'
 import { isHeld, type Proxy, readUsername, subjectOf } from './rules.ts'
 import * as store from './store.ts'
 
-/** What gateways are told of dedicated proxies, and what they report: no password, no price, no customer. */
-export function createDedicatedNodes(deps: {
-  db: Database
-  clock: Clock
-  sha256: Sha256
-  customers: Pick<Customers, 'blockedAmong'>
-  traffic: Pick<Traffic, 'counts'>
-}): NodeSide & Required<Pick<NodeSide, 'find'>> {
+/** The state that gateways read of proxies, and the counts that they report: no password, price or customer. */
+export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db, clock } = deps
 
-  /**
-   * Customers are asked about after their proxies were read: whoever is blocked in between is told of too early, never
-   * too late.
-   */
+  // Blocks are read after the proxies, so that a block in between is applied early and never late.
   async function tell(proxies: readonly Proxy[]): Promise<Told<NodeProxy>[]> {
     const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
     const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || proxy.interruptedBy === 'quarantine'
@@ -76,7 +63,7 @@ export function createDedicatedNodes(deps: {
 
     parts: ['proxies'],
 
-    /** Counts are cumulative since the node's boot, so a repeat adds nothing; one of an unknown proxy is ignored. */
+    /** Counts are cumulative since the node's boot, so a repeat adds nothing; an unknown proxy is ignored. */
     async report(node, { boot, proxies }) {
       if (proxies.length === 0) return undefined
       await db.transact(async (tx) => {
@@ -93,7 +80,7 @@ export function createDedicatedNodes(deps: {
       return undefined
     },
 
-    /** Proxies are not sold by the byte: nobody has lost anything. */
+    /** Proxies are not sold by the byte: there is nothing to give back. */
     forgetUsage: async () => ({ things: 0, bytes: 0n }),
 
     touch: (tx, customer) => store.touchProxies(tx, customer, clock()),

@@ -1,16 +1,19 @@
 import { formatAddress, readAddress, unmap } from '../../core/address.ts'
 import { randomBase32 } from '../../core/base32.ts'
 import { addDays } from '../../core/calendar.ts'
+import type { CountryCode } from '../../core/country.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import type { FieldProblem } from '../../core/refusal.ts'
 import { isPublic } from '../../core/reserved.ts'
 import type { DomainEvent, EventData, EventType } from '../events/rules.ts'
+import { listIn, numberIn, type Plain, textIn } from '../orders/rules.ts'
 import type { Ipv } from '../stock/rules.ts'
 
-/** What a proxy speaks. */
+/** The protocols that a proxy accepts. */
 export type PortType = 'http' | 'socks' | 'both'
 
-/** Who swaps a proxy's address: its customer, the operator, or the shop because it could not be used. */
+/** Who swapped a proxy's address: its customer, the operator, or the shop after an outage. */
 export type ReplacedBy = 'customer' | 'operator' | 'outage'
 
 export type Proxy = {
@@ -19,7 +22,7 @@ export type Proxy = {
   readonly order: OrderId
   readonly place: number
   readonly address: string
-  readonly country: string
+  readonly country: CountryCode
   readonly ipv: Ipv
   readonly portType: PortType
   readonly username: string
@@ -30,41 +33,40 @@ export type Proxy = {
   readonly startedAt: number
   readonly expiresAt: number
   readonly replacedAt: number | null
-  /** Who did that; null where it was not written down yet. */
   readonly replacedBy: ReplacedBy | null
-  /** Since when it cannot be used, and why, while it cannot. Its term stands still meanwhile. */
+  /** Since when and why it is interrupted. Its term is paused meanwhile. */
   readonly interruptedAt: number | null
   readonly interruptedBy: 'outage' | 'quarantine' | null
   /** When it was last prolonged after its end. */
   readonly resumedAt: number | null
   /** When the operator ended it before its time. */
   readonly endedAt: number | null
-  /** Addresses that need no password, at a port that stands for this proxy alone. */
+  /** Source addresses that need no password, at a port that belongs to this proxy alone. */
   readonly sources: readonly string[]
   readonly entryPort: number | null
   readonly renewPeriod: number | null
-  /** The token that has set it to renew, whose spending the renewal is. */
+  /** The token that turned renewal on; a renewal counts as its spending. */
   readonly renewToken: TokenId | null
   readonly changedAt: number
 }
 
-/** How it looks to its customer: `expired` is the time of grace. */
+/** The status that customers see: `expired` is the grace period. */
 export type ProxyStatus = 'active' | 'expired'
 
 const dayMs = 86_400_000
 export const graceMs = 3 * dayMs
 export const restMs = 7 * dayMs
-/** A proxy's address can be swapped once in this long. */
+/** Customers may swap a proxy's address once in this long. */
 const replaceEveryMs = dayMs
-/** Automatic renewal happens this long before the end, and is tried again at this pace while there is no money. */
+/** Automatic renewal runs this long before the end; a refused one is retried after `renewRetryMs`. */
 export const renewAheadMs = dayMs
 export const renewRetryMs = 3_600_000
 
-/** Where its term stands: it stands still while it cannot be used. */
+/** The present moment of its term, which is paused while it is interrupted. */
 const termAt = (proxy: Pick<Proxy, 'interruptedAt'>, nowMs: number): number =>
   Math.min(proxy.interruptedAt ?? nowMs, nowMs)
 
-/** How much of its term is left. */
+/** The time left of its term. */
 export const leftAt = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, nowMs: number): number =>
   proxy.expiresAt - termAt(proxy, nowMs)
 
@@ -74,29 +76,28 @@ export const statusAt = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, nowM
 /** Until when a proxy can be prolonged. */
 export const graceEnd = (proxy: Pick<Proxy, 'expiresAt'>): number => proxy.expiresAt + graceMs
 
-/** Whether its customer still has it, in use or in grace. */
+/** Whether its customer still has it, active or in grace. */
 export const isHeld = (proxy: Pick<Proxy, 'state' | 'expiresAt' | 'interruptedAt'>, nowMs: number): boolean =>
   proxy.state === 'held' && termAt(proxy, nowMs) < graceEnd(proxy)
 
-/** Time is added to what is left; in grace nothing is left, and the new term begins now. */
+/** The end after prolonging: time is added to what is left; in grace the new term begins now. */
 export const prolonged = (proxy: Pick<Proxy, 'expiresAt' | 'interruptedAt'>, days: number, nowMs: number): number =>
   addDays(Math.max(proxy.expiresAt, termAt(proxy, nowMs)), days)
 
-/** From when on its customer may swap its address. What others have swapped does not count against him. */
+/** From when on its customer may swap its address. Swaps by the operator or the shop do not count. */
 export const replaceableAt = (proxy: Pick<Proxy, 'replacedAt' | 'replacedBy'>): number =>
   proxy.replacedAt === null || (proxy.replacedBy ?? 'customer') !== 'customer' ? 0 : proxy.replacedAt + replaceEveryMs
 
-/** Whether its customer still wants it renewed by this many days, and its time has come. */
+/** Whether renewal by this many days is still on and due. */
 export const isToRenew = (proxy: Pick<Proxy, 'expiresAt' | 'renewPeriod'>, period: number, nowMs: number): boolean =>
   proxy.renewPeriod === period && proxy.expiresAt <= nowMs + renewAheadMs
 
 const tagLength = 4
 /** 20 characters of 5 bits: 100 random bits. */
 const passwordLength = 20
-/** How many random bytes a proxy's credentials are made of. */
 export const credentialRandomBytes = tagLength + passwordLength
 
-/** The name carries the proxy's number, so it is unique without asking anybody, and found without an index of names. */
+/** The user name contains the proxy's number: it is unique, and needs no index to be found. */
 export function makeCredentials(id: number, random: Uint8Array): { username: string; password: string } {
   if (random.length !== credentialRandomBytes) throw new RangeError('credentials are made of 24 random bytes')
   return {
@@ -105,7 +106,7 @@ export function makeCredentials(id: number, random: Uint8Array): { username: str
   }
 }
 
-/** The number of the proxy that a name can only belong to. */
+/** The number in a user name. */
 export function readUsername(username: string): number | undefined {
   const match = /^tp([0-9a-z]{1,11})[0-9a-hjkmnp-tv-z]{4}$/.exec(username)
   const id = match ? Number.parseInt(match[1] ?? '', 36) : Number.NaN
@@ -115,19 +116,16 @@ export function readUsername(username: string): number | undefined {
 export const newPasswordBytes = passwordLength
 export const makePassword = (random: Uint8Array): string => randomBase32(random)
 
-/** So many addresses may enter a proxy without a password. */
-export const mostSources = 10
+/** Limit on source addresses per proxy. */
+export const maxSources = 10
 
-/** What a proxy's sources become, or that there are too many. The order is that of adding. */
+/** The sources with one more, in the order of adding. */
 export function withSource(sources: readonly string[], source: string): readonly string[] | 'too many' {
   if (sources.includes(source)) return sources
-  return sources.length < mostSources ? [...sources, source] : 'too many'
+  return sources.length < maxSources ? [...sources, source] : 'too many'
 }
 
-/**
- * Reads an address that somebody may come from into its one spelling. One that no stranger can come from is refused,
- * unless the shop is a sandbox on a laptop.
- */
+/** Reads a source address into its canonical form. Reserved addresses are refused, except in a sandbox. */
 export function readSource(text: string, sandbox: boolean): { source: string } | { problem: FieldProblem } {
   const refuse = (problem: string) => ({ problem: { field: 'ip', problem } })
   const read = readAddress(text.trim())
@@ -143,11 +141,11 @@ export const vaultContext = (id: number): string => `proxy ${id}`
 
 export const kindName = (ipv: Ipv): string => ({ 3: 'shared IPv4', 4: 'IPv4', 6: 'IPv6' })[ipv]
 
-/** What counts of a proxy are kept under. */
+/** The subject under which nodes' counts of a proxy are stored. */
 export const subjectPrefix = 'proxy:'
 export const subjectOf = (id: number): string => `${subjectPrefix}${id}`
 
-/** What a customer is told of a proxy. */
+/** An event about a proxy for its customer. */
 export const eventOf = (proxy: Proxy, type: EventType, data: EventData): DomainEvent => ({
   customer: proxy.customer,
   type,
@@ -161,3 +159,81 @@ export const replacedEvent = (
   to: Proxy,
   { by, reason }: { readonly by: ReplacedBy; readonly reason: string | null },
 ): DomainEvent => eventOf(from, 'proxy.replaced', { by, from_ip: from.address, to_ip: to.address, reason })
+
+/** Goods of one country and kind with their price, as an order's calculation names them. */
+type PricedGoods = {
+  readonly country: string
+  readonly ipv: number
+  readonly period: number
+  readonly count: number
+  readonly kopecks: string
+}
+
+function readGoods(of: Plain): PricedGoods | undefined {
+  const [country, price] = [textIn(of, 'country'), textIn(of, 'kopecks')]
+  const [ipv, period, count] = [numberIn(of, 'ipv'), numberIn(of, 'period'), numberIn(of, 'count')]
+  if (country === undefined || price === undefined || ipv === undefined) return undefined
+  return period === undefined || count === undefined ? undefined : { country, ipv, period, count, kopecks: price }
+}
+
+/** The calculation of a purchase; undefined if it cannot be read. */
+export function readBuyCalculation(of: Plain): (PricedGoods & { readonly expiresAt: number }) | undefined {
+  const [goods, expiresAt] = [readGoods(of), numberIn(of, 'expires_at')]
+  return goods && expiresAt !== undefined ? { ...goods, expiresAt } : undefined
+}
+
+/** The calculation of a prolonging: its lines, and the new end of each proxy; undefined if it cannot be read. */
+export function readProlongCalculation(of: Plain):
+  | {
+      readonly lines: readonly PricedGoods[]
+      readonly proxies: readonly (readonly [id: number, expiresAt: number])[]
+    }
+  | undefined {
+  const [lines, proxies] = [listIn(of, 'lines'), listIn(of, 'proxies')]
+  const readLines = lines?.flatMap((line) => readGoods(line) ?? [])
+  const readProxies = proxies?.flatMap((pair) => {
+    const [id, expiresAt] = Array.isArray(pair) ? pair : []
+    return typeof id === 'number' && typeof expiresAt === 'number' ? [[id, expiresAt] as const] : []
+  })
+  if (!readLines || readLines.length !== lines?.length) return undefined
+  return readProxies && readProxies.length === proxies?.length ? { lines: readLines, proxies: readProxies } : undefined
+}
+
+/** Time that an order has paid for: its length, its price, and how many proxies share both. */
+export type PaidTerm = {
+  readonly order: OrderId
+  readonly chargeSeq: number
+  readonly lengthMs: number
+  readonly price: Kopecks
+  readonly shares: number
+}
+
+/** The unused part of a charge. */
+export type Unused = { readonly order: OrderId; readonly chargeSeq: number; readonly amount: Kopecks }
+
+/**
+ * The unused part of a proxy's terms, newest first, given its time left: the newest term is used last. Each part is
+ * rounded down, so the sum is at most what was paid. Time given for an outage is worth as much as paid time.
+ */
+export function unusedOf(terms: readonly PaidTerm[], leftMs: number): Unused[] {
+  const unused: Unused[] = []
+  let rest = Math.max(0, leftMs)
+  for (const term of terms) {
+    const partMs = Math.min(rest, term.lengthMs)
+    if (partMs === 0) break
+    const amount = (term.price * BigInt(partMs)) / (BigInt(term.lengthMs) * BigInt(term.shares))
+    unused.push({ order: term.order, chargeSeq: term.chargeSeq, amount: kopecks(amount) })
+    rest -= partMs
+  }
+  return unused
+}
+
+/** Adds the parts of each charge up. */
+export function sumByCharge(parts: readonly Unused[]): Unused[] {
+  const sums = new Map<number, Unused>()
+  for (const part of parts) {
+    const before = sums.get(part.chargeSeq)
+    sums.set(part.chargeSeq, { ...part, amount: kopecks(part.amount + (before?.amount ?? 0n)) })
+  }
+  return [...sums.values()].toSorted((a, b) => a.chargeSeq - b.chargeSeq)
+}

@@ -1,6 +1,7 @@
+import type { CountryCode } from '../../core/country.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import type { Ipv } from '../stock/rules.ts'
 import { graceMs, type PortType, type Proxy, type ReplacedBy } from './rules.ts'
 
@@ -40,7 +41,7 @@ const toProxy = (row: Row): Proxy => ({
   order: row.order_id as OrderId,
   place: Number(row.place_id),
   address: row.address,
-  country: row.country,
+  country: row.country as CountryCode,
   ipv: Number(row.ipv) as Ipv,
   portType: row.both_protocols === 1n ? 'both' : (row.port_type as PortType),
   username: row.username,
@@ -62,6 +63,10 @@ const toProxy = (row: Row): Proxy => ({
   renewToken: row.renew_token_id as TokenId | null,
   changedAt: Number(row.changed_at),
 })
+
+async function all(reader: Reader, sql: string, values: readonly Value[]): Promise<Proxy[]> {
+  return (await reader.all<Row>(sql, values)).map(toProxy)
+}
 
 export function insertProxies(tx: Tx, proxies: readonly Proxy[]): void {
   sendRows(
@@ -89,25 +94,18 @@ export function insertProxies(tx: Tx, proxies: readonly Proxy[]): void {
   )
 }
 
-/**
- * A customer's proxies among these numbers, locked in one order, so that two requests never wait for each other in
- * turn.
- */
-export async function lockProxies(tx: Tx, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> {
-  const rows = await tx.all<Row>(
-    `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id FOR UPDATE`,
-    [customer, ...ids],
-  )
-  return rows.map(toProxy)
-}
+/** Locks a customer's proxies in the order of their ids, so that two requests cannot deadlock. */
+export const lockProxies = (tx: Tx, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> =>
+  all(tx, `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id FOR UPDATE`, [
+    customer,
+    ...ids,
+  ])
 
-export async function findProxies(reader: Reader, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> {
-  const rows = await reader.all<Row>(
-    `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id`,
-    [customer, ...ids],
-  )
-  return rows.map(toProxy)
-}
+export const findProxies = (reader: Reader, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> =>
+  all(reader, `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id`, [
+    customer,
+    ...ids,
+  ])
 
 export async function findProxy(reader: Reader, id: number): Promise<Proxy | undefined> {
   const row = await reader.first<Row>('SELECT * FROM proxies WHERE id = $1', [id])
@@ -125,9 +123,10 @@ export type ListFilter = {
   readonly comment: string
 }
 
-/** A page of what a customer has, newest first. What is bought meanwhile comes above and moves nothing. */
-export async function listProxies(reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> {
-  const rows = await reader.all<Row>(
+/** A page of a customer's proxies, newest first, by keyset. */
+export const listProxies = (reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> =>
+  all(
+    reader,
     `SELECT * FROM proxies
      WHERE customer_id = $1 AND id < $2 AND state = 'held' AND (expires_at > $3 OR interrupted_at IS NOT NULL)
        AND ($4 = '' OR ($4 = 'active' AND (expires_at > $5 OR interrupted_at IS NOT NULL))
@@ -147,10 +146,8 @@ export async function listProxies(reader: Reader, customer: CustomerId, filter: 
       filter.limit,
     ],
   )
-  return rows.map(toProxy)
-}
 
-/** The shared addresses that a customer has already. */
+/** The shared addresses that a customer holds in a country. */
 export async function heldAddresses(reader: Reader, customer: CustomerId, country: string): Promise<Set<string>> {
   const rows = await reader.all<{ address: string }>(
     `SELECT address FROM proxies WHERE customer_id = $1 AND ipv = 3 AND country = $2 AND state = 'held'`,
@@ -169,7 +166,7 @@ export function setExpiry(tx: Tx, proxies: readonly { id: number; expiresAt: num
   }
 }
 
-/** What was bought for longer; for one that had ended a new term begins now. */
+/** Writes new ends; an ended proxy's new term begins now (`resumed_at`). */
 export function setProlonged(
   tx: Tx,
   items: readonly { proxy: { id: number }; expiresAt: number }[],
@@ -192,7 +189,7 @@ export function setPortType(tx: Tx, ids: readonly number[], portType: PortType, 
   )
 }
 
-/** Who enters by address, and at which port; the index keeps a port from standing for two. */
+/** Writes source addresses and entry port; a unique index keeps a port from belonging to two proxies. */
 export function setEntrance(tx: Tx, proxy: Pick<Proxy, 'id' | 'sources' | 'entryPort'>, nowMs: number): void {
   tx.send('UPDATE proxies SET sources = $2, entry_port = $3, changed_at = $4 WHERE id = $1', [
     proxy.id,
@@ -232,7 +229,7 @@ export function setComment(tx: Tx, ids: readonly number[], comment: string): voi
   tx.send(`UPDATE proxies SET comment = $1 WHERE id IN (${list(ids.length, 1)})`, [comment, ...ids])
 }
 
-/** Who sets it last is whose spending it is. */
+/** The token that sets renewal last pays for it. */
 export function setRenewal(tx: Tx, ids: readonly number[], period: number | null, token: TokenId | null): void {
   tx.send(
     `UPDATE proxies SET renew_period = $1, renew_token_id = $2, renew_tried_at = NULL
@@ -253,21 +250,20 @@ export function setAddress(
   )
 }
 
-/** Proxies whose grace has ended, each taken by one process only, the longest overdue first. */
-export async function lockOverdue(tx: Tx, nowMs: number, most: number): Promise<Proxy[]> {
-  const rows = await tx.all<Row>(
+/** Locks proxies whose grace is over, the longest overdue first. SKIP LOCKED gives each to one process. */
+export const lockOverdue = (tx: Tx, nowMs: number, limit: number): Promise<Proxy[]> =>
+  all(
+    tx,
     `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1 AND interrupted_at IS NULL
      ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
-    [nowMs - graceMs, most],
+    [nowMs - graceMs, limit],
   )
-  return rows.map(toProxy)
-}
 
 export function setGone(tx: Tx, ids: readonly number[], nowMs: number): void {
   tx.send(`UPDATE proxies SET state = 'gone', changed_at = $1 WHERE id IN (${list(ids.length, 1)})`, [nowMs, ...ids])
 }
 
-/** Proxies of any customers, locked in the order of their numbers. */
+/** Locks proxies of any customers in the order of their ids. */
 export async function lockMany(tx: Tx, ids: readonly number[]): Promise<Proxy[]> {
   if (ids.length === 0) return []
   const asked = padded(ids)
@@ -285,23 +281,18 @@ export async function findMany(reader: Reader, ids: readonly number[]): Promise<
   return rows.map(toProxy)
 }
 
-/** Makes nodes look again at these. */
+/** Raises `changed_at`, so that nodes read these proxies again. */
 export function touch(tx: Tx, ids: readonly number[], nowMs: number): void {
   for (const chunk of chunked(ids)) {
     tx.send(`UPDATE proxies SET changed_at = $1 WHERE id IN (${list(chunk.length, 1)})`, [nowMs, ...chunk])
   }
 }
 
-/** What cannot be used now, in the order of its numbers, a page at a time. */
-export async function interruptedAfter(reader: Reader, after: number, limit: number): Promise<Proxy[]> {
-  const rows = await reader.all<Row>(
-    'SELECT * FROM proxies WHERE interrupted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2',
-    [after, limit],
-  )
-  return rows.map(toProxy)
-}
+/** Interrupted proxies in the order of their ids, a page at a time. */
+export const interruptedAfter = (reader: Reader, after: number, limit: number): Promise<Proxy[]> =>
+  all(reader, 'SELECT * FROM proxies WHERE interrupted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2', [after, limit])
 
-/** Gone before their time. They are renewed no more, and what was paid for stays as it was. */
+/** Marks proxies as gone before their time; `expires_at` stays. */
 export function setEnded(tx: Tx, ids: readonly number[], nowMs: number): void {
   for (const chunk of chunked(ids)) {
     tx.send(
@@ -311,7 +302,7 @@ export function setEnded(tx: Tx, ids: readonly number[], nowMs: number): void {
   }
 }
 
-/** The proxies that an order has bought: its customer's, among whom those of one order are few pages. */
+/** The proxies that an order has bought; `customer_id` selects the index. */
 export async function idsOfOrder(reader: Reader, customer: CustomerId, order: OrderId): Promise<number[]> {
   const rows = await reader.all<{ id: bigint }>(
     'SELECT id FROM proxies WHERE customer_id = $1 AND order_id = $2 ORDER BY id',
@@ -320,19 +311,19 @@ export async function idsOfOrder(reader: Reader, customer: CustomerId, order: Or
   return rows.map((row) => Number(row.id))
 }
 
-/** Proxies that want to be renewed and have not been tried lately. */
+/** Proxies with automatic renewal that end before `before` and were not tried since `triedBefore`. */
 export async function findToRenew(
   reader: Reader,
   before: number,
   triedBefore: number,
-  most: number,
+  limit: number,
 ): Promise<{ proxy: Proxy; period: number }[]> {
   const rows = await reader.all<Row>(
     `SELECT * FROM proxies
      WHERE renew_period IS NOT NULL AND state = 'held' AND expires_at <= $1 AND interrupted_at IS NULL
        AND (renew_tried_at IS NULL OR renew_tried_at <= $2)
      ORDER BY expires_at LIMIT $3`,
-    [before, triedBefore, most],
+    [before, triedBefore, limit],
   )
   return rows.map((row) => ({ proxy: toProxy(row), period: Number(row.renew_period ?? 0n) }))
 }
@@ -341,10 +332,7 @@ export async function setRenewTried(tx: Tx, id: number, nowMs: number): Promise<
   await tx.run('UPDATE proxies SET renew_tried_at = $2 WHERE id = $1', [id, nowMs])
 }
 
-/**
- * What changed after a position, oldest change first; only what is held, or what is gone too, so that a node lets it
- * go.
- */
+/** Proxies that changed after a position, oldest change first; gone ones only without `heldAt`. */
 export async function changedAfter(
   reader: Reader,
   after: { changedAt: number; id: number },
@@ -359,9 +347,7 @@ export async function changedAfter(
   return rows.map(toProxy)
 }
 
-/**
- * Differs from what it was whenever something changed at `sinceAt` or later, whichever order commits became visible in.
- */
+/** A text that differs whenever a proxy changed at `sinceAt` or later, in whatever order commits became visible. */
 export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
   const row = await reader.first<{ n: bigint; sum: bigint }>(
     `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
@@ -371,12 +357,12 @@ export async function changeMark(reader: Reader, sinceAt: number): Promise<strin
   return `${row?.n} ${row?.sum}`
 }
 
-/** Makes nodes look again at all that a customer holds. */
+/** Raises `changed_at`, so that nodes read all proxies of a customer again. */
 export function touchProxies(tx: Tx, customer: CustomerId, nowMs: number): void {
   tx.send(`UPDATE proxies SET changed_at = $2 WHERE customer_id = $1 AND state = 'held'`, [customer, nowMs])
 }
 
-/** Which of these numbers there is, or ever was, a proxy of. */
+/** Which of these ids are or were proxies. */
 export async function knownAmong(reader: Reader, ids: readonly number[]): Promise<Set<number>> {
   if (ids.length === 0) return new Set()
   const asked = padded(ids)
@@ -384,8 +370,54 @@ export async function knownAmong(reader: Reader, ids: readonly number[]): Promis
   return new Set(rows.map((row) => Number(row.id)))
 }
 
-/** Every proxy there ever was, in the order of their numbers, for `verify`. */
+/** Every proxy, gone ones too, in the order of their ids, for `verify`. */
 export async function proxiesAfter(reader: Reader, after: number, limit: number): Promise<Proxy[]> {
   const rows = await reader.all<Row>('SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
   return rows.map(toProxy)
+}
+
+/** How many proxies run now, and how many of them are interrupted. */
+export async function countActive(reader: Reader, nowMs: number): Promise<{ active: number; interrupted: number }> {
+  const row = await reader.first<{ active: bigint; interrupted: bigint }>(
+    `SELECT COUNT(*) AS active, COUNT(interrupted_at) AS interrupted FROM proxies
+     WHERE state = 'held' AND expires_at > $1`,
+    [nowMs],
+  )
+  return { active: Number(row?.active ?? 0n), interrupted: Number(row?.interrupted ?? 0n) }
+}
+
+/** Running proxies of each kind, and how many customers have them. */
+export async function countHeld(
+  reader: Reader,
+  nowMs: number,
+): Promise<{ country: string; ipv: number; proxies: number; customers: number }[]> {
+  const rows = await reader.all<{ country: string; ipv: bigint; proxies: bigint; customers: bigint }>(
+    `SELECT country, ipv, COUNT(*) AS proxies, COUNT(DISTINCT customer_id) AS customers FROM proxies
+     WHERE state = 'held' AND expires_at > $1 GROUP BY country, ipv ORDER BY country, ipv`,
+    [nowMs],
+  )
+  return rows.map((row) => ({
+    country: row.country,
+    ipv: Number(row.ipv),
+    proxies: Number(row.proxies),
+    customers: Number(row.customers),
+  }))
+}
+
+/** Running proxies with automatic renewal, by kind and period. */
+export async function countRenewals(
+  reader: Reader,
+  nowMs: number,
+): Promise<{ country: string; ipv: number; period: number; proxies: number }[]> {
+  const rows = await reader.all<{ country: string; ipv: bigint; renew_period: bigint; proxies: bigint }>(
+    `SELECT country, ipv, renew_period, COUNT(*) AS proxies FROM proxies
+     WHERE state = 'held' AND expires_at > $1 AND renew_period IS NOT NULL GROUP BY country, ipv, renew_period`,
+    [nowMs],
+  )
+  return rows.map((row) => ({
+    country: row.country,
+    ipv: Number(row.ipv),
+    period: Number(row.renew_period),
+    proxies: Number(row.proxies),
+  }))
 }

@@ -159,7 +159,7 @@ function problemOf(order: Order, charge: Posting | undefined): string | undefine
     : 'its charge is counted for another product'
 }
 
-/** What is wrong with an order by itself. */
+/** Checks of an order without its charge. */
 function problemWithin(order: Order): string | undefined {
   if (order.input === null || order.calculation === null) return 'what it remembers cannot be read'
   return timeOfId(order.id) === order.createdAt ? undefined : 'it is not dated as its id is'

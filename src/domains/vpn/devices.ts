@@ -39,9 +39,9 @@ import {
   lock,
   nodesAt,
   nodesOf,
+  type SubscriptionChoice,
   type VpnDeps,
   view,
-  type Which,
 } from './subscriptions.ts'
 
 /** Input for a new device. Without a public key the shop makes the key pair. */
@@ -147,7 +147,7 @@ export function configure(
 export async function addDevice(
   deps: VpnDeps,
   customer: CustomerId,
-  order: DeviceOrder & Which,
+  order: DeviceOrder & SubscriptionChoice,
 ): Promise<{ view: View; configuration: Configuration }> {
   const offering = await loadOffering(deps)
   const { nodes } = offering
@@ -173,7 +173,7 @@ export async function addDevice(
 export async function removeDevice(
   deps: VpnDeps,
   customer: CustomerId,
-  which: Which & { readonly device: PeerId },
+  which: SubscriptionChoice & { readonly device: PeerId },
 ): Promise<View> {
   const nodes = await nodesOf(deps)
   return deps.db.transact(async (tx) => {
@@ -190,7 +190,7 @@ export async function removeDevice(
 export async function configuration(
   deps: VpnDeps,
   customer: CustomerId,
-  which: Which & { readonly location?: string | undefined },
+  which: SubscriptionChoice & { readonly location?: string | undefined },
 ): Promise<{ uuid: SubscriptionId; configuration: Configuration }> {
   const { uuid } = await load(deps, customer, which)
   const device = await loadDevice(deps, uuid, which.device)

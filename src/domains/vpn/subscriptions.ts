@@ -52,7 +52,7 @@ export type VpnDeps = {
 }
 
 /** Names a subscription, or a device of it; both may be left out while only one subscription runs. */
-export type Which = { readonly uuid?: SubscriptionId | undefined; readonly device?: PeerId | undefined }
+export type SubscriptionChoice = { readonly uuid?: SubscriptionId | undefined; readonly device?: PeerId | undefined }
 
 /**
  * Prices, nodes and mode as of a moment ago. They are read before the transaction, because reading may need another
@@ -135,7 +135,12 @@ export async function info(
   return { views, up: (await listLocations(deps)).some((each) => each.up) }
 }
 
-async function pick(deps: VpnDeps, reader: Reader, customer: CustomerId, which: Which): Promise<SubscriptionId> {
+async function pick(
+  deps: VpnDeps,
+  reader: Reader,
+  customer: CustomerId,
+  which: SubscriptionChoice,
+): Promise<SubscriptionId> {
   if (which.uuid !== undefined) return which.uuid
   if (which.device !== undefined) {
     const owner = await peers.findOwner(reader, customer, which.device)
@@ -156,13 +161,18 @@ export function onlyOf(all: readonly Subscription[]): SubscriptionId {
 }
 
 /** Locks a customer's subscription. */
-export async function lock(deps: VpnDeps, tx: Tx, customer: CustomerId, which: Which): Promise<Subscription> {
+export async function lock(
+  deps: VpnDeps,
+  tx: Tx,
+  customer: CustomerId,
+  which: SubscriptionChoice,
+): Promise<Subscription> {
   const found = await store.lockSubscription(tx, await pick(deps, tx, customer, which))
   if (found?.customer !== customer) throw noSuchSubscription()
   return found
 }
 
-export async function load(deps: VpnDeps, customer: CustomerId, which: Which): Promise<Subscription> {
+export async function load(deps: VpnDeps, customer: CustomerId, which: SubscriptionChoice): Promise<Subscription> {
   const found = await store.findSubscription(deps.db, await pick(deps, deps.db, customer, which))
   if (found?.customer !== customer) throw noSuchSubscription()
   return found

@@ -2,7 +2,7 @@ import { type CountryCode, countryName } from '../../../core/country.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { malformed } from '../../../core/refusal.ts'
 import { type Clock, readIso, toIso } from '../../../core/time.ts'
-import type { Bought, Carried, Dedicated, OpenProxy } from '../../../domains/dedicated/index.ts'
+import type { BoughtProxies, Dedicated, OpenProxy, ProxyTraffic } from '../../../domains/dedicated/index.ts'
 import { statusAt } from '../../../domains/dedicated/rules.ts'
 import type { Pricing } from '../../../domains/pricing/index.ts'
 import type { Stock } from '../../../domains/stock/index.ts'
@@ -172,12 +172,12 @@ export function dedicatedOperations(deps: {
     }),
   ]
 
-  function toBought(bought: Bought) {
+  function toBought(bought: BoughtProxies) {
     return shapes.toBought({ ...bought, proxies: bought.proxies.map((proxy) => shown(proxy, true)) }, gateway)
   }
 }
 
-const nothing: Carried = { received: 0n, sent: 0n }
+const nothing: ProxyTraffic = { received: 0n, sent: 0n }
 
 function readMoment(text: string | undefined): number {
   if (text === undefined) return Number.MAX_SAFE_INTEGER

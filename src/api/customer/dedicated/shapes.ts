@@ -320,7 +320,7 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
 export const toBought = (
   of: {
     receipt: { order: string; transaction: number | null; balance: Kopecks }
-    wish: { country: string; period: number; count: number; ipv: Ipv }
+    input: { country: string; period: number; count: number; ipv: Ipv }
     price: Kopecks
     proxies: readonly ShownProxy[]
   },
@@ -328,10 +328,10 @@ export const toBought = (
 ) => ({
   order_id: of.receipt.order,
   check_id: of.receipt.transaction,
-  country_code: of.wish.country,
-  period: of.wish.period,
-  count: of.wish.count,
-  ipv: of.wish.ipv,
+  country_code: of.input.country,
+  period: of.input.period,
+  count: of.input.count,
+  ipv: of.input.ipv,
   price_rub: toRoubles(of.price),
   balance_rub: toRoubles(of.receipt.balance),
   proxies: of.proxies.map((each) => toProxy(each, gateway)),

@@ -1,6 +1,6 @@
 import { list, numberOrNull, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { Cause, Given, Outage } from './rules.ts'
+import type { Compensation, Outage, OutageCause } from './rules.ts'
 
 type Row = {
   proxy_id: bigint
@@ -16,14 +16,14 @@ const toOutage = (row: Row): Outage => ({
   proxy: Number(row.proxy_id),
   fromAt: Number(row.from_at),
   untilAt: numberOrNull(row.until_at),
-  cause: row.cause as Cause,
-  given: row.given as Given | null,
+  cause: row.cause as OutageCause,
+  given: row.given as Compensation | null,
   expiresBefore: numberOrNull(row.expires_before),
   expiresAfter: numberOrNull(row.expires_after),
 })
 
-/** Opens outages. A second one of a proxy, or one over a time that was counted before, makes the transaction fail. */
-export function open(tx: Tx, outages: readonly { proxy: number; fromAt: number; cause: Cause }[]): void {
+/** Opens outages. Constraints refuse a second open one of a proxy, and one over counted time. */
+export function open(tx: Tx, outages: readonly { proxy: number; fromAt: number; cause: OutageCause }[]): void {
   sendRows(
     tx,
     'INSERT INTO proxy_outages (proxy_id, from_at, cause)',
@@ -34,16 +34,16 @@ export function open(tx: Tx, outages: readonly { proxy: number; fromAt: number; 
   }
 }
 
-/** What was an outage is a quarantine now, or the other way round; since when stays. */
-export function setCause(tx: Tx, proxy: number, cause: Cause): void {
+/** Turns an open outage into a quarantine, or back; its beginning stays. */
+export function setCause(tx: Tx, proxy: number, cause: OutageCause): void {
   tx.send('UPDATE proxy_outages SET cause = $2 WHERE proxy_id = $1 AND until_at IS NULL', [proxy, cause])
   tx.send('UPDATE proxies SET interrupted_by = $2 WHERE id = $1', [proxy, cause])
 }
 
-/** Ends the open outage of a proxy, with what was given for it. */
+/** Ends the open outage of a proxy, with its compensation. */
 export function close(
   tx: Tx,
-  of: { proxy: number; untilAt: number; given: Given; expiresBefore: number; expiresAfter: number },
+  of: { proxy: number; untilAt: number; given: Compensation; expiresBefore: number; expiresAfter: number },
 ): void {
   tx.send(
     `UPDATE proxy_outages SET until_at = $2, given = $3, expires_before = $4, expires_after = $5
@@ -53,7 +53,7 @@ export function close(
   tx.send('UPDATE proxies SET interrupted_at = NULL, interrupted_by = NULL WHERE id = $1', [of.proxy])
 }
 
-/** The soonest that the next outage of each of these proxies begins: when the last ended, and after that began. */
+/** The earliest beginning of each proxy's next outage: after the last one ended and began. */
 export async function soonest(reader: Reader, proxies: readonly number[]): Promise<Map<number, number>> {
   if (proxies.length === 0) return new Map()
   const rows = await reader.all<{ proxy_id: bigint; last: bigint }>(
@@ -64,7 +64,7 @@ export async function soonest(reader: Reader, proxies: readonly number[]): Promi
   return new Map(rows.map((row) => [Number(row.proxy_id), Number(row.last)]))
 }
 
-/** Every outage there ever was, proxy after proxy, for `verify` and for the operator. */
+/** Every outage, ordered by proxy and beginning, for `verify`. */
 export async function outagesAfter(
   reader: Reader,
   after: { readonly proxy: number; readonly fromAt: number },

@@ -2,18 +2,19 @@ import { Refusal } from '../../../core/refusal.ts'
 import type { OutageRule } from '../../pricing/rules.ts'
 import { NoGateway, type Stock } from '../../stock/index.ts'
 import { firstUnserved } from '../../stock/ranges/rules.ts'
+import type { DedicatedDeps } from '../proxies.ts'
+import { kindOf, swapAddress } from '../replace.ts'
 import { type Proxy, statusAt } from '../rules.ts'
-import { kindOf, swapAddress } from '../service-swap.ts'
 import * as proxies from '../store.ts'
-import { mayJudge, movedEvent, outageAfterMs, type Watch, watchAt } from './rules.ts'
-import type { OutageDeps, Outages } from './service.ts'
+import { endBySwap, interrupt, restore, ruleOf } from './outages.ts'
+import { mayJudge, movedEvent, outageAfterMs, type WatchState, watchAt } from './rules.ts'
 
-/** How many proxies are dealt with at once, how many pages one look goes through, and how many swaps it makes. */
-const atOnce = 200
-const mostPages = 50
-const mostSwaps = 100
+/** Limits of one look: proxies in a page, pages, and swaps. */
+const pageSize = 200
+const maxPages = 50
+const maxSwaps = 100
 
-/** What a look at all that is sold came to. */
+/** The outcome of a look. */
 export type Looked = {
   readonly interrupted: number
   readonly restored: number
@@ -24,24 +25,19 @@ export type Looked = {
 export type OutageWatch = ReturnType<typeof createOutageWatch>
 
 /**
- * Looks at what is sold: what nobody serves is interrupted, what is served again goes on. Each look is bounded, and the
- * next one goes on where it stopped. Several shops may look at once: rows are locked, and an outage is opened once.
+ * Looks for proxies that no gateway serves, and ends outages of proxies that are served again. Each look is bounded;
+ * the next one continues where it stopped. Several shops may look at once: rows are locked, so an outage opens once.
  */
-export function createOutageWatch(
-  deps: OutageDeps & {
-    readonly stock: Stock
-    readonly outages: Pick<Outages, 'interrupt' | 'restore' | 'endBySwap' | 'rule'>
-  },
-) {
-  const { db, clock, stock, outages } = deps
-  let watch: Watch | undefined
+export function createOutageWatch(deps: DedicatedDeps) {
+  const { db, clock, stock } = deps
+  let state: WatchState | undefined
   let unservedAt = firstUnserved
   let settledTo = 0
 
   async function findInterrupted(): Promise<number> {
     let interrupted = 0
-    for (let page = 0; page < mostPages; page += 1) {
-      const { leases, next } = await stock.served.unserved(unservedAt, atOnce, outageAfterMs)
+    for (let page = 0; page < maxPages; page += 1) {
+      const { leases, next } = await stock.served.unserved(unservedAt, pageSize, outageAfterMs)
       interrupted += await interruptFresh(leases)
       unservedAt = next ?? firstUnserved
       if (next === null) break
@@ -49,7 +45,7 @@ export function createOutageWatch(
     return interrupted
   }
 
-  /** Most of what a dead node had is interrupted already, and is not locked for nothing. */
+  /** Most proxies of a dead node are interrupted already; only the others are locked. */
   async function interruptFresh(leases: readonly { readonly proxy: number; readonly servedAt: number }[]) {
     const ids = leases.map((lease) => lease.proxy)
     const running = (await proxies.findMany(db, ids)).filter(
@@ -57,26 +53,24 @@ export function createOutageWatch(
     )
     const fresh = new Set(running.map((proxy) => proxy.id))
     if (fresh.size === 0) return 0
-    return outages.interrupt(
-      leases.filter((lease) => fresh.has(lease.proxy)),
-      'outage',
-    )
+    const unserved = leases.filter((lease) => fresh.has(lease.proxy))
+    return interrupt(deps, unserved, 'outage')
   }
 
-  /** Goes through what is interrupted: what is served goes on, and what has waited too long gets another address. */
+  /** Ends outages of served proxies, and replaces addresses that were not served for too long. */
   async function settle(rule: OutageRule): Promise<Pick<Looked, 'restored' | 'replaced'>> {
     let [restored, replaced] = [0, 0]
     const soldOut = new Set<string>()
-    for (let page = 0; page < mostPages; page += 1) {
-      const found = await proxies.interruptedAfter(db, settledTo, atOnce)
+    for (let page = 0; page < maxPages; page += 1) {
+      const found = await proxies.interruptedAfter(db, settledTo, pageSize)
       const waiting = found.filter((proxy) => proxy.interruptedBy === 'outage')
-      const back = await goOn(waiting, rule)
+      const back = await restoreServed(waiting, rule)
       restored += back.restored
       for (const proxy of back.left.filter((each) => isLate(each, rule))) {
-        if (replaced < mostSwaps && (await replace(proxy, rule, soldOut))) replaced += 1
+        if (replaced < maxSwaps && (await replace(proxy, rule, soldOut))) replaced += 1
       }
       const last = found.at(-1)
-      settledTo = last && found.length === atOnce ? last.id : 0
+      settledTo = last && found.length === pageSize ? last.id : 0
       if (settledTo === 0) break
     }
     return { restored, replaced }
@@ -85,25 +79,25 @@ export function createOutageWatch(
   const isLate = (proxy: Proxy, rule: OutageRule): boolean =>
     rule.address === 'replace' && clock() - (proxy.interruptedAt ?? clock()) >= rule.afterMs
 
-  async function goOn(waiting: readonly Proxy[], rule: OutageRule): Promise<{ restored: number; left: Proxy[] }> {
+  async function restoreServed(
+    waiting: readonly Proxy[],
+    rule: OutageRule,
+  ): Promise<{ restored: number; left: Proxy[] }> {
     const served = await stock.served.servedAmong(waiting.map((proxy) => proxy.place))
     const nowMs = clock()
-    // Paid back in money its term runs on, and ends while it waits.
+    // With refunds the term keeps running, and may end during the outage.
     const isOver = (proxy: Proxy): boolean => rule.time === 'refund' && proxy.expiresAt <= nowMs
     const [back, left]: [Proxy[], Proxy[]] = [[], []]
     for (const proxy of waiting) (served.has(proxy.place) || isOver(proxy) ? back : left).push(proxy)
     let restored = 0
     for (const [customer, own] of Map.groupBy(back, (proxy) => proxy.customer)) {
-      restored += await outages.restore(
-        customer,
-        own.map((proxy) => proxy.id),
-        rule,
-      )
+      const ids = own.map((proxy) => proxy.id)
+      restored += await restore(deps, customer, ids, rule)
     }
     return { restored, left }
   }
 
-  /** Gives an interrupted proxy an address of its kind that is served. False if there is none: it waits on. */
+  /** Gives an interrupted proxy a served address of its kind. False if there is none. */
   async function replace(proxy: Proxy, rule: OutageRule, soldOut: Set<string>): Promise<boolean> {
     const kind = kindOf(proxy)
     const name = `${kind.country} ${kind.ipv}`
@@ -114,7 +108,7 @@ export function createOutageWatch(
         await deps.ledger.lock(tx, proxy.customer)
         const [locked] = await proxies.lockProxies(tx, proxy.customer, [proxy.id])
         if (locked?.state !== 'held' || locked.interruptedBy !== 'outage') return false
-        const usable = await outages.endBySwap(tx, locked, rule)
+        const usable = await endBySwap(deps, tx, locked, rule)
         const cause = { by: 'outage', reason: 'outage' } as const
         await swapAddress(deps, tx, usable, { ready, cause, nowMs: clock() })
         return true
@@ -122,31 +116,28 @@ export function createOutageWatch(
     } catch (error) {
       const isOutOfStock = error instanceof Refusal && error.code === 'out_of_stock'
       if (!isOutOfStock && !(error instanceof NoGateway)) throw error
-      // A shared address may only be missing for this customer, who has the others.
+      // A shared address may be missing for this customer only, who holds the others.
       if (kind.ipv !== 3) soldOut.add(name)
       return false
     }
   }
 
-  /** Tells customers whose proxies another node carries now. */
-  async function tellMoved(): Promise<number> {
-    let told = 0
-    for (let [page, after] = [0, 0]; page < mostPages; page += 1) {
-      const found = await stock.served.moved(after, atOnce)
-      if (found.length > 0) told += await tellPage(found)
-      if (found.length < atOnce) break
+  /** Writes events for customers whose proxies another node carries now. */
+  async function noteMoved(): Promise<number> {
+    let noted = 0
+    for (let [page, after] = [0, 0]; page < maxPages; page += 1) {
+      const found = await stock.served.moved(after, pageSize)
+      if (found.length > 0) noted += await notePage(found)
+      if (found.length < pageSize) break
       after = found.at(-1)?.place ?? 0
     }
-    return told
+    return noted
   }
 
-  const tellPage = (found: Awaited<ReturnType<Stock['served']['moved']>>): Promise<number> =>
+  const notePage = (found: Awaited<ReturnType<Stock['served']['moved']>>): Promise<number> =>
     db.transact(async (tx) => {
-      const locked = await proxies.lockMany(
-        tx,
-        found.map((each) => each.proxy),
-      )
-      const byId = new Map(locked.map((proxy) => [proxy.id, proxy]))
+      const ids = found.map((each) => each.proxy)
+      const byId = new Map((await proxies.lockMany(tx, ids)).map((proxy) => [proxy.id, proxy]))
       const events = []
       for (const { place, proxy: id, from } of found) {
         const proxy = byId.get(id)
@@ -158,15 +149,15 @@ export function createOutageWatch(
     })
 
   return {
-    /** Looks once. Nobody is judged before this shop has looked for half a minute without a pause. */
+    /** Looks once. Outages open only after this shop has looked for 30 s without a pause. */
     async look(): Promise<Looked> {
-      const now = watchAt(watch, clock())
-      const rule = await outages.rule()
+      const now = watchAt(state, clock())
+      const rule = await ruleOf(deps)
       const interrupted = mayJudge(now, clock()) ? await findInterrupted() : 0
       const settled = await settle(rule)
-      const moved = await tellMoved()
-      // Only one that came to its end is a look: a shop without its database is blind.
-      watch = { sinceAt: now.sinceAt, lookedAt: clock() }
+      const moved = await noteMoved()
+      // Written last: a look that failed does not count, because a shop without its database is blind.
+      state = { sinceAt: now.sinceAt, lookedAt: clock() }
       return { interrupted, ...settled, moved }
     },
   }

@@ -1,0 +1,143 @@
+import { addDays } from '../../core/calendar.ts'
+import { readCountry } from '../../core/country.ts'
+import type { Kopecks } from '../../core/money.ts'
+import type { Endpoint, Node } from '../fleet/rules.ts'
+import { assertCovers } from '../ledger/rules.ts'
+import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/index.ts'
+import { numberIn, type Plain, textIn } from '../orders/rules.ts'
+import type { Buyer } from '../payments/index.ts'
+import { type DedicatedPrice, priceDedicated } from '../pricing/rules.ts'
+import type { Kind, Place } from '../stock/rules.ts'
+import { type DedicatedDeps, type OpenProxy, product } from './proxies.ts'
+import { credentialRandomBytes, kindName, makeCredentials, vaultContext } from './rules.ts'
+import * as store from './store.ts'
+
+/** Input of a purchase. */
+export type DedicatedOrder = Kind & { readonly period: number; readonly count: number }
+
+export type BoughtProxies = {
+  readonly receipt: Receipt
+  readonly input: DedicatedOrder
+  readonly price: Kopecks
+  readonly proxies: readonly OpenProxy[]
+}
+
+export async function quote(
+  deps: DedicatedDeps,
+  order: DedicatedOrder,
+): Promise<DedicatedPrice & { readonly available: number }> {
+  const price = priceDedicated(await deps.pricing.current(), order)
+  return { ...price, available: await deps.stock.available(order) }
+}
+
+/** Sells proxies. Charge, leases, credentials and answer are one commit. */
+export async function buy(
+  deps: DedicatedDeps,
+  request: PurchaseRequest<BoughtProxies>,
+  order: DedicatedOrder,
+): Promise<PurchaseAnswer> {
+  const { stock } = deps
+  const { customer } = request.by
+  const { country, ipv, period, count } = order
+  // Read before the sale: numbers come from transactions of their own.
+  const [catalogue, ids, ready] = await Promise.all([
+    deps.pricing.current(request.catalogue),
+    deps.proxyIds.take(count),
+    stock.prepare(order, count),
+  ])
+  const input = { country_code: country, period, count, ipv }
+  return deps.orders.sell(request, { product, action: 'buy', input }, async (sale) => {
+    const { tx, nowMs } = sale
+    const { total: price, discountPercent } = priceDedicated(catalogue, order)
+    assertCovers(sale.account, price)
+    const held = ipv === 3 ? await store.heldAddresses(tx, customer, country) : new Set<string>()
+    const places = await stock.take(tx, order, count, held, ready)
+    const expiresAt = addDays(nowMs, period)
+    const receipt = await sale.charge({
+      price,
+      calculation: {
+        catalogue: catalogue.version,
+        country,
+        ipv,
+        period,
+        count,
+        kopecks: String(price),
+        discount_percent: discountPercent,
+        expires_at: expiresAt,
+      },
+      note: `${count} × ${country} ${kindName(ipv)}, ${period} days`,
+    })
+    const proxies = places.map((place, index) => {
+      const id = ids[index]
+      if (id === undefined) throw new Error('there are fewer numbers than places')
+      return makeProxy(deps, sale, order, { id, place, expiresAt, endpoint: endpointOf(place, ready.carriers) })
+    })
+    stock.lease(
+      tx,
+      places.map((place, index) => ({ place, proxy: proxies[index]?.id ?? 0 })),
+      nowMs,
+    )
+    store.insertProxies(tx, proxies)
+    return { receipt, input: order, price, proxies }
+  })
+}
+
+function makeProxy(
+  deps: DedicatedDeps,
+  { order, account, nowMs }: Sale,
+  { country, ipv }: Kind,
+  of: { readonly id: number; readonly place: Place; readonly expiresAt: number; readonly endpoint: Endpoint | null },
+): OpenProxy {
+  const { username, password } = makeCredentials(of.id, deps.random(credentialRandomBytes))
+  return {
+    id: of.id,
+    customer: account.customer,
+    order,
+    place: of.place.id,
+    address: of.place.address,
+    country,
+    ipv,
+    portType: 'http',
+    username,
+    password,
+    endpoint: of.endpoint,
+    sealedPassword: deps.vault.seal(password, vaultContext(of.id)),
+    passwordDigest: deps.sha256(password),
+    comment: '',
+    state: 'held',
+    startedAt: nowMs,
+    expiresAt: of.expiresAt,
+    replacedAt: null,
+    replacedBy: null,
+    endedAt: null,
+    interruptedAt: null,
+    interruptedBy: null,
+    resumedAt: null,
+    sources: [],
+    entryPort: null,
+    renewPeriod: null,
+    renewToken: null,
+    changedAt: nowMs,
+  }
+}
+
+/** The endpoint of the node that carries a place, if that node has one of its own. */
+export const endpointOf = (place: Place, carriers: readonly Node[]): Endpoint | null =>
+  carriers.find((node) => node.id === place.carrier)?.endpoint ?? null
+
+/** Buys when a payment arrives. */
+export const buyerOf = (deps: DedicatedDeps): Buyer => ({
+  product,
+  quote: async (stored) => (await quote(deps, readOrder(stored))).total,
+  buy: (request, stored) => buy(deps, { ...request, automatic: true }, readOrder(stored)),
+})
+
+/** An order that was stored with a payment. */
+function readOrder(stored: Plain): DedicatedOrder {
+  const country = readCountry(textIn(stored, 'country') ?? '')
+  const ipv = ([3, 4, 6] as const).find((each) => each === numberIn(stored, 'ipv'))
+  const [period, count] = [numberIn(stored, 'period'), numberIn(stored, 'count')]
+  if (!country || !ipv || period === undefined || count === undefined)
+    throw new Error('a stored order of proxies cannot be read')
+  return { country, ipv, period, count }
+}

@@ -1,0 +1,101 @@
+import type { Address } from '../../core/address.ts'
+import type { CustomerId, OrderId } from '../../core/ids.ts'
+import { toIso } from '../../core/time.ts'
+import type { OperatorAnswer } from '../orders/index.ts'
+import type { Order } from '../orders/rules.ts'
+import type { HeldGoods } from '../pricing/index.ts'
+import { nothingToEnd } from './errors.ts'
+import { carried, type DedicatedDeps, type ProxyTraffic, product } from './proxies.ts'
+import { isHeld, type Proxy, type ProxyStatus, statusAt } from './rules.ts'
+import * as store from './store.ts'
+
+/** A proxy as the operator sees it: everything but its password. */
+export type ProxySight = ProxyTraffic & {
+  readonly proxy: Omit<Proxy, 'sealedPassword' | 'passwordDigest'>
+  readonly status: ProxyStatus | 'gone'
+  /** The gateway that carries the proxy, or did last. */
+  readonly node: string | null
+  /** Every address that the proxy has had, oldest first. */
+  readonly addresses: readonly {
+    readonly address: string
+    readonly startedAt: number
+    readonly endedAt: number | null
+  }[]
+}
+
+/** A customer's proxy that held an address for a time. */
+type Holder = {
+  readonly proxy: number
+  readonly customer: CustomerId
+  readonly order: OrderId
+  readonly username: string
+  readonly startedAt: number
+  readonly endedAt: number | null
+}
+
+/** How many proxies of an order are shown. */
+const maxDelivered = 200
+
+const shownStatus = (
+  { clock }: DedicatedDeps,
+  proxy: Pick<Proxy, 'state' | 'expiresAt' | 'interruptedAt'>,
+): ProxySight['status'] => (isHeld(proxy, clock()) ? statusAt(proxy, clock()) : 'gone')
+
+export async function show(deps: DedicatedDeps, id: number): Promise<ProxySight> {
+  const found = await store.findProxy(deps.db, id)
+  if (!found) throw nothingToEnd()
+  const { sealedPassword: _, passwordDigest: __, ...proxy } = found
+  const traffic = (await carried(deps, [proxy])).get(id)
+  return {
+    proxy,
+    status: shownStatus(deps, proxy),
+    node: (await deps.stock.served.carrierNames([proxy.place])).get(proxy.place) ?? null,
+    received: traffic?.received ?? 0n,
+    sent: traffic?.sent ?? 0n,
+    addresses: await deps.stockOperator.leasesOf(id),
+  }
+}
+
+/** How many proxies run now, and how many of them are interrupted. */
+export const countActive = ({ db, clock }: DedicatedDeps) => store.countActive(db, clock())
+
+/** How many customers hold proxies of each kind, and how many of these renew automatically. */
+export async function held({ db, clock }: DedicatedDeps): Promise<HeldGoods[]> {
+  const [kinds, renewals] = [await store.countHeld(db, clock()), await store.countRenewals(db, clock())]
+  return kinds.map(({ country, ipv, proxies, customers }) => {
+    const own = renewals.filter((each) => each.country === country && each.ipv === ipv)
+    return {
+      goods: { product, country, ipv },
+      customers,
+      services: proxies,
+      renewals: new Map(own.map((each) => [each.period, each.proxies])),
+    }
+  })
+}
+
+/** Which proxies had an address between two moments, and the orders that bought them. */
+export async function holdersOf(deps: DedicatedDeps, address: Address, from: number, to: number): Promise<Holder[]> {
+  const leases = await deps.stockOperator.holdersBetween(address, from, to)
+  const ids = leases.map((each) => each.proxy)
+  const proxies = new Map((await store.findMany(deps.db, ids)).map((proxy) => [proxy.id, proxy]))
+  return leases.flatMap((lease) => {
+    const proxy = proxies.get(lease.proxy)
+    return proxy ? [{ ...lease, customer: proxy.customer, order: proxy.order, username: proxy.username }] : []
+  })
+}
+
+/** What an order has bought: its proxies as they are now, at most 200. */
+export async function delivered(deps: DedicatedDeps, order: Order): Promise<OperatorAnswer[]> {
+  const ids = (await store.idsOfOrder(deps.db, order.customer, order.id)).slice(0, maxDelivered)
+  const proxies = await store.findMany(deps.db, ids)
+  const traffic = await carried(deps, proxies)
+  return proxies.map((proxy) => ({
+    proxy: proxy.id,
+    address: proxy.address,
+    status: shownStatus(deps, proxy),
+    started_at: toIso(proxy.startedAt),
+    expires_at: toIso(proxy.expiresAt),
+    rx_bytes: Number(traffic.get(proxy.id)?.received ?? 0n),
+    tx_bytes: Number(traffic.get(proxy.id)?.sent ?? 0n),
+  }))
+}

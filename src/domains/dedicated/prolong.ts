@@ -1,0 +1,149 @@
+import type { CustomerId, TokenId } from '../../core/ids.ts'
+import { type Kopecks, total } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { Reader } from '../../db/transaction.ts'
+import type { PurchaseAnswer, PurchaseRequest, Receipt } from '../orders/index.ts'
+import type { Plain } from '../orders/rules.ts'
+import { type Catalogue, priceProlonging, shareOut } from '../pricing/rules.ts'
+import { beingWithdrawn, notServed, notToRenew } from './errors.ts'
+import { type DedicatedDeps, loadAll, lockAll, product } from './proxies.ts'
+import { isToRenew, type Proxy, prolonged, renewAheadMs, renewRetryMs, statusAt } from './rules.ts'
+import * as store from './store.ts'
+
+/** One proxy of a prolonging: its share of the price, and its new end. */
+type ProlongItem = { readonly proxy: Proxy; readonly price: Kopecks; readonly expiresAt: number }
+export type ProlongPrice = {
+  readonly items: readonly ProlongItem[]
+  readonly total: Kopecks
+  readonly calculation: Plain
+}
+export type Prolonged = { readonly receipt: Receipt; readonly period: number } & ProlongPrice
+
+export async function quoteProlonging(
+  deps: DedicatedDeps,
+  customer: CustomerId,
+  ids: readonly number[],
+  period: number,
+): Promise<ProlongPrice> {
+  const proxies = await loadAll(deps, customer, ids)
+  const price = priceItems(await deps.pricing.current(), proxies, period, deps.clock())
+  await assertForSale(deps, deps.db, proxies, await deps.stock.ranges.live())
+  return price
+}
+
+/** Sells more time for proxies, all or none. Ids, addresses and credentials stay; time is added to what is left. */
+export async function prolong(
+  deps: DedicatedDeps,
+  request: PurchaseRequest<Prolonged>,
+  ids: readonly number[],
+  period: number,
+  action: 'prolong' | 'renew' = 'prolong',
+): Promise<PurchaseAnswer> {
+  const [catalogue, live] = await Promise.all([deps.pricing.current(), deps.stock.ranges.live()])
+  const input = { ids: ids.toSorted((a, b) => a - b), period }
+  return deps.orders.sell(request, { product, action, input }, async (sale) => {
+    const { tx, nowMs } = sale
+    const proxies = await lockAll(deps, tx, request.by.customer, ids)
+    // The customer may have stopped this renewal, or prolonged the proxy, since the job decided on it.
+    const isWanted = (proxy: Proxy): boolean =>
+      isToRenew(proxy, period, nowMs) && proxy.renewToken === (request.by.token?.id ?? null)
+    if (action === 'renew' && !proxies.every(isWanted)) throw notToRenew()
+    const price = priceItems(catalogue, proxies, period, nowMs)
+    await assertForSale(deps, tx, proxies, live)
+    const receipt = await sale.charge({
+      price: price.total,
+      calculation: price.calculation,
+      note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
+    })
+    store.setProlonged(tx, price.items, nowMs)
+    return { receipt, period, ...price }
+  })
+}
+
+/**
+ * Refuses addresses that are being withdrawn or in quarantine, and ended proxies that no live gateway serves. A running
+ * proxy that is not served may be prolonged: its outage is compensated.
+ */
+async function assertForSale(
+  { stock, clock }: DedicatedDeps,
+  reader: Reader,
+  proxies: readonly Proxy[],
+  live: readonly string[],
+): Promise<void> {
+  const placesOf = (of: readonly Proxy[]): number[] => of.map((proxy) => proxy.place)
+  const withdrawn = await stock.served.withdrawnAmong(reader, placesOf(proxies))
+  const leaving = proxies.filter((proxy) => withdrawn.has(proxy.place))
+  if (leaving.length > 0) throw beingWithdrawn(leaving.map((proxy) => proxy.id))
+  const ended = proxies.filter((proxy) => statusAt(proxy, clock()) === 'expired')
+  if (ended.length === 0) return
+  const carriers = await stock.served.carriersAmong(reader, placesOf(ended))
+  const unserved = ended.filter((proxy) => !live.includes(carriers.get(proxy.place) ?? ''))
+  if (unserved.length > 0) throw notServed(unserved.map((proxy) => proxy.id))
+}
+
+/** Proxies of one country and kind are a line; each line is priced as a whole and shared out among its proxies. */
+function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number): ProlongPrice {
+  const items: ProlongItem[] = []
+  const lines: Plain[] = []
+  for (const line of Map.groupBy(proxies, ({ country, ipv }) => `${country} ${ipv}`).values()) {
+    const first = line[0]
+    if (!first) continue
+    const goods = { country: first.country, ipv: first.ipv, period, count: line.length }
+    const price = priceProlonging(catalogue, goods)
+    const shares = shareOut(price.total, line.length)
+    lines.push({ ...goods, kopecks: String(price.total) })
+    for (const [index, proxy] of line.entries()) {
+      items.push({ proxy, price: shares[index] ?? price.total, expiresAt: prolonged(proxy, period, nowMs) })
+    }
+  }
+  items.sort((a, b) => a.proxy.id - b.proxy.id)
+  return {
+    items,
+    total: total(items.map((item) => item.price)),
+    calculation: {
+      catalogue: catalogue.version,
+      lines,
+      proxies: items.map((item) => [item.proxy.id, item.expiresAt]),
+    },
+  }
+}
+
+/** Turns automatic renewal on, by a period that can be bought, or off with null. The calling token pays. */
+export async function setRenewal(
+  deps: DedicatedDeps,
+  customer: CustomerId,
+  ids: readonly number[],
+  period: number | null,
+  token: TokenId | null = null,
+): Promise<void> {
+  const catalogue = await deps.pricing.current()
+  await deps.db.transact(async (tx) => {
+    const proxies = await lockAll(deps, tx, customer, ids)
+    if (period !== null) priceItems(catalogue, proxies, period, deps.clock())
+    store.setRenewal(tx, ids, period, token)
+  })
+}
+
+/** Renews proxies with automatic renewal that end within a day. Returns how many were renewed. */
+export async function renewDue(deps: DedicatedDeps, limit: number): Promise<number> {
+  const nowMs = deps.clock()
+  const due = await store.findToRenew(deps.db, nowMs + renewAheadMs, nowMs - renewRetryMs, limit)
+  let renewed = 0
+  for (const { proxy, period } of due) if (await renewOne(deps, proxy, period)) renewed += 1
+  return renewed
+}
+
+/** Renews one proxy. The key names the ending term, so that several processes buy one term. */
+async function renewOne(deps: DedicatedDeps, proxy: Proxy, period: number): Promise<boolean> {
+  await deps.db.transact((tx) => store.setRenewTried(tx, proxy.id, deps.clock()))
+  const by = await deps.customers.payerOf(proxy.customer, proxy.renewToken)
+  const key = `renewal ${proxy.id} ${proxy.expiresAt}`
+  try {
+    const answer = await prolong(deps, { by, key, automatic: true }, [proxy.id], period, 'renew')
+    return !answer.replayed
+  } catch (error) {
+    // Too little money, no such price, renewal turned off, or another process renews: the job retries in an hour.
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}

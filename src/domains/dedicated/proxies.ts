@@ -1,0 +1,153 @@
+import type { CustomerId, RandomBytes } from '../../core/ids.ts'
+import type { Stalls } from '../../core/stall-monitor.ts'
+import type { Clock } from '../../core/time.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { Counter, Database, Reader, Tx } from '../../db/transaction.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
+import type { Fleet, Ports } from '../fleet/index.ts'
+import type { Endpoint } from '../fleet/rules.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Once, Orders } from '../orders/index.ts'
+import type { Pricing } from '../pricing/index.ts'
+import type { Stock, StockOperator } from '../stock/index.ts'
+import type { Traffic } from '../traffic/index.ts'
+import { noSuchProxy } from './errors.ts'
+import { isHeld, type PortType, type Proxy, subjectOf, vaultContext } from './rules.ts'
+import * as store from './store.ts'
+
+export const product = 'dedicated'
+
+export type DedicatedDeps = {
+  readonly db: Database
+  readonly clock: Clock
+  readonly stalls: Stalls
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+  readonly proxyIds: Counter
+  /** The next number of a counter, for `verify`. */
+  readonly numbers: (reader: Reader, counter: string) => Promise<number>
+  readonly ledger: Ledger
+  readonly customers: Customers
+  readonly ports: Ports
+  readonly fleet: Fleet
+  readonly traffic: Pick<Traffic, 'counts'>
+  readonly orders: Orders
+  readonly once: Once
+  readonly events: Pick<Events, 'note'>
+  readonly pricing: Pricing
+  readonly stock: Stock
+  readonly stockOperator: StockOperator
+}
+
+/** A proxy as its customer sees it, with its password; `endpoint` is null unless its node has one of its own. */
+export type OpenProxy = Proxy & { readonly password: string; readonly endpoint: Endpoint | null }
+
+/** Bytes that went to the customer, and that came from the customer. */
+export type ProxyTraffic = { readonly received: bigint; readonly sent: bigint }
+
+const maxListed = 10_000
+const pageSize = 1000
+
+export const openProxy = ({ vault }: DedicatedDeps, proxy: Proxy, endpoint: Endpoint | null): OpenProxy => ({
+  ...proxy,
+  password: vault.open(proxy.sealedPassword, vaultContext(proxy.id)),
+  endpoint,
+})
+
+export async function openAll(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<OpenProxy[]> {
+  const endpoints = await deps.stock.ranges.endpointsOf(proxies.map((proxy) => proxy.place))
+  return proxies.map((proxy) => openProxy(deps, proxy, endpoints.get(proxy.place) ?? null))
+}
+
+/** Refuses if one of these ids is not among the found proxies that the customer still has. */
+function assertAll(ids: readonly number[], found: readonly Proxy[], nowMs: number): readonly Proxy[] {
+  const held = new Set(found.filter((proxy) => isHeld(proxy, nowMs)).map((proxy) => proxy.id))
+  const missing = ids.filter((id) => !held.has(id))
+  if (missing.length > 0) throw noSuchProxy(missing)
+  return found
+}
+
+export const loadAll = async (
+  { db, clock }: DedicatedDeps,
+  customer: CustomerId,
+  ids: readonly number[],
+): Promise<readonly Proxy[]> => assertAll(ids, await store.findProxies(db, customer, ids), clock())
+
+export const lockAll = async (
+  { clock }: DedicatedDeps,
+  tx: Tx,
+  customer: CustomerId,
+  ids: readonly number[],
+): Promise<readonly Proxy[]> => assertAll(ids, await store.lockProxies(tx, customer, ids), clock())
+
+/** A page of a customer's proxies, newest first. */
+export const list = async (
+  deps: DedicatedDeps,
+  customer: CustomerId,
+  filter: Omit<store.ListFilter, 'nowMs'>,
+): Promise<OpenProxy[]> => openAll(deps, await store.listProxies(deps.db, customer, { ...filter, nowMs: deps.clock() }))
+
+/** The named proxies, or all active ones, newest first, up to 10,000. */
+export async function listAll(
+  deps: DedicatedDeps,
+  customer: CustomerId,
+  ids: readonly number[] | undefined,
+): Promise<OpenProxy[]> {
+  if (ids) return openAll(deps, await loadAll(deps, customer, ids))
+  const found: Proxy[] = []
+  for (let before = Number.MAX_SAFE_INTEGER; found.length < maxListed; before = found.at(-1)?.id ?? 0) {
+    const page = await store.listProxies(deps.db, customer, {
+      country: '',
+      ipv: 0,
+      expiresBefore: Number.MAX_SAFE_INTEGER,
+      comment: '',
+      status: 'active',
+      before,
+      limit: pageSize,
+      nowMs: deps.clock(),
+    })
+    found.push(...page)
+    if (page.length < pageSize) break
+  }
+  return openAll(deps, found)
+}
+
+export async function load(deps: DedicatedDeps, customer: CustomerId, id: number): Promise<OpenProxy> {
+  const [opened] = await openAll(deps, await loadAll(deps, customer, [id]))
+  if (!opened) throw noSuchProxy([id])
+  return opened
+}
+
+/** The traffic of each proxy, as far as nodes have reported it. */
+export async function carried(
+  { db, traffic }: DedicatedDeps,
+  proxies: readonly { readonly id: number }[],
+): Promise<ReadonlyMap<number, ProxyTraffic>> {
+  const subjects = proxies.map((proxy) => subjectOf(proxy.id))
+  const totals = await traffic.counts.totals(db, subjects)
+  return new Map(proxies.map(({ id }) => [id, totals.get(subjectOf(id)) ?? { received: 0n, sent: 0n }]))
+}
+
+export const setProtocol = (
+  deps: DedicatedDeps,
+  customer: CustomerId,
+  ids: readonly number[],
+  portType: PortType,
+): Promise<void> =>
+  deps.db.transact(async (tx) => {
+    await lockAll(deps, tx, customer, ids)
+    store.setPortType(tx, ids, portType, deps.clock())
+  })
+
+export const setComment = (
+  deps: DedicatedDeps,
+  customer: CustomerId,
+  ids: readonly number[],
+  comment: string,
+): Promise<void> =>
+  deps.db.transact(async (tx) => {
+    await lockAll(deps, tx, customer, ids)
+    store.setComment(tx, ids, comment)
+  })

@@ -1,0 +1,92 @@
+import type { CustomerId } from '../../core/ids.ts'
+import { toIso } from '../../core/time.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { Readiness } from '../stock/index.ts'
+import type { Kind, Place } from '../stock/rules.ts'
+import { endpointOf } from './buy.ts'
+import { hasExpired, noSuchProxy, nothingToEnd, replacedLately } from './errors.ts'
+import { endBySwap, ruleOf } from './outages/outages.ts'
+import { type DedicatedDeps, lockAll, type OpenProxy, openProxy } from './proxies.ts'
+import { isHeld, type Proxy, type ReplacedBy, replaceableAt, replacedEvent, restMs, statusAt } from './rules.ts'
+import * as store from './store.ts'
+
+export const kindOf = (proxy: Proxy): Kind => ({ country: proxy.country, ipv: proxy.ipv })
+
+/** Swaps a customer's address for a free one of the same kind. Id, credentials and term stay; the old address rests. */
+export async function replace(deps: DedicatedDeps, customer: CustomerId, id: number): Promise<OpenProxy> {
+  const [[unlocked], catalogue] = await Promise.all([
+    store.findProxies(deps.db, customer, [id]),
+    deps.pricing.current(),
+  ])
+  if (!unlocked) throw noSuchProxy([id])
+  const ready = await deps.stock.prepare(kindOf(unlocked), 1)
+  return deps.db.transact(async (tx) => {
+    await deps.ledger.lock(tx, customer)
+    const [proxy] = await lockAll(deps, tx, customer, [id])
+    if (!proxy) throw noSuchProxy([id])
+    const nowMs = deps.clock()
+    if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
+    const againAt = replaceableAt(proxy)
+    if (nowMs < againAt) throw replacedLately(toIso(againAt))
+    const usable = await endBySwap(deps, tx, proxy, catalogue.dedicated.outage)
+    const cause = { by: 'customer', reason: null } as const
+    const { swapped, place } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
+    return openProxy(deps, swapped, endpointOf(place, ready.carriers))
+  })
+}
+
+/** The same by the operator; it does not count against the customer's one swap a day. */
+export async function replaceByOperator(
+  deps: DedicatedDeps,
+  id: number,
+  of: { readonly note: string; readonly key?: string | undefined },
+) {
+  const unlocked = await store.findProxy(deps.db, id)
+  if (!unlocked) throw nothingToEnd()
+  const { customer } = unlocked
+  const [ready, rule] = await Promise.all([deps.stock.prepare(kindOf(unlocked), 1), ruleOf(deps)])
+  return deps.once(of.key, { replace_proxy: id, note: of.note }, async (tx) => {
+    await deps.ledger.lock(tx, customer)
+    const [proxy] = await store.lockProxies(tx, customer, [id])
+    const nowMs = deps.clock()
+    if (!proxy || !isHeld(proxy, nowMs)) throw nothingToEnd()
+    if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
+    const usable = await endBySwap(deps, tx, proxy, rule)
+    const cause = { by: 'operator', reason: of.note } as const
+    const { place } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
+    return { customer, proxy: id, from: proxy.address, to: place.address, at: toIso(nowMs) }
+  })
+}
+
+/**
+ * Swaps a proxy's address for a free one of its kind, or refuses. The caller has locked the proxy and the account: two
+ * concurrent swaps could choose slots of one shared address.
+ */
+export async function swapAddress(
+  { stock, events }: Pick<DedicatedDeps, 'stock' | 'events'>,
+  tx: Tx,
+  proxy: Proxy,
+  of: {
+    readonly ready: Readiness
+    readonly cause: { readonly by: ReplacedBy; readonly reason: string | null }
+    readonly nowMs: number
+  },
+): Promise<{ swapped: Proxy; place: Place }> {
+  const { ready, cause, nowMs } = of
+  const held = proxy.ipv === 3 ? await store.heldAddresses(tx, proxy.customer, proxy.country) : new Set<string>()
+  const [place] = await stock.take(tx, kindOf(proxy), 1, held, ready)
+  if (!place) throw new Error('stock gave no place and did not refuse')
+  await stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
+  stock.lease(tx, [{ place, proxy: proxy.id }], nowMs)
+  store.setAddress(tx, proxy.id, { place, by: cause.by, nowMs })
+  const swapped: Proxy = {
+    ...proxy,
+    place: place.id,
+    address: place.address,
+    replacedAt: nowMs,
+    replacedBy: cause.by,
+    changedAt: nowMs,
+  }
+  await events.note(tx, [replacedEvent(proxy, swapped, cause)])
+  return { swapped, place }
+}
