@@ -247,7 +247,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
 
     await page.goto(link)
     await heading('Sign up')
-    await page.getByText('is known here: whoever brought you gets a share').waitFor()
+    await page.getByText('is known here: the customer who brought you gets a share').waitFor()
     expect(await findBarriers(page)).toEqual([])
     const letters = smtp.letters().length
     await type('E-mail', `brought-${engine}@example.com`)

@@ -20,10 +20,7 @@ const apiMessages = messages({
   docs: pair('Every operation, to be tried in the browser', 'Все операции, с пробой прямо в браузере'),
   examples: pair('Examples', 'Примеры'),
   examplesAbout: pair('With your own token filled in.', 'С вашим токеном.'),
-  examplesWithout: pair(
-    'Make a token, and it stands in these examples.',
-    'Создайте токен, и он появится в этих примерах.',
-  ),
+  examplesWithout: pair('Make a token, and these examples show it.', 'Создайте токен, и он появится в этих примерах.'),
   balance: pair('Read the balance', 'Узнать баланс'),
   quote: pair('Ask for a price', 'Спросить цену'),
   buy: pair('Buy two proxies; the key makes a repeat safe', 'Купить два прокси; с ключом повтор безопасен'),

@@ -19,7 +19,7 @@ const eventPageMessages = messages({
   details: pair('Details', 'Подробности'),
   none: pair('Nothing has happened', 'Ничего не происходило'),
   noneAbout: pair(
-    'Replaced addresses, outages, refunds and payments are told here.',
+    'Replaced addresses, outages, refunds and payments are listed here.',
     'Здесь сообщается о заменённых адресах, сбоях, возвратах и платежах.',
   ),
 })

@@ -27,11 +27,11 @@ const overviewMessages = messages({
   spending: pair('Spending', 'Расходы'),
   spent: phrase('{sum} in 30 days', '{sum} за 30 дней'),
   nothingSpent: pair('Nothing was spent in the last 30 days', 'За последние 30 дней расходов не было'),
-  nothingSpentAbout: pair('A bar for each day will stand here.', 'Здесь будет столбик за каждый день.'),
+  nothingSpentAbout: pair('A chart with a bar for each day will appear here.', 'Здесь будет столбик за каждый день.'),
   soon: pair('Ends within a week', 'Закончится за неделю'),
   soonNone: pair('Nothing ends within a week', 'За неделю ничего не закончится'),
   soonNoneAbout: pair(
-    'What has to be prolonged will stand here in time.',
+    'Proxies that end within a week will be listed here.',
     'Здесь заранее появится то, что пора продлить.',
   ),
   ends: pair('Ends', 'Закончится'),

@@ -23,14 +23,14 @@ const codesMessages = messages({
   },
   value: pair('How much', 'Сколько'),
   adds: pair('Adds', 'Добавляет'),
-  least: pair('Least top-up, ₽; any unless said', 'Наименьшее пополнение, ₽; любое, если не сказано'),
+  least: pair('Smallest top-up, ₽; empty: any', 'Наименьшее пополнение, ₽; любое, если не сказано'),
   leastShort: pair('From', 'От'),
-  uses: pair('Uses in all; without a bound unless said', 'Сколько раз всего; без предела, если не сказано'),
+  uses: pair('Uses in all; empty: without limit', 'Сколько раз всего; без предела, если не сказано'),
   used: pair('Used', 'Использован'),
   of: phrase('{used} of {uses}', '{used} из {uses}'),
   end: pair('End', 'Прекратить'),
   endAbout: pair(
-    'Nobody gets a new promise; what was promised before is given.',
+    'New payments get no bonus; bonuses already promised are credited.',
     'Новых обещаний не будет; обещанное раньше начисляется.',
   ),
   states: {
@@ -43,11 +43,11 @@ const codesMessages = messages({
   noCodesAbout: pair('A code adds an amount or a part to a top-up.', 'Код добавляет к пополнению сумму или часть.'),
   referrals: pair('Who brought whom', 'Кто кого привёл'),
   worth: phrase(
-    'Whoever brings a customer gets {percent} % of his first top-ups, {count} of them at most.',
+    'A customer who brings another one gets {percent} % of the first top-ups, {count} of them at most.',
     'Кто привёл покупателя, получает {percent} % от его первых пополнений, не больше {count}.',
   ),
   worthNothing: pair(
-    'Nothing is given for bringing customers, and nobody has a link for it.',
+    'Nothing is given for bringing customers, and customers have no link for it.',
     'За приведённых покупателей ничего не начисляется, и ссылок для этого ни у кого нет.',
   ),
   terms: pair('What it is worth', 'Сколько начислять'),
@@ -59,7 +59,7 @@ const codesMessages = messages({
   topUps: pair('Of how many top-ups', 'От скольких пополнений'),
   bring: pair('Say who brought whom', 'Сказать, кто кого привёл'),
   bringAbout: pair(
-    'Once and for good. Whoever brings was a customer before.',
+    'It cannot be changed later. The referrer must be the older customer.',
     'Один раз и навсегда. Кто приводит, стал покупателем раньше.',
   ),
   brought: pair('Who was brought', 'Кого привели'),

@@ -1,5 +1,4 @@
-import { type Format } from '../shared/format.ts'
-import { type Language } from '../shared/messages.ts'
+import type { Format, Language } from '../shared/format.ts'
 import { createTranslator } from '../shared/refusals/translate.ts'
 
 const states: Readonly<Record<string, string>> = {

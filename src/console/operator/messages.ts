@@ -21,7 +21,7 @@ export const operatorTexts = {
   revenueByDay: pair('Revenue by day', 'Выручка по дням'),
   sold: pair('Sold', 'Продано'),
   noRevenue: pair('Nothing was sold in the last 30 days', 'За последние 30 дней продаж не было'),
-  noRevenueAbout: pair('A bar for each day will stand here.', 'Здесь будет столбик за каждый день.'),
+  noRevenueAbout: pair('A chart with a bar for each day will appear here.', 'Здесь будет столбик за каждый день.'),
   activeProxies: pair('Active proxies', 'Активных прокси'),
   interrupted: phrase('{count} interrupted', 'прервано: {count}'),
   activeVpn: pair('VPN subscriptions', 'Подписок VPN'),
@@ -59,10 +59,7 @@ export const operatorTexts = {
     'A link by which the customer signs in, once and within a day.',
     'Ссылка, по которой покупатель войдёт, один раз и в течение дня.',
   ),
-  linkMade: pair(
-    'Send it to whoever it is for. It works once.',
-    'Пошлите её тому, для кого она. Она сработает один раз.',
-  ),
+  linkMade: pair('Send it to its user. It works once.', 'Пошлите её тому, для кого она. Она сработает один раз.'),
   linkSent: phrase(
     'The link was sent to {address}. It works once.',
     'Ссылка отправлена на {address}. Она сработает один раз.',
@@ -73,7 +70,7 @@ export const operatorTexts = {
     'Для покупателя, который его потерял. Убедитесь, что говорите именно с ним.',
   ),
   movements: pair('Movements of money', 'Движения денег'),
-  events: pair('What the customer was told', 'Что сообщено покупателю'),
+  events: pair('Events sent to the customer', 'Что сообщено покупателю'),
   told: pair('Details', 'Подробности'),
   customer: pair('Customer', 'Покупатель'),
   story: pair('The whole story', 'Вся история'),
@@ -81,7 +78,7 @@ export const operatorTexts = {
   nothingDelivered: pair('Nothing is left of it.', 'От него ничего не осталось.'),
   refund: pair('Refund', 'Вернуть'),
   refundAbout: pair(
-    'Gives money back. Empty is what is left of the price; what was bought goes on unless it is ended.',
+    'Gives money back. Empty: the rest of the price. The purchase keeps working unless you end it.',
     'Возвращает деньги. Пусто значит всё, что осталось от цены; купленное работает, если его не прекратить.',
   ),
   refundEnd: pair('What was bought', 'Купленное'),
@@ -101,7 +98,7 @@ export const operatorTexts = {
     'Номер жалобы или письма; он тоже записывается.',
   ),
   ask: pair('Ask', 'Узнать'),
-  nobody: pair('Nobody had it then', 'Тогда он был ничей'),
+  nobody: pair('No customer had it then', 'Тогда он был ничей'),
   nobodyAbout: pair('The address was free, or is not ours.', 'Адрес был свободен или он не наш.'),
   isExit: pair(
     'It is a premium exit, through which many leave. Those below carried something in its pool in that hour.',
@@ -138,7 +135,7 @@ export const operatorTexts = {
   unused: pair('Unused part of their price', 'Неиспользованная часть цены'),
   quarantine: pair('Quarantine', 'Карантин'),
   quarantineAbout: pair(
-    'Nothing of it is sold and nobody served from it, until that is taken back.',
+    'None of it is sold or serves customers until you undo this.',
     'Ничего из него не продаётся, и никто через него не ходит, пока это не отменят.',
   ),
   retire: pair('Retire', 'Снять с продажи'),
@@ -192,7 +189,7 @@ export const operatorTexts = {
   nodeKinds: { gateway: pair('gateway', 'шлюз'), vpn: 'VPN' },
   tunnels: pair('Tunnels', 'Туннелей'),
   carried: pair('Carried', 'Пронесено'),
-  seen: pair('Last heard of', 'Последняя весть'),
+  seen: pair('Last contact', 'Последняя весть'),
   closed: pair('Closed', 'Закрыт'),
   draining: pair('Draining', 'Пустеет'),
   closeAbout: pair(
@@ -202,7 +199,7 @@ export const operatorTexts = {
   open: pair('Open', 'Открыть'),
   drain: pair('Drain', 'Опустошить'),
   drainAbout: pair(
-    'Nothing new comes to it; what runs there goes on.',
+    'It gets no new customers; those it has stay connected.',
     'Ничего нового к нему не придёт; что там работает, работает дальше.',
   ),
   addNode: pair('Add a node', 'Добавить узел'),

@@ -36,7 +36,7 @@ const paymentsMessages = messages({
       'Что покупатели внесли или вот-вот внесут и что не объясняется ни одним платежом.',
     ),
     codes: pair(
-      'Codes that add to top-ups, and shares for whoever brings customers.',
+      'Codes that add to top-ups, and shares for customers who bring others.',
       'Коды, которые добавляют к пополнениям, и доли тем, кто приводит покупателей.',
     ),
     providers: pair(
@@ -76,16 +76,16 @@ const paymentsMessages = messages({
   ),
   refund: pair('Give back', 'Вернуть'),
   refundAbout: pair(
-    'Goes back to whoever paid, whole unless you say how much, and off the balance. ' +
+    'Goes back to the payer, in full if the amount is empty, and is taken off the balance. ' +
       'A bonus or a share that came with it goes back too.',
     'Возвращается тому, кто платил, целиком, если не сказано сколько, и снимается с баланса. ' +
       'Бонус и доля, пришедшие с ним, тоже.',
   ),
-  refundAmount: pair('Amount, ₽; all of it unless said', 'Сумма, ₽; если не сказано, вся'),
+  refundAmount: pair('Amount, ₽; empty: all of it', 'Сумма, ₽; если не сказано, вся'),
   intoDebt: pair('Even if it was spent: the customer owes it then', 'Даже если потрачено: тогда покупатель это должен'),
   allMatched: pair('Everything is explained', 'Всё объясняется'),
   allMatchedAbout: pair(
-    'What a provider says and no payment explains will stand here.',
+    'Notices of a provider that match no payment will be listed here.',
     'Здесь будет то, что говорит провайдер и не объясняет ни один платёж.',
   ),
   why: pair('What it is', 'Что это'),
@@ -94,7 +94,7 @@ const paymentsMessages = messages({
     'Say what was done about it. A customer who is named is credited the amount.',
     'Скажите, что сделано. Названному покупателю зачисляется сумма.',
   ),
-  creditTo: pair('Credit to, cus_…; nobody unless said', 'Зачислить, cus_…; никому, если не сказано'),
+  creditTo: pair('Credit to, cus_…; empty: no credit', 'Зачислить, cus_…; никому, если не сказано'),
 })
 
 type State = AnyPayment['state']

@@ -20,7 +20,7 @@ const priceMessages = messages({
     'У кого это есть сейчас. Проданное сохраняет свою цену до конца срока; автопродление пойдёт по новой.',
   ),
   noEffects: pair(
-    'Nobody has anything of it now: it concerns new purchases only.',
+    'No customer has any of it now: it concerns new purchases only.',
     'Сейчас этого ни у кого нет: изменение касается только новых покупок.',
   ),
   services: pair('Services', 'Услуг'),

@@ -29,7 +29,7 @@ export const providersMessages = messages({
     },
   ),
   secret: pair('Secret', 'Секрет'),
-  secretAgain: pair('Secret; as it was unless said', 'Секрет; прежний, если не сказано'),
+  secretAgain: pair('Secret; empty: unchanged', 'Секрет; прежний, если не сказано'),
   sealed: pair('sealed, and shown nowhere', 'запечатан и нигде не показывается'),
   health: pair('Health', 'Как отвечает'),
   unasked: pair('Not asked since the start', 'С запуска не спрашивали'),
@@ -49,7 +49,7 @@ export const providersMessages = messages({
   ),
   disable: pair('Take off', 'Снять'),
   disableAbout: pair(
-    'Its methods are offered no more; what customers have begun to pay goes on.',
+    'Its methods are no longer offered; payments that were begun can still be paid.',
     'Его способы больше не предлагаются; начатые платежи идут своим чередом.',
   ),
   enable: pair('Offer again', 'Предлагать снова'),

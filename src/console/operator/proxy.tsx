@@ -14,7 +14,7 @@ const proxyMessages = messages({
   interruptedSince: pair('Cannot be used since', 'Не работает с'),
   addresses: pair('Addresses that it has had', 'Какие адреса у него были'),
   replaceAbout: pair(
-    'Another address of the same kind. It does not count against what the customer may replace himself.',
+    'Another address of the same kind. It does not count against the replacements that the customer may make.',
     'Другой адрес того же вида. В счёт замен самого покупателя это не идёт.',
   ),
   end: pair('End it', 'Прекратить'),

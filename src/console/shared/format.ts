@@ -1,4 +1,4 @@
-import type { Language } from './messages.ts'
+export type Language = 'en' | 'ru'
 
 const units: Readonly<Record<Language, readonly string[]>> = {
   en: ['B', 'kB', 'MB', 'GB', 'TB'],

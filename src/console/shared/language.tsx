@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext, useLayoutEffect, useMemo, useState } from 'react'
-import { createFormat, type Format } from './format.ts'
-import type { Language, Messages } from './messages.ts'
+import { createFormat, type Format, type Language } from './format.ts'
+import type { Messages } from './messages.ts'
 
 const storageKey = 'turnpike.language'
 

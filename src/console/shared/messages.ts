@@ -1,6 +1,4 @@
-import type { Format } from './format.ts'
-
-export type Language = 'en' | 'ru'
+import type { Format, Language } from './format.ts'
 
 /** A text in both languages. */
 class Pair<Of> {
@@ -74,15 +72,15 @@ const common = {
   notCharged: pair('No money was charged.', 'Деньги не списаны.'),
   lost: pair('The shop did not answer', 'Магазин не ответил'),
   lostAbout: pair(
-    'Nobody here knows whether it was done. Repeat it: if it was, the same answer comes back, charged once.',
+    'It may or may not have been done. Repeat it: if it was, the same answer comes back, charged once.',
     'Неизвестно, выполнен ли запрос. Повторите его: если да, вернётся тот же ответ, и спишется один раз.',
   ),
   refused: pair('The shop said no', 'Магазин отказал'),
   fault: pair('A fault of the shop', 'Сбой магазина'),
   request: pair('Request', 'Запрос'),
   failed: pair('This page has failed', 'Страница сломалась'),
-  failedAbout: pair('Nothing was lost. Load it anew.', 'Ничего не потеряно. Загрузите её заново.'),
-  reload: pair('Load anew', 'Загрузить заново'),
+  failedAbout: pair('Nothing was lost. Reload it.', 'Ничего не потеряно. Загрузите её заново.'),
+  reload: pair('Reload', 'Загрузить заново'),
   order: pair('Order', 'Заказ'),
   product: pair('Product', 'Товар'),
   when: pair('When', 'Когда'),

@@ -1,5 +1,4 @@
-import { type Format } from './format.ts'
-import { type Language } from './messages.ts'
+import type { Format, Language } from './format.ts'
 import { createTranslator } from './refusals/translate.ts'
 import { methodNames, tradeMessages } from './trade.ts'
 

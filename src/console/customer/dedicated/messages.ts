@@ -1,4 +1,4 @@
-import { type Format } from '../../shared/format.ts'
+import type { Format } from '../../shared/format.ts'
 import { messages, names, pair, phrase } from '../../shared/messages.ts'
 
 export const dedicatedMessages = messages({

@@ -1,4 +1,4 @@
-import { type Format } from '../../shared/format.ts'
+import type { Format } from '../../shared/format.ts'
 import { messages, names, pair, phrase } from '../../shared/messages.ts'
 
 export const moneyMessages = messages({
@@ -13,7 +13,7 @@ export const moneyMessages = messages({
   bonus: phrase('The code adds {sum}: the balance grows by {whole}.', 'Код добавит {sum}: на баланс придёт {whole}.'),
   referral: pair('Bring customers', 'Приводите покупателей'),
   referralAbout: phrase(
-    'You get {percent} % of the first {count} of everybody whom you bring.',
+    'You get {percent} % of the first {count} of each customer you bring.',
     'Вы получаете {percent} % от первых {count} каждого, кого вы приведёте.',
   ),
   topUps: pair(
@@ -24,7 +24,7 @@ export const moneyMessages = messages({
   referralLink: pair('Your link', 'Ваша ссылка'),
   referralCode: pair('Your code', 'Ваш код'),
   referralTell: pair(
-    'Tell the seller this code when you bring somebody.',
+    'Tell the seller this code when you bring a customer.',
     'Назовите этот код продавцу, когда приведёте кого-нибудь.',
   ),
   brought: pair('Brought', 'Приведено'),
@@ -64,7 +64,7 @@ export const moneyMessages = messages({
   transactions: pair('Movements', 'Движения'),
   csv: pair('Download CSV', 'Скачать CSV'),
   none: pair('No movements yet', 'Движений пока нет'),
-  noneAbout: pair('What you pay in and what you buy will stand here.', 'Здесь будет всё, что вы внесли и купили.'),
+  noneAbout: pair('Your top-ups and purchases will be listed here.', 'Здесь будет всё, что вы внесли и купили.'),
   ordersAbout: pair('What you have bought, what it cost and why.', 'Что вы купили, сколько это стоило и почему.'),
   noOrders: pair('No orders yet', 'Заказов пока нет'),
   noOrdersAbout: pair(

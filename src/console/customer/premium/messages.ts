@@ -117,7 +117,7 @@ export const premiumMessages = messages({
   ),
   heir: pair('Traffic goes to', 'Кому перейдёт трафик'),
   moveTraffic: pair('Move traffic', 'Перенести трафик'),
-  moveAbout: pair('It costs nothing and stands among the orders.', 'Это ничего не стоит и остаётся в заказах.'),
+  moveAbout: pair('It costs nothing and is listed among the orders.', 'Это ничего не стоит и остаётся в заказах.'),
   moveWay: pair('Which way', 'Куда'),
   moveFrom: phrase('From {name} to this one', 'От {name} сюда'),
   moveTo: phrase('From this one to {name}', 'Отсюда к {name}'),

@@ -1,4 +1,4 @@
-import { type Format } from '../../shared/format.ts'
+import type { Format } from '../../shared/format.ts'
 import { messages, names, pair, phrase } from '../../shared/messages.ts'
 
 export const vpnMessages = messages({
@@ -63,7 +63,7 @@ export const vpnMessages = messages({
   file: pair('Download the file', 'Скачать файл'),
   link: pair('Secret link', 'Секретная ссылка'),
   linkAbout: pair(
-    'It shows the configuration to whoever has it: open it on the phone.',
+    'Anyone with this link sees the configuration: open it on the phone.',
     'Она показывает настройку всякому, у кого она есть: откройте её на телефоне.',
   ),
   end: pair('End the subscription', 'Прекратить подписку'),

@@ -21,7 +21,7 @@ export const signInMessages = messages({
   ref: pair('Code of who brought you', 'Код того, кто вас привёл'),
   refs: {
     known: phrase(
-      '{code} is known here: whoever brought you gets a share.',
+      '{code} is known here: the customer who brought you gets a share.',
       'Код {code} здесь знают: тот, кто вас привёл, получит свою долю.',
     ),
     unknown: phrase(
@@ -37,12 +37,12 @@ export const signInMessages = messages({
       'Это ваш собственный код. Зарегистрироваться можно и так.',
     ),
     earlier: phrase(
-      'You were here before whoever has this code. You can sign up all the same.',
+      'You were a customer before the owner of this code. You can sign up all the same.',
       'Вы были здесь раньше владельца этого кода. Зарегистрироваться можно и так.',
     ),
   },
   refOwn: pair(
-    'You have signed up. The code is your own, so nobody gets a share for it.',
+    'You have signed up. The code is your own, so it earns no share.',
     'Вы зарегистрированы. Код ваш собственный, поэтому доля по нему никому не начисляется.',
   ),
   goOn: pair('Go on', 'Дальше'),
@@ -67,10 +67,10 @@ export const signInMessages = messages({
   ),
   confirm: pair('Finish', 'Завершить'),
   confirmUnknown: pair(
-    'If you do not know it, somebody else may have chosen it. By itself it opens nothing: choose one of your own.',
+    'If you do not know it, another person may have chosen it. It opens nothing by itself: choose your own.',
     'Если вы его не знаете, его мог выбрать кто-то другой. Сам по себе он ничего не открывает: выберите свой.',
   ),
-  registerAnew: pair('Sign up anew', 'Зарегистрироваться заново'),
+  registerAnew: pair('Sign up again', 'Зарегистрироваться заново'),
   setOwn: pair('Set a password by letter', 'Задать пароль по письму'),
   passwordSet: pair('The new password holds. Sign in with it.', 'Новый пароль действует. Войдите с ним.'),
   entering: pair('Opening…', 'Открываем…'),
