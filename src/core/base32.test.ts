@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { base32Digit, isBase32, randomBase32 } from './base32.ts'
 
 describe('base 32', () => {
-  test('has 32 digits that cannot be taken for one another, in the order of their values', () => {
+  test('base 32 has 32 distinct digits in the order of their values', () => {
     const digits = Array.from({ length: 32 }, (_, value) => base32Digit(value))
     expect(new Set(digits).size).toBe(32)
     expect(digits.toSorted()).toEqual(digits)

@@ -5,7 +5,7 @@ import { fillTemplate, problemOfTemplate, takenBy } from './login-template.ts'
 const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
 
 describe('a supplier’s login', () => {
-  test('has what the customer asked for, and leaves out what he did not', () => {
+  test('fillTemplate puts in what the customer asked for, and leaves out the other optional parts', () => {
     expect(fillTemplate(template, { country: 'de' }, {})).toBe('acct-country-de')
     expect(fillTemplate(template, { country: 'de', city: 'berlin' }, {})).toBe('acct-country-de-city-berlin')
     expect(fillTemplate(template, { country: 'de', session: 'x1', minutes: '10' }, {})).toBe(
@@ -14,7 +14,7 @@ describe('a supplier’s login', () => {
     expect(fillTemplate('{COUNTRY}_x', { COUNTRY: 'DE' }, {})).toBe('DE_x')
   })
 
-  test('is not to be had without what it cannot be written without', () => {
+  test('fillTemplate returns undefined if a required value is missing', () => {
     expect(fillTemplate(template, { city: 'berlin' }, {})).toBeUndefined()
     expect(fillTemplate(template, { city: 'berlin' }, { country: 'us', session: 'r' })).toBe(
       'acct-country-us-city-berlin',
@@ -47,7 +47,7 @@ describe('a supplier’s login', () => {
     expect(problemOfTemplate(text)).toContain(problem)
   })
 
-  test('that is well written has no problem, and tells what it takes', () => {
+  test('a valid login template has no problem, and takenBy() lists its names', () => {
     expect(problemOfTemplate(template)).toBeUndefined()
     expect([...takenBy(template)]).toEqual(['country', 'city', 'session', 'minutes'])
     expect([...takenBy('{COUNTRY}')]).toEqual(['country'])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { createMetrics } from './metrics.ts'
 
 describe('figures for Prometheus', () => {
-  test('are written in its text form, one group each', async () => {
+  test('metrics are written in Prometheus text format, one group for each', async () => {
     const metrics = createMetrics()
     const sold = metrics.counter('turnpike_sales_total', 'Sales.')
     sold.add({ product: 'vpn' })
@@ -32,7 +32,7 @@ describe('figures for Prometheus', () => {
     )
   })
 
-  test('that cannot be read are left out, and nobody makes more sides of one than it may have', async () => {
+  test('a metric that cannot be read is left out, and a metric has at most 500 series', async () => {
     const metrics = createMetrics()
     metrics.gauge('turnpike_lost', 'Lost.', async () => {
       throw new Error('the database is away')

@@ -3,7 +3,7 @@ import { engines, openTestDatabase } from '../../test/harness/database.ts'
 import { Bundle } from './bundle.ts'
 
 describe('writes that nobody waits for', () => {
-  test('to different tables they become one statement with its values in order', () => {
+  test('writes to different tables become one statement with their values in order', () => {
     const bundle = new Bundle()
     expect(bundle.add('UPDATE a SET x = $2 WHERE id = $1', [1, 2])).toBe(true)
     expect(bundle.add('INSERT INTO b (y, z) VALUES ($1, $2)', ['three', null])).toBe(true)

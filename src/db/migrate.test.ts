@@ -161,7 +161,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
   })
 })
 
-test('on PostgreSQL a migration may take longer than a sale, and afterwards a sale may not', async () => {
+test('a migration on PostgreSQL may take longer than a sale, and a later sale may not', async () => {
   const place = await makePlace('postgres')
   const db = openDatabase(place.address)
   const limits = `SELECT current_setting('statement_timeout') AS run, current_setting('lock_timeout') AS wait`
@@ -173,7 +173,7 @@ test('on PostgreSQL a migration may take longer than a sale, and afterwards a sa
 })
 
 describe('a migration script', () => {
-  test('is split at the ends of its statements, bodies kept whole', () => {
+  test('a script is split at the ends of its statements, with bodies kept whole', () => {
     const text = `-- A comment; with a semicolon.
 CREATE TABLE a (
   id TEXT, -- more; text
@@ -203,12 +203,12 @@ INSERT INTO a VALUES ('1', '2');
     expect(statements.some((each) => each.includes('--'))).toBe(false)
   })
 
-  test('that ends in the middle of a statement is refused', () => {
+  test('a script that ends in the middle of a statement is refused', () => {
     expect(() => statementsOf('CREATE TABLE a (id TEXT);\nCREATE TABLE b (id TEXT)')).toThrow('in the middle')
     expect(() => statementsOf('CREATE FUNCTION f() AS $$\nBEGIN\nEND;\n')).toThrow('in the middle')
   })
 
-  test('that is empty does nothing', () => {
+  test('an empty script does nothing', () => {
     expect(statementsOf('\n-- only words\n')).toEqual([])
   })
 })

@@ -135,7 +135,7 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('not even whoever asks before he could have noticed', async () => {
+  test('a query that is sent before the cut is noticed succeeds on another connection', async () => {
     const own = openPostgres(place.address, 3)
     const use = () =>
       Promise.all([

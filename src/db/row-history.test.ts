@@ -39,7 +39,7 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
     await place.remove()
   })
 
-  test('of what has only its latest version, one with a number is a finding', async () => {
+  test('verify finds a numbered version of a row that keeps only its latest version', async () => {
     const opened = await openTestDatabase(engine)
     const { db } = opened
     await run(db, `INSERT INTO counters (name, next) VALUES ('place', 7)`)

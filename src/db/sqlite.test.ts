@@ -146,7 +146,7 @@ describe('SQLite', () => {
     expect((await countLoggedCommits(`${place.address}-wal`)) - before).toBe(10)
   })
 
-  test('while another process holds the database a purchase waits, reads go on, and then it succeeds', async () => {
+  test('a purchase waits while another process holds the database, reads continue, and then it succeeds', async () => {
     const release = await holdLock()
     let done = false
     const waiting = add('ours').finally(() => {

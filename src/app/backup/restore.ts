@@ -110,7 +110,12 @@ function assertWhole(manifest: Manifest, held: Record<string, TableSummary>): vo
 }
 
 /** Verifies with the shop's own key. */
-export async function looksRight(config: Config, { db }: Target, key: Uint8Array, verify: Verify): Promise<boolean> {
+export async function looksRight(
+  config: Config,
+  { db }: RestoreTarget,
+  key: Uint8Array,
+  verify: Verify,
+): Promise<boolean> {
   const vault = createVault(key)
   if (!(await createShopKey({ db }).isShop())) throw refuseHere('There is no shop in it.')
   if (!(await createShopKey({ db }).isRight(vault.fingerprint))) {
@@ -120,7 +125,7 @@ export async function looksRight(config: Config, { db }: Target, key: Uint8Array
 }
 
 /** An empty place that is being filled. No shop can open it before it is finished. */
-export type Target = {
+export type RestoreTarget = {
   readonly db: Database
   fill(tables: readonly Table[], work: (insert: Insert) => Promise<void>): Promise<void>
   /** Makes it a shop. */
@@ -137,11 +142,11 @@ export function nameOf(address: string): string {
 }
 
 /** Opens an empty target. One with a shop is refused, a half-filled one is emptied. */
-export async function openTarget(address: string, nowMs: number): Promise<Target> {
+export async function openTarget(address: string, nowMs: number): Promise<RestoreTarget> {
   return /^postgres(ql)?:/.test(address) ? openPostgresTarget(address, nowMs) : openSqliteTarget(address)
 }
 
-async function openSqliteTarget(path: string): Promise<Target> {
+async function openSqliteTarget(path: string): Promise<RestoreTarget> {
   if (existsSync(path)) throw refuseHere(`${path} is there already. Name a folder without a shop.`)
   const draft = `${path}.unfinished`
   const clear = () => {
@@ -170,7 +175,7 @@ async function openSqliteTarget(path: string): Promise<Target> {
   }
 }
 
-async function openPostgresTarget(url: string, nowMs: number): Promise<Target> {
+async function openPostgresTarget(url: string, nowMs: number): Promise<RestoreTarget> {
   const db = openDatabase(url)
   const isHalfFilled = isUnfinished(await findClosed(db))
   if (!isHalfFilled && (await holdsShop(db))) {
@@ -190,7 +195,7 @@ async function openPostgresTarget(url: string, nowMs: number): Promise<Target> {
  * Copies all rows of a source, compares every table on both sides, and migrates. `check` runs before anything is kept.
  */
 export async function fillTarget(
-  target: Target,
+  target: RestoreTarget,
   source: Source,
   onProgress: OnProgress,
   check: (held: Record<string, TableSummary>) => void = () => {},

@@ -16,7 +16,7 @@ test('left to choose, it is the fast engine where the system allows it, without 
   expect(choose('portable', 'linux')).toEqual({ lines: [], isLinux: false })
 })
 
-test('where the system does not, it is the portable one, and one line says why', () => {
+test('chooseEngine takes the portable engine where the linux engine cannot run, and logs why', () => {
   const { lines, isLinux } = choose('auto', 'darwin')
   expect({ isLinux, lines: lines.length }).toEqual({ isLinux: false, lines: 1 })
   expect(lines[0]).toContain('it needs Linux, and this is darwin')

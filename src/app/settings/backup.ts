@@ -1,12 +1,7 @@
 import { resolve } from 'node:path'
 import { type Reading, type Setting, setting } from './reading.ts'
 
-export type BackupConfig = {
-  readonly backupFolder: string | undefined
-  readonly backupHours: number
-  readonly backupKeep: number
-  readonly backupKey: boolean
-}
+export type BackupConfig = Readonly<ReturnType<typeof readBackupConfig>>
 
 export const backupSettings = {
   backupFolder: setting(
@@ -23,9 +18,9 @@ export const backupSettings = {
     'on',
     'whether the key that passwords are sealed with lies with a backup, in a file of its own',
   ),
-} satisfies Record<keyof BackupConfig, Setting>
+} satisfies Record<string, Setting>
 
-export function readBackupConfig(reading: Reading<keyof BackupConfig>): BackupConfig {
+export function readBackupConfig(reading: Reading<keyof typeof backupSettings>) {
   const folder = reading.text('backupFolder')
   const key = reading.text('backupKey')
   if (!['on', 'off'].includes(key)) throw reading.bad('backupKey', 'must be on or off')

@@ -13,7 +13,7 @@ function complaint(env: Record<string, string>): string | undefined {
 }
 
 describe('settings', () => {
-  test('without any the shop is open to this machine alone, on SQLite, as a sandbox, with the limits as shipped', () => {
+  test('the default settings open a sandbox on SQLite at 127.0.0.1 with the shipped limits', () => {
     const config = readConfig({})
     expect(config).toMatchObject({
       host: '127.0.0.1',

@@ -1,13 +1,6 @@
 import { givenOf, type Reading, type Setting, setting } from './reading.ts'
 
-/** Whether customers may sign up: no, with a confirmed e-mail address, or with any. */
-type Registration = 'off' | 'on' | 'unconfirmed'
-
-export type ConsoleConfig = {
-  readonly registration: Registration
-  readonly smtpUrl: string | undefined
-  readonly mailFrom: string
-}
+export type ConsoleConfig = Readonly<ReturnType<typeof readConsoleConfig>>
 
 export const consoleSettings = {
   registration: setting(
@@ -23,11 +16,11 @@ export const consoleSettings = {
     'smtp://user:password@host:port or smtps://…, through which letters to customers are sent; none without it',
   ),
   mailFrom: setting('TURNPIKE_MAIL_FROM', 'ADDRESS', 'turnpike@localhost', 'whom letters to customers are from'),
-} satisfies Record<keyof ConsoleConfig, Setting>
+} satisfies Record<string, Setting>
 
 type Name = keyof typeof consoleSettings
 
-export function readConsoleConfig({ text, bad }: Reading<Name>): ConsoleConfig {
+export function readConsoleConfig({ text, bad }: Reading<Name>) {
   const registration = (['off', 'on', 'unconfirmed'] as const).find((each) => each === text('registration'))
   if (registration === undefined) throw bad('registration', 'must be on, off or unconfirmed')
   const smtpUrl = text('smtpUrl')

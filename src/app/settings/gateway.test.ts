@@ -67,7 +67,7 @@ describe('what an operator sets', () => {
     [20_000, 4000, 64, 2],
     [3, 4000, 1_048_576, 1],
   ])(
-    'of %d connections, %d tunnels per customer and %d open files, one customer gets %d tunnels over TLS',
+    'a gateway with %d connections, %d tunnels per customer and %d open files gives a customer %d tunnels over TLS',
     (connections, tunnels, files, most) => {
       const config = readConfig({
         TURNPIKE_GATEWAY_CONNECTIONS: String(connections),

@@ -10,22 +10,7 @@ import { givenOf, partsOf, type Reading, type Setting, setting } from './reading
 const engineChoices = ['auto', 'portable', 'linux'] as const
 export type EngineChoice = (typeof engineChoices)[number]
 
-export type GatewayConfig = {
-  readonly shopUrl: string | undefined
-  readonly nodeKey: string | undefined
-  readonly gatewayListen: string
-  readonly gatewayEngine: EngineChoice
-  readonly gatewayPorts: PortPolicy['allow']
-  readonly gatewayDenyNames: readonly string[]
-  readonly gatewayDenyPrefixes: readonly Prefix[]
-  readonly gatewayConnections: number
-  readonly gatewayTunnels: number
-  readonly gatewayNewPerSecond: number
-  readonly gatewayNamesPerSecond: number
-  readonly gatewayIdleSeconds: number
-  readonly gatewayConnectSeconds: number
-  readonly gatewayCarryOnSeconds: number
-}
+export type GatewayConfig = Readonly<ReturnType<typeof readGatewayConfig>>
 
 export const gatewaySettings = {
   shopUrl: setting(
@@ -109,11 +94,11 @@ export const gatewaySettings = {
     '3600',
     'how long a gateway that another process has taken over from carries on what it has open',
   ),
-} satisfies Record<keyof GatewayConfig, Setting>
+} satisfies Record<string, Setting>
 
 type GatewayReading = Reading<keyof typeof gatewaySettings>
 
-export function readGatewayConfig(reading: GatewayReading): GatewayConfig {
+export function readGatewayConfig(reading: GatewayReading) {
   const { text, whole } = reading
   return {
     shopUrl: readShopUrl(reading),

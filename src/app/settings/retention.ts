@@ -1,10 +1,6 @@
 import { type Reading, type Setting, setting } from './reading.ts'
 
-export type RetentionConfig = {
-  readonly keepSessionDays: number
-  readonly keepSourceDays: number
-  readonly keepHourDays: number
-}
+export type RetentionConfig = Readonly<ReturnType<typeof readRetentionConfig>>
 
 export const retentionSettings = {
   keepSessionDays: setting(
@@ -25,9 +21,9 @@ export const retentionSettings = {
     '400',
     'how many days premium traffic is kept by the hour; older traffic is kept by the month',
   ),
-} satisfies Record<keyof RetentionConfig, Setting>
+} satisfies Record<string, Setting>
 
-export const readRetentionConfig = (reading: Reading<keyof RetentionConfig>): RetentionConfig => ({
+export const readRetentionConfig = (reading: Reading<keyof typeof retentionSettings>) => ({
   keepSessionDays: reading.whole('keepSessionDays', 1, 3650),
   keepSourceDays: reading.whole('keepSourceDays', 1, 3650),
   keepHourDays: reading.whole('keepHourDays', 40, 3650),

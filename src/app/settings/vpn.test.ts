@@ -6,7 +6,7 @@ import { shippedVpn, vpnSettingsOf } from './vpn.ts'
 const read = (name: string, value: string) => readConfig({ [name]: value })
 
 describe('settings of the VPN', () => {
-  test('without any, what is shipped holds', () => {
+  test('the default VPN settings equal shippedVpn', () => {
     expect(vpnSettingsOf(readConfig({}))).toEqual(shippedVpn)
     expect(shippedVpn.tunnel).toEqual({
       endpoint: { host: '127.0.0.1', port: 51_820 },

@@ -3,19 +3,8 @@ import { deviceNamePattern } from '../../dataplane/wireguard/device.ts'
 import type { VpnSettings } from '../../domains/vpn/index.ts'
 import { isPool4, isPool6, type TunnelPool } from '../../domains/vpn/rules.ts'
 import { partsOf, type Reading, type Setting, setting } from './reading.ts'
-export type VpnConfig = {
-  readonly publicUrl: string | undefined
-  readonly vpnHost: string
-  readonly vpnPort: number
-  readonly vpnDns: readonly string[]
-  readonly vpnMtu: number
-  readonly vpnAllowed: readonly string[]
-  readonly vpnKeepalive: number
-  readonly vpnPool: TunnelPool['v4']
-  readonly vpnUla: TunnelPool['v6']
-  readonly linksPerMinute: number
-  readonly vpnDevice: string
-}
+
+export type VpnConfig = Readonly<ReturnType<typeof readVpnConfig>>
 
 export const vpnSettings = {
   publicUrl: setting(
@@ -74,11 +63,11 @@ export const vpnSettings = {
     'tpvpn0',
     'what a VPN node calls its network device on this machine, up to 14 characters',
   ),
-} satisfies Record<keyof VpnConfig, Setting>
+} satisfies Record<string, Setting>
 
 type VpnReading = Reading<keyof typeof vpnSettings>
 
-export function readVpnConfig(reading: VpnReading): VpnConfig {
+export function readVpnConfig(reading: VpnReading) {
   return {
     publicUrl: readUrl(reading),
     vpnHost: reading.host('vpnHost'),
@@ -145,7 +134,7 @@ function readAllowed(reading: VpnReading): string[] {
   return prefixes.flatMap((prefix) => (prefix ? [formatPrefix(prefix)] : []))
 }
 
-function readPool(reading: VpnReading): Pick<VpnConfig, 'vpnPool' | 'vpnUla'> {
+function readPool(reading: VpnReading): { vpnPool: TunnelPool['v4']; vpnUla: TunnelPool['v6'] } {
   const [v4, v6] = [readPrefix(reading.text('vpnPool')), readPrefix(reading.text('vpnUla'))]
   if (!v4 || !isPool4(v4)) throw reading.bad('vpnPool', 'must be an IPv4 block from /8 to /29, like 10.66.0.0/16')
   if (!v6 || !isPool6(v6)) {

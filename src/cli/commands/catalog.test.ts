@@ -34,7 +34,7 @@ describe('the operator’s price list', () => {
   }
   const type = (...typed: string[]): Promise<Outcome> => createTool(floor.services).run('catalog', ...typed)
 
-  test('is applied, compared and shown by the real tool, and one that is wrong changes nothing', async () => {
+  test('the tool applies, compares and shows a catalogue, and a faulty one changes nothing', async () => {
     const turnpike = (...args: string[]) => runCommand(args, { TURNPIKE_DATA: folder })
     await turnpike('migrate')
     const words = ['catalog', 'apply', await write('first.yaml', shipped()), '--json']
@@ -61,7 +61,7 @@ describe('the operator’s price list', () => {
     expect(out).toContain('# IPv4 of one')
   })
 
-  test('is handed in where the tool may not read the file, and what it cannot read is named whole', async () => {
+  test('the tool reads a catalogue from standard input, and names the full path of an unreadable file', async () => {
     const env = { TURNPIKE_DATA: folder, PATH: process.env['PATH'] ?? '' }
     const path = await write('handed-in.yaml', dearer())
     const child = Bun.spawn(['node', turnpikeProgram, 'catalog', 'diff', '-'], { env, stdin: Bun.file(path) })
@@ -71,7 +71,7 @@ describe('the operator’s price list', () => {
     expect([missing.exit, missing.err.includes(`There is no file ${resolve('none.yaml')}.`)]).toEqual([2, true])
   })
 
-  test('is shown as a difference, applied as the next version, and shown so that applying it again changes nothing', async () => {
+  test('catalog diff shows the changes, apply makes the next version, and applying what show prints changes nothing', async () => {
     const path = await write('dearer.yaml', dearer())
     await addStock(floor.services, '203.0.113.0/28', 'DE', 4)
     await buyProxies(floor.services, await addCustomer(floor.services, 1_000_000n), { code: 'DE', ipv: 4, count: 2 })
@@ -93,7 +93,7 @@ describe('the operator’s price list', () => {
     expect((await type('show', '--versions')).json).toMatchObject({ items: [{ version: 1 }, { version: 2 }] })
   })
 
-  test('that is wrong, torn or not there changes nothing, and the error says what to mend', async () => {
+  test('a faulty, truncated or missing catalogue changes nothing, and the error names the fault', async () => {
     const before = (await type('show')).json
     const bad = dearer()
     bad.dedicated.prolong_periods = [7, 3]

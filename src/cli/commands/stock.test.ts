@@ -28,7 +28,7 @@ describe('the operator’s stock', () => {
   const counts = async (): Promise<Counted[]> => (await type('count')).items
   const problemOf = (...typed: string[]): Promise<string> => createTool(floor.services).refused('stock', ...typed)
 
-  test('is added and counted by the real tool, which refuses what is not enough to go by', async () => {
+  test('the tool adds and counts stock, and refuses incomplete arguments', async () => {
     const turnpike = (...args: string[]) => runCommand(args, { TURNPIKE_DATA: folder })
     const early = await turnpike('stock', 'count')
     expect([early.exit, early.err.includes('turnpike migrate')]).toEqual([1, true])
@@ -42,7 +42,7 @@ describe('the operator’s stock', () => {
     expect(counted).toEqual([{ country: 'DE', ipv: 4, state: 'free', count: 16 }])
   })
 
-  test('is listed whole into a pipe, however slowly its reader takes it, and a reader may leave early', async () => {
+  test('stock list writes all addresses into a slow pipe, and a reader may leave early', async () => {
     const data = prepareFolder(join(folder, 'pipe'), 'migrated')
     await runCommand(['migrate'], { TURNPIKE_DATA: data })
     await runCommand(['stock', 'add', '10.0.0.0/20', '--country', 'DE', '--ipv', '4'], { TURNPIKE_DATA: data })
@@ -150,7 +150,7 @@ describe('the operator’s stock', () => {
     expect(await counts()).toEqual(before)
   })
 
-  test('is listed by country, kind and state, page by page in the order it is sold', async () => {
+  test('stock list filters by country, kind and state, and pages in the order of sale', async () => {
     await type('add', '10.0.0.0/27', '--country', 'NL', '--ipv', '4')
     const all = (await type('list', '--country', 'NL', '--ipv', '4')).items as (Listed & { place: number })[]
     expect(all).toHaveLength(32)

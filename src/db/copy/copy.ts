@@ -67,18 +67,18 @@ function inOrder(names: readonly string[], pointsAt: ReadonlyMap<string, readonl
 }
 
 /** One row's values in the order of its table's columns, as both engines give them. */
-export type Row = readonly (string | bigint | Uint8Array | null)[]
+export type CopiedRow = readonly (string | bigint | Uint8Array | null)[]
 
 const batchRows = 2000
 
 /** All rows of a table in batches, unordered. The reader is one snapshot. */
-async function* rowsOf(engine: Database['engine'], reader: Reader, table: Table): AsyncGenerator<Row[]> {
+async function* rowsOf(engine: Database['engine'], reader: Reader, table: Table): AsyncGenerator<CopiedRow[]> {
   yield* engine === 'sqlite' ? sqliteRows(reader, table) : postgresRows(reader, table)
 }
 
 const columnsOf = (table: Table): string => table.columns.map((column) => column.name).join(', ')
 
-async function* sqliteRows(reader: Reader, table: Table): AsyncGenerator<Row[]> {
+async function* sqliteRows(reader: Reader, table: Table): AsyncGenerator<CopiedRow[]> {
   for (let after = 0n; ; ) {
     const found = await reader.all<Named & { row_number: bigint }>(
       `SELECT rowid AS row_number, ${columnsOf(table)} FROM ${table.name} WHERE rowid > $1 ORDER BY rowid LIMIT $2`,
@@ -90,7 +90,7 @@ async function* sqliteRows(reader: Reader, table: Table): AsyncGenerator<Row[]> 
   }
 }
 
-async function* postgresRows(reader: Reader, table: Table): AsyncGenerator<Row[]> {
+async function* postgresRows(reader: Reader, table: Table): AsyncGenerator<CopiedRow[]> {
   await reader.all(`DECLARE copied NO SCROLL CURSOR FOR SELECT ${columnsOf(table)} FROM ${table.name}`)
   for (;;) {
     const found = await reader.all<Named>(`FETCH ${batchRows} FROM copied`)
@@ -100,9 +100,10 @@ async function* postgresRows(reader: Reader, table: Table): AsyncGenerator<Row[]
   await reader.all('CLOSE copied')
 }
 
-type Named = Readonly<Record<string, Row[number]>>
+type Named = Readonly<Record<string, CopiedRow[number]>>
 
-const toRow = (columns: readonly TableColumn[], row: Named): Row => columns.map((column) => row[column.name] ?? null)
+const toRow = (columns: readonly TableColumn[], row: Named): CopiedRow =>
+  columns.map((column) => row[column.name] ?? null)
 
 /** Number of rows of a table, and a digest of all. */
 export type TableSummary = { readonly rows: number; readonly digest: string }
@@ -116,7 +117,7 @@ class TableDigest {
   private sum = 0n
   private rows = 0
 
-  add(rows: readonly Row[]): void {
+  add(rows: readonly CopiedRow[]): void {
     for (const row of rows) {
       const hash = new Bun.CryptoHasher('sha256').update(JSON.stringify(row.map(toText))).digest('hex')
       this.sum = (this.sum + BigInt(`0x${hash}`)) % modulus
@@ -130,7 +131,7 @@ class TableDigest {
 }
 
 /** Distinguishes a text, a number and bytes that look alike. */
-function toText(value: Row[number]): string | null {
+function toText(value: CopiedRow[number]): string | null {
   if (value === null) return null
   if (typeof value === 'string') return `t${value}`
   return typeof value === 'bigint' ? `n${value}` : `x${Buffer.from(value).toString('hex')}`

@@ -1,8 +1,8 @@
 import { Database as Connection } from 'bun:sqlite'
 import type { Database, Tx } from '../transaction.ts'
-import type { Row, Table, TableColumn } from './copy.ts'
+import type { CopiedRow, Table, TableColumn } from './copy.ts'
 
-export type Insert = (table: Table, rows: readonly Row[]) => Promise<void>
+export type Insert = (table: Table, rows: readonly CopiedRow[]) => Promise<void>
 
 /** Fills a migrated database in one transaction. Triggers are off, because what they would write is among the rows. */
 export async function fillPostgres(
@@ -21,7 +21,7 @@ export async function fillPostgres(
 }
 
 /** Sends each column as one array: thousands of parameters would be slower to parse than to write. */
-async function insertInto(tx: Tx, table: Table, rows: readonly Row[]): Promise<void> {
+async function insertInto(tx: Tx, table: Table, rows: readonly CopiedRow[]): Promise<void> {
   if (rows.length === 0) return
   const names = table.columns.map((column) => column.name)
   const arrays = names.map((_, index) => `CAST(CAST($${index + 1} AS text) AS text[])`)
@@ -37,10 +37,10 @@ function fromText({ name, type }: TableColumn): string {
   return type === 'BYTEA' ? `decode(${name}, 'hex')` : name
 }
 
-const arrayOf = (rows: readonly Row[], index: number): string =>
+const arrayOf = (rows: readonly CopiedRow[], index: number): string =>
   `{${rows.map((row) => toElement(row[index] ?? null)).join(',')}}`
 
-function toElement(value: Row[number]): string {
+function toElement(value: CopiedRow[number]): string {
   if (value === null) return 'NULL'
   if (typeof value === 'bigint') return String(value)
   if (typeof value === 'string') return `"${value.replace(/[\\"]/g, '\\$&')}"`

@@ -28,7 +28,7 @@ function inPostgres(each: Value): string {
 }
 
 describe('what a row says, as either engine spells it', () => {
-  test('is the same for the same values, and not for others', () => {
+  test('saysTheSame is true for equal values in both spellings, and false for others', () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 6 }), fc.array(value, { minLength: 1 }), (row, other) => {
         const [one, two] = [row.map(inSqlite).join(','), row.map(inPostgres).join(',')]
@@ -40,7 +40,7 @@ describe('what a row says, as either engine spells it', () => {
     )
   })
 
-  test('is compared only where it is spelled at all', () => {
+  test('saysTheSame is false for malformed contents', () => {
     for (const text of ['', 'nonsense', "'open", '1,', ',1']) expect(saysTheSame('1', text)).toBeFalse()
     expect(saysTheSame("sealed,'a'", "sealed,'a'")).toBeTrue()
   })
