@@ -18,6 +18,12 @@ export type RequestNote = {
   readonly fault: unknown
 }
 
+/** A value that was found or parsed, or a refusal in its place. */
+export function orRefuse<Value>(value: Value | undefined, ...refusal: ConstructorParameters<typeof Refusal>): Value {
+  if (value === undefined) throw new Refusal(...refusal)
+  return value
+}
+
 export const plainHeaders = {
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',

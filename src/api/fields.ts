@@ -80,6 +80,8 @@ export const rows = <Shape extends z.ZodRawShape>(description: string, shape: Sh
 export const moment = (what: string) =>
   z.string().openapi({ format: 'date-time', description: `${what} ISO 8601, UTC.`, example: toIso(exampleAt) })
 
+export const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
+
 /** What a whole number may be, and what it means. */
 type Range = { readonly min: number; readonly max: number; readonly example: number; readonly description?: string }
 

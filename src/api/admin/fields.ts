@@ -77,7 +77,5 @@ export const percent = (description: string, example: number) =>
 /** What `amount` and `percent` have let in, in kopecks or hundredths of a percent. */
 export const toHundredths = (value: number): number => Math.round(value * 100)
 
-export const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
-
 /** In the answer of an action that takes an idempotency key. */
 export const replayed = flag('Whether it was done before, under the same key; absent if not.').optional()

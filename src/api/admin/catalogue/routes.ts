@@ -1,7 +1,7 @@
 import { toRoubles } from '../../../core/money.ts'
-import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { PriceEffect } from '../../../domains/pricing/index.ts'
+import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
@@ -11,8 +11,7 @@ export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps): read
   const { pricing } = deps
   return [
     bind(getCatalogue, async ({ query }) => {
-      const shown = await pricing.show(query.version)
-      if (!shown) throw new Refusal('price_list_not_found')
+      const shown = orRefuse(await pricing.show(query.version), 'price_list_not_found')
       const catalogue = shown.value as Record<string, unknown>
       return { version: shown.version, applied_at: toIso(shown.appliedAt), catalogue }
     }),

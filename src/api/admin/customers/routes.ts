@@ -6,6 +6,7 @@ import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
 import type { Adjustment } from '../../../domains/ledger/index.ts'
 import { mayActAs } from '../../../domains/operators/rules.ts'
+import { orRefuse } from '../../answers.ts'
 import { type Bound, bindCookie } from '../../bind.ts'
 import { readTokenWish } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
@@ -15,17 +16,9 @@ import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
 import * as shapes from './shapes.ts'
 
-function readCustomer(text: string): CustomerId {
-  const id = readId('customer', text)
-  if (!id) throw new Refusal('customer_not_found')
-  return id
-}
+const readCustomer = (text: string): CustomerId => orRefuse(readId('customer', text), 'customer_not_found')
 
-function readOrder(text: string): OrderId {
-  const id = readId('order', text)
-  if (!id) throw new Refusal('order_not_found')
-  return id
-}
+const readOrder = (text: string): OrderId => orRefuse(readId('order', text), 'order_not_found')
 
 const toKopecks = (roubles: number) => kopecks(BigInt(Math.round(roubles * 100)))
 
@@ -133,8 +126,7 @@ function viewing(deps: AdminDeps): Bound<AdminCaller> {
       operation: shapes.viewCustomer.id,
       request: JSON.stringify({ customer_id: params.customer_id }),
     }
-    const { operator } = caller.actor
-    if (operator === null) throw new Refusal('view_needs_session')
+    const operator = orRefuse(caller.actor.operator ?? undefined, 'view_needs_session')
     return deps.act(action, async () => {
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
       const { secret, session } = await deps.signIn.openView(operator, id, caller.visitor, caller.credential)
@@ -158,8 +150,7 @@ function tokenOperations(bind: BindAdmin, { customers }: AdminDeps): readonly Bo
       return { token_id: token.id, token: text }
     }),
     bind(shapes.revokeCustomerToken, async ({ params }) => {
-      const id = readId('token', params.token_id)
-      if (!id) throw new Refusal('token_not_found')
+      const id = orRefuse(readId('token', params.token_id), 'token_not_found')
       await customers.revokeToken(id)
       return { token_id: id, revoked: true }
     }),

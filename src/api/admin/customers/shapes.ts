@@ -13,6 +13,7 @@ import {
   facts,
   flag,
   given,
+  isoOrNull,
   list,
   moment,
   named,
@@ -23,7 +24,7 @@ import {
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { exportQuery, handedOut, page, pageQuery } from '../../pages.ts'
-import { amount, customerParam, exampleCustomer, isoOrNull, note, orderParam, replayed, words, yes } from '../fields.ts'
+import { amount, customerParam, exampleCustomer, note, orderParam, replayed, words, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Customers' })
 

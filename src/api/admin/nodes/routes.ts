@@ -1,15 +1,14 @@
 import { readCountry } from '../../../core/country.ts'
-import { Refusal } from '../../../core/refusal.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import type { Node, NodeKind } from '../../../domains/fleet/rules.ts'
 import { reasonsOf } from '../../../domains/stock/index.ts'
 import { countOf, isServing } from '../../../domains/stock/ranges/rules.ts'
+import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
-import { toWhole } from '../../fields.ts'
+import { isoOrNull, toWhole } from '../../fields.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
-import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 /** The command that runs a node of each kind. */
@@ -36,8 +35,7 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps): readonly 
       return { items: nodes.map((node) => shapes.toNode(node, claimsOf(node), since)) }
     }),
     bind(shapes.showNode, async ({ params }) => {
-      const node = await fleet.findByName(params.name)
-      if (!node) throw new Refusal('node_not_found')
+      const node = orRefuse(await fleet.findByName(params.name), 'node_not_found')
       return { node: await show(node), ...(await triedBy(deps, node)) }
     }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),

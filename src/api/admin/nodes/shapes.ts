@@ -2,9 +2,9 @@ import { z } from '@hono/zod-openapi'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../domains/fleet/rules.ts'
 import { isServing } from '../../../domains/stock/ranges/rules.ts'
-import { bodyInteger, checked, choice, flag, list, moment, named, rows, text, whole } from '../../fields.ts'
+import { bodyInteger, checked, choice, flag, isoOrNull, list, moment, named, rows, text, whole } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
-import { countryText, instant, isoOrNull, nodeParam, words, yes } from '../fields.ts'
+import { countryText, instant, nodeParam, words, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Nodes' })
 const exampleNode = 'nod_01k73sf8000000000000000000'

@@ -3,6 +3,7 @@ import { readId } from '../../../core/ids.ts'
 import { malformed, Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { createKeptVerifier } from '../../../domains/ledger/index.ts'
+import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
@@ -36,8 +37,7 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps): reado
       return { ...shapes.toOperatorToken(token), token: text }
     }),
     bind(shapes.revokeOperatorToken, async ({ params }) => {
-      const id = readId('operator_token', params.token_id)
-      if (!id) throw new Refusal('token_not_found')
+      const id = orRefuse(readId('operator_token', params.token_id), 'token_not_found')
       await deps.revokeOperatorToken(id)
       return { token_id: id, revoked: true }
     }),

@@ -2,10 +2,24 @@ import { z } from '@hono/zod-openapi'
 import { toIso } from '../../../core/time.ts'
 import type { Entry, Operator, OperatorToken } from '../../../domains/operators/rules.ts'
 import { roles } from '../../../domains/operators/rules.ts'
-import { choice, exampleAt, facts, flag, given, list, moment, named, part, rows, text, whole } from '../../fields.ts'
+import {
+  choice,
+  exampleAt,
+  facts,
+  flag,
+  given,
+  isoOrNull,
+  list,
+  moment,
+  named,
+  part,
+  rows,
+  text,
+  whole,
+} from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { instant, isoOrNull, words } from '../fields.ts'
+import { instant, words } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Operators' })
 const exampleToken = 'otk_01k73sf8000000000000000000'

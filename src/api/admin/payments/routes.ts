@@ -4,24 +4,18 @@ import { malformed, Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import type { Providers } from '../../../domains/payments/index.ts'
 import { readCode } from '../../../domains/payments/rules.ts'
+import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
+import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
-import { isoOrNull, toHundredths } from '../fields.ts'
+import { toHundredths } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
-function readPayment(text: string): PaymentId {
-  const id = readId('payment', text)
-  if (!id) throw new Refusal('payment_not_found')
-  return id
-}
+const readPayment = (text: string): PaymentId => orRefuse(readId('payment', text), 'payment_not_found')
 
-function readNotice(text: string): NoticeId {
-  const id = readId('notice', text)
-  if (!id) throw new Refusal('notice_not_found')
-  return id
-}
+const readNotice = (text: string): NoticeId => orRefuse(readId('notice', text), 'notice_not_found')
 
 /** A customer who is named in a query or a body. */
 export function readNamedCustomer(field: string, text: string): CustomerId {
@@ -185,11 +179,7 @@ export function adminProviderOperations(bind: BindAdmin, providers: Providers): 
 const oneOfBoth = (): Refusal =>
   malformed([{ field: 'percent', problem: 'say either this or amount_rub, and not both' }])
 
-function loadCode(text: string): string {
-  const code = readCode(text)
-  if (!code) throw new Refusal('code_not_found')
-  return code
-}
+const loadCode = (text: string): string => orRefuse(readCode(text), 'code_not_found')
 
 export function adminCodeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { codes } = deps

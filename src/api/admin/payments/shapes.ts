@@ -17,6 +17,7 @@ import {
   examplePayment,
   flag,
   given,
+  isoOrNull,
   list,
   moment,
   named,
@@ -28,7 +29,7 @@ import {
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { amount, day, exampleCustomer, instant, isoOrNull, percent, replayed, words, yes } from '../fields.ts'
+import { amount, day, exampleCustomer, instant, percent, replayed, words, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Payments' })
 

@@ -1,25 +1,21 @@
 import { type ExitId, readId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
-import { malformed, Refusal } from '../../../core/refusal.ts'
+import { malformed } from '../../../core/refusal.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { type Offers, readExit, statusOf } from '../../../domains/premium/exits/rules.ts'
+import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
-import { toWhole } from '../../fields.ts'
+import { isoOrNull, toWhole } from '../../fields.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
-import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 const maxListed = 10_000
 const maxDaysMs = 400 * 86_400_000
 
-function readExitId(text: string): ExitId {
-  const id = readId('exit', text)
-  if (!id) throw new Refusal('exit_not_found')
-  return id
-}
+const readExitId = (text: string): ExitId => orRefuse(readId('exit', text), 'exit_not_found')
 
 export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { premium, traffic } = deps

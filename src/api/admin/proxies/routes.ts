@@ -1,24 +1,17 @@
-import { malformed, Refusal } from '../../../core/refusal.ts'
+import { malformed } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/rules.ts'
+import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
+import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
-import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
-function readProxy(text: string): number {
-  const id = readNumber(text)
-  if (id === undefined) throw new Refusal('proxy_not_found')
-  return id
-}
+const readProxy = (text: string): number => orRefuse(readNumber(text), 'proxy_not_found')
 
-function readSubscription(text: string): SubscriptionId {
-  const uuid = readUuid(text)
-  if (!uuid) throw new Refusal('subscription_not_found')
-  return uuid
-}
+const readSubscription = (text: string): SubscriptionId => orRefuse(readUuid(text), 'subscription_not_found')
 
 /** What customers have, as operators see it. */
 export function adminThingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {

@@ -7,10 +7,10 @@ import { readIsoSpan, toIso } from '../../../core/time.ts'
 import { lookAtRanges } from '../../../domains/stock/index.ts'
 import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
 import type { Bound } from '../../bind.ts'
+import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
-import { isoOrNull } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 const bad = (field: string, problem: string): Refusal => malformed([{ field, problem }])

@@ -10,6 +10,7 @@ import {
   exampleAt,
   flag,
   given,
+  isoOrNull,
   list,
   moment,
   named,
@@ -21,7 +22,7 @@ import {
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { countryText, isoOrNull, note, prefixText, words, yes } from '../fields.ts'
+import { countryText, note, prefixText, words, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Stock' })
 

@@ -1,9 +1,9 @@
 import { readId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
-import { Refusal } from '../../../core/refusal.ts'
 import type { Ledger } from '../../../domains/ledger/index.ts'
 import type { Orders } from '../../../domains/orders/index.ts'
 import type { Exporting } from '../../../domains/privacy/index.ts'
+import { orRefuse } from '../../answers.ts'
 import { type Bound, bind } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
 import * as shapes from './shapes.ts'
@@ -39,8 +39,7 @@ export function orderOperations(deps: { orders: Orders }): readonly Bound[] {
     }),
 
     bind(shapes.getOrder, async ({ caller, params }) => {
-      const id = readId('order', params.order_id)
-      if (!id) throw new Refusal('order_not_found')
+      const id = orRefuse(readId('order', params.order_id), 'order_not_found')
       return shapes.toOrder(await deps.orders.load(caller.customer, id))
     }),
   ]

@@ -3,6 +3,7 @@ import { add, toRoubles } from '../../../core/money.ts'
 import { namedWithin, Refusal } from '../../../core/refusal.ts'
 import type { Payments, PurchaseInput } from '../../../domains/payments/index.ts'
 import { toPay } from '../../../domains/payments/rules.ts'
+import { orRefuse } from '../../answers.ts'
 import { type Bound, bind, bindRepeatable } from '../../bind.ts'
 import type { z } from '../../operation.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
@@ -58,8 +59,7 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
     }),
 
     bind(shapes.getPayment, async ({ caller, params }) => {
-      const id = readId('payment', params.payment_id)
-      if (!id) throw new Refusal('payment_not_found')
+      const id = orRefuse(readId('payment', params.payment_id), 'payment_not_found')
       return shapes.toPaymentShape(await payments.load(caller.customer, id))
     }),
   ]

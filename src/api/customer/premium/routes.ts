@@ -9,6 +9,7 @@ import type { Premium } from '../../../domains/premium/index.ts'
 import { noLimits } from '../../../domains/premium/subusers/rules.ts'
 import type { PoolBalance } from '../../../domains/traffic/accounts/rules.ts'
 import { type Bound, bind, bindPurchase } from '../../bind.ts'
+import { isoOrNull } from '../../fields.ts'
 import type { z } from '../../operation.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import { assertSeesPasswords } from '../passwords.ts'
@@ -69,7 +70,7 @@ const toPoolBalance = (of: PoolBalance) => ({
   traffic_gb: toGigabytes(of.left),
   purchased_gb: toGigabytes(bytes(of.left + of.used)),
   used_gb: toGigabytes(of.used),
-  updated_at: of.updatedAt === null ? null : toIso(of.updatedAt),
+  updated_at: isoOrNull(of.updatedAt),
 })
 
 function subuserOperations({ subusers }: Premium): readonly Bound[] {
@@ -183,7 +184,7 @@ const toWhitelist = ({ entries, limit, subuser }: Awaited<ReturnType<Premium['wh
     ip: of.prefix,
     comment: of.comment,
     created_at: toIso(of.createdAt),
-    last_used_at: of.lastUsedAt === null ? null : toIso(of.lastUsedAt),
+    last_used_at: isoOrNull(of.lastUsedAt),
   })),
   limit,
   subuser: toRef(subuser),

@@ -1,10 +1,10 @@
 import { type Prefix, readPrefix } from '../../../core/address.ts'
 import { readId } from '../../../core/ids.ts'
 import { kopecks } from '../../../core/money.ts'
-import { Refusal } from '../../../core/refusal.ts'
 import { readIso } from '../../../core/time.ts'
 import type { Customers, TokenRequest } from '../../../domains/customers/index.ts'
 import type { Scope } from '../../../domains/customers/rules.ts'
+import { orRefuse } from '../../answers.ts'
 import { type Bound, bind } from '../../bind.ts'
 import type { z } from '../../operation.ts'
 import { createOwnToken, listOwnTokens, revokeOwnToken, type tokenWish, toToken } from './shapes.ts'
@@ -23,8 +23,7 @@ export function tokenOperations(deps: { customers: Customers }): readonly Bound[
     }),
 
     bind(revokeOwnToken, async ({ caller, body }) => {
-      const id = readId('token', body.token_id)
-      if (!id) throw new Refusal('token_not_found')
+      const id = orRefuse(readId('token', body.token_id), 'token_not_found')
       await customers.revokeOwnToken(caller.customer, id)
       return { token_id: id, revoked: true }
     }),

@@ -3,7 +3,7 @@ import { formatPrefix, readPrefix } from '../../../core/address.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { allScopes, type Token } from '../../../domains/customers/rules.ts'
-import { flag, list, moment, named, roubles, text } from '../../fields.ts'
+import { flag, isoOrNull, list, moment, named, roubles, text } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 
 const operation = operationsOf({ tag: 'API tokens' })
@@ -25,8 +25,6 @@ export const token = named('Token', {
   used_from: text('From where.').nullable(),
 })
 
-const momentOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
-
 export const toToken = (of: Token): z.input<typeof token> => ({
   token_id: of.id,
   begins: of.hint,
@@ -35,9 +33,9 @@ export const toToken = (of: Token): z.input<typeof token> => ({
   cap_rub: of.cap === null ? null : toRoubles(of.cap),
   from: of.allowedFrom.map(formatPrefix),
   created_at: toIso(of.createdAt),
-  expires_at: momentOrNull(of.expiresAt),
-  revoked_at: momentOrNull(of.revokedAt),
-  used_at: momentOrNull(of.usedAt),
+  expires_at: isoOrNull(of.expiresAt),
+  revoked_at: isoOrNull(of.revokedAt),
+  used_at: isoOrNull(of.usedAt),
   used_from: of.usedFrom,
 })
 

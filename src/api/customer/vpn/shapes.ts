@@ -19,6 +19,7 @@ import {
   choice,
   exampleAt,
   flag,
+  isoOrNull,
   list,
   moment,
   named,
@@ -117,7 +118,7 @@ export const toDevice = (peer: Peer) => ({
   location: peer.location,
   rx_bytes: Number(peer.received),
   tx_bytes: Number(peer.sent),
-  last_handshake_at: peer.lastHandshakeAt === null ? null : toIso(peer.lastHandshakeAt),
+  last_handshake_at: isoOrNull(peer.lastHandshakeAt),
   created_at: toIso(peer.createdAt),
 })
 
