@@ -16,10 +16,10 @@ export const isAccepted = (accepted: string, coding: string): boolean =>
   })
 
 /** The entity tag of a body. It is sent as a weak one, because it names the plain and the compressed form. */
-export const tagOf = (body: string | Uint8Array): string => `"${Bun.hash(body).toString(36)}"`
+const tagOf = (body: string | Uint8Array): string => `"${Bun.hash(body).toString(36)}"`
 
 /** Whether the client has the answer with this tag already (RFC 9110, 13.1.2). */
-export function isKnown(asked: Headers, tag: string): boolean {
+function isKnown(asked: Headers, tag: string): boolean {
   const known = asked.get('if-none-match')
   if (known === null) return false
   const tags = known.split(',').map((each) => each.trim().replace(/^W\//, ''))

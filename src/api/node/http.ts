@@ -265,7 +265,7 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 }
 
-export type ReportDeps = {
+type ReportDeps = {
   readonly fleet: Pick<Fleet, 'seen'>
   readonly nodeSides: readonly NodeSide[]
   readonly clock: Clock
@@ -275,7 +275,7 @@ export type ReportDeps = {
  * Takes what a node has carried. Each product's part is a transaction of its own and may come again, so one that fails
  * is mended by the next report. What a node of this kind cannot have carried is refused before anything is taken.
  */
-export async function takeReport(deps: ReportDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
+async function takeReport(deps: ReportDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
   const sides = deps.nodeSides.filter((side) => side.kind === node.kind)
   const parts = sides.flatMap((side) => side.parts)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)

@@ -15,7 +15,7 @@ import { createWatch } from './watch.ts'
 const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers']
 
 /** What a node of a kind reads, and how to tell cheaply whether any of it changed. */
-export function tablesOf(
+function tablesOf(
   kind: NodeKind,
   sides: readonly NodeSide[],
 ): { readonly tables: readonly ToldTable[]; readonly mark: (sinceAt: number) => Promise<string> } {

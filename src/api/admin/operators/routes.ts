@@ -73,7 +73,7 @@ function bookOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminC
 const busy = (): Refusal => new Refusal('verification_running')
 
 /** Verification in the background, one run at a time; keeps the result of the last run. */
-export function createVerification(deps: AdminDeps) {
+function createVerification(deps: AdminDeps) {
   let run: shapes.VerificationRun = shapes.noRun
 
   async function work(verifiers: readonly Verifier[]): Promise<void> {

@@ -18,7 +18,7 @@ const readPayment = (text: string): PaymentId => orRefuse(readId('payment', text
 const readNotice = (text: string): NoticeId => orRefuse(readId('notice', text), 'notice_not_found')
 
 /** A customer who is named in a query or a body. */
-export function readNamedCustomer(field: string, text: string): CustomerId {
+function readNamedCustomer(field: string, text: string): CustomerId {
   const id = readId('customer', text)
   if (!id) throw malformed([{ field, problem: 'must be a customer’s id, like cus_…' }])
   return id
@@ -90,7 +90,7 @@ const busy = (): Refusal => new Refusal('reconciliation_running')
 type Days = { readonly provider: string | undefined; readonly fromAt: number; readonly toAt: number }
 
 /** Reconciliation in the background, because a provider's list may take minutes; one run at a time. */
-export function createReconciliation(deps: AdminDeps) {
+function createReconciliation(deps: AdminDeps) {
   let run: shapes.Comparison = shapes.noComparison
 
   async function work({ provider, fromAt, toAt }: Days): Promise<void> {
@@ -143,7 +143,7 @@ const toProvider = (
     : null,
 })
 
-export function adminProviderOperations(bind: BindAdmin, providers: Providers): readonly Bound<AdminCaller>[] {
+function adminProviderOperations(bind: BindAdmin, providers: Providers): readonly Bound<AdminCaller>[] {
   const texts = (of: Readonly<Record<string, string | number>>): ReadonlyMap<string, string> =>
     new Map(Object.entries(of).map(([name, value]) => [name, String(value)]))
   const show = async (name: string) => {

@@ -143,7 +143,7 @@ export const moveRange = operation('moveRange', 'POST /stock/move', {
   codes: ['not_found', 'conflict'],
 })
 
-export const addressParam = z.object({
+const addressParam = z.object({
   address: checked(
     'An address in stock.',
     (value) => readAddress(value) !== undefined,

@@ -51,7 +51,7 @@ const bodyIpv = () =>
   z
     .preprocess((sent) => kinds.find((each) => String(each) === sent) ?? sent, z.literal([3, 4, 6]))
     .openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
-export const queryIpv = () =>
+const queryIpv = () =>
   z
     .string()
     .transform((written, context): Ipv => {
@@ -70,10 +70,10 @@ const period = {
     'Days. As shipped 7, 14, 30, 60 and 90, for IPv6 and for prolonging 3 as well; `allowed` in the refusal ' +
     'lists those of this shop.',
 }
-export const bodyPeriod = () => bodyInteger(period)
-export const queryPeriod = () => queryInteger(period)
-export const exampleProxy = 1201
-export const proxyId = () =>
+const bodyPeriod = () => bodyInteger(period)
+const queryPeriod = () => queryInteger(period)
+const exampleProxy = 1201
+const proxyId = () =>
   bodyInteger({ min: 1, max: Number.MAX_SAFE_INTEGER, example: exampleProxy, description: "The proxy's id." })
 
 export const see = {
@@ -84,7 +84,7 @@ export const see = {
 
 const operation = operationsOf({ tag: 'Dedicated proxies', see })
 
-export const noSuchProxy: RefusalExample = new Refusal(
+const noSuchProxy: RefusalExample = new Refusal(
   'proxies_not_found',
   { ids: [exampleProxy] },
   { ids: [exampleProxy], charged: false },
@@ -127,10 +127,10 @@ export const wishFields = {
   ipv: bodyIpv(),
 }
 
-export const shownIpv = () => whole(ipvMeaning, 4)
-export const shownCountry = () => text('The country, ISO 3166-1 alpha-2.', 'DE')
-export const shownPeriod = () => whole('Days.', 30)
-export const dateEnd = () => text('When it ends, UTC, in the older form.', toDateEnd(exampleAt))
+const shownIpv = () => whole(ipvMeaning, 4)
+const shownCountry = () => text('The country, ISO 3166-1 alpha-2.', 'DE')
+const shownPeriod = () => whole('Days.', 30)
+const dateEnd = () => text('When it ends, UTC, in the older form.', toDateEnd(exampleAt))
 export const expiresAt = () => moment('When it ends.')
 
 export const proxy = named('Proxy', {

@@ -42,11 +42,11 @@ const ru: typeof en = {
 }
 
 /** What the page to pay at says, in both languages of the console. */
-export const payPageWords = { en, ru }
-export type PayPageWords = typeof en
+const payPageWords = { en, ru }
+type PayPageWords = typeof en
 
 /** What the payer's browser speaks, the first of both that it names; English unless it says so. */
-export function languageOf(request: Request): keyof typeof payPageWords {
+function languageOf(request: Request): keyof typeof payPageWords {
   const said = (request.headers.get('accept-language') ?? '').toLowerCase()
   return /^[^;]*?\b(ru|en)\b/.exec(said)?.[1] === 'ru' ? 'ru' : 'en'
 }

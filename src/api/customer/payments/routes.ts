@@ -66,7 +66,7 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
 }
 
 /** The purchase that follows a payment, read with the schema of the product's own purchase. */
-export function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseInput {
+function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseInput {
   const { product, ...fields } = asked
   if (product === 'dedicated') {
     const { country_code: country, period, count, ipv } = read(buyDedicated.body, fields)

@@ -279,7 +279,7 @@ function readGenerate(body: z.output<typeof access.generateProxies.body>) {
   return { wish, formatId }
 }
 
-export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
+const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
 
 /** A text that is no id is refused like an unknown id. */
 export function readSubuser(text: string | undefined): SubuserId | undefined {
@@ -292,7 +292,7 @@ export function readSubuser(text: string | undefined): SubuserId | undefined {
 type PlaceFields = Partial<Pick<z.output<typeof access.generateProxies.body>, keyof typeof access.placeFields>>
 
 /** Places as a login writes them, each once. A name that leaves nothing to write is not a place. */
-export function readPlaces(fields: PlaceFields) {
+function readPlaces(fields: PlaceFields) {
   const codes = [...(fields.country_code === undefined ? [] : [fields.country_code]), ...(fields.countries ?? [])]
   return {
     countries: [...new Set(codes.map((code) => code.toLowerCase()))],
@@ -332,10 +332,7 @@ const partOf: Readonly<Record<string, string>> = {
  * A format by its number, in either field, or as a template. In a template without braces each word is read as if it
  * had them, if all words are parts of a line.
  */
-export function readFormat(body: {
-  format_id?: 1 | 2 | 3 | 4 | undefined
-  format?: string | number | undefined
-}): Format {
+function readFormat(body: { format_id?: 1 | 2 | 3 | 4 | undefined; format?: string | number | undefined }): Format {
   const { format } = body
   if (format === undefined) return byNumber(body.format_id ?? 1)
   if (body.format_id !== undefined) {

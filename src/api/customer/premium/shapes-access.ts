@@ -62,7 +62,7 @@ export const placeFields = {
 }
 
 /** What a customer may call one of them; understood as a list of one. */
-export const singularPlaces = {
+const singularPlaces = {
   country: 'countries',
   state: 'states',
   city: 'cities',

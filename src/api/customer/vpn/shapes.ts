@@ -33,12 +33,12 @@ import {
 } from '../../fields.ts'
 import { operationsOf, type RefusalExample } from '../../operation.ts'
 
-export const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
+const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
 const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
-export const exampleDevice = 'dev_01k73sf8000000000000000000'
+const exampleDevice = 'dev_01k73sf8000000000000000000'
 
 /** Which subscription; may be left out while only one runs. */
-export const uuidField = (
+const uuidField = (
   description = 'Which subscription. May be left out while only one runs; those that have ended do not count.',
 ) =>
   z
@@ -52,14 +52,14 @@ export const uuidField = (
       example: exampleUuid,
     })
 
-export const deviceField = () =>
+const deviceField = () =>
   z
     .string()
     .refine((written) => readId('peer', written) !== undefined, 'must be the id of a device, dev_…')
     .transform((written) => written as PeerId)
     .openapi({ type: 'string', description: "The device's id.", example: exampleDevice })
 
-export const locationField = () =>
+const locationField = () =>
   checked(
     'Where the tunnel ends; see the locations. Any, unless said.',
     /^[a-z0-9-]{1,32}$/,
@@ -88,13 +88,13 @@ const publicKeyField = () =>
   )
 
 /** What a device that is added may bring. */
-export const newDevice = {
+const newDevice = {
   name: nameField().optional(),
   public_key: publicKeyField().optional(),
   location: locationField().optional(),
 }
 
-export const device = named('VpnDevice', {
+const device = named('VpnDevice', {
   id: text('Its id, to name it by in other operations.', exampleDevice),
   name: text('How you call it.', 'phone'),
   public_key: text('Its WireGuard public key.', examplePublicKey),
@@ -136,8 +136,8 @@ const autoRenew = z.object({
 })
 const autoRenewField = autoRenew.openapi({ description: 'How it renews.' })
 
-export const nodeState = choice('Whether a VPN node is up to connect to.', ['online', 'offline'])
-export const linkField = text(
+const nodeState = choice('Whether a VPN node is up to connect to.', ['online', 'offline'])
+const linkField = text(
   'A secret link that serves the configuration to a phone.',
   'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
 )
@@ -148,20 +148,20 @@ const shownLink = linkField.nullable().openapi({
 const statusMeaning =
   'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only ' +
   'another one is refused.'
-export const status = choice(statusMeaning, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED'])
+const status = choice(statusMeaning, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED'])
 const limitedBy = list('The limits that are reached.', z.enum(['traffic', 'devices']))
-export const shownUuid = () => text("The subscription's id.", exampleUuid)
-export const endsAt = () => moment('When it ends.')
-export const deviceLimit = () => whole('How many devices it may have.', 5)
-export const devices = () => list('Its devices, the oldest first.', device)
+const shownUuid = () => text("The subscription's id.", exampleUuid)
+const endsAt = () => moment('When it ends.')
+const deviceLimit = () => whole('How many devices it may have.', 5)
+const devices = () => list('Its devices, the oldest first.', device)
 const trafficField = traffic.openapi({ description: 'What was carried.' })
 
 /** No subscription, and another customer's subscription, are refused alike. */
-export const noSuchSubscription: RefusalExample = new Refusal('vpn_subscription_not_found', {}, { charged: false })
-export const noSuchDevice: RefusalExample = new Refusal('vpn_device_not_found')
+const noSuchSubscription: RefusalExample = new Refusal('vpn_subscription_not_found', {}, { charged: false })
+const noSuchDevice: RefusalExample = new Refusal('vpn_device_not_found')
 
 /** Where to read what there is of each. */
-export const see = {
+const see = {
   period: 'GET /vpn/quote',
   period_months: 'GET /vpn/quote',
   location: 'GET /vpn/locations',
@@ -171,7 +171,7 @@ export const see = {
 
 const operation = operationsOf({ tag: 'VPN', see })
 
-export const subscription = named('VpnSubscription', {
+const subscription = named('VpnSubscription', {
   uuid: shownUuid(),
   status,
   limited_by: limitedBy,
@@ -187,7 +187,7 @@ export const subscription = named('VpnSubscription', {
 })
 
 /** The top of `info`: the most important subscription, or nothing at all. */
-export const overview = z.object({
+const overview = z.object({
   status: choice(`${statusMeaning} NONE without a subscription.`, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED', 'NONE']),
   uuid: shownUuid().nullable(),
   limited_by: limitedBy,
@@ -201,7 +201,7 @@ export const overview = z.object({
   items: list('All of your subscriptions, in the same order.', subscription),
 })
 
-export const configExample = [
+const configExample = [
   '[Interface]',
   `# device 1 (${exampleDevice}) at local`,
   'PrivateKey = (44 characters)',
