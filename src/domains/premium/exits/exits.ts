@@ -120,7 +120,7 @@ export async function overview(deps: ExitDeps) {
 export async function takeReports(
   { db, clock }: ExitDeps,
   node: string,
-  reported: readonly Omit<rules.ExitReport, 'node' | 'saidAt'>[],
+  reported: readonly Omit<rules.ExitStatusReport, 'node' | 'saidAt'>[],
 ): Promise<void> {
   const sorted = await latestOfKnown({ db }, reported)
   const nowMs = clock()

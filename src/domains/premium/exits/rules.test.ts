@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ExitId } from '../../../core/ids.ts'
-import { type ExitReport, narrow, type PlacedExit, place, statusOf } from './rules.ts'
+import { type ExitStatusReport, narrow, type PlacedExit, place, statusOf } from './rules.ts'
 
 const exitIn = (city: string): PlacedExit =>
   place({
@@ -36,7 +36,7 @@ test.each([
 })
 
 test('an exit serves for 30 s after a gateway reported it up, without time in which the shop did not run', () => {
-  const word: ExitReport = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', saidAt: 0 }
+  const word: ExitStatusReport = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', saidAt: 0 }
   const after = (runningMs: number) => statusOf({ node: null, drainedAt: null }, [word], () => runningMs)
   expect([0, 30_000, 30_001].map(after)).toEqual(['serving', 'serving', 'down'])
 })

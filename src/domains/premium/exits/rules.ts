@@ -48,7 +48,7 @@ export function readOffers(text: string): Offers {
 }
 
 /** A gateway's last report on an exit. */
-export type ExitReport = Readonly<Record<'exit' | 'node' | 'reason', string>> & {
+export type ExitStatusReport = Readonly<Record<'exit' | 'node' | 'reason', string>> & {
   readonly isUp: boolean
   readonly sinceAt: number
   readonly saidAt: number
@@ -65,7 +65,7 @@ type ExitStatus = 'serving' | 'down' | 'untried' | 'drained'
  */
 export function statusOf(
   exit: Pick<Exit, 'node' | 'drainedAt'>,
-  reports: readonly ExitReport[],
+  reports: readonly ExitStatusReport[],
   since: RunningSince,
 ): ExitStatus {
   if (exit.drainedAt !== null) return 'drained'

@@ -2,7 +2,7 @@ import type { ExitId } from '../../../core/ids.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import { type Exit, type ExitReport, readOffers, writeOffers } from './rules.ts'
+import { type Exit, type ExitStatusReport, readOffers, writeOffers } from './rules.ts'
 
 type ExitRow = Omit<Exit, 'port' | 'asn' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
   readonly port: bigint | null
@@ -62,9 +62,9 @@ export async function listServing(reader: Reader, believedAt: number, triedOnly:
 }
 
 /** The gateways' last reports on these exits. */
-export async function listReports(reader: Reader, ids: readonly string[]): Promise<ExitReport[]> {
+export async function listReports(reader: Reader, ids: readonly string[]): Promise<ExitStatusReport[]> {
   type ReportRow = Record<'exit' | 'node' | 'reason', string> & Record<'up' | 'since_at' | 'said_at', bigint>
-  const found: ExitReport[] = []
+  const found: ExitStatusReport[] = []
   for (const some of chunked(ids)) {
     const rows = await reader.all<ReportRow>(
       `SELECT exit_id AS exit, node_id AS node, up, since_at, reason, said_at FROM exit_words
@@ -79,7 +79,7 @@ export async function listReports(reader: Reader, ids: readonly string[]): Promi
 }
 
 /** Keeps the last report of each gateway on each exit. */
-export function writeReports(tx: Tx, reports: readonly ExitReport[]): void {
+export function writeReports(tx: Tx, reports: readonly ExitStatusReport[]): void {
   sendRows(
     tx,
     'INSERT INTO exit_words (exit_id, node_id, up, since_at, reason, said_at)',
