@@ -235,7 +235,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await press('What it is worth')
     await dialog().getByLabel('Part of each').fill('7.5')
     await submit()
-    await page.getByText('gets 7.5 % of his first top-ups').waitFor()
+    await page.getByText('gets 7.5 % of the first top-ups').waitFor()
     await press('Say who brought whom')
     await dialog().getByLabel('Who was brought').fill(boris.customer)
     await dialog().getByLabel('By whom').fill(boris.customer)
