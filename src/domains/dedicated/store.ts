@@ -1,67 +1,49 @@
-import type { CountryCode } from '../../core/country.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { chunked, list, numberOrNull, padded, sendRows } from '../../db/rows.ts'
+import { bytes, columnsOf, id, int, oneOf, orNull, type Row, text } from '../../db/columns.ts'
+import { chunked, list, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
-import type { Ipv } from '../stock/rules.ts'
 import { graceMs, type PortType, type Proxy, type ReplacedBy } from './rules.ts'
 
-type Row = {
-  id: bigint
-  customer_id: string
-  order_id: string
-  place_id: bigint
-  address: string
-  country: string
-  ipv: bigint
-  port_type: string
-  username: string
-  password: Uint8Array
-  password_digest: Uint8Array
-  comment: string
-  state: string
-  started_at: bigint
-  expires_at: bigint
-  replaced_at: bigint | null
-  replaced_by: string | null
-  ended_at: bigint | null
-  interrupted_at: bigint | null
-  interrupted_by: string | null
-  resumed_at: bigint | null
-  both_protocols: bigint
-  sources: string
-  entry_port: bigint | null
-  renew_period: bigint | null
-  renew_token_id: string | null
-  changed_at: bigint
-}
+const columns = columnsOf<Omit<Proxy, 'portType'>>({
+  id: int('id'),
+  customer: id('customer_id'),
+  order: id('order_id'),
+  place: int('place_id'),
+  address: text('address'),
+  country: id('country'),
+  ipv: {
+    name: 'ipv',
+    read: (value) => (value === 3n ? 3 : value === 6n ? 6 : 4),
+    write: (ipv) => ipv,
+  },
+  username: text('username'),
+  sealedPassword: bytes('password'),
+  passwordDigest: bytes('password_digest'),
+  comment: text('comment'),
+  state: oneOf('state', ['held', 'gone']),
+  startedAt: int('started_at'),
+  expiresAt: int('expires_at'),
+  replacedAt: orNull(int('replaced_at')),
+  replacedBy: orNull(oneOf('replaced_by', ['customer', 'operator', 'outage'])),
+  endedAt: orNull(int('ended_at')),
+  interruptedAt: orNull(int('interrupted_at')),
+  interruptedBy: orNull(oneOf('interrupted_by', ['outage', 'quarantine'])),
+  resumedAt: orNull(int('resumed_at')),
+  sources: {
+    name: 'sources',
+    read: (value) => (value === '' ? [] : text('sources').read(value).split(' ')),
+    write: (sources) => sources.join(' '),
+  },
+  entryPort: orNull(int('entry_port')),
+  renewPeriod: orNull(int('renew_period')),
+  renewToken: orNull(id('renew_token_id')),
+  changedAt: int('changed_at'),
+})
 
+/** Two columns are the port type: `both_protocols` came later. */
 const toProxy = (row: Row): Proxy => ({
-  id: Number(row.id),
-  customer: row.customer_id as CustomerId,
-  order: row.order_id as OrderId,
-  place: Number(row.place_id),
-  address: row.address,
-  country: row.country as CountryCode,
-  ipv: Number(row.ipv) as Ipv,
-  portType: row.both_protocols === 1n ? 'both' : (row.port_type as PortType),
-  username: row.username,
-  sealedPassword: row.password,
-  passwordDigest: row.password_digest,
-  comment: row.comment,
-  state: row.state as Proxy['state'],
-  startedAt: Number(row.started_at),
-  expiresAt: Number(row.expires_at),
-  replacedAt: numberOrNull(row.replaced_at),
-  replacedBy: row.replaced_by as ReplacedBy | null,
-  endedAt: numberOrNull(row.ended_at),
-  interruptedAt: numberOrNull(row.interrupted_at),
-  interruptedBy: row.interrupted_by as Proxy['interruptedBy'],
-  resumedAt: numberOrNull(row.resumed_at),
-  sources: row.sources === '' ? [] : row.sources.split(' '),
-  entryPort: numberOrNull(row.entry_port),
-  renewPeriod: numberOrNull(row.renew_period),
-  renewToken: row.renew_token_id as TokenId | null,
-  changedAt: Number(row.changed_at),
+  ...columns.read(row),
+  portType: row['both_protocols'] === 1n ? 'both' : row['port_type'] === 'socks' ? 'socks' : 'http',
 })
 
 async function all(reader: Reader, sql: string, values: readonly Value[]): Promise<Proxy[]> {
@@ -71,26 +53,8 @@ async function all(reader: Reader, sql: string, values: readonly Value[]): Promi
 export function insertProxies(tx: Tx, proxies: readonly Proxy[]): void {
   sendRows(
     tx,
-    `INSERT INTO proxies (id, customer_id, order_id, place_id, address, country, ipv, port_type, username, password,
-       password_digest, comment, state, started_at, expires_at, changed_at)`,
-    proxies.map((proxy) => [
-      proxy.id,
-      proxy.customer,
-      proxy.order,
-      proxy.place,
-      proxy.address,
-      proxy.country,
-      proxy.ipv,
-      proxy.portType,
-      proxy.username,
-      proxy.sealedPassword,
-      proxy.passwordDigest,
-      proxy.comment,
-      proxy.state,
-      proxy.startedAt,
-      proxy.expiresAt,
-      proxy.changedAt,
-    ]),
+    `INSERT INTO proxies (port_type, ${columns.names})`,
+    proxies.map((proxy) => [proxy.portType, ...columns.values(proxy)]),
   )
 }
 
@@ -325,7 +289,7 @@ export async function findToRenew(
      ORDER BY expires_at LIMIT $3`,
     [before, triedBefore, limit],
   )
-  return rows.map((row) => ({ proxy: toProxy(row), period: Number(row.renew_period ?? 0n) }))
+  return rows.map((row) => ({ proxy: toProxy(row), period: Number(row['renew_period'] ?? 0n) }))
 }
 
 export async function setRenewTried(tx: Tx, id: number, nowMs: number): Promise<void> {
@@ -371,10 +335,8 @@ export async function knownAmong(reader: Reader, ids: readonly number[]): Promis
 }
 
 /** Every proxy, gone ones too, in the order of their ids, for `verify`. */
-export async function proxiesAfter(reader: Reader, after: number, limit: number): Promise<Proxy[]> {
-  const rows = await reader.all<Row>('SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
-  return rows.map(toProxy)
-}
+export const proxiesAfter = (reader: Reader, after: number, limit: number): Promise<Proxy[]> =>
+  all(reader, 'SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
 
 /** How many proxies run now, and how many of them are interrupted. */
 export async function countActive(reader: Reader, nowMs: number): Promise<{ active: number; interrupted: number }> {

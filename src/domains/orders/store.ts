@@ -1,75 +1,54 @@
-import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
-import { list, numberOrNull, readWide, type WideSum, wideSum } from '../../db/rows.ts'
+import { type Column, columnsOf, id, int, money, orNull, type Row, text } from '../../db/columns.ts'
+import { list, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Order, Plain } from './rules.ts'
 
-type OrderRow = {
-  id: string
-  customer_id: string
-  product: string
-  action: string
-  price: bigint
-  charge_seq: bigint | null
-  token_id: string | null
-  wish: string
-  calculation: string
-  created_at: bigint
-}
-
 const readJson = (text: string): Plain => JSON.parse(text)
 
-const toOrder = (row: OrderRow): Order => ({
-  id: row.id as OrderId,
-  customer: row.customer_id as CustomerId,
-  product: row.product,
-  action: row.action,
-  price: kopecks(row.price),
-  chargeSeq: numberOrNull(row.charge_seq),
-  token: row.token_id as TokenId | null,
-  input: readJson(row.wish),
-  calculation: readJson(row.calculation),
-  createdAt: Number(row.created_at),
+const json = (name: string): Column<Plain> => ({
+  name,
+  read: (value) => readJson(text(name).read(value)),
+  write: (value) => JSON.stringify(value),
+})
+
+const columns = columnsOf<Order>({
+  id: id('id'),
+  customer: id('customer_id'),
+  product: text('product'),
+  action: text('action'),
+  price: money('price'),
+  chargeSeq: orNull(int('charge_seq')),
+  token: orNull(id('token_id')),
+  input: json('wish'),
+  calculation: json('calculation'),
+  createdAt: int('created_at'),
 })
 
 export function insertOrder(tx: Tx, order: Order): void {
-  tx.send(
-    `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, wish, calculation, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    [
-      order.id,
-      order.customer,
-      order.product,
-      order.action,
-      order.price,
-      order.chargeSeq,
-      order.token,
-      JSON.stringify(order.input),
-      JSON.stringify(order.calculation),
-      order.createdAt,
-    ],
-  )
+  tx.send(`INSERT INTO orders (${columns.names}) VALUES (${list(10)})`, columns.values(order))
 }
 
 /** Undefined for another customer's order. */
 export async function findOrder(reader: Reader, customer: CustomerId, id: OrderId): Promise<Order | undefined> {
-  const row = await reader.first<OrderRow>('SELECT * FROM orders WHERE id = $1 AND customer_id = $2', [id, customer])
-  return row && toOrder(row)
+  const row = await reader.first<Row>('SELECT * FROM orders WHERE id = $1 AND customer_id = $2', [id, customer])
+  return row && columns.read(row)
 }
 
 /** Any customer's order. */
 export async function findAnyOrder(reader: Reader, id: OrderId): Promise<Order | undefined> {
-  const row = await reader.first<OrderRow>('SELECT * FROM orders WHERE id = $1', [id])
-  return row && toOrder(row)
+  const row = await reader.first<Row>('SELECT * FROM orders WHERE id = $1', [id])
+  return row && columns.read(row)
 }
 
 export async function findMany(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
-  return (await findRows(reader, ids)).map(toOrder)
+  return (await findRows(reader, ids)).map(columns.read)
 }
 
-async function findRows(reader: Reader, ids: readonly OrderId[]): Promise<OrderRow[]> {
+async function findRows(reader: Reader, ids: readonly OrderId[]): Promise<Row[]> {
   if (ids.length === 0) return []
-  return reader.all<OrderRow>(`SELECT * FROM orders WHERE id IN (${list(ids.length)})`, ids)
+  return reader.all<Row>(`SELECT * FROM orders WHERE id IN (${list(ids.length)})`, ids)
 }
 
 export const countOf = (reader: Reader, product: string): Promise<number> =>
@@ -86,11 +65,11 @@ export const pastLastId = 'ore'
 
 /** Orders without a charge, newest first, from just below `before`. */
 export async function listFree(reader: Reader, customer: CustomerId, before: string, limit: number): Promise<Order[]> {
-  return (await freeRows(reader, customer, before, limit)).map(toOrder)
+  return (await freeRows(reader, customer, before, limit)).map(columns.read)
 }
 
-const freeRows = (reader: Reader, customer: CustomerId, before: string, limit: number): Promise<OrderRow[]> =>
-  reader.all<OrderRow>(
+const freeRows = (reader: Reader, customer: CustomerId, before: string, limit: number): Promise<Row[]> =>
+  reader.all<Row>(
     'SELECT * FROM orders WHERE customer_id = $1 AND charge_seq IS NULL AND id < $2 ORDER BY id DESC LIMIT $3',
     [customer, before, limit],
   )
@@ -162,14 +141,14 @@ export async function salesByDay(
 }
 
 /** An order for `verify`: input or calculation that is no JSON is null. */
-function toAudited(row: OrderRow): Order {
-  const readable = (text: string): string => (isJson(text) ? text : 'null')
-  return toOrder({ ...row, wish: readable(row.wish), calculation: readable(row.calculation) })
+function toAudited(row: Row): Order {
+  const readable = (name: string): string => (isJson(text(name).read(row[name])) ? text(name).read(row[name]) : 'null')
+  return columns.read({ ...row, wish: readable('wish'), calculation: readable('calculation') })
 }
 
-function isJson(text: string): boolean {
+function isJson(value: string): boolean {
   try {
-    return readJson(text) !== null
+    return readJson(value) !== null
   } catch {
     return false
   }
@@ -182,7 +161,7 @@ export async function auditPage(
   limit: number,
   product: string | undefined,
 ): Promise<Order[]> {
-  const rows = await reader.all<OrderRow>(
+  const rows = await reader.all<Row>(
     `SELECT * FROM orders WHERE id > $1 ${product === undefined ? '' : 'AND product = $3'} ORDER BY id LIMIT $2`,
     [after, limit, ...(product === undefined ? [] : [product])],
   )

@@ -1,48 +1,29 @@
 import { type Address, addressToNumber, formatAddress } from '../../core/address.ts'
-import { bytes } from '../../core/bytes.ts'
 import type { CustomerId, PeerId } from '../../core/ids.ts'
+import { big, bytes, columnsOf, flag, id, int, orNull, type Row, text } from '../../db/columns.ts'
 import { list, numberOrNull, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { keyInUse } from './errors.ts'
 import type { AddressRange, Peer, Subscription, SubscriptionId } from './rules.ts'
-import { bytesOrNull, count, type SubscriptionRow } from './store.ts'
+import { count, size } from './store.ts'
 
-type PeerRow = {
-  id: string
-  subscription_uuid: string
-  name: string
-  public_key: string
-  private_key: Uint8Array | null
-  own_key: bigint
-  ipv4: bigint
-  ipv6: string
-  location: string | null
-  node_id: string | null
-  received: bigint
-  sent: bigint
-  last_handshake_at: bigint | null
-  created_at: bigint
-  removed_at: bigint | null
-  changed_at: bigint
-}
-
-const toPeer = (row: PeerRow): Peer => ({
-  id: row.id as PeerId,
-  subscription: row.subscription_uuid as SubscriptionId,
-  name: row.name,
-  publicKey: row.public_key,
-  sealedKey: row.private_key,
-  ownKey: row.own_key === 1n,
-  ipv4: row.ipv4,
-  ipv6: row.ipv6,
-  location: row.location,
-  node: row.node_id,
-  received: bytes(row.received),
-  sent: bytes(row.sent),
-  lastHandshakeAt: numberOrNull(row.last_handshake_at),
-  createdAt: Number(row.created_at),
-  removedAt: numberOrNull(row.removed_at),
-  changedAt: Number(row.changed_at),
+const columns = columnsOf<Peer>({
+  id: id('id'),
+  subscription: id('subscription_uuid'),
+  name: text('name'),
+  publicKey: text('public_key'),
+  sealedKey: orNull(bytes('private_key')),
+  ownKey: flag('own_key'),
+  ipv4: big('ipv4'),
+  ipv6: text('ipv6'),
+  location: orNull(text('location')),
+  node: orNull(text('node_id')),
+  received: size('received'),
+  sent: size('sent'),
+  lastHandshakeAt: orNull(int('last_handshake_at')),
+  createdAt: int('created_at'),
+  removedAt: orNull(int('removed_at')),
+  changedAt: int('changed_at'),
 })
 
 /** Addresses inserted at a time, and attempts before the pool counts as used up. */
@@ -126,28 +107,7 @@ export const countSince = (reader: Reader, customer: CustomerId, sinceAt: number
 /** The unique constraint refuses a public key that another device holds. */
 export async function insertPeer(tx: Tx, peer: Peer): Promise<void> {
   try {
-    await tx.run(
-      `INSERT INTO vpn_peers (id, subscription_uuid, name, public_key, private_key, own_key, ipv4, ipv6, location,
-         received, sent, last_handshake_at, created_at, removed_at, changed_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-      [
-        peer.id,
-        peer.subscription,
-        peer.name,
-        peer.publicKey,
-        peer.sealedKey,
-        peer.ownKey ? 1 : 0,
-        peer.ipv4,
-        peer.ipv6,
-        peer.location,
-        peer.received,
-        peer.sent,
-        peer.lastHandshakeAt,
-        peer.createdAt,
-        peer.removedAt,
-        peer.changedAt,
-      ],
-    )
+    await tx.run(`INSERT INTO vpn_peers (${columns.names}) VALUES (${list(16)})`, columns.values(peer))
   } catch (error) {
     if (error instanceof ConstraintViolation && error.kind === 'unique' && peer.ownKey) throw keyInUse()
     throw error
@@ -163,22 +123,22 @@ export async function writeNode(tx: Tx, ids: readonly PeerId[], node: string, no
 /** The devices that subscriptions hold, oldest first. */
 export async function listHeld(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Peer[]> {
   if (uuids.length === 0) return []
-  const rows = await reader.all<PeerRow>(
+  const rows = await reader.all<Row>(
     `SELECT * FROM vpn_peers WHERE subscription_uuid IN (${list(uuids.length)}) AND removed_at IS NULL
      ORDER BY subscription_uuid, id`,
     uuids,
   )
-  return rows.map(toPeer)
+  return rows.map(columns.read)
 }
 
 /** Every device of subscriptions, removed ones too, for `verify`. */
 export async function listAll(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Peer[]> {
   if (uuids.length === 0) return []
-  const rows = await reader.all<PeerRow>(
+  const rows = await reader.all<Row>(
     `SELECT * FROM vpn_peers WHERE subscription_uuid IN (${list(uuids.length)}) ORDER BY subscription_uuid, id`,
     uuids,
   )
-  return rows.map(toPeer)
+  return rows.map(columns.read)
 }
 
 /** The subscription of a customer's device; undefined for another customer's device. */
@@ -187,12 +147,12 @@ export async function findOwner(
   customer: CustomerId,
   peer: PeerId,
 ): Promise<SubscriptionId | undefined> {
-  const row = await reader.first<{ subscription_uuid: string }>(
+  const row = await reader.first<{ subscription_uuid: SubscriptionId }>(
     `SELECT p.subscription_uuid FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
      WHERE p.id = $1 AND p.removed_at IS NULL AND s.customer_id = $2 AND s.deleted_at IS NULL`,
     [peer, customer],
   )
-  return row?.subscription_uuid as SubscriptionId | undefined
+  return row?.subscription_uuid
 }
 
 /** Marks devices as removed and erases their private keys. Their byte totals stay. */
@@ -220,16 +180,20 @@ export type PeerOwner = {
 
 /** The subscriptions of these devices, removed devices included; unknown ids are left out. */
 export async function findOwners(reader: Reader, ids: readonly string[]): Promise<Map<string, PeerOwner>> {
-  const rows = await reader.all<
-    Pick<PeerRow, 'id' | 'subscription_uuid' | 'ipv4' | 'removed_at'> & { carried: bigint }
-  >(
+  const rows = await reader.all<{
+    id: string
+    subscription_uuid: SubscriptionId
+    ipv4: bigint
+    removed_at: bigint | null
+    carried: bigint
+  }>(
     `SELECT p.id, p.subscription_uuid, p.ipv4, p.removed_at, s.received + s.sent AS carried
      FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid WHERE p.id IN (${list(ids.length)})`,
     ids,
   )
   return new Map(
     rows.map((row) => {
-      const uuid = row.subscription_uuid as SubscriptionId
+      const { subscription_uuid: uuid } = row
       return [row.id, { uuid, ipv4: row.ipv4, removedAt: numberOrNull(row.removed_at), carried: row.carried }]
     }),
   )
@@ -259,7 +223,7 @@ export async function holdersBetween(
   const rows = await reader.all<{
     id: string
     uuid: string
-    customer_id: string
+    customer_id: CustomerId
     created_at: bigint
     removed_at: bigint | null
   }>(
@@ -274,7 +238,7 @@ export async function holdersBetween(
   return rows.map((row) => ({
     id: row.id,
     subscription: row.uuid,
-    customer: row.customer_id as CustomerId,
+    customer: row.customer_id,
     createdAt: Number(row.created_at),
     removedAt: numberOrNull(row.removed_at),
   }))
@@ -287,27 +251,21 @@ export type NodePeerRow = Pick<Peer, 'id' | 'publicKey' | 'ipv4' | 'ipv6' | 'rem
     'customer' | 'expiresAt' | 'disabledAt' | 'deletedAt' | 'speedMegabits' | 'trafficLimit' | 'received' | 'sent'
   >
 
-type ChangedRow = Pick<PeerRow, 'id' | 'public_key' | 'ipv4' | 'ipv6' | 'removed_at' | 'changed_at'> &
-  Pick<
-    SubscriptionRow,
-    'customer_id' | 'expires_at' | 'disabled_at' | 'deleted_at' | 'speed_mbit' | 'traffic_limit' | 'received' | 'sent'
-  >
-
-const toState = (row: ChangedRow): NodePeerRow => ({
-  id: row.id as PeerId,
-  customer: row.customer_id as CustomerId,
-  publicKey: row.public_key,
-  ipv4: row.ipv4,
-  ipv6: row.ipv6,
-  removedAt: numberOrNull(row.removed_at),
-  changedAt: Number(row.changed_at),
-  expiresAt: Number(row.expires_at),
-  disabledAt: numberOrNull(row.disabled_at),
-  deletedAt: numberOrNull(row.deleted_at),
-  speedMegabits: numberOrNull(row.speed_mbit),
-  trafficLimit: bytesOrNull(row.traffic_limit),
-  received: bytes(row.received),
-  sent: bytes(row.sent),
+const changed = columnsOf<NodePeerRow>({
+  id: id('id'),
+  customer: id('customer_id'),
+  publicKey: text('public_key'),
+  ipv4: big('ipv4'),
+  ipv6: text('ipv6'),
+  removedAt: orNull(int('removed_at')),
+  changedAt: int('changed_at'),
+  expiresAt: int('expires_at'),
+  disabledAt: orNull(int('disabled_at')),
+  deletedAt: orNull(int('deleted_at')),
+  speedMegabits: orNull(int('speed_mbit')),
+  trafficLimit: orNull(size('traffic_limit')),
+  received: size('received'),
+  sent: size('sent'),
 })
 
 /** Devices that changed after a position, earliest change first; with `heldOnly` removed ones are left out. */
@@ -317,7 +275,7 @@ export async function pageChanged(
   limit: number,
   heldOnly: boolean,
 ): Promise<NodePeerRow[]> {
-  const rows = await reader.all<ChangedRow>(
+  const rows = await reader.all<Row>(
     `SELECT p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at,
        s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent
      FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
@@ -325,7 +283,7 @@ export async function pageChanged(
      ORDER BY p.changed_at, p.id LIMIT $3`,
     [after.changedAt, after.id, limit],
   )
-  return rows.map(toState)
+  return rows.map(changed.read)
 }
 
 /** Differs from what it was whenever a device changed at `sinceAt` or later. */

@@ -1,107 +1,56 @@
-import { type Bytes, bytes } from '../../core/bytes.ts'
-import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { type Kopecks, kopecks } from '../../core/money.ts'
-import { list, numberOrNull } from '../../db/rows.ts'
+import { type Bytes, bytes as toBytes } from '../../core/bytes.ts'
+import type { CustomerId, TokenId } from '../../core/ids.ts'
+import type { Kopecks } from '../../core/money.ts'
+import { big, bytes, type Column, columnsOf, id, int, money, oneOf, orNull, type Row, text } from '../../db/columns.ts'
+import { list } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import type { Subscription, SubscriptionId, Term } from './rules.ts'
 
-export type SubscriptionRow = {
-  uuid: string
-  customer_id: string
-  anchor_day: bigint
-  expires_at: bigint
-  device_limit: bigint
-  traffic_limit: bigint | null
-  speed_mbit: bigint | null
-  received: bigint
-  sent: bigint
-  auto_renew_months: bigint | null
-  renew_token_id: string | null
-  renew_after: bigint
-  renew_problem: string | null
-  link_digest: Uint8Array
-  link_secret: Uint8Array | null
-  created_at: bigint
-  disabled_at: bigint | null
-  swept_at: bigint | null
-  deleted_at: bigint | null
-}
-
-type TermRow = {
-  subscription_uuid: string
-  seq: bigint
-  order_id: string
-  months: bigint
-  price: bigint
-  starts_at: bigint
-  ends_at: bigint
-  traffic_grant: bigint | null
-  used_before: bigint
-  refund: string
-  refunded: bigint
-}
-
-export const bytesOrNull = (value: bigint | null): Bytes | null => (value === null ? null : bytes(value))
-
-const toSubscription = (row: SubscriptionRow): Subscription => ({
-  uuid: row.uuid as SubscriptionId,
-  customer: row.customer_id as CustomerId,
-  anchorDay: Number(row.anchor_day),
-  expiresAt: Number(row.expires_at),
-  deviceLimit: Number(row.device_limit),
-  trafficLimit: bytesOrNull(row.traffic_limit),
-  speedMegabits: numberOrNull(row.speed_mbit),
-  received: bytes(row.received),
-  sent: bytes(row.sent),
-  autoRenewMonths: numberOrNull(row.auto_renew_months),
-  renewToken: row.renew_token_id as TokenId | null,
-  renewAfter: Number(row.renew_after),
-  renewProblem: row.renew_problem,
-  linkDigest: row.link_digest,
-  sealedLink: row.link_secret,
-  createdAt: Number(row.created_at),
-  disabledAt: numberOrNull(row.disabled_at),
-  sweptAt: numberOrNull(row.swept_at),
-  deletedAt: numberOrNull(row.deleted_at),
+/** A number of bytes. */
+export const size = (name: string): Column<Bytes> => ({
+  name,
+  read: (value) => toBytes(big(name).read(value)),
+  write: (value) => value,
 })
 
-const toTerm = (row: TermRow): Term => ({
-  subscription: row.subscription_uuid as SubscriptionId,
-  seq: Number(row.seq),
-  order: row.order_id as OrderId,
-  months: Number(row.months),
-  price: kopecks(row.price),
-  startsAt: Number(row.starts_at),
-  endsAt: Number(row.ends_at),
-  trafficGrant: bytesOrNull(row.traffic_grant),
-  usedBefore: bytes(row.used_before),
-  refund: row.refund === 'none' ? 'none' : 'pro_rata',
-  refunded: kopecks(row.refunded),
+const subscriptions = columnsOf<Subscription>({
+  uuid: id('uuid'),
+  customer: id('customer_id'),
+  anchorDay: int('anchor_day'),
+  expiresAt: int('expires_at'),
+  deviceLimit: int('device_limit'),
+  trafficLimit: orNull(size('traffic_limit')),
+  speedMegabits: orNull(int('speed_mbit')),
+  received: size('received'),
+  sent: size('sent'),
+  autoRenewMonths: orNull(int('auto_renew_months')),
+  renewToken: orNull(id('renew_token_id')),
+  renewAfter: int('renew_after'),
+  renewProblem: orNull(text('renew_problem')),
+  linkDigest: bytes('link_digest'),
+  sealedLink: orNull(bytes('link_secret')),
+  createdAt: int('created_at'),
+  disabledAt: orNull(int('disabled_at')),
+  sweptAt: orNull(int('swept_at')),
+  deletedAt: orNull(int('deleted_at')),
+})
+
+const terms = columnsOf<Term>({
+  subscription: id('subscription_uuid'),
+  seq: int('seq'),
+  order: id('order_id'),
+  months: int('months'),
+  price: money('price'),
+  startsAt: int('starts_at'),
+  endsAt: int('ends_at'),
+  trafficGrant: orNull(size('traffic_grant')),
+  usedBefore: size('used_before'),
+  refund: oneOf('refund', ['pro_rata', 'none']),
+  refunded: money('refunded'),
 })
 
 export function insertSubscription(tx: Tx, of: Subscription): void {
-  tx.send(
-    `INSERT INTO vpn_subscriptions (uuid, customer_id, anchor_day, expires_at, device_limit, traffic_limit, speed_mbit,
-       received, sent, auto_renew_months, renew_token_id, renew_after, link_digest, link_secret, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    [
-      of.uuid,
-      of.customer,
-      of.anchorDay,
-      of.expiresAt,
-      of.deviceLimit,
-      of.trafficLimit,
-      of.speedMegabits,
-      of.received,
-      of.sent,
-      of.autoRenewMonths,
-      of.renewToken,
-      of.renewAfter,
-      of.linkDigest,
-      of.sealedLink,
-      of.createdAt,
-    ],
-  )
+  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(19)})`, subscriptions.values(of))
 }
 
 /** Writes what a renewal changes. The caller has locked the row. */
@@ -115,33 +64,16 @@ export function writeRenewal(tx: Tx, of: Subscription): void {
 
 /** An order pays for one term at most: a second one with its id fails here. */
 export function insertTerm(tx: Tx, term: Term): void {
-  tx.send(
-    `INSERT INTO vpn_terms (subscription_uuid, seq, order_id, months, price, starts_at, ends_at,
-       traffic_grant, used_before, refund, refunded)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-    [
-      term.subscription,
-      term.seq,
-      term.order,
-      term.months,
-      term.price,
-      term.startsAt,
-      term.endsAt,
-      term.trafficGrant,
-      term.usedBefore,
-      term.refund,
-      term.refunded,
-    ],
-  )
+  tx.send(`INSERT INTO vpn_terms (${terms.names}) VALUES (${list(11)})`, terms.values(term))
 }
 
 export async function listTerms(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Term[]> {
   if (uuids.length === 0) return []
-  const rows = await reader.all<TermRow>(
+  const rows = await reader.all<Row>(
     `SELECT * FROM vpn_terms WHERE subscription_uuid IN (${list(uuids.length)}) ORDER BY subscription_uuid, seq`,
     uuids,
   )
-  return rows.map(toTerm)
+  return rows.map(terms.read)
 }
 
 export const countTerms = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM vpn_terms')
@@ -161,45 +93,40 @@ export function writeRefund(tx: Tx, term: Term, amount: Kopecks): void {
 
 /** A customer's subscriptions that are not deleted, oldest first. */
 export async function listOf(reader: Reader, customer: CustomerId): Promise<Subscription[]> {
-  const rows = await reader.all<SubscriptionRow>(
+  const rows = await reader.all<Row>(
     'SELECT * FROM vpn_subscriptions WHERE customer_id = $1 AND deleted_at IS NULL ORDER BY uuid',
     [customer],
   )
-  return rows.map(toSubscription)
+  return rows.map(subscriptions.read)
 }
 
 /** Locks the row, so that renewals, new devices and deletion take turns. */
 export async function lockSubscription(tx: Tx, uuid: SubscriptionId): Promise<Subscription | undefined> {
-  const row = await tx.first<SubscriptionRow>(
-    'SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL FOR UPDATE',
-    [uuid],
-  )
-  return row && toSubscription(row)
+  const row = await tx.first<Row>('SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL FOR UPDATE', [
+    uuid,
+  ])
+  return row && subscriptions.read(row)
 }
 
 /** Locks several, deleted ones too, in the order of their ids, so that transactions cannot deadlock. */
 export async function lockMany(tx: Tx, uuids: readonly string[]): Promise<Subscription[]> {
-  const rows = await tx.all<SubscriptionRow>(
+  const rows = await tx.all<Row>(
     `SELECT * FROM vpn_subscriptions WHERE uuid IN (${list(uuids.length)}) ORDER BY uuid FOR UPDATE`,
     uuids,
   )
-  return rows.map(toSubscription)
+  return rows.map(subscriptions.read)
 }
 
 export async function findSubscription(reader: Reader, uuid: SubscriptionId): Promise<Subscription | undefined> {
-  const row = await reader.first<SubscriptionRow>(
-    'SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL',
-    [uuid],
-  )
-  return row && toSubscription(row)
+  const row = await reader.first<Row>('SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL', [uuid])
+  return row && subscriptions.read(row)
 }
 
 export async function findByLink(reader: Reader, digest: Uint8Array): Promise<Subscription | undefined> {
-  const row = await reader.first<SubscriptionRow>(
-    'SELECT * FROM vpn_subscriptions WHERE link_digest = $1 AND deleted_at IS NULL',
-    [digest],
-  )
-  return row && toSubscription(row)
+  const row = await reader.first<Row>('SELECT * FROM vpn_subscriptions WHERE link_digest = $1 AND deleted_at IS NULL', [
+    digest,
+  ])
+  return row && subscriptions.read(row)
 }
 
 /** Replaces the secret link; the old digest is gone with this commit. */
@@ -248,24 +175,24 @@ export async function listDue(
   nowMs: number,
   limit: number,
 ): Promise<Subscription[]> {
-  const rows = await reader.all<SubscriptionRow>(
+  const rows = await reader.all<Row>(
     `SELECT * FROM vpn_subscriptions
      WHERE auto_renew_months IS NOT NULL AND deleted_at IS NULL AND disabled_at IS NULL
        AND expires_at <= $1 AND renew_after <= $2
      ORDER BY expires_at, uuid LIMIT $3`,
     [endsBefore, nowMs, limit],
   )
-  return rows.map(toSubscription)
+  return rows.map(subscriptions.read)
 }
 
 /** Subscriptions that ended before `endedBefore` and still hold devices and keys. */
 export async function listLapsed(reader: Reader, endedBefore: number, limit: number): Promise<SubscriptionId[]> {
-  const rows = await reader.all<{ uuid: string }>(
+  const rows = await reader.all<{ uuid: SubscriptionId }>(
     `SELECT uuid FROM vpn_subscriptions WHERE swept_at IS NULL AND deleted_at IS NULL AND expires_at <= $1
      ORDER BY expires_at, uuid LIMIT $2`,
     [endedBefore, limit],
   )
-  return rows.map((row) => row.uuid as SubscriptionId)
+  return rows.map((row) => row.uuid)
 }
 
 export function markSwept(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
@@ -289,11 +216,11 @@ export function addTraffic(tx: Tx, uuid: SubscriptionId, received: bigint, sent:
 
 /** Every subscription, deleted ones too, a page at a time, for `verify`. */
 export async function pageAll(reader: Reader, after: string, limit: number): Promise<Subscription[]> {
-  const rows = await reader.all<SubscriptionRow>(
-    'SELECT * FROM vpn_subscriptions WHERE uuid > $1 ORDER BY uuid LIMIT $2',
-    [after, limit],
-  )
-  return rows.map(toSubscription)
+  const rows = await reader.all<Row>('SELECT * FROM vpn_subscriptions WHERE uuid > $1 ORDER BY uuid LIMIT $2', [
+    after,
+    limit,
+  ])
+  return rows.map(subscriptions.read)
 }
 
 /** How many devices a customer's unexpired subscriptions have room for. */

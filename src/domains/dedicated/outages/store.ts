@@ -1,25 +1,16 @@
-import { list, numberOrNull, sendRows } from '../../../db/rows.ts'
+import { columnsOf, int, oneOf, orNull, type Row } from '../../../db/columns.ts'
+import { list, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { Compensation, Outage, OutageCause } from './rules.ts'
 
-type Row = {
-  proxy_id: bigint
-  from_at: bigint
-  until_at: bigint | null
-  cause: string
-  given: string | null
-  expires_before: bigint | null
-  expires_after: bigint | null
-}
-
-const toOutage = (row: Row): Outage => ({
-  proxy: Number(row.proxy_id),
-  fromAt: Number(row.from_at),
-  untilAt: numberOrNull(row.until_at),
-  cause: row.cause as OutageCause,
-  given: row.given as Compensation | null,
-  expiresBefore: numberOrNull(row.expires_before),
-  expiresAfter: numberOrNull(row.expires_after),
+const columns = columnsOf<Outage>({
+  proxy: int('proxy_id'),
+  fromAt: int('from_at'),
+  untilAt: orNull(int('until_at')),
+  cause: oneOf('cause', ['outage', 'quarantine']),
+  given: orNull(oneOf('given', ['time', 'money', 'nothing'])),
+  expiresBefore: orNull(int('expires_before')),
+  expiresAfter: orNull(int('expires_after')),
 })
 
 /** Opens outages. Constraints refuse a second open one of a proxy, and one over counted time. */
@@ -74,5 +65,5 @@ export async function outagesAfter(
     `SELECT * FROM proxy_outages WHERE (proxy_id, from_at) > ($1, $2) ORDER BY proxy_id, from_at LIMIT $3`,
     [after.proxy, after.fromAt, limit],
   )
-  return rows.map(toOutage)
+  return rows.map(columns.read)
 }
