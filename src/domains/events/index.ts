@@ -1,2 +1,2 @@
-export { createEvents, type Events } from './service.ts'
-export { createEventsVerifier } from './service-audit.ts'
+export { createEventsVerifier } from './audit.ts'
+export { createEvents, type Events } from './log.ts'

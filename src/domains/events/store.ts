@@ -2,33 +2,39 @@ import type { Sha256 } from '../../core/chain.ts'
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Event, EventData, EventType } from './rules.ts'
+import type { CustomerEvent, EventData, EventType } from './rules.ts'
 
 export type EventRow = {
-  customer_id: string
+  customer_id: CustomerId
   seq: bigint
-  type: string
+  type: EventType
   at: bigint
-  order_id: string | null
+  order_id: OrderId | null
   subject: string | null
   data: string
   digest: Uint8Array
 }
 
-const toEvent = (row: EventRow): Event => ({
-  customer: row.customer_id as CustomerId,
+/** Keeps the plain values, which are all that a domain writes. */
+function readData(text: string): EventData {
+  const value: unknown = JSON.parse(text)
+  return Object.fromEntries(Object.entries(value ?? {}).filter(isPlainEntry))
+}
+
+const isPlainEntry = (entry: [string, unknown]): entry is [string, EventData[string]] =>
+  entry[1] === null || ['string', 'number', 'boolean'].includes(typeof entry[1])
+
+const toEvent = (row: EventRow): CustomerEvent => ({
+  customer: row.customer_id,
   seq: Number(row.seq),
-  type: row.type as EventType,
+  type: row.type,
   at: Number(row.at),
-  order: row.order_id as OrderId | null,
+  order: row.order_id,
   subject: row.subject,
-  data: JSON.parse(row.data) as EventData,
+  data: readData(row.data),
 })
 
-/**
- * The next number of a customer's events, and its time, which is never before the last one's. Nobody else gets one for
- * this customer until the transaction has ended.
- */
+/** The next number and time of a customer's events, locked until the transaction ends. Times never go back. */
 export async function takeNumber(
   tx: Tx,
   customer: CustomerId,
@@ -44,7 +50,7 @@ export async function takeNumber(
   return { seq: Number(row?.last ?? 0n), at: Number(row?.last_at ?? 0n) }
 }
 
-export function insertEvent(tx: Tx, event: Event, sha256: Sha256): void {
+export function insertEvent(tx: Tx, event: CustomerEvent, sha256: Sha256): void {
   const data = JSON.stringify(event.data)
   const { customer, seq, type, at, order, subject } = event
   tx.send(
@@ -54,13 +60,13 @@ export function insertEvent(tx: Tx, event: Event, sha256: Sha256): void {
   )
 }
 
-/** Whether an event says what was told. */
-export function isAsTold(row: EventRow, sha256: Sha256): boolean {
+/** Whether an event has the content that was written. */
+export function isUnchanged(row: EventRow, sha256: Sha256): boolean {
   const text = textOf([row.customer_id, row.seq, row.type, row.at, row.order_id, row.subject, row.data])
   return sameBytes(row.digest, sha256(text))
 }
 
-/** Only the last part may hold a space. */
+/** Only the last part may contain a space, so that no two events have one text. */
 const textOf = (parts: readonly (string | number | bigint | null)[]): string =>
   parts.map((part) => part ?? '-').join(' ')
 
@@ -69,7 +75,7 @@ export async function listEvents(
   reader: Reader,
   customer: CustomerId,
   filter: { readonly after: number; readonly type: string; readonly limit: number },
-): Promise<Event[]> {
+): Promise<CustomerEvent[]> {
   const rows = await reader.all<EventRow>(
     `SELECT * FROM events WHERE customer_id = $1 AND seq > $2 AND ($3 = '' OR type = $3) ORDER BY seq LIMIT $4`,
     [customer, filter.after, filter.type, filter.limit],
@@ -77,8 +83,7 @@ export async function listEvents(
   return rows.map(toEvent)
 }
 
-/** Those that tell of an order, the oldest first. */
-export async function listOfOrder(reader: Reader, customer: CustomerId, order: string): Promise<Event[]> {
+export async function listOfOrder(reader: Reader, customer: CustomerId, order: string): Promise<CustomerEvent[]> {
   const rows = await reader.all<EventRow>(
     'SELECT * FROM events WHERE customer_id = $1 AND order_id = $2 ORDER BY seq LIMIT 1000',
     [customer, order],
@@ -86,16 +91,15 @@ export async function listOfOrder(reader: Reader, customer: CustomerId, order: s
   return rows.map(toEvent)
 }
 
-/** Forgets the oldest, a bounded number at a time. */
-export async function deleteEvents(tx: Tx, before: number, most: number): Promise<number> {
+export async function deleteEvents(tx: Tx, before: number, limit: number): Promise<number> {
   return tx.run(
     `DELETE FROM events WHERE (customer_id, seq) IN
        (SELECT customer_id, seq FROM events WHERE at <= $1 ORDER BY at, customer_id, seq LIMIT $2)`,
-    [before, most],
+    [before, limit],
   )
 }
 
-/** Every event that is kept, customer after customer, for `verify`. */
+/** All events, customer after customer, for `verify`. */
 export function eventsAfter(
   reader: Reader,
   after: { readonly customer: string; readonly seq: number },
@@ -107,7 +111,7 @@ export function eventsAfter(
   )
 }
 
-/** Where each customer's numbers have come to, a page at a time. */
+/** The last number of each customer, in pages. */
 export function numbersAfter(
   reader: Reader,
   after: string,

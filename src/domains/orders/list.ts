@@ -2,7 +2,7 @@ import { type CustomerId, firstId, type OrderId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { Events } from '../events/index.ts'
-import type { Event } from '../events/rules.ts'
+import type { CustomerEvent } from '../events/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Posting } from '../ledger/rules.ts'
 import { noSuchOrder } from './errors.ts'
@@ -120,7 +120,7 @@ type Story = {
   readonly order: Order
   readonly postings: readonly Posting[]
   readonly delivered: readonly OperatorAnswer[]
-  readonly events: readonly Event[]
+  readonly events: readonly CustomerEvent[]
 }
 
 export type Stories = ReturnType<typeof createStories>

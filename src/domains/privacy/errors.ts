@@ -1,6 +1,6 @@
 import { malformed, Refusal } from '../../core/refusal.ts'
 
-/** What goes with a customer, as it is told. */
+/** What an erasure would destroy, as the API shows it. */
 export type LostDetails = {
   readonly balance_rub: number
   readonly proxies: number
@@ -9,18 +9,10 @@ export type LostDetails = {
   readonly open_payments: number
 }
 
-/** Nobody is erased by mistake: whoever wants it sees first what is lost with it. */
-export const notConfirmed = (lost: LostDetails): Refusal =>
-  new Refusal(
-    'erasure_not_confirmed',
-    {
-      balance_rub: lost.balance_rub,
-      proxies: lost.proxies,
-      vpn_subscriptions: lost.vpn_subscriptions,
-      traffic_bytes: lost.traffic_bytes,
-    },
-    lost,
-  )
+export function notConfirmed(lost: LostDetails): Refusal {
+  const { open_payments: _, ...params } = lost
+  return new Refusal('erasure_not_confirmed', params, lost)
+}
 
 export const paymentsOpen = (lost: LostDetails): Refusal =>
   new Refusal('erasure_with_open_payments', { open_payments: lost.open_payments }, lost)

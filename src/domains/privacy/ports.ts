@@ -1,5 +1,5 @@
-/** The second book that the database keeps of rows, as far as it tells of a customer. */
+/** The row history, as far as it is about a customer. */
 export type HistoryEraser = {
-  /** Blanks what earlier versions of his rows said; tells how many. A refusal where it was tampered with before. */
+  /** Blanks earlier versions of the customer's rows; returns how many. Refuses if the history was tampered with. */
   readonly erase: (customer: string, nowMs: number, newName: () => string) => Promise<number>
 }

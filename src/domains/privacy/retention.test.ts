@@ -6,7 +6,7 @@ import type { Services } from '../../app/shop/services.ts'
 import { auditOf } from '../../core/finding.ts'
 import { idsIn, isBeginning, monthStartsUntil, readCursor, redact, toCursor, withoutNames } from './rules.ts'
 
-describe.each([...engines])('what is old on %s', (engine) => {
+describe.each([...engines])('retention on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
   const clock = new HandClock()
@@ -25,7 +25,7 @@ describe.each([...engines])('what is old on %s', (engine) => {
   const verify = async () =>
     (await Promise.all(services.verifiers.map((each) => auditOf(each)))).flatMap((audit) => audit.findings)
 
-  test('stays while it is young', async () => {
+  test('hours and sources stay until they are old', async () => {
     const before = await hours()
     expect(await services.retaining.foldHours(100)).toBe(0)
     expect(await hours()).toEqual(before)
@@ -36,7 +36,7 @@ describe.each([...engines])('what is old on %s', (engine) => {
     )
   })
 
-  test('becomes months and no sources, and every promise holds', async () => {
+  test('old hours become months, old sources are blanked, and verify finds nothing wrong', async () => {
     const sums = (rows: Awaited<ReturnType<typeof hours>>) =>
       [...Map.groupBy(rows, (row) => `${row.subuser_id} ${row.pool}`)].map(([account, all]) => [
         account,
@@ -63,7 +63,7 @@ describe.each([...engines])('what is old on %s', (engine) => {
   })
 })
 
-test('of a request only ids, moments and numbers are left', () => {
+test('redact keeps only ids, moments and numbers of a request', () => {
   const id = `cus_${'0'.repeat(26)}`
   const asked = { words: [id, '17', 'Anna'], note: 'her note', at: '2026-01-01T00:00:00.000Z', n: 3, undo: true }
   expect(JSON.parse(redact(JSON.stringify(asked)))).toEqual({
@@ -78,7 +78,7 @@ test('of a request only ids, moments and numbers are left', () => {
   expect(idsIn(JSON.stringify(asked))).toEqual({ ids: [id], numbers: [17, 3] })
 })
 
-test('the entry that added somebody is known by his name as the history begins with it', () => {
+test('isBeginning recognises the log entry that added a customer by the first name in the history', () => {
   const beginning = { createdAt: 1000, content: `'O''Brien',1000,NULL` }
   const entry = { action: 'createCustomer', at: 1500, request: JSON.stringify({ words: [`O'Brien`] }) }
   expect(isBeginning(entry, beginning)).toBe(true)
@@ -89,18 +89,18 @@ test('the entry that added somebody is known by his name as the history begins w
   expect(isBeginning({ ...entry, request: JSON.stringify({ name: 'a\\b' }) }, escaped)).toBe(true)
 })
 
-test('a wish keeps what was bought and loses what it was called', () => {
+test('withoutNames keeps the order and removes names and keys', () => {
   expect(withoutNames('{"period":1,"name":"laptop","public_key":"k"}')).toBe('{"period":1}')
   for (const text of ['[]', 'no', 'null']) expect(withoutNames(text)).toBe(text)
 })
 
-test('a cursor comes back as it went, and nothing else is one', () => {
+test('readCursor reads what toCursor wrote, and nothing else', () => {
   const place = { holding: 3, after: ['a', 7] }
   expect(readCursor(toCursor(place))).toEqual(place)
   for (const text of ['', '{}', '["x"]', '[1.5]', '[1,null]']) expect(readCursor(text)).toBeUndefined()
 })
 
-test('months follow one another without a gap', () => {
+test('monthStartsUntil lists months without a gap', () => {
   const starts = monthStartsUntil(Date.UTC(2025, 10, 20), Date.UTC(2026, 1, 1))
   expect(starts.map((at) => new Date(at).toISOString().slice(0, 10))).toEqual([
     '2025-11-01',

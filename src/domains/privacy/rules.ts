@@ -3,7 +3,7 @@ import { addMonths, monthStart } from '../../core/calendar.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
 import type { LostDetails } from './errors.ts'
 
-/** An address, the moments between which it is asked for, and where somebody went from it, if that is known. */
+/** A query for the holders of an address in a period, and the host that was contacted, if known. */
 export type AddressQuestion = {
   readonly address: Address
   readonly from: number
@@ -11,7 +11,7 @@ export type AddressQuestion = {
   readonly host: string
 }
 
-/** What was found out about an address. */
+/** The holders of an address. */
 export type Holders = {
   readonly proxies: readonly {
     readonly customer: string
@@ -40,13 +40,13 @@ export type Holders = {
   }[]
 }
 
-/** What goes with a customer who goes. */
+/** What an erasure would destroy. */
 export type Lost = {
   readonly balance: Kopecks
   readonly proxies: number
   readonly subscriptions: number
   readonly trafficBytes: bigint
-  /** Payments that are not paid yet; while there are any nobody is erased, for their money would be nobody's. */
+  /** Unpaid payments, which forbid an erasure: their money would have no owner. */
   readonly openPayments: number
 }
 
@@ -58,24 +58,20 @@ export const toLostDetails = (lost: Lost): LostDetails => ({
   open_payments: lost.openPayments,
 })
 
-/** A row as it is handed out: its table and its columns. */
-export type HandedOut = { readonly table: string; readonly row: Readonly<Record<string, unknown>> }
+/** An exported row. */
+export type ExportedRow = { readonly table: string; readonly row: Readonly<Record<string, unknown>> }
 
-/** Where a page of what is handed out begins: the number of the table, and the key after which to go on. */
-export type Place = { readonly holding: number; readonly after: readonly (string | number)[] }
+/** The start of an export page: the number of the table, and the key after which it continues. */
+export type ExportPosition = { readonly holding: number; readonly after: readonly (string | number)[] }
 
 const isPlainId = (text: string): boolean =>
   /^[a-z]{3}_[0-9a-z]{26}$/.test(text) || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
 const isMoment = (text: string): boolean => /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/.test(text)
 const isNumber = (text: string): boolean => /^-?\d{1,16}(\.\d{1,4})?$/.test(text)
 
-/** What stands where something personal stood. */
 const blank = '[erased]'
 
-/**
- * JSON without what may tell of a person: ids, moments and numbers stay, every other text is blanked. What cannot be
- * read is blanked whole.
- */
+/** JSON without personal texts: ids, moments and numbers stay. Unreadable text is blanked whole. */
 export function redact(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), (_, value: unknown) =>
@@ -86,54 +82,57 @@ export function redact(text: string): string {
   }
 }
 
-/** The ids, and the bare numbers, that a request names. */
+/** The ids and bare numbers in a request. */
 export function idsIn(text: string): { readonly ids: readonly string[]; readonly numbers: readonly number[] } {
   const ids = text.match(/[a-z]{3}_[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g) ?? []
   const numbers = [...text.matchAll(/[":[,](\d{1,15})(?=[",\]}])/g)].map((found) => Number(found[1]))
   return { ids: [...new Set(ids)], numbers: [...new Set(numbers)] }
 }
 
-/** A wish without what its customer called a thing of his, or the key that he brought. */
+const personalFields = ['name', 'public_key', 'publicKey', 'comment']
+
+/** A purchase request without the customer's names, comments and keys. */
 export function withoutNames(text: string): string {
   try {
-    const wish: unknown = JSON.parse(text)
-    if (typeof wish !== 'object' || wish === null || Array.isArray(wish)) return text
-    const { name: _, public_key: __, publicKey: ___, comment: ____, ...rest } = wish as Record<string, unknown>
-    return JSON.stringify(rest)
+    const request: unknown = JSON.parse(text)
+    if (typeof request !== 'object' || request === null || Array.isArray(request)) return text
+    const kept = Object.entries(request).filter(([name]) => !personalFields.includes(name))
+    return JSON.stringify(Object.fromEntries(kept))
   } catch {
     return text
   }
 }
 
-/** A place as text, and back; undefined for what is none. */
-export const toCursor = ({ holding, after }: Place): string => JSON.stringify([holding, ...after])
+export const toCursor = ({ holding, after }: ExportPosition): string => JSON.stringify([holding, ...after])
 
-export function readCursor(text: string): Place | undefined {
+export function readCursor(text: string): ExportPosition | undefined {
   try {
-    const [holding, ...after] = JSON.parse(text) as unknown[]
-    const isPlace = Number.isSafeInteger(holding) && after.every((each) => isText(each) || Number.isSafeInteger(each))
-    return isPlace ? { holding: holding as number, after: after as (string | number)[] } : undefined
+    const parts: unknown = JSON.parse(text)
+    if (!Array.isArray(parts) || !parts.every(isKeyPart)) return undefined
+    const [holding, ...after] = parts
+    return typeof holding === 'number' ? { holding, after } : undefined
   } catch {
     return undefined
   }
 }
 
-/** Text that both engines take: PostgreSQL has no NUL, and neither has half of a surrogate pair. */
-const isText = (value: unknown): boolean => typeof value === 'string' && !value.includes('\0') && value.isWellFormed()
+/** A safe integer, or text without NUL and lone surrogates, which PostgreSQL refuses. */
+const isKeyPart = (value: unknown): value is string | number =>
+  typeof value === 'string' ? !value.includes('\0') && value.isWellFormed() : Number.isSafeInteger(value)
 
-/** Whether a place can be one of rows that are sorted by this key: a number where that is one, text elsewhere. */
+/** Whether the key parts of a cursor have the types of a table's key. */
 export const fitsKey = (
-  after: Place['after'],
+  after: ExportPosition['after'],
   { key, numbers = [] }: { readonly key: readonly string[]; readonly numbers?: readonly string[] },
 ): boolean =>
   after.length === 0 ||
   (after.length === key.length &&
     key.every((name, index) => typeof after[index] === (numbers.includes(name) ? 'number' : 'string')))
 
-/** How long the log may have waited for its turn after a customer was written. */
+/** The longest time from the insertion of a customer to its log entry. */
 const addedWithinMs = 60_000
 
-/** Whether an entry of the audit log is the one that added a customer: it names him as his history begins. */
+/** Whether a log entry added a customer: its request has the name with which the row history begins. */
 export function isBeginning(
   entry: { readonly action: string; readonly at: number; readonly request: string },
   beginning: { readonly createdAt: number; readonly content: string },
@@ -146,7 +145,7 @@ export function isBeginning(
   )
 }
 
-/** As both engines write a text into the history. */
+/** A text literal, as both engines write it into the history. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 function textsIn(json: string): string[] {
@@ -162,12 +161,12 @@ function textsIn(json: string): string[] {
   return texts
 }
 
-/** How many days what tells of customers' doings is kept. */
+/** How many days records of customers' activity are kept. */
 export type Retention = { readonly sessionDays: number; readonly sourceDays: number; readonly hourDays: number }
 
 export const shippedRetention: Retention = { sessionDays: 30, sourceDays: 90, hourDays: 400 }
 
-/** The first moments of all months from the one of a moment on, up to another. */
+/** The starts of all months from the month of `firstMs` until `beforeMs`. */
 export function monthStartsUntil(firstMs: number, beforeMs: number): number[] {
   const starts: number[] = []
   for (let at = monthStart(firstMs); at < beforeMs; ) {

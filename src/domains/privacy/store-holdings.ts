@@ -1,36 +1,38 @@
 import type { Trace } from '../../db/row-erasure.ts'
 
-/** Rows of a table that tell of a customer, and what becomes of them when he goes. */
+/** The rows of a table about a customer, for an export. */
 export type Holding = {
   readonly table: string
-  /** Which rows are about the customer `$1`. */
+  /** The condition for the customer `$1`. */
   readonly of: string
-  /** What they are sorted by; unique among them. */
+  /** The sort key, unique among these rows. */
   readonly key: readonly string[]
-  /** Which of that are numbers. */
+  /** The numeric columns of the key. */
   readonly numbers?: readonly string[]
-  /** What is not handed out: secrets, digests, and who else is named. */
+  /** Columns that are never exported: secrets, digests, other people. */
   readonly hidden?: readonly string[]
-  /** What is not handed out of a row because it is somebody else's there. */
+  /** Columns of one row that concern another customer or an operator. */
   readonly foreign?: (row: Readonly<Record<string, unknown>>) => readonly string[]
-  /** Columns that operators are told and he is not. */
+  /** Columns that are exported to operators only. */
   readonly forOperators?: readonly string[] | 'all'
 }
 
+/** The condition for rows of the customer's things. */
+const of = (column: string, table: string): string => `${column} IN (${own(table)})`
 const own = (table: string): string => `SELECT id FROM ${table} WHERE customer_id = $1`
-/** Houses of the ledger whose postings refer to what is not the customer's. */
+/** House accounts whose postings refer to another customer's payment or to an operator. */
 const ofOthers = new Set(['funds:operator', 'funds:referral'])
 const subscriptions = 'SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1'
 
-/** All that is kept about a customer, in the order in which it is handed out. */
+/** All tables about a customer, in the order of an export. */
 export const holdings: readonly Holding[] = [
   { table: 'customers', of: 'id = $1', key: ['id'], forOperators: ['note'] },
   { table: 'identities', of: 'owner_id = $1', key: ['owner_id'], hidden: ['named', 'password', 'totp'] },
   { table: 'tokens', of: 'customer_id = $1', key: ['id'], hidden: ['digest'] },
-  { table: 'token_spending', of: `token_id IN (${own('tokens')})`, key: ['token_id'] },
+  { table: 'token_spending', of: of('token_id', 'tokens'), key: ['token_id'] },
   {
     table: 'console_sessions',
-    // An operator's look at his pages is the operator's.
+    // An operator's view is not the customer's session.
     of: `owner_id = $1 AND kind = 'customer' AND opened_by IS NULL`,
     key: ['id'],
     hidden: ['digest', 'opened_by'],
@@ -44,7 +46,6 @@ export const holdings: readonly Holding[] = [
     key: ['seq'],
     numbers: ['seq'],
     hidden: ['hash'],
-    // A share stands for the payment of somebody else, and what an operator refers to is his own affair.
     foreign: (row) => (ofOthers.has(String(row['house'])) ? ['reference', 'key'] : []),
   },
   { table: 'orders', of: 'customer_id = $1', key: ['id'] },
@@ -53,31 +54,26 @@ export const holdings: readonly Holding[] = [
   { table: 'payments', of: 'customer_id = $1', key: ['id'], hidden: ['request'] },
   {
     table: 'payment_changes',
-    // A share is whose it was given to.
+    // A referral share belongs to the referrer.
     of: `payment_id IN (${own('payments')}) AND kind NOT IN ('share', 'share_back')`,
     key: ['payment_id', 'number'],
     numbers: ['number'],
     forOperators: ['note'],
   },
-  {
-    table: 'payment_refunds',
-    of: `payment_id IN (${own('payments')})`,
-    key: ['payment_id', 'step'],
-    numbers: ['step'],
-  },
-  { table: 'payment_notices', of: `payment_id IN (${own('payments')})`, key: ['id'], forOperators: 'all' },
+  { table: 'payment_refunds', of: of('payment_id', 'payments'), key: ['payment_id', 'step'], numbers: ['step'] },
+  { table: 'payment_notices', of: of('payment_id', 'payments'), key: ['id'], forOperators: 'all' },
   { table: 'referral_codes', of: 'customer_id = $1', key: ['customer_id'] },
   { table: 'referrals', of: 'customer_id = $1', key: ['customer_id'], hidden: ['referrer_id'] },
   { table: 'proxies', of: 'customer_id = $1', key: ['id'], numbers: ['id'], hidden: ['password', 'password_digest'] },
   {
     table: 'leases',
-    of: `proxy_id IN (${own('proxies')})`,
+    of: of('proxy_id', 'proxies'),
     key: ['place_id', 'started_at'],
     numbers: ['place_id', 'started_at'],
   },
   {
     table: 'proxy_outages',
-    of: `proxy_id IN (${own('proxies')})`,
+    of: of('proxy_id', 'proxies'),
     key: ['proxy_id', 'from_at'],
     numbers: ['proxy_id', 'from_at'],
   },
@@ -90,31 +86,21 @@ export const holdings: readonly Holding[] = [
   },
   { table: 'vpn_peers', of: `subscription_uuid IN (${subscriptions})`, key: ['id'], hidden: ['private_key'] },
   { table: 'subusers', of: 'customer_id = $1', key: ['id'], hidden: ['password', 'digest'] },
-  { table: 'whitelist_entries', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'prefix'] },
-  { table: 'gateway_ports', of: `subuser_id IN (${own('subusers')})`, key: ['port'], numbers: ['port'] },
-  {
-    table: 'traffic_accounts',
-    of: `subuser_id IN (${own('subusers')})`,
-    key: ['subuser_id', 'pool'],
-    hidden: ['head'],
-  },
-  { table: 'traffic_lots', of: `subuser_id IN (${own('subusers')})`, key: ['subuser_id', 'pool', 'order_id'] },
+  { table: 'whitelist_entries', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'prefix'] },
+  { table: 'gateway_ports', of: of('subuser_id', 'subusers'), key: ['port'], numbers: ['port'] },
+  { table: 'traffic_accounts', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'pool'], hidden: ['head'] },
+  { table: 'traffic_lots', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'pool', 'order_id'] },
   {
     table: 'traffic_movements',
-    of: `subuser_id IN (${own('subusers')})`,
+    of: of('subuser_id', 'subusers'),
     key: ['subuser_id', 'pool', 'seq'],
     numbers: ['seq'],
     hidden: ['hash'],
   },
-  {
-    table: 'traffic_hours',
-    of: `subuser_id IN (${own('subusers')})`,
-    key: ['subuser_id', 'pool', 'hour'],
-    numbers: ['hour'],
-  },
+  { table: 'traffic_hours', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'pool', 'hour'], numbers: ['hour'] },
   {
     table: 'traffic_hosts',
-    of: `subuser_id IN (${own('subusers')})`,
+    of: of('subuser_id', 'subusers'),
     key: ['subuser_id', 'pool', 'hour', 'host'],
     numbers: ['hour'],
   },
@@ -134,7 +120,7 @@ export const holdings: readonly Holding[] = [
   },
 ]
 
-/** Tables in which nothing tells of a customer but by number, or nothing at all, and why. */
+/** Tables without personal data, and why. */
 export const impersonal: Readonly<Record<string, string>> = {
   shop: 'the shop itself',
   migrations: 'the schema',
@@ -176,8 +162,8 @@ const named = (table: string, rows: string): Trace => ({ table, keys: `row_key I
 const ids = (table: string): string => `SELECT CAST(id AS TEXT) FROM ${table} WHERE customer_id = $1`
 
 /**
- * Where the history of rows tells of a customer. Each is found by an index, from what is his: others have as much as
- * they like. Sessions and links are gone by then, and their versions begin with whose they are.
+ * The row history about a customer. Each trace is found by an index, from the customer's rows. Sessions and links are
+ * deleted by then; their versions begin with the owner.
  */
 export const traces: readonly Trace[] = [
   { table: 'customers', keys: 'row_key = $1' },
@@ -205,7 +191,7 @@ export const traces: readonly Trace[] = [
     (table): Trace => ({
       table,
       beginnings: `SELECT id AS beginning FROM subusers WHERE customer_id = $1`,
-      // What is still there has come since, and goes first.
+      // Entries that still exist were added since, and are deleted first.
       except: `SELECT subuser_id || ' ' || prefix FROM whitelist_entries WHERE subuser_id = $1`,
     }),
   ),

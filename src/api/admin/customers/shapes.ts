@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
-import type { Event } from '../../../domains/events/rules.ts'
+import type { CustomerEvent } from '../../../domains/events/rules.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
 import type { Order } from '../../../domains/orders/rules.ts'
 import { exampleToken, token, tokenWish } from '../../customer/tokens/shapes.ts'
@@ -275,7 +275,7 @@ const event = named('AnyEvent', {
   data: facts('What it tells.'),
 })
 
-export const toAnyEvent = (of: Event): z.input<typeof event> => ({
+export const toAnyEvent = (of: CustomerEvent): z.input<typeof event> => ({
   id: of.seq,
   type: of.type,
   timestamp: toIso(of.at),

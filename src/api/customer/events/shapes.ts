@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { toIso } from '../../../core/time.ts'
-import { type Event, eventTypes } from '../../../domains/events/rules.ts'
+import { type CustomerEvent, eventTypes } from '../../../domains/events/rules.ts'
 import { choice, exampleOrder, facts, list, moment, named, queryInteger, text, whole } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
@@ -40,7 +40,7 @@ export const listEvents = operation('listEvents', 'GET /events', {
   answer: page({ events: list('One page of events.', event) }),
 })
 
-export const toEvent = (of: Event) => ({
+export const toEvent = (of: CustomerEvent) => ({
   id: of.seq,
   type: of.type,
   timestamp: toIso(of.at),

@@ -10,31 +10,29 @@ import { notConfirmed, paymentsOpen } from './errors.ts'
 import type { HistoryEraser } from './ports.ts'
 import { idsIn, isBeginning, type Lost, redact, toLostDetails } from './rules.ts'
 import * as store from './store.ts'
-import { pieces, walks } from './store-things.ts'
 
-/** A request that was let in before an erasure is over by then; what it has left behind goes too. */
-const lookedAtAgainMs = 10 * 60_000
+/** A request that began before an erasure is over after this long; the erasure is repeated for its rows. */
+const repeatedForMs = 10 * 60_000
 
-/** How many rows one transaction deletes, and how many entries of the audit log are looked at together. */
+/** Rows that one transaction deletes, and log entries that are read together. */
 const atOnce = 500
-/** How many of his things one transaction blanks; each takes several statements, and SQLite has one that writes. */
+/** Things that one transaction blanks; each takes several statements, and SQLite has one writer. */
 const thingsAtOnce = 50
-/** Operators' actions that name a proxy by its number alone. */
+/** Operators' actions that name a proxy by its number only. */
 const byNumber = new Set(['endProxy', 'replaceProxy'])
 
-/** What an erasure came to. */
 type Erased = {
   readonly customer: CustomerId
   readonly erasedAt: number
   readonly lost: Lost
-  /** How many versions of rows, and how many entries of the audit log, say less now. */
+  /** The number of blanked row versions and redacted log entries. */
   readonly versions: number
   readonly entries: number
 }
 
 export type Erasing = ReturnType<typeof createErasing>
 
-/** Forgets who a customer was. Money, orders and who held which address stay, under his number. */
+/** Erases a customer's personal data. Money, orders and leases of addresses stay under the customer's id. */
 export function createErasing(deps: {
   readonly db: Database
   readonly clock: Clock
@@ -43,14 +41,14 @@ export function createErasing(deps: {
   readonly customers: Pick<Customers, 'load' | 'forget'>
   readonly operators: Pick<Operators, 'logAfter' | 'redact'>
   readonly history: HistoryEraser
-  /** Blocks a customer with all that he has. */
+  /** Blocks a customer and touches the customer's goods. */
   readonly block: (tx: Tx, id: CustomerId, blocked: boolean) => Promise<void>
-  /** All who are signed in are asked for anew. */
+  /** Clears the cache of sessions. */
   readonly onErased: () => void
 }) {
   const { db, clock, operators } = deps
 
-  /** Whose the things are that these entries name. */
+  /** Selects the log entries about a customer. */
   async function isAbout(customer: CustomerId, batch: readonly Entry[]): Promise<(entry: Entry) => boolean> {
     const named = batch.map((entry) => ({ entry, ...idsIn(entry.request) }))
     const owned = await store.ownedAmong(
@@ -73,31 +71,31 @@ export function createErasing(deps: {
     return (entry) => about.has(entry.seq)
   }
 
-  /** What operators asked for about him loses every text that is not an id, a moment or a number. */
+  /** Redacts the requests of operators about a customer. */
   async function redactLog(customer: CustomerId): Promise<number> {
     let count = 0
     for (let after = 0; ; ) {
       const batch = await operators.logAfter(after, atOnce)
-      const isHis = await isAbout(customer, batch)
-      const told = batch.filter((entry) => isHis(entry) && redact(entry.request) !== entry.request)
-      if (told.length > 0) {
+      const isAboutCustomer = await isAbout(customer, batch)
+      const personal = batch.filter((entry) => isAboutCustomer(entry) && redact(entry.request) !== entry.request)
+      if (personal.length > 0) {
         await db.transact(async (tx) => {
-          for (const entry of told) await operators.redact(tx, entry, redact(entry.request), customer)
+          for (const entry of personal) await operators.redact(tx, entry, redact(entry.request), customer)
         })
       }
-      count += told.length
+      count += personal.length
       const last = batch.at(-1)
       if (!last || batch.length < atOnce) return count
       after = last.seq
     }
   }
 
-  /** He is blocked already, and whatever he has does nothing: others need not wait until the last of it is blank. */
+  /** Blanks the customer's things in many small transactions; the customer is blocked already. */
   async function blankThings(customer: CustomerId): Promise<void> {
-    for (const piece of pieces) {
+    for (const piece of store.blankings) {
       while ((await db.transact((tx) => piece(tx, customer, thingsAtOnce, clock()))) === thingsAtOnce) continue
     }
-    for (const walk of walks) {
+    for (const walk of store.walks) {
       for (let after: string | undefined = ''; after !== undefined; ) {
         const from: string = after
         after = await db.transact((tx) => walk(tx, customer, from, thingsAtOnce))
@@ -105,9 +103,9 @@ export function createErasing(deps: {
     }
   }
 
-  /** What is too much for one transaction. Whoever is interrupted here is finished by a chore, or by asking again. */
+  /** The part that is too large for one transaction. A job, or a repeated request, resumes it. */
   async function finish(customer: CustomerId): Promise<Pick<Erased, 'versions' | 'entries'>> {
-    // What was let in before the door was shut may have written since.
+    // A request that began before the block may have written since.
     await db.transact((tx) => store.blankPerson(tx, customer, clock()))
     await blankThings(customer)
     while ((await db.transact((tx) => store.forgetHosts(tx, customer, atOnce))) === atOnce) continue
@@ -118,19 +116,16 @@ export function createErasing(deps: {
   }
 
   return {
-    /** What would go with him. */
+    /** What an erasure would destroy. */
     async lost(customer: CustomerId): Promise<Lost> {
       await deps.customers.load(customer)
       return store.findLost(db, customer, (await deps.ledger.balance(customer)).balance, clock())
     },
 
-    /**
-     * Erases a customer. It is refused unless it is confirmed, and while a payment of his is under way. Once more it
-     * changes nothing but what has come since.
-     */
+    /** Erases a customer. Refused unless confirmed, and while a payment is open. It can be repeated. */
     async erase(
       customer: CustomerId,
-      wish: { readonly by: 'customer' | 'operator'; readonly isConfirmed: (lost: Lost) => boolean },
+      request: { readonly by: 'customer' | 'operator'; readonly isConfirmed: (lost: Lost) => boolean },
     ): Promise<Erased> {
       await deps.customers.load(customer)
       const nowMs = clock()
@@ -138,8 +133,8 @@ export function createErasing(deps: {
         const account = await deps.ledger.lock(tx, customer)
         const would = await store.findLost(tx, customer, account.balance, nowMs)
         if (would.openPayments > 0) throw paymentsOpen(toLostDetails(would))
-        if (!wish.isConfirmed(would)) throw notConfirmed(toLostDetails(would))
-        await store.beginErasure(tx, customer, wish.by, nowMs)
+        if (!request.isConfirmed(would)) throw notConfirmed(toLostDetails(would))
+        await store.beginErasure(tx, customer, request.by, nowMs)
         await deps.block(tx, customer, true)
         await store.blankPerson(tx, customer, nowMs)
         for (const each of await store.operatorAnswers(tx, customer)) {
@@ -156,7 +151,7 @@ export function createErasing(deps: {
       return { customer, erasedAt: Number(kept?.at ?? nowMs), lost, ...done }
     },
 
-    /** Goes on with erasures that something has interrupted; tells how many. What cannot be finished is told apart. */
+    /** Resumes interrupted erasures; returns how many are finished, and the refusals of the others. */
     async resume(): Promise<{ finished: number; refused: readonly Refusal[] }> {
       const refused: Refusal[] = []
       const tryToFinish = async (customer: CustomerId): Promise<void> => {
@@ -168,7 +163,7 @@ export function createErasing(deps: {
       const waiting = await store.unfinished(db)
       for (const customer of waiting) await tryToFinish(customer)
       const finished = waiting.length - refused.length
-      const sinceAt = clock() - lookedAtAgainMs
+      const sinceAt = clock() - repeatedForMs
       for (let some = await store.begunSince(db, sinceAt, ''); some.length > 0; ) {
         for (const customer of some) {
           await db.transact((tx) => store.reopenErasure(tx, customer))
