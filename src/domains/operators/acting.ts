@@ -46,9 +46,9 @@ function watchWrites(tx: Tx): { readonly tx: Tx; readonly hasWritten: () => bool
 }
 
 /**
- * A database that appends an operator's action to the audit log in the transaction that performs it, so that no use
- * case has to. An action of several transactions is logged with the first that changes a row; one that changes no row, such
- * as a repeat under its idempotency key, is not logged.
+ * A database that appends an operator's action to the audit log in the transaction that performs it. An action of
+ * several transactions is logged with the first that changes a row; one that changes no row, such as a repeat under its
+ * idempotency key, is not logged.
  */
 export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256; along: Along<Acting> }) {
   const { db, along } = deps
