@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** What goes along with a piece of work through everything that it waits for. */
+/** Typed AsyncLocalStorage. */
 export function createAlong<Carried>() {
   const storage = new AsyncLocalStorage<Carried>()
   return {

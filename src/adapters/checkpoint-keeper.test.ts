@@ -6,7 +6,7 @@ import { createCheckpointKeeper } from './checkpoint-keeper.ts'
 
 const checkpoint = (number: number) => ({ number, hash: 'ab'.repeat(32), madeAt: '2026-01-15T12:00:00.000Z' })
 
-test('each checkpoint is a line of the file, after those that are there', async () => {
+test('each checkpoint is appended to the file as a line', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-'))
   const file = join(folder, 'checkpoints.log')
   const keep = createCheckpointKeeper({ file, url: undefined })
@@ -19,7 +19,7 @@ test('each checkpoint is a line of the file, after those that are there', async 
   rmSync(folder, { recursive: true })
 })
 
-test('each checkpoint is sent, again if the first answer was a no, and a lasting no is a failure', async () => {
+test('a checkpoint is POSTed again after a refusal, and fails after 3 refusals', async () => {
   const received: unknown[] = []
   let noes = 1
   const server = Bun.serve({
@@ -45,7 +45,7 @@ test('each checkpoint is sent, again if the first answer was a no, and a lasting
   await server.stop(true)
 })
 
-test('a file that cannot be written is a failure, and the other place is told all the same', async () => {
+test('a checkpoint whose file cannot be written fails, and is POSTed all the same', async () => {
   let told = 0
   const server = Bun.serve({
     hostname: '127.0.0.1',

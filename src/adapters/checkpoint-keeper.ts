@@ -1,17 +1,14 @@
 import { open } from 'node:fs/promises'
 
-/** A checkpoint as it is kept where the database cannot reach: its number, its hash and when it was made. */
-export type Kept = { readonly number: number; readonly hash: string; readonly madeAt: string }
+/** A checkpoint as it is kept outside of the database. */
+export type KeptCheckpoint = { readonly number: number; readonly hash: string; readonly madeAt: string }
 
 const answerWithinMs = 10_000
-const mostAttempts = 3
+const maxAttempts = 3
 
-/**
- * Writes checkpoints down elsewhere: a line of a file, which reaches the disk before this returns, and a POST to a URL,
- * tried three times. Fails if either did; the next checkpoint covers what this one does.
- */
+/** Appends checkpoints to a file, synced to disk, and POSTs them to a URL, up to 3 times. Fails if either fails. */
 export function createCheckpointKeeper(to: { readonly file: string | undefined; readonly url: string | undefined }) {
-  return async function keep(checkpoint: Kept): Promise<void> {
+  return async function keep(checkpoint: KeptCheckpoint): Promise<void> {
     const text = JSON.stringify({ number: checkpoint.number, hash: checkpoint.hash, made_at: checkpoint.madeAt })
     const outcomes = await Promise.allSettled([
       to.file === undefined ? undefined : append(to.file, text),
@@ -41,7 +38,7 @@ async function post(url: string, body: string): Promise<void> {
       if (response.ok) return
       throw new Error(`whoever keeps checkpoints answered ${response.status}`)
     } catch (error) {
-      if (attempt >= mostAttempts) throw error
+      if (attempt >= maxAttempts) throw error
       await Bun.sleep(100 * attempt)
     }
   }

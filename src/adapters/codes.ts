@@ -3,13 +3,13 @@ import type { Codes } from '../domains/signin/ports.ts'
 
 const periodSeconds = 30
 const secretBytes = 20
-/** A code is taken for half a minute before and after its time: clocks differ. */
+/** Codes of one period before and after are accepted, because clocks differ. */
 const window = 1
 
 const factorOf = (secret: string, label = 'Turnpike'): TOTP =>
   new TOTP({ issuer: 'Turnpike', label, secret: Secret.fromBase32(secret), period: periodSeconds, digits: 6 })
 
-/** RFC 6238 with what every authenticator understands: SHA-1, six digits, half a minute. */
+/** TOTP (RFC 6238) as every authenticator supports it: SHA-1, 6 digits, 30 seconds. */
 export const codes: Codes = {
   makeSecret: () => new Secret({ size: secretBytes }).base32,
   toUri: (secret, login) => factorOf(secret, login).toString(),

@@ -4,10 +4,7 @@ import { dlopen, ptr } from 'bun:ffi'
 const fileLimit: Partial<Record<NodeJS.Platform, number>> = { linux: 7, darwin: 8 }
 const libraries = ['libc.so.6', 'libc.so', 'libSystem.dylib']
 
-/**
- * Raises the number of files that this process may have open to the most that it may raise it to, and tells how many
- * that is; Infinity where the system does not say.
- */
+/** Raises the limit of open files (RLIMIT_NOFILE) to its hard limit. Returns it; Infinity where it is unknown. */
 export function raiseFileLimit(platform: NodeJS.Platform): number {
   const kind = fileLimit[platform]
   const libc = kind === undefined ? undefined : openLibc()

@@ -12,7 +12,7 @@ function capture(forEyes: boolean, level: 'debug' | 'warn' | 'silent' = 'debug')
 }
 
 describe('the log', () => {
-  test('never holds a token, wherever in a line it stands', () => {
+  test('redact removes tokens anywhere in a line', () => {
     const around = fc.string({ maxLength: 20 })
     fc.assert(
       fc.property(random, around, around, fc.boolean(), (bytes, before, after, forEyes) => {
@@ -25,7 +25,7 @@ describe('the log', () => {
     )
   })
 
-  test('never holds a password of an address, a bearer header, or a WireGuard key', () => {
+  test('redact removes passwords of URLs, bearer headers and WireGuard keys', () => {
     const key = `${'A'.repeat(43)}=`
     for (const text of [
       'postgres://turnpike:s3cr3t-word@db:5432/x',
@@ -42,14 +42,14 @@ describe('the log', () => {
     }
   })
 
-  test("never holds a node's key or secret", () => {
+  test("redact removes a node's join key and secret", () => {
     const letters = '0123456789abcdef'.repeat(4)
     for (const text of [`tpj_${letters}`, `tpn_${letters}`, `{"key":"tpj_${letters}"}`, `x=tpn_${letters}&y`]) {
       expect(redact(`before ${text} after`)).not.toContain(letters)
     }
   })
 
-  test('leaves out fields that are named like secrets, at any depth', () => {
+  test('a field that is named like a secret is redacted at any depth', () => {
     const { lines, log } = capture(false)
     log.info('event', {
       password: 'x1',
@@ -61,7 +61,7 @@ describe('the log', () => {
     expect(lines.join('')).not.toMatch(/x\d/)
   })
 
-  test('is one JSON object a line, whatever is put into it', () => {
+  test('each entry is one JSON object on one line, whatever its fields hold', () => {
     const { lines, log } = capture(false)
     log.info('event', {
       big: 2n ** 70n,
@@ -82,7 +82,7 @@ describe('the log', () => {
     expect(entry['error']).toMatchObject({ message: 'why', cause: 'because' })
   })
 
-  test('says where in the code a fault arose, and of what it warns of only what it is', () => {
+  test('an error has a stack at level error and none at level warn', () => {
     const { lines, log } = capture(false)
     const error = new Error('the shop is away', { cause: new Error('no route') })
     log.warn('report not taken', { fault: error })
@@ -91,7 +91,7 @@ describe('the log', () => {
     expect(lines.map((line) => line.includes('"stack"'))).toEqual([false, true])
   })
 
-  test('survives an error that is its own cause', () => {
+  test('an error that is its own cause is logged once', () => {
     const { lines, log } = capture(false)
     const error = new Error('round and round')
     error.cause = error
@@ -99,7 +99,7 @@ describe('the log', () => {
     expect(lines.join('')).toContain('round and round')
   })
 
-  test('says no more than it is told to', () => {
+  test('an entry below the chosen level is not written', () => {
     for (const [level, count] of [
       ['debug', 4],
       ['warn', 2],

@@ -1,19 +1,16 @@
 import type { Log } from '../core/log.ts'
 
-/** From the quietest; each says what those before it say. */
+/** From the quietest; each includes those before it. */
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/**
- * One JSON object a line, or on a terminal one line for the eye. Whatever is logged, nothing that opens a door gets
- * out.
- */
+/** One JSON object per line, or a readable line on a terminal. Secrets are redacted. */
 export function createLog(level: LogLevel, role: string, write: (line: string) => void, forEyes = false): Log {
-  const most = logLevels.indexOf(level)
+  const max = logLevels.indexOf(level)
   const at =
     (name: LogLevel) =>
     (event: string, fields: Record<string, unknown> = {}) => {
-      if (logLevels.indexOf(name) > most) return
+      if (logLevels.indexOf(name) > max) return
       const entry = { at: new Date().toISOString(), level: name, role, event, ...fields }
       const plain = name === 'error' || name === 'debug' ? plainWhole : plainBrief
       write(`${redact(forEyes ? toReadable(entry, fields, plain) : JSON.stringify(entry, plain))}\n`)
@@ -34,25 +31,25 @@ function toReadable(
   return [entry.at.slice(11, 19), entry.level.padEnd(5), `${entry.role}:`, entry.event, ...details].join(' ')
 }
 
-const mostCauses = 5
+const maxCauses = 5
 const secretNames = /pass(word)?|secret|token_text|authorization|private_?key|cookie/i
 
 type Plain = (name: string, value: unknown) => unknown
 
-/** Errors are written with their causes, bigints as numbers, and fields that are named like secrets not at all. */
+/** Errors are written with their causes, bigints as texts, and fields named like secrets are redacted. */
 const plainWith =
   (hasStack: boolean): Plain =>
   (name, value) => {
     if (secretNames.test(name)) return '[redacted]'
     if (typeof value === 'bigint') return value.toString()
-    return value instanceof Error ? toPlainError(value, mostCauses, hasStack) : value
+    return value instanceof Error ? toPlainError(value, maxCauses, hasStack) : value
   }
 
-/** Where in the code it arose matters of a fault; of what an operator is warned of, only what it is. */
+/** Faults have their stack; warnings do not. */
 const plainWhole = plainWith(true)
 const plainBrief = plainWith(false)
 
-/** An error may be its own cause, by way of others or at once; the log ends somewhere. */
+/** An error may be its own cause, so causes are limited. */
 function toPlainError(error: Error, causesLeft: number, hasStack: boolean): object {
   const { name, message, stack, cause } = error
   const isDeeper = cause instanceof Error
@@ -61,8 +58,8 @@ function toPlainError(error: Error, causesLeft: number, hasStack: boolean): obje
 }
 
 /**
- * Tokens of customers and operators, one-time links and sessions, keys and secrets of nodes, bearer headers,
- * credentials in addresses, passwords as they are kept, secret links and WireGuard keys, wherever in a text they stand.
+ * Redacts tokens of customers and operators, one-time links and sessions, keys and secrets of nodes, bearer headers,
+ * credentials in URLs, password digests, secret links and WireGuard keys anywhere in a text.
  */
 export function redact(text: string): string {
   return text

@@ -23,7 +23,7 @@ async function startRefusing(): Promise<{ url: string; refused: Promise<void>; c
   return { url: `smtp://127.0.0.1:${port}`, refused, close: () => server.close() }
 }
 
-test('a letter that is refused is logged by its subject and the reason, and not by whom it is for', async () => {
+test('a refused letter is logged with its subject and the reason, without its recipient', async () => {
   const server = await startRefusing()
   const lines: string[] = []
   const log = createLog('info', 'shop', (line) => lines.push(line))

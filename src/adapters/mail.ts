@@ -2,21 +2,18 @@ import { createTransport } from 'nodemailer'
 import type { Log } from '../core/log.ts'
 import type { Letter, Mail } from '../domains/signin/ports.ts'
 
-const mostWaiting = 1000
-const mostTries = 3
+const maxWaiting = 1000
+const maxTries = 3
 const waitMs = 5000
 const timeoutMs = 20_000
 
-/** What a mail server says in words names whom the letter is for, so its numbers have to do. */
+/** A mail server's message contains the recipient, so only its codes are logged. */
 function whyNot(fault: unknown): { readonly reason: unknown; readonly command: unknown; readonly status: unknown } {
   const { code, command, responseCode } = Object(fault) as Record<string, unknown>
   return { reason: code ?? 'unknown', command, status: responseCode }
 }
 
-/**
- * Sends letters by SMTP, one after another, each up to three times. More than so many that wait are dropped, and the
- * log says so; nobody waits for a letter to be sent.
- */
+/** Sends letters by SMTP, one after another, each up to 3 times. Callers do not wait; past 1000 letters are dropped. */
 export function createMail(
   settings: { readonly url: string; readonly from: string },
   log: Pick<Log, 'info' | 'error'>,
@@ -36,7 +33,7 @@ export function createMail(
         return log.info('letter sent', { subject: letter.subject })
       } catch (fault) {
         log.error('letter not sent', { subject: letter.subject, tried, ...whyNot(fault) })
-        if (tried === mostTries || isStopping) return
+        if (tried === maxTries || isStopping) return
         await Bun.sleep(waitMs)
       }
     }
@@ -49,7 +46,7 @@ export function createMail(
 
   return {
     post(letter) {
-      if (waiting.length >= mostWaiting) return log.error('letter dropped', { subject: letter.subject })
+      if (waiting.length >= maxWaiting) return log.error('letter dropped', { subject: letter.subject })
       waiting.push(letter)
       sending ??= sendAll()
     },

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createPasswords } from './passwords.ts'
 
-test('a password is known again, another one and nobody’s are not, and what is kept tells nothing', async () => {
+test('isRight accepts the password, refuses another one and an unknown login, and the digest contains no password', async () => {
   const passwords = createPasswords()
   const kept = (await passwords.hash('correct horse battery')) ?? ''
   expect(kept).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$')
@@ -11,7 +11,7 @@ test('a password is known again, another one and nobody’s are not, and what is
   expect(await passwords.isRight('correct horse battery', undefined)).toBe(false)
 })
 
-test('so many are worked on at once, so many wait, and whoever comes after that is sent away', async () => {
+test('hash returns undefined when the limits of running and waiting hashes are reached', async () => {
   const passwords = createPasswords(undefined, { atOnce: 1, waiting: 2 })
   const kept = await passwords.hash('correct horse battery')
   const tried = await Promise.all(Array.from({ length: 5 }, () => passwords.isRight('correct horse battery', kept)))

@@ -93,23 +93,23 @@ async function socks(socket: Socket, read: (count: number) => Promise<Buffer>, m
 describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portType) => {
   const check = (port: number, as = good) => probeProxy({ ...as, portType, host: '127.0.0.1', port })
 
-  test('says that it works when a tunnel through it is opened', async () => {
+  test('a proxy works when a tunnel through it opens', async () => {
     const outcome = await check(await startProxy(moods.open))
     expect(outcome).toMatchObject({ works: true, problem: null })
     expect(outcome.tookMs).toBeGreaterThanOrEqual(0)
   })
 
-  test('says that it works when only the destination is refused, for that is said to nobody who was not let in', async () => {
+  test('a proxy works when only the destination is refused, which follows authentication', async () => {
     expect(await check(await startProxy(moods.careful))).toMatchObject({ works: true, problem: null })
   })
 
-  test('says what is wrong when the credentials are not let in', async () => {
+  test('a proxy with wrong credentials fails with the reason', async () => {
     const outcome = await check(await startProxy(moods.open), { ...good, password: 'another' })
     expect(outcome).toMatchObject({ works: false, tookMs: null })
     expect(outcome.problem).toContain(portType === 'http' ? '407' : 'refused the user name')
   })
 
-  test('says what is wrong when the customer is refused, or the target is not reached', async () => {
+  test('a refused customer or an unreachable target fails with the reason', async () => {
     const refused = await check(await startProxy(moods.expired))
     expect(refused).toMatchObject({ works: false, tookMs: null })
     expect(refused.problem).toContain(portType === 'http' ? '402 (expired)' : 'reply 2')
@@ -118,13 +118,13 @@ describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portTyp
     expect(unreached.problem).toContain(portType === 'http' ? '502' : 'reply 5')
   })
 
-  test('says that the gateway is not running when nothing listens', async () => {
+  test('a proxy without a listener fails as a gateway that is not running', async () => {
     const gone = await listen(() => {})
     servers.splice(0).map((server) => server.close())
     expect(await check(gone)).toEqual({ works: false, tookMs: null, problem: 'the gateway is not running' })
   })
 
-  test('does not wait on a gateway that hangs up, talks nonsense or never stops talking', async () => {
+  test('a gateway that hangs up, answers nonsense or sends without end fails at once', async () => {
     const hangsUp = await listen((socket) => socket.end())
     const nonsense = await listen((socket) => socket.end('220 mail.example ESMTP\r\n'))
     const endless = await listen((socket) => {
@@ -140,7 +140,7 @@ describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portTyp
   })
 })
 
-test('with a gateway outside of a sandbox, who is let in works and who is not does not', async () => {
+test('a production gateway passes the check with right credentials and fails it with wrong ones', async () => {
   const stand = openEngine({ mode: 'production' })
   const check = (username: string, portType: 'http' | 'socks', password = passwordOf(username)) =>
     probeProxy({ username, password, portType, host: '127.0.0.1', port: stand.port })

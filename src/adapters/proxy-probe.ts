@@ -13,12 +13,11 @@ type Target = { readonly host: string; readonly port: number }
 type Wire = { readonly socket: Socket; readonly reader: SocketReader }
 
 const limitMs = 10_000
-const mostBytes = 16 * 1024
+const maxBytes = 16 * 1024
 
 /**
- * Opens a real tunnel through a proxy, in its own protocol, to the gateway itself: something that surely answers, over
- * IPv4 and IPv6. Outside of a sandbox the gateway refuses its own machine as a destination; it does so only to whom it
- * has let in, so that is a proxy that works as well.
+ * Opens a tunnel through a proxy to the gateway itself, which answers over IPv4 and IPv6. In production the gateway
+ * refuses its own machine as a destination, but only after authentication, so that refusal proves the proxy as well.
  */
 export async function probeProxy(proxy: ProbedProxy): Promise<ProbeOutcome> {
   const startedAt = performance.now()
@@ -41,7 +40,6 @@ export async function probeProxy(proxy: ProbedProxy): Promise<ProbeOutcome> {
   }
 }
 
-/** What a customer can make something of. */
 function toProblem(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ECONNREFUSED') return 'the gateway is not running'
@@ -65,13 +63,10 @@ async function tryHttp(open: () => Wire, proxy: ProbedProxy, { host, port }: Tar
 /** RFC 1928, 6. */
 const forbidden = 2
 const notFound = 4
-/** RFC 6761, 6.4: nobody's. */
+/** Reserved by RFC 6761, 6.4: never found. */
 const nowhere: Target = { host: 'check.invalid', port: 80 }
 
-/**
- * A SOCKS5 reply does not tell a forbidden destination from a forbidden customer; that a name is not found is said only
- * to whom was let in.
- */
+/** A SOCKS5 reply does not tell a forbidden destination from a refused customer; `notFound` follows authentication. */
 async function trySocks(open: () => Wire, proxy: ProbedProxy, target: Target): Promise<void> {
   const reply = await socks(open(), proxy, target)
   if (reply === 0) return
@@ -94,7 +89,7 @@ async function socks({ socket, reader }: Wire, proxy: ProbedProxy, target: Targe
   return (await reader.bytes(4))[1] ?? -1
 }
 
-/** Bytes as they arrive, asked for by count or as a head, and never more than a handshake needs. */
+/** Reads bytes by count or up to the end of a head, at most 16 KiB. */
 class SocketReader {
   private buffer = Buffer.alloc(0)
   private failure: Error | undefined
@@ -127,7 +122,7 @@ class SocketReader {
 
   private async until(ready: () => boolean): Promise<void> {
     while (!ready()) {
-      if (this.buffer.length > mostBytes) throw new Error('the gateway answered too much')
+      if (this.buffer.length > maxBytes) throw new Error('the gateway answered too much')
       if (this.failure) throw this.failure
       await new Promise<void>((resolve) => {
         this.wake = resolve

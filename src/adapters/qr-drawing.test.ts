@@ -41,7 +41,7 @@ describe('QR codes', () => {
     expect(decodeQR(picture)).toBe(text)
   })
 
-  test('the SVG asks nobody for anything, and its rectangles give the text back', () => {
+  test('the SVG loads nothing, and its rectangles decode to the text', () => {
     const svg = drawing.svg(text)
     expect(svg).not.toMatch(/href|style|script|url\(/)
     const size = Number(/viewBox="0 0 (\d+)/.exec(svg)?.[1])

@@ -2,7 +2,7 @@ import { crc32, deflateSync } from 'node:zlib'
 import { encodeQR } from 'qr'
 import type { Drawing } from '../domains/vpn/ports.ts'
 
-/** The lowest correction: a screen has no scratches, and fewer modules are larger ones. */
+/** The lowest error correction gives fewer and larger modules, which suits a screen. */
 const options = { ecc: 'low', border: 4 } as const
 const pngScale = 8
 
@@ -27,7 +27,7 @@ export const drawing: Drawing = {
   terminal: (text) => encodeQR(text, 'ascii', { ...options, border: 2 }),
 }
 
-/** The dark stretches of a row: one rectangle each instead of one for each module. */
+/** The runs of dark modules of a row. */
 function runsOf(row: readonly boolean[]): { from: number; length: number }[] {
   const runs: { from: number; length: number }[] = []
   for (let at = 0; at < row.length; at += 1) {

@@ -2,16 +2,16 @@ import { describe, expect, test } from 'bun:test'
 import { randomBytes } from './random.ts'
 
 describe('random bytes', () => {
-  test('are as many as were asked for, however they fall into blocks', () => {
+  test('randomBytes returns the requested number of bytes across blocks', () => {
     for (const count of [0, 1, 10, 255, 256, 257, 4096, 9999]) expect(randomBytes(count)).toHaveLength(count)
   })
 
-  test('are never given out twice', () => {
+  test('randomBytes never returns the same bytes twice', () => {
     const texts = Array.from({ length: 5_000 }, () => randomBytes(10).toHex())
     expect(new Set(texts).size).toBe(texts.length)
   })
 
-  test('are all random: no value is missing and none is much more likely', () => {
+  test('randomBytes returns all byte values about equally often', () => {
     const counts = new Map<number, number>()
     for (let taken = 0; taken < 6_400; taken += 1) {
       for (const byte of randomBytes(40)) counts.set(byte, (counts.get(byte) ?? 0) + 1)

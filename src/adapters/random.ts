@@ -1,6 +1,6 @@
 import type { RandomBytes } from '../core/ids.ts'
 
-/** The system's randomness, fetched in blocks because an id wants only ten bytes of it at a time. */
+/** The system's randomness, fetched in blocks of 4 KiB, because an id takes 10 bytes. */
 function createRandomBytes(): RandomBytes {
   const block = new Uint8Array(4096)
   let used = block.length
@@ -11,7 +11,7 @@ function createRandomBytes(): RandomBytes {
       used = 0
     }
     const taken = block.slice(used, used + count)
-    // What was given out is not kept: it may be a password.
+    // The bytes may become a password, so they are erased here.
     block.fill(0, used, used + count)
     used += count
     return taken

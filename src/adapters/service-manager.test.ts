@@ -9,7 +9,7 @@ import { tellServiceManager } from './service-manager.ts'
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-notify-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('a service manager hears what a service says of itself, by a path and by an abstract name', () => {
+test('the state reaches the service manager by a path and by an abstract name', () => {
   for (const name of [join(folder, 'notify'), `@turnpike-test-${process.pid}`]) {
     const manager = openServiceManager(name)
     expect(tellServiceManager(name, 'READY=1')).toBeTrue()
@@ -18,7 +18,7 @@ test('a service manager hears what a service says of itself, by a path and by an
   }
 })
 
-test('where there is none, or nobody hears, nothing happens', () => {
+test('a missing or closed socket returns false', () => {
   expect(tellServiceManager(undefined, 'READY=1')).toBeFalse()
   expect(tellServiceManager('', 'READY=1')).toBeFalse()
   expect(tellServiceManager('relative', 'READY=1')).toBeFalse()
@@ -26,7 +26,7 @@ test('where there is none, or nobody hears, nothing happens', () => {
   expect(tellServiceManager(`/${'x'.repeat(200)}`, 'READY=1')).toBeFalse()
 })
 
-test('a service manager that does not listen holds the service up for less than 5 s', () => {
+test('a service manager that does not read delays the service by less than 5 s', () => {
   const name = `@turnpike-test-deaf-${process.pid}`
   const manager = openServiceManager(name)
   const stopwatch = startStopwatch()

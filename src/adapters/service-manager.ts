@@ -5,21 +5,20 @@ const datagram = 2
 const closeOnExec = 0o2000000
 const socketLevel = 1
 const sendTimeout = 21
-/** A service manager that does not listen must not hold up who is served: a second, as the system takes it. */
-const mostWait = BigInt64Array.of(1n, 0n)
-/** What an address of a socket in the file system has room for: `sun_path`. */
-const mostPathBytes = 107
+/** Send timeout of 1 second (struct timeval). */
+const maxWait = BigInt64Array.of(1n, 0n)
+/** The size of `sun_path`. */
+const maxPathBytes = 107
 const libraries = ['libc.so.6', 'libc.so']
 
 /**
- * Tells systemd how the service is (sd_notify(3)): a word on the socket that it has named. False where there is none,
- * or nobody hears it; a service that nobody looks after runs all the same. Neither Bun nor Node has datagrams over such
- * sockets, so the C library sends it.
+ * Sends a state to systemd's socket (sd_notify(3)). False if there is none or it does not listen. Neither Bun nor Node
+ * has Unix datagram sockets, so the C library sends it.
  */
 export function tellServiceManager(socketPath: string | undefined, word: string): boolean {
   if (socketPath === undefined || !/^[/@]/.test(socketPath)) return false
   const path = new TextEncoder().encode(socketPath)
-  if (path.length > mostPathBytes) return false
+  if (path.length > maxPathBytes) return false
   // An abstract name begins with a zero byte; a path ends with one.
   if (path[0] === 0x40) path[0] = 0
   const address = new Uint8Array(2 + path.length + (path[0] === 0 ? 0 : 1))
@@ -28,7 +27,7 @@ export function tellServiceManager(socketPath: string | undefined, word: string)
   const libc = openLibc()
   const fd = libc?.socket(unixFamily, datagram | closeOnExec, 0) ?? -1
   if (!libc || fd < 0) return false
-  libc.setsockopt(fd, socketLevel, sendTimeout, ptr(mostWait), mostWait.byteLength)
+  libc.setsockopt(fd, socketLevel, sendTimeout, ptr(maxWait), maxWait.byteLength)
   const bytes = new TextEncoder().encode(word)
   const sent = libc.sendto(fd, ptr(bytes), bytes.length, 0, ptr(address), address.length)
   libc.close(fd)
@@ -45,7 +44,7 @@ function openLibc() {
         close: { args: ['i32'], returns: 'i32' },
       }).symbols
     } catch {
-      // The next name may be there; without any, nobody is told.
+      // The next name is tried.
     }
   }
   return undefined

@@ -4,7 +4,7 @@ import type { Vault } from '../core/vault.ts'
 const nonceBytes = 12
 const tagBytes = 16
 
-/** AES-256-GCM: a fresh nonce each time, the context bound in, and any change to the sealed bytes noticed. */
+/** AES-256-GCM with a random nonce; the context is authenticated data. */
 export function createVault(key: Uint8Array): Vault {
   const derived = new Uint8Array(hkdfSync('sha256', key, 'turnpike', 'vault 1', 32))
   return {

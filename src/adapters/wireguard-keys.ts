@@ -1,10 +1,10 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import type { PublicKeyOf } from '../core/wireguard.ts'
 
-/** What stands before the 32 bytes of an X25519 private key in PKCS #8 (RFC 8410, section 7). */
+/** The PKCS #8 prefix of an X25519 private key (RFC 8410, section 7). */
 const before = Buffer.from('302e020100300506032b656e04220420', 'hex')
 
-/** X25519 by OpenSSL's or BoringSSL's own hand. The public key is the last 32 bytes of its SPKI form. */
+/** X25519 by the runtime's TLS library. The public key is the last 32 bytes of its SPKI form. */
 export const publicKeyOf: PublicKeyOf = (privateKey) => {
   const key = createPrivateKey({ key: Buffer.concat([before, privateKey]), format: 'der', type: 'pkcs8' })
   return new Uint8Array(createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32))

@@ -1,5 +1,5 @@
 import { type Kopecks, kopecks } from '../core/money.ts'
-import type { Value } from './transaction.ts'
+import type { Reader, Value } from './transaction.ts'
 
 export type Row = Readonly<Record<string, Value>>
 
@@ -53,16 +53,31 @@ export const orNull = <Field>(column: Column<Field>): Column<Field | null> => ({
   write: (field) => (field === null ? null : column.write(field)),
 })
 
+/** Reads of rows that become records. */
+export const recordsOf = <Fields>(read: (row: Row) => Fields) => ({
+  read,
+  all: async (reader: Reader, sql: string, values: readonly Value[] = []): Promise<Fields[]> =>
+    (await reader.all<Row>(sql, values)).map(read),
+  async first(reader: Reader, sql: string, values: readonly Value[] = []): Promise<Fields | undefined> {
+    const row = await reader.first<Row>(sql, values)
+    return row && read(row)
+  },
+})
+
+/** Reads of a single column. */
+export const valuesOf = <Field>(column: Column<Field>) => recordsOf((row) => column.read(row[column.name]))
+
 /** The columns of a record: their names in the order of `values`, and the mapping in both directions. */
 export function columnsOf<Fields>(columns: { readonly [Name in keyof Fields]-?: Column<Fields[Name]> }) {
   const fields = Object.keys(columns) as (keyof Fields)[]
+  const read = (row: Row): Fields => {
+    const record: Partial<Fields> = {}
+    for (const field of fields) record[field] = columns[field].read(row[columns[field].name])
+    return record as Fields
+  }
   return {
+    ...recordsOf(read),
     names: fields.map((field) => columns[field].name).join(', '),
-    read(row: Row): Fields {
-      const record: Partial<Fields> = {}
-      for (const field of fields) record[field] = columns[field].read(row[columns[field].name])
-      return record as Fields
-    },
     values: (record: Fields): Value[] => fields.map((field) => columns[field].write(record[field])),
   }
 }

@@ -2,7 +2,7 @@ import { createVault } from '../../src/adapters/vault.ts'
 import { createServices, realRuntime, type Services } from '../../src/app/shop/services.ts'
 import { readPrefix } from '../../src/core/address.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { mostWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
+import { maxWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
 import type { Place } from './database.ts'
 
 const name = 'standing-carrier'
@@ -39,7 +39,7 @@ export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock'
   const tried = ranges.flatMap((range) => {
     const prefix = readPrefix(range.prefix)
     if (!prefix || range.state !== 'in') return []
-    const size = sizeOf(prefix) > mostWrittenOut ? 1 : Number(sizeOf(prefix))
+    const size = sizeOf(prefix) > maxWrittenOut ? 1 : Number(sizeOf(prefix))
     return [{ range: range.id, served: [[0, size] as const], problems: [], seenAs: null }]
   })
   await services.stock.ranges.tried(id, tried, true)

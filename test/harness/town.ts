@@ -2,7 +2,7 @@ import { createServices, type Services } from '../../src/app/shop/services.ts'
 import { type Prefix, readPrefix } from '../../src/core/address.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import type { Looked } from '../../src/domains/dedicated/index.ts'
-import type { Run } from '../../src/domains/stock/ranges/rules.ts'
+import type { AddressRun } from '../../src/domains/stock/ranges/rules.ts'
 import { runtimeWith } from './clock.ts'
 import type { Engine } from './database.ts'
 import { applyCatalogue, buyProxies, type Floor, kindIn, openFloor, shippedWith } from './proxies.ts'
@@ -19,7 +19,7 @@ export type TownNode = {
   readonly name: string
   isAlive: boolean
   isClosed: boolean
-  runs: readonly Run[]
+  runs: readonly AddressRun[]
 }
 
 export type Town = Awaited<ReturnType<typeof openTown>>

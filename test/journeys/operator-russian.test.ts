@@ -17,7 +17,6 @@ const audits = [
   'db/{integrity,row-history}.ts',
   'domains/**/{audit,*-audit}.ts',
   'domains/dedicated/outages/rules.ts',
-  'domains/stock/service-operator.ts',
 ]
 /** Where they have a database say it. */
 const stores = ['domains/traffic/counts/store.ts', 'domains/traffic/leases/store.ts']

@@ -16,13 +16,13 @@ type Asked = {
   readonly json?: unknown
 }
 
-export type Call = (url: string, asked: Asked) => Promise<{ readonly status: number; readonly json: unknown }>
+export type ProviderCall = (url: string, asked: Asked) => Promise<{ readonly status: number; readonly json: unknown }>
 
 /**
  * Calls one provider over HTTPS. A 4xx other than 404 throws ProviderRefused. No answer, a 5xx, 408, 429 or an answer
  * that is not JSON leaves the outcome open: ProviderUnavailable. Errors contain nothing that was sent or answered.
  */
-export function createCall(provider: string, clock: Clock = Date.now): Call {
+export function createCall(provider: string, clock: Clock = Date.now): ProviderCall {
   const buckets = createTokenBuckets(rate, clock)
   return async (url, { purpose, method = 'GET', headers = {}, json }) => {
     if (!buckets.take(provider, reserves[purpose]))

@@ -58,7 +58,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
   const call = createCall(provider)
   const signingKey = createHash('sha256').update(secret).digest()
 
-  async function ask(method: string, json: reading.Fields, purpose: CallPurpose): Promise<reading.Fields> {
+  async function ask(method: string, json: reading.JsonFields, purpose: CallPurpose): Promise<reading.JsonFields> {
     const headers = { 'Crypto-Pay-API-Token': secret }
     const { json: answer } = await call(`${base}/api/${method}`, { purpose, method: 'POST', headers, json })
     const { ok, result } = reading.fieldsOf(answer)
@@ -66,7 +66,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     return reading.fieldsOf(result)
   }
 
-  async function* invoices(query: reading.Fields, pages: number, purpose: CallPurpose = 'poll') {
+  async function* invoices(query: reading.JsonFields, pages: number, purpose: CallPurpose = 'poll') {
     for (let page = 0; page < pages; page += 1) {
       const { items } = await ask('getInvoices', { ...query, offset: page * pageSize, count: pageSize }, purpose)
       const found = reading.itemsOf(items)
@@ -128,9 +128,9 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
   }
 }
 
-const idOf = ({ invoice_id: id }: reading.Fields): unknown => (typeof id === 'number' ? String(id) : id)
+const idOf = ({ invoice_id: id }: reading.JsonFields): unknown => (typeof id === 'number' ? String(id) : id)
 
-const toPayment = (of: reading.Fields, isTest: boolean): ProviderPayment =>
+const toPayment = (of: reading.JsonFields, isTest: boolean): ProviderPayment =>
   reading.toProviderPayment(provider, {
     id: idOf(of),
     reference: of['payload'],

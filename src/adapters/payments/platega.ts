@@ -56,7 +56,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
   const call = createCall(provider)
   const headers = { 'X-MerchantId': merchant, 'X-Secret': secret }
   const get = (path: string, purpose: CallPurpose) => call(`${base}${path}`, { purpose, headers })
-  const post = (path: string, json: reading.Fields) =>
+  const post = (path: string, json: reading.JsonFields) =>
     call(`${base}${path}`, { purpose: 'open', method: 'POST', headers, json })
   const pathOf = (providerId: string) => `/transaction/${encodeURIComponent(providerId)}`
 
@@ -106,7 +106,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
   }
 }
 
-function toPayment(id: string, of: reading.Fields): ProviderPayment {
+function toPayment(id: string, of: reading.JsonFields): ProviderPayment {
   const details = reading.fieldsOf(of['paymentDetails'])
   const status = reading.textOf(of['status']) ?? ''
   const amount = reading.readNumberAmount(details['amount'] ?? of['amount'])

@@ -9,15 +9,15 @@ import {
   UnreadableNotification,
 } from '../../domains/payments/ports.ts'
 
-/** Fields of an unparsed JSON object. */
-export type Fields = Readonly<Record<string, unknown>>
+/** JsonFields of an unparsed JSON object. */
+export type JsonFields = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is Fields =>
+const isObject = (value: unknown): value is JsonFields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
+export const fieldsOf = (value: unknown): JsonFields => (isObject(value) ? value : {})
 
-export const itemsOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
+export const itemsOf = (value: unknown): JsonFields[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
 
 export const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
@@ -89,7 +89,7 @@ export function isSameText(given: string, right: string): boolean {
   return timingSafeEqual(digest(given), digest(right))
 }
 
-export function readNotificationBody(body: Uint8Array): Fields {
+export function readNotificationBody(body: Uint8Array): JsonFields {
   try {
     return fieldsOf(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)))
   } catch {

@@ -156,9 +156,9 @@ function toCreate(request: OpenRequest, settings: Readonly<Record<string, string
   }
 }
 
-const payUrlOf = (of: reading.Fields): unknown => reading.fieldsOf(of['confirmation'])['confirmation_url']
+const payUrlOf = (of: reading.JsonFields): unknown => reading.fieldsOf(of['confirmation'])['confirmation_url']
 
-function toPayment(of: reading.Fields): ProviderPayment {
+function toPayment(of: reading.JsonFields): ProviderPayment {
   const amount = reading.fieldsOf(of['amount'])
   return reading.toProviderPayment(provider, {
     id: of['id'],

@@ -44,7 +44,7 @@ export type AdminDeps = {
   readonly paymentOperator: payments.PaymentOperator
   readonly paymentReports: payments.PaymentReports
   readonly providers: payments.Providers
-  readonly codes: payments.Codes
+  readonly codes: payments.PromoCodes
   readonly referrals: payments.Referrals
   readonly proxyOperator: ProxyOperator
   readonly rangeOperator: RangeOperator

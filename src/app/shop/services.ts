@@ -28,7 +28,7 @@ import {
   createPorts,
   createReach,
   type NodeSide,
-  type Places,
+  type PublicHosts,
 } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit, createLedgerReports } from '../../domains/ledger/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
@@ -82,7 +82,7 @@ export type ShopConfig = {
   /** How many open tokens a customer may have. */
   readonly mostTokens?: number
   /** Hosts that customers connect to, checked before a sale; unchecked by default. */
-  readonly places?: Places
+  readonly places?: PublicHosts
   /** Where checkpoints are written besides the database. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
   readonly retention?: Retention

@@ -7,7 +7,7 @@ import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/i
 import { numberIn, type Plain, textIn } from '../orders/rules.ts'
 import type { Buyer } from '../payments/index.ts'
 import { type DedicatedPrice, priceDedicated } from '../pricing/rules.ts'
-import type { Kind, Place } from '../stock/rules.ts'
+import type { Kind, StockSlot } from '../stock/rules.ts'
 import { type DedicatedDeps, type OpenProxy, product } from './proxies.ts'
 import { credentialRandomBytes, kindName, makeCredentials, vaultContext } from './rules.ts'
 import * as store from './store.ts'
@@ -86,7 +86,12 @@ function makeProxy(
   deps: DedicatedDeps,
   { order, account, nowMs }: Sale,
   { country, ipv }: Kind,
-  of: { readonly id: number; readonly place: Place; readonly expiresAt: number; readonly endpoint: Endpoint | null },
+  of: {
+    readonly id: number
+    readonly place: StockSlot
+    readonly expiresAt: number
+    readonly endpoint: Endpoint | null
+  },
 ): OpenProxy {
   const { username, password } = makeCredentials(of.id, deps.random(credentialRandomBytes))
   return {
@@ -122,7 +127,7 @@ function makeProxy(
 }
 
 /** The endpoint of the node that carries a place, if that node has one of its own. */
-export const endpointOf = (place: Place, carriers: readonly Node[]): Endpoint | null =>
+export const endpointOf = (place: StockSlot, carriers: readonly Node[]): Endpoint | null =>
   carriers.find((node) => node.id === place.carrier)?.endpoint ?? null
 
 /** Buys when a payment arrives. */

@@ -5,7 +5,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
 import { NoGateway } from '../stock/index.ts'
 import { isServing } from '../stock/ranges/rules.ts'
-import type { Ipv, PlaceState } from '../stock/rules.ts'
+import type { Ipv, SlotState } from '../stock/rules.ts'
 import { end } from './end.ts'
 import { nothingWithin } from './errors.ts'
 import { interrupt, restore, ruleOf } from './outages/outages.ts'
@@ -18,7 +18,7 @@ import * as store from './store.ts'
 /** How many rows one transaction changes. A command that was interrupted is given again and continues. */
 const pageSize = 200
 
-type KindCount = Record<PlaceState, number> & {
+type KindCount = Record<SlotState, number> & {
   readonly country: string
   readonly ipv: Ipv
   readonly replacements: number
@@ -74,7 +74,7 @@ async function countKinds(
   prefix: Prefix,
   blocks: readonly string[],
 ): Promise<KindCount[]> {
-  const kinds = new Map<string, { country: string; ipv: Ipv; states: Record<PlaceState, number>; sellable: number }>()
+  const kinds = new Map<string, { country: string; ipv: Ipv; states: Record<SlotState, number>; sellable: number }>()
   const live = await stock.ranges.live()
   for await (const page of stockOperator.placesWithin(prefix)) {
     for (const { country, ipv, state, carrier } of page) {

@@ -2,7 +2,7 @@ import type { CustomerId } from '../../core/ids.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Readiness } from '../stock/index.ts'
-import type { Kind, Place } from '../stock/rules.ts'
+import type { Kind, StockSlot } from '../stock/rules.ts'
 import { endpointOf } from './buy.ts'
 import { hasExpired, noSuchProxy, nothingToEnd, replacedLately } from './errors.ts'
 import { endBySwap, ruleOf } from './outages/outages.ts'
@@ -71,7 +71,7 @@ export async function swapAddress(
     readonly cause: { readonly by: ReplacedBy; readonly reason: string | null }
     readonly nowMs: number
   },
-): Promise<{ swapped: Proxy; place: Place }> {
+): Promise<{ swapped: Proxy; place: StockSlot }> {
   const { ready, cause, nowMs } = of
   const held = proxy.ipv === 3 ? await store.heldAddresses(tx, proxy.customer, proxy.country) : new Set<string>()
   const [place] = await stock.take(tx, kindOf(proxy), 1, held, ready)

@@ -10,4 +10,4 @@ export {
   type Told,
   type ToldTable,
 } from './nodes.ts'
-export { createReach, type Places } from './reach.ts'
+export { createReach, type PublicHosts } from './reach.ts'

@@ -81,7 +81,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect(refusals[0]).toMatchObject(invalid)
   })
 
-  test('of many that bring one key with secrets of their own, one is let in', async () => {
+  test('one of many joins with the same key and different secrets succeeds', async () => {
     const { key } = await newNode()
     const secrets = Array.from({ length: 8 }, makeSecret)
     const outcomes = await Promise.allSettled(
@@ -125,7 +125,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     },
   )
 
-  test('a closed node is what it was once it is opened; a revoked one must join anew', async () => {
+  test('a closed node is what it was once it is opened; a revoked one must join again', async () => {
     const { name, key, secret } = await newNode()
     await services.fleet.join(key, secret, version)
     await services.fleet.close(name)
@@ -140,7 +140,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect(await services.fleet.authenticate(secret)).toMatchObject({ name })
   })
 
-  test('what is no secret opens nothing', async () => {
+  test('a text that is no secret authenticates no node', async () => {
     const { key, secret } = await newNode()
     await services.fleet.join(key, secret, version)
     for (const text of [undefined, '', key, secret.slice(0, -1), `${secret}0`, secret.toUpperCase(), makeSecret()]) {
@@ -148,7 +148,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     }
   })
 
-  test('a word of an earlier boot that comes late changes nothing; bytes of a boot never fall, and its stop holds', async () => {
+  test('a late report of an earlier boot changes nothing; the bytes of a boot never fall, and its stop holds', async () => {
     const { name } = await newNode()
     const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
     if (!id) throw new Error('the node is not there')

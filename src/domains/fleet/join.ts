@@ -91,13 +91,12 @@ export function createFleet(deps: {
       const nowMs = clock()
       const pair = asked.kind === 'vpn' ? makeKeyPair(random, deps.publicKeyOf) : undefined
       const node: Node = {
+        countryCode: null,
+        city: null,
+        endpoint: null,
+        linkMegabits: usualLinkMegabits,
+        ...asked,
         id: makeId('node', nowMs, random),
-        kind: asked.kind,
-        name: asked.name,
-        location: asked.location,
-        countryCode: asked.countryCode ?? null,
-        city: asked.city ?? null,
-        endpoint: asked.endpoint ?? null,
         publicKey: pair?.publicKey ?? null,
         state: 'open',
         version: null,
@@ -106,7 +105,6 @@ export function createFleet(deps: {
         joinedAt: null,
         key: null,
         health: null,
-        linkMegabits: asked.linkMegabits ?? usualLinkMegabits,
         drainedAt: null,
       }
       await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)

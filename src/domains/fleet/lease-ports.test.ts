@@ -8,7 +8,7 @@ import type { Node } from './rules.ts'
 
 const weekMs = 7 * 86_400_000
 
-describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
+describe.each([...engines])('leased ports on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   const clock = new HandClock()
   let gateways: Node[] = []
@@ -24,7 +24,7 @@ describe.each([...engines])('ports that stand for somebody on %s', (engine) => {
   })
   afterAll(() => opened.close())
 
-  test('each is given out once, rests a week when it is free, and is refused when none is left', async () => {
+  test('a port is leased once, rests a week when it is freed, and is refused when none is left', async () => {
     const first = await take(4)
     const second = await take(4)
     expect(new Set([...first, ...second]).size).toBe(8)

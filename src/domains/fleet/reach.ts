@@ -5,10 +5,10 @@ import type { Customers } from '../customers/index.ts'
 import type { Fleet } from './join.ts'
 
 /** The hosts that customers are sent to: the gateway, VPN nodes without an endpoint of their own, and the shop. */
-export type Places = { readonly gateway: string; readonly vpn: string; readonly shop: string }
+export type PublicHosts = { readonly gateway: string; readonly vpn: string; readonly shop: string }
 
 /** A host that only this machine reaches, and its setting. */
-export type Unreachable = { readonly place: keyof Places; readonly setting: string; readonly host: string }
+export type Unreachable = { readonly place: keyof PublicHosts; readonly setting: string; readonly host: string }
 
 const settings = {
   gateway: 'TURNPIKE_GATEWAY_HOST',
@@ -41,14 +41,14 @@ type Asked = { readonly product: string; readonly action: string; readonly input
 export function createReach(deps: {
   readonly customers: Pick<Customers, 'mode'>
   readonly fleet: Pick<Fleet, 'nodes'>
-  readonly places: Places | undefined
+  readonly places: PublicHosts | undefined
 }) {
   const { places } = deps
   const unreachable: Unreachable[] = (['gateway', 'vpn', 'shop'] as const).flatMap((place) =>
     places && isLoopback(places[place]) ? [{ place, setting: settings[place], host: places[place] }] : [],
   )
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) === 'production'
-  const lacks = (place: keyof Places): boolean => unreachable.some((each) => each.place === place)
+  const lacks = (place: keyof PublicHosts): boolean => unreachable.some((each) => each.place === place)
 
   async function isOutOfReach({ product, input }: Asked): Promise<boolean> {
     if (product === 'dedicated') return lacks('gateway') && hasIpv6(input)

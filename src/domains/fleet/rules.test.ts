@@ -31,7 +31,7 @@ const fleet = Array.from({ length: 8 }, (_, index) => node(`nod_${index}`))
 const subjects = Array.from({ length: 4000 }, (_, index) => `dev_${index}`)
 
 describe('nodes', () => {
-  test('a node is live for 90 seconds after it was heard of, and never when it is closed', () => {
+  test('a node is live for 90 seconds after its last report, and never when it is closed', () => {
     expect(isLive(node('a', { lastSeenAt: nowMs - 90_000 }), ageAt(nowMs))).toBe(true)
     expect(isLive(node('a', { lastSeenAt: nowMs - 90_001 }), ageAt(nowMs))).toBe(false)
     expect(isLive(node('a', { lastSeenAt: null }), ageAt(nowMs))).toBe(false)
@@ -56,7 +56,7 @@ describe('nodes', () => {
     }
   })
 
-  test('when a node goes only its own subjects move, and the order in which nodes are listed changes nothing', () => {
+  test('only the subjects of a removed node move, and the order of the list changes nothing', () => {
     fc.assert(
       fc.property(fc.nat(fleet.length - 1), fc.constantFrom(...subjects), (gone, subject) => {
         const before = chooseNode(fleet, subject, ageAt(nowMs))
@@ -77,7 +77,7 @@ describe('nodes', () => {
     }
   })
 
-  test('a place is listed while one of its nodes is open', () => {
+  test('a location is listed while one of its nodes is open', () => {
     const places = locationsOf([
       node('a', { location: 'oslo', city: 'Oslo', countryCode: 'NO' }),
       node('b', { location: 'bern', state: 'closed' }),

@@ -1,7 +1,7 @@
 import type { NodeId } from '../../core/ids.ts'
-import { bytes, columnsOf, id, int, oneOf, orNull, type Row, text } from '../../db/columns.ts'
-import { chunked, list, numberOrNull, runRows, sendRows } from '../../db/rows.ts'
-import type { Reader, Tx, Value } from '../../db/transaction.ts'
+import { bytes, columnsOf, id, int, oneOf, orNull, type Row, recordsOf, text } from '../../db/columns.ts'
+import { chunked, list, runRows, sendRows } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Health, Node, NodeKind } from './rules.ts'
 
 const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
@@ -47,21 +47,18 @@ const toHealth = (row: Row): Health => ({
 
 const has = (row: Row, ...columns: readonly string[]): boolean => columns.every((name) => row[name] !== null)
 
-const toNode = (row: Row): Node => ({
-  ...flatColumns.read(row),
-  endpoint: has(row, 'endpoint_host', 'endpoint_port') ? endpointColumns.read(row) : null,
-  key: has(row, 'key_expires_at') ? keyColumns.read(row) : null,
-  health: has(row, 'boot', 'tunnels', 'lag_ms', 'carried') ? toHealth(row) : null,
-})
+const nodes = recordsOf(
+  (row): Node => ({
+    ...flatColumns.read(row),
+    endpoint: has(row, 'endpoint_host', 'endpoint_port') ? endpointColumns.read(row) : null,
+    key: has(row, 'key_expires_at') ? keyColumns.read(row) : null,
+    health: has(row, 'boot', 'tunnels', 'lag_ms', 'carried') ? toHealth(row) : null,
+  }),
+)
 
 const privateKey = orNull(bytes('private_key'))
 const secretDigest = orNull(bytes('secret_digest'))
 const hopKey = orNull(text('hop_key'))
-
-async function findNodeBy(reader: Reader, sql: string, values: readonly Value[]): Promise<Node | undefined> {
-  const row = await reader.first<Row>(sql, values)
-  return row && toNode(row)
-}
 
 /** A second node of the same name or key makes the statement fail. */
 export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | null): Promise<void> {
@@ -72,42 +69,37 @@ export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | nul
 }
 
 /** A node's bandwidth, and since when it may have used it. */
-export async function findLink(
+const linkColumns = columnsOf({ megabits: int('link_mbit'), joinedAt: orNull(int('joined_at')) })
+
+export const findLink = (
   reader: Reader,
   node: string,
-): Promise<{ megabits: number; joinedAt: number | null } | undefined> {
-  const row = await reader.first<{ link_mbit: bigint; joined_at: bigint | null }>(
-    'SELECT link_mbit, joined_at FROM nodes WHERE id = $1',
-    [node],
-  )
-  return row && { megabits: Number(row.link_mbit), joinedAt: numberOrNull(row.joined_at) }
-}
+): Promise<{ megabits: number; joinedAt: number | null } | undefined> =>
+  linkColumns.first(reader, 'SELECT link_mbit, joined_at FROM nodes WHERE id = $1', [node])
 
 export async function setLink(tx: Tx, node: NodeId, megabits: number): Promise<void> {
   await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [node, megabits])
 }
 
 /** All nodes of a kind, by name. There are tens of them. */
-export async function listNodes(reader: Reader, kind: NodeKind): Promise<Node[]> {
-  return (await reader.all<Row>('SELECT * FROM nodes WHERE kind = $1 ORDER BY name', [kind])).map(toNode)
-}
+export const listNodes = (reader: Reader, kind: NodeKind): Promise<Node[]> =>
+  nodes.all(reader, 'SELECT * FROM nodes WHERE kind = $1 ORDER BY name', [kind])
 
 export const findByName = (reader: Reader, name: string): Promise<Node | undefined> =>
-  findNodeBy(reader, 'SELECT * FROM nodes WHERE name = $1', [name])
+  nodes.first(reader, 'SELECT * FROM nodes WHERE name = $1', [name])
 
 export type SealedNode = { readonly node: Node; readonly sealed: Uint8Array | null }
 
-const toSealed = (row: Row): SealedNode => ({ node: toNode(row), sealed: privateKey.read(row['private_key']) })
+const sealedNodes = recordsOf((row): SealedNode => {
+  return { node: nodes.read(row), sealed: privateKey.read(row['private_key']) }
+})
 
-export async function findSealedKey(reader: Reader, node: NodeId): Promise<SealedNode | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM nodes WHERE id = $1', [node])
-  return row && toSealed(row)
-}
+export const findSealedKey = (reader: Reader, node: NodeId): Promise<SealedNode | undefined> =>
+  sealedNodes.first(reader, 'SELECT * FROM nodes WHERE id = $1', [node])
 
 /** Every node with its sealed key, for `verify`. */
-export async function listSealed(reader: Reader): Promise<SealedNode[]> {
-  return (await reader.all<Row>('SELECT * FROM nodes ORDER BY name')).map(toSealed)
-}
+export const listSealed = (reader: Reader): Promise<SealedNode[]> =>
+  sealedNodes.all(reader, 'SELECT * FROM nodes ORDER BY name')
 
 /** Replaces the join key before, used or not. */
 export async function writeKey(tx: Tx, node: NodeId, digest: Uint8Array, expiresAt: number): Promise<void> {
@@ -121,7 +113,7 @@ export async function lockByKey(
   digest: Uint8Array,
 ): Promise<{ readonly node: Node; readonly secretDigest: Uint8Array | null } | undefined> {
   const row = await tx.first<Row>('SELECT * FROM nodes WHERE key_digest = $1 FOR UPDATE', [digest])
-  return row && { node: toNode(row), secretDigest: secretDigest.read(row['secret_digest']) }
+  return row && { node: nodes.read(row), secretDigest: secretDigest.read(row['secret_digest']) }
 }
 
 export async function findBySecret(
@@ -130,7 +122,7 @@ export async function findBySecret(
 ): Promise<{ node: Node; digest: Uint8Array } | undefined> {
   const row = await reader.first<Row>('SELECT * FROM nodes WHERE secret_digest = $1', [digest])
   const known = row && secretDigest.read(row['secret_digest'])
-  return row && known ? { node: toNode(row), digest: known } : undefined
+  return row && known ? { node: nodes.read(row), digest: known } : undefined
 }
 
 /** Uses the join key and replaces the secret in one commit. */
@@ -184,7 +176,7 @@ export async function gatewaysChangedAfter(
     [after.changedAt, after.id, limit],
   )
   return rows.map((row) => ({
-    node: toNode(row),
+    node: nodes.read(row),
     hopKey: hopKey.read(row['hop_key']),
     changedAt: int('changed_at').read(row['changed_at']),
   }))

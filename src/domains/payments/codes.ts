@@ -6,7 +6,16 @@ import { createTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../..
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { PaymentDeps } from './deps.ts'
 import { codeRefused } from './errors.ts'
-import { bonusOf, type Code, isOpen, type Payment, type PaymentChange, readCode, type Step, whyNot } from './rules.ts'
+import {
+  bonusOf,
+  isOpen,
+  type Payment,
+  type PaymentChange,
+  type PaymentStep,
+  type PromoCode,
+  readCode,
+  whyNot,
+} from './rules.ts'
 import * as store from './store.ts'
 
 const source = 'bonus'
@@ -31,7 +40,7 @@ async function unlessGuessing<Found>(
   return found
 }
 
-async function judge({ clock }: PaymentDeps, reader: Reader, code: Code, customer: CustomerId, amount: Kopecks) {
+async function judge({ clock }: PaymentDeps, reader: Reader, code: PromoCode, customer: CustomerId, amount: Kopecks) {
   const used = await store.countUses(reader, code.code, '')
   const usedByCustomer = await store.countUses(reader, code.code, customer)
   return { code, why: whyNot(code, { amount, used, usedByCustomer, nowMs: clock() }) }
@@ -69,7 +78,7 @@ export async function quoteBonus(
 }
 
 /** Gives the promised bonus; for a payment that came late, only if the code still adds something. */
-export async function giveBonus(deps: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly Step[]> {
+export async function giveBonus(deps: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly PaymentStep[]> {
   const { code, bonus, customer, id } = payment
   if (code === null) return []
   const again = isOpen(payment.state) ? undefined : await judgeLocked(deps, tx, code, customer, payment.amount)
@@ -85,7 +94,7 @@ export async function givenBonus(reader: Reader, { code, id }: Payment): Promise
 }
 
 /** Debits the whole bonus as soon as any of the payment goes back: else a refund of all but a kopeck would keep it. */
-export async function returnBonus({ ledger }: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly Step[]> {
+export async function returnBonus({ ledger }: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly PaymentStep[]> {
   const bonus = await givenBonus(tx, payment)
   if (!bonus) return []
   const { amount, note } = bonus
@@ -93,7 +102,7 @@ export async function returnBonus({ ledger }: PaymentDeps, tx: Tx, payment: Paym
   return [{ kind: 'bonus_back', amount: negate(amount), posting: posting.seq, note }]
 }
 
-export const addCode = ({ db, clock }: PaymentDeps, code: Omit<Code, 'createdAt' | 'endedAt'>): Promise<void> =>
+export const addCode = ({ db, clock }: PaymentDeps, code: Omit<PromoCode, 'createdAt' | 'endedAt'>): Promise<void> =>
   db.transact(async (tx) => {
     const isAdded = await store.insertCode(tx, { ...code, createdAt: clock(), endedAt: null })
     if (!isAdded) throw new Refusal('promo_code_exists', { code: code.code })
@@ -102,12 +111,12 @@ export const addCode = ({ db, clock }: PaymentDeps, code: Omit<Code, 'createdAt'
 export async function listCodes(
   { db }: PaymentDeps,
   limit: number,
-): Promise<readonly (Code & { readonly used: number })[]> {
+): Promise<readonly (PromoCode & { readonly used: number })[]> {
   const codes = await store.listCodes(db, limit)
   return Promise.all(codes.map(async (code) => ({ ...code, used: await store.countUses(db, code.code, '') })))
 }
 
-/** Ends a code for new payments. What was promised before is given. */
+/** Ends a code for new payments. Promised bonuses are still given. */
 export const endCode = ({ db, clock }: PaymentDeps, code: string): Promise<void> =>
   db.transact(async (tx) => {
     if (!(await store.endCode(tx, code, clock()))) throw new Refusal('code_not_found')

@@ -22,7 +22,7 @@ export type Payments = Bound['payments']
 export type PaymentOperator = Bound['paymentOperator']
 export type PaymentWatch = Bound['paymentWatch']
 export type Purchases = Bound['purchases']
-export type Codes = Bound['codes']
+export type PromoCodes = Bound['codes']
 export type Referrals = Bound['referrals']
 export type PaymentReports = Bound['paymentReports']
 

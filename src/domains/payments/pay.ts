@@ -140,7 +140,6 @@ function digestOf({ sha256 }: PaymentDeps, { amount, method, returnUrl, email, c
   return sha256(toCanonical({ payment }))
 }
 
-/** The method that was named, for an amount that it takes. */
 function methodFor(methods: readonly Method[], { method: name, amount }: Pick<TopUp, 'method' | 'amount'>): Method {
   const method = methods.find((each) => each.method === name)
   if (!method) throw unknownMethod(methods.map((each) => each.method))

@@ -16,7 +16,7 @@ export type MethodTerms = {
   readonly feeHundredths: number
 }
 
-/** What is kept of a provider besides its secret. */
+/** The settings and methods of a provider. */
 export type ProviderTerms = {
   readonly settings: Readonly<Record<string, string>>
   readonly methods: readonly MethodTerms[]
@@ -208,8 +208,8 @@ export function readPercent(text: string): number | undefined {
 }
 
 /**
- * The terms of each method that is offered: what is given, else the terms before, else the provider's own bounds. A
- * text says why they are refused.
+ * The terms of each offered method: the given ones, else those before, else the provider's own bounds. A text is the
+ * reason of a refusal.
  */
 export function methodTerms(
   bounds: readonly Omit<MethodTerms, 'feeHundredths'>[],

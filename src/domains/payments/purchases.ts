@@ -17,7 +17,7 @@ const shortMs = 86_400_000
 /** How often a purchase is priced again because the price list changed meanwhile. */
 const maxPricings = 5
 
-/** What is to be bought, as its product reads it. */
+/** The input of a purchase, as its product reads it. */
 export type PurchaseInput = { readonly product: string; readonly wish: Plain }
 
 function loadBuyer({ buyers }: PaymentDeps, product: string): Buyer {

@@ -4,7 +4,7 @@ import { type Kopecks, kopecks, negate } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { PaymentDeps } from './deps.ts'
-import { type Payment, type ReferralTerms, readCode, type Step } from './rules.ts'
+import { type Payment, type PaymentStep, type ReferralTerms, readCode } from './rules.ts'
 import * as store from './store.ts'
 
 const source = 'referral'
@@ -43,7 +43,7 @@ export async function giveShare(
   { customers, ledger }: PaymentDeps,
   tx: Tx,
   payment: Payment,
-): Promise<readonly Step[]> {
+): Promise<readonly PaymentStep[]> {
   const terms = await findOffer(tx)
   if (!terms) return []
   const referrer = await store.findReferrer(tx, payment.customer)
@@ -68,7 +68,7 @@ export async function givenShare(
 }
 
 /** Debits the whole share as soon as any of the payment goes back, as `returnBonus` does. */
-export async function returnShare({ ledger }: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly Step[]> {
+export async function returnShare({ ledger }: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly PaymentStep[]> {
   const share = await givenShare(tx, payment)
   if (!share) return []
   const { amount, referrer } = share

@@ -52,11 +52,11 @@ const said: ProviderStatus = {
 const nothing = { notices: [], credit: false, debitTo: null, close: null }
 const inProduction = { isProduction: true, isErased: false }
 
-describe('what follows from a provider’s word', () => {
+describe('decide', () => {
   test.each<[string, Payment, Partial<ProviderStatus>, object]>([
     ['the first time that it is paid', pending, {}, { credit: true }],
     ['the second time', paid, {}, {}],
-    ['while nobody has paid', pending, { state: 'pending' }, {}],
+    ['before it is paid', pending, { state: 'pending' }, {}],
     ['when it comes after its time', { ...pending, state: 'expired' }, {}, { credit: true }],
     ['when it comes after it was called off', { ...pending, state: 'cancelled' }, {}, { credit: true }],
     ['before our own answer', { ...pending, state: 'new', providerId: null }, {}, { credit: true }],
@@ -107,18 +107,18 @@ describe('what follows from a provider’s word', () => {
       { notices: ['amount', 'excess'] },
     ],
     ['when only its orphan is paid', pending, { providerId: 'p-2' }, { credit: true }],
-  ])('%s', (_when, payment, change, expected) => {
+  ])('decide: %s', (_when, payment, change, expected) => {
     expect(decide(payment, { ...said, ...change }, inProduction)).toEqual({ ...nothing, ...expected } as never)
   })
 
-  test('a test shop counts in a sandbox', () => {
+  test('a payment of a test shop is credited in a sandbox', () => {
     expect(decide(pending, { ...said, isTest: true }, { ...inProduction, isProduction: false }).credit).toBeTrue()
   })
 })
 
 describe('for a customer who was erased', () => {
   const erased = { ...inProduction, isErased: true }
-  test('money that comes late is a notice, and money that goes back is debited', () => {
+  test('late money of an erased customer is a notice, and a chargeback is debited', () => {
     const late = decide({ ...pending, state: 'expired' }, said, erased)
     expect(late).toEqual({ ...nothing, notices: ['unknown'] } as never)
     expect(decide(paid, { ...said, refunded: kopecks(5n) }, erased).debitTo as bigint).toBe(5n)
@@ -126,7 +126,7 @@ describe('for a customer who was erased', () => {
 })
 
 describe('the steps of a payment', () => {
-  test('lead where they may and nowhere else', () => {
+  test('isStep allows the steps of the table and no others', () => {
     expect(isStep('expired', 'credited', 'paid')).toBeTrue()
     expect(isStep('paid', 'credited', 'paid')).toBeFalse()
     expect(isStep('refunded', 'debited', 'refunded')).toBeFalse()
@@ -140,13 +140,13 @@ describe('the steps of a payment', () => {
     }
   })
 
-  test('end with all taken back as refunded, with a part as paid', () => {
+  test('a debit of the whole amount makes a payment refunded, of a part leaves it paid', () => {
     const back = (total: bigint) =>
       takeStep(paid, { kind: 'debited', total: kopecks(total), note: '' }, 1).payment.state
     expect([back(9999n), back(10_000n)]).toEqual(['paid', 'refunded'])
   })
 
-  test('are asked for sooner while it is young, until its time, and not for ever', () => {
+  test('nextAskAt polls a young payment more often, and stops in the end', () => {
     expect(nextAskAt(pending, 0)).toBe(15_000)
     expect(nextAskAt(pending, 3_590_000)).toBe(3_600_000)
     expect(nextAskAt(pending, 3_600_000)).toBe(4_200_000)
@@ -161,7 +161,7 @@ describe('the steps of a payment', () => {
   })
 })
 
-test('a fee goes up to the next kopeck, and nothing is nothing', () => {
+test('feeOf rounds up to a kopeck, and 0 % is nothing', () => {
   expect([feeOf(kopecks(10_001n), 250), feeOf(kopecks(1n), 1), feeOf(kopecks(10_000n), 0)] as bigint[]).toEqual([
     251n,
     1n,
@@ -182,11 +182,11 @@ describe('a code', () => {
     note: '',
   }
   const now = { amount: kopecks(100n), used: 0, usedByCustomer: 0, nowMs: 999 }
-  test('adds its part, rounded down, or its amount', () => {
+  test('a code adds its percentage, rounded down, or its amount', () => {
     expect(bonusOf(code, kopecks(109n)) as bigint).toBe(10n)
     expect(bonusOf({ kind: 'amount', value: 7n }, kopecks(109n)) as bigint).toBe(7n)
   })
-  test('says why it adds nothing', () => {
+  test('whyNot returns the reason why a code adds nothing', () => {
     const why = (change: object, state: object) => whyNot({ ...code, ...change }, { ...now, ...state })
     expect(why({}, {})).toBeUndefined()
     expect(why({}, { nowMs: 1000 })).toBe('over')
@@ -207,13 +207,13 @@ describe('the terms of a provider', () => {
   const none = new Map<string, string>()
   const all = { methods: undefined, min: none, max: none, fee: none }
 
-  test('are what it takes unless said, and stay what they were', () => {
+  test('methodTerms are the provider’s bounds by default, and stay when they are not given', () => {
     const first = methodTerms(bounds, { ...all, methods: ['card'], fee: new Map([['card', '2.5']]) }, [])
     expect(first).toEqual([{ method: 'card', min: kopecks(100n), max: kopecks(10_000n), feeHundredths: 250 }])
     expect(methodTerms(bounds, all, first as never)).toEqual(first)
   })
 
-  test('are refused in words where the provider does not take them', () => {
+  test('methodTerms outside of the provider’s bounds are refused with a reason', () => {
     const of = (name: string, value: string) => new Map([[name, value]])
     for (const change of [
       { methods: ['gold'] },

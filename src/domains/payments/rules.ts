@@ -14,7 +14,7 @@ export type Payment = {
   readonly request: Uint8Array
   readonly provider: string
   readonly method: string
-  /** What is credited to the balance. */
+  /** The amount that is credited. */
   readonly amount: Kopecks
   /** What the payer pays on top. */
   readonly fee: Kopecks
@@ -132,7 +132,6 @@ export type ProviderRefund = {
   readonly askedAt: number
 }
 
-/** What the payer is asked for. */
 export const toPay = (payment: Pick<Payment, 'amount' | 'fee'>): Kopecks => add(payment.amount, payment.fee)
 
 /** A fee in hundredths of a percent; a fraction of a kopeck is rounded up. */
@@ -261,7 +260,7 @@ export const retryMs = (tries: number): number => Math.min(30 * minuteMs, 15_000
 export const isStillTried = (paidAt: number, nowMs: number): boolean => nowMs < paidAt + triedMs
 
 /** A step that a payment takes, without the fields that are known when it is written. */
-export type Step = Pick<PaymentChange, 'kind' | 'note'> & {
+export type PaymentStep = Pick<PaymentChange, 'kind' | 'note'> & {
   readonly amount?: Kopecks
   readonly total?: Kopecks
   readonly posting?: number
@@ -270,7 +269,7 @@ export type Step = Pick<PaymentChange, 'kind' | 'note'> & {
 /** The payment after a step, and the step's row. Throws for a step that may not follow. */
 export function takeStep(
   payment: Payment,
-  step: Step,
+  step: PaymentStep,
   nowMs: number,
 ): { readonly payment: Payment; readonly change: PaymentChange } {
   const after = { ...payment, ...changedBy(payment, step), changes: payment.changes + 1 }
@@ -283,7 +282,7 @@ export function takeStep(
 /** The row of the step that a payment has just taken. */
 export const toChange = (
   { id, changes, state }: Payment,
-  { kind, amount = zero, total, posting, note }: Step,
+  { kind, amount = zero, total, posting, note }: PaymentStep,
   at: number,
 ): PaymentChange => ({
   payment: id,
@@ -297,7 +296,7 @@ export const toChange = (
   note,
 })
 
-function changedBy(payment: Payment, { kind, total }: Step): Partial<Payment> {
+function changedBy(payment: Payment, { kind, total }: PaymentStep): Partial<Payment> {
   if (kind === 'sent') return { state: 'pending' }
   if (kind === 'credited') return { state: 'paid', credited: payment.amount }
   if (kind === 'expired' || kind === 'cancelled') return { state: kind }
@@ -308,7 +307,7 @@ function changedBy(payment: Payment, { kind, total }: Step): Partial<Payment> {
 export const codeKinds = ['amount', 'percent'] as const
 
 /** A promo code: it adds an amount, or a part in hundredths of a percent, to a top-up. */
-export type Code = {
+export type PromoCode = {
   readonly code: string
   readonly kind: (typeof codeKinds)[number]
   readonly value: bigint
@@ -327,12 +326,12 @@ export const readCode = (text: string): string | undefined =>
   /^[A-Za-z0-9_-]{3,40}$/.test(text) ? text.toUpperCase() : undefined
 
 /** What a code adds to an amount, rounded down to a kopeck. */
-export const bonusOf = ({ kind, value }: Pick<Code, 'kind' | 'value'>, amount: Kopecks): Kopecks =>
+export const bonusOf = ({ kind, value }: Pick<PromoCode, 'kind' | 'value'>, amount: Kopecks): Kopecks =>
   kopecks(kind === 'amount' ? value : (amount * value) / 10_000n)
 
 /** Why a code adds nothing now; undefined if it does. */
 export function whyNot(
-  code: Code,
+  code: PromoCode,
   now: { readonly amount: Kopecks; readonly used: number; readonly usedByCustomer: number; readonly nowMs: number },
 ): 'over' | 'used up' | 'used before' | 'too little' | undefined {
   if (code.endedAt !== null || (code.untilAt !== null && code.untilAt <= now.nowMs)) return 'over'

@@ -12,9 +12,9 @@ import {
   type NoticeReason,
   nextAskAt,
   type Payment,
+  type PaymentStep,
   type ProviderStatus,
   purchaseAfter,
-  type Step,
   takeStep,
   toPay,
 } from './rules.ts'
@@ -45,7 +45,7 @@ export function writeSteps(
   { clock }: PaymentDeps,
   tx: Tx,
   before: Payment,
-  steps: readonly Step[],
+  steps: readonly PaymentStep[],
   also: Partial<Payment> = {},
 ): Payment {
   const nowMs = clock()
@@ -91,11 +91,11 @@ async function isErased({ ledger }: PaymentDeps, tx: Tx, payment: Payment, statu
   return ledger.isErased(tx, payment.customer)
 }
 
-async function credit(deps: PaymentDeps, tx: Tx, payment: Payment, note: string): Promise<readonly Step[]> {
+async function credit(deps: PaymentDeps, tx: Tx, payment: Payment, note: string): Promise<readonly PaymentStep[]> {
   const { customer, amount, provider, id, method } = payment
   const posting = await deps.ledger.credit(tx, customer, amount, provider, `top-up by ${method}`, id)
   await deps.events.note(tx, [toEvent('payment.paid', payment, amount, posting.balanceAfter)])
-  const credited: Step = { kind: 'credited', amount, posting: posting.seq, note }
+  const credited: PaymentStep = { kind: 'credited', amount, posting: posting.seq, note }
   return [credited, ...(await giveBonus(deps, tx, payment)), ...(await giveShare(deps, tx, payment))]
 }
 
@@ -105,7 +105,7 @@ async function debit(deps: PaymentDeps, tx: Tx, payment: Payment, total: Kopecks
   const amount = subtract(total, payment.debited)
   const posting = await deps.ledger.chargeback(tx, customer, amount, provider, `${method} payment taken back`, id)
   await deps.events.note(tx, [toEvent('payment.refunded', payment, amount, posting.balanceAfter)])
-  const debited: Step = { kind: 'debited', amount: negate(amount), total, posting: posting.seq, note }
+  const debited: PaymentStep = { kind: 'debited', amount: negate(amount), total, posting: posting.seq, note }
   return [debited, ...(await returnBonus(deps, tx, payment)), ...(await returnShare(deps, tx, payment))]
 }
 
@@ -122,7 +122,7 @@ export async function settle(
   for (const reason of decision.notices) {
     await keepNotice(deps, tx, reason, { provider: payment.provider, payment: payment.id }, status)
   }
-  const steps: Step[] = []
+  const steps: PaymentStep[] = []
   if (payment.state === 'new' && status.state === 'pending') steps.push({ kind: 'sent', note: of.note })
   if (decision.credit) steps.push(...(await credit(deps, tx, payment, of.note)))
   if (decision.close) steps.push({ kind: decision.close, note: of.note })

@@ -1,18 +1,32 @@
 import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
-import { big, bytes, columnsOf, flag, id, int, money, oneOf, orNull, type Row, text } from '../../db/columns.ts'
+import {
+  big,
+  bytes,
+  columnsOf,
+  flag,
+  id,
+  int,
+  money,
+  oneOf,
+  orNull,
+  type Row,
+  recordsOf,
+  text,
+  valuesOf,
+} from '../../db/columns.ts'
 import { list, sendRows } from '../../db/rows.ts'
-import type { Reader, Tx, Value } from '../../db/transaction.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
 import {
   type AwaitedPurchase,
   type ChangeKind,
-  type Code,
   changeKinds,
   codeKinds,
   type Notice,
   noticeReasons,
   type Payment,
   type PaymentChange,
+  type PromoCode,
   type ProviderRefund,
   paymentStates,
   purchaseStates,
@@ -56,10 +70,12 @@ const purchaseColumns = columnsOf<AwaitedPurchase>({
   problem: orNull(text('purchase_problem')),
 })
 
-const toPayment = (row: Row): Payment => ({
-  ...paymentColumns.read(row),
-  purchase: row['purchase_product'] === null ? null : purchaseColumns.read(row),
-})
+const payments = recordsOf(
+  (row): Payment => ({
+    ...paymentColumns.read(row),
+    purchase: row['purchase_product'] === null ? null : purchaseColumns.read(row),
+  }),
+)
 
 const changeColumns = columnsOf<PaymentChange>({
   payment: id('payment_id'),
@@ -85,6 +101,8 @@ const noticeColumns = columnsOf<Notice>({
   resolvedAt: orNull(int('resolved_at')),
   resolution: orNull(text('resolution')),
 })
+
+const counts = valuesOf(int('n'))
 
 const refundColumns = columnsOf<ProviderRefund>({
   payment: id('payment_id'),
@@ -113,7 +131,7 @@ const providerColumns = columnsOf<ProviderRow>({
   changedAt: int('changed_at'),
 })
 
-const codeColumns = columnsOf<Code>({
+const codeColumns = columnsOf<PromoCode>({
   code: text('code'),
   kind: oneOf('kind', codeKinds),
   value: big('value'),
@@ -124,19 +142,6 @@ const codeColumns = columnsOf<Code>({
   endedAt: orNull(int('ended_at')),
   note: text('note'),
 })
-
-async function countRows(reader: Reader, sql: string, values: readonly Value[] = []): Promise<number> {
-  return Number((await reader.first<{ n: bigint }>(sql, values))?.n ?? 0n)
-}
-
-async function findPaymentBy(reader: Reader, sql: string, values: readonly Value[]): Promise<Payment | undefined> {
-  const row = await reader.first<Row>(sql, values)
-  return row && toPayment(row)
-}
-
-async function listPaymentsBy(reader: Reader, sql: string, values: readonly Value[]): Promise<Payment[]> {
-  return (await reader.all<Row>(sql, values)).map(toPayment)
-}
 
 export function insertPayment(tx: Tx, payment: Payment): void {
   const noPurchase = [null, null, null, null, null, null, null]
@@ -164,20 +169,19 @@ export const insertChange = (tx: Tx, change: PaymentChange): void =>
 
 /** The row stays locked until the transaction ends. */
 export const lockPayment = (tx: Tx, payment: PaymentId): Promise<Payment | undefined> =>
-  findPaymentBy(tx, 'SELECT * FROM payments WHERE id = $1 FOR UPDATE', [payment])
+  payments.first(tx, 'SELECT * FROM payments WHERE id = $1 FOR UPDATE', [payment])
 
-/** For the operator: of any customer. */
 export const findAny = (reader: Reader, payment: PaymentId): Promise<Payment | undefined> =>
-  findPaymentBy(reader, 'SELECT * FROM payments WHERE id = $1', [payment])
+  payments.first(reader, 'SELECT * FROM payments WHERE id = $1', [payment])
 
 export const findPayment = (reader: Reader, customer: CustomerId, payment: PaymentId): Promise<Payment | undefined> =>
-  findPaymentBy(reader, 'SELECT * FROM payments WHERE id = $1 AND customer_id = $2', [payment, customer])
+  payments.first(reader, 'SELECT * FROM payments WHERE id = $1 AND customer_id = $2', [payment, customer])
 
 export const findByKey = (reader: Reader, customer: CustomerId, key: string): Promise<Payment | undefined> =>
-  findPaymentBy(reader, 'SELECT * FROM payments WHERE customer_id = $1 AND key = $2', [customer, key])
+  payments.first(reader, 'SELECT * FROM payments WHERE customer_id = $1 AND key = $2', [customer, key])
 
 export const findByProviderId = (reader: Reader, provider: string, providerId: string): Promise<Payment | undefined> =>
-  findPaymentBy(reader, 'SELECT * FROM payments WHERE provider = $1 AND provider_id = $2', [provider, providerId])
+  payments.first(reader, 'SELECT * FROM payments WHERE provider = $1 AND provider_id = $2', [provider, providerId])
 
 /** Frees an expired key for another payment. */
 export const releaseKey = (tx: Tx, customer: CustomerId, key: string, before: number): void =>
@@ -188,22 +192,23 @@ export const releaseKey = (tx: Tx, customer: CustomerId, key: string, before: nu
   ])
 
 /** The customer's account is locked, so concurrent payments are counted one after the other. */
-export const countOpen = (tx: Tx, customer: CustomerId): Promise<number> =>
-  countRows(tx, `SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND state IN ('new', 'pending')`, [customer])
+export const countOpen = async (tx: Tx, customer: CustomerId): Promise<number> =>
+  (await counts.first(tx, `SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND state IN ('new', 'pending')`, [
+    customer,
+  ])) ?? 0
 
 /** When the payment that is `back` refusals ago was begun. A refused payment has no id at the provider. */
-export async function findRefusedAt(
+export const findRefusedAt = (
   reader: Reader,
   { customer, provider, back }: { readonly customer: CustomerId; readonly provider: string; readonly back: number },
-): Promise<number | undefined> {
-  const row = await reader.first<{ created_at: bigint }>(
+): Promise<number | undefined> =>
+  valuesOf(int('created_at')).first(
+    reader,
     `SELECT created_at FROM payments
      WHERE customer_id = $1 AND provider = $2 AND state = 'cancelled' AND provider_id IS NULL
      ORDER BY id DESC LIMIT 1 OFFSET $3`,
     [customer, provider, back - 1],
   )
-  return row && Number(row.created_at)
-}
 
 /** Sorts after every payment's id. */
 const pastLastId = 'pbz'
@@ -215,7 +220,7 @@ export const listOf = (
   before: string | undefined,
   limit: number,
 ): Promise<Payment[]> =>
-  listPaymentsBy(reader, 'SELECT * FROM payments WHERE customer_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3', [
+  payments.all(reader, 'SELECT * FROM payments WHERE customer_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3', [
     customer,
     before ?? pastLastId,
     limit,
@@ -226,7 +231,7 @@ export const listAll = (
   reader: Reader,
   filter: { readonly customer: string; readonly state: string; readonly before: string | undefined; limit: number },
 ): Promise<Payment[]> =>
-  listPaymentsBy(
+  payments.all(
     reader,
     `SELECT * FROM payments WHERE id < $1 AND ($2 = '' OR customer_id = $2) AND ($3 = '' OR state = $3)
      ORDER BY id DESC LIMIT $4`,
@@ -239,7 +244,7 @@ export const listBegun = (
   of: { readonly provider: string; readonly fromAt: number; readonly toAt: number; readonly after: string },
   limit: number,
 ): Promise<Payment[]> =>
-  listPaymentsBy(
+  payments.all(
     reader,
     `SELECT * FROM payments WHERE provider = $1 AND created_at >= $2 AND created_at < $3 AND id > $4
      ORDER BY id LIMIT $5`,
@@ -247,20 +252,19 @@ export const listBegun = (
   )
 
 /** All steps of these payments, each payment's in their order. */
-export async function changesOf(reader: Reader, payments: readonly PaymentId[]): Promise<PaymentChange[]> {
-  const rows = await reader.all<Row>(
+export const changesOf = (reader: Reader, payments: readonly PaymentId[]): Promise<PaymentChange[]> =>
+  changeColumns.all(
+    reader,
     `SELECT * FROM payment_changes WHERE payment_id IN (${list(payments.length)}) ORDER BY payment_id, number`,
     payments,
   )
-  return rows.map(changeColumns.read)
-}
 
-export const countChanges = (reader: Reader): Promise<number> =>
-  countRows(reader, 'SELECT COUNT(*) AS n FROM payment_changes')
+export const countChanges = async (reader: Reader): Promise<number> =>
+  (await counts.first(reader, 'SELECT COUNT(*) AS n FROM payment_changes')) ?? 0
 
 /** Takes due payments and postpones them at once, so that no other process asks for them. */
 export async function takeDue(tx: Tx, nowMs: number, untilAt: number, max: number): Promise<Payment[]> {
-  const due = await listPaymentsBy(
+  const due = await payments.all(
     tx,
     'SELECT * FROM payments WHERE ask_at <= $1 ORDER BY ask_at LIMIT $2 FOR UPDATE SKIP LOCKED',
     [nowMs, max],
@@ -275,31 +279,25 @@ export const putOff = (tx: Tx, payment: PaymentId, askAt: number | null): void =
 
 /** Keyset pagination over all payments, by id. */
 export const paymentsAfter = (reader: Reader, after: string, limit: number): Promise<Payment[]> =>
-  listPaymentsBy(reader, 'SELECT * FROM payments WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+  payments.all(reader, 'SELECT * FROM payments WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
 
 /** How many payments that were or can be made use a code: of one customer, or of all (''). */
-export const countUses = (reader: Reader, code: string, customer: string): Promise<number> =>
-  countRows(
+export const countUses = async (reader: Reader, code: string, customer: string): Promise<number> =>
+  (await counts.first(
     reader,
     `SELECT COUNT(*) AS n FROM payments
      WHERE code = $1 AND state IN ('new', 'pending', 'paid', 'refunded') AND ($2 = '' OR customer_id = $2)`,
     [code, customer],
-  )
+  )) ?? 0
 
-/** How many top-ups of a customer were paid. */
-export const countPaid = (reader: Reader, customer: CustomerId): Promise<number> =>
-  countRows(reader, 'SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND credited > 0', [customer])
+export const countPaid = async (reader: Reader, customer: CustomerId): Promise<number> =>
+  (await counts.first(reader, 'SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND credited > 0', [
+    customer,
+  ])) ?? 0
 
 /** A step that a payment takes at most once. */
-export async function findStep(
-  reader: Reader,
-  payment: PaymentId,
-  kind: ChangeKind,
-): Promise<PaymentChange | undefined> {
-  const sql = 'SELECT * FROM payment_changes WHERE payment_id = $1 AND kind = $2'
-  const row = await reader.first<Row>(sql, [payment, kind])
-  return row && changeColumns.read(row)
-}
+export const findStep = (reader: Reader, payment: PaymentId, kind: ChangeKind): Promise<PaymentChange | undefined> =>
+  changeColumns.first(reader, 'SELECT * FROM payment_changes WHERE payment_id = $1 AND kind = $2', [payment, kind])
 
 /** Amounts by day, method and kind of step; a day is its number since 1970, in UTC. */
 export async function sumByDay(
@@ -347,7 +345,7 @@ export async function takeToBuy(tx: Tx, nowMs: number, limit: number): Promise<P
     const buyAt = nowMs + retryMs(Number(row.buy_tries))
     tx.send('UPDATE payments SET buy_at = $2, buy_tries = buy_tries + 1 WHERE id = $1', [row.id, buyAt])
   }
-  return rows.map(toPayment)
+  return rows.map(payments.read)
 }
 
 /**
@@ -394,21 +392,18 @@ export const writeRefused = (tx: Tx, { payment, step, tries }: ProviderRefund): 
   )
 
 /** All refunds that were asked of a payment's provider, the first one first. */
-export async function refundsOf(reader: Reader, payment: PaymentId): Promise<ProviderRefund[]> {
-  const rows = await reader.all<Row>('SELECT * FROM payment_refunds WHERE payment_id = $1 ORDER BY step', [payment])
-  return rows.map(refundColumns.read)
-}
+export const refundsOf = (reader: Reader, payment: PaymentId): Promise<ProviderRefund[]> =>
+  refundColumns.all(reader, 'SELECT * FROM payment_refunds WHERE payment_id = $1 ORDER BY step', [payment])
 
 /** A refund whose payment has no step that notes it. */
-export async function findWithoutStep(reader: Reader): Promise<ProviderRefund | undefined> {
-  const row = await reader.first<Row>(
+export const findWithoutStep = (reader: Reader): Promise<ProviderRefund | undefined> =>
+  refundColumns.first(
+    reader,
     `SELECT * FROM payment_refunds WHERE NOT EXISTS (SELECT 1 FROM payment_changes AS change
        WHERE change.payment_id = payment_refunds.payment_id AND change.number = payment_refunds.step
          AND change.kind = 'refund_asked')
      ORDER BY payment_id, step LIMIT 1`,
   )
-  return row && refundColumns.read(row)
-}
 
 /**
  * One notice for each problem of one payment at a provider. An `excess` notice takes a larger total and becomes
@@ -424,35 +419,28 @@ export const insertNotice = (tx: Tx, notice: Notice): void =>
        WHERE payment_notices.reason = 'excess' AND excluded.amount > payment_notices.amount`,
   )
 
-export const countUnresolved = (reader: Reader): Promise<number> =>
-  countRows(reader, 'SELECT COUNT(*) AS n FROM payment_notices WHERE resolved_at IS NULL')
+export const countUnresolved = async (reader: Reader): Promise<number> =>
+  (await counts.first(reader, 'SELECT COUNT(*) AS n FROM payment_notices WHERE resolved_at IS NULL')) ?? 0
 
 /** Oldest first. */
-export async function listNotices(reader: Reader, withResolved: boolean, limit: number): Promise<Notice[]> {
-  const rows = await reader.all<Row>(
+export const listNotices = (reader: Reader, withResolved: boolean, limit: number): Promise<Notice[]> =>
+  noticeColumns.all(
+    reader,
     'SELECT * FROM payment_notices WHERE resolved_at IS NULL OR CAST($1 AS BIGINT) = 1 ORDER BY id LIMIT $2',
     [withResolved ? 1 : 0, limit],
   )
-  return rows.map(noticeColumns.read)
-}
 
-export async function lockUnresolved(tx: Tx, notice: NoticeId): Promise<Notice | undefined> {
-  const sql = 'SELECT * FROM payment_notices WHERE id = $1 AND resolved_at IS NULL FOR UPDATE'
-  const row = await tx.first<Row>(sql, [notice])
-  return row && noticeColumns.read(row)
-}
+export const lockUnresolved = (tx: Tx, notice: NoticeId): Promise<Notice | undefined> =>
+  noticeColumns.first(tx, 'SELECT * FROM payment_notices WHERE id = $1 AND resolved_at IS NULL FOR UPDATE', [notice])
 
 export const resolveNotice = (tx: Tx, notice: NoticeId, at: number, resolution: string): void =>
   tx.send('UPDATE payment_notices SET resolved_at = $2, resolution = $3 WHERE id = $1', [notice, at, resolution])
 
-export async function findProvider(reader: Reader, name: string): Promise<ProviderRow | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM payment_providers WHERE name = $1', [name])
-  return row && providerColumns.read(row)
-}
+export const findProvider = (reader: Reader, name: string): Promise<ProviderRow | undefined> =>
+  providerColumns.first(reader, 'SELECT * FROM payment_providers WHERE name = $1', [name])
 
-export async function listProviders(reader: Reader): Promise<ProviderRow[]> {
-  return (await reader.all<Row>('SELECT * FROM payment_providers ORDER BY name')).map(providerColumns.read)
-}
+export const listProviders = (reader: Reader): Promise<ProviderRow[]> =>
+  providerColumns.all(reader, 'SELECT * FROM payment_providers ORDER BY name')
 
 export const writeProvider = (tx: Tx, provider: ProviderRow): void =>
   tx.send(
@@ -462,7 +450,7 @@ export const writeProvider = (tx: Tx, provider: ProviderRow): void =>
   )
 
 /** False if a code of that name exists. */
-export async function insertCode(tx: Tx, code: Code): Promise<boolean> {
+export async function insertCode(tx: Tx, code: PromoCode): Promise<boolean> {
   const added = await tx.run(
     `INSERT INTO payment_codes (${codeColumns.names})
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (code) DO NOTHING`,
@@ -472,29 +460,23 @@ export async function insertCode(tx: Tx, code: Code): Promise<boolean> {
 }
 
 /** The row stays locked until the transaction ends, so that the last use is given once. */
-export async function lockCode(tx: Tx, code: string): Promise<Code | undefined> {
-  const row = await tx.first<Row>('SELECT * FROM payment_codes WHERE code = $1 FOR UPDATE', [code])
-  return row && codeColumns.read(row)
-}
+export const lockCode = (tx: Tx, code: string): Promise<PromoCode | undefined> =>
+  codeColumns.first(tx, 'SELECT * FROM payment_codes WHERE code = $1 FOR UPDATE', [code])
 
-export async function findCode(reader: Reader, code: string): Promise<Code | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM payment_codes WHERE code = $1', [code])
-  return row && codeColumns.read(row)
-}
+export const findCode = (reader: Reader, code: string): Promise<PromoCode | undefined> =>
+  codeColumns.first(reader, 'SELECT * FROM payment_codes WHERE code = $1', [code])
 
-export async function listCodes(reader: Reader, limit: number): Promise<Code[]> {
-  const rows = await reader.all<Row>('SELECT * FROM payment_codes ORDER BY created_at DESC, code LIMIT $1', [limit])
-  return rows.map(codeColumns.read)
-}
+export const listCodes = (reader: Reader, limit: number): Promise<PromoCode[]> =>
+  codeColumns.all(reader, 'SELECT * FROM payment_codes ORDER BY created_at DESC, code LIMIT $1', [limit])
 
 export async function endCode(tx: Tx, code: string, at: number): Promise<boolean> {
   return (await tx.run('UPDATE payment_codes SET ended_at = $2 WHERE code = $1 AND ended_at IS NULL', [code, at])) === 1
 }
 
-export async function findTerms(reader: Reader): Promise<ReferralTerms | undefined> {
-  const row = await reader.first<Row>('SELECT hundredths, top_ups FROM referral_terms WHERE one = 1')
-  return row && columnsOf<ReferralTerms>({ hundredths: int('hundredths'), topUps: int('top_ups') }).read(row)
-}
+const termsColumns = columnsOf<ReferralTerms>({ hundredths: int('hundredths'), topUps: int('top_ups') })
+
+export const findTerms = (reader: Reader): Promise<ReferralTerms | undefined> =>
+  termsColumns.first(reader, 'SELECT hundredths, top_ups FROM referral_terms WHERE one = 1')
 
 export const writeTerms = (tx: Tx, { hundredths, topUps }: ReferralTerms, at: number): void =>
   tx.send(
@@ -512,19 +494,18 @@ export async function insertReferral(tx: Tx, customer: CustomerId, referrer: Cus
   return added === 1
 }
 
-const readCustomer = (row: Row | undefined): CustomerId | undefined => row && id<CustomerId>('found').read(row['found'])
+export const findReferrer = (reader: Reader, customer: CustomerId): Promise<CustomerId | undefined> =>
+  valuesOf(id<CustomerId>('referrer_id')).first(reader, 'SELECT referrer_id FROM referrals WHERE customer_id = $1', [
+    customer,
+  ])
 
-export const findReferrer = async (reader: Reader, customer: CustomerId): Promise<CustomerId | undefined> =>
-  readCustomer(await reader.first<Row>('SELECT referrer_id AS found FROM referrals WHERE customer_id = $1', [customer]))
+export const findByReferralCode = (reader: Reader, code: string): Promise<CustomerId | undefined> =>
+  valuesOf(id<CustomerId>('customer_id')).first(reader, 'SELECT customer_id FROM referral_codes WHERE code = $1', [
+    code,
+  ])
 
-/** The customer whose referral code this is. */
-export const findByReferralCode = async (reader: Reader, code: string): Promise<CustomerId | undefined> =>
-  readCustomer(await reader.first<Row>('SELECT customer_id AS found FROM referral_codes WHERE code = $1', [code]))
-
-export async function findReferralCode(reader: Reader, customer: CustomerId): Promise<string | undefined> {
-  const row = await reader.first<{ code: string }>('SELECT code FROM referral_codes WHERE customer_id = $1', [customer])
-  return row?.code
-}
+export const findReferralCode = (reader: Reader, customer: CustomerId): Promise<string | undefined> =>
+  valuesOf(text('code')).first(reader, 'SELECT code FROM referral_codes WHERE customer_id = $1', [customer])
 
 /** False if the customer has a code, or another customer has this one. */
 export async function insertReferralCode(tx: Tx, customer: CustomerId, code: string, at: number): Promise<boolean> {
@@ -549,9 +530,7 @@ export async function sumBrought(reader: Reader, referrer: CustomerId): Promise<
 }
 
 type Referral = { readonly customer: string; readonly referrer: string; readonly at: number }
+const referrals = columnsOf<Referral>({ customer: text('customer_id'), referrer: text('referrer_id'), at: int('at') })
 
-export async function listReferrals(reader: Reader, limit: number): Promise<Referral[]> {
-  const sql = 'SELECT customer_id, referrer_id, at FROM referrals ORDER BY at DESC, customer_id LIMIT $1'
-  const columns = columnsOf<Referral>({ customer: text('customer_id'), referrer: text('referrer_id'), at: int('at') })
-  return (await reader.all<Row>(sql, [limit])).map(columns.read)
-}
+export const listReferrals = (reader: Reader, limit: number): Promise<Referral[]> =>
+  referrals.all(reader, 'SELECT * FROM referrals ORDER BY at DESC, customer_id LIMIT $1', [limit])

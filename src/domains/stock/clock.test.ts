@@ -35,7 +35,7 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     expect((await refusalOf(services.dedicated.replace(customer, bought?.id ?? 0))).code).toBe('conflict')
   })
 
-  test('what was given back in an hour that comes again is sold in it again, and blocks nothing', async () => {
+  test('an address that was given back in a repeated hour is sold in it again, and blocks nothing', async () => {
     const { services, clock } = floor
     await addStock(services, '203.0.113.0/30', 'AT', 4)
     const customer = await addCustomer(services, 10n ** 9n)
@@ -54,7 +54,7 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     }
   })
 
-  test('a place can be sold, given back and sold again within one moment', async () => {
+  test('a slot can be sold, given back and sold again within one millisecond', async () => {
     const { services, clock } = floor
     await addStock(services, '203.0.113.0/32', 'AT', 4)
     const customer = await addCustomer(services, 10n ** 9n)

@@ -1,9 +1,6 @@
 import { Refusal } from '../../core/refusal.ts'
 
-export const outOfStock = (available: number): Refusal =>
-  new Refusal('out_of_stock', { available }, { available, charged: false })
-
-/** There may be plenty: whoever was told that there is none would go elsewhere, or ask for less. */
+/** No gateway is up. There may be plenty in stock, so this is not `out_of_stock`. */
 export class NoGateway extends Refusal {
   constructor() {
     super('no_gateway_up', {}, { charged: false })
@@ -12,13 +9,7 @@ export class NoGateway extends Refusal {
 
 export const noSuchAddress = (): Refusal => new Refusal('address_not_found')
 
-export const partOfBlock = (block: string): Refusal => new Refusal('address_part_of_block', { block })
-
 export const noSuchRange = (prefix: string): Refusal => new Refusal('range_not_found', { prefix })
 
-export const notAGateway = (name: string): Refusal => new Refusal('gateway_not_found', { name })
-
-export const beingAdded = (): Refusal => new Refusal('addresses_being_added')
-
-/** The address is one of another product, which only a constraint knows for sure. */
+/** The address is an exit of a premium pool. */
 export const soldElsewhere = (): Refusal => new Refusal('address_is_exit')

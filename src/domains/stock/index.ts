@@ -1,4 +1,4 @@
 export { NoGateway } from './errors.ts'
-export { lookAtRanges, reasonsOf } from './ranges/service-look.ts'
-export { createStock, type Readiness, type Stock } from './service.ts'
-export { createStockOperator, type StockOperator } from './service-operator.ts'
+export { createStockOperator, type StockOperator } from './operate.ts'
+export { lookAtRanges, reasonsOf } from './ranges/overview.ts'
+export { createStock, type Readiness, type Stock } from './take.ts'

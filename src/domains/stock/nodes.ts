@@ -1,54 +1,45 @@
 import type { Database } from '../../db/transaction.ts'
 import { type NodeSide, numberOf } from '../fleet/index.ts'
-import type { Ranges } from './ranges/service.ts'
+import type { Ranges } from './ranges/assign.ts'
 import * as store from './ranges/store.ts'
 
-/** What gateways are told of ranges, and what they say of them once they have tried. */
-export function createStockNodes(deps: {
+/** Sends ranges to gateways and takes the results of their trials. */
+export const createStockNodes = (deps: {
   db: Database
   ranges: Pick<Ranges, 'tried' | 'seen'>
-}): NodeSide & Required<Pick<NodeSide, 'tried' | 'seen'>> {
-  const { db } = deps
-  return {
-    kind: 'gateway',
+}): NodeSide & Required<Pick<NodeSide, 'tried' | 'seen'>> => ({
+  kind: 'gateway',
 
-    tables: [
-      {
-        name: 'ranges',
-        async read(after, limit, thereOnly) {
-          const position = { changedAt: after.changedAt, id: numberOf(after) }
-          const found = await store.changedAfter(db, position, limit, thereOnly)
-          return found.map((range) => ({
-            id: String(range.id),
-            changedAt: range.changedAt,
-            shape: { id: range.id, prefix: range.prefix, homes: [...range.homes], gone: range.state === 'gone' },
-          }))
-        },
+  tables: [
+    {
+      name: 'ranges',
+      async read(after, limit, thereOnly) {
+        const position = { changedAt: after.changedAt, id: numberOf(after) }
+        const found = await store.changedAfter(deps.db, position, limit, thereOnly)
+        return found.map((range) => ({
+          id: String(range.id),
+          changedAt: range.changedAt,
+          shape: { id: range.id, prefix: range.prefix, homes: [...range.homes], gone: range.state === 'gone' },
+        }))
       },
-    ],
+    },
+  ],
 
-    mark: (sinceAt) => store.changeMark(db, sinceAt),
+  mark: (sinceAt) => store.changeMark(deps.db, sinceAt),
+  parts: [],
+  report: async () => undefined,
 
-    parts: [],
-    report: async () => undefined,
+  tried(node, body, isLocal) {
+    const said = body.ranges.map(({ id: range, served, problems, seen_as: seenAs }) => {
+      return { range, served, problems, seenAs }
+    })
+    return deps.ranges.tried(node, said, isLocal)
+  },
+  seen: (node, from) => deps.ranges.seen(node, from),
 
-    tried: (node, body, isLocal) =>
-      deps.ranges.tried(
-        node,
-        body.ranges.map((each) => ({
-          range: each.id,
-          served: each.served,
-          problems: each.problems,
-          seenAs: each.seen_as,
-        })),
-        isLocal,
-      ),
-    seen: (node, from) => deps.ranges.seen(node, from),
+  /** Addresses are not billed by traffic. */
+  forgetUsage: async () => ({ things: 0, bytes: 0n }),
 
-    /** Addresses are not sold by what they carry. */
-    forgetUsage: async () => ({ things: 0, bytes: 0n }),
-
-    /** Whose an address is, nodes hear from the product that sold it. */
-    touch: () => {},
-  }
-}
+  /** The product that sold an address sends its holder to the nodes. */
+  touch: () => {},
+})

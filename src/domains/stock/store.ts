@@ -1,34 +1,31 @@
 import { contains, type Prefix, readAddress } from '../../core/address.ts'
-import { chunked, list, numberOrNull, padded, runRows, sendRows, writtenOnce } from '../../db/rows.ts'
+import { allIn, sendIn } from '../../db/chunks.ts'
+import { type Column, columnsOf, flag, int, oneOf, orNull, type Row, text, valuesOf } from '../../db/columns.ts'
+import { list, numberOrNull, padded, runRows, sendRows, writtenOnce } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Ipv, Kind, Place, PlaceState } from './rules.ts'
-
-export type Range = { readonly after: number; readonly upto: number }
+import { type Ipv, ipvs, type Kind, type SlotState, type StockSlot, slotStates, type WalkedLease } from './rules.ts'
 
 /**
- * What is asked for, and the nodes whose addresses may be sold now: at least one. `unprovenAt` is the moment at which
- * proofs of ranges count, where a node lacks one; else nothing, and no statement asks for proofs.
+ * Slots of a kind that one of these nodes serves; there is at least one node. `unprovenAt` is set while a node claims a
+ * range without a proof: then slots whose proof has ended by that moment are left out.
  */
-export type Asked = {
+export type SlotQuery = {
   readonly kind: Kind
   readonly carriers: readonly string[]
   readonly unprovenAt?: number | undefined
 }
 
-type PlaceRow = { id: bigint; address: string; free_from: bigint; carrier: string | null }
+type SlotRow = { id: bigint; address: string; free_from: bigint; carrier: string | null }
 
-const toPlace = (row: PlaceRow): Place => ({
-  id: Number(row.id),
-  address: row.address,
-  freeFrom: Number(row.free_from),
-  carrier: row.carrier,
+const toSlot = ({ id, address, free_from: freeFrom, carrier }: SlotRow): StockSlot => ({
+  id: Number(id),
+  address,
+  freeFrom: Number(freeFrom),
+  carrier,
 })
 
-/**
- * What is free is sold while one of these nodes carries it. Nobody's and a dead node's are passed over, and so is what
- * is on no named gateway and whose carrier's proof has ended. The values are those of `carrying`.
- */
-function carriedBy({ carriers, unprovenAt }: Asked, after: number, range = 'stock.range_id'): string {
+/** The condition of a `SlotQuery` on `carrier`. Its values are `carrierValues`. */
+function carriedBy({ carriers, unprovenAt }: SlotQuery, after: number, range = 'stock.range_id'): string {
   const count = padded(carriers).length
   const isThere = `carrier IN (${list(count, after)})`
   if (unprovenAt === undefined) return isThere
@@ -38,48 +35,39 @@ function carriedBy({ carriers, unprovenAt }: Asked, after: number, range = 'stoc
       AND unproven.homes = '' AND stock_trials.proof_until <= $${after + count + 1})`
 }
 
-const carrying = ({ carriers, unprovenAt }: Asked): readonly (string | number)[] =>
+const carrierValues = ({ carriers, unprovenAt }: SlotQuery): readonly (string | number)[] =>
   unprovenAt === undefined ? padded(carriers) : [...padded(carriers), unprovenAt]
 
-/**
- * What becomes of a place that another sale is looking at, on PostgreSQL: it is passed over, or its end is awaited.
- * Nobody gets the same one either way, because its row is locked and changes state.
- */
-export type Patience = 'pass over' | 'wait'
-const lockOf = { 'pass over': 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
+/** What PostgreSQL does with a slot that another sale has locked. */
+const lockOf = { skip: 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
 
 /**
- * Free places of a kind that one of these nodes carries, in the order of their numbers, their rows held until the
- * transaction ends. Compared as a whole, the three columns leave PostgreSQL no other way than the index of what is
- * free, however much has been sold.
+ * Locks free slots, by id. The comparison of three columns as one row makes PostgreSQL use the index of free slots,
+ * however many are sold.
  */
 export async function lockFree(
   tx: Tx,
-  asked: Asked,
-  range: Range,
-  count: number,
-  patience: Patience,
-): Promise<Place[]> {
-  const { kind } = asked
-  const rows = await tx.all<PlaceRow>(
+  query: SlotQuery,
+  { after, upto, max }: { readonly after: number; readonly upto: number; readonly max: number },
+  ifLocked: keyof typeof lockOf,
+): Promise<StockSlot[]> {
+  const { country, ipv } = query.kind
+  const rows = await tx.all<SlotRow>(
     `SELECT id, address, free_from, carrier FROM stock
      WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
-       AND ${carriedBy(asked, 5)}
-     ORDER BY country, ipv, id LIMIT $5 ${lockOf[patience]}`,
-    [kind.country, kind.ipv, range.after, range.upto, count, ...carrying(asked)],
+       AND ${carriedBy(query, 5)}
+     ORDER BY country, ipv, id LIMIT $5 ${lockOf[ifLocked]}`,
+    [country, ipv, after, upto, max, ...carrierValues(query)],
   )
-  return rows.map(toPlace)
+  return rows.map(toSlot)
 }
 
-/**
- * The next free place of a kind, taken in the same statement that finds it. What somebody else is looking at is passed
- * over.
- */
-export async function leaseNext(tx: Tx, { kind, carriers }: Asked, after: number): Promise<Place | undefined> {
+/** Finds and leases the next free slot in one statement. Slots that another sale has locked are skipped. */
+export async function leaseNext(tx: Tx, { kind, carriers }: SlotQuery, after: number): Promise<StockSlot | undefined> {
   const among = padded(carriers)
   const values = [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER, ...among]
-  const row = await tx.first<PlaceRow>(leaseNextText(among.length), values)
-  return row && toPlace(row)
+  const row = await tx.first<SlotRow>(leaseNextText(among.length), values)
+  return row && toSlot(row)
 }
 
 const leaseNextText = writtenOnce(
@@ -92,41 +80,32 @@ const leaseNextText = writtenOnce(
      RETURNING id, address, free_from, carrier`,
 )
 
-/** Nobody else can have taken them: their rows are held. */
-export function setLeased(tx: Tx, ids: readonly number[]): void {
-  for (const chunk of chunked(ids)) {
-    tx.send(
-      `UPDATE stock SET state = 'leased', known_carrier = carrier
-       WHERE state = 'free' AND id IN (${list(chunk.length)})`,
-      chunk,
-    )
-  }
-}
-
-/** The unique index on an open lease is what makes a double sale impossible, whatever the code above it does. */
-export function openLeases(tx: Tx, leases: readonly { place: number; startedAt: number; proxy: number }[]): void {
-  sendRows(
+/** The rows are locked. */
+export const setLeased = (tx: Tx, slots: readonly number[]): void =>
+  sendIn(
     tx,
-    'INSERT INTO leases (place_id, started_at, proxy_id)',
-    leases.map((lease) => [lease.place, lease.startedAt, lease.proxy]),
+    slots,
+    (ids) => `UPDATE stock SET state = 'leased', known_carrier = carrier WHERE state = 'free' AND id IN (${ids})`,
   )
+
+/** The unique index on open leases makes a double sale impossible. */
+export function openLeases(tx: Tx, leases: readonly { place: number; startedAt: number; proxy: number }[]): void {
+  const rows = leases.map((lease) => [lease.place, lease.startedAt, lease.proxy])
+  sendRows(tx, 'INSERT INTO leases (place_id, started_at, proxy_id)', rows)
 }
 
-/**
- * Ends a place's lease, after it began however late the clock says it is, and tells when that was; undefined if it has
- * none.
- */
-export async function endLease(tx: Tx, place: number, endedAt: number): Promise<number | undefined> {
+/** Ends a slot's lease, later than it began whatever the clock says. Returns when; undefined if it has none. */
+export async function endLease(tx: Tx, slot: number, endedAt: number): Promise<number | undefined> {
   const row = await tx.first<{ ended_at: bigint }>(
     `UPDATE leases SET ended_at = CASE WHEN started_at < $2 THEN $2 ELSE started_at + 1 END
      WHERE place_id = $1 AND ended_at IS NULL RETURNING ended_at`,
-    [place, endedAt],
+    [slot, endedAt],
   )
   return row && Number(row.ended_at)
 }
 
-/** A place whose lease has ended rests, or retires if the operator has asked for that meanwhile. */
-export function setResting(tx: Tx, place: { id: number; freeFrom: number; restUntil: number }): void {
+/** A slot whose lease has ended rests, or retires if the operator has asked for that. */
+export function setResting(tx: Tx, slot: { id: number; freeFrom: number; restUntil: number }): void {
   tx.send(
     `UPDATE stock SET
        state = CASE WHEN retiring = 1 THEN 'retired' ELSE 'resting' END,
@@ -134,130 +113,98 @@ export function setResting(tx: Tx, place: { id: number; freeFrom: number; restUn
        known_carrier = NULL,
        free_from = $3
      WHERE id = $1 AND state = 'leased'`,
-    [place.id, place.restUntil, place.freeFrom],
+    [slot.id, slot.restUntil, slot.freeFrom],
   )
 }
 
-/** Ends the rest of a bounded number of places whose time has come. */
-export async function endRest(tx: Tx, nowMs: number, most: number): Promise<number> {
-  return tx.run(
+/** Frees up to `max` slots whose rest is over. */
+export const endRest = (tx: Tx, nowMs: number, max: number): Promise<number> =>
+  tx.run(
     `UPDATE stock SET state = 'free', rest_until = NULL WHERE state = 'resting' AND id IN (
        SELECT id FROM stock WHERE state = 'resting' AND rest_until <= $1 AND quarantined = 0
        ORDER BY rest_until LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-    [nowMs, most],
+    [nowMs, max],
   )
-}
 
-export type NewPlace = {
+export type NewSlot = {
   readonly id: number
   readonly address: string
   readonly slot: number
   readonly country: string
   readonly ipv: Ipv
-  readonly state: PlaceState
+  readonly state: SlotState
   readonly range: number | null
   readonly carrier: string | null
 }
 
-/** Adds places; one that is there already stays as it is. Tells how many were new. */
-export async function insertPlaces(tx: Tx, places: readonly NewPlace[]): Promise<number> {
-  return runRows(
+/** Adds slots that do not exist. Returns how many were new. */
+export const insertSlots = (tx: Tx, slots: readonly NewSlot[]): Promise<number> =>
+  runRows(
     tx,
     'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier)',
-    places.map((each) => [
-      each.id,
-      each.address,
-      each.slot,
-      each.country,
-      each.ipv,
-      each.state,
-      0,
-      each.range,
-      each.carrier,
-    ]),
+    slots.map(({ id, address, slot, country, ipv, state, range, carrier }) => {
+      return [id, address, slot, country, ipv, state, 0, range, carrier]
+    }),
     'ON CONFLICT (address, slot) DO NOTHING',
   )
-}
 
-/**
- * Mints places from a large block. A clash with a place that exists makes the transaction fail on the unique address.
- */
-export function mintPlaces(tx: Tx, places: readonly (Place & { readonly range: number })[], kind: Kind): void {
+/** Inserts leased slots of a large block. An address that exists makes the transaction fail. */
+export const mintSlots = (tx: Tx, slots: readonly (StockSlot & { readonly range: number })[], kind: Kind): void =>
   sendRows(
     tx,
     'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier, known_carrier)',
-    places.map(({ id, address, range, carrier }) => [
-      id,
-      address,
-      0,
-      kind.country,
-      kind.ipv,
-      'leased',
-      0,
-      range,
-      carrier,
-      carrier,
-    ]),
+    slots.map(({ id, address, range, carrier }) => {
+      return [id, address, 0, kind.country, kind.ipv, 'leased', 0, range, carrier, carrier]
+    }),
   )
+
+type Whereabouts = { readonly range: number | null; readonly carrier: string | null }
+
+/** The range and the carrier of those addresses that are in stock. */
+export async function existing(reader: Reader, addresses: readonly string[]): Promise<Map<string, Whereabouts>> {
+  const rows = await allIn<{ address: string; range_id: bigint | null; carrier: string | null }>(
+    reader,
+    addresses,
+    (among) => `SELECT address, range_id, carrier FROM stock WHERE slot = 0 AND address IN (${among})`,
+  )
+  return new Map(rows.map((row) => [row.address, { range: numberOrNull(row.range_id), carrier: row.carrier }]))
 }
 
-/** Which of these addresses are in stock, with their range and who carries them. */
-export async function existing(
-  reader: Reader,
-  addresses: readonly string[],
-): Promise<Map<string, { range: number | null; carrier: string | null }>> {
-  const found = new Map<string, { range: number | null; carrier: string | null }>()
-  for (const chunk of chunked(addresses)) {
-    const rows = await reader.all<{ address: string; range_id: bigint | null; carrier: string | null }>(
-      `SELECT address, range_id, carrier FROM stock WHERE slot = 0 AND address IN (${list(chunk.length)})`,
-      chunk,
-    )
-    for (const row of rows) found.set(row.address, { range: numberOrNull(row.range_id), carrier: row.carrier })
-  }
-  return found
-}
-
-/** Which of these addresses are in stock as something else: in another country, or as an address of one's own. */
+/** Those addresses that are in stock in another country or as another kind. */
 export async function ofOtherKind(reader: Reader, addresses: readonly string[], kind: Kind): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (const chunk of chunked(addresses)) {
-    const rows = await reader.all<{ address: string }>(
-      `SELECT address FROM stock
-       WHERE slot = 0 AND (country <> $1 OR ipv <> $2) AND address IN (${list(chunk.length, 2)})`,
-      [kind.country, kind.ipv, ...chunk],
-    )
-    for (const row of rows) found.add(row.address)
-  }
-  return found
+  const rows = await allIn<{ address: string }>(
+    reader,
+    addresses,
+    (among) => `SELECT address FROM stock WHERE slot = 0 AND (country <> $1 OR ipv <> $2) AND address IN (${among})`,
+    [kind.country, kind.ipv],
+  )
+  return new Set(rows.map((row) => row.address))
 }
 
-export type Block = { readonly prefix: string; readonly range: number; readonly carrier: string }
-
-/** The large blocks of a kind that one of these nodes carries. */
-export async function blocksOf(reader: Reader, asked: Asked): Promise<Block[]> {
-  const { kind } = asked
+/** The large blocks of a kind that one of these nodes serves. */
+export async function blocksOf(
+  reader: Reader,
+  query: SlotQuery,
+): Promise<{ readonly prefix: string; readonly range: number; readonly carrier: string }[]> {
   const rows = await reader.all<{ prefix: string; range_id: bigint; carrier: string }>(
     `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, carrier FROM stock_prefixes
      JOIN stock_ranges ON stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state = 'in'
      WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0
-       AND ${carriedBy(asked, 2, 'stock_ranges.id')}
+       AND ${carriedBy(query, 2, 'stock_ranges.id')}
      ORDER BY stock_prefixes.prefix`,
-    [kind.country, kind.ipv, ...carrying(asked)],
+    [query.kind.country, query.kind.ipv, ...carrierValues(query)],
   )
   return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), carrier: row.carrier }))
 }
 
-/** Which of these addresses are exits of premium pools, which nobody gets as his own. */
+/** Those addresses that are exits of premium pools, which are never sold as dedicated. */
 export async function exitsAmong(reader: Reader, addresses: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (const chunk of chunked(addresses)) {
-    const rows = await reader.all<{ host: string }>(
-      `SELECT host FROM exits WHERE kind = 'local' AND drained_at IS NULL AND host IN (${list(chunk.length)})`,
-      chunk,
-    )
-    for (const row of rows) found.add(row.host)
-  }
-  return found
+  const rows = await allIn<{ host: string }>(
+    reader,
+    addresses,
+    (among) => `SELECT host FROM exits WHERE kind = 'local' AND drained_at IS NULL AND host IN (${among})`,
+  )
+  return new Set(rows.map((row) => row.host))
 }
 
 /** Whether an exit leaves from an address of a prefix. */
@@ -269,12 +216,9 @@ export async function hasExitWithin(reader: Reader, prefix: Prefix): Promise<boo
   })
 }
 
-/** The large blocks that are not retired. */
 export async function blocksOnSale(reader: Reader): Promise<string[]> {
-  const rows = await reader.all<{ prefix: string }>(
-    'SELECT prefix FROM stock_prefixes WHERE retired_at IS NULL ORDER BY prefix',
-  )
-  return rows.map((row) => row.prefix)
+  const sql = 'SELECT prefix FROM stock_prefixes WHERE retired_at IS NULL ORDER BY prefix'
+  return (await reader.all<{ prefix: string }>(sql)).map((row) => row.prefix)
 }
 
 export async function hasPrefix(reader: Reader, prefix: string): Promise<boolean> {
@@ -290,17 +234,278 @@ export async function insertPrefix(tx: Tx, prefix: string, kind: Kind, nowMs: nu
   return added === 1
 }
 
-/**
- * How many are free that one of these nodes carries, counted no further than `most`: past that the exact number helps
- * nobody and costs time.
- */
-export async function countFree(reader: Reader, asked: Asked, most: number): Promise<number> {
-  const { kind } = asked
+/** How many free slots one of these nodes serves, counted up to `max`. */
+export async function countFree(reader: Reader, query: SlotQuery, max: number): Promise<number> {
   const row = await reader.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM (
-       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${carriedBy(asked, 3)}
+       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${carriedBy(query, 3)}
        LIMIT $3) AS counted`,
-    [kind.country, kind.ipv, most, ...carrying(asked)],
+    [query.kind.country, query.kind.ipv, max, ...carrierValues(query)],
   )
   return Number(row?.n ?? 0n)
 }
+
+/** A row of `stock`, for the operator and `verify`. */
+export type SlotRecord = NewSlot & {
+  readonly restUntil: number | null
+  readonly retiring: boolean
+  /** The node that the holder knows. */
+  readonly knownCarrier: string | null
+}
+
+const ipvColumn: Column<Ipv> = {
+  name: 'ipv',
+  read(value) {
+    const ipv = ipvs.find((each) => BigInt(each) === value)
+    if (ipv === undefined) throw new TypeError('column ipv holds no known kind')
+    return ipv
+  },
+  write: (ipv) => ipv,
+}
+
+const slotColumns = columnsOf<SlotRecord>({
+  id: int('id'),
+  address: text('address'),
+  slot: int('slot'),
+  country: text('country'),
+  ipv: ipvColumn,
+  state: oneOf('state', slotStates),
+  restUntil: orNull(int('rest_until')),
+  retiring: flag('retiring'),
+  range: orNull(int('range_id')),
+  carrier: orNull(text('carrier')),
+  knownCarrier: orNull(text('known_carrier')),
+})
+
+/** A page of slots, by id. An empty text or 0 asks for all countries, kinds or states. */
+export const listSlots = (
+  reader: Reader,
+  filter: { country: string; ipv: number; state: string; after: number; limit: number },
+): Promise<SlotRecord[]> =>
+  slotColumns.all(
+    reader,
+    `SELECT * FROM stock
+     WHERE id > $1 AND ($2 = '' OR country = $2) AND ($3 = 0 OR ipv = $3) AND ($4 = '' OR state = $4)
+     ORDER BY id LIMIT $5`,
+    [filter.after, filter.country, filter.ipv, filter.state, filter.limit],
+  )
+
+type SlotCount = { readonly country: string; readonly ipv: number; readonly state: SlotState; readonly count: number }
+const countColumns = columnsOf<SlotCount>({
+  country: text('country'),
+  ipv: int('ipv'),
+  state: oneOf('state', slotStates),
+  count: int('n'),
+})
+
+/** Every slot is in exactly one of these counts. */
+export const countByState = (reader: Reader): Promise<SlotCount[]> =>
+  countColumns.all(
+    reader,
+    'SELECT country, ipv, state, COUNT(*) AS n FROM stock GROUP BY country, ipv, state ORDER BY country, ipv, state',
+  )
+
+/** A large block, whose addresses become slots when they are sold. */
+type Block = {
+  readonly prefix: string
+  readonly country: string
+  readonly carrier: string | null
+  readonly addedAt: number
+  readonly retiredAt: number | null
+}
+const blockColumns = columnsOf<Block>({
+  prefix: text('prefix'),
+  country: text('country'),
+  carrier: orNull(text('carrier')),
+  addedAt: int('added_at'),
+  retiredAt: orNull(int('retired_at')),
+})
+
+export async function listPrefixes(reader: Reader): Promise<Block[]> {
+  const sql = `SELECT ${blockColumns.names} FROM stock_prefixes ORDER BY country, prefix`
+  return (await reader.all<Row>(sql)).map(blockColumns.read)
+}
+
+/** A free or resting slot retires at once, a leased one when its lease ends. */
+const retiring = `retiring = 1, rest_until = NULL, state = CASE WHEN state = 'leased' THEN state ELSE 'retired' END`
+/** Undoes a retirement; a retired slot is free again. */
+const restored = `retiring = 0, state = CASE WHEN state = 'retired' THEN 'free' ELSE state END`
+
+/** Returns how many slots the address has. */
+export const retire = (tx: Tx, address: string): Promise<number> =>
+  tx.run(`UPDATE stock SET ${retiring} WHERE address = $1`, [address])
+
+export const restore = (tx: Tx, address: string): Promise<number> =>
+  tx.run(`UPDATE stock SET ${restored} WHERE address = $1`, [address])
+
+/** Keeps free and resting slots from being sold until a moment. A leased one stays with its holder. */
+export const quarantine = (tx: Tx, address: string, untilAt: number): Promise<number> =>
+  tx.run(
+    `UPDATE stock SET state = 'resting', rest_until = CASE WHEN rest_until > $2 THEN rest_until ELSE $2 END
+     WHERE address = $1 AND state IN ('free', 'resting')`,
+    [address, untilAt],
+  )
+
+export async function retirePrefix(tx: Tx, prefix: string, nowMs: number): Promise<boolean> {
+  const sql = 'UPDATE stock_prefixes SET retired_at = $2 WHERE prefix = $1 AND retired_at IS NULL'
+  return (await tx.run(sql, [prefix, nowMs])) === 1
+}
+
+export async function restorePrefix(tx: Tx, prefix: string): Promise<boolean> {
+  const sql = 'UPDATE stock_prefixes SET retired_at = NULL WHERE prefix = $1 AND retired_at IS NOT NULL'
+  return (await tx.run(sql, [prefix])) === 1
+}
+
+/** Slots that are leased without an open lease, or have one without being leased. */
+export async function disagreements(reader: Reader, max: number): Promise<{ place: number; state: string }[]> {
+  const rows = await reader.all<{ id: bigint; state: string }>(
+    `SELECT stock.id, stock.state FROM stock
+     LEFT JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
+     WHERE (stock.state = 'leased') <> (leases.place_id IS NOT NULL) LIMIT $1`,
+    [max],
+  )
+  return rows.map((row) => ({ place: Number(row.id), state: row.state }))
+}
+
+/** Addresses that are in stock as two kinds. */
+export const mixedAddresses = (reader: Reader, max: number): Promise<string[]> =>
+  valuesOf(text('address')).all(
+    reader,
+    `SELECT address FROM stock GROUP BY address HAVING MIN(ipv) <> MAX(ipv) OR MIN(country) <> MAX(country) LIMIT $1`,
+    [max],
+  )
+
+/** Slots with leases that overlap, and the ids in leases of no slot. */
+export const overlaps = (reader: Reader, max: number): Promise<number[]> =>
+  valuesOf(int('place_id')).all(
+    reader,
+    `SELECT place_id FROM (
+       SELECT place_id, started_at,
+         LAG(COALESCE(ended_at, 9223372036854775807)) OVER (PARTITION BY place_id ORDER BY started_at) AS before_ended
+       FROM leases) AS walked
+     WHERE before_ended > started_at
+     UNION ALL SELECT place_id FROM leases WHERE NOT EXISTS (SELECT 1 FROM stock WHERE stock.id = leases.place_id)
+     LIMIT $1`,
+    [max],
+  )
+
+/** Slots whose `free_from` is not the end of their last lease. */
+export const misdated = (reader: Reader, max: number): Promise<number[]> =>
+  valuesOf(int('id')).all(
+    reader,
+    `SELECT id FROM stock WHERE free_from <>
+       COALESCE((SELECT MAX(ended_at) FROM leases WHERE leases.place_id = stock.id), 0) ORDER BY id LIMIT $1`,
+    [max],
+  )
+
+/** Addresses that are in stock and exits at once, which a trigger prevents. */
+export const soldTwice = (reader: Reader, max: number): Promise<string[]> =>
+  valuesOf(text('address')).all(
+    reader,
+    `SELECT DISTINCT stock.address FROM exits JOIN stock ON stock.address = exits.host
+     WHERE exits.kind = 'local' AND exits.drained_at IS NULL AND stock.state <> 'retired'
+     ORDER BY stock.address LIMIT $1`,
+    [max],
+  )
+
+const leaseColumns = columnsOf<WalkedLease>({
+  place: int('place_id'),
+  proxy: int('proxy_id'),
+  startedAt: int('started_at'),
+  endedAt: orNull(int('ended_at')),
+  freeFromAt: int('free_from'),
+  address: text('address'),
+  country: text('country'),
+  ipv: int('ipv'),
+})
+
+/** The leases of a proxy, the oldest first. */
+export async function leasesOf(
+  reader: Reader,
+  proxy: number,
+): Promise<{ address: string; startedAt: number; endedAt: number | null }[]> {
+  const rows = await reader.all<{ address: string; started_at: bigint; ended_at: bigint | null }>(
+    `SELECT stock.address, leases.started_at, leases.ended_at FROM leases JOIN stock ON stock.id = leases.place_id
+     WHERE leases.proxy_id = $1 ORDER BY leases.started_at, leases.ended_at IS NULL, leases.ended_at`,
+    [proxy],
+  )
+  return rows.map(({ address, started_at: startedAt, ended_at: endedAt }) => {
+    return { address, startedAt: Number(startedAt), endedAt: numberOrNull(endedAt) }
+  })
+}
+
+/** The holders of an address between two moments, both included, the oldest first. A lease excludes its end. */
+export async function holdersBetween(
+  reader: Reader,
+  address: string,
+  from: number,
+  to: number,
+): Promise<{ proxy: number; startedAt: number; endedAt: number | null }[]> {
+  const rows = await reader.all<{ proxy_id: bigint; started_at: bigint; ended_at: bigint | null }>(
+    `SELECT leases.proxy_id, leases.started_at, leases.ended_at FROM stock JOIN leases ON leases.place_id = stock.id
+     WHERE stock.address = $1 AND leases.started_at <= $3 AND (leases.ended_at IS NULL OR leases.ended_at > $2)
+     ORDER BY leases.started_at, leases.proxy_id LIMIT 1000`,
+    [address, from, to],
+  )
+  return rows.map(({ proxy_id: proxy, started_at: startedAt, ended_at: endedAt }) => {
+    return { proxy: Number(proxy), startedAt: Number(startedAt), endedAt: numberOrNull(endedAt) }
+  })
+}
+
+/** Keyset pagination over all leases, slot after slot. */
+export const leasesAfter = (
+  reader: Reader,
+  after: { readonly place: number; readonly startedAt: number },
+  limit: number,
+): Promise<WalkedLease[]> =>
+  leaseColumns.all(
+    reader,
+    `SELECT leases.place_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country,
+       stock.ipv, COALESCE((SELECT MAX(ended_at) FROM leases AS earlier
+         WHERE earlier.place_id = leases.place_id AND earlier.started_at < leases.started_at), 0) AS free_from
+     FROM leases JOIN stock ON stock.id = leases.place_id
+     WHERE (leases.place_id, leases.started_at) > ($1, $2) ORDER BY leases.place_id, leases.started_at LIMIT $3`,
+    [after.place, after.startedAt, limit],
+  )
+
+/** Keyset pagination over all slots. */
+export const slotsAfter = (reader: Reader, after: number, limit: number): Promise<SlotRecord[]> =>
+  slotColumns.all(reader, 'SELECT * FROM stock WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+
+export async function slotsOf(reader: Reader, addresses: readonly string[]): Promise<SlotRecord[]> {
+  const sql = (among: string) => `SELECT * FROM stock WHERE address IN (${among}) ORDER BY id`
+  return (await allIn<Row>(reader, addresses, sql)).map(slotColumns.read)
+}
+
+export async function holdersOf(reader: Reader, slots: readonly number[]): Promise<{ place: number; proxy: number }[]> {
+  const rows = await allIn<{ place_id: bigint; proxy_id: bigint }>(
+    reader,
+    slots,
+    (ids) => `SELECT place_id, proxy_id FROM leases WHERE ended_at IS NULL AND place_id IN (${ids})`,
+  )
+  return rows.map((row) => ({ place: Number(row.place_id), proxy: Number(row.proxy_id) }))
+}
+
+export const retireSlots = (tx: Tx, slots: readonly number[]): void =>
+  sendIn(tx, slots, (ids) => `UPDATE stock SET ${retiring} WHERE id IN (${ids})`)
+
+export const restoreSlots = (tx: Tx, slots: readonly number[]): void =>
+  sendIn(tx, slots, (ids) => `UPDATE stock SET ${restored} WHERE id IN (${ids})`)
+
+/** Free slots rest, and no rest ends before the quarantine does. Leased ones stay with their holders. */
+export const setQuarantined = (tx: Tx, slots: readonly number[], nowMs: number): void =>
+  sendIn(
+    tx,
+    slots,
+    (ids) =>
+      `UPDATE stock SET quarantined = 1, rest_until = CASE WHEN state = 'free' THEN $1 ELSE rest_until END,
+         state = CASE WHEN state = 'free' THEN 'resting' ELSE state END
+       WHERE id IN (${ids})`,
+    [nowMs],
+  )
+
+export const endQuarantine = (tx: Tx, slots: readonly number[]): void =>
+  sendIn(tx, slots, (ids) => `UPDATE stock SET quarantined = 0 WHERE id IN (${ids})`)
+
+export const setBlockQuarantined = (tx: Tx, prefix: string, quarantined: boolean): void =>
+  tx.send('UPDATE stock_prefixes SET quarantined = $2 WHERE prefix = $1', [prefix, quarantined ? 1 : 0])

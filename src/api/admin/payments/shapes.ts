@@ -2,10 +2,10 @@ import { z } from '@hono/zod-openapi'
 import { toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
 import {
-  type Code,
   type Notice,
   type Payment,
   type PaymentChange,
+  type PromoCode,
   readCode,
   reasonMeanings,
 } from '../../../domains/payments/rules.ts'
@@ -377,7 +377,7 @@ const code = named('Code', {
   note: text('What it is for.', 'code'),
 })
 
-export const toCode = (of: Code & { readonly used: number }): z.input<typeof code> => ({
+export const toCode = (of: PromoCode & { readonly used: number }): z.input<typeof code> => ({
   name: of.code,
   amount_rub: of.kind === 'amount' ? Number(of.value) / 100 : null,
   percent: of.kind === 'percent' ? Number(of.value) / 100 : null,

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { readAddress } from '../../../core/address.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Holders } from '../../../domains/privacy/rules.ts'
-import { placeStates } from '../../../domains/stock/rules.ts'
+import { slotStates } from '../../../domains/stock/rules.ts'
 import {
   bodyInteger,
   checked,
@@ -34,7 +34,7 @@ const place = named('Place', {
   slot: whole('Which of its places, of a shared one.', 0),
   country: text('Its country.', 'DE'),
   ipv: whole('Its kind.', 4),
-  state: text(`${placeStates.join(', ')}.`, 'free'),
+  state: text(`${slotStates.join(', ')}.`, 'free'),
   rest_until: moment('Until when it rests.').nullable(),
   retiring: flag('Whether it goes off sale when it is free.', false),
   carrier: text('The node that carries it.').nullable(),
@@ -47,7 +47,7 @@ export const listPlaces = operation('listPlaces', 'GET /stock', {
     ...pageQuery,
     country: countryText().optional(),
     ipv: queryInteger({ min: 3, max: 6, example: 4, description: '3, 4 or 6.' }).optional(),
-    state: choice('Of one state.', [...placeStates] as [string, ...string[]]).optional(),
+    state: choice('Of one state.', [...slotStates] as [string, ...string[]]).optional(),
   }),
   answer: page({ items: list('One page.', place) }),
 })

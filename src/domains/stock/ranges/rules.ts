@@ -1,25 +1,35 @@
-import { type Address, addressFromNumber, addressToNumber, contains, type Prefix } from '../../../core/address.ts'
+import {
+  type Address,
+  addressFromNumber,
+  addressToNumber,
+  contains,
+  type Prefix,
+  readAddress,
+  readPrefix,
+} from '../../../core/address.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 import type { Node } from '../../fleet/rules.ts'
-import { sizeOf } from '../rules.ts'
+import { maxWrittenOut, sizeOf } from '../rules.ts'
 
-/** Addresses of a range that follow one another: the first one's place in it, and how many. */
-export type Run = readonly [first: number, count: number]
+/** Consecutive addresses of a range: the offset of the first, and how many. */
+export type AddressRun = readonly [first: number, count: number]
 
-/** What is wrong with addresses of a range, in a word that a node says. */
+/** A node's problem with addresses of a range, as a code. */
 export type Problem = { readonly first: number; readonly count: number; readonly problem: string }
 
-/** Addresses that belong together and the nodes that they are on; none named: any gateway that proves it. */
-export type Range = {
+/** Addresses and the nodes that they are on. Without named nodes, any gateway that proves the range serves it. */
+export const rangeStates = ['coming', 'in', 'gone'] as const
+
+export type StockRange = {
   readonly id: number
   readonly prefix: string
   readonly homes: readonly string[]
-  readonly state: 'coming' | 'in' | 'gone'
+  readonly state: (typeof rangeStates)[number]
   readonly createdAt: number
   readonly changedAt: number
 }
 
-/** An import that is not finished: what has come of it so far, and one of its prefixes to know it by. */
+/** An unfinished import: how much of it is written, and one of its prefixes to name it by. */
 export type UnderWay = {
   readonly begunAt: number
   readonly ranges: number
@@ -27,54 +37,51 @@ export type UnderWay = {
   readonly prefix: string
 }
 
-/** Whether nothing has come of an import between two looks at it. */
+/** Whether an import made no progress between two looks. */
 export const standsStill = (before: UnderWay | undefined, now: UnderWay): boolean =>
   before?.ranges === now.ranges && before.places === now.places
 
-/** What a node says of a range: all of it, so that saying it twice changes nothing. */
+/** A node's whole report about a range, so that repeating it changes nothing. */
 export type Tried = {
   readonly range: number
-  readonly served: readonly Run[]
+  readonly served: readonly AddressRun[]
   readonly problems: readonly Problem[]
   readonly seenAs: string | null
 }
 
-/** What a node last said of a range, and until when the shop holds it proven that the node can use the range. */
+/** A node's last report about a range, and until when its proof counts. */
 export type Trial = Tried & {
   readonly node: string
   readonly changedAt: number
-  /** The address of the range that the shop last saw the node call from. */
+  /** The address of the range that the node last called the shop from. */
   readonly provenFrom: string | null
-  /** When it was last proven; null while it never was, though it may count as proven for a time. */
+  /** When it was last proven; null if never, though `proofUntil` may be in the future. */
   readonly provenAt: number | null
   readonly proofUntil: number
 }
 
 /**
- * How long a call from an address of a range proves that a gateway can use the range. Gateways call from each address
- * within five minutes, up to 15,000 addresses, and from 180,000 within this time.
+ * How long a call from an address proves that the gateway can use the range. Gateways call from 15,000 addresses in
+ * five minutes, and from 180,000 in this time.
  */
 export const proofMs = 3_600_000
-/** A proof is renewed once it is this old. Most calls write nothing. */
+/** A proof is written again once it is this old, so that most calls write nothing. */
 export const proofRenewedMs = 900_000
 
-/**
- * A call from an address that was leased within this time may come from its customer, through the gateway that carries
- * it or one that has not yet heard that the lease has ended.
- */
+/** A call from an address that was leased within this time may come from its customer, through a gateway. */
 export const leasedWithinMs = 86_400_000
 
-/** Whether a node may be given places of a range. */
-export type MayServe = (range: Pick<Range, 'homes'>, trial: Pick<Trial, 'proofUntil'> | undefined) => boolean
+/** Whether a node may be given slots of a range. */
+export type MayServe = (range: Pick<StockRange, 'homes'>, trial: Pick<Trial, 'proofUntil'> | undefined) => boolean
 
-/** The operator named the nodes of a range, or the shop lately saw a node call from an address of it. */
+/** The operator named the nodes of a range, or the node has a valid proof. */
 export const isProven = (
-  range: Pick<Range, 'homes'>,
+  range: Pick<StockRange, 'homes'>,
   trial: Pick<Trial, 'proofUntil'> | undefined,
   nowMs: number,
 ): boolean => range.homes.length > 0 || (trial !== undefined && trial.proofUntil > nowMs)
 
-/** Whether a call from this address, or a report over the shop's own socket (null), is to be written as a proof. */
+/** Whether a call from this address, or a report over the shop's own socket (null), is written as a proof. */
 export const isProofDue = (trial: Trial | undefined, from: string | null, nowMs: number): boolean =>
   trial === undefined ||
   trial.proofUntil - nowMs <= proofMs - proofRenewedMs ||
@@ -88,6 +95,7 @@ export const servingWithinMs = 10_000
 
 type Reporting = Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>
 
+/** Whether goods of a gateway are sold. */
 export const isServing = (node: Reporting, since: RunningSince): boolean =>
   node.kind === 'gateway' &&
   node.state === 'open' &&
@@ -95,21 +103,21 @@ export const isServing = (node: Reporting, since: RunningSince): boolean =>
   node.lastSeenAt !== null &&
   since(node.lastSeenAt) <= servingWithinMs
 
-/** A gateway that is silent for less than this is likely to come back, and what it carries with it. */
+/** A gateway that is silent for less than this is likely to come back. */
 export const awayWithinMs = 10 * 60_000
 
 export const isAway = (node: Reporting, since: RunningSince): boolean =>
   node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= awayWithinMs && !isServing(node, since)
 
-/** Where a walk over what nobody serves stands: which carrier's places, none's first, and after which of them. */
+/** Keyset position in the slots that are not served: the carrier ('' for none, which is first) and the slot. */
 export type UnservedPosition = { readonly carrier: string; readonly place: number }
 export const firstUnserved: UnservedPosition = { carrier: '', place: 0 }
 
-export const mayCarry = (range: Pick<Range, 'homes'>, node: string): boolean =>
+export const mayCarry = (range: Pick<StockRange, 'homes'>, node: string): boolean =>
   range.homes.length === 0 || range.homes.includes(node)
 
-/** In order, without overlap, none touching the next; undefined when they were not so, or leave the range. */
-export function isNormal(runs: readonly Run[], size: number): boolean {
+/** Whether runs are in order and within the range, without overlap, none touching the next. */
+export function isNormal(runs: readonly AddressRun[], size: number): boolean {
   let end = -1
   for (const [first, count] of runs) {
     if (first <= end || count < 1 || first + count > size) return false
@@ -118,16 +126,16 @@ export function isNormal(runs: readonly Run[], size: number): boolean {
   return true
 }
 
-export const covers = (runs: readonly Run[], offset: number): boolean =>
+export const covers = (runs: readonly AddressRun[], offset: number): boolean =>
   runs.some(([first, count]) => offset >= first && offset < first + count)
 
-export const countOf = (runs: readonly Run[]): number => runs.reduce((sum, [, count]) => sum + count, 0)
+export const countOf = (runs: readonly AddressRun[]): number => runs.reduce((sum, [, count]) => sum + count, 0)
 
-export const isWhole = (runs: readonly Run[], size: number): boolean => runs[0]?.[0] === 0 && runs[0][1] === size
+export const isWhole = (runs: readonly AddressRun[], size: number): boolean => runs[0]?.[0] === 0 && runs[0][1] === size
 
-/** What is in one and not in the other. Both are normal, and so is the answer. */
-export function without(runs: readonly Run[], others: readonly Run[]): Run[] {
-  const left: Run[] = []
+/** The difference of two normal lists of runs, which is normal too. */
+export function without(runs: readonly AddressRun[], others: readonly AddressRun[]): AddressRun[] {
+  const left: AddressRun[] = []
   let at = 0
   for (const [first, count] of runs) {
     let from = first
@@ -143,14 +151,14 @@ export function without(runs: readonly Run[], others: readonly Run[]): Run[] {
   return left
 }
 
-/** What is in both. */
-export const within = (runs: readonly Run[], others: readonly Run[]): Run[] => without(runs, without(runs, others))
+/** The intersection. */
+export const within = (runs: readonly AddressRun[], others: readonly AddressRun[]): AddressRun[] =>
+  without(runs, without(runs, others))
 
-/** The place of an address in a range that it is in. */
 export const offsetOf = (prefix: Prefix, address: Address): number =>
   Number(addressToNumber(address) - addressToNumber(prefix.base))
 
-/** Every prefix that an address is in, from the whole of its family to the address alone. */
+/** Every prefix that contains an address. */
 export function prefixesAround(address: Address): Prefix[] {
   const bits = address.bytes.length * 8
   const number = addressToNumber(address)
@@ -160,7 +168,7 @@ export function prefixesAround(address: Address): Prefix[] {
   })
 }
 
-export function* addressesOf(prefix: Prefix, runs: readonly Run[]): Generator<Address> {
+export function* addressesOf(prefix: Prefix, runs: readonly AddressRun[]): Generator<Address> {
   const base = addressToNumber(prefix.base)
   for (const [first, count] of runs) {
     for (let offset = first; offset < first + count; offset += 1) {
@@ -169,16 +177,16 @@ export function* addressesOf(prefix: Prefix, runs: readonly Run[]): Generator<Ad
   }
 }
 
-/** The fewest prefixes that hold exactly these addresses of one version, which are in order and each there once. */
+/** The fewest prefixes of exactly these addresses of one version, which are sorted and unique. */
 export function toPrefixes(version: 4 | 6, numbers: readonly bigint[]): Prefix[] {
-  const most = version === 4 ? 32 : 128
+  const maxLength = version === 4 ? 32 : 128
   const made: Prefix[] = []
   for (let at = 0; at < numbers.length; ) {
     const first = numbers[at] ?? 0n
     let bits = 0
     let size = 1n
     while (
-      bits < most &&
+      bits < maxLength &&
       first % (size * 2n) === 0n &&
       BigInt(at) + size * 2n <= BigInt(numbers.length) &&
       numbers[at + Number(size * 2n) - 1] === first + size * 2n - 1n
@@ -186,13 +194,13 @@ export function toPrefixes(version: 4 | 6, numbers: readonly bigint[]): Prefix[]
       bits += 1
       size *= 2n
     }
-    made.push({ base: addressFromNumber(version, first), length: most - bits })
+    made.push({ base: addressFromNumber(version, first), length: maxLength - bits })
     at += Number(size)
   }
   return made
 }
 
-/** A prefix without a part of it: what is left, as the fewest prefixes. */
+/** A prefix without a part of it, as the fewest prefixes. */
 export function split(whole: Prefix, part: Prefix): Prefix[] {
   const left: Prefix[] = []
   const { version } = whole.base
@@ -207,3 +215,56 @@ export function split(whole: Prefix, part: Prefix): Prefix[] {
   }
   return left
 }
+
+/** Whether a range is kept as one row, because it is too large to be written out. */
+export function isBlock(range: Pick<StockRange, 'prefix'>): boolean {
+  const prefix = readPrefix(range.prefix)
+  return prefix !== undefined && sizeOf(prefix) > maxWrittenOut
+}
+
+/** Ranges in one transaction: SQLite is slow once a transaction outgrows its memory. */
+const rangesAtOnce = 2_000
+
+export type PlannedRange = { readonly prefix: Prefix; readonly range: StockRange }
+export type Planned = {
+  readonly ranges: readonly PlannedRange[]
+  /** The number of the range that an address was planned into. */
+  readonly byAddress: (address: string) => number | undefined
+}
+
+/** Splits a list into parts for one transaction each. */
+export function* inParts<Item>(all: readonly Item[]): Generator<readonly Item[]> {
+  for (let at = 0; at < all.length; at += rangesAtOnce) yield all.slice(at, at + rangesAtOnce)
+}
+
+/** Sorted, without repetitions. */
+export const sorted = (numbers: readonly bigint[]): bigint[] => {
+  const inOrder = numbers.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  return inOrder.filter((each, index) => index === 0 || each !== inOrder[index - 1])
+}
+
+/** Binary search: ranges do not overlap, so only the last that begins at or before an address can contain it. */
+export function indexOf(ranges: readonly PlannedRange[]): Planned['byAddress'] {
+  const byVersion = { 4: [] as PlannedRange[], 6: [] as PlannedRange[] }
+  for (const each of ranges) byVersion[each.prefix.base.version].push(each)
+  const starts = { 4: startsOf(byVersion[4]), 6: startsOf(byVersion[6]) }
+  return (text) => {
+    const address = readAddress(text)
+    if (!address) return undefined
+    const among = starts[address.version]
+    const number = addressToNumber(address)
+    let [low, high] = [0, among.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((among[middle]?.start ?? 0n) <= number) low = middle + 1
+      else high = middle
+    }
+    const found = among[low - 1]?.each
+    return found && contains(found.prefix, address) ? found.range.id : undefined
+  }
+}
+
+const startsOf = (ranges: readonly PlannedRange[]) =>
+  ranges
+    .map((each) => ({ each, start: addressToNumber(each.prefix.base) }))
+    .toSorted((a, b) => (a.start < b.start ? -1 : 1))

@@ -1,117 +1,106 @@
+import { allIn, sendIn } from '../../../db/chunks.ts'
+import { type Column, columnsOf, int, oneOf, orNull, type Row, text } from '../../../db/columns.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { Problem, Range, Run, Trial } from './rules.ts'
-
-type RangeRow = {
-  id: bigint
-  prefix: string
-  homes: string
-  state: string
-  created_at: bigint
-  changed_at: bigint
-}
-
-const toRange = (row: RangeRow): Range => ({
-  id: Number(row.id),
-  prefix: row.prefix,
-  homes: row.homes === '' ? [] : row.homes.split(' '),
-  state: row.state as Range['state'],
-  createdAt: Number(row.created_at),
-  changedAt: Number(row.changed_at),
-})
+import { type AddressRun, type Problem, rangeStates, type StockRange, type Trial, type UnderWay } from './rules.ts'
 
 const writeHomes = (homes: readonly string[]): string => [...new Set(homes)].toSorted().join(' ')
 
-type TrialRow = {
-  node_id: string
-  range_id: bigint
-  served: string
-  problems: string
-  seen_as: string | null
-  changed_at: bigint
-  proven_from: string | null
-  proven_at: bigint | null
-  proof_until: bigint
+const homesColumn: Column<readonly string[]> = {
+  name: 'homes',
+  read(value) {
+    const homes = text('homes').read(value)
+    return homes === '' ? [] : homes.split(' ')
+  },
+  write: writeHomes,
 }
 
-const toTrial = (row: TrialRow): Trial => ({
-  node: row.node_id,
-  range: Number(row.range_id),
-  served: JSON.parse(row.served) as Run[],
-  problems: JSON.parse(row.problems) as Problem[],
-  seenAs: row.seen_as,
-  changedAt: Number(row.changed_at),
-  provenFrom: row.proven_from,
-  provenAt: numberOrNull(row.proven_at),
-  proofUntil: Number(row.proof_until),
+const rangeColumns = columnsOf<StockRange>({
+  id: int('id'),
+  prefix: text('prefix'),
+  homes: homesColumn,
+  state: oneOf('state', rangeStates),
+  createdAt: int('created_at'),
+  changedAt: int('changed_at'),
 })
 
-/** A prefix that somebody else has just added stays his: there is one range of it, whichever process adds it. */
-export function insertRanges(tx: Tx, ranges: readonly Range[]): void {
+/** A list as JSON, which only this store writes. */
+const jsonList = <Item>(name: string): Column<readonly Item[]> => ({
+  name,
+  read(value) {
+    const items: unknown = JSON.parse(text(name).read(value))
+    if (!Array.isArray(items)) throw new TypeError(`column ${name} holds no list`)
+    return items
+  },
+  write: (items) => JSON.stringify(items),
+})
+
+type Report = Omit<Trial, 'provenFrom' | 'provenAt' | 'proofUntil'>
+
+const reportColumns = columnsOf<Report>({
+  node: text('node_id'),
+  range: int('range_id'),
+  served: jsonList<AddressRun>('served'),
+  problems: jsonList<Problem>('problems'),
+  seenAs: orNull(text('seen_as')),
+  changedAt: int('changed_at'),
+})
+
+const proofColumns = columnsOf<Pick<Trial, 'provenFrom' | 'provenAt' | 'proofUntil'>>({
+  provenFrom: orNull(text('proven_from')),
+  provenAt: orNull(int('proven_at')),
+  proofUntil: int('proof_until'),
+})
+
+const toTrial = (row: Row): Trial => ({ ...reportColumns.read(row), ...proofColumns.read(row) })
+
+/** There is one range of each prefix, whichever process adds it. */
+export const insertRanges = (tx: Tx, ranges: readonly StockRange[]): void =>
   sendRows(
     tx,
-    'INSERT INTO stock_ranges (id, prefix, homes, state, created_at, changed_at)',
-    ranges.map((each) => [each.id, each.prefix, writeHomes(each.homes), each.state, each.createdAt, each.changedAt]),
+    `INSERT INTO stock_ranges (${rangeColumns.names})`,
+    ranges.map(rangeColumns.values),
     `ON CONFLICT (prefix) WHERE state <> 'gone' DO NOTHING`,
   )
+
+export async function rangesWith(reader: Reader, prefixes: readonly string[]): Promise<Map<string, StockRange>> {
+  const sql = (among: string) => `SELECT * FROM stock_ranges WHERE state <> 'gone' AND prefix IN (${among})`
+  const ranges = (await allIn<Row>(reader, prefixes, sql)).map(rangeColumns.read)
+  return new Map(ranges.map((range) => [range.prefix, range]))
 }
 
-/** The ranges with these prefixes, by prefix. */
-export async function rangesWith(reader: Reader, prefixes: readonly string[]): Promise<Map<string, Range>> {
-  const found = new Map<string, Range>()
-  for (const chunk of chunked(prefixes)) {
-    const rows = await reader.all<RangeRow>(
-      `SELECT * FROM stock_ranges WHERE state <> 'gone' AND prefix IN (${list(chunk.length)})`,
-      chunk,
-    )
-    for (const row of rows) found.set(row.prefix, toRange(row))
-  }
-  return found
-}
+/** From this commit on nodes are sent the ranges, or that they are gone. */
+export const setState = (tx: Tx, ids: readonly number[], state: StockRange['state'], nowMs: number): void =>
+  sendIn(tx, ids, (among) => `UPDATE stock_ranges SET state = $1, changed_at = $2 WHERE id IN (${among})`, [
+    state,
+    nowMs,
+  ])
 
-/** From this commit on nodes are told of them, or told to let them go. */
-export function setState(tx: Tx, ids: readonly number[], state: Range['state'], nowMs: number): void {
-  for (const chunk of chunked(ids)) {
-    tx.send(`UPDATE stock_ranges SET state = $1, changed_at = $2 WHERE id IN (${list(chunk.length, 2)})`, [
-      state,
-      nowMs,
-      ...chunk,
-    ])
-  }
-}
-
-export function setHomes(tx: Tx, id: number, homes: readonly string[], nowMs: number): void {
+export const setHomes = (tx: Tx, id: number, homes: readonly string[], nowMs: number): void =>
   tx.send('UPDATE stock_ranges SET homes = $2, changed_at = $3 WHERE id = $1', [id, writeHomes(homes), nowMs])
-}
 
-/** Of ranges that nobody was told of: their places were never on sale. */
-export function deletePlaces(tx: Tx, ranges: readonly number[]): void {
-  for (const chunk of chunked(ranges)) {
-    tx.send(`DELETE FROM stock WHERE state = 'free' AND carrier IS NULL AND range_id IN (${list(chunk.length)})`, chunk)
-  }
-}
+/** Deletes the slots of ranges that were never on sale. */
+export const deleteSlots = (tx: Tx, ranges: readonly number[]): void =>
+  sendIn(tx, ranges, (ids) => `DELETE FROM stock WHERE state = 'free' AND carrier IS NULL AND range_id IN (${ids})`)
 
-export async function listRanges(reader: Reader): Promise<Range[]> {
-  const rows = await reader.all<RangeRow>(`SELECT * FROM stock_ranges WHERE state <> 'gone' ORDER BY id`)
-  return rows.map(toRange)
-}
+export const listRanges = (reader: Reader): Promise<StockRange[]> =>
+  rangeColumns.all(reader, `SELECT * FROM stock_ranges WHERE state <> 'gone' ORDER BY id`)
 
-/** What changed after a position, oldest change first; what is in, or what is gone too, so that a node lets it go. */
-export async function changedAfter(
+/** Changes after a position, oldest first. `inOnly` leaves out ranges that are gone. */
+export const changedAfter = (
   reader: Reader,
   after: { changedAt: number; id: number },
   limit: number,
   inOnly: boolean,
-): Promise<Range[]> {
-  const rows = await reader.all<RangeRow>(
+): Promise<StockRange[]> =>
+  rangeColumns.all(
+    reader,
     `SELECT * FROM stock_ranges WHERE (changed_at, id) > ($1, $2) AND ${inOnly ? `state = 'in'` : `state <> 'coming'`}
      ORDER BY changed_at, id LIMIT $3`,
     [after.changedAt, after.id, limit],
   )
-  return rows.map(toRange)
-}
 
-/** Differs from what it was whenever something changed at `sinceAt` or later. */
+/** A text that differs whenever a range has changed at `sinceAt` or later. */
 export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
   const row = await reader.first<{ n: bigint; sum: bigint }>(
     `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
@@ -121,54 +110,71 @@ export async function changeMark(reader: Reader, sinceAt: number): Promise<strin
   return `${row?.n} ${row?.sum}`
 }
 
-/**
- * What all nodes have said of these ranges, whose rows stay locked: of two nodes that claim at once one is first.
- * Locked in one order, so that two never wait for each other.
- */
-export async function lockRanges(tx: Tx, ids: readonly number[]): Promise<Map<number, Range>> {
-  const found = new Map<number, Range>()
-  for (const chunk of chunked(ids.toSorted((a, b) => a - b))) {
-    const rows = await tx.all<RangeRow>(
-      `SELECT * FROM stock_ranges WHERE id IN (${list(chunk.length)}) ORDER BY id FOR UPDATE`,
-      chunk,
-    )
-    for (const row of rows) found.set(Number(row.id), toRange(row))
-  }
-  return found
+/** Locks ranges, in the order of their ids, which prevents deadlocks. */
+export async function lockRanges(tx: Tx, ids: readonly number[]): Promise<Map<number, StockRange>> {
+  const sql = (among: string) => `SELECT * FROM stock_ranges WHERE id IN (${among}) ORDER BY id FOR UPDATE`
+  const sorted = ids.toSorted((a, b) => a - b)
+  const ranges = (await allIn<Row>(tx, sorted, sql)).map(rangeColumns.read)
+  return new Map(ranges.map((range) => [range.id, range]))
 }
 
-/** What all nodes have said of these ranges, by range. */
 export async function trialsByRange(reader: Reader, ranges: readonly number[]): Promise<Map<number, Trial[]>> {
-  const found: Trial[] = []
-  for (const chunk of chunked(ranges)) {
-    const rows = await reader.all<TrialRow>(
-      `SELECT * FROM stock_trials WHERE range_id IN (${list(chunk.length)}) ORDER BY range_id, node_id`,
-      chunk,
-    )
-    found.push(...rows.map(toTrial))
-  }
-  return Map.groupBy(found, (each) => each.range)
+  const sql = (ids: string) => `SELECT * FROM stock_trials WHERE range_id IN (${ids}) ORDER BY range_id, node_id`
+  return Map.groupBy((await allIn<Row>(reader, ranges, sql)).map(toTrial), (each) => each.range)
 }
 
 export async function allTrials(reader: Reader): Promise<Trial[]> {
-  return (await reader.all<TrialRow>('SELECT * FROM stock_trials ORDER BY range_id, node_id')).map(toTrial)
+  return (await reader.all<Row>('SELECT * FROM stock_trials ORDER BY range_id, node_id')).map(toTrial)
 }
 
-export function writeTrials(tx: Tx, trials: readonly Omit<Trial, 'provenFrom' | 'provenAt' | 'proofUntil'>[]): void {
+/** Writes reports. Proofs are not changed. */
+export const writeTrials = (tx: Tx, reports: readonly Report[]): void =>
   sendRows(
     tx,
-    'INSERT INTO stock_trials (node_id, range_id, served, problems, seen_as, changed_at)',
-    trials.map((each) => [
-      each.node,
-      each.range,
-      JSON.stringify(each.served),
-      JSON.stringify(each.problems),
-      each.seenAs,
-      each.changedAt,
-    ]),
+    `INSERT INTO stock_trials (${reportColumns.names})`,
+    reports.map(reportColumns.values),
     `ON CONFLICT (node_id, range_id) DO UPDATE SET served = excluded.served, problems = excluded.problems,
        seen_as = excluded.seen_as, changed_at = excluded.changed_at`,
   )
+
+/** Writes proofs of a node. Reports are not changed. `from` is null for a call over the shop's own socket. */
+export const writeProofs = (
+  tx: Tx,
+  node: string,
+  ranges: readonly number[],
+  { from, provenAt, endsAt }: { readonly from: string | null; readonly provenAt: number; readonly endsAt: number },
+): void =>
+  sendRows(
+    tx,
+    `INSERT INTO stock_trials (${reportColumns.names}, ${proofColumns.names})`,
+    ranges.map((range) => [node, range, '[]', '[]', null, provenAt, from, provenAt, endsAt]),
+    `ON CONFLICT (node_id, range_id) DO UPDATE SET proven_from = excluded.proven_from,
+       proven_at = excluded.proven_at, proof_until = excluded.proof_until`,
+  )
+
+/** The carriers of an address's slots that are leased, or were after a moment. */
+export async function leasedCarriers(reader: Reader, address: string, afterMs: number): Promise<(string | null)[]> {
+  const rows = await reader.all<{ carrier: string | null }>(
+    `SELECT DISTINCT carrier FROM stock JOIN leases ON leases.place_id = stock.id
+     WHERE address = $1 AND (ended_at IS NULL OR ended_at >= $2)`,
+    [address, afterMs],
+  )
+  return rows.map((row) => row.carrier)
+}
+
+/** The nodes of a range count as proven until a moment. */
+export const vouch = (tx: Tx, range: number, endsAt: number): void =>
+  tx.send('UPDATE stock_trials SET proof_until = $2 WHERE range_id = $1 AND proof_until < $2', [range, endsAt])
+
+/** How many ranges without named nodes each node claims without a proof that is valid and was given. */
+export async function countUnproven(reader: Reader, atMs: number): Promise<Map<string, number>> {
+  const rows = await reader.all<{ node_id: string; n: bigint }>(
+    `SELECT node_id, COUNT(*) AS n FROM stock_trials JOIN stock_ranges ON stock_ranges.id = stock_trials.range_id
+     WHERE (proof_until <= $1 OR proven_at IS NULL) AND served <> '[]' AND homes = '' AND state = 'in'
+     GROUP BY node_id`,
+    [atMs],
+  )
+  return new Map(rows.map((row) => [row.node_id, Number(row.n)]))
 }
 
 export function dropTrials(tx: Tx, range: number, nodes: readonly string[]): void {
@@ -177,90 +183,75 @@ export function dropTrials(tx: Tx, range: number, nodes: readonly string[]): voi
   tx.send(`DELETE FROM stock_trials WHERE range_id = $1 AND node_id IN (${list(named.length, 1)})`, [range, ...named])
 }
 
-/** Which places: all of a range, or those at some addresses of it. */
-export type Which = { readonly range: number; readonly addresses: readonly string[] | 'all' }
+/** Slots of a range: all, or those of some addresses. */
+export type RangeSlots = { readonly range: number; readonly addresses: readonly string[] | 'all' }
 
-/** Whoever carries them lets them go, which was now; nobody else's are touched. */
-export function release(tx: Tx, which: Which, node: string, nowMs: number): void {
-  for (const [sql, values] of of(which, 3)) {
+/** The condition of `RangeSlots`, with placeholders after the first `after` ones. */
+function* conditionsOf(slots: RangeSlots, after: number): Generator<[sql: string, values: readonly string[]]> {
+  if (slots.addresses === 'all') yield ['', []]
+  else for (const chunk of chunked(slots.addresses)) yield [`AND address IN (${list(chunk.length, after)})`, chunk]
+}
+
+/** Takes slots from the node that serves them. */
+export function release(tx: Tx, slots: RangeSlots, node: string, nowMs: number): void {
+  for (const [sql, values] of conditionsOf(slots, 3)) {
+    const common = [slots.range, node, nowMs]
     tx.send(`UPDATE stock SET carrier = NULL, lost_at = $3 WHERE range_id = $1 AND carrier = $2 ${sql}`, [
-      which.range,
-      node,
-      nowMs,
+      ...common,
       ...values,
     ])
   }
 }
 
-/** Takes what nobody carries who still serves. What a live node carries stays with it. */
-export function claim(tx: Tx, which: Which, node: string, live: readonly string[]): void {
-  const others = padded(live)
-  const dead = others.length === 0 ? '' : `OR carrier NOT IN (${list(others.length, 2)})`
-  for (const [sql, values] of of(which, 2 + others.length)) {
-    tx.send(
-      `UPDATE stock SET carrier = $2 WHERE range_id = $1 AND (carrier IS NULL ${
-        others.length === 0 ? 'OR carrier <> $2' : dead
-      }) ${sql}`,
-      [which.range, node, ...others, ...values],
-    )
+/** True where no live node is the carrier; `$2` is the claimant. */
+const isUnserved = (live: readonly string[]): string =>
+  `(carrier IS NULL OR ${live.length === 0 ? 'carrier <> $2' : `carrier NOT IN (${list(live.length, 2)})`})`
+
+/** Gives a node slots that no live node serves. */
+export function claim(tx: Tx, slots: RangeSlots, node: string, alive: readonly string[]): void {
+  const live = padded(alive)
+  for (const [sql, values] of conditionsOf(slots, 2 + live.length)) {
+    const common = [slots.range, node, ...live]
+    tx.send(`UPDATE stock SET carrier = $2 WHERE range_id = $1 AND ${isUnserved(live)} ${sql}`, [...common, ...values])
   }
 }
 
-/** The same for all places of many ranges. The node itself is among those that serve. */
-export function claimAll(tx: Tx, ranges: readonly number[], node: string, live: readonly string[]): void {
-  const others = padded(live)
-  for (const chunk of chunked(ranges)) {
-    tx.send(
-      `UPDATE stock SET carrier = $1 WHERE range_id IN (${list(chunk.length, 1 + others.length)})
-         AND (carrier IS NULL OR carrier NOT IN (${list(others.length, 1)}))`,
-      [node, ...others, ...chunk],
-    )
-  }
+/** `claim` for all slots of many ranges. The node itself is in `alive`. */
+export function claimAll(tx: Tx, ranges: readonly number[], node: string, alive: readonly string[]): void {
+  const live = padded(alive)
+  const isFree = `(carrier IS NULL OR carrier NOT IN (${list(live.length, 1)}))`
+  sendIn(tx, ranges, (ids) => `UPDATE stock SET carrier = $1 WHERE range_id IN (${ids}) AND ${isFree}`, [node, ...live])
 }
 
-function* of(which: Which, after: number): Generator<[sql: string, values: readonly string[]]> {
-  if (which.addresses === 'all') yield ['', []]
-  else for (const chunk of chunked(which.addresses)) yield [`AND address IN (${list(chunk.length, after)})`, chunk]
-}
-
-export function releaseBlock(tx: Tx, prefix: string, node: string): void {
+export const releaseBlock = (tx: Tx, prefix: string, node: string): void =>
   tx.send('UPDATE stock_prefixes SET carrier = NULL WHERE prefix = $1 AND carrier = $2', [prefix, node])
+
+export function claimBlock(tx: Tx, prefix: string, node: string, alive: readonly string[]): void {
+  const live = padded(alive)
+  const sql = `UPDATE stock_prefixes SET carrier = $2 WHERE prefix = $1 AND ${isUnserved(live)}`
+  tx.send(sql, [prefix, node, ...live])
 }
 
-export function claimBlock(tx: Tx, prefix: string, node: string, live: readonly string[]): void {
-  const others = padded(live)
-  const dead = others.length === 0 ? 'OR carrier <> $2' : `OR carrier NOT IN (${list(others.length, 2)})`
-  tx.send(`UPDATE stock_prefixes SET carrier = $2 WHERE prefix = $1 AND (carrier IS NULL ${dead})`, [
-    prefix,
-    node,
-    ...others,
-  ])
-}
-
-/** Puts places into a range, whoever carried them before. Nobody does until a node has tried them there. */
-export function moveInto(tx: Tx, range: number, addresses: readonly string[], nowMs: number): void {
-  for (const chunk of chunked(addresses)) {
-    tx.send(
+/** Moves slots into a range. They have no carrier until a node has tried them there. */
+export const moveInto = (tx: Tx, range: number, addresses: readonly string[], nowMs: number): void =>
+  sendIn(
+    tx,
+    addresses,
+    (among) =>
       `UPDATE stock SET range_id = $1, carrier = NULL,
          lost_at = CASE WHEN carrier IS NULL THEN COALESCE(lost_at, $2) ELSE $2 END
-       WHERE address IN (${list(chunk.length, 2)})`,
-      [range, nowMs, ...chunk],
-    )
-  }
-}
+       WHERE address IN (${among})`,
+    [range, nowMs],
+  )
 
 export async function addressesIn(reader: Reader, range: number): Promise<string[]> {
-  const rows = await reader.all<{ address: string }>(
-    'SELECT DISTINCT address FROM stock WHERE range_id = $1 ORDER BY address',
-    [range],
-  )
-  return rows.map((row) => row.address)
+  const sql = 'SELECT DISTINCT address FROM stock WHERE range_id = $1 ORDER BY address'
+  return (await reader.all<{ address: string }>(sql, [range])).map((row) => row.address)
 }
 
-export type Standing = { readonly range: number; readonly carrier: string | null; readonly places: number }
-
-/** How many places of each range each node carries. */
-export async function standings(reader: Reader): Promise<Standing[]> {
+export async function countCarried(
+  reader: Reader,
+): Promise<{ readonly range: number; readonly carrier: string | null; readonly places: number }[]> {
   const rows = await reader.all<{ range_id: bigint; carrier: string | null; n: bigint }>(
     `SELECT range_id, carrier, COUNT(*) AS n FROM stock WHERE range_id IS NOT NULL AND state <> 'retired'
      GROUP BY range_id, carrier ORDER BY range_id, carrier`,
@@ -268,48 +259,40 @@ export async function standings(reader: Reader): Promise<Standing[]> {
   return rows.map((row) => ({ range: Number(row.range_id), carrier: row.carrier, places: Number(row.n) }))
 }
 
-/** Places at these ids and who carries them. */
-export async function carriersOf(reader: Reader, places: readonly number[]): Promise<Map<number, string>> {
-  const found = new Map<number, string>()
-  for (const chunk of chunked(places)) {
-    const rows = await reader.all<{ id: bigint; carrier: string }>(
-      `SELECT id, carrier FROM stock WHERE carrier IS NOT NULL AND id IN (${list(chunk.length)})`,
-      chunk,
-    )
-    for (const row of rows) found.set(Number(row.id), row.carrier)
-  }
-  return found
+export async function carriersOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
+  const sql = (ids: string) => `SELECT id, carrier FROM stock WHERE carrier IS NOT NULL AND id IN (${ids})`
+  const rows = await allIn<{ id: bigint; carrier: string }>(reader, slots, sql)
+  return new Map(rows.map((row) => [Number(row.id), row.carrier]))
 }
 
-/** Which of these places are sold no more once they are free: those that retire, and those in quarantine. */
-export async function withdrawnAmong(reader: Reader, places: readonly number[]): Promise<Set<number>> {
-  const found = new Set<number>()
-  for (const chunk of chunked(places)) {
-    const rows = await reader.all<{ id: bigint }>(
-      `SELECT id FROM stock WHERE (retiring = 1 OR quarantined = 1) AND id IN (${list(chunk.length)})`,
-      chunk,
-    )
-    for (const row of rows) found.add(Number(row.id))
-  }
-  return found
-}
-
-/** Large blocks and who carries them. */
-export function listBlocks(reader: Reader): Promise<{ prefix: string; carrier: string | null }[]> {
-  return reader.all<{ prefix: string; carrier: string | null }>(
-    'SELECT prefix, carrier FROM stock_prefixes ORDER BY prefix',
+/** The carriers of these slots, or the ones that their holders know. */
+export async function lastCarriersOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
+  const rows = await allIn<{ id: bigint; node: string }>(
+    reader,
+    slots,
+    (ids) =>
+      `SELECT id, COALESCE(carrier, known_carrier) AS node FROM stock
+       WHERE COALESCE(carrier, known_carrier) IS NOT NULL AND id IN (${ids})`,
   )
+  return new Map(rows.map((row) => [Number(row.id), row.node]))
 }
 
-export type Leased = { readonly place: number; readonly proxy: number; readonly lostAt: number | null }
+/** Those slots that are not sold again: retiring or in quarantine. */
+export async function withdrawnAmong(reader: Reader, slots: readonly number[]): Promise<Set<number>> {
+  const sql = (ids: string) => `SELECT id FROM stock WHERE (retiring = 1 OR quarantined = 1) AND id IN (${ids})`
+  return new Set((await allIn<{ id: bigint }>(reader, slots, sql)).map((row) => Number(row.id)))
+}
 
-/** Sold places that a node carries, or nobody, in their order, a page at a time. */
+export const listBlocks = (reader: Reader): Promise<{ prefix: string; carrier: string | null }[]> =>
+  reader.all<{ prefix: string; carrier: string | null }>('SELECT prefix, carrier FROM stock_prefixes ORDER BY prefix')
+
+/** A page of leased slots of a carrier, or of none, by id. */
 export async function leasedBy(
   reader: Reader,
   carrier: string | null,
   after: number,
   limit: number,
-): Promise<Leased[]> {
+): Promise<{ readonly place: number; readonly proxy: number; readonly lostAt: number | null }[]> {
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; lost_at: bigint | null }>(
     `SELECT stock.id, leases.proxy_id, stock.lost_at FROM stock
      JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
@@ -317,25 +300,21 @@ export async function leasedBy(
      ORDER BY stock.id LIMIT $2`,
     [after, limit, ...(carrier === null ? [] : [carrier])],
   )
-  return rows.map((row) => ({
-    place: Number(row.id),
-    proxy: Number(row.proxy_id),
-    lostAt: numberOrNull(row.lost_at),
-  }))
+  return rows.map(({ id, proxy_id: proxy, lost_at: lostAt }) => {
+    return { place: Number(id), proxy: Number(proxy), lostAt: numberOrNull(lostAt) }
+  })
 }
 
-export type Moved = { readonly place: number; readonly proxy: number; readonly from: string | null }
+/** A leased slot whose carrier is not the one that its holder knows; `from` is that one. */
+export type MovedSlot = { readonly place: number; readonly proxy: number; readonly from: string | null }
 
-/**
- * Sold places that another node carries than their holders know of, one of those that serve. `from` is null where they
- * knew of none.
- */
-export async function movedPlaces(
+/** A page of moved slots that a live node serves, by id. */
+export async function movedSlots(
   reader: Reader,
   live: readonly string[],
   after: number,
   limit: number,
-): Promise<Moved[]> {
+): Promise<MovedSlot[]> {
   if (live.length === 0) return []
   const carriers = padded(live)
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; known_carrier: string | null }>(
@@ -350,26 +329,48 @@ export async function movedPlaces(
   return rows.map((row) => ({ place: Number(row.id), proxy: Number(row.proxy_id), from: row.known_carrier }))
 }
 
-/** From now on its holder knows who carries a place. False if he knew: somebody else has told him meanwhile. */
-export async function setKnown(tx: Tx, place: number): Promise<boolean> {
+/** Marks the carrier of a slot as known to its holder. False if another process has done so. */
+export async function setKnown(tx: Tx, slot: number): Promise<boolean> {
   const changed = await tx.run(
     `UPDATE stock SET known_carrier = carrier WHERE id = $1 AND state = 'leased' AND carrier IS NOT NULL
        AND (known_carrier IS NULL OR known_carrier <> carrier)`,
-    [place],
+    [slot],
   )
   return changed === 1
 }
 
-/** Who carries each of these places, or did last as far as its holder knows. */
-export async function lastCarriersOf(reader: Reader, places: readonly number[]): Promise<Map<number, string>> {
-  const found = new Map<number, string>()
-  for (const chunk of chunked(places)) {
-    const rows = await reader.all<{ id: bigint; node: string }>(
-      `SELECT id, COALESCE(carrier, known_carrier) AS node FROM stock
-       WHERE COALESCE(carrier, known_carrier) IS NOT NULL AND id IN (${list(chunk.length)})`,
-      chunk,
-    )
-    for (const row of rows) found.set(Number(row.id), row.node)
-  }
-  return found
+/** Unfinished imports. All ranges of one import have the same time; while it runs, its counts change in seconds. */
+export async function importsUnderWay(reader: Reader): Promise<UnderWay[]> {
+  const begun = await reader.all<{ created_at: bigint; ranges: bigint; prefix: string }>(
+    `SELECT created_at, COUNT(*) AS ranges, MIN(prefix) AS prefix FROM stock_ranges WHERE state = 'coming'
+     GROUP BY created_at ORDER BY created_at`,
+  )
+  if (begun.length === 0) return []
+  const filled = await reader.all<{ created_at: bigint; places: bigint }>(
+    `SELECT stock_ranges.created_at, COUNT(*) AS places FROM stock_ranges
+     JOIN stock ON stock.range_id = stock_ranges.id
+     WHERE stock_ranges.state = 'coming' GROUP BY stock_ranges.created_at`,
+  )
+  const placesAt = new Map(filled.map((row) => [row.created_at, Number(row.places)]))
+  return begun.map(({ created_at: createdAt, ranges, prefix }) => {
+    return { begunAt: Number(createdAt), ranges: Number(ranges), places: placesAt.get(createdAt) ?? 0, prefix }
+  })
 }
+
+/** Up to `max` ranges of an unfinished import. */
+export async function comingOf(reader: Reader, begunAt: number, max: number): Promise<number[]> {
+  const sql = `SELECT id FROM stock_ranges WHERE state = 'coming' AND created_at = $1 ORDER BY id LIMIT $2`
+  return (await reader.all<{ id: bigint }>(sql, [begunAt, max])).map((row) => Number(row.id))
+}
+
+/** Ends an abandoned import: ranges with slots are in, the others are gone. */
+export const adoptComing = (tx: Tx, ids: readonly number[], nowMs: number): void =>
+  sendIn(
+    tx,
+    ids,
+    (among) =>
+      `UPDATE stock_ranges SET changed_at = $1, state = CASE
+         WHEN EXISTS (SELECT 1 FROM stock WHERE stock.range_id = stock_ranges.id) THEN 'in' ELSE 'gone' END
+       WHERE state = 'coming' AND id IN (${among})`,
+    [nowMs],
+  )

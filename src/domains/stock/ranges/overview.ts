@@ -2,12 +2,12 @@ import type { RunningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Node } from '../../fleet/rules.ts'
-import { countOf, isServing, proofMs, type Range, servingWithinMs, type Trial } from './rules.ts'
-import type { Ranges } from './service.ts'
+import type { Ranges } from './assign.ts'
+import { countOf, isServing, proofMs, type StockRange, servingWithinMs, type Trial } from './rules.ts'
 
-/** A range as it stands: on which gateways it is wished, how much of it is served now, and why the rest is not. */
-export type RangeSight = {
-  readonly range: Range
+/** A range: its assigned gateways, how many of its slots are served and by which, and why the others are not. */
+export type RangeOverview = {
+  readonly range: StockRange
   readonly homes: readonly string[]
   readonly isBlock: boolean
   readonly places: number
@@ -16,26 +16,23 @@ export type RangeSight = {
   readonly problems: readonly string[]
 }
 
-/** Every range as it stands: what a node carries that is there now counts as served. */
+/** All ranges. Slots of a gateway that is serving now count as served. */
 export async function lookAtRanges(
-  {
-    stock,
-    fleet,
-  }: { readonly stock: { readonly ranges: Pick<Ranges, 'overview'> }; readonly fleet: Pick<Fleet, 'nodes'> },
+  deps: { readonly stock: { readonly ranges: Pick<Ranges, 'overview'> }; readonly fleet: Pick<Fleet, 'nodes'> },
   since: RunningSince,
-): Promise<RangeSight[]> {
-  const { ranges, trials, standings, blocks } = await stock.ranges.overview()
-  const nodes = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node]))
+): Promise<RangeOverview[]> {
+  const { ranges, trials, carried: counts, blocks } = await deps.stock.ranges.overview()
+  const nodes = new Map<string, Node>((await deps.fleet.nodes('gateway')).map((node) => [node.id, node]))
   const nameOf = (id: string): string => nodes.get(id)?.name ?? id
   const isThere = (id: string | null): boolean => {
     const node = id === null ? undefined : nodes.get(id)
     return node !== undefined && isServing(node, since)
   }
   const carriers = new Map(blocks.map((block) => [block.prefix, block.carrier]))
-  const standingOf = Map.groupBy(standings, (each) => each.range)
+  const countsOf = Map.groupBy(counts, (each) => each.range)
   const trialsOf = Map.groupBy(trials, (each) => each.range)
   return ranges.map((range) => {
-    const mine = standingOf.get(range.id) ?? []
+    const mine = countsOf.get(range.id) ?? []
     const isBlock = carriers.has(range.prefix)
     const blockCarrier = carriers.get(range.prefix) ?? null
     const carried = isBlock ? [{ carrier: blockCarrier, places: 1 }] : mine
@@ -54,7 +51,7 @@ export async function lookAtRanges(
 }
 
 function whyNot(
-  range: Range,
+  range: StockRange,
   trials: readonly JudgedTrial[],
   nodes: ReadonlyMap<string, Node>,
   isThere: (id: string) => boolean,
@@ -82,14 +79,14 @@ const sentences: Readonly<Record<string, string>> = {
   leaving_not_tried_shop_not_reached: 'leaving not tried: the shop’s own address cannot be called from it',
 }
 
-/** What a node last said of a range, and how its proof stands: `due` counts for a time and was never given. */
+/** A trial and its proof: `due` counts for a time and was never given. */
 export type JudgedTrial = Trial & { readonly proof: 'none' | 'due' | 'given' }
 
 const unproven =
   'the shop has seen no call from an address of the range for ' +
   `${proofMs / 3_600_000} hour; where it cannot (NAT), name the gateway: "turnpike stock assign PREFIX --node NAME"`
 
-/** What is in the way, each kind of trouble once, with how many addresses it has. */
+/** The problems of a trial, each with its number of addresses. */
 export function reasonsOf(trial: JudgedTrial): string[] {
   const counts = new Map<string, number>()
   for (const { problem, count } of trial.problems) counts.set(problem, (counts.get(problem) ?? 0) + count)

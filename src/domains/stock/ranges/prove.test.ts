@@ -9,7 +9,7 @@ import { readAddress, readPrefix } from '../../../core/address.ts'
 import type { CustomerId } from '../../../core/ids.ts'
 import { ageAt } from '../../../core/stall-monitor.ts'
 import { lookAtRanges } from '../index.ts'
-import { leasedWithinMs, proofMs, proofRenewedMs, type Run, servingWithinMs } from './rules.ts'
+import { type AddressRun, leasedWithinMs, proofMs, proofRenewedMs, servingWithinMs } from './rules.ts'
 
 describe.each([...engines])('proofs that a gateway can use a range, on %s', (engine) => {
   let floor: Floor
@@ -35,7 +35,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
   const prefixOf = (text: string) => readPrefix(text) ?? expect.unreachable(`${text} is no prefix`)
   const rangeOf = async (prefix: string): Promise<number> =>
     (await services.stock.ranges.overview()).ranges.find((each) => each.prefix === prefix)?.id ?? 0
-  const claim = async (node: string, prefix: string, ...served: Run[]) =>
+  const claim = async (node: string, prefix: string, ...served: AddressRun[]) =>
     services.stock.ranges.tried(node, [{ range: await rangeOf(prefix), served, problems: [], seenAs: null }])
   const call = (node: string, from: string) =>
     services.stock.ranges.seen(node, readAddress(from) ?? expect.unreachable(`${from} is no address`))
@@ -60,7 +60,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     [6, '2001:db8::/64', '2001:db8::9:7', '2001:db8:0:1::7', 1, 20_000],
     [6, '2001:db8::/126', '2001:db8::3', '2001:db8::4', 4, 4],
   ] as const)(
-    'of IPv%d, %s is sold after a call from %s, and neither by a claim nor after a call from %s',
+    'IPv%d range %s is sold after a call from %s, and neither by a claim nor after a call from %s',
     async (ipv, prefix, within, outside, served, onSale) => {
       const node = await addGateway('gate-1')
       await addStock(services, prefix, 'AT', ipv)
@@ -88,7 +88,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect(await carrierOf('203.0.113.0')).toBe(honest)
   })
 
-  test('a proof that ends stops new sales; what was sold stays on its gateway, and the next call sells again', async () => {
+  test('a proof that ends stops new sales; sold addresses stay on their gateway, and the next call sells again', async () => {
     const node = await addGateway('gate-1')
     await addStock(services, '203.0.113.0/30', 'AT', 4)
     await addStock(services, '2001:db8::/64', 'AT', 6)

@@ -87,7 +87,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect((await refusalOf(buy(code, 3, 1, last))).details).toMatchObject({ available: 0 })
   })
 
-  test('an address of one’s own is not in stock as a shared one beside that, in either order, nor in another country', async () => {
+  test('a dedicated address is not in stock as a shared one too, in either order, nor in another country', async () => {
     const [code, other] = [freshCountry(), freshCountry()]
     expect(await addStock(floor.services, '10.4.0.0/31', code, 4)).toBe(2)
     expect(await addStock(floor.services, '10.4.0.0/30', code, 3)).toBe(6)
@@ -157,7 +157,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect((await refusalOf(stockOperator.quarantine(unknown, 1))).code).toBe('not_found')
   })
 
-  test('a /32 of IPv6 is one block, whose addresses become places when they are sold and are all different', async () => {
+  test('a /32 of IPv6 is one block, whose addresses become slots when they are sold and are all different', async () => {
     const code = freshCountry()
     const before = await placesByState(floor.services)
     expect(await addStock(floor.services, '2001:db8::/32', code, 6)).toBe(1)
@@ -214,7 +214,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       calls += 1
       return new Uint8Array(16).fill(Math.floor(calls / 7))
     }
-    const { createStock } = await import('./service.ts')
+    const { createStock } = await import('./take.ts')
     const { createCounter } = await import('../../db/counter.ts')
     const stock = createStock({
       db: floor.db,
@@ -260,7 +260,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       place = Number(row?.id)
     })
 
-    test('refuses two open leases of one place', async () => {
+    test('the database refuses two open leases of one slot', async () => {
       await failureOf(lease(place, floor.clock.nowMs + 1, null))
       // Without the trigger the unique index still refuses. All of this is undone with the transaction.
       const refused = await failureOf(
@@ -274,7 +274,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       expect(refused).toMatchObject({ name: 'ConstraintViolation', kind: 'unique' })
     })
 
-    test('refuses leases of one place that overlap in the past', async () => {
+    test('the database refuses leases of one slot that overlap in the past', async () => {
       const started = await floor.db.first<{ started_at: bigint }>(
         'SELECT started_at FROM leases WHERE place_id = $1',
         [place],
@@ -289,7 +289,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       }
     })
 
-    test('refuses to delete a lease, to move it, and to change one that has ended', async () => {
+    test('the database refuses to delete a lease, to move it, and to change an ended one', async () => {
       const statements = [
         `DELETE FROM leases WHERE place_id = ${place}`,
         `UPDATE leases SET started_at = started_at - 1 WHERE place_id = ${place}`,
@@ -304,7 +304,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       for (const statement of statements) await failureOf(floor.db.transact((tx) => tx.run(statement)))
     })
 
-    test('refuses one address twice, a slot too many, and a state that is none', async () => {
+    test('the database refuses one address twice, a slot too many, and an unknown state', async () => {
       const add = (address: string, slot: number, ipv: number, state: string) =>
         floor.db.transact((tx) =>
           tx.run(
@@ -323,7 +323,7 @@ describe.each([...engines])('stock on %s', (engine) => {
 })
 
 /** SQLite keeps no statistics here, and has one way only. */
-test('on PostgreSQL, what was just added is sold unread but for what is taken, though nobody has counted it yet', async () => {
+test('a sale on PostgreSQL right after an import reads only the slots that it takes, without statistics', async () => {
   const floor = await openFloor('postgres', shippedWith('AT'))
   try {
     const customer = await addCustomer(floor.services, 10n ** 12n)

@@ -18,13 +18,13 @@ import {
 } from '../../../core/address.ts'
 import type { CustomerId } from '../../../core/ids.ts'
 import { maxTriedSingly } from '../../../node-protocol/tried.ts'
-import { mostWrittenOut } from '../rules.ts'
+import { maxWrittenOut } from '../rules.ts'
 import {
+  type AddressRun,
   awayWithinMs,
   covers,
   firstUnserved,
   isNormal,
-  type Run,
   servingWithinMs,
   split,
   toPrefixes,
@@ -64,10 +64,10 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     const { ranges } = await services.stock.ranges.overview()
     return ranges.find((each) => each.prefix === prefix)?.id ?? 0
   }
-  const claim = async (node: string, prefix: string, served: readonly Run[], isLocal = false) =>
+  const claim = async (node: string, prefix: string, served: readonly AddressRun[], isLocal = false) =>
     services.stock.ranges.tried(node, [{ range: await rangeOf(prefix), served, problems: [], seenAs: null }], isLocal)
   /** As a gateway says it over the shop's own socket, which needs no other proof. */
-  const tell = (node: string, prefix: string, ...served: Run[]) => claim(node, prefix, served, true)
+  const tell = (node: string, prefix: string, ...served: AddressRun[]) => claim(node, prefix, served, true)
   const add = (prefix: string, ipv: 3 | 4 | 6 = 4, homes: string[] = []) =>
     services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, homes)
   const buy = async (count = 1, ipv: 3 | 4 | 6 = 4): Promise<string[]> =>
@@ -80,7 +80,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     (await floor.db.first<{ carrier: string | null }>('SELECT carrier FROM stock WHERE address = $1', [address]))
       ?.carrier ?? null
 
-  test.each([3, 4, 6] as const)('what no node carries is not sold, of kind %d', async (ipv) => {
+  test.each([3, 4, 6] as const)('a slot of kind %d that no node serves is not sold', async (ipv) => {
     const prefix = ipv === 6 ? '2001:db8::/64' : '203.0.113.0/30'
     await add(prefix, ipv)
     expect(await available(ipv)).toBe(0)
@@ -104,7 +104,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await refusalOf(buy())).toMatchObject({ code: 'out_of_stock', details: { available: 0 } })
   })
 
-  test(`a node that is silent for ${servingWithinMs / 1000} seconds sells nothing more, and goes on when it is back`, async () => {
+  test(`a node that is silent for ${servingWithinMs / 1000} seconds sells nothing more until it is back`, async () => {
     await add('203.0.113.0/30')
     const node = await addGateway('gate-1')
     await tell(node, '203.0.113.0/30', [0, 4])
@@ -154,7 +154,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect((await buyThere()).proxies).toHaveLength(1)
   })
 
-  test('what only a node has that has gone a moment ago is to be had later, and gone for longer it is not there', async () => {
+  test('goods of a gateway that just went away are refused as temporary, and later as out of stock', async () => {
     await add('203.0.113.0/30')
     await add('2001:db8::/64', 6)
     const [gone, there] = [await addGateway('gate-1'), await addGateway('gate-2')]
@@ -194,7 +194,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     await add('203.0.113.0/30')
     await add('2001:db8::/64', 6)
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
-    const say = async (node: string, ...runs: Run[]) => {
+    const say = async (node: string, ...runs: AddressRun[]) => {
       await tell(node, '203.0.113.0/30', ...runs)
       await tell(node, '2001:db8::/64', [0, 1])
     }
@@ -227,7 +227,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
         [0, 1],
         [1, 1],
       ],
-    ] as Run[][]) {
+    ] as AddressRun[][]) {
       await tell(own, '203.0.113.0/30', ...runs)
     }
     await services.stock.ranges.tried(own, [{ range: 999, served: [[0, 1]], problems: [], seenAs: null }])
@@ -259,7 +259,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect((await refusalOf(services.stock.ranges.homesOf(['nobody']))).code).toBe('not_found')
   })
 
-  test('an address is of one product: what is in stock is no exit, and what is an exit is not in stock', async () => {
+  test('an address is of one product: stock is no exit, and an exit is not in stock', async () => {
     const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
     await add('203.0.113.0/30')
@@ -296,10 +296,12 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await buy(1, 6)).toHaveLength(1)
   })
 
-  test('whoever sells at random from random carriers sells what is carried, all of it, and nothing twice', async () => {
+  test('random sales from random carriers sell all served slots, and none twice', async () => {
     await add('203.0.113.0/27')
     const nodes = [await addGateway('gate-1'), await addGateway('gate-2'), await addGateway('gate-3')]
-    const run = fc.tuple(fc.nat(31), fc.nat(8)).map(([first, count]): Run => [first, Math.min(count + 1, 32 - first)])
+    const run = fc
+      .tuple(fc.nat(31), fc.nat(8))
+      .map(([first, count]): AddressRun => [first, Math.min(count + 1, 32 - first)])
     const step = fc.record({
       node: fc.nat(2),
       run: fc.option(run),
@@ -308,7 +310,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     })
     const sold = new Set<string>()
     const carried = new Map<number, number>()
-    const able = new Map<number, Run[]>()
+    const able = new Map<number, AddressRun[]>()
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 4 }), async (steps) => {
         for (const each of steps) {
@@ -356,13 +358,13 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
   })
 })
 
-test('what a node takes for a block is what the shop takes for one', () => {
-  expect(1n << BigInt(maxTriedSingly)).toBe(mostWrittenOut)
+test('nodes and the shop have the same limit for large blocks', () => {
+  expect(1n << BigInt(maxTriedSingly)).toBe(maxWrittenOut)
 })
 
 const runs = fc.uniqueArray(fc.nat(60), { maxLength: 30 }).map((offsets) => toRuns(offsets.toSorted((a, b) => a - b)))
 
-function toRuns(offsets: readonly number[]): Run[] {
+function toRuns(offsets: readonly number[]): AddressRun[] {
   const made: [number, number][] = []
   for (const offset of offsets) {
     const last = made.at(-1)

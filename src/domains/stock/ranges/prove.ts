@@ -1,28 +1,51 @@
 import { type Address, formatAddress, formatPrefix, readPrefix } from '../../../core/address.ts'
 import type { Clock } from '../../../core/time.ts'
 import type { Database, Tx } from '../../../db/transaction.ts'
-import { mostWrittenOut, sizeOf } from '../rules.ts'
+import { sizeOf } from '../rules.ts'
 import {
+  type AddressRun,
+  addressesOf,
+  inParts,
+  isBlock,
   isNormal,
   isProofDue,
+  isWhole,
   leasedWithinMs,
   type MayServe,
   mayCarry,
   prefixesAround,
   proofMs,
-  type Range,
-  type Run,
+  type StockRange,
   type Trial,
   type Tried,
   within,
   without,
 } from './rules.ts'
-import { inParts } from './rules-plan.ts'
-import { give, isBlock, placesOf } from './service-carrying.ts'
 import * as store from './store.ts'
-import { leasedCarriers, writeProofs } from './store-proofs.ts'
 
-/** What nodes say of ranges, what they prove of them, and so who carries what. */
+/** The slots of some addresses of a range. */
+function slotsOf(range: StockRange, runs: readonly AddressRun[]): store.RangeSlots | undefined {
+  const prefix = readPrefix(range.prefix)
+  if (!prefix) return undefined
+  const isAll = isBlock(range) || isWhole(runs, Number(sizeOf(prefix)))
+  return { range: range.id, addresses: isAll ? 'all' : [...addressesOf(prefix, runs)].map(formatAddress) }
+}
+
+/** Gives addresses of a range to a node, except those that a live node serves. */
+export function give(
+  tx: Tx,
+  range: StockRange,
+  runs: readonly AddressRun[],
+  node: string,
+  alive: readonly string[],
+): void {
+  const slots = slotsOf(range, runs)
+  if (!slots || runs.length === 0) return
+  store.claim(tx, slots, node, alive)
+  if (isBlock(range)) store.claimBlock(tx, range.prefix, node, alive)
+}
+
+/** Takes nodes' reports and proofs, and decides which node serves which slots. */
 export function createTried(deps: {
   db: Database
   clock: Clock
@@ -32,12 +55,12 @@ export function createTried(deps: {
   const { db, clock } = deps
 
   /**
-   * What changes in who carries a range when a node says this of it. Tells whether all of its places are to be claimed
-   * for the node, which is the caller's to do for many ranges at once.
+   * Applies a node's report about a range. Returns whether the caller is to claim all slots of the range, which it does
+   * for many ranges at once.
    */
   function apply(
     tx: Tx,
-    range: Range,
+    range: StockRange,
     said: Tried,
     before: readonly Trial[],
     { node, alive, mayServe }: { node: string; alive: readonly string[]; mayServe: MayServe },
@@ -46,9 +69,9 @@ export function createTried(deps: {
     const others = before.filter((each) => each.node !== node)
     const there = entitled(range, others, alive, mayServe)
     const lost = without(own?.served ?? [], said.served)
-    const which = placesOf(range, lost)
-    if (which && lost.length > 0) {
-      store.release(tx, which, node, clock())
+    const slots = slotsOf(range, lost)
+    if (slots && lost.length > 0) {
+      store.release(tx, slots, node, clock())
       if (isBlock(range)) store.releaseBlock(tx, range.prefix, node)
       for (const other of others) {
         if (mayServe(range, other)) give(tx, range, within(lost, other.served), other.node, there)
@@ -57,13 +80,13 @@ export function createTried(deps: {
     if (!mayServe(range, own)) return false
     const gained = others.length > 0 ? said.served : without(said.served, own?.served ?? [])
     const isPlain = !isBlock(range) && there.length === alive.length
-    if (isPlain && placesOf(range, gained)?.addresses === 'all') return true
+    if (isPlain && slotsOf(range, gained)?.addresses === 'all') return true
     give(tx, range, gained, node, there)
     return false
   }
 
-  /** What a node says of so many ranges as one transaction takes. */
-  async function hear(node: string, said: readonly Tried[], alive: readonly string[]): Promise<void> {
+  /** Takes reports about as many ranges as fit one transaction. */
+  async function takeReports(node: string, said: readonly Tried[], alive: readonly string[]): Promise<void> {
     if (await isKnown(node, said)) return
     const ids = said.map((each) => each.range)
     const by = { node, alive: [...alive, node], mayServe: await deps.judge() }
@@ -86,12 +109,10 @@ export function createTried(deps: {
     })
   }
 
-  /** Whether a node has said nothing new, and nobody else's share could fall to it. Most reports end here. */
+  /** Whether a report is known and no other node has the ranges. Most reports end here. */
   async function isKnown(node: string, said: readonly Tried[]): Promise<boolean> {
-    const byRange = await store.trialsByRange(
-      db,
-      said.map((each) => each.range),
-    )
+    const ids = said.map((each) => each.range)
+    const byRange = await store.trialsByRange(db, ids)
     return said.every((each) => {
       const [own, ...others] = (byRange.get(each.range) ?? []).toSorted((a) => (a.node === node ? -1 : 1))
       return own?.node === node && others.length === 0 && says(own, each)
@@ -99,9 +120,9 @@ export function createTried(deps: {
   }
 
   /**
-   * Whether only the node itself can have called from this address. An address that is leased, or was lately, is also
-   * used by its customer, and a hostile node may be that customer. Then the call counts only for the node that carries
-   * the address, and only while no other live node claims to serve the range: a customer of that one could have called.
+   * Whether only the node itself can have called from this address. A leased address is also used by its customer, who
+   * may run a hostile node. Then the call counts only for the carrier of the address, and only while no other live node
+   * claims the range: a customer of that node could have called.
    */
   async function isOwnCall(
     node: string,
@@ -109,19 +130,19 @@ export function createTried(deps: {
     trials: ReadonlyMap<number, readonly Trial[]>,
     alive: readonly string[],
   ): Promise<boolean> {
-    const carriers = await leasedCarriers(db, from, clock() - leasedWithinMs)
+    const carriers = await store.leasedCarriers(db, from, clock() - leasedWithinMs)
     if (carriers.length === 0) return true
     const isElsewhere = (each: Trial) => each.node !== node && each.served.length > 0 && alive.includes(each.node)
     return carriers.every((each) => each === node) && ![...trials.values()].flat().some(isElsewhere)
   }
 
   /**
-   * Writes down that a node has proven ranges that are on no named gateway, and gives it what it claims of them, all in
-   * one transaction. `from` is the address that the shop saw, or null for the shop's own socket.
+   * Writes proofs of ranges without named gateways and gives the node what it claims of them, in one transaction.
+   * `from` is the address of the call, or null for the shop's own socket.
    */
   async function prove(node: string, ids: readonly number[], from: string | null): Promise<void> {
     const mayServe = await deps.judge()
-    // Where no proof is asked for, none is kept.
+    // A sandbox asks for no proof and keeps none.
     if (mayServe({ homes: [] }, undefined)) return
     const ownOf = (trials: readonly Trial[] | undefined) => trials?.find((each) => each.node === node)
     const known = await store.trialsByRange(db, ids)
@@ -133,12 +154,8 @@ export function createTried(deps: {
       const ranges = [...(await store.lockRanges(tx, due)).values()].filter(isAnybodys)
       const trials = await store.trialsByRange(tx, due)
       const nowMs = clock()
-      writeProofs(
-        tx,
-        node,
-        ranges.map((each) => each.id),
-        { from, provenAt: nowMs, endsAt: nowMs + proofMs },
-      )
+      const proven = ranges.map((each) => each.id)
+      store.writeProofs(tx, node, proven, { from, provenAt: nowMs, endsAt: nowMs + proofMs })
       for (const range of ranges) {
         const said = trials.get(range.id) ?? []
         const own = ownOf(said)
@@ -151,22 +168,18 @@ export function createTried(deps: {
 
   return {
     /**
-     * Takes what a node says of ranges. What it was not told to try is passed over, and what another node carries that
-     * still serves stays with that one: so a node that lies takes nothing from others. Nor does it get what is on no
-     * named gateway before it has proven it. A node that is met at the shop's own socket runs as the shop's own user,
-     * and that is its proof.
+     * Takes a node's reports about ranges. Ranges of other nodes are ignored, and slots of a live node stay with it, so
+     * a lying node takes nothing from others. Ranges without named gateways need a proof first; a node at the shop's
+     * own socket runs as the shop's user, which is its proof.
      */
     async tried(node: string, said: readonly Tried[], isLocal = false): Promise<void> {
       const alive = await deps.live()
       const claimed = said.filter((each) => isLocal && each.served.length > 0).map((each) => each.range)
       for (const part of inParts(claimed)) await prove(node, part, null)
-      for (const part of inParts(said)) await hear(node, part, alive)
+      for (const part of inParts(said)) await takeReports(node, part, alive)
     },
 
-    /**
-     * A node has called the shop, which saw this address: a proof for the range that the address is in, unless a
-     * customer could have called from it.
-     */
+    /** A call from an address proves its range, unless a customer could have made the call. */
     async seen(node: string, from: Address): Promise<void> {
       const found = await store.rangesWith(db, prefixesAround(from).map(formatPrefix))
       const ids = [...found.values()].filter(isAnybodys).map((each) => each.id)
@@ -176,11 +189,11 @@ export function createTried(deps: {
 }
 
 /** On sale, and on no named gateway. */
-const isAnybodys = (range: Range): boolean => range.state === 'in' && range.homes.length === 0
+const isAnybodys = (range: StockRange): boolean => range.state === 'in' && range.homes.length === 0
 
-/** The nodes that are there, without those that claim a range and have not proven it: these keep it from nobody. */
+/** The live nodes without those that claim a range without a proof, which keep it from no other node. */
 function entitled(
-  range: Range,
+  range: StockRange,
   others: readonly Trial[],
   alive: readonly string[],
   mayServe: MayServe,
@@ -189,12 +202,10 @@ function entitled(
   return unproven.length === 0 ? alive : alive.filter((node) => !unproven.includes(node))
 }
 
-/** Whether a node speaks of addresses that the range has. */
-function fits(range: Range, served: readonly Run[]): boolean {
+/** Whether a report is about addresses of the range. */
+function fits(range: StockRange, served: readonly AddressRun[]): boolean {
   const prefix = readPrefix(range.prefix)
-  if (!prefix) return false
-  const size = sizeOf(prefix)
-  return isNormal(served, size > mostWrittenOut ? 1 : Number(size))
+  return prefix !== undefined && isNormal(served, isBlock(range) ? 1 : Number(sizeOf(prefix)))
 }
 
 const says = (trial: Trial, said: Tried): boolean =>

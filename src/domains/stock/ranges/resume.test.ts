@@ -66,7 +66,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     return proxies.map((each) => each.address)
   }
 
-  test('is finished by the same command, in the same range, and told of until then', async () => {
+  test('a broken-off import is finished by the same command, in the same range, and reported until then', async () => {
     await breakOff()
     const half = await placesNow()
     expect(half).toBeGreaterThan(0)
@@ -80,7 +80,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     expect(await sellOne()).toHaveLength(1)
   })
 
-  test('is sold by a shop that runs once nothing has come for two minutes, and finished without taking anything from a buyer', async () => {
+  test('a broken-off import is sold after two minutes without progress, and finished without taking anything from a buyer', async () => {
     await breakOff()
     const half = await placesNow()
     expect(await stock().unfinished.adoptStill()).toEqual([])
@@ -98,7 +98,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     expect(lost?.n).toBe(0n)
   })
 
-  test('is not one while something comes of it: it is left alone, and whoever adds the same waits for it', async () => {
+  test('an import with progress is left alone, and a second import of the same addresses waits for it', async () => {
     let [places, looks] = [0, 0]
     let second: Promise<number> | undefined
     const living: Database = {
@@ -120,7 +120,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
   })
 
-  test('before any address of it was there leaves nothing', async () => {
+  test('an import that was broken off before its first address leaves nothing', async () => {
     await failureOf(add(dyingWhen(async () => (await rangesNow()).length > 0)))
     expect([(await rangesNow()).length, await placesNow()]).toEqual([1, 0])
     floor.clock.advance(61 * minuteMs)

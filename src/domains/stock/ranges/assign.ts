@@ -1,4 +1,5 @@
 import { addressToNumber, contains, formatPrefix, type Prefix, readAddress, readPrefix } from '../../../core/address.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import { runningSince, type Stalls } from '../../../core/stall-monitor.ts'
 import type { Clock } from '../../../core/time.ts'
 import { createTtlCache } from '../../../core/ttl-cache.ts'
@@ -6,27 +7,29 @@ import type { Counter, Database, Reader, Tx } from '../../../db/transaction.ts'
 import type { Customers } from '../../customers/index.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Endpoint, Node } from '../../fleet/rules.ts'
-import { noSuchRange, notAGateway } from '../errors.ts'
-import { mostWrittenOut, sizeOf } from '../rules.ts'
+import { noSuchRange } from '../errors.ts'
+import type { JudgedTrial } from './overview.ts'
+import { createTried, give } from './prove.ts'
+import { createUnfinished } from './resume.ts'
 import {
+  indexOf,
+  inParts,
   isAway,
+  isBlock,
   isProven,
   isServing,
   type MayServe,
   mayCarry,
+  type Planned,
+  type PlannedRange,
   proofMs,
-  type Range,
+  type StockRange,
+  sorted,
   split,
   type Trial,
   toPrefixes,
 } from './rules.ts'
-import { indexOf, inParts, type Planned, type PlannedRange, sorted } from './rules-plan.ts'
-import { give } from './service-carrying.ts'
-import type { JudgedTrial } from './service-look.ts'
-import { createTried } from './service-tried.ts'
-import { createUnfinished } from './service-unfinished.ts'
 import * as store from './store.ts'
-import { countUnproven, vouch } from './store-proofs.ts'
 
 /** An expired proof stops sales this much later at most. */
 const unprovenTtlMs = 5_000
@@ -34,7 +37,7 @@ const anyHome = { homes: [] }
 
 export type Ranges = ReturnType<typeof createRanges>
 
-/** Which addresses are on which nodes: as the operator wishes, as nodes have tried, and so who carries what. */
+/** Ranges: the nodes that the operator assigns to them, and the nodes that serve them. */
 export function createRanges(deps: {
   db: Database
   clock: Clock
@@ -46,19 +49,19 @@ export function createRanges(deps: {
   const { db, clock } = deps
   const since = runningSince(deps)
 
-  /** The nodes that serve now, as they were at most half a second ago. */
+  /** The gateways that serve now, at most half a second old. */
   async function serving(): Promise<Node[]> {
     return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, since))
   }
 
-  /** Those that have served a while ago, and are likely to again. */
+  /** The gateways that have lately served and are likely to come back. */
   async function away(): Promise<string[]> {
     return (await deps.fleet.nodes('gateway')).filter((node) => isAway(node, since)).map((node) => node.id)
   }
 
   const live = async (): Promise<string[]> => (await serving()).map((node) => node.id)
 
-  /** Ranges for addresses, with numbers that nobody else gets. */
+  /** Makes ranges for addresses, with ids of their own. */
   async function plan(addresses: Iterable<string>, homes: readonly string[]): Promise<Planned> {
     const numbers = { 4: [] as bigint[], 6: [] as bigint[] }
     for (const text of addresses) {
@@ -75,8 +78,8 @@ export function createRanges(deps: {
     return { ranges, byAddress: indexOf(ranges) }
   }
 
-  /** Lets go of all that nodes have of a range, but those that may go on. `trials` are all that were said of it. */
-  function unseat(tx: Tx, range: Range, trials: readonly Trial[], mayStay: (node: string) => boolean): void {
+  /** Takes a range from all nodes that may not stay. `trials` are all of the range. */
+  function unseat(tx: Tx, range: StockRange, trials: readonly Trial[], mayStay: (node: string) => boolean): void {
     const out = trials.filter((each) => !mayStay(each.node)).map((each) => each.node)
     for (const node of out) {
       store.release(tx, { range: range.id, addresses: 'all' }, node, clock())
@@ -85,29 +88,26 @@ export function createRanges(deps: {
     store.dropTrials(tx, range.id, out)
   }
 
-  /**
-   * Writes planned ranges down; nobody is told of them before `open`. Those that somebody else is adding at the same
-   * moment are his, and the plan goes by that.
-   */
+  /** Writes planned ranges. Nodes are sent them by `open`. A range that another process has just added is used. */
   async function begin(tx: Tx, ranges: Planned['ranges']): Promise<Planned['ranges']> {
-    store.insertRanges(
+    const planned = ranges.map((each) => each.range)
+    store.insertRanges(tx, planned)
+    const there = await store.rangesWith(
       tx,
-      ranges.map((each) => each.range),
+      planned.map((each) => each.prefix),
     )
-    const prefixes = ranges.map((each) => each.range.prefix)
-    const there = await store.rangesWith(tx, prefixes)
     return ranges.map((each) => ({ ...each, range: there.get(each.range.prefix) ?? each.range }))
   }
 
-  /** Undoes an import that came to nothing: nobody was told of it, so nobody has bought of it. */
+  /** Undoes a failed import. It was never on sale. */
   function cancel(tx: Tx, wished: Planned, begun: Planned): void {
     const mine = new Set(wished.ranges.map((each) => each.range.id))
     const ids = begun.ranges.map((each) => each.range.id).filter((id) => mine.has(id))
-    store.deletePlaces(tx, ids)
+    store.deleteSlots(tx, ids)
     store.setState(tx, ids, 'gone', clock())
   }
 
-  /** From now on nodes try them, or try them again where somebody else had opened them before. */
+  /** Sends ranges to nodes, which try them, again where another process had opened them before. */
   async function open(tx: Tx, ranges: Planned['ranges']): Promise<void> {
     const ids = ranges.map((each) => each.range.id)
     const trials = await store.trialsByRange(tx, ids)
@@ -115,7 +115,7 @@ export function createRanges(deps: {
     store.setState(tx, ids, 'in', clock())
   }
 
-  /** A gateway serves a range that names it, or that it has proven. A sandbox is one machine and asks for no proof. */
+  /** A gateway serves a range that names it, or that it has proven. A sandbox asks for no proof. */
   async function judge(): Promise<MayServe> {
     const isProduction = (await deps.customers.mode()) === 'production'
     const nowMs = clock()
@@ -125,13 +125,13 @@ export function createRanges(deps: {
   const unfinished = createUnfinished({ db, clock, live, judge })
   const claims = createTtlCache({
     load: async (): Promise<ReadonlyMap<string, number>> =>
-      (await deps.customers.mode()) === 'production' ? countUnproven(db, clock()) : new Map(),
+      (await deps.customers.mode()) === 'production' ? store.countUnproven(db, clock()) : new Map(),
     clock,
     ttlMs: unprovenTtlMs,
     maxEntries: 1,
   })
 
-  /** How many ranges each gateway that is there claims and has not proven, as it was at most five seconds ago. */
+  /** How many ranges each live gateway claims without a proof, at most five seconds old. */
   async function unproven(): Promise<ReadonlyMap<string, number>> {
     const found = await claims.get(undefined)
     if (found.size === 0) return found
@@ -171,23 +171,23 @@ export function createRanges(deps: {
 
     unproven,
 
-    /** The moment at which proofs count, if a gateway that is there claims what it has not proven; else nothing. */
+    /** Now, if a live gateway claims a range without a proof: queries then check proofs. */
     unprovenAt: async (): Promise<number | undefined> => ((await unproven()).size > 0 ? clock() : undefined),
 
-    /** The nodes with these names, which must be gateways. */
+    /** The ids of gateways with these names. */
     async homesOf(names: readonly string[]): Promise<string[]> {
       const homes: string[] = []
       for (const name of names) {
         const node = await deps.fleet.findByName(name)
-        if (node?.kind !== 'gateway') throw notAGateway(name)
+        if (node?.kind !== 'gateway') throw new Refusal('gateway_not_found', { name })
         homes.push(node.id)
       }
       return homes
     },
 
     /**
-     * Says which nodes all addresses of a prefix are on; none: any. A range that is only partly within is split.
-     * Whoever may not carry them any more lets go at once. Tells how many ranges changed.
+     * Assigns all addresses of a prefix to these nodes; none: any. A range that is partly within is split. Other nodes
+     * lose the addresses at once. Returns how many ranges changed.
      */
     async assign(prefix: Prefix, homes: readonly string[]): Promise<number> {
       const all = await store.listRanges(db)
@@ -207,9 +207,9 @@ export function createRanges(deps: {
           store.setHomes(tx, range.id, homes, nowMs)
           const said = trials.get(range.id) ?? []
           unseat(tx, range, said, mayStay)
-          // The operator's earlier word counts for as long as a proof does.
+          // The operator's earlier assignment counts as long as a proof does.
           const isVouched = homes.length === 0 && range.homes.length > 0
-          if (isVouched) vouch(tx, range.id, nowMs + proofMs)
+          if (isVouched) store.vouch(tx, range.id, nowMs + proofMs)
           const staying = said
             .filter((each) => mayStay(each.node) && (isVouched || mayServe({ homes }, each)))
             .toSorted((a, b) => isThere(b.node) - isThere(a.node))
@@ -219,10 +219,10 @@ export function createRanges(deps: {
       return inside.length + (around ? 1 : 0)
     },
 
-    /** Where customers reach each of these places, for those that are carried by a node with an endpoint of its own. */
+    /** The endpoints of these slots, for those on a node with an endpoint of its own. */
     async endpointsOf(places: readonly number[]): Promise<Map<number, Endpoint>> {
       const [carriers, nodes] = await Promise.all([store.carriersOf(db, places), deps.fleet.nodes('gateway')])
-      const endpoints = new Map(nodes.flatMap((node) => (node.endpoint ? [[node.id as string, node.endpoint]] : [])))
+      const endpoints = new Map<string, Endpoint | null>(nodes.map((node) => [node.id, node.endpoint]))
       return new Map(
         [...carriers].flatMap(([place, node]) => {
           const endpoint = endpoints.get(node)
@@ -231,7 +231,7 @@ export function createRanges(deps: {
       )
     },
 
-    /** Every range, what nodes said of it, and how many of its places each node carries. */
+    /** Every range with its trials and how many of its slots each node serves. */
     async overview() {
       const mayServe = await judge()
       return db.snapshot(async (reader: Reader) => {
@@ -247,14 +247,14 @@ export function createRanges(deps: {
           ranges,
           blocks: await store.listBlocks(reader),
           trials: (await store.allTrials(reader)).map(judged),
-          standings: await store.standings(reader),
+          carried: await store.countCarried(reader),
         }
       })
     },
   }
 
-  /** Splits a range around a part of it. What nodes have of it they try anew, and so prove within seconds. */
-  async function cut(whole: Range, part: Prefix, homes: readonly string[]): Promise<void> {
+  /** Splits a range around a part of it. Nodes try the new ranges within seconds. */
+  async function cut(whole: StockRange, part: Prefix, homes: readonly string[]): Promise<void> {
     const prefix = readPrefix(whole.prefix)
     if (!prefix) return
     const pieces = [part, ...split(prefix, part)]
@@ -271,23 +271,21 @@ export function createRanges(deps: {
       if (held?.state !== 'in') throw noSuchRange(formatPrefix(part))
       unseat(tx, held, (await store.trialsByRange(tx, [whole.id])).get(whole.id) ?? [], () => false)
       store.setState(tx, [whole.id], 'gone', nowMs)
-      store.insertRanges(
-        tx,
-        made.map((each) => each.range),
-      )
+      const added = made.map((each) => each.range)
+      store.insertRanges(tx, added)
       const addresses = await store.addressesIn(tx, whole.id)
       for (const [id, group] of Map.groupBy(addresses, find)) store.moveInto(tx, id ?? 0, group, nowMs)
     })
   }
 }
 
-function isWithin(range: Range, prefix: Prefix): boolean {
+function isWithin(range: StockRange, prefix: Prefix): boolean {
   const own = readPrefix(range.prefix)
   return own !== undefined && own.length >= prefix.length && contains(prefix, own.base)
 }
 
-/** A large block is not split: it is one row of stock. */
-function isAround(range: Range, prefix: Prefix): boolean {
+/** A large block is one row and is not split. */
+function isAround(range: StockRange, prefix: Prefix): boolean {
   const own = readPrefix(range.prefix)
-  return own !== undefined && own.length < prefix.length && contains(own, prefix.base) && sizeOf(own) <= mostWrittenOut
+  return own !== undefined && own.length < prefix.length && contains(own, prefix.base) && !isBlock(range)
 }

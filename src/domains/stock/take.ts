@@ -1,21 +1,22 @@
 import { type Address, contains, formatAddress, formatPrefix, type Prefix, readPrefix } from '../../core/address.ts'
 import type { RandomBytes } from '../../core/ids.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import { ConstraintViolation, type Counter, type Database, type Reader, type Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Fleet } from '../fleet/index.ts'
 import type { Node } from '../fleet/rules.ts'
-import { NoGateway, outOfStock, soldElsewhere } from './errors.ts'
+import { NoGateway, soldElsewhere } from './errors.ts'
 import { createStockNodes } from './nodes.ts'
-import type { Planned } from './ranges/rules-plan.ts'
-import { createRanges } from './ranges/service.ts'
-import { createServed } from './ranges/service-served.ts'
-import { type Kind, mostWrittenOut, type Place, randomAddress, scattered, sizeOf, slotsOf } from './rules.ts'
+import { createRanges } from './ranges/assign.ts'
+import type { Planned } from './ranges/rules.ts'
+import { createServed } from './ranges/served.ts'
+import { type Kind, maxWrittenOut, randomAddress, type StockSlot, scattered, sizeOf, slotsOf } from './rules.ts'
 import * as store from './store.ts'
 
-/** Past this many the count of what is free is not exact. */
-const mostCounted = 20_000
+/** Free slots are counted up to this many. */
+const maxCounted = 20_000
 const countRememberedMs = 1_000
 const importChunk = 4_000
 const mintAttempts = 20
@@ -23,12 +24,10 @@ const lastId = Number.MAX_SAFE_INTEGER
 
 export type Stock = ReturnType<typeof createStock>
 
-/** What is fetched before a transaction that takes places: who carries now, and numbers for places to be minted. */
+/** What `take` needs and cannot wait for inside of a transaction. */
 export type Readiness = {
   readonly carriers: readonly Node[]
-  /** Gateways that are likely to come back. */
   readonly away: readonly string[]
-  /** The moment at which proofs of ranges count, where a gateway lacks one. */
   readonly unprovenAt: number | undefined
   readonly spareIds: readonly number[]
 }
@@ -45,79 +44,74 @@ export function createStock(deps: {
 }) {
   const { db, clock } = deps
   const ranges = createRanges(deps)
-  /** Where the last sale of each kind ended: the next one begins there and need not pass what is sold. */
+  /** The slot of the last sale of each kind, where the next search begins. */
   const cursors = new Map<string, number>()
   const counts = new Map<string, { count: Promise<number>; askedAt: number }>()
 
   const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
 
   /**
-   * Looks for places after the cursor, and once more from the beginning for what is missing. The cursor moves on before
-   * the answer is there, so that sales at the same moment look in different places.
+   * Locks slots after the cursor, then from the beginning. The cursor moves before the answer is there, so that
+   * concurrent sales search different slots.
    */
-  async function lookAround(tx: Tx, asked: store.Asked, count: number): Promise<Place[]> {
-    const name = nameOf(asked.kind)
+  async function lockFromCursor(tx: Tx, query: store.SlotQuery, count: number): Promise<StockSlot[]> {
+    const name = nameOf(query.kind)
     const cursor = cursors.get(name) ?? 0
     cursors.set(name, cursor + count)
-    const ahead = await store.lockFree(tx, asked, { after: cursor, upto: lastId }, count, 'pass over')
-    const missing = count - ahead.length
-    const behind =
-      missing > 0 && cursor > 0 ? await store.lockFree(tx, asked, { after: 0, upto: cursor }, missing, 'pass over') : []
+    const ahead = await store.lockFree(tx, query, { after: cursor, upto: lastId, max: count }, 'skip')
+    const max = count - ahead.length
+    const behind = max > 0 && cursor > 0 ? await store.lockFree(tx, query, { after: 0, upto: cursor, max }, 'skip') : []
     const last = behind.at(-1) ?? ahead.at(-1)
     if (last && (behind.length > 0 || last.id > (cursors.get(name) ?? 0))) cursors.set(name, last.id)
     return [...ahead, ...behind]
   }
 
-  /** Shared addresses: one slot of an address for a customer, so places are chosen among more than are needed. */
+  /** How many slots to lock: a customer gets one slot of a shared address, so more are looked at. */
   const wanted = (kind: Kind, count: number, held: ReadonlySet<string>): number =>
     kind.ipv === 3 ? count * 3 + held.size * 2 : count
 
-  function choose(tx: Tx, found: readonly Place[], count: number, held: ReadonlySet<string>): Place[] {
+  function choose(tx: Tx, found: readonly StockSlot[], count: number, held: ReadonlySet<string>): StockSlot[] {
     const taken = new Set(held)
-    const chosen: Place[] = []
-    for (const place of found) {
-      if (chosen.length === count || taken.has(place.address)) continue
-      taken.add(place.address)
-      chosen.push(place)
+    const chosen: StockSlot[] = []
+    for (const slot of found) {
+      if (chosen.length === count || taken.has(slot.address)) continue
+      taken.add(slot.address)
+      chosen.push(slot)
     }
-    store.setLeased(
-      tx,
-      chosen.map((place) => place.id),
-    )
+    const ids = chosen.map((slot) => slot.id)
+    store.setLeased(tx, ids)
     return chosen
   }
 
-  /** One address of one's own, which is what most buy: found and taken at once, ahead of where the last sale ended. */
-  async function takeNext(tx: Tx, asked: store.Asked): Promise<Place[]> {
-    const name = nameOf(asked.kind)
+  /** The usual sale: one dedicated address, found and leased in one statement. */
+  async function takeNext(tx: Tx, query: store.SlotQuery): Promise<StockSlot[]> {
+    const name = nameOf(query.kind)
     const cursor = cursors.get(name) ?? 0
     cursors.set(name, cursor + 1)
-    const place = await store.leaseNext(tx, asked, cursor)
-    if (place && place.id > (cursors.get(name) ?? 0)) cursors.set(name, place.id)
-    return place ? [place] : []
+    const slot = await store.leaseNext(tx, query, cursor)
+    if (slot && slot.id > (cursors.get(name) ?? 0)) cursors.set(name, slot.id)
+    return slot ? [slot] : []
   }
 
-  /** What nobody else is looking at, from where the last sale ended. */
-  async function takeAtOnce(tx: Tx, asked: store.Asked, count: number, held: ReadonlySet<string>): Promise<Place[]> {
-    const { kind } = asked
-    const isPlain = count === 1 && kind.ipv !== 3 && asked.unprovenAt === undefined
-    const next = isPlain ? await takeNext(tx, asked) : []
+  /** Slots that no concurrent sale has locked. */
+  async function takeUnlocked(tx: Tx, query: store.SlotQuery, count: number, held: ReadonlySet<string>) {
+    const { kind } = query
+    const isPlain = count === 1 && kind.ipv !== 3 && query.unprovenAt === undefined
+    const next = isPlain ? await takeNext(tx, query) : []
     if (next.length > 0) return next
-    return choose(tx, await lookAround(tx, asked, wanted(kind, count, held)), count, held)
+    return choose(tx, await lockFromCursor(tx, query, wanted(kind, count, held)), count, held)
   }
 
-  /**
-   * What others were looking at and have left, so that nobody is refused for the sake of a sale that came to nothing.
-   */
-  async function takeInTurn(tx: Tx, asked: store.Asked, count: number, held: ReadonlySet<string>): Promise<Place[]> {
-    const all = { after: 0, upto: lastId }
-    return choose(tx, await store.lockFree(tx, asked, all, wanted(asked.kind, count, held), 'wait'), count, held)
+  /** Waits for the slots that concurrent sales have locked: those sales may fail. */
+  async function takeLocked(tx: Tx, query: store.SlotQuery, count: number, held: ReadonlySet<string>) {
+    const all = { after: 0, upto: lastId, max: wanted(query.kind, count, held) }
+    return choose(tx, await store.lockFree(tx, query, all, 'wait'), count, held)
   }
 
-  /** New places out of large blocks that are carried, each block taking its turn. */
-  async function mint(tx: Tx, asked: store.Asked, ids: readonly number[]): Promise<Place[]> {
+  /** New slots of large blocks, in turn between the blocks. */
+  async function mint(tx: Tx, query: store.SlotQuery, ids: readonly number[]): Promise<StockSlot[]> {
     if (ids.length === 0) return []
-    const blocks = (await store.blocksOf(tx, asked)).flatMap((block) => {
+    const blocks = (await store.blocksOf(tx, query)).flatMap((block) => {
       const prefix = readPrefix(block.prefix)
       return prefix ? [{ ...block, prefix }] : []
     })
@@ -133,23 +127,19 @@ export function createStock(deps: {
       const exits = await store.exitsAmong(tx, [...drawn.keys()])
       for (const [address, block] of drawn) if (!known.has(address) && !exits.has(address)) minted.set(address, block)
     }
-    const places = [...minted].map(([address, { range, carrier }], index) => ({
-      id: ids[index] ?? 0,
-      address,
-      freeFrom: 0,
-      range,
-      carrier,
-    }))
-    store.mintPlaces(tx, places, asked.kind)
-    return places
+    const slots = [...minted].map(([address, { range, carrier }], index) => {
+      return { id: ids[index] ?? 0, address, freeFrom: 0, range, carrier }
+    })
+    store.mintSlots(tx, slots, query.kind)
+    return slots
   }
 
-  /** Whether what is missing is there, and only its gateway is not. */
+  /** Whether the missing slots are on gateways that are away. */
   async function areAway(tx: Tx, kind: Kind, missing: number, away: readonly string[]): Promise<boolean> {
     if (away.length === 0) return false
-    const asked = { kind, carriers: away }
-    if (kind.ipv === 6 && (await store.blocksOf(tx, asked)).length > 0) return true
-    return (await store.countFree(tx, asked, missing)) === missing
+    const query = { kind, carriers: away }
+    if (kind.ipv === 6 && (await store.blocksOf(tx, query)).length > 0) return true
+    return (await store.countFree(tx, query, missing)) === missing
   }
 
   return {
@@ -157,7 +147,6 @@ export function createStock(deps: {
     served: createServed(deps),
     nodes: createStockNodes({ db, ranges }),
 
-    /** What `take` needs, fetched before the transaction begins, for neither may wait inside of it. */
     async prepare(kind: Kind, count: number): Promise<Readiness> {
       const [carriers, away, unprovenAt, spareIds] = await Promise.all([
         ranges.serving(),
@@ -168,44 +157,39 @@ export function createStock(deps: {
       return { carriers, away, unprovenAt, spareIds }
     },
 
-    /**
-     * Takes places for a customer or refuses, saying how many there are. Only what a node that is there carries is
-     * taken. `held` are addresses the customer has already.
-     */
+    /** Takes served slots for a customer, or refuses with how many there are. `held` are the customer's addresses. */
     async take(
       tx: Tx,
       kind: Kind,
       count: number,
       held: ReadonlySet<string>,
       { carriers, away, unprovenAt, spareIds }: Readiness,
-    ): Promise<Place[]> {
+    ): Promise<StockSlot[]> {
       if (carriers.length === 0) throw new NoGateway()
-      const asked = { kind, carriers: carriers.map((node) => node.id), unprovenAt }
-      const places = await takeAtOnce(tx, asked, count, held)
-      if (places.length < count) places.push(...(await mint(tx, asked, spareIds.slice(0, count - places.length))))
-      if (places.length < count) {
-        const have = new Set([...held, ...places.map((place) => place.address)])
-        places.push(...(await takeInTurn(tx, asked, count - places.length, have)))
+      const query = { kind, carriers: carriers.map((node) => node.id), unprovenAt }
+      const slots = await takeUnlocked(tx, query, count, held)
+      if (slots.length < count) slots.push(...(await mint(tx, query, spareIds.slice(0, count - slots.length))))
+      if (slots.length < count) {
+        const have = new Set([...held, ...slots.map((slot) => slot.address)])
+        slots.push(...(await takeLocked(tx, query, count - slots.length, have)))
       }
-      if (places.length < count) {
-        // What waits for its proof is there again within minutes.
-        const later = unprovenAt === undefined ? away : [...away, ...asked.carriers]
-        throw (await areAway(tx, kind, count - places.length, later)) ? new NoGateway() : outOfStock(places.length)
-      }
-      return places
+      if (slots.length === count) return slots
+      // A range that waits for its proof is back within minutes.
+      const later = unprovenAt === undefined ? away : [...away, ...query.carriers]
+      if (await areAway(tx, kind, count - slots.length, later)) throw new NoGateway()
+      const available = slots.length
+      throw new Refusal('out_of_stock', { available }, { available, charged: false })
     },
 
-    /**
-     * Writes down who holds what from now on; from when the place was last held, should the clock have been set back
-     * since.
-     */
-    lease: (tx: Tx, leases: readonly { place: Place; proxy: number }[], nowMs: number): void =>
-      store.openLeases(
-        tx,
-        leases.map(({ place, proxy }) => ({ place: place.id, startedAt: Math.max(nowMs, place.freeFrom), proxy })),
-      ),
+    /** Opens leases from now on, or from the end of the slot's last lease if the clock was set back. */
+    lease(tx: Tx, leases: readonly { place: StockSlot; proxy: number }[], nowMs: number): void {
+      const opened = leases.map(({ place: { id, freeFrom }, proxy }) => {
+        return { place: id, startedAt: Math.max(nowMs, freeFrom), proxy }
+      })
+      store.openLeases(tx, opened)
+    },
 
-    /** Ends leases; the places rest until their time and are then sold again. */
+    /** Ends leases; the slots rest until their time. */
     async release(tx: Tx, places: readonly { id: number; endedAt: number; restUntil: number }[]): Promise<void> {
       for (const { id, endedAt, restUntil } of places) {
         const freeFrom = (await store.endLease(tx, id, endedAt)) ?? endedAt
@@ -213,10 +197,10 @@ export function createStock(deps: {
       }
     },
 
-    /** Makes rested places free. Returns how many; call again while it is as many as asked for. */
-    endRest: (most: number): Promise<number> => db.transact((tx) => store.endRest(tx, clock(), most)),
+    /** Frees up to `max` rested slots. Returns how many; call again while it is `max`. */
+    endRest: (max: number): Promise<number> => db.transact((tx) => store.endRest(tx, clock(), max)),
 
-    /** How many are free and carried by a node that is there, exact up to 20,000, at most a second old. */
+    /** How many slots are free and served, exact up to 20,000, at most a second old. */
     available(kind: Kind): Promise<number> {
       const nowMs = clock()
       const known = counts.get(nameOf(kind))
@@ -227,17 +211,17 @@ export function createStock(deps: {
       return count
     },
 
-    /** How many could be had instead of a range: those outside of it. `within` are its own that are free and served. */
+    /** How many are available outside of a range, of which `within` are free and served. */
     async availableBeside(kind: Kind, within: number, blocks: readonly string[]): Promise<number> {
-      const asked = { kind, carriers: await ranges.live(), unprovenAt: await ranges.unprovenAt() }
-      if (asked.carriers.length === 0) return 0
+      const query = { kind, carriers: await ranges.live(), unprovenAt: await ranges.unprovenAt() }
+      if (query.carriers.length === 0) return 0
       const others =
-        kind.ipv === 6 ? (await store.blocksOf(db, asked)).filter((each) => !blocks.includes(each.prefix)) : []
-      if (others.length > 0) return mostCounted
-      return Math.max(0, (await store.countFree(db, asked, mostCounted + within)) - within)
+        kind.ipv === 6 ? (await store.blocksOf(db, query)).filter((each) => !blocks.includes(each.prefix)) : []
+      if (others.length > 0) return maxCounted
+      return Math.max(0, (await store.countFree(db, query, maxCounted + within)) - within)
     },
 
-    /** The large block on sale that an address is in, whose sale may draw it any time. */
+    /** The large block on sale that contains an address. */
     async blockAround(reader: Reader, address: Address): Promise<string | undefined> {
       return (await store.blocksOnSale(reader)).find((text) => {
         const block = readPrefix(text)
@@ -245,17 +229,14 @@ export function createStock(deps: {
       })
     },
 
-    /**
-     * Adds a block: written out address by address, or as a block if it is too large for that. Adding twice adds
-     * nothing. It is on the nodes named, or on any that proves that it can use it.
-     */
+    /** Adds a prefix, as slots or as one block if it is large. Idempotent. `homes` are its nodes; none: any. */
     async add(
       prefix: Prefix,
       kind: Kind,
       onProgress: (done: number) => void = () => {},
       homes: readonly string[] = [],
     ): Promise<number> {
-      if (sizeOf(prefix) <= mostWrittenOut) return addAddresses(scattered(prefix), kind, onProgress, homes)
+      if (sizeOf(prefix) <= maxWrittenOut) return addAddresses(scattered(prefix), kind, onProgress, homes)
       const id = await ranges.nextId()
       return db.transact(async (tx) => {
         if (!(await store.insertPrefix(tx, formatPrefix(prefix), kind, clock()))) return 0
@@ -267,13 +248,12 @@ export function createStock(deps: {
 
     addAddresses,
 
-    /** Whether a large block is in stock, whoever carries it. */
     hasBlock: (prefix: Prefix): Promise<boolean> => store.hasPrefix(db, formatPrefix(prefix)),
   }
 
   /**
-   * Adds addresses in chunks of one transaction each. A shared address's slots come one after all others' first. Nodes
-   * hear of their ranges when all are in. What an import of the same that was broken off has left is finished with it.
+   * Adds addresses in chunks of one transaction each: the first slot of all, then the second. Nodes are sent the ranges
+   * at the end. An earlier import of the same addresses that was broken off is finished too.
    */
   async function addAddresses(
     addresses: Iterable<string>,
@@ -315,23 +295,22 @@ export function createStock(deps: {
     const ids = await deps.placeIds.take(chunk.length)
     return db.transact(async (tx) => {
       const there = await store.existing(tx, chunk)
-      // The first slot of an address that is another kind's is taken; the other slots must not be sold beside it.
+      // An address whose first slot is of another kind gets no more slots.
       const others = slot === 0 ? new Set<string>() : await store.ofOtherKind(tx, chunk, kind)
-      const places = chunk.flatMap((address, index): store.NewPlace[] => {
+      const slots = chunk.flatMap((address, index): store.NewSlot[] => {
         if (others.has(address)) return []
-        // A slot is on the node that its address is on.
         const where = there.get(address) ?? { range: rangeOf(address) ?? null, carrier: null }
         return [{ id: ids[index] ?? 0, address, slot, ...kind, state: 'free', ...where }]
       })
-      return store.insertPlaces(tx, places)
+      return store.insertSlots(tx, slots)
     })
   }
 
   async function countNow(kind: Kind): Promise<number> {
     const carriers = await ranges.live()
     if (carriers.length === 0) return 0
-    const asked = { kind, carriers, unprovenAt: await ranges.unprovenAt() }
-    if (kind.ipv === 6 && (await store.blocksOf(db, asked)).length > 0) return mostCounted
-    return store.countFree(db, asked, mostCounted)
+    const query = { kind, carriers, unprovenAt: await ranges.unprovenAt() }
+    if (kind.ipv === 6 && (await store.blocksOf(db, query)).length > 0) return maxCounted
+    return store.countFree(db, query, maxCounted)
   }
 }

@@ -1,25 +1,31 @@
 import { readPrefix } from '../../../core/address.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { Clock } from '../../../core/time.ts'
 import type { Database } from '../../../db/transaction.ts'
-import { beingAdded } from '../errors.ts'
-import { mostWrittenOut, sizeOf } from '../rules.ts'
-import { type MayServe, standsStill, type UnderWay } from './rules.ts'
-import { indexOf, inParts, type Planned, type PlannedRange } from './rules-plan.ts'
-import { give } from './service-carrying.ts'
+import { give } from './prove.ts'
+import {
+  indexOf,
+  inParts,
+  isBlock,
+  type MayServe,
+  type Planned,
+  type PlannedRange,
+  standsStill,
+  type UnderWay,
+} from './rules.ts'
 import * as store from './store.ts'
-import * as unfinished from './store-unfinished.ts'
 
-/** An import that was begun so long ago is over, one way or the other. */
+/** An import that was begun this long ago is over. */
 const importMs = 3_600_000
-/** One of which nothing has come for so long, while a shop looked, was broken off. */
+/** An import without progress for this long was broken off. */
 const standstillMs = 120_000
-/** Whoever adds the same addresses looks more often, and does not want to wait for so long. */
+/** A second import of the same addresses looks more often and waits less. */
 const lookEveryMs = 500
 const looksAtStandstill = 20
-const mostLooks = 1_200
+const maxLooks = 1_200
 const adoptAtOnce = 2_000
 
-/** What became of imports that were broken off: by a kill, a reboot, a database that went away. */
+/** Resumes or ends imports that were broken off by a kill, a reboot or a lost database. */
 export function createUnfinished(deps: {
   db: Database
   clock: Clock
@@ -27,47 +33,47 @@ export function createUnfinished(deps: {
   judge: () => Promise<MayServe>
 }) {
   const { db, clock } = deps
-  /** What a shop saw of each import when something had last come of it. */
+  /** Each import at its last progress. */
   const seen = new Map<number, { readonly import: UnderWay; readonly sinceAt: number }>()
 
   const isLongAgo = (each: UnderWay): boolean => clock() - each.begunAt > importMs
 
   async function adoptOne(begunAt: number): Promise<void> {
     for (;;) {
-      const ids = await unfinished.comingOf(db, begunAt, adoptAtOnce)
+      const ids = await store.comingOf(db, begunAt, adoptAtOnce)
       if (ids.length === 0) return
-      await db.transactLong(async (tx) => unfinished.adoptComing(tx, ids, clock()))
+      await db.transactLong(async (tx) => store.adoptComing(tx, ids, clock()))
     }
   }
 
-  /** Waits until what somebody else adds is in or stands still; an import that goes on for longer is his. */
+  /** Waits until the imports are finished or without progress; refuses if they still run after 10 minutes. */
   async function untilStill(begun: ReadonlySet<number>): Promise<void> {
     let before = new Map<number, UnderWay>()
-    for (let look = 0, still = 0; look < mostLooks; look += 1) {
-      const now = (await unfinished.importsUnderWay(db)).filter((each) => begun.has(each.begunAt) && !isLongAgo(each))
+    for (let look = 0, still = 0; look < maxLooks; look += 1) {
+      const now = (await store.importsUnderWay(db)).filter((each) => begun.has(each.begunAt) && !isLongAgo(each))
       still = now.every((each) => standsStill(before.get(each.begunAt), each)) ? still + 1 : 0
       if (now.length === 0 || still >= looksAtStandstill) return
       before = new Map(now.map((each) => [each.begunAt, each]))
       await Bun.sleep(lookEveryMs)
     }
-    throw beingAdded()
+    throw new Refusal('addresses_being_added')
   }
 
   return {
-    underWay: (): Promise<UnderWay[]> => unfinished.importsUnderWay(db),
+    underWay: (): Promise<UnderWay[]> => store.importsUnderWay(db),
 
-    /** Puts on sale what has come of imports that were begun long ago. */
+    /** Puts on sale what was written of imports that were begun more than an hour ago. */
     async adoptOld(): Promise<void> {
-      for (const each of await unfinished.importsUnderWay(db)) if (isLongAgo(each)) await adoptOne(each.begunAt)
+      for (const each of await store.importsUnderWay(db)) if (isLongAgo(each)) await adoptOne(each.begunAt)
     },
 
     /**
-     * Puts on sale what has come of imports in which nothing has happened for two minutes of looking. One whose process
-     * lives changes in seconds; should it have slept so long and go on, it opens its ranges once more. Tells which.
+     * Puts on sale what was written of imports without progress for two minutes, and returns them. A process that wakes
+     * up later opens its ranges once more.
      */
     async adoptStill(): Promise<UnderWay[]> {
       const nowMs = clock()
-      const now = await unfinished.importsUnderWay(db)
+      const now = await store.importsUnderWay(db)
       for (const begunAt of seen.keys()) if (!now.some((each) => each.begunAt === begunAt)) seen.delete(begunAt)
       const adopted: UnderWay[] = []
       for (const each of now) {
@@ -81,16 +87,16 @@ export function createUnfinished(deps: {
       return adopted
     },
 
-    /** What somebody is adding of these addresses is waited for. */
+    /** Waits for other imports of these addresses. */
     async untilNobodyAdds(addresses: readonly string[]): Promise<void> {
-      if ((await unfinished.importsUnderWay(db)).length === 0) return
+      if ((await store.importsUnderWay(db)).length === 0) return
       const ranges = await coming()
       const touched = new Set(addresses.map(indexOf(ranges)))
       const theirs = ranges.filter((each) => touched.has(each.range.id))
       await untilStill(new Set(theirs.map((each) => each.range.createdAt)))
     },
 
-    /** The ranges that were to hold these: not in yet and with any of them, or in and without some of them. */
+    /** Ranges of broken-off imports: not in yet with any of these addresses, or in and without some of them. */
     async leftBehind(all: readonly string[], missing: readonly string[]): Promise<Planned> {
       const ranges = missing.length === 0 ? await coming() : await writtenOut()
       const byAddress = indexOf(ranges)
@@ -102,10 +108,7 @@ export function createUnfinished(deps: {
       return { ranges: left, byAddress: indexOf(left) }
     },
 
-    /**
-     * Finishes ranges that were left behind, now that all of their addresses are there. Nodes are told of those that
-     * they have not heard of; of the others they have said already what they can use.
-     */
+    /** Finishes complete ranges. Nodes are sent the new ones; for the others their reports count. */
     async finish({ ranges }: Planned, homes: readonly string[]): Promise<void> {
       const [alive, mayServe] = await Promise.all([deps.live(), deps.judge()])
       for (const part of inParts(ranges)) {
@@ -121,22 +124,18 @@ export function createUnfinished(deps: {
               if (mayServe(range, trial)) give(tx, range, trial.served, trial.node, alive)
             }
           }
-          store.setState(
-            tx,
-            fresh.map((each) => each.id),
-            'in',
-            nowMs,
-          )
+          const freshIds = fresh.map((each) => each.id)
+          store.setState(tx, freshIds, 'in', nowMs)
         })
       }
     },
   }
 
-  /** Ranges whose addresses are places, each of them. */
+  /** Ranges whose addresses are slots. */
   async function writtenOut(): Promise<PlannedRange[]> {
     return (await store.listRanges(db)).flatMap((range) => {
       const prefix = readPrefix(range.prefix)
-      return prefix && sizeOf(prefix) <= mostWrittenOut ? [{ prefix, range }] : []
+      return prefix && !isBlock(range) ? [{ prefix, range }] : []
     })
   }
 
