@@ -161,7 +161,8 @@ export function exampleOf<Schema extends z.ZodType>(schema: Schema): z.input<Sch
 }
 
 function valueOf(schema: z.core.$ZodType): unknown {
-  const { example, format } = getOpenApiMetadata(schema as z.ZodType)
+  const metadata: { readonly example?: unknown; readonly format?: unknown } = getOpenApiMetadata(schema as z.ZodType)
+  const { example, format } = metadata
   const def = defOf(schema)
   if (example !== undefined && !(def.type === 'nullable' && format === 'date-time')) return example
   switch (def.type) {

@@ -80,10 +80,10 @@ export function pageOf<Row, Item>(
 }
 
 /** A page of an export, with the cursor of the next one. */
-export const toExport = (page: {
+export const toExport = (exported: {
   readonly items: readonly { readonly table: string; readonly row: Readonly<Record<string, unknown>> }[]
   readonly next: string | undefined
 }) => ({
-  items: page.items.map(({ table, row }) => ({ table, row: { ...row } })),
-  next_cursor: page.next === undefined ? null : toCursor(page.next),
+  items: exported.items.map(({ table, row }) => ({ table, row: { ...row } })),
+  next_cursor: exported.next === undefined ? null : toCursor(exported.next),
 })

@@ -23,10 +23,10 @@ const plain = <Field extends Value>(name: string, read: (value: unknown) => Fiel
   write: (field) => field,
 })
 
-export const text = (name: string) => plain(name, (value) => textIn(name, value))
+export const textColumn = (name: string) => plain(name, (value) => textIn(name, value))
 
 /** An id that this shop has made. */
-export const id = <Id extends string>(name: string) => plain(name, (value) => textIn(name, value) as Id)
+export const idColumn = <Id extends string>(name: string) => plain(name, (value) => textIn(name, value) as Id)
 
 export const oneOf = <Choice extends string>(name: string, choices: readonly Choice[]) =>
   plain(name, (value) => choices.find((choice) => choice === value) ?? mismatch(name, value))

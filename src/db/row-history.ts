@@ -78,7 +78,7 @@ export async function amendmentsOf(reader: Reader, checkpoint: number): Promise<
   }))
 }
 
-export async function countErased(reader: Reader, checkpoint: number): Promise<number> {
+async function countErased(reader: Reader, checkpoint: number): Promise<number> {
   const row = await reader.first<{ n: bigint }>(
     'SELECT COUNT(*) AS n FROM row_history WHERE checkpoint = $1 AND content = $2',
     [checkpoint, erasedContent],

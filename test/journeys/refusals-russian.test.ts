@@ -93,10 +93,13 @@ describe('refusals in Russian', () => {
   })
 })
 
-/** Whether it was made of the right kind of thing: a problem that is no text was not. */
+/** Whether the maker was given values of the types that it takes: then field and problem are texts. */
 const isWhole = ({ details }: Refusal): boolean =>
   !Array.isArray(details) ||
-  details.every((each: { problem?: unknown }) => typeof each.problem === 'string' && /^[a-z]/.test(each.problem))
+  details.every(
+    ({ field, problem }: { field?: unknown; problem?: unknown }) =>
+      typeof field === 'string' && typeof problem === 'string' && /^[a-z]/.test(problem),
+  )
 
 /** What a maker of refusals makes of one kind of thing or another: it takes amounts, names, lists or numbers. */
 function refusalsOf(make: unknown): Refusal[] {

@@ -1,4 +1,14 @@
-import { chainOf, childOf, type Files, findNodes, isShipped, type Node, nameOf, type Violation } from './source.ts'
+import {
+  chainOf,
+  childOf,
+  childrenOf,
+  type Files,
+  findNodes,
+  isShipped,
+  type Node,
+  nameOf,
+  type Violation,
+} from './source.ts'
 
 /** Something that code may use in some folders only. */
 type Ban = {
@@ -21,11 +31,9 @@ const isRounding = member(/^Math\.(?:round|floor|ceil|trunc|fround)$|\.toFixed$/
 
 /** `const { env } = process`. */
 function takesEnvironment(node: Node): boolean {
-  const properties = childOf(node, 'id')?.['properties']
   return (
     node.type === 'VariableDeclarator' &&
-    Array.isArray(properties) &&
-    properties.some((each) => nameOf(childOf(each, 'key')) === 'env') &&
+    childrenOf(childOf(node, 'id'), 'properties').some((each) => nameOf(childOf(each, 'key')) === 'env') &&
     ['process', 'Bun'].includes(nameOf(childOf(node, 'init')))
   )
 }

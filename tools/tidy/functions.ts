@@ -4,7 +4,7 @@ const maxLines = 60
 const functionTypes = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
 
 /** Composition roots and factories that are lists of functions: `path name`. */
-export const wiring: ReadonlySet<string> = new Set([])
+const wiring: ReadonlySet<string> = new Set([])
 
 /** A function has at most 60 lines. The functions of `wiring`, which only connect others, may be longer. */
 export function checkFunctions(files: Files): Violation[] {
@@ -23,7 +23,7 @@ export function checkFunctions(files: Files): Violation[] {
 }
 
 /** The name in its declaration, of its variable, or of the property or method that it is. */
-export function nameOfFunction(node: Node): string {
+function nameOfFunction(node: Node): string {
   const { parent } = node
   return (
     nameOf(childOf(node, 'id')) ||

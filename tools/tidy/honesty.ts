@@ -1,6 +1,7 @@
 import {
   chainOf,
   childOf,
+  childrenOf,
   type Files,
   findNodes,
   isCode,
@@ -23,8 +24,8 @@ const isPartial = (node: Node): boolean =>
   (node.type === 'MemberExpression' || node.parent?.type === 'CallExpression') && partial.test(chainOf(node))
 
 function isHollow(node: Node): boolean {
-  const [argument] = Array.isArray(node['arguments']) ? node['arguments'] : []
-  return node.type === 'CallExpression' && chainOf(childOf(node, 'callee')) === 'expect' && argument?.value === true
+  const [argument] = childrenOf(node, 'arguments')
+  return node.type === 'CallExpression' && chainOf(childOf(node, 'callee')) === 'expect' && argument?.['value'] === true
 }
 
 /** A test that does not run or cannot fail is worse than none, because it is counted. */

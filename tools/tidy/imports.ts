@@ -3,6 +3,7 @@ import { below, findRoom, law, pure, type Sight } from './law.ts'
 import {
   chainOf,
   childOf,
+  childrenOf,
   type Files,
   findNodes,
   isCode,
@@ -27,7 +28,7 @@ export function findImports(path: string, text: string): Import[] {
 function specifierOf(node: Node): Node | undefined {
   if (node.type !== 'CallExpression') return childOf(node, 'source')
   const isRequire = ['require', 'require.resolve'].includes(chainOf(childOf(node, 'callee')))
-  return isRequire && Array.isArray(node['arguments']) ? node['arguments'][0] : undefined
+  return isRequire ? childrenOf(node, 'arguments')[0] : undefined
 }
 
 export function checkImports(files: Files): Violation[] {

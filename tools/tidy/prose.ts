@@ -1,6 +1,7 @@
 import {
   chainOf,
   childOf,
+  childrenOf,
   type Files,
   isCode,
   isTest,
@@ -64,7 +65,7 @@ function titleOf(node: Node): { readonly title: string; readonly node: Node } | 
   if (node.type !== 'CallExpression') return undefined
   const callee = childOf(node, 'callee')
   const chain = chainOf(callee?.type === 'CallExpression' ? childOf(callee, 'callee') : callee)
-  const [first] = Array.isArray(node['arguments']) ? node['arguments'] : []
+  const [first] = childrenOf(node, 'arguments')
   const title = toText(first)
   return /^(?:test|it)(?:\.each)?$/.test(chain) && title !== undefined ? { title, node } : undefined
 }

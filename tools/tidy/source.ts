@@ -82,6 +82,12 @@ export function childOf(node: Node | undefined, name: string): Node | undefined 
   return isNode(child) ? child : undefined
 }
 
+/** The children of a node in a list, such as the arguments of a call. */
+export function childrenOf(node: Node | undefined, name: string): readonly Node[] {
+  const children: unknown = node?.[name]
+  return Array.isArray(children) ? children.filter(isNode) : []
+}
+
 /** The names of a chain such as `process.env.A` or `import.meta.env`, joined by dots. `a[b]` ends in `[]`. */
 export function chainOf(node: Node | undefined): string {
   if (node === undefined) return ''

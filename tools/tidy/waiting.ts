@@ -1,10 +1,20 @@
-import { chainOf, childOf, type Files, findNodes, isTest, type Node, nameOf, type Violation } from './source.ts'
+import {
+  chainOf,
+  childOf,
+  childrenOf,
+  type Files,
+  findNodes,
+  isTest,
+  type Node,
+  nameOf,
+  type Violation,
+} from './source.ts'
 
 /** `Bun.sleep`, or a promise whose executor only calls `setTimeout`. */
 function waits(node: Node): boolean {
   if (chainOf(node) === 'Bun.sleep') return true
   if (node.type !== 'NewExpression' || nameOf(childOf(node, 'callee')) !== 'Promise') return false
-  const [executor] = Array.isArray(node['arguments']) ? node['arguments'] : []
+  const [executor] = childrenOf(node, 'arguments')
   return nameOf(childOf(childOf(executor, 'body'), 'callee')) === 'setTimeout'
 }
 

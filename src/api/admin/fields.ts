@@ -19,7 +19,7 @@ export const words = (description: string, most: number, example: string) =>
   z
     .string()
     .refine(
-      (text) => new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${most}}$`, 'u').test(text) && text.trim() !== '',
+      (written) => new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${most}}$`, 'u').test(written) && written.trim() !== '',
       `must be 1 to ${most} printable characters`,
     )
     .openapi({ description, example, minLength: 1, maxLength: most })
@@ -41,18 +41,18 @@ export const yes = (description: string) => z.boolean().default(false).openapi({
 export const prefixText = (description = 'A range of addresses.') =>
   checked(
     description,
-    (text) => readPrefix(text) !== undefined,
+    (written) => readPrefix(written) !== undefined,
     'must be a prefix like 203.0.113.0/24',
     '203.0.113.0/24',
   )
 
 export const countryText = () =>
-  checked('ISO 3166-1 alpha-2.', (text) => readCountry(text) !== undefined, 'must be two letters, like DE', 'DE')
+  checked('ISO 3166-1 alpha-2.', (written) => readCountry(written) !== undefined, 'must be two letters, like DE', 'DE')
 
 export const instant = (description: string) =>
   checked(
     description,
-    (text) => readIso(text) !== undefined,
+    (written) => readIso(written) !== undefined,
     'must be a date or a moment like 2027-01-31T12:00:00Z',
     toIso(exampleAt),
   )

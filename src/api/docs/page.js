@@ -7,7 +7,7 @@ import { tryPanel } from './attempt.js'
 import { codeBlock, el, literal, paragraph, prose } from './elements.js'
 import { fieldItem, fieldList } from './fields.js'
 import { say } from './messages.js'
-import { givenExample, plain, readFrom, resolve } from './schema.js'
+import { givenExample, plain, readFrom } from './schema.js'
 import { searchable, startSearch } from './search.js'
 
 const source = '/api/v1/openapi.json'

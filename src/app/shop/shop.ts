@@ -352,10 +352,10 @@ export const shopCommand: Command = {
     const shop = await openShop(config, logOf(config, 'shop'))
     told.shop = shop
     await Promise.race([shop.settled(), stopped])
-    const banner = shop.banner()
+    const text = shop.banner()
     const isSandbox = (await shop.services.customers.mode()) === 'sandbox'
-    if (!tellOpened({ banner, isSandbox })) {
-      process.stdout.write(banner)
+    if (!tellOpened({ banner: text, isSandbox })) {
+      process.stdout.write(text)
       unshownTokenIn(config.folder).forget()
     }
     await stopped

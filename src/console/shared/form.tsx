@@ -83,19 +83,19 @@ export const Confirm = ({ about, label, color, change, onConfirm }: ConfirmProps
   </div>
 )
 
-type Options<Value extends string> = readonly (readonly [value: Value, label: string])[]
+type Options<Chosen extends string> = readonly (readonly [value: Chosen, label: string])[]
 
-type SelectProps<Value extends string> = Omit<NativeSelectProps, 'value' | 'data' | 'onChange'> & {
-  readonly value: Value
-  readonly options: Options<Value>
-  readonly onChange: (value: Value) => void
+type SelectProps<Chosen extends string> = Omit<NativeSelectProps, 'value' | 'data' | 'onChange'> & {
+  readonly value: Chosen
+  readonly options: Options<Chosen>
+  readonly onChange: (value: Chosen) => void
 }
 
-export const Select = <Value extends string>({ options, onChange, ...props }: SelectProps<Value>) => (
+export const Select = <Chosen extends string>({ options, onChange, ...props }: SelectProps<Chosen>) => (
   <NativeSelect
     {...props}
     data={options.map(([value, label]) => ({ value, label }))}
-    onChange={(event) => onChange(event.currentTarget.value as Value)}
+    onChange={(event) => onChange(event.currentTarget.value as Chosen)}
   />
 )
 
@@ -119,23 +119,23 @@ export const NumberField = ({ value, onChange, ...props }: NumberFieldProps) => 
   />
 )
 
-type Choice<Value extends string | number> = {
-  readonly value: Value
+type Choice<Chosen extends string | number> = {
+  readonly value: Chosen
   readonly label: ReactNode
   readonly note?: ReactNode
   readonly isDisabled?: boolean
 }
 
-type ChoicesProps<Value extends string | number> = {
+type ChoicesProps<Chosen extends string | number> = {
   readonly legend: string
-  readonly value: Value
-  readonly options: readonly Choice<Value>[]
-  readonly onChange: (value: Value) => void
+  readonly value: Chosen
+  readonly options: readonly Choice<Chosen>[]
+  readonly onChange: (value: Chosen) => void
   readonly isNarrow?: boolean
 }
 
 /** One of several, all visible: the browser's radio buttons, so arrow keys move among them. */
-export function Choices<Value extends string | number>(props: ChoicesProps<Value>) {
+export function Choices<Chosen extends string | number>(props: ChoicesProps<Chosen>) {
   const name = useId()
   const { legend, value, options, onChange, isNarrow = false } = props
   return (

@@ -20,7 +20,7 @@ export function useOnce<Given extends readonly unknown[]>(work: (...given: Given
 
 /** The items of an answer that is a page of a list: the answer's only array. */
 type ItemsOf<Answer> = {
-  [Name in keyof Answer]: Answer[Name] extends readonly (infer Item)[] ? Item : never
+  [Part in keyof Answer]: Answer[Part] extends readonly (infer Item)[] ? Item : never
 }[keyof Answer]
 const itemsOf = <Answer>(page: Answer) => Object.values(page as object).find(Array.isArray) as ItemsOf<Answer>[]
 const cursorOf = (page: unknown): string | undefined =>

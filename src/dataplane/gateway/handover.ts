@@ -239,9 +239,9 @@ async function takeListeners(line: Line): Promise<Map<number, number>> {
   const taken = new Map<number, number>()
   for (let round = 0; round < maxRounds; round += 1) {
     const { word, descriptors } = await line.ask({ ask: 'listeners', from: taken.size }, listenersSchema)
-    for (const [index, port] of word.ports.entries()) {
+    for (const [index, listened] of word.ports.entries()) {
       const descriptor = descriptors[index]
-      if (descriptor !== undefined) taken.set(port, descriptor)
+      if (descriptor !== undefined) taken.set(listened, descriptor)
     }
     if (!word.more) return taken
   }

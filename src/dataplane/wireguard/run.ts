@@ -108,10 +108,10 @@ export function refuseMissing(missing: readonly Missing[]): void {
   })
 }
 
-export const lookAtMachine = (findProgram: (name: string) => string | undefined): Machine => ({
+export const lookAtMachine = (find: (name: string) => string | undefined): Machine => ({
   platform: process.platform,
   mayChangeNetwork: hasNetAdmin(readIfThere('/proc/self/status')),
-  hasProgram: (name) => findProgram(name) !== undefined,
+  hasProgram: (name) => find(name) !== undefined,
   kernelHasWireguard: hasModule('wireguard'),
   hasTun: existsSync('/dev/net/tun'),
 })

@@ -192,7 +192,8 @@ export function readProlongCalculation(of: Plain):
   const [lines, proxies] = [listIn(of, 'lines'), listIn(of, 'proxies')]
   const readLines = lines?.flatMap((line) => readGoods(line) ?? [])
   const readProxies = proxies?.flatMap((pair) => {
-    const [id, expiresAt] = Array.isArray(pair) ? pair : []
+    if (!Array.isArray(pair)) return []
+    const [id, expiresAt] = pair as readonly unknown[]
     return typeof id === 'number' && typeof expiresAt === 'number' ? [[id, expiresAt] as const] : []
   })
   if (!readLines || readLines.length !== lines?.length) return undefined

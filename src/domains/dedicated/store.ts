@@ -1,25 +1,25 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { bytes, columnsOf, id, int, oneOf, orNull, type Row, text } from '../../db/columns.ts'
+import { bytes, columnsOf, idColumn, int, oneOf, orNull, type Row, textColumn } from '../../db/columns.ts'
 import { chunked, list, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import { graceMs, type PortType, type Proxy, type ReplacedBy } from './rules.ts'
 
 const columns = columnsOf<Omit<Proxy, 'portType'>>({
   id: int('id'),
-  customer: id('customer_id'),
-  order: id('order_id'),
+  customer: idColumn('customer_id'),
+  order: idColumn('order_id'),
   place: int('place_id'),
-  address: text('address'),
-  country: id('country'),
+  address: textColumn('address'),
+  country: idColumn('country'),
   ipv: {
     name: 'ipv',
     read: (value) => (value === 3n ? 3 : value === 6n ? 6 : 4),
     write: (ipv) => ipv,
   },
-  username: text('username'),
+  username: textColumn('username'),
   sealedPassword: bytes('password'),
   passwordDigest: bytes('password_digest'),
-  comment: text('comment'),
+  comment: textColumn('comment'),
   state: oneOf('state', ['held', 'gone']),
   startedAt: int('started_at'),
   expiresAt: int('expires_at'),
@@ -31,12 +31,12 @@ const columns = columnsOf<Omit<Proxy, 'portType'>>({
   resumedAt: orNull(int('resumed_at')),
   sources: {
     name: 'sources',
-    read: (value) => (value === '' ? [] : text('sources').read(value).split(' ')),
+    read: (value) => (value === '' ? [] : textColumn('sources').read(value).split(' ')),
     write: (sources) => sources.join(' '),
   },
   entryPort: orNull(int('entry_port')),
   renewPeriod: orNull(int('renew_period')),
-  renewToken: orNull(id('renew_token_id')),
+  renewToken: orNull(idColumn('renew_token_id')),
   changedAt: int('changed_at'),
 })
 

@@ -1,9 +1,8 @@
 export { createFleetVerifier } from './audit.ts'
 export { createFleet, createForgetting, type Fleet, type NewNode } from './join.ts'
-export { createPorts, type PortRoom, type Ports } from './lease-ports.ts'
+export { createPorts, type Ports } from './lease-ports.ts'
 export {
   createGatewaySide,
-  type Forgotten,
   type NodeSide,
   numberOf,
   type Position,

@@ -1,19 +1,19 @@
 import type { NodeId } from '../../core/ids.ts'
-import { bytes, columnsOf, id, int, oneOf, orNull, type Row, recordsOf, text } from '../../db/columns.ts'
+import { bytes, columnsOf, idColumn, int, oneOf, orNull, type Row, recordsOf, textColumn } from '../../db/columns.ts'
 import { chunked, list, runRows, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Health, Node, NodeKind } from './rules.ts'
 
 const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
-  id: id('id'),
+  id: idColumn('id'),
   kind: oneOf('kind', ['gateway', 'vpn']),
-  name: text('name'),
-  location: text('location'),
-  countryCode: orNull(text('country_code')),
-  city: orNull(text('city')),
-  publicKey: orNull(text('public_key')),
+  name: textColumn('name'),
+  location: textColumn('location'),
+  countryCode: orNull(textColumn('country_code')),
+  city: orNull(textColumn('city')),
+  publicKey: orNull(textColumn('public_key')),
   state: oneOf('state', ['open', 'closed']),
-  version: orNull(text('version')),
+  version: orNull(textColumn('version')),
   lastSeenAt: orNull(int('last_seen_at')),
   createdAt: int('created_at'),
   joinedAt: orNull(int('joined_at')),
@@ -22,7 +22,7 @@ const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
 })
 
 const endpointColumns = columnsOf<NonNullable<Node['endpoint']>>({
-  host: text('endpoint_host'),
+  host: textColumn('endpoint_host'),
   port: int('endpoint_port'),
 })
 
@@ -32,7 +32,7 @@ const keyColumns = columnsOf<NonNullable<Node['key']>>({
 })
 
 const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'relayed'>>({
-  boot: text('boot'),
+  boot: textColumn('boot'),
   tunnels: int('tunnels'),
   lagMs: int('lag_ms'),
   carried: int('carried'),
@@ -58,7 +58,7 @@ const nodes = recordsOf(
 
 const privateKey = orNull(bytes('private_key'))
 const secretDigest = orNull(bytes('secret_digest'))
-const hopKey = orNull(text('hop_key'))
+const hopKey = orNull(textColumn('hop_key'))
 
 /** A second node of the same name or key makes the statement fail. */
 export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | null): Promise<void> {

@@ -1,26 +1,24 @@
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
-import { type Column, columnsOf, id, int, money, orNull, type Row, text } from '../../db/columns.ts'
+import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
 import { list, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Order, Plain } from './rules.ts'
-
-const readJson = (text: string): Plain => JSON.parse(text)
+import { type Order, type Plain, readPlain } from './rules.ts'
 
 const json = (name: string): Column<Plain> => ({
   name,
-  read: (value) => readJson(text(name).read(value)),
+  read: (value) => readPlain(textColumn(name).read(value)),
   write: (value) => JSON.stringify(value),
 })
 
 const columns = columnsOf<Order>({
-  id: id('id'),
-  customer: id('customer_id'),
-  product: text('product'),
-  action: text('action'),
+  id: idColumn('id'),
+  customer: idColumn('customer_id'),
+  product: textColumn('product'),
+  action: textColumn('action'),
   price: money('price'),
   chargeSeq: orNull(int('charge_seq')),
-  token: orNull(id('token_id')),
+  token: orNull(idColumn('token_id')),
   input: json('wish'),
   calculation: json('calculation'),
   createdAt: int('created_at'),
@@ -142,13 +140,14 @@ export async function salesByDay(
 
 /** An order for `verify`: input or calculation that is no JSON is null. */
 function toAudited(row: Row): Order {
-  const readable = (name: string): string => (isJson(text(name).read(row[name])) ? text(name).read(row[name]) : 'null')
+  const readable = (name: string): string =>
+    isJson(textColumn(name).read(row[name])) ? textColumn(name).read(row[name]) : 'null'
   return columns.read({ ...row, wish: readable('wish'), calculation: readable('calculation') })
 }
 
 function isJson(value: string): boolean {
   try {
-    return readJson(value) !== null
+    return readPlain(value) !== null
   } catch {
     return false
   }

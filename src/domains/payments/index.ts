@@ -39,7 +39,7 @@ export function createPayments(given: Given) {
   return {
     providers,
     payments: {
-      methods: providers.methods,
+      methods: () => providers.methods(),
       quote: quote.bind(null, deps),
       begin: begin.bind(null, deps),
       list: store.listOf.bind(null, db),

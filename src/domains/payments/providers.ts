@@ -188,13 +188,13 @@ function settingsOf(
   return settings
 }
 
-export const toTermsText = ({ settings, methods }: ProviderTerms): string =>
+const toTermsText = ({ settings, methods }: ProviderTerms): string =>
   JSON.stringify({ settings, methods: methods.map((each) => ({ ...each, min: `${each.min}`, max: `${each.max}` })) })
 
 /** Reads what `toTermsText` wrote. */
 export function readTermsText(text: string): ProviderTerms {
   type Kept = Omit<MethodTerms, 'min' | 'max'> & { readonly min: string; readonly max: string }
-  const { settings, methods }: Pick<ProviderTerms, 'settings'> & { methods: readonly Kept[] } = JSON.parse(text)
+  const { settings, methods } = JSON.parse(text) as Pick<ProviderTerms, 'settings'> & { methods: readonly Kept[] }
   return {
     settings,
     methods: methods.map((each) => ({ ...each, min: kopecks(BigInt(each.min)), max: kopecks(BigInt(each.max)) })),
@@ -241,7 +241,7 @@ export function methodTerms(
 }
 
 /** How a provider has answered this process. A refusal is an answer too, and one to look at. */
-export type ProviderHealth = {
+type ProviderHealth = {
   readonly answeredAt: number | null
   readonly failedAt: number | null
   readonly failure: 'refused' | 'unavailable' | null

@@ -2,7 +2,7 @@ import type { PaymentId } from '../../core/ids.ts'
 import { kopecks, toRoubles } from '../../core/money.ts'
 import { namedWithin, Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { Plain } from '../orders/rules.ts'
+import { type Plain, readPlain } from '../orders/rules.ts'
 import type { Buyer, PaymentDeps } from './deps.ts'
 import { notForSale } from './errors.ts'
 import { type AwaitedPurchase, heldMs, isStillTried, type Payment } from './rules.ts'
@@ -83,8 +83,7 @@ export async function carryOut(deps: PaymentDeps, payment: Payment): Promise<voi
   const by = await deps.customers.payerOf(customer, payment.token)
   try {
     const request = { by, key, catalogue: purchase.catalogue }
-    const wish: Plain = JSON.parse(purchase.wish)
-    const { order } = await loadBuyer(deps, purchase.product).buy(request, wish)
+    const { order } = await loadBuyer(deps, purchase.product).buy(request, readPlain(purchase.wish))
     await end(deps, id, { state: 'bought', order, problem: null })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

@@ -5,14 +5,14 @@ import {
   bytes,
   columnsOf,
   flag,
-  id,
+  idColumn,
   int,
   money,
   oneOf,
   orNull,
   type Row,
   recordsOf,
-  text,
+  textColumn,
   valuesOf,
 } from '../../db/columns.ts'
 import { list, sendRows } from '../../db/rows.ts'
@@ -36,38 +36,38 @@ import {
 } from './rules.ts'
 
 const paymentColumns = columnsOf<Omit<Payment, 'purchase'>>({
-  id: id('id'),
-  customer: id('customer_id'),
-  token: orNull(id('token_id')),
-  key: orNull(text('key')),
+  id: idColumn('id'),
+  customer: idColumn('customer_id'),
+  token: orNull(idColumn('token_id')),
+  key: orNull(textColumn('key')),
   request: bytes('request'),
-  provider: text('provider'),
-  method: text('method'),
+  provider: textColumn('provider'),
+  method: textColumn('method'),
   amount: money('amount'),
   fee: money('fee'),
-  returnUrl: orNull(text('return_url')),
+  returnUrl: orNull(textColumn('return_url')),
   state: oneOf('state', paymentStates),
-  providerId: orNull(text('provider_id')),
-  payUrl: orNull(text('pay_url')),
-  qr: orNull(text('qr')),
+  providerId: orNull(textColumn('provider_id')),
+  payUrl: orNull(textColumn('pay_url')),
+  qr: orNull(textColumn('qr')),
   credited: money('credited'),
   debited: money('debited'),
   changes: int('changes'),
   createdAt: int('created_at'),
   expiresAt: int('expires_at'),
   askAt: orNull(int('ask_at')),
-  code: orNull(text('code')),
+  code: orNull(textColumn('code')),
   bonus: money('bonus'),
 })
 
 const purchaseColumns = columnsOf<AwaitedPurchase>({
-  product: text('purchase_product'),
-  wish: text('purchase_wish'),
+  product: textColumn('purchase_product'),
+  wish: textColumn('purchase_wish'),
   price: money('purchase_price'),
   catalogue: int('purchase_catalogue'),
   state: oneOf('purchase_state', purchaseStates),
-  order: orNull(id('purchase_order')),
-  problem: orNull(text('purchase_problem')),
+  order: orNull(idColumn('purchase_order')),
+  problem: orNull(textColumn('purchase_problem')),
 })
 
 const payments = recordsOf(
@@ -78,7 +78,7 @@ const payments = recordsOf(
 )
 
 const changeColumns = columnsOf<PaymentChange>({
-  payment: id('payment_id'),
+  payment: idColumn('payment_id'),
   number: int('number'),
   kind: oneOf('kind', changeKinds),
   state: oneOf('state', paymentStates),
@@ -86,26 +86,26 @@ const changeColumns = columnsOf<PaymentChange>({
   total: orNull(money('total')),
   posting: orNull(int('posting')),
   at: int('at'),
-  note: text('note'),
+  note: textColumn('note'),
 })
 
 const noticeColumns = columnsOf<Notice>({
-  id: id('id'),
-  provider: text('provider'),
-  providerId: text('provider_id'),
+  id: idColumn('id'),
+  provider: textColumn('provider'),
+  providerId: textColumn('provider_id'),
   reason: oneOf('reason', noticeReasons),
-  payment: orNull(id('payment_id')),
+  payment: orNull(idColumn('payment_id')),
   amount: orNull(money('amount')),
-  currency: orNull(text('currency')),
+  currency: orNull(textColumn('currency')),
   at: int('at'),
   resolvedAt: orNull(int('resolved_at')),
-  resolution: orNull(text('resolution')),
+  resolution: orNull(textColumn('resolution')),
 })
 
 const counts = valuesOf(int('n'))
 
 const refundColumns = columnsOf<ProviderRefund>({
-  payment: id('payment_id'),
+  payment: idColumn('payment_id'),
   step: int('step'),
   amount: money('amount'),
   before: money('before'),
@@ -124,15 +124,15 @@ export type ProviderRow = {
 }
 
 const providerColumns = columnsOf<ProviderRow>({
-  name: text('name'),
-  settings: text('settings'),
+  name: textColumn('name'),
+  settings: textColumn('settings'),
   secret: orNull(bytes('secret')),
   isEnabled: flag('enabled'),
   changedAt: int('changed_at'),
 })
 
 const codeColumns = columnsOf<PromoCode>({
-  code: text('code'),
+  code: textColumn('code'),
   kind: oneOf('kind', codeKinds),
   value: big('value'),
   least: money('least'),
@@ -140,7 +140,7 @@ const codeColumns = columnsOf<PromoCode>({
   untilAt: orNull(int('until_at')),
   createdAt: int('created_at'),
   endedAt: orNull(int('ended_at')),
-  note: text('note'),
+  note: textColumn('note'),
 })
 
 export function insertPayment(tx: Tx, payment: Payment): void {
@@ -252,11 +252,11 @@ export const listBegun = (
   )
 
 /** All steps of these payments, each payment's in their order. */
-export const changesOf = (reader: Reader, payments: readonly PaymentId[]): Promise<PaymentChange[]> =>
+export const changesOf = (reader: Reader, ids: readonly PaymentId[]): Promise<PaymentChange[]> =>
   changeColumns.all(
     reader,
-    `SELECT * FROM payment_changes WHERE payment_id IN (${list(payments.length)}) ORDER BY payment_id, number`,
-    payments,
+    `SELECT * FROM payment_changes WHERE payment_id IN (${list(ids.length)}) ORDER BY payment_id, number`,
+    ids,
   )
 
 export const countChanges = async (reader: Reader): Promise<number> =>
@@ -495,17 +495,21 @@ export async function insertReferral(tx: Tx, customer: CustomerId, referrer: Cus
 }
 
 export const findReferrer = (reader: Reader, customer: CustomerId): Promise<CustomerId | undefined> =>
-  valuesOf(id<CustomerId>('referrer_id')).first(reader, 'SELECT referrer_id FROM referrals WHERE customer_id = $1', [
-    customer,
-  ])
+  valuesOf(idColumn<CustomerId>('referrer_id')).first(
+    reader,
+    'SELECT referrer_id FROM referrals WHERE customer_id = $1',
+    [customer],
+  )
 
 export const findByReferralCode = (reader: Reader, code: string): Promise<CustomerId | undefined> =>
-  valuesOf(id<CustomerId>('customer_id')).first(reader, 'SELECT customer_id FROM referral_codes WHERE code = $1', [
-    code,
-  ])
+  valuesOf(idColumn<CustomerId>('customer_id')).first(
+    reader,
+    'SELECT customer_id FROM referral_codes WHERE code = $1',
+    [code],
+  )
 
 export const findReferralCode = (reader: Reader, customer: CustomerId): Promise<string | undefined> =>
-  valuesOf(text('code')).first(reader, 'SELECT code FROM referral_codes WHERE customer_id = $1', [customer])
+  valuesOf(textColumn('code')).first(reader, 'SELECT code FROM referral_codes WHERE customer_id = $1', [customer])
 
 /** False if the customer has a code, or another customer has this one. */
 export async function insertReferralCode(tx: Tx, customer: CustomerId, code: string, at: number): Promise<boolean> {
@@ -530,7 +534,11 @@ export async function sumBrought(reader: Reader, referrer: CustomerId): Promise<
 }
 
 type Referral = { readonly customer: string; readonly referrer: string; readonly at: number }
-const referrals = columnsOf<Referral>({ customer: text('customer_id'), referrer: text('referrer_id'), at: int('at') })
+const referrals = columnsOf<Referral>({
+  customer: textColumn('customer_id'),
+  referrer: textColumn('referrer_id'),
+  at: int('at'),
+})
 
 export const listReferrals = (reader: Reader, limit: number): Promise<Referral[]> =>
   referrals.all(reader, 'SELECT * FROM referrals ORDER BY at DESC, customer_id LIMIT $1', [limit])

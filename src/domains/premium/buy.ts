@@ -35,8 +35,8 @@ type BoughtTraffic = {
 const holdersAtOnce = 500
 
 function priceOf(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
-  const { pools } = catalogue.premium
-  if (!pools.has(pool)) throw unknownPool([...pools.keys()])
+  const offered = catalogue.premium.pools
+  if (!offered.has(pool)) throw unknownPool([...offered.keys()])
   return priceTraffic(catalogue, pool, tenths)
 }
 

@@ -138,9 +138,9 @@ export function createErasing(deps: {
         await deps.block(tx, customer, true)
         await store.blankPerson(tx, customer, nowMs)
         for (const each of await store.operatorAnswers(tx, customer)) {
-          const [request, answer] = [redact(each.request), redact(each.answer)]
-          if (request === each.request && answer === each.answer) continue
-          await store.redactAnswer(tx, each.key, request, answer)
+          const redacted = { request: redact(each.request), answer: redact(each.answer) }
+          if (redacted.request === each.request && redacted.answer === each.answer) continue
+          await store.redactAnswer(tx, each.key, redacted.request, redacted.answer)
         }
         return would
       })

@@ -59,7 +59,7 @@ export async function verifyStock(
   for (const address of await store.soldTwice(reader, maxShown)) {
     note('stock', `address ${address}`, 'it is in stock, and an exit of a premium pool')
   }
-  const walked = await walkSlots(reader, findings, carrying.problemOf)
+  const walked = await walkSlots(reader, findings, (slot) => carrying.problemOf(slot))
   const next = await deps.numbers(reader, 'place')
   if (walked.last >= next) {
     findings.push({ promise: 'counter', where: 'counter place', problem: `it gives out ${next} again` })

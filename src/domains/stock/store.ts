@@ -1,6 +1,6 @@
 import { contains, type Prefix, readAddress } from '../../core/address.ts'
 import { allIn, sendIn } from '../../db/chunks.ts'
-import { type Column, columnsOf, flag, int, oneOf, orNull, type Row, text, valuesOf } from '../../db/columns.ts'
+import { type Column, columnsOf, flag, int, oneOf, orNull, type Row, textColumn, valuesOf } from '../../db/columns.ts'
 import { list, numberOrNull, padded, runRows, sendRows, writtenOnce } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Ipv, ipvs, type Kind, type SlotState, type StockSlot, slotStates, type WalkedLease } from './rules.ts'
@@ -265,16 +265,16 @@ const ipvColumn: Column<Ipv> = {
 
 const slotColumns = columnsOf<SlotRecord>({
   id: int('id'),
-  address: text('address'),
+  address: textColumn('address'),
   slot: int('slot'),
-  country: text('country'),
+  country: textColumn('country'),
   ipv: ipvColumn,
   state: oneOf('state', slotStates),
   restUntil: orNull(int('rest_until')),
   retiring: flag('retiring'),
   range: orNull(int('range_id')),
-  carrier: orNull(text('carrier')),
-  knownCarrier: orNull(text('known_carrier')),
+  carrier: orNull(textColumn('carrier')),
+  knownCarrier: orNull(textColumn('known_carrier')),
 })
 
 /** A page of slots, by id. An empty text or 0 asks for all countries, kinds or states. */
@@ -292,7 +292,7 @@ export const listSlots = (
 
 type SlotCount = { readonly country: string; readonly ipv: number; readonly state: SlotState; readonly count: number }
 const countColumns = columnsOf<SlotCount>({
-  country: text('country'),
+  country: textColumn('country'),
   ipv: int('ipv'),
   state: oneOf('state', slotStates),
   count: int('n'),
@@ -314,9 +314,9 @@ type Block = {
   readonly retiredAt: number | null
 }
 const blockColumns = columnsOf<Block>({
-  prefix: text('prefix'),
-  country: text('country'),
-  carrier: orNull(text('carrier')),
+  prefix: textColumn('prefix'),
+  country: textColumn('country'),
+  carrier: orNull(textColumn('carrier')),
   addedAt: int('added_at'),
   retiredAt: orNull(int('retired_at')),
 })
@@ -369,7 +369,7 @@ export async function disagreements(reader: Reader, max: number): Promise<{ plac
 
 /** Addresses that are in stock as two kinds. */
 export const mixedAddresses = (reader: Reader, max: number): Promise<string[]> =>
-  valuesOf(text('address')).all(
+  valuesOf(textColumn('address')).all(
     reader,
     `SELECT address FROM stock GROUP BY address HAVING MIN(ipv) <> MAX(ipv) OR MIN(country) <> MAX(country) LIMIT $1`,
     [max],
@@ -400,7 +400,7 @@ export const misdated = (reader: Reader, max: number): Promise<number[]> =>
 
 /** Addresses that are in stock and exits at once, which a trigger prevents. */
 export const soldTwice = (reader: Reader, max: number): Promise<string[]> =>
-  valuesOf(text('address')).all(
+  valuesOf(textColumn('address')).all(
     reader,
     `SELECT DISTINCT stock.address FROM exits JOIN stock ON stock.address = exits.host
      WHERE exits.kind = 'local' AND exits.drained_at IS NULL AND stock.state <> 'retired'
@@ -414,8 +414,8 @@ const leaseColumns = columnsOf<WalkedLease>({
   startedAt: int('started_at'),
   endedAt: orNull(int('ended_at')),
   freeFromAt: int('free_from'),
-  address: text('address'),
-  country: text('country'),
+  address: textColumn('address'),
+  country: textColumn('country'),
   ipv: int('ipv'),
 })
 

@@ -22,19 +22,32 @@ export function createTraffic(deps: TrafficDeps) {
   return {
     accounts: {
       ...bind(deps, { deposit, transfer, balances, takeBack, expire }),
-      ...{ lockPair, left, restoredTo, boughtWith, movedWith, lotsOf, holdersOf, ordersNamedIn },
+      lockPair,
+      left,
+      restoredTo,
+      boughtWith,
+      movedWith,
+      lotsOf,
+      holdersOf,
+      ordersNamedIn,
       lock: accountStore.lockAccount,
       list: accountStore.listAccounts,
     },
     counts: {
       ...bind(deps, { take, add, refuse }),
       ...bind(deps.db, { refusals: listRefused, unbelieved: listUnbelieved, believedOf: sumBelieved }),
-      ...{ known, disbelieve, totals: sumCounts, subjects: subjectsAfter, forget: forgetCounts },
+      known,
+      disbelieve,
+      totals: sumCounts,
+      subjects: subjectsAfter,
+      forget: forgetCounts,
     },
     leases: {
       ...bind(deps, { open: openLeaseReport, lapse, shut, countedBy, restore, held }),
       ...bind(deps.db, { quarantined: listQuarantined }),
-      ...{ promised, billedOf, billedBy },
+      promised,
+      billedOf,
+      billedBy,
     },
   }
 }

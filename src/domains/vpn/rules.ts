@@ -12,7 +12,7 @@ export type SubscriptionId = string & { readonly [subscriptionId]: true }
 
 export type Status = 'ACTIVE' | 'EXPIRED' | 'DISABLED' | 'LIMITED'
 export type Limit = 'traffic' | 'devices'
-export type RefundRule = 'pro_rata' | 'none'
+type RefundRule = 'pro_rata' | 'none'
 
 export type Subscription = {
   readonly uuid: SubscriptionId

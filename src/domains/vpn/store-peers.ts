@@ -1,6 +1,6 @@
 import { type Address, addressToNumber, formatAddress } from '../../core/address.ts'
 import type { CustomerId, PeerId } from '../../core/ids.ts'
-import { big, bytes, columnsOf, flag, id, int, orNull, type Row, text } from '../../db/columns.ts'
+import { big, bytes, columnsOf, flag, idColumn, int, orNull, type Row, textColumn } from '../../db/columns.ts'
 import { list, numberOrNull, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { keyInUse } from './errors.ts'
@@ -8,16 +8,16 @@ import type { AddressRange, Peer, Subscription, SubscriptionId } from './rules.t
 import { count, size } from './store.ts'
 
 const columns = columnsOf<Peer>({
-  id: id('id'),
-  subscription: id('subscription_uuid'),
-  name: text('name'),
-  publicKey: text('public_key'),
+  id: idColumn('id'),
+  subscription: idColumn('subscription_uuid'),
+  name: textColumn('name'),
+  publicKey: textColumn('public_key'),
   sealedKey: orNull(bytes('private_key')),
   ownKey: flag('own_key'),
   ipv4: big('ipv4'),
-  ipv6: text('ipv6'),
-  location: orNull(text('location')),
-  node: orNull(text('node_id')),
+  ipv6: textColumn('ipv6'),
+  location: orNull(textColumn('location')),
+  node: orNull(textColumn('node_id')),
   received: size('received'),
   sent: size('sent'),
   lastHandshakeAt: orNull(int('last_handshake_at')),
@@ -63,8 +63,8 @@ async function carve(tx: Tx, range: AddressRange): Promise<boolean> {
   const from = row?.last === null || row?.last === undefined ? range.first : row.last + 1n
   const left = range.last - from + 1n
   if (left <= 0n) return false
-  const count = left < BigInt(carveAtOnce) ? Number(left) : carveAtOnce
-  const rows = Array.from({ length: count }, (_, index) => [from + BigInt(index), 0] as const)
+  const length = left < BigInt(carveAtOnce) ? Number(left) : carveAtOnce
+  const rows = Array.from({ length }, (_, index) => [from + BigInt(index), 0] as const)
   sendRows(tx, 'INSERT INTO vpn_addresses (ipv4, free_at)', rows, 'ON CONFLICT (ipv4) DO NOTHING')
   return true
 }
@@ -252,11 +252,11 @@ export type NodePeerRow = Pick<Peer, 'id' | 'publicKey' | 'ipv4' | 'ipv6' | 'rem
   >
 
 const changed = columnsOf<NodePeerRow>({
-  id: id('id'),
-  customer: id('customer_id'),
-  publicKey: text('public_key'),
+  id: idColumn('id'),
+  customer: idColumn('customer_id'),
+  publicKey: textColumn('public_key'),
   ipv4: big('ipv4'),
-  ipv6: text('ipv6'),
+  ipv6: textColumn('ipv6'),
   removedAt: orNull(int('removed_at')),
   changedAt: int('changed_at'),
   expiresAt: int('expires_at'),

@@ -1,7 +1,19 @@
 import { type Bytes, bytes as toBytes } from '../../core/bytes.ts'
 import type { CustomerId, TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
-import { big, bytes, type Column, columnsOf, id, int, money, oneOf, orNull, type Row, text } from '../../db/columns.ts'
+import {
+  big,
+  bytes,
+  type Column,
+  columnsOf,
+  idColumn,
+  int,
+  money,
+  oneOf,
+  orNull,
+  type Row,
+  textColumn,
+} from '../../db/columns.ts'
 import { list } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import type { Subscription, SubscriptionId, Term } from './rules.ts'
@@ -14,8 +26,8 @@ export const size = (name: string): Column<Bytes> => ({
 })
 
 const subscriptions = columnsOf<Subscription>({
-  uuid: id('uuid'),
-  customer: id('customer_id'),
+  uuid: idColumn('uuid'),
+  customer: idColumn('customer_id'),
   anchorDay: int('anchor_day'),
   expiresAt: int('expires_at'),
   deviceLimit: int('device_limit'),
@@ -24,9 +36,9 @@ const subscriptions = columnsOf<Subscription>({
   received: size('received'),
   sent: size('sent'),
   autoRenewMonths: orNull(int('auto_renew_months')),
-  renewToken: orNull(id('renew_token_id')),
+  renewToken: orNull(idColumn('renew_token_id')),
   renewAfter: int('renew_after'),
-  renewProblem: orNull(text('renew_problem')),
+  renewProblem: orNull(textColumn('renew_problem')),
   linkDigest: bytes('link_digest'),
   sealedLink: orNull(bytes('link_secret')),
   createdAt: int('created_at'),
@@ -36,9 +48,9 @@ const subscriptions = columnsOf<Subscription>({
 })
 
 const terms = columnsOf<Term>({
-  subscription: id('subscription_uuid'),
+  subscription: idColumn('subscription_uuid'),
   seq: int('seq'),
-  order: id('order_id'),
+  order: idColumn('order_id'),
   months: int('months'),
   price: money('price'),
   startsAt: int('starts_at'),

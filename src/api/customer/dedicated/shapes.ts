@@ -104,7 +104,7 @@ export const queryIds = () =>
     .union([z.string(), z.array(z.string())])
     .transform((value, context): number[] => {
       const parts = [value].flat().flatMap((written) => written.split(','))
-      const ids = parts.map((part) => (/^\d{1,16}$/.test(part) ? Number(part) : Number.NaN))
+      const ids = parts.map((digits) => (/^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN))
       const fine =
         ids.every((id) => Number.isSafeInteger(id) && id > 0) && ids.length <= 1000 && new Set(ids).size === ids.length
       if (fine) return ids

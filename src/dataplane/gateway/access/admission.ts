@@ -243,7 +243,7 @@ export function createAdmission(deps: {
   const proven: Proven = new WeakMap()
   const wrong = createWrongGuesses(deps.sha256, () => deps.moment().nowMs)
 
-  function judge({ credentials, protocol, source, port }: Visitor): AdmissionVerdict {
+  function judgeVisitor({ credentials, protocol, source, port }: Visitor): AdmissionVerdict {
     const at = deps.moment()
     if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256, proven))
     if (port === deps.mainPort()) return { refusal: 'credentials_required' }
@@ -256,7 +256,7 @@ export function createAdmission(deps: {
     if (credentials && wrong.has(credentials)) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
     const asked = await deps.ask(question, source)
-    const verdict = judge(visitor)
+    const verdict = judgeVisitor(visitor)
     // A node without contact cannot call credentials wrong.
     const isUnauthenticated = 'refusal' in verdict && unknownClientRefusals.includes(verdict.refusal)
     if (asked === 'unasked' && isUnauthenticated) return { refusal: 'shop_unreachable' }
@@ -287,7 +287,7 @@ export function createAdmission(deps: {
 
     /** Synchronous for known clients. */
     admit(visitor: Visitor): MaybePromise<AdmissionVerdict> {
-      const first = judge(visitor)
+      const first = judgeVisitor(visitor)
       const isSure = 'access' in first || (!visitor.credentials && visitor.port === deps.mainPort())
       if (visitor.credentials) return isSure ? first : askAndJudge(visitor)
       return whenReady(isSure ? first : askAndJudge(visitor), (verdict) => noteSource(visitor, verdict))

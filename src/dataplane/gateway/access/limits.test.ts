@@ -52,11 +52,11 @@ test('over any stretch of time a bucket gives out no more than its burst and its
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20 }), steps, (pace, visits) => {
       let nowMs = 0
-      const may = createTokenBuckets(rateOf(pace), () => nowMs).take
+      const buckets = createTokenBuckets(rateOf(pace), () => nowMs)
       const given = { anna: 0, boris: 0 }
       for (const [waitMs, name] of visits) {
         nowMs += waitMs
-        if (may(name)) given[name] += 1
+        if (buckets.take(name)) given[name] += 1
         for (const count of Object.values(given)) expect(count).toBeLessThanOrEqual(pace * 2 + (nowMs * pace) / 1000)
       }
     }),
@@ -66,16 +66,16 @@ test('over any stretch of time a bucket gives out no more than its burst and its
 
 test('a clock that is set back neither fills nor empties anybody’s bucket', () => {
   let nowMs = 1_000_000
-  const may = createTokenBuckets(rateOf(1), () => nowMs).take
-  expect([may('a'), may('a'), may('a')]).toEqual([true, true, false])
+  const buckets = createTokenBuckets(rateOf(1), () => nowMs)
+  expect([buckets.take('a'), buckets.take('a'), buckets.take('a')]).toEqual([true, true, false])
   nowMs = 0
-  expect(may('a')).toBeFalse()
+  expect(buckets.take('a')).toBeFalse()
   nowMs += 1000
-  expect(may('a')).toBeTrue()
+  expect(buckets.take('a')).toBeTrue()
 })
 
 test('a hundred thousand names do not make the table grow, and take nothing from a name that is in use', () => {
-  const may = createTokenBuckets(rateOf(1), () => 0).take
-  for (let index = 0; index < 100_000; index += 1) expect(may(`name ${index}`)).toBeTrue()
-  expect(may('name 99999')).toBeTrue()
+  const buckets = createTokenBuckets(rateOf(1), () => 0)
+  for (let index = 0; index < 100_000; index += 1) expect(buckets.take(`name ${index}`)).toBeTrue()
+  expect(buckets.take('name 99999')).toBeTrue()
 })

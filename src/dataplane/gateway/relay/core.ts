@@ -164,11 +164,11 @@ export function createCore(deps: EngineDeps & EngineSockets) {
   }
 
   const carrier: Required<Carrier> = {
-    takeChanged: metering.takeChanged,
-    takeSources: metering.takeSources,
+    takeChanged: () => metering.takeChanged(),
+    takeSources: () => metering.takeSources(),
     noteAsked: metering.noteAsked,
     paceOf: metering.paceOf,
-    allow: metering.allow,
+    allow: (...given) => metering.allow(...given),
     get health() {
       return { tunnels: open.size + tunnels.dialling, carried: metering.carried, relayed: metering.relayed }
     },

@@ -176,8 +176,8 @@ function increaseOf(
 ): store.ExitBytes {
   const increase = (way: 'received' | 'sent'): bigint => {
     const [added, room] = [now[way] - (before?.[way] ?? 0n), maxInDay - (today?.[way] ?? 0n)]
-    const fitting = added < room ? added : room
-    return fitting > 0n ? fitting : 0n
+    const counted = added < room ? added : room
+    return counted > 0n ? counted : 0n
   }
   return { exit: now.exit, received: increase('received'), sent: increase('sent') }
 }

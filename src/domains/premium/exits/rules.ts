@@ -230,8 +230,8 @@ function readSupplier(input: ExitInput, template: string): NewExit {
   const way = readWay(input)
   if (way.kind === 'local') throw bad('username', 'is for an upstream proxy')
   const offers = offersOf(template, text === 'any' ? 'any' : [...new Set(codes)])
-  const place = { country: noCountry, state: '', city: '', zip: '', asn: null }
-  return { pool: input.pool, ...way, ...place, offers }
+  const nowhere = { country: noCountry, state: '', city: '', zip: '', asn: null }
+  return { pool: input.pool, ...way, ...nowhere, offers }
 }
 
 /** A place must be writable in a login, so that customers can choose it. */
@@ -277,7 +277,7 @@ function readPassword(text: string | undefined): string {
 
 /** Reads credentials as they were sealed. */
 export function readCredentials(text: string): { username: string; password: string } {
-  const { username, password }: { username?: unknown; password?: unknown } = JSON.parse(text)
+  const { username, password } = JSON.parse(text) as { username?: unknown; password?: unknown }
   if (typeof username === 'string' && typeof password === 'string') return { username, password }
   throw new Error('credentials have no username or no password')
 }

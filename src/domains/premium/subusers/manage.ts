@@ -24,9 +24,9 @@ type LimitsChange = { readonly [Name in keyof SubuserLimits]?: SubuserLimits[Nam
 
 const maxLoginAttempts = 4
 
-const secretOf = ({ vault, sha256 }: PremiumDeps, id: SubuserId, password: string): store.SubuserSecret => ({
-  sealed: vault.seal(password, contextOf(id)),
-  digest: sha256(password),
+const secretOf = ({ vault, sha256 }: PremiumDeps, id: SubuserId, plainText: string): store.SubuserSecret => ({
+  sealed: vault.seal(plainText, contextOf(id)),
+  digest: sha256(plainText),
 })
 
 async function insert(deps: PremiumDeps, tx: Tx, customer: CustomerId, asked: NewSubuser, isDefault: boolean) {

@@ -1,5 +1,5 @@
 import { allIn, sendIn } from '../../../db/chunks.ts'
-import { type Column, columnsOf, int, oneOf, orNull, type Row, text } from '../../../db/columns.ts'
+import { type Column, columnsOf, int, oneOf, orNull, type Row, textColumn } from '../../../db/columns.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { type AddressRun, type Problem, rangeStates, type StockRange, type Trial, type UnderWay } from './rules.ts'
@@ -9,7 +9,7 @@ const writeHomes = (homes: readonly string[]): string => [...new Set(homes)].toS
 const homesColumn: Column<readonly string[]> = {
   name: 'homes',
   read(value) {
-    const homes = text('homes').read(value)
+    const homes = textColumn('homes').read(value)
     return homes === '' ? [] : homes.split(' ')
   },
   write: writeHomes,
@@ -17,7 +17,7 @@ const homesColumn: Column<readonly string[]> = {
 
 const rangeColumns = columnsOf<StockRange>({
   id: int('id'),
-  prefix: text('prefix'),
+  prefix: textColumn('prefix'),
   homes: homesColumn,
   state: oneOf('state', rangeStates),
   createdAt: int('created_at'),
@@ -28,9 +28,9 @@ const rangeColumns = columnsOf<StockRange>({
 const jsonList = <Item>(name: string): Column<readonly Item[]> => ({
   name,
   read(value) {
-    const items: unknown = JSON.parse(text(name).read(value))
+    const items: unknown = JSON.parse(textColumn(name).read(value))
     if (!Array.isArray(items)) throw new TypeError(`column ${name} holds no list`)
-    return items
+    return items as readonly Item[]
   },
   write: (items) => JSON.stringify(items),
 })
@@ -38,16 +38,16 @@ const jsonList = <Item>(name: string): Column<readonly Item[]> => ({
 type Report = Omit<Trial, 'provenFrom' | 'provenAt' | 'proofUntil'>
 
 const reportColumns = columnsOf<Report>({
-  node: text('node_id'),
+  node: textColumn('node_id'),
   range: int('range_id'),
   served: jsonList<AddressRun>('served'),
   problems: jsonList<Problem>('problems'),
-  seenAs: orNull(text('seen_as')),
+  seenAs: orNull(textColumn('seen_as')),
   changedAt: int('changed_at'),
 })
 
 const proofColumns = columnsOf<Pick<Trial, 'provenFrom' | 'provenAt' | 'proofUntil'>>({
-  provenFrom: orNull(text('proven_from')),
+  provenFrom: orNull(textColumn('proven_from')),
   provenAt: orNull(int('proven_at')),
   proofUntil: int('proof_until'),
 })

@@ -111,7 +111,7 @@ export async function left(tx: Tx, account: rules.ByteAccount): Promise<Bytes> {
 export async function balances({ db }: TrafficDeps, subuser: SubuserId): Promise<Map<string, rules.PoolBalance>> {
   const accounts = await store.listAccounts(db, [subuser])
   const open = await sumOpen(db, accounts.map(rules.subjectOf))
-  const balances = accounts.map((account): rules.PoolBalance => {
+  const found = accounts.map((account): rules.PoolBalance => {
     const carried = open.get(rules.subjectOf(account))?.unsettled ?? 0n
     const rest = account.balance + account.aside - carried
     return {
@@ -122,7 +122,7 @@ export async function balances({ db }: TrafficDeps, subuser: SubuserId): Promise
       updatedAt: account.seq === 0 ? null : account.lastAt,
     }
   })
-  return new Map(balances.map((each) => [each.pool, each]))
+  return new Map(found.map((each) => [each.pool, each]))
 }
 
 /** Takes the free bytes of a lot out of its account, if the lot is still due once the account is locked. */

@@ -88,39 +88,39 @@ export const fieldsOf = (of: Omit<ByteMovement, 'hash'>): LinkFields => [
   of.at,
 ]
 
-function change(kind: MovementKind, amount: bigint, aside = 0n, owed = 0n): MovementChange {
+function toChange(kind: MovementKind, amount: bigint, aside = 0n, owed = 0n): MovementChange {
   return { kind, amount, aside, owed }
 }
 
 /** Bytes that arrive. A debt is forgiven: it was the shop's fault, and the next purchase does not pay for it. */
 export function comeIn(account: ByteAccount, kind: ArrivalKind, bytes: bigint): MovementChange[] {
-  const forgiven = account.owed > 0n ? [change('forgiven', 0n, 0n, -account.owed)] : []
-  return [...forgiven, change(kind, bytes)]
+  const forgiven = account.owed > 0n ? [toChange('forgiven', 0n, 0n, -account.owed)] : []
+  return [...forgiven, toChange(kind, bytes)]
 }
 
-export const goOut = (kind: DepartureKind, bytes: bigint): MovementChange => change(kind, -bytes)
+export const goOut = (kind: DepartureKind, bytes: bigint): MovementChange => toChange(kind, -bytes)
 
-export const setAside = (bytes: bigint): MovementChange => change('leased', -bytes, bytes)
+export const setAside = (bytes: bigint): MovementChange => toChange('leased', -bytes, bytes)
 
 /** Bytes carried within a lease. */
-export const spendAside = (bytes: bigint): MovementChange => change('used', 0n, -bytes)
+export const spendAside = (bytes: bigint): MovementChange => toChange('used', 0n, -bytes)
 
 /** Bytes carried on a lapsed lease: paid as far as the balance goes, owed beyond. */
 export function spendLate(account: ByteAccount, bytes: bigint): MovementChange {
   const paid = least(bytes, account.balance)
-  return change('used', -paid, 0n, bytes - paid)
+  return toChange('used', -paid, 0n, bytes - paid)
 }
 
 /** Bytes that a node billed and did not carry. They pay a debt first. */
 export function restoration(account: ByteAccount, bytes: bigint): MovementChange {
   const paid = least(bytes, account.owed)
-  return change('restored', bytes - paid, 0n, -paid)
+  return toChange('restored', bytes - paid, 0n, -paid)
 }
 
 /** Bytes that come back from a lease. They pay a debt first, so at most one lease per node goes unpaid. */
 export function comeBack(account: ByteAccount, kind: ReturnKind, bytes: bigint): MovementChange[] {
   const paid = least(bytes, account.owed)
-  return [change('used', 0n, -paid, -paid), change(kind, bytes - paid, paid - bytes)]
+  return [toChange('used', 0n, -paid, -paid), toChange(kind, bytes - paid, paid - bytes)]
 }
 
 /** The bytes of an account that came with one order. `rest` is what is left of them, set aside or not. */

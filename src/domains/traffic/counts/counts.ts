@@ -32,10 +32,10 @@ export async function take(
   const budget = rules.refill(await store.lockBudget(tx, node, purpose, first), link.megabits, nowMs)
   await store.lockBoot(tx, { node, boot }, nowMs)
   const subjects = counts.map((each) => each.subject)
-  const known = await store.lockCounts(tx, { node, boot }, subjects)
+  const countsBefore = await store.lockCounts(tx, { node, boot }, subjects)
   let { rest } = budget
   const taken = counts.map((count) => {
-    const before = known.get(count.subject)
+    const before = countsBefore.get(count.subject)
     const fresh = rules.newIn(count, before)
     const added = rules.believe(fresh, rules.least(rooms?.get(count.subject) ?? rules.maxBytes, rest))
     rest -= added.received + added.sent
@@ -58,9 +58,9 @@ export async function add({ clock }: TrafficDeps, tx: Tx, { counts, ...boot }: r
   if (counts.length === 0) return
   await store.lockBoot(tx, boot, clock())
   const subjects = counts.map((each) => each.subject)
-  const known = await store.lockCounts(tx, boot, subjects)
+  const countsBefore = await store.lockCounts(tx, boot, subjects)
   const raised = counts.map(({ subject, ...count }) => {
-    const before = known.get(subject)
+    const before = countsBefore.get(subject)
     const received = bytes((before?.received ?? 0n) + count.received)
     const sent = bytes((before?.sent ?? 0n) + count.sent)
     return { subject, received, sent, believed: { received, sent } }
@@ -87,5 +87,5 @@ export function refuse({ clock }: TrafficDeps, tx: Tx, node: string, bytesRefuse
 export async function disbelieve(tx: Tx, node: string, sinceAt: number, limit: number): Promise<CountIncrease[]> {
   const found = await store.lockBelieved(tx, node, sinceAt, limit)
   for (const each of found) store.disbelieve(tx, node, each.boot, each.subject)
-  return found.map(({ boot: _, ...count }) => ({ ...count, claimed: count.received + count.sent }))
+  return found.map(({ subject, received, sent }) => ({ subject, received, sent, claimed: received + sent }))
 }
