@@ -151,12 +151,6 @@ export const problems: readonly Said[] = [
   ['did not arrive within {} seconds', 'не пришло за {} секунд'],
   ['was not given to this node; begin again without one', 'выдано не этому узлу'],
   ['not acceptable JSON at character {}: {}', 'не JSON, знак {}: {}'],
-  ['Too small: expected {} to have >={} characters', 'слишком коротко: нужно хотя бы {2} знаков'],
-  ['Too big: expected {} to have <={} characters', 'слишком длинно: можно не больше {2} знаков'],
-  ['Too small: expected {} to be >={}', 'слишком мало: нужно не меньше {2}'],
-  ['Too small: expected {} to be >{}', 'слишком мало: нужно больше {2}'],
-  ['Too big: expected {} to be <={}', 'слишком много: можно не больше {2}'],
-  ['Too big: expected {} to be <{}', 'слишком много: нужно меньше {2}'],
   ['must be a whole number in plain digits', 'должно быть целым числом'],
   ['must be from {} to {}', 'должно быть от {} до {}'],
   // The Zod error map of src/api/validate.ts.
