@@ -19,8 +19,7 @@ const moments: readonly Moment[] = [
   { down: 1, steady: 1, hardly: 1, up: 1, requests: 1 },
   { down: 8 * mebibyte, steady: 200_000, hardly: 50_000, up: 8 * mebibyte, requests: mebibyte },
 ]
-/** The shop accepts ten boots of a node at once and ten a minute after that, so more kills are minutes of waiting. */
-const kills = isLong ? 20 : moments.length
+const kills = isLong ? 50 : moments.length
 
 /** One of the moments, or in a long run one at random between them. */
 function momentOf(kill: number): Moment {
