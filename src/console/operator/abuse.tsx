@@ -51,7 +51,7 @@ function Holders({ of }: { readonly of: OperatorAnswer<'findHolders'> }) {
     ...of.items.map((each) => ({ ...each, key: `${each.proxy}${each.from}`, name: each.username })),
     ...of.devices.map((each) => ({ ...each, key: each.device_id, name: each.device_id, proxy: null, order_id: null })),
   ]
-  if (held.length === 0 && !of.is_exit) return <Empty icon="search" title={t.nobody} about={t.nobodyAbout} />
+  if (held.length === 0 && !of.is_exit) return <Empty icon="search" title={t.notHeld} about={t.notHeldAbout} />
   return (
     <>
       {held.length > 0 && (

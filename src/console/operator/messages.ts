@@ -98,8 +98,8 @@ export const operatorTexts = {
     'Номер жалобы или письма; он тоже записывается.',
   ),
   ask: pair('Ask', 'Узнать'),
-  nobody: pair('No customer had it then', 'Тогда он был ничей'),
-  nobodyAbout: pair('The address was free, or is not ours.', 'Адрес был свободен или он не наш.'),
+  notHeld: pair('No customer had it then', 'Тогда он был ничей'),
+  notHeldAbout: pair('The address was free, or is not ours.', 'Адрес был свободен или он не наш.'),
   isExit: pair(
     'It is a premium exit, through which many leave. Those below carried something in its pool in that hour.',
     'Это выход премиум-пула, через него ходят многие. Ниже те, у кого в этот час был трафик в этом пуле.',

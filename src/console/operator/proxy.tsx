@@ -9,7 +9,7 @@ import { CustomerLink, Mono, useNote } from './parts.tsx'
 
 const proxyMessages = messages({
   ...operatorTexts,
-  nobody: pair('None at the moment', 'Сейчас никакой'),
+  noGateway: pair('None at the moment', 'Сейчас никакой'),
   forDays: phrase('for {days} days', 'на дней: {days}'),
   interruptedSince: pair('Cannot be used since', 'Не работает с'),
   addresses: pair('Addresses that it has had', 'Какие адреса у него были'),
@@ -44,7 +44,7 @@ function Shown({ of }: { readonly of: Proxy }) {
             of.interrupted_at !== null && [t.interruptedSince, format.moment(of.interrupted_at)],
             [t.address, <Copyable text={of.address} label={t.address} />],
             [t.kind, `${format.country(of.country)}, ${t.kinds[of.ipv] ?? of.ipv}`],
-            [t.gateway, of.node ?? t.nobody],
+            [t.gateway, of.node ?? t.noGateway],
             [t.customer, <CustomerLink id={of.customer_id} />],
             [t.order, <a href={`#/orders/${of.order_id}`}>{of.order_id}</a>],
             [t.login, <Mono>{of.username}</Mono>],

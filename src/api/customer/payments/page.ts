@@ -17,7 +17,7 @@ const en = {
   refunded: 'This was paid and has gone back.',
   over: 'This is over.',
   until: 'Until',
-  sandbox: 'A sandbox: nobody pays anything.',
+  sandbox: 'A sandbox: no money is paid.',
   pay: 'Pay',
   purpose: 'Give this as the purpose:',
   later: 'It is credited when the seller has the money.',
