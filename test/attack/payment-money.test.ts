@@ -1,5 +1,3 @@
-// What the API calls it; nothing here is a promise.
-/* oxlint-disable unicorn/no-thenable */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CustomerId, PaymentId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
@@ -162,11 +160,14 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     const { carryOut } = purchases
     // Nothing can be bought for a moment, as when a process dies.
     purchases.carryOut = async () => undefined
-    const id = await topUp(token, 1000, { then: { product: 'vpn', period: 1 } })
+    const id = await topUp(token, 1000, { purchase: { product: 'vpn', period: 1 } })
     purchases.carryOut = carryOut
     await refund(id, 'all')
     await purchases.carryOutAll(100)
-    expect((await shop.get(`/payments/${id}`, { token })).data.then).toMatchObject({ state: 'lapsed', order_id: null })
+    expect((await shop.get(`/payments/${id}`, { token })).data.purchase).toMatchObject({
+      state: 'lapsed',
+      order_id: null,
+    })
     expect([await balanceOf(token), (await shop.get('/orders', { token })).data.orders]).toEqual([5000, []])
   })
 
@@ -175,15 +176,15 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     const { token, customer } = await shop.newCustomer()
     const { carryOut } = purchases
     purchases.carryOut = async () => undefined
-    const id = await topUp(token, 5000, { then: { product: 'vpn', period: 1 } })
+    const id = await topUp(token, 5000, { purchase: { product: 'vpn', period: 1 } })
     purchases.carryOut = carryOut
-    const request = { by: { customer, token: null }, key: `then ${id}`, automatic: true as const }
+    const request = { by: { customer, token: null }, key: `purchase ${id}`, automatic: true as const }
     await vpn.buy({ ...request, toBody: ({ order }) => order }, { months: 1 })
     await refund(id, 'all')
     await purchases.carryOutAll(100)
     const { data } = await shop.get('/orders', { token })
-    const { then } = (await shop.get(`/payments/${id}`, { token })).data
-    expect(then).toMatchObject({ state: 'bought', order_id: data.orders[0].order_id })
+    const { purchase } = (await shop.get(`/payments/${id}`, { token })).data
+    expect(purchase).toMatchObject({ state: 'bought', order_id: data.orders[0].order_id })
     expect(data.orders).toHaveLength(1)
   })
 

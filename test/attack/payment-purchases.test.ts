@@ -1,5 +1,3 @@
-// What the API calls it; nothing here is a promise.
-/* oxlint-disable unicorn/no-thenable */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { PaymentId } from '../../src/core/ids.ts'
 import { Refusal } from '../../src/core/refusal.ts'
@@ -36,7 +34,7 @@ describe.each([...engines])('on %s', (engine) => {
   afterAll(() => shop.stop())
 
   const stateOf = async (token: string, id: string) =>
-    (await shop.get(`/payments/${id}`, { token })).data.then.state as string
+    (await shop.get(`/payments/${id}`, { token })).data.purchase.state as string
 
   describe('purchases that wait for their payment:', () => {
     /** Traffic is refused for now, as while all gateways are away. */
@@ -48,8 +46,8 @@ describe.each([...engines])('on %s', (engine) => {
     }
     const sellAgain = () => void (shop.services.premium.traffic.buyer.buy = sell)
 
-    async function pay(token: string, then: object = traffic): Promise<string> {
-      const { data } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', then }, { token })
+    async function pay(token: string, purchase: object = traffic): Promise<string> {
+      const { data } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', purchase }, { token })
       await fetch(data.pay_url, { method: 'POST' })
       return data.payment_id
     }
@@ -121,8 +119,8 @@ describe.each([...engines])('on %s', (engine) => {
   })
 
   describe('a price that is held until a payment comes:', () => {
-    const begin = (token: string, then: object | undefined, amount = 5000) =>
-      shop.post('/payments', { amount_rub: amount, method: 'transfer', ...(then && { then }) }, { token })
+    const begin = (token: string, purchase: object | undefined, amount = 5000) =>
+      shop.post('/payments', { amount_rub: amount, method: 'transfer', ...(purchase && { purchase }) }, { token })
     const mark = (id: string) => shop.services.paymentOperator.markPaid(id as PaymentId, 'came', undefined)
 
     test('of 10 payments begun at the same moment 3 hold a price, and 7 are refused with 409', async () => {
@@ -141,7 +139,7 @@ describe.each([...engines])('on %s', (engine) => {
 
     test('payments that must be made within a day are not counted', async () => {
       const { token } = await shop.newCustomer()
-      const card = { amount_rub: 5000, method: 'sandbox', then: vpn }
+      const card = { amount_rub: 5000, method: 'sandbox', purchase: vpn }
       for (let count = 0; count < 5; count += 1)
         expect((await shop.post('/payments', card, { token })).status).toBe(200)
       expect((await begin(token, vpn)).status).toBe(200)
@@ -150,7 +148,7 @@ describe.each([...engines])('on %s', (engine) => {
     test('one customer holds prices of 350,000 RUB at most, and another customer is not affected', async () => {
       const [anna, boris] = [await shop.newCustomer(), await shop.newCustomer()]
       const { data } = await begin(anna.token, { product: 'traffic', pool_type: 'residential', gb: 500 }, 900_000)
-      const price = data.then.price_rub as number
+      const price = data.purchase.price_rub as number
       expect(price).toBeWithin(1, 350_001)
       const more = { product: 'traffic', pool_type: 'residential', gb: Math.ceil((500 * 350_001) / price) }
       expect((await begin(anna.token, more, 900_000)).status).toBe(409)

@@ -187,7 +187,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     await page.getByRole('heading', { name: 'Dedicated proxies' }).waitFor()
     await expectUsable(token)
     const payments = (await shop.get('/payments', { token })).data.payments
-    expect([payments.length, payments[0].then.state, await balanceOf(token)]).toEqual([1, 'bought', 0])
+    expect([payments.length, payments[0].purchase.state, await balanceOf(token)]).toEqual([1, 'bought', 0])
   })
 
   test.each(isLong ? (['yookassa', 'crypto_pay', 'platega'] as const) : (['yookassa'] as const))(

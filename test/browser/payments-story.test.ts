@@ -72,7 +72,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await page.getByRole('link', { name: 'Show it' }).click()
     await page.getByRole('heading', { name: 'Dedicated proxies' }).waitFor()
     const { payments } = (await shop.get('/payments', { token })).data
-    expect([payments.length, payments[0].then.state, await balance()]).toEqual([1, 'bought', 0])
+    expect([payments.length, payments[0].purchase.state, await balance()]).toEqual([1, 'bought', 0])
     const { proxies } = (await shop.get('/dedicated/list', { token })).data
     expect(proxies).toHaveLength(1)
     const [{ id, ip, port, username, password, exit_ip }] = proxies

@@ -1,5 +1,3 @@
-// What the API calls it; nothing here is a promise.
-/* oxlint-disable unicorn/no-thenable */
 import { expect, test } from 'bun:test'
 import { curl } from '../harness/clients.ts'
 import { openRoad, startOrigin } from '../harness/gateway.ts'
@@ -10,15 +8,15 @@ test('top up, buy with it at once, use what was bought, and get the payment back
   const origin = startOrigin()
   try {
     const { token } = await road.newCustomer()
-    const then = { product: 'dedicated', country_code: 'FR', period: 7, count: 1, ipv: 4 }
-    const { data: begun } = await road.post('/payments', { amount_rub: 1000, method: 'sandbox', then }, { token })
+    const purchase = { product: 'dedicated', country_code: 'FR', period: 7, count: 1, ipv: 4 }
+    const { data: begun } = await road.post('/payments', { amount_rub: 1000, method: 'sandbox', purchase }, { token })
     await fetch(begun.pay_url, { method: 'POST' })
     const { data: listed } = await road.get('/dedicated/list', { token })
     expect(listed.proxies).toHaveLength(1)
     expect(await curl('-x', urlOf('http', listed.proxies[0]), origin.url)).toMatchObject({ exit: 0, status: 200 })
     const { data: paid } = await road.get(`/payments/${begun.payment_id}`, { token })
     const { balance_rub: left } = (await road.get('/balance', { token })).data
-    expect(left).toBe(1000 - paid.then.price_rub)
+    expect(left).toBe(1000 - paid.purchase.price_rub)
     const wish = { amount: 'all' as const, intoDebt: true, note: 'test' }
     await road.services.paymentOperator.refund(begun.payment_id, wish)
     expect((await road.get('/balance', { token })).data.balance_rub).toBe(left - 1000)

@@ -1,5 +1,3 @@
-// What the API calls it; nothing here is a promise.
-/* oxlint-disable unicorn/no-thenable */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { engines } from '../harness/database.ts'
@@ -101,11 +99,14 @@ describe.each([...engines])('paying, on %s', (engine) => {
     [{ amount_rub: 5, method: 'sandbox', return_url: '//evil.example/' }, 'return_url'],
     [{ amount_rub: 5, method: 'sandbox', email: 'nobody' }, 'email'],
     [{ amount_rub: 5, method: 'sandbox', code: 'NONESUCH' }, 'code'],
-    [{ amount_rub: 5, method: 'sandbox', then: { product: 'gold' } }, 'then.product'],
-    [{ amount_rub: 5, method: 'sandbox', then: { product: 'vpn' } }, 'then.period'],
-    [{ amount_rub: 5, method: 'sandbox', then: { product: 'vpn', period: 7 } }, 'then.period'],
-    [{ amount_rub: 5, method: 'sandbox', then: { product: 'traffic', pool_type: 'gold', gb: 1 } }, 'then.pool_type'],
-    [{ amount_rub: 5, method: 'sandbox', then: { product: 'vpn', period: 1 } }, 'amount_rub'],
+    [{ amount_rub: 5, method: 'sandbox', purchase: { product: 'gold' } }, 'purchase.product'],
+    [{ amount_rub: 5, method: 'sandbox', purchase: { product: 'vpn' } }, 'purchase.period'],
+    [{ amount_rub: 5, method: 'sandbox', purchase: { product: 'vpn', period: 7 } }, 'purchase.period'],
+    [
+      { amount_rub: 5, method: 'sandbox', purchase: { product: 'traffic', pool_type: 'gold', gb: 1 } },
+      'purchase.pool_type',
+    ],
+    [{ amount_rub: 5, method: 'sandbox', purchase: { product: 'vpn', period: 1 } }, 'amount_rub'],
   ])('%j is refused, its field is named, and nothing is written', async (body, field) => {
     const { token } = await shop.newCustomer()
     const refused = await shop.post('/payments', body, { token })
@@ -121,8 +122,8 @@ describe.each([...engines])('paying, on %s', (engine) => {
     const [trade, pay] = [await issue('read', 'trade'), await issue('pay')]
     expect((await shop.post('/payments', wish, { token: trade })).error.details.needed).toBe('pay')
     expect((await shop.post('/payments', wish, { token: pay })).status).toBe(200)
-    const then = { product: 'vpn', period: 1 }
-    expect((await shop.post('/payments', { ...wish, then }, { token: pay })).error.details.needed).toBe('trade')
+    const purchase = { product: 'vpn', period: 1 }
+    expect((await shop.post('/payments', { ...wish, purchase }, { token: pay })).error.details.needed).toBe('trade')
     expect((await shop.post('/payments', wish, { token: null })).status).toBe(401)
   })
 
@@ -181,10 +182,10 @@ describe.each([...engines])('paying, on %s', (engine) => {
   test('what is bought with a payment is bought once, at the price that was shown, though prices have risen', async () => {
     const { token } = await shop.newCustomer()
     const { data: quoted } = await shop.get('/vpn/quote?period=1', { token })
-    const then = { product: 'vpn', period: 1 }
-    const wish = { amount_rub: quoted.price_rub, method: 'sandbox', then }
+    const purchase = { product: 'vpn', period: 1 }
+    const wish = { amount_rub: quoted.price_rub, method: 'sandbox', purchase }
     const { data: begun } = await shop.post('/payments', wish, { token, key: 'buy-now' })
-    expect(begun.then).toEqual({
+    expect(begun.purchase).toEqual({
       product: 'vpn',
       price_rub: quoted.price_rub,
       state: 'waiting',
@@ -199,9 +200,12 @@ describe.each([...engines])('paying, on %s', (engine) => {
     await Promise.all([press(begun.pay_url), press(begun.pay_url), shop.services.purchases.carryOutAll(10)])
     await shop.services.purchases.carryOutAll(10)
     const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
-    expect(now).toMatchObject({ status: 'paid', then: { state: 'bought', order_id: expect.stringMatching(/^ord_/) } })
+    expect(now).toMatchObject({
+      status: 'paid',
+      purchase: { state: 'bought', order_id: expect.stringMatching(/^ord_/) },
+    })
     const { data: listed } = await shop.get('/orders', { token })
-    expect(listed.orders).toMatchObject([{ order_id: now.then.order_id, price_rub: quoted.price_rub }])
+    expect(listed.orders).toMatchObject([{ order_id: now.purchase.order_id, price_rub: quoted.price_rub }])
     expect(await balanceOf(token)).toBe(0)
     await db.transact((tx) => pricing.apply(tx, shippedCatalogue))
     shop.clock.advance(1000)
@@ -209,23 +213,23 @@ describe.each([...engines])('paying, on %s', (engine) => {
 
   test('what is to be bought is compared as it was understood, and a wrong guess in it is named', async () => {
     const { token } = await shop.newCustomer()
-    const begin = (then: object) =>
-      shop.post('/payments', { then, method: 'sandbox', amount_rub: 500 }, { token, key: 'then' })
+    const begin = (purchase: object) =>
+      shop.post('/payments', { purchase, method: 'sandbox', amount_rub: 500 }, { token, key: 'purchase' })
     const first = await begin({ product: 'vpn', period: 1 })
     expect(first.status).toBe(200)
     const again = await begin({ auto_renew: false, period: 1, product: 'vpn', lokation: 'moon' })
     expect([again.status, again.data, again.warnings]).toEqual([
       200,
       first.data,
-      [{ field: 'then.lokation', problem: 'is not known here; did you mean location?' }],
+      [{ field: 'purchase.lokation', problem: 'is not known here; did you mean location?' }],
     ])
     expect((await begin({ product: 'vpn', period: 3 })).error.code).toBe('idempotency_key_reused')
   })
 
   test('a purchase that cannot be made says why and leaves the money; one whose payment is late lapses', async () => {
     const { token } = await shop.newCustomer()
-    const then = { product: 'dedicated', country_code: 'DE', period: 30, count: 1, ipv: 4 }
-    const { data: begun } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', then }, { token })
+    const purchase = { product: 'dedicated', country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const { data: begun } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', purchase }, { token })
     await shop.services.db.transact((tx) =>
       tx.run(`UPDATE stock SET state = 'retired' WHERE state = 'free' AND ipv = 4`),
     )
@@ -234,14 +238,14 @@ describe.each([...engines])('paying, on %s', (engine) => {
       tx.run(`UPDATE stock SET state = 'free' WHERE state = 'retired' AND ipv = 4`),
     )
     const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
-    expect(now.then).toMatchObject({ state: 'refused', order_id: null, problem: expect.any(String) })
+    expect(now.purchase).toMatchObject({ state: 'refused', order_id: null, problem: expect.any(String) })
     expect(await balanceOf(token)).toBe(5000)
-    const { data: late } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', then }, { token })
+    const { data: late } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', purchase }, { token })
     shop.clock.advance(3 * 60 * minuteMs)
     await press(late.pay_url)
     expect((await shop.get(`/payments/${late.payment_id}`, { token })).data).toMatchObject({
       status: 'paid',
-      then: { state: 'lapsed' },
+      purchase: { state: 'lapsed' },
     })
     expect(await balanceOf(token)).toBe(10_000)
   })

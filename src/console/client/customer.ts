@@ -28,7 +28,7 @@ export type Payment = {
   to_pay_rub: number
   refunded_rub: number
   bonus_rub: number
-  then: {
+  purchase: {
     product: string
     price_rub: number
     state: 'waiting' | 'bought' | 'refused' | 'lapsed'
@@ -185,7 +185,7 @@ export type Operations = {
       return_url?: string
       email?: string
       code?: string
-      then?: Readonly<Record<string, unknown>>
+      purchase?: Readonly<Record<string, unknown>>
     }
     answer: Payment
   }

@@ -32,7 +32,7 @@ export async function pricePurchase(deps: PaymentDeps, { product, wish }: Purcha
   for (let priced = 0; priced < maxPricings; priced += 1) {
     const { version: catalogue } = await deps.pricing.current()
     const price = await buyer.quote(wish).catch((error: unknown) => {
-      throw namedWithin('then', error)
+      throw namedWithin('purchase', error)
     })
     // A price list that came into force meanwhile may have another price.
     if ((await deps.pricing.current()).version !== catalogue) continue
@@ -74,7 +74,7 @@ export async function carryOut(deps: PaymentDeps, payment: Payment): Promise<voi
   if (purchase?.state !== 'waiting') return
   const paid = await store.findStep(deps.db, id, 'credited')
   if (!paid) return
-  const key = `then ${id}`
+  const key = `purchase ${id}`
   // A process that died may have bought it without writing so.
   const made = await deps.orders.findByKey(customer, key)
   if (made) return end(deps, id, { state: 'bought', order: made, problem: null })

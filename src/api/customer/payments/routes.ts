@@ -45,8 +45,8 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
     bindRepeatable(shapes.createPayment, async ({ caller, key, body }) => {
       const { amount_rub: amount, method, return_url: returnUrl, email, code } = body
       // A token that may pay but not trade must not buy through a payment.
-      if (body.then && !caller.scopes.includes('trade')) throw mayNotBuy()
-      const purchase = body.then && readPurchase(body.then)
+      if (body.purchase && !caller.scopes.includes('trade')) throw mayNotBuy()
+      const purchase = body.purchase && readPurchase(body.purchase)
       const begun = await payments.begin(caller, key, { amount, method, returnUrl, email, code, purchase }, publicUrl())
       return { data: shapes.toBegun(begun.payment), isRepeat: begun.isRepeat }
     }),
@@ -92,11 +92,11 @@ function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseInput {
   }
 }
 
-/** Reads a product's own fields; their problems are named within `then`. */
+/** Reads a product's own fields; their problems are named within `purchase`. */
 function read<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {
   try {
     return readFields(schema, fields)
   } catch (error) {
-    throw namedWithin('then', error)
+    throw namedWithin('purchase', error)
   }
 }

@@ -47,9 +47,7 @@ const payment = named('Payment', {
   to_pay_rub: roubles('What the payer is asked for, both together.', 500),
   refunded_rub: roubles('What has gone back to the payer since, and was taken off your balance.', 0),
   bonus_rub: roubles('What its code adds when it is paid.', 0),
-  // It is what the API calls it; nothing here is a promise.
-  // oxlint-disable-next-line unicorn/no-thenable
-  then: z
+  purchase: z
     .object({
       product: text('What is bought as soon as it is paid.', 'vpn'),
       price_rub: roubles('At this price, if the money comes in time.', 300),
@@ -134,8 +132,7 @@ export const createPayment = operation('createPayment', 'POST /payments', {
       'must be an e-mail address',
     ).optional(),
     code: codeText().optional(),
-    // oxlint-disable-next-line unicorn/no-thenable
-    then: z
+    purchase: z
       .looseObject({ product: z.enum(['dedicated', 'traffic', 'vpn']) })
       .optional()
       .openapi({
@@ -147,7 +144,7 @@ export const createPayment = operation('createPayment', 'POST /payments', {
           'The token needs the scope `trade` too.',
       }),
   }),
-  inner: [{ field: 'then', namesIn: ({ product }) => fieldsOfPurchase(product) }],
+  inner: [{ field: 'purchase', namesIn: ({ product }) => fieldsOfPurchase(product) }],
   answer: payment,
   charges: true,
   isFree: true,
@@ -198,8 +195,7 @@ export const toPaymentShape = (of: Payment) => ({
   to_pay_rub: toRoubles(toPay(of)),
   refunded_rub: toRoubles(of.debited),
   bonus_rub: toRoubles(of.bonus),
-  // oxlint-disable-next-line unicorn/no-thenable
-  then: of.purchase && toPurchaseShape(of.purchase),
+  purchase: of.purchase && toPurchaseShape(of.purchase),
   pay_url: of.payUrl,
   qr: of.qr,
   expires_at: toIso(of.expiresAt),

@@ -49,13 +49,13 @@ export const moneyMessages = messages({
     refunded: pair('The payment was refunded.', 'Платёж возвращён.'),
   }),
   buyNow: phrase('Pay {sum} and buy', 'Оплатить {sum} и купить'),
-  thenBuys: phrase(
+  purchaseBuys: phrase(
     'It is bought by itself as soon as the money has come, for {price}.',
     'Покупка за {price} пройдёт сама, как только придут деньги.',
   ),
-  thenWaits: pair('It is being bought.', 'Покупка идёт.'),
-  thenBought: pair('It is yours.', 'Куплено.'),
-  thenNot: pair(
+  purchaseWaits: pair('It is being bought.', 'Покупка идёт.'),
+  purchaseBought: pair('It is yours.', 'Куплено.'),
+  purchaseNot: pair(
     'It was not bought; the money is on your balance.',
     'Покупка не состоялась, деньги остались на балансе.',
   ),

@@ -146,8 +146,7 @@ export function BuyNow({ price, order }: BuyNowProps) {
       return_url: returnUrl(),
       ...(method.email && { email: email.text }),
       // The API's name for the order that follows; this object is not a promise.
-      // oxlint-disable-next-line unicorn/no-thenable
-      then: order,
+      purchase: order,
     })
   return (
     <div className="stack">
@@ -168,7 +167,7 @@ export function BuyNow({ price, order }: BuyNowProps) {
   )
 }
 
-const isDone = ({ status, then }: Payment): boolean => status === 'paid' && then?.state !== 'waiting'
+const isDone = ({ status, purchase }: Payment): boolean => status === 'paid' && purchase?.state !== 'waiting'
 
 /** A payment, polled until it is paid and its purchase is made; then every query is read again. */
 function usePayment(begun: Payment): Payment {
@@ -181,7 +180,7 @@ function usePayment(begun: Payment): Payment {
       refetchInterval: (query) => (query.state.data && isDone(query.state.data) ? false : pollMs),
       refetchIntervalInBackground: true,
     }).data ?? begun
-  const state = `${payment.status} ${payment.then?.state ?? ''}`
+  const state = `${payment.status} ${payment.purchase?.state ?? ''}`
   useEffect(() => {
     if (state.startsWith('paid')) void queries.invalidateQueries()
   }, [state, queries])
@@ -202,7 +201,7 @@ function Paying({ begun, onAnother }: { readonly begun: Payment; readonly onAnot
     <Panel title={t.payTitle(format.money(payment.to_pay_rub))} className="stack">
       {payment.qr !== null && <QrCode text={payment.qr} />}
       <TimeLeft until={payment.expires_at} />
-      {payment.then && <Text ta="center">{t.thenBuys(format.money(payment.then.price_rub))}</Text>}
+      {payment.purchase && <Text ta="center">{t.purchaseBuys(format.money(payment.purchase.price_rub))}</Text>}
       <div className="line">
         {payment.pay_url !== null && (
           <Button component="a" href={payment.pay_url} target="_blank" rel="noopener">
@@ -223,7 +222,7 @@ function Ended({ payment, children }: { readonly payment: Payment; readonly chil
       <div role="status" className={isPaid ? 'notice good' : 'notice warn'}>
         {isPaid ? t.paid(format.money(payment.amount_rub)) : t.ended[payment.status]}
       </div>
-      {payment.then && <Purchase of={payment.then} />}
+      {payment.purchase && <Purchase of={payment.purchase} />}
       <div className="line">{children}</div>
     </Panel>
   )
@@ -232,19 +231,19 @@ function Ended({ payment, children }: { readonly payment: Payment; readonly chil
 const pages: Readonly<Record<string, string>> = { dedicated: '#/dedicated', traffic: '#/premium', vpn: '#/vpn' }
 
 /** The outcome of the purchase that a payment was made for. */
-function Purchase({ of }: { readonly of: NonNullable<Payment['then']> }) {
+function Purchase({ of }: { readonly of: NonNullable<Payment['purchase']> }) {
   const { t } = useMessages(moneyMessages)
-  if (of.state === 'waiting') return <Text>{t.thenWaits}</Text>
+  if (of.state === 'waiting') return <Text>{t.purchaseWaits}</Text>
   if (of.state !== 'bought') {
     return (
       <div role="status" className="notice warn">
-        {t.thenNot} {of.problem}
+        {t.purchaseNot} {of.problem}
       </div>
     )
   }
   return (
     <div role="status" className="notice good">
-      {t.thenBought} <a href={pages[of.product] ?? '#/orders'}>{t.toBought}</a>
+      {t.purchaseBought} <a href={pages[of.product] ?? '#/orders'}>{t.toBought}</a>
     </div>
   )
 }
