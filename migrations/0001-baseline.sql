@@ -136,8 +136,8 @@ CREATE INDEX console_links_of_owner ON console_links (owner_id);
 -- === Money ===
 
 -- The balance of a customer. Below zero is a debt, which only a provider's chargeback makes. The bounds are what a JSON
--- number holds exactly. `shut_count` grows when the customer is blocked or a token ends: a sale compares it with the
--- value at authentication (ADR 28).
+-- number holds exactly. Triggers advance `revocation_epoch` when the customer is blocked or a token ends: a sale compares
+-- it with the value at authentication (ADR 28).
 CREATE TABLE accounts (
   customer_id TEXT REFERENCES customers (id),
   balance BIGINT NOT NULL,
@@ -145,7 +145,7 @@ CREATE TABLE accounts (
   seq BIGINT NOT NULL,
   head BYTEA NOT NULL,
   last_at BIGINT NOT NULL,
-  shut_count BIGINT NOT NULL DEFAULT 0,
+  revocation_epoch BIGINT NOT NULL DEFAULT 0,
 -- @sqlite
   CHECK (balance BETWEEN -1000000000000000 AND 1000000000000000),
   CHECK (api_spent >= 0),
@@ -238,30 +238,31 @@ $$;
 CREATE TRIGGER postings_refunded_within BEFORE INSERT ON postings FOR EACH ROW WHEN (NEW.refund_of IS NOT NULL)
 EXECUTE FUNCTION refuse_excess();
 -- @both
--- A block of a customer and the end of a token grow `shut_count`.
+-- Blocking a customer and ending a token advance `revocation_epoch`.
 -- @sqlite
-CREATE TRIGGER customers_shut AFTER UPDATE OF blocked_at ON customers WHEN OLD.blocked_at IS NOT NEW.blocked_at
-BEGIN UPDATE accounts SET shut_count = shut_count + 1 WHERE customer_id = OLD.id; END;
-CREATE TRIGGER tokens_shut AFTER UPDATE OF customer_id, expires_at, revoked_at ON tokens
+CREATE TRIGGER customers_revoked AFTER UPDATE OF blocked_at ON customers WHEN OLD.blocked_at IS NOT NEW.blocked_at
+BEGIN UPDATE accounts SET revocation_epoch = revocation_epoch + 1 WHERE customer_id = OLD.id; END;
+CREATE TRIGGER tokens_revoked AFTER UPDATE OF customer_id, expires_at, revoked_at ON tokens
 WHEN OLD.customer_id IS NOT NEW.customer_id OR OLD.expires_at IS NOT NEW.expires_at
   OR OLD.revoked_at IS NOT NEW.revoked_at
-BEGIN UPDATE accounts SET shut_count = shut_count + 1 WHERE customer_id = OLD.customer_id; END;
-CREATE TRIGGER tokens_gone AFTER DELETE ON tokens
-BEGIN UPDATE accounts SET shut_count = shut_count + 1 WHERE customer_id = OLD.customer_id; END;
+BEGIN UPDATE accounts SET revocation_epoch = revocation_epoch + 1 WHERE customer_id = OLD.customer_id; END;
+CREATE TRIGGER tokens_deleted AFTER DELETE ON tokens
+BEGIN UPDATE accounts SET revocation_epoch = revocation_epoch + 1 WHERE customer_id = OLD.customer_id; END;
 -- @postgres
-CREATE FUNCTION count_shut() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION advance_revocation_epoch() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE accounts SET shut_count = shut_count + 1 WHERE customer_id = to_jsonb(OLD) ->> TG_ARGV[0];
+  UPDATE accounts SET revocation_epoch = revocation_epoch + 1 WHERE customer_id = to_jsonb(OLD) ->> TG_ARGV[0];
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER customers_shut AFTER UPDATE OF blocked_at ON customers FOR EACH ROW
-WHEN (OLD.blocked_at IS DISTINCT FROM NEW.blocked_at) EXECUTE FUNCTION count_shut('id');
-CREATE TRIGGER tokens_shut AFTER UPDATE OF customer_id, expires_at, revoked_at ON tokens FOR EACH ROW
+CREATE TRIGGER customers_revoked AFTER UPDATE OF blocked_at ON customers FOR EACH ROW
+WHEN (OLD.blocked_at IS DISTINCT FROM NEW.blocked_at) EXECUTE FUNCTION advance_revocation_epoch('id');
+CREATE TRIGGER tokens_revoked AFTER UPDATE OF customer_id, expires_at, revoked_at ON tokens FOR EACH ROW
 WHEN (OLD.customer_id IS DISTINCT FROM NEW.customer_id OR OLD.expires_at IS DISTINCT FROM NEW.expires_at
   OR OLD.revoked_at IS DISTINCT FROM NEW.revoked_at)
-EXECUTE FUNCTION count_shut('customer_id');
-CREATE TRIGGER tokens_gone AFTER DELETE ON tokens FOR EACH ROW EXECUTE FUNCTION count_shut('customer_id');
+EXECUTE FUNCTION advance_revocation_epoch('customer_id');
+CREATE TRIGGER tokens_deleted AFTER DELETE ON tokens FOR EACH ROW
+EXECUTE FUNCTION advance_revocation_epoch('customer_id');
 -- @both
 
 -- === Orders and events ===

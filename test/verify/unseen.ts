@@ -51,7 +51,7 @@ export const unseen: readonly Unseen[] = [
   },
   {
     table: 'accounts',
-    column: 'shut_count',
+    column: 'revocation_epoch',
     because:
       'a sale only compares it, and asks the tokens and the customer, whose history is kept, where it is another',
   },

@@ -165,16 +165,16 @@ export async function findTokenByDigest(
   reader: Reader,
   digest: Uint8Array,
 ): Promise<{ token: Token; digest: Uint8Array; blocked: boolean; revocationEpoch: number } | undefined> {
-  const row = await reader.first<TokenRow & { digest: Uint8Array; blocked_at: bigint | null; shut_count: bigint }>(
-    `SELECT tokens.*, customers.blocked_at, accounts.shut_count
+  const row = await reader.first<TokenRow & { digest: Uint8Array; blocked_at: bigint | null; revocation_epoch: bigint }>(
+    `SELECT tokens.*, customers.blocked_at, accounts.revocation_epoch
      FROM tokens JOIN customers ON customers.id = tokens.customer_id
        JOIN accounts ON accounts.customer_id = customers.id
      WHERE tokens.digest = $1`,
     [digest],
   )
   if (!row) return undefined
-  const { digest: stored, blocked_at, shut_count } = row
-  return { token: toToken(row), digest: stored, blocked: blocked_at !== null, revocationEpoch: Number(shut_count) }
+  const { digest: stored, blocked_at, revocation_epoch } = row
+  return { token: toToken(row), digest: stored, blocked: blocked_at !== null, revocationEpoch: Number(revocation_epoch) }
 }
 
 /** Whether a customer is blocked, and the owner and term of a token. Undefined for an unknown customer. */

@@ -11,7 +11,7 @@ type AccountRow = {
   seq: bigint
   head: Uint8Array
   last_at: bigint
-  shut_count: bigint
+  revocation_epoch: bigint
 }
 
 export type PostingRow = {
@@ -38,7 +38,7 @@ const toAccount = (row: AccountRow): Account => ({
   seq: Number(row.seq),
   head: row.head,
   lastAt: Number(row.last_at),
-  revocationEpoch: Number(row.shut_count),
+  revocationEpoch: Number(row.revocation_epoch),
 })
 
 export const toPosting = (row: PostingRow): Posting => ({
@@ -67,7 +67,7 @@ async function findAll(reader: Reader, sql: string, values: readonly Value[]): P
   return (await reader.all<PostingRow>(sql, values)).map(toPosting)
 }
 
-const accountColumns = 'customer_id, balance, api_spent, seq, head, last_at, shut_count'
+const accountColumns = 'customer_id, balance, api_spent, seq, head, last_at, revocation_epoch'
 
 /** Locks the account until the transaction ends. */
 export async function lockAccount(tx: Tx, customer: CustomerId): Promise<Account | undefined> {

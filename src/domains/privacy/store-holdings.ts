@@ -39,7 +39,7 @@ export const holdings: readonly Holding[] = [
   },
   { table: 'console_links', of: 'owner_id = $1', key: ['id'], hidden: ['digest', 'payload'] },
   { table: 'erasures', of: 'customer_id = $1', key: ['customer_id'] },
-  { table: 'accounts', of: 'customer_id = $1', key: ['customer_id'], hidden: ['head', 'shut_count'] },
+  { table: 'accounts', of: 'customer_id = $1', key: ['customer_id'], hidden: ['head', 'revocation_epoch'] },
   {
     table: 'postings',
     of: 'customer_id = $1',
