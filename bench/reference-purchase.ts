@@ -39,8 +39,8 @@ BEGIN
     places := places + 1;
     proxy := nextval('bench_proxies');
     secret := uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid());
-    INSERT INTO leases (place_id, started_at, proxy_id) VALUES (place.id, now_ms, proxy);
-    INSERT INTO proxies (id, customer_id, order_id, place_id, address, country, ipv, port_type, username, password,
+    INSERT INTO leases (slot_id, started_at, proxy_id) VALUES (place.id, now_ms, proxy);
+    INSERT INTO proxies (id, customer_id, order_id, slot_id, address, country, ipv, port_type, username, password,
         password_digest, comment, state, started_at, expires_at, changed_at)
       VALUES (proxy, customer, new_order, place.id, place.address, '${wish.country}', ${wish.ipv}, 'http',
         'tp' || to_hex(proxy) || left(encode(secret, 'hex'), 4), secret, sha256(secret), '', 'held', now_ms, end_ms, now_ms);

@@ -454,22 +454,22 @@ CREATE TABLE stock_prefixes (
 
 -- Who holds a slot, from when, until when. An open lease has no end, and a slot has at most one open lease.
 CREATE TABLE leases (
-  place_id BIGINT NOT NULL,
+  slot_id BIGINT NOT NULL,
   started_at BIGINT NOT NULL,
   ended_at BIGINT CHECK (ended_at >= started_at),
   proxy_id BIGINT NOT NULL,
-  PRIMARY KEY (place_id, started_at)
+  PRIMARY KEY (slot_id, started_at)
 );
-CREATE UNIQUE INDEX leases_one_at_a_time ON leases (place_id) WHERE ended_at IS NULL;
+CREATE UNIQUE INDEX leases_one_at_a_time ON leases (slot_id) WHERE ended_at IS NULL;
 
 -- No lease begins before the one before it has ended. An address is dedicated or shared, never both; slot 0 is unique,
 -- so two imports at once cannot both begin.
 -- @sqlite
 CREATE TRIGGER leases_never_overlap BEFORE INSERT ON leases
-WHEN EXISTS (SELECT 1 FROM leases WHERE place_id = NEW.place_id AND (ended_at IS NULL OR ended_at > NEW.started_at))
-BEGIN SELECT RAISE(ABORT, 'a place is leased to one at a time'); END;
+WHEN EXISTS (SELECT 1 FROM leases WHERE slot_id = NEW.slot_id AND (ended_at IS NULL OR ended_at > NEW.started_at))
+BEGIN SELECT RAISE(ABORT, 'a slot is leased to one customer at a time'); END;
 CREATE TRIGGER leases_keep_their_past BEFORE UPDATE ON leases
-WHEN OLD.ended_at IS NOT NULL OR NEW.place_id <> OLD.place_id OR NEW.started_at <> OLD.started_at
+WHEN OLD.ended_at IS NOT NULL OR NEW.slot_id <> OLD.slot_id OR NEW.started_at <> OLD.started_at
   OR NEW.proxy_id <> OLD.proxy_id
 BEGIN SELECT RAISE(ABORT, 'a lease that has ended is never changed'); END;
 CREATE TRIGGER leases_remain BEFORE DELETE ON leases BEGIN SELECT RAISE(ABORT, 'leases are never deleted'); END;
@@ -480,15 +480,15 @@ BEGIN SELECT RAISE(ABORT, 'an address is of one kind'); END;
 CREATE FUNCTION refuse_overlap() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM leases
-      WHERE place_id = NEW.place_id AND (ended_at IS NULL OR ended_at > NEW.started_at)) THEN
-    RAISE EXCEPTION 'a place is leased to one at a time' USING ERRCODE = '23P01';
+      WHERE slot_id = NEW.slot_id AND (ended_at IS NULL OR ended_at > NEW.started_at)) THEN
+    RAISE EXCEPTION 'a slot is leased to one customer at a time' USING ERRCODE = '23P01';
   END IF;
   RETURN NEW;
 END
 $$;
 CREATE TRIGGER leases_never_overlap BEFORE INSERT ON leases FOR EACH ROW EXECUTE FUNCTION refuse_overlap();
 CREATE TRIGGER leases_keep_their_past BEFORE UPDATE ON leases FOR EACH ROW
-WHEN (OLD.ended_at IS NOT NULL OR NEW.place_id <> OLD.place_id OR NEW.started_at <> OLD.started_at
+WHEN (OLD.ended_at IS NOT NULL OR NEW.slot_id <> OLD.slot_id OR NEW.started_at <> OLD.started_at
   OR NEW.proxy_id <> OLD.proxy_id)
 EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER leases_remain BEFORE DELETE ON leases FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -514,7 +514,7 @@ CREATE TABLE proxies (
   id BIGINT,
   customer_id TEXT NOT NULL,
   order_id TEXT NOT NULL,
-  place_id BIGINT NOT NULL,
+  slot_id BIGINT NOT NULL,
   address TEXT NOT NULL,
   country TEXT NOT NULL,
   ipv BIGINT NOT NULL,
@@ -854,10 +854,10 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE FUNCTION assert_no_exit(place_address text) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE FUNCTION assert_no_exit(slot_address text) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(1953526895, 15);
-  IF EXISTS (SELECT 1 FROM exits WHERE host = place_address AND kind = 'local' AND drained_at IS NULL) THEN
+  IF EXISTS (SELECT 1 FROM exits WHERE host = slot_address AND kind = 'local' AND drained_at IS NULL) THEN
     RAISE EXCEPTION 'the address is an exit' USING ERRCODE = '23P01';
   END IF;
 END

@@ -35,7 +35,7 @@ END
 $$;
 ALTER TABLE orders ADD CONSTRAINT orders_check
   CHECK (is_order(price, charge_seq));
-CREATE FUNCTION is_place(slot BIGINT, ipv BIGINT, state text, rest_until BIGINT, retiring BIGINT, range_id BIGINT, carrier text, quarantined BIGINT)
+CREATE FUNCTION is_slot(slot BIGINT, ipv BIGINT, state text, rest_until BIGINT, retiring BIGINT, range_id BIGINT, carrier text, quarantined BIGINT)
 RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
   RETURN (slot BETWEEN 0 AND 2 AND (ipv = 3 OR slot = 0))
@@ -48,7 +48,7 @@ BEGIN
 END
 $$;
 ALTER TABLE stock ADD CONSTRAINT stock_check
-  CHECK (is_place(slot, ipv, state, rest_until, retiring, range_id, carrier, quarantined));
+  CHECK (is_slot(slot, ipv, state, rest_until, retiring, range_id, carrier, quarantined));
 CREATE FUNCTION is_proxy(ipv BIGINT, port_type text, state text, started_at BIGINT, expires_at BIGINT, both_protocols BIGINT, entry_port BIGINT, replaced_by text, ended_at BIGINT, interrupted_at BIGINT, interrupted_by text)
 RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
@@ -86,7 +86,7 @@ UNION ALL SELECT 'stock, quarantine', CAST(id AS TEXT), CAST(1 AS BIGINT), QUOTE
 UNION ALL SELECT 'stock, rest', CAST(id AS TEXT), CAST(0 AS BIGINT), QUOTE(rest_until) FROM stock AS each WHERE rest_until IS NOT NULL
 UNION ALL SELECT 'stock_prefixes', CAST(prefix AS TEXT), CAST(1 AS BIGINT), QUOTE(country) || ',' || QUOTE(ipv) || ',' || QUOTE(added_at) || ',' || QUOTE(retired_at) FROM stock_prefixes AS each
 UNION ALL SELECT 'stock_prefixes, quarantine', CAST(prefix AS TEXT), CAST(1 AS BIGINT), QUOTE(quarantined) FROM stock_prefixes AS each WHERE quarantined IS NOT 0
-UNION ALL SELECT 'leases', CAST(place_id AS TEXT) || ' ' || CAST(started_at AS TEXT), CAST(1 AS BIGINT), QUOTE(ended_at) || ',' || QUOTE(proxy_id) FROM leases AS each WHERE ended_at IS NOT NULL
+UNION ALL SELECT 'leases', CAST(slot_id AS TEXT) || ' ' || CAST(started_at AS TEXT), CAST(1 AS BIGINT), QUOTE(ended_at) || ',' || QUOTE(proxy_id) FROM leases AS each WHERE ended_at IS NOT NULL
 UNION ALL SELECT 'proxies', CAST(id AS TEXT), CAST(1 AS BIGINT), QUOTE(port_type) || ',' || QUOTE(comment) || ',' || QUOTE(renew_period) || ',' || QUOTE(renew_token_id) FROM proxies AS each WHERE port_type IS NOT 'http' OR comment IS NOT '' OR renew_period IS NOT NULL OR renew_token_id IS NOT NULL
 UNION ALL SELECT 'proxies, entrance', CAST(id AS TEXT), CAST(1 AS BIGINT), QUOTE(both_protocols) || ',' || QUOTE(sources) || ',' || QUOTE(entry_port) FROM proxies AS each WHERE both_protocols IS NOT 0 OR sources IS NOT '' OR entry_port IS NOT NULL
 UNION ALL SELECT 'proxies, swap', CAST(id AS TEXT), CAST(1 AS BIGINT), QUOTE(replaced_by) FROM proxies AS each WHERE replaced_by IS NOT NULL
@@ -197,7 +197,7 @@ BEGIN INSERT INTO row_changes VALUES ('stock_prefixes', CAST(NEW.prefix AS TEXT)
 CREATE TRIGGER stock_prefixes_quarantine_history_update AFTER UPDATE OF quarantined ON stock_prefixes WHEN (OLD.quarantined) IS NOT (NEW.quarantined)
 BEGIN INSERT INTO row_changes VALUES ('stock_prefixes, quarantine', CAST(NEW.prefix AS TEXT), 1, CASE WHEN NEW.quarantined IS NOT 0 THEN QUOTE(NEW.quarantined) END); END;
 CREATE TRIGGER leases_history_update AFTER UPDATE OF ended_at, proxy_id ON leases WHEN (OLD.ended_at, OLD.proxy_id) IS NOT (NEW.ended_at, NEW.proxy_id)
-BEGIN INSERT INTO row_changes VALUES ('leases', CAST(NEW.place_id AS TEXT) || ' ' || CAST(NEW.started_at AS TEXT), 1, CASE WHEN NEW.ended_at IS NOT NULL THEN QUOTE(NEW.ended_at) || ',' || QUOTE(NEW.proxy_id) END); END;
+BEGIN INSERT INTO row_changes VALUES ('leases', CAST(NEW.slot_id AS TEXT) || ' ' || CAST(NEW.started_at AS TEXT), 1, CASE WHEN NEW.ended_at IS NOT NULL THEN QUOTE(NEW.ended_at) || ',' || QUOTE(NEW.proxy_id) END); END;
 CREATE TRIGGER proxies_history_update AFTER UPDATE OF port_type, comment, renew_period, renew_token_id ON proxies WHEN (OLD.port_type, OLD.comment, OLD.renew_period, OLD.renew_token_id) IS NOT (NEW.port_type, NEW.comment, NEW.renew_period, NEW.renew_token_id)
 BEGIN INSERT INTO row_changes VALUES ('proxies', CAST(NEW.id AS TEXT), 1, CASE WHEN NEW.port_type IS NOT 'http' OR NEW.comment IS NOT '' OR NEW.renew_period IS NOT NULL OR NEW.renew_token_id IS NOT NULL THEN QUOTE(NEW.port_type) || ',' || QUOTE(NEW.comment) || ',' || QUOTE(NEW.renew_period) || ',' || QUOTE(NEW.renew_token_id) END); END;
 CREATE TRIGGER proxies_entrance_history_update AFTER UPDATE OF both_protocols, sources, entry_port ON proxies WHEN (OLD.both_protocols, OLD.sources, OLD.entry_port) IS NOT (NEW.both_protocols, NEW.sources, NEW.entry_port)
@@ -384,7 +384,7 @@ UNION ALL SELECT 'stock, quarantine', CAST(id AS text), CAST(1 AS BIGINT), row_c
 UNION ALL SELECT 'stock, rest', CAST(id AS text), CAST(0 AS BIGINT), row_content(to_jsonb(each), '{rest_until}') FROM stock AS each WHERE rest_until IS NOT NULL
 UNION ALL SELECT 'stock_prefixes', CAST(prefix AS text), CAST(1 AS BIGINT), row_content(to_jsonb(each), '{country,ipv,added_at,retired_at}') FROM stock_prefixes AS each
 UNION ALL SELECT 'stock_prefixes, quarantine', CAST(prefix AS text), CAST(1 AS BIGINT), row_content(to_jsonb(each), '{quarantined}') FROM stock_prefixes AS each WHERE quarantined IS DISTINCT FROM 0
-UNION ALL SELECT 'leases', CAST(place_id AS text) || ' ' || CAST(started_at AS text), CAST(1 AS BIGINT), row_content(to_jsonb(each), '{ended_at,proxy_id}') FROM leases AS each WHERE ended_at IS NOT NULL
+UNION ALL SELECT 'leases', CAST(slot_id AS text) || ' ' || CAST(started_at AS text), CAST(1 AS BIGINT), row_content(to_jsonb(each), '{ended_at,proxy_id}') FROM leases AS each WHERE ended_at IS NOT NULL
 UNION ALL SELECT 'proxies', CAST(id AS text), CAST(1 AS BIGINT), row_content(to_jsonb(each), '{port_type,comment,renew_period,renew_token_id}') FROM proxies AS each WHERE port_type IS DISTINCT FROM 'http' OR comment IS DISTINCT FROM '' OR renew_period IS NOT NULL OR renew_token_id IS NOT NULL
 UNION ALL SELECT 'proxies, entrance', CAST(id AS text), CAST(1 AS BIGINT), row_content(to_jsonb(each), '{both_protocols,sources,entry_port}') FROM proxies AS each WHERE both_protocols IS DISTINCT FROM 0 OR sources IS DISTINCT FROM '' OR entry_port IS NOT NULL
 UNION ALL SELECT 'proxies, swap', CAST(id AS text), CAST(1 AS BIGINT), row_content(to_jsonb(each), '{replaced_by}') FROM proxies AS each WHERE replaced_by IS NOT NULL
@@ -473,7 +473,7 @@ CREATE TRIGGER stock_quarantine_history AFTER UPDATE OF quarantined ON stock FOR
 CREATE TRIGGER stock_rest_history AFTER UPDATE OF rest_until ON stock FOR EACH ROW EXECUTE FUNCTION note_row('stock, rest', 'latest', '{id}', '{rest_until}', 'NULL');
 CREATE TRIGGER stock_prefixes_history AFTER INSERT OR UPDATE OF country, ipv, added_at, retired_at ON stock_prefixes FOR EACH ROW EXECUTE FUNCTION note_row('stock_prefixes', 'kept', '{prefix}', '{country,ipv,added_at,retired_at}');
 CREATE TRIGGER stock_prefixes_quarantine_history AFTER UPDATE OF quarantined ON stock_prefixes FOR EACH ROW EXECUTE FUNCTION note_row('stock_prefixes, quarantine', 'kept', '{prefix}', '{quarantined}', '''0''');
-CREATE TRIGGER leases_history AFTER UPDATE OF ended_at, proxy_id ON leases FOR EACH ROW EXECUTE FUNCTION note_row('leases', 'kept', '{place_id,started_at}', '{ended_at,proxy_id}', '', '{none,proxy_id}');
+CREATE TRIGGER leases_history AFTER UPDATE OF ended_at, proxy_id ON leases FOR EACH ROW EXECUTE FUNCTION note_row('leases', 'kept', '{slot_id,started_at}', '{ended_at,proxy_id}', '', '{none,proxy_id}');
 CREATE TRIGGER proxies_history AFTER UPDATE OF port_type, comment, renew_period, renew_token_id ON proxies FOR EACH ROW EXECUTE FUNCTION note_row('proxies', 'kept', '{id}', '{port_type,comment,renew_period,renew_token_id}', '''http'','''',NULL,NULL');
 CREATE TRIGGER proxies_entrance_history AFTER UPDATE OF both_protocols, sources, entry_port ON proxies FOR EACH ROW EXECUTE FUNCTION note_row('proxies, entrance', 'kept', '{id}', '{both_protocols,sources,entry_port}', '''0'','''',NULL');
 CREATE TRIGGER proxies_swap_history AFTER UPDATE OF replaced_by ON proxies FOR EACH ROW EXECUTE FUNCTION note_row('proxies, swap', 'kept', '{id}', '{replaced_by}', 'NULL');

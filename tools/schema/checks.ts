@@ -6,7 +6,7 @@ const functions: Readonly<Record<string, string>> = {
   accounts: 'is_account',
   postings: 'is_posting',
   orders: 'is_order',
-  stock: 'is_place',
+  stock: 'is_slot',
   proxies: 'is_proxy',
 }
 

@@ -84,7 +84,7 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
     { of: 'stock, rest', key: 'id', columns: 'rest_until', initial: 'NULL', keep: 'latest', on: 'update' },
     { of: 'stock_prefixes', key: 'prefix', columns: 'country ipv added_at retired_at' },
     { of: 'stock_prefixes, quarantine', key: 'prefix', columns: 'quarantined', initial: '0', on: 'update' },
-    { of: 'leases', key: 'place_id started_at', columns: 'ended_at proxy_id', initial: 'NULL proxy_id', on: 'update' },
+    { of: 'leases', key: 'slot_id started_at', columns: 'ended_at proxy_id', initial: 'NULL proxy_id', on: 'update' },
     // Dedicated proxies.
     {
       of: 'proxies',

@@ -8,7 +8,7 @@ const columns = columnsOf<Omit<Proxy, 'portType'>>({
   id: int('id'),
   customer: idColumn('customer_id'),
   order: idColumn('order_id'),
-  place: int('place_id'),
+  place: int('slot_id'),
   address: textColumn('address'),
   country: idColumn('country'),
   ipv: {
@@ -208,7 +208,7 @@ export function setAddress(
   { place, by, nowMs }: { place: { id: number; address: string }; by: ReplacedBy; nowMs: number },
 ): void {
   tx.send(
-    `UPDATE proxies SET place_id = $2, address = $3, replaced_at = $4, replaced_by = $5, changed_at = $4
+    `UPDATE proxies SET slot_id = $2, address = $3, replaced_at = $4, replaced_by = $5, changed_at = $4
      WHERE id = $1`,
     [id, place.id, place.address, nowMs, by],
   )

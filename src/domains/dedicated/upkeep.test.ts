@@ -107,8 +107,8 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
         const due = pace === 'every day' ? day % 5 === 0 : day === 365
         if (due) for (const chore of dedicatedJobs(own.services, { info: () => {} })) await chore.work()
       }
-      const leases = await own.db.all<{ place_id: bigint; ended_at: bigint }>(
-        'SELECT place_id, started_at, ended_at, proxy_id FROM leases ORDER BY place_id',
+      const leases = await own.db.all<{ slot_id: bigint; ended_at: bigint }>(
+        'SELECT slot_id, started_at, ended_at, proxy_id FROM leases ORDER BY slot_id',
       )
       expect(leases.every((lease) => Number(lease.ended_at) > start)).toBeTrue()
       outcomes.push({ leases, states: await placesByState(own.services) })

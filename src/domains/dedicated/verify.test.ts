@@ -26,7 +26,7 @@ const corruptions: readonly Corruption[] = [
   {
     name: 'a leased place is put back on the shelf',
     promise: 'lease',
-    spoil: run(`UPDATE stock SET state = 'free' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
+    spoil: run(`UPDATE stock SET state = 'free' WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`),
   },
   {
     name: 'the number of the last place is to be given out again',
@@ -41,12 +41,12 @@ const corruptions: readonly Corruption[] = [
   {
     name: 'a leased place is retired under its holder',
     promise: 'lease',
-    spoil: run(`UPDATE stock SET state = 'retired' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
+    spoil: run(`UPDATE stock SET state = 'retired' WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`),
   },
   {
     name: 'a place is deleted',
     promise: 'lease',
-    spoil: run(`DELETE FROM stock WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
+    spoil: run(`DELETE FROM stock WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`),
   },
   {
     name: 'an open lease is deleted',
@@ -67,7 +67,7 @@ const corruptions: readonly Corruption[] = [
     name: 'a lease is added on a free place',
     promise: 'lease',
     spoil: run(
-      `INSERT INTO leases (place_id, started_at, proxy_id)
+      `INSERT INTO leases (slot_id, started_at, proxy_id)
        SELECT MIN(id), 5, ${newest} FROM stock WHERE state = 'free'`,
     ),
   },
@@ -75,8 +75,8 @@ const corruptions: readonly Corruption[] = [
     name: 'a lease in the past is added over another',
     promise: 'lease',
     spoil: run(
-      `INSERT INTO leases (place_id, started_at, ended_at, proxy_id)
-       SELECT place_id, started_at - 5, started_at + 5, ${oldest} FROM leases WHERE proxy_id = ${newest}`,
+      `INSERT INTO leases (slot_id, started_at, ended_at, proxy_id)
+       SELECT slot_id, started_at - 5, started_at + 5, ${oldest} FROM leases WHERE proxy_id = ${newest}`,
     ),
   },
   {
@@ -92,12 +92,12 @@ const corruptions: readonly Corruption[] = [
   {
     name: "a proxy's place is changed",
     promise: 'lease',
-    spoil: run(`UPDATE proxies SET place_id = place_id + 100000 WHERE id = ${newest}`),
+    spoil: run(`UPDATE proxies SET slot_id = slot_id + 100000 WHERE id = ${newest}`),
   },
   {
     name: "a place's address is changed",
     promise: 'lease',
-    spoil: run(`UPDATE stock SET address = '192.0.2.1' WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`),
+    spoil: run(`UPDATE stock SET address = '192.0.2.1' WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`),
   },
   {
     name: 'a proxy is given more time than was paid for',
@@ -203,7 +203,7 @@ const corruptions: readonly Corruption[] = [
     promise: 'stock',
     spoil: run(
       `INSERT INTO stock (id, address, slot, country, ipv, state, retiring)
-       SELECT 900000, address, 1, country, 3, 'free', 0 FROM stock WHERE id = (SELECT place_id FROM proxies WHERE id = ${newest})`,
+       SELECT 900000, address, 1, country, 3, 'free', 0 FROM stock WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`,
     ),
   },
 ]

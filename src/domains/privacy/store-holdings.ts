@@ -68,8 +68,8 @@ export const holdings: readonly Holding[] = [
   {
     table: 'leases',
     of: of('proxy_id', 'proxies'),
-    key: ['place_id', 'started_at'],
-    numbers: ['place_id', 'started_at'],
+    key: ['slot_id', 'started_at'],
+    numbers: ['slot_id', 'started_at'],
   },
   {
     table: 'proxy_outages',

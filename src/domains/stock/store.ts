@@ -91,14 +91,14 @@ export const setLeased = (tx: Tx, slots: readonly number[]): void =>
 /** The unique index on open leases makes a double sale impossible. */
 export function openLeases(tx: Tx, leases: readonly { place: number; startedAt: number; proxy: number }[]): void {
   const rows = leases.map((lease) => [lease.place, lease.startedAt, lease.proxy])
-  sendRows(tx, 'INSERT INTO leases (place_id, started_at, proxy_id)', rows)
+  sendRows(tx, 'INSERT INTO leases (slot_id, started_at, proxy_id)', rows)
 }
 
 /** Ends a slot's lease, later than it began whatever the clock says. Returns when; undefined if it has none. */
 export async function endLease(tx: Tx, slot: number, endedAt: number): Promise<number | undefined> {
   const row = await tx.first<{ ended_at: bigint }>(
     `UPDATE leases SET ended_at = CASE WHEN started_at < $2 THEN $2 ELSE started_at + 1 END
-     WHERE place_id = $1 AND ended_at IS NULL RETURNING ended_at`,
+     WHERE slot_id = $1 AND ended_at IS NULL RETURNING ended_at`,
     [slot, endedAt],
   )
   return row && Number(row.ended_at)
@@ -360,8 +360,8 @@ export async function restorePrefix(tx: Tx, prefix: string): Promise<boolean> {
 export async function disagreements(reader: Reader, max: number): Promise<{ place: number; state: string }[]> {
   const rows = await reader.all<{ id: bigint; state: string }>(
     `SELECT stock.id, stock.state FROM stock
-     LEFT JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
-     WHERE (stock.state = 'leased') <> (leases.place_id IS NOT NULL) LIMIT $1`,
+     LEFT JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
+     WHERE (stock.state = 'leased') <> (leases.slot_id IS NOT NULL) LIMIT $1`,
     [max],
   )
   return rows.map((row) => ({ place: Number(row.id), state: row.state }))
@@ -377,14 +377,14 @@ export const mixedAddresses = (reader: Reader, max: number): Promise<string[]> =
 
 /** Slots with leases that overlap, and the ids in leases of no slot. */
 export const overlaps = (reader: Reader, max: number): Promise<number[]> =>
-  valuesOf(int('place_id')).all(
+  valuesOf(int('slot_id')).all(
     reader,
-    `SELECT place_id FROM (
-       SELECT place_id, started_at,
-         LAG(COALESCE(ended_at, 9223372036854775807)) OVER (PARTITION BY place_id ORDER BY started_at) AS before_ended
+    `SELECT slot_id FROM (
+       SELECT slot_id, started_at,
+         LAG(COALESCE(ended_at, 9223372036854775807)) OVER (PARTITION BY slot_id ORDER BY started_at) AS before_ended
        FROM leases) AS walked
      WHERE before_ended > started_at
-     UNION ALL SELECT place_id FROM leases WHERE NOT EXISTS (SELECT 1 FROM stock WHERE stock.id = leases.place_id)
+     UNION ALL SELECT slot_id FROM leases WHERE NOT EXISTS (SELECT 1 FROM stock WHERE stock.id = leases.slot_id)
      LIMIT $1`,
     [max],
   )
@@ -394,7 +394,7 @@ export const misdated = (reader: Reader, max: number): Promise<number[]> =>
   valuesOf(int('id')).all(
     reader,
     `SELECT id FROM stock WHERE free_from <>
-       COALESCE((SELECT MAX(ended_at) FROM leases WHERE leases.place_id = stock.id), 0) ORDER BY id LIMIT $1`,
+       COALESCE((SELECT MAX(ended_at) FROM leases WHERE leases.slot_id = stock.id), 0) ORDER BY id LIMIT $1`,
     [max],
   )
 
@@ -409,7 +409,7 @@ export const soldTwice = (reader: Reader, max: number): Promise<string[]> =>
   )
 
 const leaseColumns = columnsOf<WalkedLease>({
-  place: int('place_id'),
+  place: int('slot_id'),
   proxy: int('proxy_id'),
   startedAt: int('started_at'),
   endedAt: orNull(int('ended_at')),
@@ -425,7 +425,7 @@ export async function leasesOf(
   proxy: number,
 ): Promise<{ address: string; startedAt: number; endedAt: number | null }[]> {
   const rows = await reader.all<{ address: string; started_at: bigint; ended_at: bigint | null }>(
-    `SELECT stock.address, leases.started_at, leases.ended_at FROM leases JOIN stock ON stock.id = leases.place_id
+    `SELECT stock.address, leases.started_at, leases.ended_at FROM leases JOIN stock ON stock.id = leases.slot_id
      WHERE leases.proxy_id = $1 ORDER BY leases.started_at, leases.ended_at IS NULL, leases.ended_at`,
     [proxy],
   )
@@ -442,7 +442,7 @@ export async function holdersBetween(
   to: number,
 ): Promise<{ proxy: number; startedAt: number; endedAt: number | null }[]> {
   const rows = await reader.all<{ proxy_id: bigint; started_at: bigint; ended_at: bigint | null }>(
-    `SELECT leases.proxy_id, leases.started_at, leases.ended_at FROM stock JOIN leases ON leases.place_id = stock.id
+    `SELECT leases.proxy_id, leases.started_at, leases.ended_at FROM stock JOIN leases ON leases.slot_id = stock.id
      WHERE stock.address = $1 AND leases.started_at <= $3 AND (leases.ended_at IS NULL OR leases.ended_at > $2)
      ORDER BY leases.started_at, leases.proxy_id LIMIT 1000`,
     [address, from, to],
@@ -460,11 +460,11 @@ export const leasesAfter = (
 ): Promise<WalkedLease[]> =>
   leaseColumns.all(
     reader,
-    `SELECT leases.place_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country,
+    `SELECT leases.slot_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country,
        stock.ipv, COALESCE((SELECT MAX(ended_at) FROM leases AS earlier
-         WHERE earlier.place_id = leases.place_id AND earlier.started_at < leases.started_at), 0) AS free_from
-     FROM leases JOIN stock ON stock.id = leases.place_id
-     WHERE (leases.place_id, leases.started_at) > ($1, $2) ORDER BY leases.place_id, leases.started_at LIMIT $3`,
+         WHERE earlier.slot_id = leases.slot_id AND earlier.started_at < leases.started_at), 0) AS free_from
+     FROM leases JOIN stock ON stock.id = leases.slot_id
+     WHERE (leases.slot_id, leases.started_at) > ($1, $2) ORDER BY leases.slot_id, leases.started_at LIMIT $3`,
     [after.place, after.startedAt, limit],
   )
 
@@ -478,12 +478,12 @@ export async function slotsOf(reader: Reader, addresses: readonly string[]): Pro
 }
 
 export async function holdersOf(reader: Reader, slots: readonly number[]): Promise<{ place: number; proxy: number }[]> {
-  const rows = await allIn<{ place_id: bigint; proxy_id: bigint }>(
+  const rows = await allIn<{ slot_id: bigint; proxy_id: bigint }>(
     reader,
     slots,
-    (ids) => `SELECT place_id, proxy_id FROM leases WHERE ended_at IS NULL AND place_id IN (${ids})`,
+    (ids) => `SELECT slot_id, proxy_id FROM leases WHERE ended_at IS NULL AND slot_id IN (${ids})`,
   )
-  return rows.map((row) => ({ place: Number(row.place_id), proxy: Number(row.proxy_id) }))
+  return rows.map((row) => ({ place: Number(row.slot_id), proxy: Number(row.proxy_id) }))
 }
 
 export const retireSlots = (tx: Tx, slots: readonly number[]): void =>

@@ -245,7 +245,7 @@ describe.each([...engines])('stock on %s', (engine) => {
   describe('the database itself', () => {
     const lease = (place: number, from: number, to: number | null) =>
       floor.db.transact((tx) =>
-        tx.run('INSERT INTO leases (place_id, started_at, ended_at, proxy_id) VALUES ($1, $2, $3, 1)', [
+        tx.run('INSERT INTO leases (slot_id, started_at, ended_at, proxy_id) VALUES ($1, $2, $3, 1)', [
           place,
           from,
           to,
@@ -268,7 +268,7 @@ describe.each([...engines])('stock on %s', (engine) => {
           const on = engine === 'sqlite' ? '' : ' ON leases'
           await tx.run(`DROP TRIGGER leases_never_overlap${on}`)
           const at = floor.clock.nowMs + 1
-          await tx.run('INSERT INTO leases (place_id, started_at, proxy_id) VALUES ($1, $2, 1)', [place, at])
+          await tx.run('INSERT INTO leases (slot_id, started_at, proxy_id) VALUES ($1, $2, 1)', [place, at])
         }),
       )
       expect(refused).toMatchObject({ name: 'ConstraintViolation', kind: 'unique' })
@@ -276,7 +276,7 @@ describe.each([...engines])('stock on %s', (engine) => {
 
     test('the database refuses leases of one slot that overlap in the past', async () => {
       const started = await floor.db.first<{ started_at: bigint }>(
-        'SELECT started_at FROM leases WHERE place_id = $1',
+        'SELECT started_at FROM leases WHERE slot_id = $1',
         [place],
       )
       const at = Number(started?.started_at)
@@ -291,11 +291,11 @@ describe.each([...engines])('stock on %s', (engine) => {
 
     test('the database refuses to delete a lease, to move it, and to change an ended one', async () => {
       const statements = [
-        `DELETE FROM leases WHERE place_id = ${place}`,
-        `UPDATE leases SET started_at = started_at - 1 WHERE place_id = ${place}`,
-        `UPDATE leases SET proxy_id = proxy_id + 1 WHERE place_id = ${place}`,
-        `UPDATE leases SET place_id = place_id + 1000000 WHERE place_id = ${place}`,
-        `UPDATE leases SET ended_at = started_at - 1 WHERE place_id = ${place}`,
+        `DELETE FROM leases WHERE slot_id = ${place}`,
+        `UPDATE leases SET started_at = started_at - 1 WHERE slot_id = ${place}`,
+        `UPDATE leases SET proxy_id = proxy_id + 1 WHERE slot_id = ${place}`,
+        `UPDATE leases SET slot_id = slot_id + 1000000 WHERE slot_id = ${place}`,
+        `UPDATE leases SET ended_at = started_at - 1 WHERE slot_id = ${place}`,
         'UPDATE leases SET ended_at = NULL WHERE ended_at IS NOT NULL',
         'UPDATE leases SET ended_at = ended_at + 1 WHERE ended_at IS NOT NULL',
       ]

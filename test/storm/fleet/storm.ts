@@ -173,7 +173,7 @@ class FleetStorm {
       ended_at: bigint | null
     }>(
       `SELECT s.address, p.customer_id, l.proxy_id, l.started_at, l.ended_at
-       FROM leases l JOIN stock s ON s.id = l.place_id JOIN proxies p ON p.id = l.proxy_id`,
+       FROM leases l JOIN stock s ON s.id = l.slot_id JOIN proxies p ON p.id = l.proxy_id`,
     )
     const names = new Map(this.customers.map((each) => [each.account.customer as string, each.name]))
     const leases = rows.map(

@@ -155,7 +155,7 @@ export const writeProofs = (
 /** The carriers of an address's slots that are leased, or were after a moment. */
 export async function leasedCarriers(reader: Reader, address: string, afterMs: number): Promise<(string | null)[]> {
   const rows = await reader.all<{ carrier: string | null }>(
-    `SELECT DISTINCT carrier FROM stock JOIN leases ON leases.place_id = stock.id
+    `SELECT DISTINCT carrier FROM stock JOIN leases ON leases.slot_id = stock.id
      WHERE address = $1 AND (ended_at IS NULL OR ended_at >= $2)`,
     [address, afterMs],
   )
@@ -295,7 +295,7 @@ export async function leasedBy(
 ): Promise<{ readonly place: number; readonly proxy: number; readonly lostAt: number | null }[]> {
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; lost_at: bigint | null }>(
     `SELECT stock.id, leases.proxy_id, stock.lost_at FROM stock
-     JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
+     JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
      WHERE stock.state = 'leased' AND stock.carrier ${carrier === null ? 'IS NULL' : '= $3'} AND stock.id > $1
      ORDER BY stock.id LIMIT $2`,
     [after, limit, ...(carrier === null ? [] : [carrier])],
@@ -319,7 +319,7 @@ export async function movedSlots(
   const carriers = padded(live)
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; known_carrier: string | null }>(
     `SELECT stock.id, leases.proxy_id, stock.known_carrier FROM stock
-     JOIN leases ON leases.place_id = stock.id AND leases.ended_at IS NULL
+     JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
      WHERE stock.state = 'leased' AND stock.carrier IS NOT NULL
        AND (stock.known_carrier IS NULL OR stock.known_carrier <> stock.carrier) AND stock.id > $1
        AND stock.carrier IN (${list(carriers.length, 1)})
