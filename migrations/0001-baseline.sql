@@ -782,13 +782,13 @@ CREATE INDEX exits_by_change ON exits (changed_at, id);
 CREATE INDEX exits_by_host ON exits (host) WHERE kind = 'local';
 
 -- What each gateway last reported of each exit. It is believed for 30 seconds.
-CREATE TABLE exit_words (
+CREATE TABLE exit_reports (
   exit_id TEXT NOT NULL,
   node_id TEXT NOT NULL,
   up BIGINT NOT NULL CHECK (up IN (0, 1)),
   since_at BIGINT NOT NULL,
   reason TEXT NOT NULL,
-  said_at BIGINT NOT NULL,
+  reported_at BIGINT NOT NULL,
   PRIMARY KEY (exit_id, node_id)
 );
 

@@ -77,7 +77,7 @@ export const reportBodySchema = z.object({
   /** Customer ports that fit; unlimited if omitted. */
   most_ports: count.optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
-  exit_words: z
+  exit_reports: z
     .array(z.object({ id: z.string().max(64), up: z.boolean(), since: count, reason: z.string().max(200) }))
     .max(maxInReport)
     .optional(),

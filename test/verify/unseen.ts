@@ -156,14 +156,14 @@ export const unseen: readonly Unseen[] = [
     because: 'an address that nobody has had is a number in a list; the block is carved again from its end',
   })),
   ...['exit_id', 'node_id'].map((column) => ({
-    table: 'exit_words',
+    table: 'exit_reports',
     column,
     kinds: ['copied', 'swapped'] as const,
     byChance: true as const,
     because: 'of an exit and a gateway that there are, who said what of which is said again within ten seconds',
   })),
-  ...['up', 'since_at', 'reason', 'said_at', ''].map((column) => ({
-    table: 'exit_words',
+  ...['up', 'since_at', 'reason', 'reported_at', ''].map((column) => ({
+    table: 'exit_reports',
     column,
     because:
       'what a gateway says of an exit is said again within ten seconds, and is not believed for longer than thirty',

@@ -261,7 +261,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   })
   const trials = openTrials(agent, rules, log, trialTiming)
   const room = Number.isFinite(limits.ports) ? { most_ports: limits.ports } : {}
-  const says = () => ({ hop_key: key.publicKey, exit_words: words.take(), ...room })
+  const says = () => ({ hop_key: key.publicKey, exit_reports: words.take(), ...room })
   const { sync, meter } = agent.attach(
     engine.carrier,
     (page, place) => {

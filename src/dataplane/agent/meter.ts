@@ -187,7 +187,7 @@ export type MeterDeps = {
   readonly beside?: readonly string[] | undefined
   readonly lagMs: () => number
   /** Extra fields of a gateway's report. */
-  readonly says?: (() => Pick<ReportBody, 'hop_key' | 'exit_words'>) | undefined
+  readonly says?: (() => Pick<ReportBody, 'hop_key' | 'exit_reports'>) | undefined
   /** Reports earlier boots' journals; resolves to whether none is left. Lease requests wait for the first attempt. */
   readonly sendEarlier?: (end: AbortSignal) => Promise<boolean>
   /** A later boot holds this node's leases. Called once; no lease is requested afterwards. */

@@ -41,7 +41,7 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
     parts: ['subusers', 'wishes', 'hosts', 'sources'],
 
     async report(node, body) {
-      const words = body.exit_words ?? []
+      const words = body.exit_reports ?? []
       const reports = words.map(({ id, up, since, reason }) => ({ exit: id, isUp: up, sinceAt: since, reason }))
       await takeReports(deps, node, reports)
       const counts = (body.exits ?? []).map(({ id, ...count }) => ({ exit: id, ...toCounts(count) }))

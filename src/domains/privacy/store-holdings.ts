@@ -141,7 +141,7 @@ export const impersonal: Readonly<Record<string, string>> = {
   operator_tokens: 'who runs the shop',
   nodes: 'machines',
   exits: 'addresses to leave from',
-  exit_words: 'machines',
+  exit_reports: 'machines',
   exit_counts: 'sums over all customers',
   exit_days: 'sums over all customers',
   stock: 'addresses; who held them stands in leases',

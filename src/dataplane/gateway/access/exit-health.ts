@@ -146,7 +146,7 @@ export function createExitHealth(deps: { clock: Clock; onChange: (word: ExitRepo
   }
 }
 
-type Told = NonNullable<ReportBody['exit_words']>
+type Told = NonNullable<ReportBody['exit_reports']>
 
 export type ExitReports = ReturnType<typeof createExitReports>
 
@@ -155,12 +155,12 @@ const againMs = 10_000
 
 /** Exit states for reports: changes at once, everything every 10 s. */
 export function createExitReports(now: () => number) {
-  const words = new Map<string, { word: ExitReport; saidAt: number }>()
+  const words = new Map<string, { word: ExitReport; reportedAt: number }>()
   return {
     /** Returns the previous state. */
     note(word: ExitReport): ExitReport | undefined {
       const known = words.get(word.id)
-      words.set(word.id, { word, saidAt: Number.NEGATIVE_INFINITY })
+      words.set(word.id, { word, reportedAt: Number.NEGATIVE_INFINITY })
       return known?.word
     },
 
@@ -176,9 +176,9 @@ export function createExitReports(now: () => number) {
     /** States that are due, oldest first. A lost report is repaired by the next one. */
     take(): Told {
       const nowMs = now()
-      const due = [...words.values()].filter((each) => nowMs - each.saidAt >= againMs)
-      const first = due.toSorted((a, b) => a.saidAt - b.saidAt).slice(0, maxInReport)
-      for (const each of first) each.saidAt = nowMs
+      const due = [...words.values()].filter((each) => nowMs - each.reportedAt >= againMs)
+      const first = due.toSorted((a, b) => a.reportedAt - b.reportedAt).slice(0, maxInReport)
+      for (const each of first) each.reportedAt = nowMs
       return first.map(({ word }) => ({
         id: word.id,
         up: word.isUp,

@@ -120,11 +120,11 @@ export async function overview(deps: ExitDeps) {
 export async function takeReports(
   { db, clock }: ExitDeps,
   node: string,
-  reported: readonly Omit<rules.ExitStatusReport, 'node' | 'saidAt'>[],
+  reported: readonly Omit<rules.ExitStatusReport, 'node' | 'reportedAt'>[],
 ): Promise<void> {
   const sorted = await latestOfKnown({ db }, reported)
   const nowMs = clock()
-  const dated = sorted.map((each) => ({ ...each, node, sinceAt: Math.min(each.sinceAt, nowMs), saidAt: nowMs }))
+  const dated = sorted.map((each) => ({ ...each, node, sinceAt: Math.min(each.sinceAt, nowMs), reportedAt: nowMs }))
   if (dated.length > 0) await db.transact(async (tx) => store.writeReports(tx, dated))
 }
 

@@ -51,7 +51,7 @@ export function readOffers(text: string): Offers {
 export type ExitStatusReport = Readonly<Record<'exit' | 'node' | 'reason', string>> & {
   readonly isUp: boolean
   readonly sinceAt: number
-  readonly saidAt: number
+  readonly reportedAt: number
 }
 
 /** A report on an exit counts for this long, without time in which the shop's process did not run. */
@@ -71,7 +71,7 @@ export function statusOf(
   if (exit.drainedAt !== null) return 'drained'
   const counted = reports.filter((each) => exit.node === null || each.node === exit.node)
   if (counted.length === 0) return 'untried'
-  const believed = counted.filter((each) => since(each.saidAt) <= reportLastsMs)
+  const believed = counted.filter((each) => since(each.reportedAt) <= reportLastsMs)
   const up = believed.filter((each) => each.isUp).length
   return up > 0 && 2 * up >= believed.length ? 'serving' : 'down'
 }

@@ -43,10 +43,10 @@ export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: U
 
 /** Whether each exit is up by the reports since `$1`, as `statusOf` decides it. No row for an exit without reports. */
 const statuses = `(SELECT of_exit.id AS exit_id,
-    CASE WHEN MAX(CASE WHEN said_at >= $1 THEN up ELSE 0 END) = 1
-      AND SUM(CASE WHEN said_at < $1 THEN 0 WHEN up = 1 THEN 1 ELSE -1 END) >= 0 THEN 1 ELSE 0 END AS up
-  FROM exit_words JOIN exits AS of_exit ON of_exit.id = exit_words.exit_id
-  WHERE of_exit.node_id IS NULL OR of_exit.node_id = exit_words.node_id
+    CASE WHEN MAX(CASE WHEN reported_at >= $1 THEN up ELSE 0 END) = 1
+      AND SUM(CASE WHEN reported_at < $1 THEN 0 WHEN up = 1 THEN 1 ELSE -1 END) >= 0 THEN 1 ELSE 0 END AS up
+  FROM exit_reports JOIN exits AS of_exit ON of_exit.id = exit_reports.exit_id
+  WHERE of_exit.node_id IS NULL OR of_exit.node_id = exit_reports.node_id
   GROUP BY of_exit.id)`
 
 /** Exits that are neither drained nor down by reports since `believedAt`; `triedOnly` leaves out unreported ones. */
@@ -63,16 +63,16 @@ export async function listServing(reader: Reader, believedAt: number, triedOnly:
 
 /** The gateways' last reports on these exits. */
 export async function listReports(reader: Reader, ids: readonly string[]): Promise<ExitStatusReport[]> {
-  type ReportRow = Record<'exit' | 'node' | 'reason', string> & Record<'up' | 'since_at' | 'said_at', bigint>
+  type ReportRow = Record<'exit' | 'node' | 'reason', string> & Record<'up' | 'since_at' | 'reported_at', bigint>
   const found: ExitStatusReport[] = []
   for (const some of chunked(ids)) {
     const rows = await reader.all<ReportRow>(
-      `SELECT exit_id AS exit, node_id AS node, up, since_at, reason, said_at FROM exit_words
+      `SELECT exit_id AS exit, node_id AS node, up, since_at, reason, reported_at FROM exit_reports
        WHERE exit_id IN (${list(some.length)}) ORDER BY exit_id, node_id`,
       some,
     )
-    for (const { up, since_at, said_at, ...row } of rows) {
-      found.push({ ...row, isUp: up === 1n, sinceAt: Number(since_at), saidAt: Number(said_at) })
+    for (const { up, since_at, reported_at, ...row } of rows) {
+      found.push({ ...row, isUp: up === 1n, sinceAt: Number(since_at), reportedAt: Number(reported_at) })
     }
   }
   return found
@@ -82,10 +82,10 @@ export async function listReports(reader: Reader, ids: readonly string[]): Promi
 export function writeReports(tx: Tx, reports: readonly ExitStatusReport[]): void {
   sendRows(
     tx,
-    'INSERT INTO exit_words (exit_id, node_id, up, since_at, reason, said_at)',
-    reports.map((each) => [each.exit, each.node, each.isUp ? 1 : 0, each.sinceAt, each.reason, each.saidAt]),
+    'INSERT INTO exit_reports (exit_id, node_id, up, since_at, reason, reported_at)',
+    reports.map((each) => [each.exit, each.node, each.isUp ? 1 : 0, each.sinceAt, each.reason, each.reportedAt]),
     `ON CONFLICT (exit_id, node_id) DO UPDATE SET
-       up = excluded.up, since_at = excluded.since_at, reason = excluded.reason, said_at = excluded.said_at`,
+       up = excluded.up, since_at = excluded.since_at, reason = excluded.reason, reported_at = excluded.reported_at`,
   )
 }
 
@@ -216,7 +216,7 @@ export async function unsoundExits(reader: Reader, limit: number): Promise<{ exi
      UNION ALL SELECT exit_id, 'figures of it are not those that were last written' FROM exit_days
      WHERE checksum <> ${checksumIn(['day', 'received', 'sent'])}
      UNION ALL SELECT exit_id, 'it is spoken of and is not there, or a node speaks of it that is not there'
-     FROM (SELECT exit_id, node_id FROM exit_counts UNION ALL SELECT exit_id, node_id FROM exit_words) AS spoken
+     FROM (SELECT exit_id, node_id FROM exit_counts UNION ALL SELECT exit_id, node_id FROM exit_reports) AS spoken
      WHERE NOT EXISTS (SELECT 1 FROM exits WHERE exits.id = spoken.exit_id)
        OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = spoken.node_id AND nodes.kind = 'gateway')
      LIMIT $1`,
