@@ -100,7 +100,7 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps): Bound
           up: word.isUp,
           since: toIso(word.sinceAt),
           reason: word.reason,
-          at: toIso(word.saidAt),
+          at: toIso(word.reportedAt),
         })),
       })),
       next_cursor,
