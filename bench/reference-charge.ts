@@ -5,7 +5,7 @@ export const thing = {
   kopecks: 900,
   product: 'things',
   note: '1 thing',
-  wish: '{"count": 1}',
+  input: '{"count": 1}',
   calculation: '{"each_rub": 9}',
 } as const
 
@@ -68,8 +68,8 @@ BEGIN
   INSERT INTO postings (customer_id, seq, kind, house, amount, balance_after, order_id, token_id, refund_of, note, at, hash)
     VALUES (customer, account.seq + 1, 'charge', 'revenue:${thing.product}', -price, account.balance - price, new_order, token,
       NULL, '${thing.note}', at_ms, new_hash);
-  INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, wish, calculation, created_at)
-    VALUES (new_order, customer, '${thing.product}', 'buy', price, account.seq + 1, token, '${thing.wish}', '${thing.calculation}', now_ms);
+  INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, input, calculation, created_at)
+    VALUES (new_order, customer, '${thing.product}', 'buy', price, account.seq + 1, token, '${thing.input}', '${thing.calculation}', now_ms);
   RETURN account.balance - price;
 END
 $$`
@@ -90,9 +90,9 @@ SELECT balance, api_spent, seq, head, last_at FROM accounts WHERE customer_id = 
 \\set after :balance - ${thing.kopecks}
 \\set spent :api_spent + ${thing.kopecks}
 \\set next :seq + 1
-INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, wish, calculation, created_at)
+INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, input, calculation, created_at)
   SELECT ${orderIdSql('now_ms')}, ${customerIdSql(':number')}, '${thing.product}', 'buy', ${thing.kopecks}, CAST(:next AS bigint),
-    ${tokenIdSql(':number')}, '${thing.wish}', '${thing.calculation}', now_ms FROM (SELECT ${nowSql} AS now_ms) AS now
+    ${tokenIdSql(':number')}, '${thing.input}', '${thing.calculation}', now_ms FROM (SELECT ${nowSql} AS now_ms) AS now
   RETURNING id AS new_order, greatest(created_at, CAST(:last_at AS bigint)) AS at_ms \\gset
 UPDATE accounts SET balance = CAST(:after AS bigint), api_spent = CAST(:spent AS bigint), seq = CAST(:next AS bigint),
   last_at = CAST(:at_ms AS bigint), head = ${sealedSql({

@@ -65,7 +65,7 @@ BEGIN
   INSERT INTO postings (customer_id, seq, kind, house, amount, balance_after, order_id, token_id, refund_of, note, at, hash)
     VALUES (customer, account.seq + 1, 'charge', 'revenue:dedicated', -price, account.balance - price, new_order, token,
       NULL, note, at_ms, new_hash);
-  INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, wish, calculation, created_at)
+  INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, input, calculation, created_at)
     VALUES (new_order, customer, 'dedicated', 'buy', price, account.seq + 1, token,
       '{"country_code":"${wish.country}","period":${wish.period},"count":' || count || ',"ipv":${wish.ipv}}',
       '{"catalogue":1,"country":"${wish.country}","ipv":${wish.ipv},"period":${wish.period},"count":' || count || ',"kopecks":"' || price

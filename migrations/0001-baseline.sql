@@ -276,7 +276,7 @@ CREATE TABLE orders (
   price BIGINT NOT NULL,
   charge_seq BIGINT,
   token_id TEXT,
-  wish TEXT NOT NULL,
+  input TEXT NOT NULL,
   calculation TEXT NOT NULL,
   created_at BIGINT NOT NULL,
 -- @sqlite
@@ -1095,7 +1095,7 @@ CREATE TABLE payments (
   code TEXT,
   bonus BIGINT NOT NULL DEFAULT 0 CHECK (bonus >= 0 AND (bonus > 0) = (code IS NOT NULL)),
   purchase_product TEXT,
-  purchase_wish TEXT CHECK ((purchase_wish IS NULL) = (purchase_product IS NULL)),
+  purchase_input TEXT CHECK ((purchase_input IS NULL) = (purchase_product IS NULL)),
   purchase_price BIGINT CHECK ((purchase_price IS NULL) = (purchase_product IS NULL) AND purchase_price >= 0),
   purchase_catalogue BIGINT CHECK ((purchase_catalogue IS NULL) = (purchase_product IS NULL)),
   purchase_state TEXT CHECK ((purchase_state IS NULL) = (purchase_product IS NULL) AND

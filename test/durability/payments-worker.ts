@@ -16,7 +16,7 @@ import { wire } from '../harness/wired.ts'
 const [address = '', provider = '', method = '', ahead = '0', ...customers] = process.argv.slice(2)
 const services = wire(openDatabase(address), { read: () => Date.now() + Number(ahead) })
 /** 32 roubles, of the 100 and more that are paid. */
-const purchase = { product: 'traffic', wish: { pool: 'residential', tenths: 1 } }
+const purchase = { product: 'traffic', input: { pool: 'residential', tenths: 1 } }
 
 /** Too much at once, for the shop or for the provider: it is tried again. */
 function passOverRefusal(error: unknown): void {
@@ -25,7 +25,7 @@ function passOverRefusal(error: unknown): void {
 
 async function beginForEver(customer: CustomerId): Promise<never> {
   for (let count = 0; ; count += 1) {
-    const wish = {
+    const input = {
       amount: kopecks(BigInt(10_000 + count)),
       method,
       returnUrl: undefined,
@@ -33,7 +33,7 @@ async function beginForEver(customer: CustomerId): Promise<never> {
       ...(count % 2 === 0 && { purchase }),
     }
     const key = `${process.pid}-${count}`
-    const begun = services.payments.begin({ customer, token: null }, key, wish, 'http://shop.test')
+    const begun = services.payments.begin({ customer, token: null }, key, input, 'http://shop.test')
     // Past this line its customer knows of it: the text is in the pipe, whatever happens to this process.
     await begun.then(
       ({ payment }) => writeSync(1, `begun ${payment.id}\n`),
@@ -75,8 +75,8 @@ async function askForEver(): Promise<never> {
 /** Each under a key of its own, which whoever comes after this process goes on with. */
 async function giveBack({ id, amount }: Payment, count: number): Promise<void> {
   const isPart = provider === 'yookassa' && count % 2 === 0
-  const wish = { amount: isPart ? kopecks(amount / 3n) : ('all' as const), intoDebt: true, note: 'back' }
-  await services.paymentOperator.refund(id, { ...wish, key: `back ${id} ${isPart}` }).catch(passOverRefusal)
+  const input = { amount: isPart ? kopecks(amount / 3n) : ('all' as const), intoDebt: true, note: 'back' }
+  await services.paymentOperator.refund(id, { ...input, key: `back ${id} ${isPart}` }).catch(passOverRefusal)
 }
 
 async function giveBackForEver(): Promise<never> {

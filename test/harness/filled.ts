@@ -106,8 +106,8 @@ async function payIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Prom
   }
   const first = await begin(anna.by, 'pay 1', 50_000n, { code: 'SPRING' })
   const second = await begin(boris.by, 'pay 2', 60_000n, { code: 'SPRING' })
-  const third = await begin(boris.by, 'pay 3', 70_000n, { purchase: { product: 'vpn', wish: { months: 1 } } })
-  await begin(anna.by, 'pay 4', 80_000n, { purchase: { product: 'vpn', wish: { months: 3 } } })
+  const third = await begin(boris.by, 'pay 3', 70_000n, { purchase: { product: 'vpn', input: { months: 1 } } })
+  await begin(anna.by, 'pay 4', 80_000n, { purchase: { product: 'vpn', input: { months: 3 } } })
   clock.advance(1000)
   for (const id of [first, second, third]) await paymentOperator.markPaid(id, 'came', `mark ${id}`)
   clock.advance(1000)

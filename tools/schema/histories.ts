@@ -182,7 +182,7 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
     {
       of: 'payments, purchase',
       key: 'id',
-      columns: `purchase_product purchase_wish purchase_price purchase_catalogue purchase_state purchase_order
+      columns: `purchase_product purchase_input purchase_price purchase_catalogue purchase_state purchase_order
         purchase_problem`,
       initial: 'NULL NULL NULL NULL NULL NULL NULL',
     },

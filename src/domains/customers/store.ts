@@ -165,7 +165,9 @@ export async function findTokenByDigest(
   reader: Reader,
   digest: Uint8Array,
 ): Promise<{ token: Token; digest: Uint8Array; blocked: boolean; revocationEpoch: number } | undefined> {
-  const row = await reader.first<TokenRow & { digest: Uint8Array; blocked_at: bigint | null; revocation_epoch: bigint }>(
+  const row = await reader.first<
+    TokenRow & { digest: Uint8Array; blocked_at: bigint | null; revocation_epoch: bigint }
+  >(
     `SELECT tokens.*, customers.blocked_at, accounts.revocation_epoch
      FROM tokens JOIN customers ON customers.id = tokens.customer_id
        JOIN accounts ON accounts.customer_id = customers.id
@@ -174,7 +176,12 @@ export async function findTokenByDigest(
   )
   if (!row) return undefined
   const { digest: stored, blocked_at, revocation_epoch } = row
-  return { token: toToken(row), digest: stored, blocked: blocked_at !== null, revocationEpoch: Number(revocation_epoch) }
+  return {
+    token: toToken(row),
+    digest: stored,
+    blocked: blocked_at !== null,
+    revocationEpoch: Number(revocation_epoch),
+  }
 }
 
 /** Whether a customer is blocked, and the owner and term of a token. Undefined for an unknown customer. */

@@ -126,7 +126,7 @@ function replay(
 }
 
 const digestOf = (sha256: OrdersDeps['sha256'], { product, action, input }: OrderInput): Uint8Array =>
-  sha256(toCanonical({ product, action, wish: input }))
+  sha256(toCanonical({ product, action, input }))
 
 /** Stores the answer under its key, sealed: it may hold a password or a private key. */
 function storeAnswer(deps: OrdersDeps, sale: Sale, key: string, what: OrderInput, body: string): void {

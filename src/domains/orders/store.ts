@@ -19,7 +19,7 @@ const columns = columnsOf<Order>({
   price: money('price'),
   chargeSeq: orNull(int('charge_seq')),
   token: orNull(idColumn('token_id')),
-  input: json('wish'),
+  input: json('input'),
   calculation: json('calculation'),
   createdAt: int('created_at'),
 })
@@ -142,7 +142,7 @@ export async function salesByDay(
 function toAudited(row: Row): Order {
   const readable = (name: string): string =>
     isJson(textColumn(name).read(row[name])) ? textColumn(name).read(row[name]) : 'null'
-  return columns.read({ ...row, wish: readable('wish'), calculation: readable('calculation') })
+  return columns.read({ ...row, input: readable('input'), calculation: readable('calculation') })
 }
 
 function isJson(value: string): boolean {

@@ -225,7 +225,7 @@ const damages: readonly Damage[] = [
     what: 'an order was added that nobody paid',
     by: (tx, { busy }) =>
       tx.run(
-        `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, wish, calculation, created_at)
+        `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, input, calculation, created_at)
          VALUES ('ord_99999999999999999999999999', $1, 'things', 'buy', 900, 900, '{}', '{}', 1)`,
         [busy],
       ),
@@ -235,7 +235,7 @@ const damages: readonly Damage[] = [
     what: 'an order was added that shares the charge of another',
     by: (tx, { busy }) =>
       tx.run(
-        `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, wish, calculation, created_at)
+        `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, input, calculation, created_at)
          VALUES ('ord_99999999999999999999999999', $1, 'things', 'buy', 1000, 2, '{}', '{}', 1)`,
         [busy],
       ),
@@ -356,7 +356,7 @@ describe.each([...engines])('verify on %s', (engine) => {
 
   test('rows that cannot even be read are reported as a finding, not as a fault of the tool', async () => {
     await onCopy(async (db, place) => {
-      await db.transact((tx) => tx.run(`UPDATE orders SET wish = 'not JSON' WHERE id = $1`, [cast.firstOrder]))
+      await db.transact((tx) => tx.run(`UPDATE orders SET input = 'not JSON' WHERE id = $1`, [cast.firstOrder]))
       const { exit, out } = await verifyAs(place)
       expect(exit).toBe(1)
       expect(out).toContain(`WRONG  order: order ${cast.firstOrder}: what it remembers cannot be read`)

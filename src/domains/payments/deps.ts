@@ -17,10 +17,10 @@ import * as store from './store.ts'
 /** A product that a payment can buy: its price now, and its purchase at the prices of a price list. */
 export type Buyer = {
   readonly product: string
-  quote(wish: Plain): Promise<Kopecks>
+  quote(input: Plain): Promise<Kopecks>
   buy(
     request: { readonly by: Payer; readonly key: string; readonly catalogue: number },
-    wish: Plain,
+    input: Plain,
   ): Promise<{ readonly order: OrderId | null }>
 }
 

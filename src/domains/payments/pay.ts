@@ -135,7 +135,7 @@ function digestOf({ sha256 }: PaymentDeps, { amount, method, returnUrl, email, c
     ...(returnUrl !== undefined && { return_url: returnUrl }),
     ...(email !== undefined && { email }),
     ...(code !== undefined && { code }),
-    ...(purchase !== undefined && { purchase: { product: purchase.product, wish: purchase.wish } }),
+    ...(purchase !== undefined && { purchase: { product: purchase.product, input: purchase.input } }),
   }
   return sha256(toCanonical({ payment }))
 }

@@ -18,7 +18,7 @@ const shortMs = 86_400_000
 const maxPricings = 5
 
 /** The input of a purchase, as its product reads it. */
-export type PurchaseInput = { readonly product: string; readonly wish: Plain }
+export type PurchaseInput = { readonly product: string; readonly input: Plain }
 
 function loadBuyer({ buyers }: PaymentDeps, product: string): Buyer {
   const buyer = buyers.find((each) => each.product === product)
@@ -27,16 +27,16 @@ function loadBuyer({ buyers }: PaymentDeps, product: string): Buyer {
 }
 
 /** The price now, with the version of the price list that it comes from. */
-export async function pricePurchase(deps: PaymentDeps, { product, wish }: PurchaseInput): Promise<AwaitedPurchase> {
+export async function pricePurchase(deps: PaymentDeps, { product, input }: PurchaseInput): Promise<AwaitedPurchase> {
   const buyer = loadBuyer(deps, product)
   for (let priced = 0; priced < maxPricings; priced += 1) {
     const { version: catalogue } = await deps.pricing.current()
-    const price = await buyer.quote(wish).catch((error: unknown) => {
+    const price = await buyer.quote(input).catch((error: unknown) => {
       throw namedWithin('purchase', error)
     })
     // A price list that came into force meanwhile may have another price.
     if ((await deps.pricing.current()).version !== catalogue) continue
-    return { product, wish: JSON.stringify(wish), price, catalogue, state: 'waiting', order: null, problem: null }
+    return { product, input: JSON.stringify(input), price, catalogue, state: 'waiting', order: null, problem: null }
   }
   throw new Error(`the price list changed during each of ${maxPricings} quotes`)
 }
@@ -83,7 +83,7 @@ export async function carryOut(deps: PaymentDeps, payment: Payment): Promise<voi
   const by = await deps.customers.payerOf(customer, payment.token)
   try {
     const request = { by, key, catalogue: purchase.catalogue }
-    const { order } = await loadBuyer(deps, purchase.product).buy(request, readPlain(purchase.wish))
+    const { order } = await loadBuyer(deps, purchase.product).buy(request, readPlain(purchase.input))
     await end(deps, id, { state: 'bought', order, problem: null })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

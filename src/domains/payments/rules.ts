@@ -45,7 +45,7 @@ export const purchaseStates = ['waiting', 'bought', 'refused', 'lapsed'] as cons
  */
 export type AwaitedPurchase = {
   readonly product: string
-  readonly wish: string
+  readonly input: string
   readonly price: Kopecks
   readonly catalogue: number
   readonly state: (typeof purchaseStates)[number]

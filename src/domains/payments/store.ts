@@ -62,7 +62,7 @@ const paymentColumns = columnsOf<Omit<Payment, 'purchase'>>({
 
 const purchaseColumns = columnsOf<AwaitedPurchase>({
   product: textColumn('purchase_product'),
-  wish: textColumn('purchase_wish'),
+  input: textColumn('purchase_input'),
   price: money('purchase_price'),
   catalogue: int('purchase_catalogue'),
   state: oneOf('purchase_state', purchaseStates),

@@ -87,7 +87,7 @@ const corruptions: readonly {
     plant: (tx) =>
       tx.run(
         `INSERT INTO orders SELECT 'ord_zzzzzzzzzzzzzzzzzzzzzzzzzz', customer_id, product, action, price,
-           charge_seq, token_id, wish, calculation, created_at
+           charge_seq, token_id, input, calculation, created_at
          FROM orders WHERE product = 'premium' AND price > 0 LIMIT 1`,
       ),
   },

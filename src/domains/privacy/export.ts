@@ -50,7 +50,7 @@ const keyOf = (value: Row[string] | undefined): string | number =>
 /** The last moment of `Date`, in milliseconds. */
 const maxMoment = 8.64e15
 /** Columns that hold JSON. */
-const isJson = new Set(['wish', 'calculation', 'data', 'purchase_wish', 'answer'])
+const isJson = new Set(['input', 'calculation', 'data', 'purchase_input', 'answer'])
 
 /** Moments become ISO texts, JSON is parsed; bytes are secrets or digests and are left out. */
 function toRow(row: Row, holding: Holding, to: Recipient): Record<string, unknown> {

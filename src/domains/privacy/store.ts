@@ -279,25 +279,25 @@ async function freeLogin(tx: Tx, plain: string, id: string): Promise<string> {
 
 /** Removes a device's name and key from requests of orders and pending purchases. */
 const blankRequests =
-  (table: 'orders' | 'payments', column: 'wish' | 'purchase_wish'): Walk =>
+  (table: 'orders' | 'payments', column: 'input' | 'purchase_input'): Walk =>
   async (tx, customer, after, limit) => {
-    const rows = await tx.all<{ id: string; wish: string }>(
-      `SELECT id, ${column} AS wish FROM ${table} WHERE customer_id = $1 AND id > $2 AND
+    const rows = await tx.all<{ id: string; input: string }>(
+      `SELECT id, ${column} AS input FROM ${table} WHERE customer_id = $1 AND id > $2 AND
          (${column} LIKE '%"name"%' OR ${column} LIKE '%"public_key"%' OR ${column} LIKE '%"publicKey"%'
           OR ${column} LIKE '%"comment"%')
        ORDER BY id LIMIT $3`,
       [customer, after, limit],
     )
-    for (const { id, wish } of rows) {
-      await tx.run(`UPDATE ${table} SET ${column} = $2 WHERE id = $1`, [id, withoutNames(wish)])
+    for (const { id, input } of rows) {
+      await tx.run(`UPDATE ${table} SET ${column} = $2 WHERE id = $1`, [id, withoutNames(input)])
     }
     return rows.at(-1)?.id
   }
 
 export const walks: readonly Walk[] = [
   blankLogins,
-  blankRequests('orders', 'wish'),
-  blankRequests('payments', 'purchase_wish'),
+  blankRequests('orders', 'input'),
+  blankRequests('payments', 'purchase_input'),
 ]
 
 /** At most `limit` rows of each kind; returns the largest number of one kind. */

@@ -275,10 +275,9 @@ describe.each([...engines])('stock on %s', (engine) => {
     })
 
     test('the database refuses leases of one slot that overlap in the past', async () => {
-      const started = await floor.db.first<{ started_at: bigint }>(
-        'SELECT started_at FROM leases WHERE slot_id = $1',
-        [place],
-      )
+      const started = await floor.db.first<{ started_at: bigint }>('SELECT started_at FROM leases WHERE slot_id = $1', [
+        place,
+      ])
       const at = Number(started?.started_at)
       for (const [from, to] of [
         [at, at + 10],

@@ -70,19 +70,19 @@ function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseInput {
   const { product, ...fields } = asked
   if (product === 'dedicated') {
     const { country_code: country, period, count, ipv } = read(buyDedicated.body, fields)
-    return { product, wish: { country, period, count, ipv } }
+    return { product, input: { country, period, count, ipv } }
   }
   if (product === 'traffic') {
     const { pool_type: pool, gb: tenths, subuser_id: id } = read(buyTraffic.body, fields)
     const subuser = readSubuser(id)
-    return { product, wish: { pool, tenths, ...(subuser !== undefined && { subuser }) } }
+    return { product, input: { pool, tenths, ...(subuser !== undefined && { subuser }) } }
   }
-  const wish = read(buyVpn.body, fields)
-  const { name, public_key: publicKey, location, auto_renew: autoRenew } = wish
+  const input = read(buyVpn.body, fields)
+  const { name, public_key: publicKey, location, auto_renew: autoRenew } = input
   return {
     product: 'vpn',
-    wish: {
-      months: loadPeriod(wish),
+    input: {
+      months: loadPeriod(input),
       ...(name !== undefined && { name }),
       ...(publicKey !== undefined && { publicKey }),
       ...(location !== undefined && { location }),
