@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { engines, openTestDatabase } from '../../test/harness/database.ts'
 import { Bundle } from './bundle.ts'
 
-describe('writes that nobody waits for', () => {
+describe('unawaited writes', () => {
   test('writes to different tables become one statement with their values in order', () => {
     const bundle = new Bundle()
     expect(bundle.add('UPDATE a SET x = $2 WHERE id = $1', [1, 2])).toBe(true)
@@ -14,7 +14,7 @@ describe('writes that nobody waits for', () => {
     expect(bundle.take()).toBeUndefined()
   })
 
-  test('two writes to one table, a statement with rows to answer, and a large one stay apart', () => {
+  test('a second write to one table, a statement with RETURNING and a large one are not bundled', () => {
     const bundle = new Bundle()
     expect(bundle.add('DELETE FROM a WHERE id = $1', [1])).toBe(true)
     expect(bundle.add('INSERT INTO a (id) VALUES ($1)', [1])).toBe(false)
@@ -29,8 +29,8 @@ describe('writes that nobody waits for', () => {
   })
 })
 
-describe.each([...engines])('writes that nobody waits for, on %s', (engine) => {
-  test('they are all there, in order, for whatever is asked next', async () => {
+describe.each([...engines])('unawaited writes on %s', (engine) => {
+  test('a query sees all unawaited writes before it, in order', async () => {
     const opened = await openTestDatabase(engine)
     const { db } = opened
     try {
@@ -50,7 +50,7 @@ describe.each([...engines])('writes that nobody waits for, on %s', (engine) => {
     }
   })
 
-  test('one that fails undoes those it travelled with', async () => {
+  test('a failed write rolls back the writes of its bundle', async () => {
     const opened = await openTestDatabase(engine)
     const { db } = opened
     try {

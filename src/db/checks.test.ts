@@ -4,7 +4,7 @@ import type { Database, Tx } from './transaction.ts'
 
 type Columns = Readonly<Record<string, string>>
 
-/** What a sale writes. For each column that something is demanded of, values on both sides of it; good ones first. */
+/** The tables that a sale writes: for each constrained column, values that pass (first) and values that fail. */
 const tables: Readonly<Record<string, Columns>> = {
   accounts: {
     balance: '0 -1000000000000000 -1000000000000001 1000000000000000 1000000000000001',
@@ -48,7 +48,7 @@ const tables: Readonly<Record<string, Columns>> = {
   },
 }
 
-/** Every row that the values make, numbered alike on both engines. */
+/** All combinations of the values as rows, with the same numbers on both engines. */
 function rowsOf(columns: Columns): string {
   const parts = Object.entries(columns).map(([column, values]) => {
     const each = values.split(' ').map((value, index) => `SELECT ${index} AS nth_${column}, ${value} AS ${column}`)
@@ -72,7 +72,7 @@ async function acceptedByPostgres(db: Database, table: string, columns: Columns)
   return found.map((row) => Number(row.number))
 }
 
-/** Its checks have no names to ask for, so the rows are put in, and those that break one are left out. */
+/** Inserts the rows and returns the accepted ones: SQLite's checks have no names that a query could use. */
 async function acceptedBySqlite(db: Database, table: string, columns: Columns): Promise<number[]> {
   return db.transact(async (tx) => {
     await leaveChecksOnly(tx, table)
@@ -102,7 +102,7 @@ async function acceptedBySqlite(db: Database, table: string, columns: Columns): 
   })
 }
 
-/** Takes away whatever else could refuse a row. */
+/** Drops everything but the CHECK constraints that could refuse a row. */
 async function leaveChecksOnly(tx: Tx, table: string): Promise<void> {
   const guards = await tx.all<{ type: string; name: string }>(
     `SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'index') AND sql IS NOT NULL AND tbl_name = $1`,
@@ -111,7 +111,7 @@ async function leaveChecksOnly(tx: Tx, table: string): Promise<void> {
   for (const { type, name } of guards) await tx.run(`DROP ${type} ${name}`)
 }
 
-describe('what a row must be', () => {
+describe('CHECK constraints', () => {
   let opened: readonly Awaited<ReturnType<typeof openTestDatabase>>[]
   beforeAll(async () => {
     opened = await Promise.all([openTestDatabase('sqlite'), openTestDatabase('postgres')])

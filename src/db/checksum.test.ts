@@ -30,7 +30,7 @@ describe.each([...engines])('a checksum on %s', (engine) => {
   })
 })
 
-test('any one figure that is another, and any two that change places, make another checksum', () => {
+test('changing one figure or swapping two changes the checksum', () => {
   const figures = fc.array(fc.integer({ min: 0, max: 2 ** 31 }), { minLength: 2, maxLength: 11 })
   fc.assert(
     fc.property(figures, fc.integer({ min: 1, max: 2 ** 31 }), fc.nat(), (row, more, place) => {
@@ -43,6 +43,6 @@ test('any one figure that is another, and any two that change places, make anoth
   )
 })
 
-test('more figures than there are weights for are a fault, not a checksum that leaves some out', () => {
+test('a checksum of more figures than there are weights throws', () => {
   expect(() => checksumOf(Array.from({ length: 12 }, () => 1n))).toThrow(RangeError)
 })

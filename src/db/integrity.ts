@@ -71,7 +71,7 @@ export function createIntegrityVerifier({ db, migrations }: Deps): Verifier {
       const expected = await expectedOrNone({ db, migrations })
       const demands = expected?.demands ?? (await db.snapshot((reader) => liveDemands(db, reader)))
       const findings: Finding[] = db.engine === 'sqlite' ? await checkFile(db) : []
-      // Each table by itself: one that cannot be read must not keep the others from being looked at.
+      // One query per table: an unreadable table must not prevent the check of the others.
       for (const [table, asked] of Map.groupBy(demands, (demand) => demand.table)) {
         findings.push(...(await checkTable(db, table, asked)))
       }

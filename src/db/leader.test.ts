@@ -25,7 +25,7 @@ describe('of several shops on one PostgreSQL', () => {
     return leads.flatMap((yes, index) => (yes ? [index] : []))
   }
 
-  test('one leads in each thing, however often it is asked, and each may lead in another', async () => {
+  test('each job has one leader across repeated calls, and different shops may lead different jobs', async () => {
     const [first = -1, ...more] = await whoLeads('renew proxies')
     expect(more).toEqual([])
     for (let round = 0; round < 3; round += 1) expect(await whoLeads('renew proxies')).toEqual([first])
@@ -35,7 +35,7 @@ describe('of several shops on one PostgreSQL', () => {
     expect(await whoLeads('renew proxies')).toEqual([first])
   })
 
-  test('whoever loses the connection loses the lead, and whoever asks next has it', async () => {
+  test('a shop that loses its connection loses the lead, and the next shop that asks gets it', async () => {
     const [leader = -1] = await whoLeads('lapse leases')
     await db.all(
       `SELECT CAST(pg_terminate_backend(pid) AS TEXT) AS ended FROM pg_locks
@@ -43,21 +43,21 @@ describe('of several shops on one PostgreSQL', () => {
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
     const next = (leader + 1) % shops.length
-    // The connection that was cut is noticed with the first question on it.
+    // The first query on the cut connection reports the loss.
     for (const shop of shops) await shop.leads('nothing').catch(() => false)
     expect(await shops[next]?.leads('lapse leases')).toBe(true)
     expect(await shops[leader]?.leads('lapse leases')).toBe(false)
   })
 
-  test('one that ends makes room for another', async () => {
+  test('a shop that stops releases the lead to another', async () => {
     const [leader = -1] = await whoLeads('expire traffic')
     await shops[leader]?.stop()
     shops = shops.filter((_, index) => index !== leader)
-    // The server notices that a connection has ended when it next looks.
+    // The server releases the lock some time after the connection has ended.
     expect(await untilTrue(async () => (await whoLeads('expire traffic')).length === 1)).toBe(true)
   })
 
-  test('one with a file of its own always leads', async () => {
+  test('a shop on a SQLite file always leads', async () => {
     expect(await createLeaders(undefined).leads('renew proxies')).toBe(true)
   })
 })

@@ -13,7 +13,7 @@ const second: Migration = {
   name: '0002-second',
   text: `CREATE TABLE others (id BIGINT PRIMARY KEY);\nINSERT INTO others VALUES (1);\nCREATE TABLE more (id BIGINT);\n`,
 }
-/** Leaves something half done when it is killed in the middle. */
+/** A slow migration, so that a kill hits it between two statements. */
 const slow: Migration = {
   name: '0002-slow',
   text: `CREATE TABLE many (i BIGINT);
@@ -23,7 +23,7 @@ CREATE TABLE afterwards (id TEXT);
 `,
 }
 
-/** The same, and never done: however late it is killed, it is in the middle. */
+/** A migration that never ends, so that every kill hits it in the middle. */
 const endlessOn = (engine: Engine): Migration => ({
   name: slow.name,
   text: `${slow.text}CREATE TABLE never AS ${
@@ -60,7 +60,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     await db.close()
     await place.remove()
   })
-  /** The server notices that a client is gone when it next reads or writes, which a statement that waits does not. */
+  /** Ends other connections: the server does not notice a dead client while its statement waits. */
   const endOthers = () =>
     db.first(
       `SELECT COUNT(pg_terminate_backend(pid, 60000)) AS n FROM pg_stat_activity
@@ -80,19 +80,19 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await pending(db, shipped)).toEqual([])
   })
 
-  test('beside tables of somebody else everything is still to be applied', async () => {
+  test('a database with only foreign tables has every migration pending', async () => {
     await db.transact((tx) => tx.run('CREATE TABLE strangers (name TEXT)'))
     expect(await pending(db, [first])).toEqual([first.name])
   })
 
-  test('what is new is applied, what was applied stays', async () => {
+  test('migrate applies new migrations only', async () => {
     await migrate(db, [first])
     await db.transact((tx) => tx.run(`INSERT INTO things VALUES ('kept')`))
     expect(await migrate(db, [first, second])).toEqual(['0002-second'])
     expect(await db.all('SELECT id FROM things')).toEqual([{ id: 'kept' }])
   })
 
-  test('starters at once take turns: each migration is applied by exactly one of them', async () => {
+  test('of several concurrent starts exactly one applies each migration', async () => {
     const starters = Array.from({ length: 3 }, () => startProcess(place.address, [first, second]))
     const outputs = await Promise.all(starters.map((each) => each.stdout.text()))
     expect(await Promise.all(starters.map((each) => each.exited))).toEqual([0, 0, 0])
@@ -101,7 +101,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await db.all('SELECT id FROM others')).toEqual([{ id: 1n }])
   })
 
-  test('killed in the middle, a migration is wholly there or not at all, and the next start completes it', async () => {
+  test('a migration killed in the middle is applied whole or not at all, and the next start completes it', async () => {
     await migrate(db, [first])
     const kills = Math.max(2, scaled(20))
     const endless = endlessOn(engine)
@@ -141,7 +141,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await exists('others')).toBe(false)
   })
 
-  test('what a later version has only added to is opened, and not backed up, by the one before', async () => {
+  test('the previous version opens a database that a later one only added to, and refuses to back it up', async () => {
     const adding = { name: '0002-adding', text: 'CREATE TABLE later (id TEXT PRIMARY KEY);\n' }
     await migrate(db, [first, adding])
     expect(await migrate(db, [first])).toEqual([])
@@ -152,7 +152,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect((await failureOf(migrate(db, [first, changed]))).message).toContain('0002-adding is not the text')
   })
 
-  test('what a later version has taken from is refused by the one before, which is told what to do', async () => {
+  test('the previous version refuses a database that a later one removed from, and says what to do', async () => {
     const taking = { name: '0002-taking', text: '-- contracts: 0.3 reads them no more\nDROP TABLE things;\n' }
     await migrate(db, [first, taking])
     const { message } = await failureOf(migrate(db, [first]))

@@ -6,14 +6,14 @@ import { unavailable } from './unavailable.ts'
 import { isUrgent } from './urgent.ts'
 
 const connectSeconds = 5
-/** How long what runs is waited for when all is closed. */
+/** How long closing waits for running transactions. */
 const closeMs = 5_000
-/** How long a server that lets no more in is left alone, while there are connections to wait for. */
+/** Pause after the server refused a new connection, while other connections can become free. */
 const refusedMs = 1_000
-/** How often a question is asked on another connection when one was of no use any more. */
+/** How many connections a read tries when connections turn out to be closed or outdated. */
 const maxReads = 3
 
-/** How long a server is waited for, besides the five seconds in which it has to let one in. */
+/** Timeouts of the pool, besides the five seconds for opening a connection. */
 export type PoolLimits = {
   /** For a free connection. */
   readonly poolWaitMs: number
@@ -21,7 +21,7 @@ export type PoolLimits = {
   readonly lockWaitMs: number
   /** For a statement (statement_timeout). */
   readonly statementMs: number
-  /** Past that and no word from the server: it hangs, or its machine is gone. */
+  /** For any answer. After that the server hangs, or its machine is gone. */
   readonly silentMs: number
 }
 
@@ -38,7 +38,7 @@ type Client = { unsafe(sql: string, values?: unknown[]): { execute(): Promise<un
 
 /** A connection, used by one caller at a time. */
 export type PooledConnection = {
-  /** The server was asked and kept silent until it was given up: asking again would take as long. */
+  /** The server did not answer within `silentMs`; a retry would take as long. */
   wasSilent: boolean
   readonly client: Client
   /** Throws the connection away when the server is silent for longer than usual. */
@@ -60,7 +60,7 @@ export class Pool {
   readonly #lines = new Set<PooledConnection>()
   /** Idle connections, last in first out: the last one is the warmest. */
   readonly #free: PooledConnection[] = []
-  /** Those who wait for one, in their order, and those who go first. */
+  /** Callers that wait for a connection, first in first out, and the urgent ones before them. */
   readonly #waiting = new Set<Waits>()
   readonly #urgent = new Set<Waits>()
   #opening = 0
@@ -130,7 +130,7 @@ export class Pool {
 
   #next(): Promise<PooledConnection> {
     if (this.#whenEmpty) return Promise.reject(closed())
-    // Those that are being opened for others may come to something, although this one did not.
+    // A connection that another caller is opening may succeed although this one failed.
     return this.#mayOpen() ? this.#openOrWait(() => this.#lines.size + this.#opening > 0) : this.#wait()
   }
 
@@ -276,8 +276,7 @@ const optionsOf = (url: string, { statementMs, lockWaitMs }: PoolLimits) => ({
     // LIMIT queries must walk an index in order. A bitmap scan would read and sort all matching rows of a stock that
     // was just added and has no statistics yet.
     enable_bitmapscan: 'off',
-    // What is asked for again and again is in memory, where one row by an index costs less than reading all of a table
-    // of a few hundred.
+    // Hot rows are in memory, where an index lookup costs less than a scan of a few hundred rows.
     random_page_cost: '1.1',
     // BEGIN is not awaited. If it fails, the statements after it must not be committed one by one.
     default_transaction_read_only: 'on',

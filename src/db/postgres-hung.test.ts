@@ -10,14 +10,14 @@ import { openPostgres } from './postgres.ts'
 import { Silence } from './silence.ts'
 import type { Database } from './transaction.ts'
 
-/** In looks of 250 ms, which the test makes: a server that is only slow is never taken for one that hangs. */
+/** Counted in ticks of 250 ms that the test makes, so that a slow machine does not look like a hung server. */
 const limits = { ...shippedLimits, poolWaitMs: 300, silentMs: 1_000 }
 const unavailable = { kind: 'unavailable', code: 'unavailable' }
 
-test('a request is told that the database is silent before its connection is closed for saying nothing', () => {
+test('a silent database refuses a request before the HTTP idle timeout of 30 s', () => {
   const { poolWaitMs, silentMs, statementMs } = shippedLimits
   expect(silentMs).toBeGreaterThan(statementMs)
-  // One who is refused a connection waits for another's.
+  // A caller whose connection is refused waits once more, for the connection of another caller.
   expect(2 * poolWaitMs + silentMs).toBeLessThan(30_000)
 })
 
@@ -30,7 +30,7 @@ describe('a PostgreSQL that hangs', () => {
     look = act
     return () => {}
   })
-  /** While the server hangs: looks at its silence until the work is refused. */
+  /** While the server hangs: ticks until the work is refused. */
   const refusedIn = async (work: Promise<unknown>): Promise<Refusal> => {
     let isOver = false
     const refusal = refusalOf(work).finally(() => {
@@ -65,7 +65,7 @@ describe('a PostgreSQL that hangs', () => {
       return Number(found?.n) <= 3
     })
 
-  test('refuses reads and transactions as unavailable, and is used again once it goes on', async () => {
+  test('a hung PostgreSQL refuses reads and transactions as unavailable, and works again after it resumes', async () => {
     await Promise.all([add(1), db.first('SELECT 1 AS one')])
     server.hang()
     const refused = await Promise.all([
@@ -80,7 +80,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(await untilFew()).toBeTrue()
   })
 
-  test('leaves nobody with the answer to somebody else’s statement', async () => {
+  test('no caller gets the answer to another caller’s statement after a hang', async () => {
     server.hang()
     const late = Promise.all(
       Array.from({ length: 6 }, (_, n) => refusedIn(db.transact((tx) => tx.first('SELECT $1 AS n', [`old ${n}`])))),
@@ -99,7 +99,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(answers.map((each) => each?.n)).toEqual(Array.from({ length: 60 }, (_, n) => `new ${n}`))
   })
 
-  test('undoes what was open in it, and a repeat has the only effect', async () => {
+  test('a hang rolls open transactions back, and only the repeat has an effect', async () => {
     const inside = Promise.withResolvers<void>()
     const hung = Promise.withResolvers<void>()
     const cut = db.transact(async (tx) => {
@@ -120,7 +120,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(await watcher.all('SELECT n FROM things WHERE id = 20')).toEqual([{ n: 2n }])
   })
 
-  test('lets a chore that may take its time finish, though reads gave up meanwhile', async () => {
+  test('an unhurried transaction survives a hang in which reads are refused', async () => {
     const inside = Promise.withResolvers<void>()
     const readsGaveUp = Promise.withResolvers<void>()
     const chore = db.transactLong(async (tx) => {
@@ -139,7 +139,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(await untilFew()).toBeTrue()
   })
 
-  test('costs one refusal and not one for each connection that nobody used meanwhile', async () => {
+  test('a hang costs one refusal, not one per idle connection', async () => {
     const pids = async () => {
       const rows = await Promise.all(
         [1, 2, 3].map(() => db.transact((tx) => tx.first<{ pid: number }>('SELECT pg_backend_pid() AS pid'))),

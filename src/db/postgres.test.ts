@@ -8,7 +8,7 @@ import { shippedLimits } from './pool.ts'
 import { openPostgres } from './postgres.ts'
 import type { Database, Tx } from './transaction.ts'
 
-/** Ends all connections to its database but its own, as a server does that is restarted. */
+/** Ends all other connections to the database, as a restart of the server does. */
 const endOthers = `
   const sql = new Bun.SQL(process.env.ADDRESS)
   const ended = await sql.unsafe(
@@ -35,14 +35,14 @@ describe('PostgreSQL', () => {
     await place.remove()
   })
 
-  test('whoever reads a snapshot may take longer than a sale, and afterwards a sale may not', async () => {
+  test('a snapshot may run longer than the statement timeout of a sale, which applies again after it', async () => {
     const limits = `SELECT current_setting('statement_timeout') AS run,
       current_setting('idle_in_transaction_session_timeout') AS rest`
     expect(await db.snapshot((reader) => reader.first(limits))).toEqual({ run: '30min', rest: '30min' })
     expect(await db.transact((tx) => tx.first(limits))).toEqual({ run: '15s', rest: '15s' })
   })
 
-  /** Two transactions that each lock one row and then want the other's: PostgreSQL ends one of them. */
+  /** Deadlock: two transactions each lock one row and then the other's, so PostgreSQL ends one of them. */
   async function meetHeadOn(bump: (tx: Tx, id: string) => Promise<unknown>): Promise<number> {
     const locked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     const ended = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
@@ -51,7 +51,7 @@ describe('PostgreSQL', () => {
       const other = mine === 0 ? 1 : 0
       await db.transact(async (tx) => {
         tries[mine] = (tries[mine] ?? 0) + 1
-        // Whoever is run again comes after the other has gone, so that they do not meet a second time.
+        // The retry waits for the other transaction, so that there is one deadlock only.
         if (tries[mine] > 1) await ended[other].promise
         await tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [first])
         locked[mine].resolve()
@@ -64,14 +64,14 @@ describe('PostgreSQL', () => {
     return (tries[0] ?? 0) + (tries[1] ?? 0)
   }
 
-  test('a server without disk or memory left is a refusal to try again', async () => {
+  test('a server without free disk or memory refuses as retriable', async () => {
     for (const state of ['53100', '53200']) {
       const lack = `DO $$ BEGIN RAISE EXCEPTION 'nothing left' USING ERRCODE = '${state}'; END $$`
       expect((await refusalOf(db.transact((tx) => tx.run(lack)))).code).toBe('unavailable')
     }
   })
 
-  test('two transactions that block one another both succeed in the end, each with one effect', async () => {
+  test('two deadlocked transactions both succeed, each with one effect', async () => {
     const attempts = await meetHeadOn((tx, id) => tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [id]))
     expect(attempts).toBe(3)
     expect(await db.all('SELECT id, amount FROM things ORDER BY id')).toEqual([
@@ -80,7 +80,7 @@ describe('PostgreSQL', () => {
     ])
   })
 
-  test('so they do when the blocked statement was sent without waiting for it', async () => {
+  test('two transactions deadlocked by unawaited statements both succeed', async () => {
     const attempts = await meetHeadOn(async (tx, id) => {
       tx.send('UPDATE things SET amount = amount + 1 WHERE id = $1', [id])
       await tx.first('SELECT amount FROM things WHERE id = $1', [id])
@@ -115,7 +115,7 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('connections that were cut while nobody used them are nobody’s, and nobody is refused for it', async () => {
+  test('idle connections that the server cut are discarded without a refusal', async () => {
     const own = openPostgres(place.address, 3)
     const pids = () =>
       Promise.all(
@@ -146,7 +146,7 @@ describe('PostgreSQL', () => {
     const amount = async () => (await db.first<{ amount: bigint }>(`SELECT amount FROM things WHERE id = 'a'`))?.amount
     await use()
     const before = await amount()
-    // Nothing is read here from when the connections are cut until the next statement goes out.
+    // spawnSync blocks the event loop, so the shop does not see the cut before its next statement.
     const ended = Bun.spawnSync([process.execPath, '-e', endOthers], {
       env: { ...process.env, ADDRESS: place.address },
     })
@@ -161,7 +161,7 @@ describe('PostgreSQL', () => {
     expect(await failureOf(write)).toMatchObject({ errno: '25006' })
   })
 
-  test('so a transaction whose beginning is cancelled does nothing of what comes after it', async () => {
+  test('a transaction whose BEGIN is cancelled has no effect', async () => {
     const own = openPostgres(place.address, 8)
     await db.transact((tx) => tx.run(`CREATE TABLE sides (name TEXT PRIMARY KEY, amount BIGINT NOT NULL)`))
     await db.transact((tx) => tx.run(`INSERT INTO sides VALUES ('left', 0), ('right', 0)`))
@@ -196,7 +196,7 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('a connection that knows a table as it was before somebody changed it is replaced', async () => {
+  test('a connection with cached plans of an altered table is replaced', async () => {
     const own = openPostgres(place.address, 3)
     await db.transact((tx) => tx.run(`CREATE TABLE growing AS SELECT 1 AS one`))
     const look = 'SELECT * FROM growing WHERE one > $1'
@@ -212,7 +212,7 @@ describe('PostgreSQL', () => {
       expect((await use()).map((row) => Object.keys(row as object).length)).toEqual([round + 2, round + 2, round + 2])
     }
     expect(await db.first('SELECT one FROM growing')).toEqual({ one: 5 })
-    // Whoever writes down what he reads in a snapshot would write it twice.
+    // A snapshot is not retried: its reader may have side effects.
     let runs = 0
     const copy = () =>
       own.snapshot((reader) => {
@@ -226,11 +226,11 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('a server that has fewer connections to give than may be opened is used with those', async () => {
+  test('a pool of 6 works on a server that allows 2 connections', async () => {
     await db.transact((tx) => tx.run('CREATE ROLE few LOGIN CONNECTION LIMIT 2'))
     const url = new URL(place.address)
     url.username = 'few'
-    // However slow the server is, no one is refused for having waited for one of its two connections.
+    // A long wait for a connection, so that no caller is refused on a slow machine.
     const own = openPostgres(url.href, 6, { ...shippedLimits, poolWaitMs: patienceMs })
     const works = (count: number) =>
       Promise.all(Array.from({ length: count }, () => own.transact((tx) => tx.first('SELECT pg_sleep(0.005)'))))
@@ -242,7 +242,7 @@ describe('PostgreSQL', () => {
     await db.transact((tx) => tx.run('DROP ROLE few'))
   })
 
-  test('whoever closes waits for what runs, and nothing begins afterwards', async () => {
+  test('closing the database waits for running transactions and refuses new ones', async () => {
     const own = openPostgres(place.address, 1)
     const begun = Promise.withResolvers<void>()
     const goOn = Promise.withResolvers<void>()
@@ -259,7 +259,7 @@ describe('PostgreSQL', () => {
     expect(await db.first(`SELECT amount FROM things WHERE id = 'while closing'`)).toEqual({ amount: 1n })
   })
 
-  test('a server that cannot be reached makes the shop unavailable, not faulty', async () => {
+  test('an unreachable server is a refusal (unavailable), not a fault', async () => {
     const nowhere = openPostgres('postgres://turnpike@127.0.0.1:1/none')
     for (const attempt of [
       () => nowhere.transact(async (tx) => tx.first('SELECT 1 AS one')),

@@ -105,7 +105,7 @@ function speakOn(line: PooledConnection, listener: Listener) {
     failure ??= { reason }
   }
   const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
-    // Refused here, it undoes its transaction. Refused on its way out, it would be missing from it.
+    // Thrown here, it rolls the transaction back; a refused send would be missing from the transaction.
     if (values.length > maxParameters) throw new RangeError('a statement has more values than can be sent')
     const answer = line.client.unsafe(sql, toBound(values)).execute()
     listener.asked()
@@ -190,8 +190,8 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
       pool.renew(line)
       throw stale
     }
-    // After a failure the server refuses every later statement; what went wrong is what failed first. So it does with
-    // what writes, after a BEGIN that has failed.
+    // After a failed statement the server refuses all later ones (25P02), and after a failed BEGIN all writes (25006),
+    // so the first failure is the cause.
     throw ['25P02', '25006'].includes(stateOf(error)) ? first : error
   } finally {
     pool.giveBack(line)
@@ -233,7 +233,7 @@ async function named<Result>(answer: Promise<Result>): Promise<Result> {
 /** An unreachable, full or slow server is no fault: the customer may retry. */
 function toPublic(error: unknown): unknown {
   const state = stateOf(error)
-  // Class 53 is a lack: of disk, of memory, of connections.
+  // Class 53: out of disk, memory or connections.
   const isBusy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P03'].includes(state)
   return isCut(error) || isBusy || isRetriable(error) ? late(error) : error
 }

@@ -20,7 +20,7 @@ const findingsIn = async (db: Database) => (await createHistoryVerifier({ db }).
 const run = (db: Database, sql: string) => db.transact((tx) => tx.run(sql))
 
 describe.each([...engines])('the history of rows on %s', (engine) => {
-  test('begins with the rows that are older than its migration, and continues by triggers', async () => {
+  test('a row history begins with the existing rows and continues by triggers', async () => {
     const place = await makePlace(engine)
     const db = openDatabase(place.address)
     const shipped = readMigrations()

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { chunked, sendRows } from './rows.ts'
 
 describe('rows that are written together', () => {
-  test('all go, each once and in order, in statements of few sizes', () => {
+  test('sendRows writes every row once and in order, in statements of few sizes', () => {
     fc.assert(
       fc.property(fc.nat(1000), (count) => {
         const items = Array.from({ length: count }, (_, index) => index)

@@ -57,7 +57,7 @@ async function makeInMemory(migrations: readonly Migration[]): Promise<Schema> {
   const empty = openSqlite(inMemory)
   try {
     await migrate(empty, migrations)
-    // A database in memory is its writer's own.
+    // Only the writer's connection sees an in-memory database.
     return await empty.transact(async (tx) => ({ parts: await sqliteParts(tx), demands: await sqliteDemands(tx) }))
   } finally {
     await empty.close()
@@ -102,7 +102,7 @@ const counting = (condition: string): string => `SUM(CASE WHEN ${condition} THEN
 
 function uniqueDemand(table: string, name: string, definition: string): Demand {
   const [, columns = '', where = 'true'] = /\(([^()]*)\)(?:\s+WHERE\s+([\s\S]*))?$/.exec(definition) ?? []
-  // Nothing is never the same as nothing.
+  // NULLs are distinct in a unique index.
   const there = columns.split(',').map((column) => `${column.trim()} IS NOT NULL`)
   const rows = `${table} WHERE ${[`(${where})`, ...there].join(' AND ')}`
   const twice = `SELECT 1 AS twice FROM ${rows} GROUP BY ${columns} HAVING COUNT(*) > 1`

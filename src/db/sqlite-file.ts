@@ -61,7 +61,7 @@ export type LockedSqlite = {
 export function holdSqlite(path: string): LockedSqlite {
   const connection = new Connection(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
-    // Only who is alone can leave the log behind: this is SQLite's own way to find out.
+    // SQLite leaves WAL mode only for a sole user, so this detects other processes.
     connection.run('PRAGMA busy_timeout = 500')
     connection.run('PRAGMA journal_mode = DELETE')
     connection.run('BEGIN EXCLUSIVE')

@@ -22,7 +22,7 @@ describe('SQLite', () => {
   })
   const add = (id: string) => db.transact((tx) => tx.run('INSERT INTO things (id, amount) VALUES ($1, 1)', [id]))
 
-  /** What another process sees of the commits: the counter moves once for each. */
+  /** Commits as another process sees them: `data_version` changes after a commit. */
   function countCommits(): { read(): number; close(): void } {
     const watcher = new Connection(place.address, { readonly: true })
     return {
@@ -31,7 +31,7 @@ describe('SQLite', () => {
     }
   }
 
-  /** Holds the database's one write lock from another process until told to let go. */
+  /** Holds the database's write lock in another process until it is released. */
   async function holdLock() {
     const script = `
       const { Database } = await import('bun:sqlite')
@@ -54,7 +54,7 @@ describe('SQLite', () => {
 
   const modeOf = (path: string): number => statSync(path).mode & 0o777
 
-  test('the file, its log and its shared memory are for its owner alone, whatever the umask and the folder allow', async () => {
+  test('only the owner can read the file, its log and its shared memory, whatever the umask and the folder allow', async () => {
     const files = ['', '-wal', '-shm'].map((suffix) => place.address + suffix)
     expect(files.map(modeOf)).toEqual([0o600, 0o600, 0o600])
     const before = process.umask(0)
@@ -71,7 +71,7 @@ describe('SQLite', () => {
     }
   })
 
-  test('a database in memory leaves no file behind where the process stands', async () => {
+  test('an in-memory database creates no file in the working directory', async () => {
     const other = await makePlace('sqlite')
     const before = process.cwd()
     process.chdir(other.folder)
@@ -83,7 +83,7 @@ describe('SQLite', () => {
     await other.remove()
   })
 
-  test('a file that others could read is kept from them when it is opened', async () => {
+  test('opening a file that other users can read makes it readable by the owner only', async () => {
     const other = await makePlace('sqlite')
     writeFileSync(other.address, '')
     for (const suffix of ['', '-wal', '-shm']) {
@@ -97,7 +97,7 @@ describe('SQLite', () => {
     await other.remove()
   })
 
-  test('a full disk is a refusal to try again, for all who shared the commit, and the shop goes on when there is room', async () => {
+  test('a full disk refuses every transaction of the commit as retriable, and the shop works when there is room', async () => {
     const limitTo = (pages: bigint) => db.transact((tx) => tx.first(`PRAGMA max_page_count = ${pages}`))
     const row = await db.first<{ page_count: bigint }>('PRAGMA page_count')
     await limitTo(row?.page_count ?? 0n)
@@ -131,8 +131,7 @@ describe('SQLite', () => {
         expect(find.get(`row-${index}`)).toEqual({ id: `row-${index}` })
       }),
     )
-    // `data_version` only tells that something was committed since it was last read, so the log of commits is counted:
-    // every commit ends with a frame that names the database's size.
+    // `data_version` shows only that there was a commit, so the commit frames of the write-ahead log are counted.
     expect(commits.read()).toBeGreaterThan(before)
     expect(await countLoggedCommits(`${place.address}-wal`)).toBeLessThan(20)
     commits.close()
@@ -140,7 +139,7 @@ describe('SQLite', () => {
     watcher.close()
   })
 
-  test('one after another, each purchase is a commit of its own', async () => {
+  test('sequential purchases have one commit each', async () => {
     const before = await countLoggedCommits(`${place.address}-wal`)
     for (let index = 0; index < 10; index += 1) await add(`row-${index}`)
     expect((await countLoggedCommits(`${place.address}-wal`)) - before).toBe(10)
@@ -162,7 +161,7 @@ describe('SQLite', () => {
     expect(await db.all('SELECT id FROM things ORDER BY id')).toEqual([{ id: 'ours' }, { id: 'theirs' }])
   })
 
-  test('closing waits for what was begun', async () => {
+  test('closing waits for running transactions', async () => {
     const began = Array.from({ length: 20 }, (_, index) => add(`row-${index}`))
     await db.close()
     await Promise.all(began)
@@ -170,7 +169,7 @@ describe('SQLite', () => {
     expect(await db.all('SELECT id FROM things')).toHaveLength(20)
   })
 
-  test('statements beyond those kept ready work as well', async () => {
+  test('more statements than the cache of prepared ones holds work', async () => {
     for (let index = 0; index < 1100; index += 1) {
       expect(await db.first(`SELECT ${index} AS n`)).toEqual({ n: BigInt(index) })
     }

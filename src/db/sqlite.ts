@@ -68,7 +68,7 @@ type Session = { connection: Connection; statement(sql: string): Statement; clos
 
 function connect(path: string): Session {
   const connection = new Connection(path, { create: true, readwrite: true, safeIntegers: true, strict: true })
-  // No waiting inside SQLite: it would stop the whole process. Who finds the database locked waits outside.
+  // SQLite's own wait would block the process. A transaction that finds the database locked waits outside.
   connection.run('PRAGMA busy_timeout = 0')
   // Sales touch few rows on many pages, and a commit writes whole pages: smaller ones write less.
   connection.run('PRAGMA page_size = 2048')
@@ -167,7 +167,7 @@ function createCommits(session: Session) {
         const job = waiting.shift()
         if (job) outcomes.push(await runJob(job, watchdog))
       }
-      // A second look: what came in while the first ones ran joins them.
+      // Transactions that arrived while the first ones ran join the commit.
       if (pass === 0) await nextTurn()
     }
     watchdog.stop()
@@ -231,7 +231,7 @@ function txOn(session: Session, guard: Guard): Tx {
 }
 
 async function begin(connection: Connection): Promise<void> {
-  // What counts are the pauses and not the clock: a process that was stopped has not waited.
+  // Counts the pauses, not the clock: a stopped process has not waited.
   for (let [pauseMs, waitedMs] = [1, 0]; ; pauseMs = Math.min(pauseMs * 2, 25)) {
     try {
       named(() => connection.run('BEGIN IMMEDIATE'))

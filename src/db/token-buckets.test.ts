@@ -8,7 +8,7 @@ import { openDatabase } from './open.ts'
 import { deleteFullBuckets, openTokenBuckets } from './token-buckets.ts'
 import type { Database } from './transaction.ts'
 
-/** So slow that nothing comes back while a test runs. */
+/** So slow that no token comes back while a test runs. */
 const rate = { perSecond: 1 / 3600, burst: 200 }
 
 describe('token buckets of several shops', () => {

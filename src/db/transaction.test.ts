@@ -51,14 +51,14 @@ describe.each([...engines])('transactions on %s', (engine) => {
     await one.close()
   })
 
-  test('what a transaction answered can be read by everyone at once', async () => {
+  test('every reader sees a transaction’s rows once transact() has returned', async () => {
     const id = fresh()
     expect(await db.transact(async (tx) => (await add(tx, id, 7n)) + 1)).toBe(2)
     expect(await find(id)).toEqual({ amount: 7n })
     expect(await find(id, other)).toEqual({ amount: 7n })
   })
 
-  test('an error undoes all of its transaction, and is the error that comes out', async () => {
+  test('an error rolls its transaction back, and transact() throws that error', async () => {
     const [a, b] = [fresh(), fresh()]
     const error = new Error('changed my mind')
     const outcome = db.transact(async (tx) => {
@@ -70,7 +70,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect([await find(a), await find(b)]).toEqual([undefined, undefined])
   })
 
-  test('one failing among many at once disturbs nobody', async () => {
+  test('one failing transaction among many concurrent ones affects no other', async () => {
     const ids = Array.from({ length: 40 }, fresh)
     const outcomes = await Promise.allSettled(
       ids.map((id, index) =>
@@ -90,7 +90,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     }
   })
 
-  test('a read outside never sees what is not committed, not even in the process that writes it', async () => {
+  test('a read outside a transaction never sees uncommitted rows, even in the same process', async () => {
     const id = fresh()
     const written = Promise.withResolvers<void>()
     const looked = Promise.withResolvers<void>()
@@ -107,7 +107,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await find(id)).toEqual({ amount: 1n })
   })
 
-  test('a statement that was sent and failed undoes the transaction, although nobody waited for it', async () => {
+  test('a failed unawaited statement rolls the transaction back', async () => {
     const [a, b] = [fresh(), fresh()]
     await db.transact((tx) => add(tx, a))
     const outcome = db.transact(async (tx) => {
@@ -118,7 +118,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await find(b)).toBeUndefined()
   })
 
-  test('a failure that the work swallowed still undoes the transaction', async () => {
+  test('a statement’s failure that the work caught still rolls the transaction back', async () => {
     const [a, b] = [fresh(), fresh()]
     await db.transact((tx) => add(tx, a))
     for (const fail of [
@@ -139,7 +139,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     }
   })
 
-  test('the failure that comes out is the first one, not an echo of it from a later statement', async () => {
+  test('transact() throws the first failure, not that of a later statement', async () => {
     const id = fresh()
     await db.transact((tx) => add(tx, id))
     const outcome = db.transact(async (tx) => {
@@ -150,7 +150,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await failureOf(outcome)).toMatchObject({ name: 'ConstraintViolation', kind: 'unique' })
   })
 
-  test('a transaction that is over cannot be used any more', async () => {
+  test('a finished transaction refuses statements', async () => {
     let kept: Tx | undefined
     await db.transact(async (tx) => {
       kept = tx
@@ -165,7 +165,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await find(id)).toBeUndefined()
   })
 
-  test('a constraint that says no is told apart from a fault', async () => {
+  test('a violated constraint throws ConstraintViolation, and a fault does not', async () => {
     const id = fresh()
     await db.transact((tx) => add(tx, id))
     const kindOf = (sql: string, values: (string | bigint | null)[]) =>
@@ -181,7 +181,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await kindOf('INSERT INTO nowhere (id) VALUES ($1)', [id])).not.toBe('other')
   })
 
-  test('whole numbers past 2^53, bytes, texts and nulls come back as they went in', async () => {
+  test('whole numbers above 2^53, bytes, texts and nulls are read as they were written', async () => {
     const text = fc.string({ unit: 'grapheme' }).filter((each) => !each.includes('\0'))
     await fc.assert(
       fc.asyncProperty(
@@ -213,14 +213,14 @@ describe.each([...engines])('transactions on %s', (engine) => {
     )
   })
 
-  test('a number that is not whole never reaches the database', async () => {
+  test('a fractional number is refused before it reaches the database', async () => {
     for (const value of [0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
       expect(await failureOf(db.transact((tx) => add(tx, fresh(), value)))).toBeInstanceOf(TypeError)
       expect(await failureOf(db.all('SELECT id FROM things WHERE amount = $1', [value]))).toBeInstanceOf(TypeError)
     }
   })
 
-  test('a snapshot stays as it was while others write', async () => {
+  test('a snapshot does not see later writes', async () => {
     const id = fresh()
     await db.transact((tx) => add(tx, id, 0n))
     const seen = await db.snapshot(async (reader) => {
@@ -237,12 +237,12 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await find(id)).toEqual({ amount: 3n })
   })
 
-  test('a snapshot that fails leaves the next one alone', async () => {
+  test('a failed snapshot does not affect the next one', async () => {
     expect(await failureOf(db.snapshot((reader) => reader.all('SELECT nonsense FROM things')))).toBeInstanceOf(Error)
     expect(await db.snapshot((reader) => reader.first('SELECT 1 AS one'))).toBeDefined()
   })
 
-  test('two services adding to one row lose nothing', async () => {
+  test('two concurrent services that add to one row lose no update', async () => {
     const id = fresh()
     await db.transact((tx) => add(tx, id, 0n))
     const bump = (source: Database) =>
@@ -254,7 +254,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await find(id)).toEqual({ amount: 100n })
   })
 
-  test('a count of changed rows is told', async () => {
+  test('run() returns the number of changed rows', async () => {
     const [a, b] = [fresh(), fresh()]
     const counts = await db.transact(async (tx) => {
       await add(tx, a, 5n)

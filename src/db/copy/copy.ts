@@ -24,7 +24,7 @@ async function makeTables(migrations: readonly Migration[]): Promise<readonly Ta
   const empty = openSqlite(inMemory)
   try {
     await migrate(empty, migrations)
-    // A database in memory is its writer's own.
+    // Only the writer's connection sees an in-memory database.
     return await empty.transact(readTables)
   } finally {
     await empty.close()

@@ -16,7 +16,7 @@ export async function fillPostgres(
     await work((table, rows) => insertInto(tx, table, rows))
     for (const table of tables) await tx.run(`ALTER TABLE ${table.name} ENABLE TRIGGER USER`)
   }, 'unhurried')
-  // The planner knows nothing yet of what the tables hold, and `verify` asks much.
+  // The filled tables have no planner statistics yet, and `verify` runs many queries.
   for (const table of tables) await db.all(`ANALYZE ${table.name}`)
 }
 
