@@ -20,7 +20,7 @@ async function listen(onSocket: (socket: Socket) => void): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** Reads a socket as far as it is asked to. */
+/** Reads a number of bytes, or up to a text, from a socket. */
 function chunks(socket: Socket): (count: number | string) => Promise<Buffer> {
   let buffer = Buffer.alloc(0)
   let wake = () => {}
@@ -43,11 +43,11 @@ function chunks(socket: Socket): (count: number | string) => Promise<Buffer> {
   }
 }
 
-/** What a gateway makes of somebody it knows: in HTTP, and in SOCKS5 by the name that is asked for. */
+/** A gateway's answer to valid credentials: the HTTP status line, and the SOCKS5 reply code by destination. */
 type Mood = { readonly http: string; readonly socks: (host: string) => number }
 const moods = {
   open: { http: '200 Connection established', socks: () => 0 },
-  /** As outside of a sandbox: its own machine is no destination, and a name that nobody has is not found. */
+  /** A production gateway: it forbids its own machine as a destination, and does not find an unknown name. */
   careful: {
     http: '403 Forbidden\r\nX-Turnpike-Error: destination_not_public',
     socks: (host) => (host === 'localhost' ? 2 : 4),
@@ -56,7 +56,7 @@ const moods = {
   closed: { http: '502 Bad Gateway', socks: () => 5 },
 } as const satisfies Record<string, Mood>
 
-/** The smallest proxy there can be, HTTP and SOCKS5 on one port, as a gateway has them. */
+/** A minimal proxy with HTTP and SOCKS5 on one port, like a gateway. */
 const startProxy = (mood: Mood): Promise<number> =>
   listen((socket) => {
     const read = chunks(socket)

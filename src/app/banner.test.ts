@@ -3,18 +3,18 @@ import { banner } from './banner.ts'
 
 const url = 'https://shop.example.net'
 
-test('a shop is said to be open only when it has a certificate to serve with', () => {
+test('the banner says that the shop is open only when it has a certificate', () => {
   expect(banner(url, undefined)).toStartWith(`Turnpike is open at ${url}\n`)
   const awaited = banner(url, undefined, { isAwaited: true })
   expect(awaited).not.toContain('is open')
   expect(awaited).toContain(`It opens by itself, at ${url}\n`)
 })
 
-test('a token with a quote in it is pasted into a shell as it is', () => {
+test('the banner quotes a token with a quote in it for the shell', () => {
   expect(banner(url, `a'b`)).toContain(`export TOKEN='a'\\''b'`)
 })
 
-test('the first lines of a sandbox say how to start a VPN node, unless one is expected on this machine', () => {
+test('the banner of a sandbox says how to start a VPN node, unless one is expected on this machine', () => {
   expect(banner(url, 'token')).toContain('turnpike up --local-nodes vpn')
   expect(banner(url, 'token', { hasVpnNode: true })).not.toContain('VPN')
 })

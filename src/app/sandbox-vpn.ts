@@ -43,7 +43,7 @@ export async function planSandboxVpn(
   if (left?.runs) return { problem: `One runs on this data folder already, as process ${left.pid}.` }
   const own = (left?.changes ?? []).flatMap((each) => (each.kind === 'setting' ? [] : [each.name]))
   const other = (await listTables()).find((table) => !own.includes(table))
-  // Each node restores forwarding as it found it: the first to stop would end what the other carries.
+  // Each node restores IP forwarding as it found it, so the first to stop would break the other.
   if (other !== undefined) {
     const remove = `nft delete table inet ${other}`
     return { problem: `Another VPN node is on this machine. If none runs, remove what it left: ${remove}` }
@@ -92,7 +92,7 @@ async function findPlace(
 const valueOf = (place: VpnPlace, name: (typeof placeSettings)[number]): string =>
   ({ vpnDevice: place.device, vpnPort: String(place.port), vpnPool: place.pool, vpnUla: place.ula })[name]
 
-/** What of a place another program has; undefined if nothing. What an earlier run left behind is its own to clear. */
+/** The part of a place that another program uses; undefined if none. Leftovers of an earlier run do not count. */
 async function findTaken(
   place: VpnPlace,
   own: readonly string[],

@@ -4,7 +4,7 @@ import { type Opened, type Part, supervise } from './supervise.ts'
 
 const never = new AbortController().signal
 
-/** A part that lives for so long each time, open all the while or never, unless it is told to stop. */
+/** A part that runs for `forMs` each time, opens or not, and ends early when it is stopped. */
 const partThat = (timing: HandTiming, name: string, life: { forMs: number; opens: boolean; exit: number }) => {
   const part = {
     name,
@@ -35,7 +35,7 @@ function looking(parts: (timing: HandTiming) => readonly Part[]) {
 }
 
 describe('looking after processes', () => {
-  test('one that never opens is tried with a growing pause for a minute; then all end, with an error', async () => {
+  test('a part that never opens is restarted with growing pauses for 60 s; then all parts end with an error', async () => {
     const { timing, shown, run, count } = looking((time) => [
       partThat(time, 'shop', { forMs: 100, opens: false, exit: 1 }),
       partThat(time, 'gateway', { forMs: forEver, opens: true, exit: 1 }),
@@ -46,7 +46,7 @@ describe('looking after processes', () => {
     expect([count('given up'), shown]).toEqual([1, []])
   })
 
-  test('one that was open is waited for ten minutes, so that the others go on meanwhile', async () => {
+  test('a part that had opened is restarted for 10 minutes while the others run', async () => {
     const { timing, shown, run } = looking((time) => [
       partThat(time, 'shop', { forMs: 1000, opens: true, exit: 1 }),
       partThat(time, 'gateway', { forMs: forEver, opens: true, exit: 1 }),
@@ -57,7 +57,7 @@ describe('looking after processes', () => {
     expect(await passing(timing, ending, 60_000)).toBe(1)
   })
 
-  test('one that lives long between two deaths is never given up', async () => {
+  test('a part that runs for long between two failures is never given up', async () => {
     const stop = new AbortController()
     const { timing, run, count } = looking((time) => [partThat(time, 'shop', { forMs: 120_000, opens: true, exit: 1 })])
     const ending = run(stop.signal)
@@ -67,7 +67,7 @@ describe('looking after processes', () => {
     expect(await passing(timing, ending)).toBe(0)
   })
 
-  test('a setting that cannot be used ends all of it at once', async () => {
+  test('a part with a bad setting ends all parts at once', async () => {
     const { timing, run } = looking((time) => [
       partThat(time, 'shop', { forMs: forEver, opens: true, exit: 1 }),
       partThat(time, 'gateway', { forMs: 100, opens: false, exit: 2 }),
@@ -76,7 +76,7 @@ describe('looking after processes', () => {
     expect(timing.now()).toBeLessThan(1000)
   })
 
-  test('a part that the others can do without ends nothing when it fails, and nothing waits for it to open', async () => {
+  test('an optional part ends no other part when it fails, and no part waits for it to open', async () => {
     let givenUp = 0
     const { timing, shown, run, count } = looking((time) => [
       partThat(time, 'shop', { forMs: forEver, opens: true, exit: 1 }),

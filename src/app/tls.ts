@@ -14,7 +14,7 @@ import { listening, withIpv6OrWithout } from './settings/listening.ts'
 import { BadSetting } from './settings/reading.ts'
 import { acmeFolder, certificateFilesOf } from './settings/tls.ts'
 
-/** A first ACME order takes some seconds; the start waits this long before it goes on without a certificate. */
+/** How long the start waits for the first ACME order before it continues without a certificate. */
 const awaitedMs = 30_000
 const awaitEveryMs = 50
 

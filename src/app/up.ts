@@ -17,7 +17,7 @@ const stopMs = 10_000
 const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: EventTarget, endMs = stopMs): Part => ({
   name,
   async run(onOpen, stop) {
-    // The standard input is the leash: should this process be killed outright, it breaks, and the child ends by itself.
+    // The child reads its standard input as a leash: when this process is killed, the pipe closes and the child exits.
     const child = Bun.spawn(toProcess([name, ...flags]), {
       stdin: 'pipe',
       stdout: 'inherit',

@@ -32,7 +32,7 @@ export type Outcome = { readonly json: unknown; readonly lines: readonly string[
 
 export const mistyped = (problem: string): Refusal => refuseHere(problem, 'usage')
 
-/** Options may stand before the command, as in `turnpike --shop URL customer list`: they are moved behind it. */
+/** Moves options before the command behind it, as in `turnpike --shop URL customer list`. */
 export function putOptionsLast(typed: readonly string[], common: readonly Option[]): readonly string[] {
   let index = 0
   for (const word = (): string => typed[index] ?? ''; word().startsWith('--'); ) {

@@ -25,7 +25,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
 }
 /** A command that writes a file says where, in place of the pages that it read. */
 const ownAnswers = ['customer export']
-/** Operations of the console: a session's cookie, the pages of an overview, and what a command asks for in between. */
+/** Operations without a command: for the console only, or called by another command. */
 const withoutCommand = ['viewCustomer', 'getOverview', 'getVerify', 'getReconcile', 'listCatalogues', 'surveyRange']
 const addressOperations = ['retireAddress', 'quarantineAddress']
 

@@ -40,7 +40,7 @@ describe('addresses', () => {
     )
   })
 
-  test('every text is an address here exactly when Node takes it for one without a zone', () => {
+  test('readAddress accepts exactly the texts that Node accepts as addresses without a zone', () => {
     const piece = fc.constantFrom(
       ...'0123456789abcdefABCDEF:.:.::%xg /'.split(''),
       '::',
@@ -137,12 +137,12 @@ describe('addresses', () => {
     expect(readAddress(text)).toBeUndefined()
   })
 
-  test('a hundred thousand colons are turned away at once', () => {
+  test('readAddress refuses a text of 100,000 colons at once', () => {
     expect(readAddress(':'.repeat(100_000))).toBeUndefined()
     expect(readPrefix(`${'1:'.repeat(100_000)}/64`)).toBeUndefined()
   })
 
-  test('an address and its number name one another', () => {
+  test('addressFromNumber is the inverse of addressToNumber', () => {
     fc.assert(
       fc.property(any, (address) => {
         expect(addressFromNumber(address.version, addressToNumber(address))).toEqual(address)
@@ -160,7 +160,7 @@ describe('addresses', () => {
   })
 })
 
-test('an IPv6 address stands in brackets before a port, a name and an IPv4 address do not', () => {
+test('bracketed() puts brackets around an IPv6 address, and not around a name or an IPv4 address', () => {
   expect(hostAndPort('2001:db8::1', 443)).toBe('[2001:db8::1]:443')
   expect(hostAndPort('127.0.0.1', 80)).toBe('127.0.0.1:80')
   expect(hostAndPort('shop.example', 8080)).toBe('shop.example:8080')
@@ -200,7 +200,7 @@ describe('prefixes', () => {
         const bits = BigInt(address.bytes.length * 8 - length)
         const first = (addressToNumber(address) >> bits) << bits
         const base = addressFromNumber(address.version, first)
-        // The mapped IPv4 range is IPv4 here; its own text says so with another length.
+        // Blocks of mapped IPv4 addresses are read as IPv4 blocks, which have another length.
         fc.pre(address.version === 4 || first >> 32n !== 0xffffn)
         expect(readPrefix(formatPrefix({ base, length }))).toEqual({ base, length })
         const isCanonical = first === addressToNumber(address)

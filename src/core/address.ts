@@ -153,7 +153,7 @@ function readGroups(text: string): Uint8Array | undefined {
   const tail = halves.length === 2 ? readHalf(halves[1] ?? '', true) : []
   if (!head || !tail) return undefined
   const missing = 16 - head.length - tail.length
-  // `::` stands for at least one group; without it all eight must be there.
+  // `::` replaces at least one group; without it there must be eight groups.
   if (halves.length === 2 ? missing < 2 : missing !== 0) return undefined
   return Uint8Array.from([...head, ...Array.from({ length: missing }, () => 0), ...tail])
 }

@@ -16,7 +16,7 @@ describe('base 32', () => {
     expect([...counts.values()]).toEqual(Array.from({ length: 32 }, () => 8))
   })
 
-  test('a text with anything else in it is not one', () => {
+  test('a text with another character is not base 32', () => {
     expect(isBase32(randomBase32(Uint8Array.of(0, 31, 255, 7)))).toBeTrue()
     for (const text of ['0I', 'l', 'o', 'u', 'A', '-', ' ', 'é']) expect(isBase32(text)).toBeFalse()
   })

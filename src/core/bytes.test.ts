@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { type Bytes, bytes, readGigabytes, toGigabytes } from './bytes.ts'
 
 describe('bytes', () => {
-  test('every step of a tenth of a gigabyte that is sold is read to the byte and shown again as it was typed', () => {
+  test('every multiple of 0.1 GB is read to the byte and shown as it was typed', () => {
     for (let tenths = 1; tenths <= 100_000; tenths += 1) {
       const typed = Number(`${Math.floor(tenths / 10)}.${tenths % 10}`)
       const count = readGigabytes(typed)
@@ -20,11 +20,11 @@ describe('bytes', () => {
     },
   )
 
-  test('less than nothing cannot be counted', () => {
+  test('a negative number of bytes is refused', () => {
     expect(() => bytes(-1n)).toThrow(RangeError)
   })
 
-  test('a count below eight petabytes keeps its every byte when shown', () => {
+  test('a count below 8 PB is shown exactly to the byte', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 8_000_000_000_000_000n }), (count) => {
         const [whole = '', rest = ''] = toGigabytes(bytes(count)).toFixed(9).split('.')

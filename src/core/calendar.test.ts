@@ -22,7 +22,7 @@ describe('addDays and addMonths', () => {
     }
   })
 
-  test('months land in the month that many further on, at the same time of day', () => {
+  test('addMonths advances by that many calendar months and keeps the time of day', () => {
     fc.assert(
       fc.property(moment, months, (from, count) => {
         const to = addMonths(from, count)
@@ -49,7 +49,7 @@ describe('addDays and addMonths', () => {
     fc.assert(fc.property(moment, months, (from, count) => addMonths(from, count + 1) > addMonths(from, count)))
   })
 
-  test('whoever began on the 31st and renews month by month comes back to the 31st after February', () => {
+  test('a monthly renewal from the 31st returns to the 31st after February', () => {
     let ends = at('2027-01-31T10:00:00Z')
     const seen: string[] = []
     for (let month = 0; month < 4; month += 1) {

@@ -27,7 +27,7 @@ function walk(links: ReturnType<typeof madeChain>) {
 }
 
 describe('a chain of entries', () => {
-  test('what goes through the hash stays what it was: books that are kept must stay readable', () => {
+  test('sealEntry hashes the JSON array of the previous hash and the fields, so existing chains stay valid', () => {
     const seen: string[] = []
     sealEntry(new Uint8Array([0xab, 1]), ['x', 2, null, '3'], (text) => {
       seen.push(text)
@@ -41,13 +41,13 @@ describe('a chain of entries', () => {
     expect(nextPlace({ ...emptyChain, seq: 4, lastAt: 900 }, 901)).toEqual({ seq: 5, at: 901 })
   })
 
-  test('honest entries follow one another, and the account says where they end', () => {
+  test('an unchanged chain has no problem, and the account names its end', () => {
     const { chain, problems } = walk(madeChain())
     expect(problems).toEqual([[], [], []])
     expect(problemsOfEnd(chain, chain, 'posting')).toEqual([])
   })
 
-  test('an entry that was changed shows, and so does one that was sealed again behind it', () => {
+  test('a changed entry is found, also when its own hash was recomputed', () => {
     const [first, second, third] = madeChain()
     if (!first || !second || !third) throw new Error('three entries were made')
     const mismatch = 'its hash does not match its content and the posting before it'
@@ -56,14 +56,14 @@ describe('a chain of entries', () => {
     expect(walk([first, sealed, third]).problems).toEqual([[], [], [mismatch]])
   })
 
-  test('an entry that is missing, or dated before the one it follows, shows', () => {
+  test('a missing entry, or one dated before its predecessor, is found', () => {
     const [first, second, third] = madeChain()
     if (!first || !second || !third) throw new Error('three entries were made')
     expect(walk([first, third]).problems[1]).toContain('follows number 1: postings are missing')
     expect(walk([first, { ...second, at: 5 }]).problems[1]).toContain('it is dated before the posting it follows')
   })
 
-  test('an account that counts otherwise than its entries, or ends elsewhere, shows', () => {
+  test('an account whose count or head differs from its entries is found', () => {
     const { chain } = walk(madeChain())
     expect(problemsOfEnd({ ...chain, seq: 4 }, chain, 'posting')).toEqual(['it counts 4 postings, there are 3'])
     expect(problemsOfEnd({ ...chain, head: new Uint8Array(32) }, chain, 'posting')).toEqual([

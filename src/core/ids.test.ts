@@ -6,7 +6,7 @@ const moment = fc.integer({ min: 0, max: 2 ** 48 - 1 })
 const chance = fc.uint8Array({ minLength: idRandomBytes, maxLength: idRandomBytes })
 
 describe('ids', () => {
-  test('an id made later sorts later, whatever chance adds', () => {
+  test('an id made later sorts later, whatever its random bits are', () => {
     fc.assert(
       fc.property(moment, moment, chance, chance, (a, b, x, y) => {
         fc.pre(a < b)
@@ -15,7 +15,7 @@ describe('ids', () => {
     )
   })
 
-  test('no two different moments or chances make the same id', () => {
+  test('ids of different times or random bits differ', () => {
     fc.assert(
       fc.property(moment, chance, moment, chance, (a, x, b, y) => {
         const same = a === b && Buffer.compare(x, y) === 0
@@ -24,7 +24,7 @@ describe('ids', () => {
     )
   })
 
-  test('every bit of chance reaches the id', () => {
+  test('every random bit changes the id', () => {
     const blank = makeId('order', 0, () => new Uint8Array(idRandomBytes))
     const seen = new Set<string>([blank])
     for (let bit = 0; bit < idRandomBytes * 8; bit += 1) {
@@ -35,7 +35,7 @@ describe('ids', () => {
     expect(seen.size).toBe(idRandomBytes * 8 + 1)
   })
 
-  test('an id is recognised by its own kind and by no other', () => {
+  test('readId accepts an id of its own kind only', () => {
     fc.assert(
       fc.property(moment, chance, (nowMs, random) => {
         const id = makeId('order', nowMs, () => random)

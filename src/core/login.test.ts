@@ -45,7 +45,7 @@ const pieces = [
 const nearly = fc.array(fc.constantFrom(...pieces), { maxLength: 14 }).map((parts) => parts.join('-'))
 
 describe('the login grammar', () => {
-  test('a login that is written reads back as the same', () => {
+  test('readProxyLogin is the inverse of writeProxyLogin', () => {
     fc.assert(
       fc.property(login, (each) => {
         const text = writeProxyLogin(each)
@@ -57,10 +57,10 @@ describe('the login grammar', () => {
     )
   })
 
-  test('whatever is sent as a login is read as what it would be written as, or not at all, and never breaks', () => {
+  test('readProxyLogin returns undefined or a login that writes back equal, and never throws', () => {
     const anything = fc.oneof(nearly, fc.string({ maxLength: 60 }), fc.string({ unit: 'binary', maxLength: 60 }))
     let understood = 0
-    // A tenth of these in the ordinary run would still be many: the long run takes the million, this one ten thousand.
+    // 10,000 texts in the ordinary run, a million in the long one.
     fc.assert(
       fc.property(anything, (text) => {
         const read = readProxyLogin(text)
@@ -115,7 +115,7 @@ describe('the login grammar', () => {
     expect(readProxyLogin(text)).toBeUndefined()
   })
 
-  test('a place is written in small Latin letters and digits, whatever it is called', () => {
+  test('toSlug makes lower-case Latin letters and digits of every place name', () => {
     expect(toSlug('New York')).toBe('newyork')
     expect(toSlug('Île-de-France')).toBe('iledefrance')
     expect(toSlug('München')).toBe('munchen')

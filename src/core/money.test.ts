@@ -81,7 +81,7 @@ describe('money', () => {
     expect(readRoubles(text)).toBeUndefined()
   })
 
-  test('an amount past the most an account may hold cannot be made', () => {
+  test('an amount above maxKopecks throws', () => {
     expect(() => kopecks(maxKopecks + 1n)).toThrow(RangeError)
     expect(() => kopecks(-maxKopecks - 1n)).toThrow(RangeError)
     expect(() => add(maxKopecks, 1n as Kopecks)).toThrow(RangeError)
@@ -89,11 +89,11 @@ describe('money', () => {
     expect(() => total([maxKopecks, maxKopecks])).toThrow(RangeError)
   })
 
-  test('a total does not mind a large sum on the way to a small one', () => {
+  test('an intermediate sum may exceed maxKopecks when the total does not', () => {
     expect(total([maxKopecks, 1n as Kopecks, negate(maxKopecks)])).toBe(1n as Kopecks)
   })
 
-  test('a fraction of a kopeck always goes up, by less than one kopeck', () => {
+  test('divideUp rounds up, by less than one kopeck', () => {
     const divisor = fc.bigInt({ min: 1n, max: 1_000_000_000n })
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 1_000_000_000_000n }), divisor, (price, by) => {
@@ -106,7 +106,7 @@ describe('money', () => {
     expect([divideUp(0n, 7n), divideUp(7n, 7n), divideUp(8n, 7n)]).toEqual([0n, 1n, 2n] as Kopecks[])
   })
 
-  test('a negative price or a divisor of nothing is a mistake, not a price', () => {
+  test('divideUp throws on a negative price and on a divisor of zero', () => {
     for (const [price, by] of [
       [-1n, 2n],
       [1n, 0n],

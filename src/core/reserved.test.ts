@@ -9,12 +9,12 @@ function at(text: string): Address {
   return address
 }
 
-/** The sixteen bytes as they are, where readAddress would take the IPv4 address out of them. */
+/** An IPv6 address from its bytes; readAddress would turn a mapped one into IPv4. */
 const raw6 = (high: bigint, address: Address): Address => addressFromNumber(6, (high << 32n) | addressToNumber(address))
 
 describe('places', () => {
   const places: readonly (readonly [AddressClass, ...string[]])[] = [
-    // Each range by its first and last address, and the public ones right outside.
+    // The first and last address of each range, and the public neighbours.
     ['reserved', '0.0.0.0', '0.255.255.255'],
     ['private', '10.0.0.0', '10.255.255.255', '172.16.0.0', '172.31.255.255', '192.168.0.0', '192.168.255.255'],
     ['private', '100.64.0.0', '100.127.255.255'],
@@ -97,7 +97,7 @@ describe('places', () => {
     expect(texts.map((text) => [text, classify(at(text))])).toEqual(texts.map((text) => [text, place]))
   })
 
-  test('an IPv4 address is the same place mapped into IPv6, and never public by any other way in', () => {
+  test('an IPv4 address has the same class when mapped into IPv6, and is never public in any other embedding', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 32n - 1n }), (value) => {
         const address = addressFromNumber(4, value)
@@ -181,13 +181,13 @@ describe('addresses that strangers can have', () => {
   })
 
   test.each(['168.63.128.0/17', '192.0.0.0/16', '2001::/16', '2620:4f::/32', '2000::/3', '0.0.0.0/0', '::/0'])(
-    '%s is not, for it has reserved addresses in it',
+    '%s is not public, because it contains reserved addresses',
     (text) => {
       expect(judge(text)).toBe(false)
     },
   )
 
-  test('a mapped address is judged as the IPv4 address that it is', () => {
+  test('a mapped address has the class of its IPv4 address', () => {
     expect(judge('::ffff:127.0.0.1')).toBe(false)
     expect(judge('::ffff:8.8.8.8')).toBe(true)
   })

@@ -78,10 +78,7 @@ const special6: readonly Range[] = [
 ]
 const [globalUnicast] = ranges('public', '2000::/3')
 
-/**
- * The ranges that an address can be in at all, by its first byte, in their order: most addresses are then judged by
- * none or one.
- */
+/** Index of the ranges by first byte, in their order: most addresses are compared with at most one range. */
 const byFirstByte = (all: readonly Range[], version: 4 | 6): readonly (readonly Range[])[] =>
   Array.from({ length: 256 }, (_, first) =>
     all.filter(({ prefix }) => {

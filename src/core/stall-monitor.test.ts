@@ -21,7 +21,7 @@ describe('StallMonitor', () => {
     }
   }
 
-  /** The process is stopped right after a tick, and the tick that was due comes late by this. */
+  /** The process is stopped right after a tick, so the next tick is late by `ms`. */
   const stall = (ms: number): void => {
     nowMs += everyMs + ms
   }
@@ -96,7 +96,7 @@ describe('StallMonitor', () => {
         const reported = own.stalledMs(withinMs)
         expect(reported).toBeLessThanOrEqual(stalledMs)
         expect(reported).toBeLessThanOrEqual(withinMs)
-        // Both questions agree: a span is the running time in it and the stalls in it.
+        // spanMs() and stalledMs() agree: a span is its running time plus its stalls.
         const spanMs = own.spanMs(withinMs)
         expect(spanMs - own.stalledMs(spanMs)).toBe(withinMs)
       }),

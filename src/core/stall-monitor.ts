@@ -3,7 +3,7 @@ import type { Clock } from './time.ts'
 export type Stalls = {
   /** Milliseconds within the last `withinMs` in which the event loop did not run. Never more than `withinMs`. */
   stalledMs(withinMs: number): number
-  /** For how long, counted back from now, this process must be looked at to have run for `runningMs`. */
+  /** Length of the period before now that contains `runningMs` of running time. */
   spanMs(runningMs: number): number
 }
 
@@ -25,8 +25,8 @@ export const runningSince =
   }
 
 /**
- * The instant after which what was noted is younger than a limit, for SQL that compares ages. It is earlier than
- * `clock() - limitMs` by the time in which this process was stalled.
+ * The instant that is `limitMs` of running time ago, for SQL that compares ages. It is earlier than `clock() - limitMs`
+ * by the time in which this process was stalled.
  */
 export const runningBefore = (deps: { readonly clock: Clock; readonly stalls: Stalls }, limitMs: number): number =>
   Math.floor(deps.clock() - deps.stalls.spanMs(limitMs))
@@ -75,7 +75,7 @@ export class StallMonitor implements Stalls {
   stalledMs(withinMs: number): number {
     const nowMs = this.monotonicMs()
     const fromMs = nowMs - withinMs
-    // The tick that would record a stall may come after the first request that is read behind it.
+    // The first request after a stall may be read before the tick that records the stall.
     let stalledMs = overlapMs(this.findCurrent(nowMs), fromMs)
     for (let index = this.stalls.length - 1; index >= 0; index -= 1) {
       const stalled = overlapMs(this.stalls[index], fromMs)

@@ -35,7 +35,7 @@ test('SwapRemoveSet holds the same members as a Set after random additions and d
   )
 })
 
-test('everybody who stays is visited, also when others leave while it goes round', () => {
+test('forEach visits every remaining member, also when others are deleted meanwhile', () => {
   fc.assert(
     fc.property(fc.nat(20), fc.func(fc.nat(20)), (count, leaverOf) => {
       const guests = Array.from({ length: count }, (_, number) => makeGuest(number))
@@ -53,7 +53,7 @@ test('everybody who stays is visited, also when others leave while it goes round
   )
 })
 
-test('what has left is collected with the young, and does not wait until everything is collected', () => {
+test('deleted members are freed by a young-generation collection, without a full one', () => {
   const set = new SwapRemoveSet<'place', Guest & { readonly luggage: number[] }>('place')
   const inside: (Guest & { readonly luggage: number[] })[] = []
   const comeAndGo = (): number => {
@@ -71,6 +71,6 @@ test('what has left is collected with the young, and does not wait until everyth
   comeAndGo()
   const before = comeAndGo()
   const grown = Array.from({ length: 4 }, comeAndGo).at(-1) ?? 0
-  // All of those who came weigh 15 MB.
+  // All added members together take 15 MB.
   expect(grown - before).toBeLessThan(3_000_000)
 })

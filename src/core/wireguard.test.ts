@@ -9,28 +9,28 @@ const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))
 describe('WireGuard keys', () => {
   beforeAll(needWireguardTools, toolsWithinMs)
 
-  test('a pair that is made here is a pair to the real wg', async () => {
+  test('wg pubkey derives the same public key from a private key of makeKeyPair', async () => {
     for (let round = 0; round < 50; round += 1) {
       const pair = makeKeyPair(random, publicKeyOf)
       expect(await wgPublicKey(pair.privateKey)).toBe(pair.publicKey)
     }
   })
 
-  test('a private key of the real wg has the public key here that it has there', async () => {
+  test('a private key of wg genkey has the public key that wg pubkey derives', async () => {
     for (let round = 0; round < 20; round += 1) {
       const privateKey = await wgPrivateKey()
       expect(publicKeyOf(readKey(privateKey)!).toBase64()).toBe(await wgPublicKey(privateKey))
     }
   })
 
-  test('every public key that is made here is accepted as a customer’s', () => {
+  test('readPublicKey accepts every public key of makeKeyPair', () => {
     for (let round = 0; round < 1000; round += 1) {
       const { publicKey } = makeKeyPair(random, publicKeyOf)
       expect(readPublicKey(publicKey)).toBe(publicKey)
     }
   })
 
-  test('a key has one spelling: whatever is accepted is the base64 of its own bytes', () => {
+  test('readPublicKey accepts only canonical base64, so a key has one spelling', () => {
     const texts = fc.oneof(
       fc.string(),
       fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => bytes.toBase64()),
@@ -45,7 +45,7 @@ describe('WireGuard keys', () => {
     )
   })
 
-  test('a key without a secret, and a second spelling of a point, are refused', () => {
+  test('readPublicKey refuses points of small order and a second spelling of a point', () => {
     const refused = [
       '00'.repeat(32),
       `01${'00'.repeat(31)}`,

@@ -37,7 +37,7 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
     const draft = mkdtempSync(join(dirname(folder), `${basename(folder)}${draftMark}`))
     try {
       const manifest = await writeDraft(config, db, draft, { beganAt, clock, onProgress })
-      // An empty folder that is there already gives its place up.
+      // rename() replaces an existing empty folder.
       renameSync(draft, folder)
       flushFile(dirname(folder))
       return manifest

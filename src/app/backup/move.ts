@@ -15,7 +15,7 @@ function readPlace(to: string): { readonly address: string; readonly folder: str
     if (!URL.canParse(to)) throw refuseHere('--to is postgres://user:password@host/database, or a folder.')
     return { address: to, folder: undefined }
   }
-  // An address that is mistyped would be the name of a folder, with a password in it.
+  // A mistyped address would become the name of a folder, with the password in it.
   if (/:\/|\/\/|[@=\s]/.test(to)) {
     throw refuseHere('The place to move to is neither postgres://user:password@host/database nor the name of a folder.')
   }

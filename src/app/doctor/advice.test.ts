@@ -42,7 +42,7 @@ const lasting = (days: number) => ({
 })
 
 describe('the doctor', () => {
-  test('finds nothing wrong with what is as it should be', () => {
+  test('the doctor finds nothing wrong with a healthy machine', () => {
     for (const advice of [
       adviseDisk('disk', { free: 5e10, size: 1e11 }),
       adviseFiles(100_000, 20_000, false),
@@ -60,7 +60,7 @@ describe('the doctor', () => {
     }
   })
 
-  test('says what needs the operator, and what to do about it', () => {
+  test('the doctor reports each problem as wrong, with what to do', () => {
     for (const advice of [
       adviseDisk('disk', { free: 5e8, size: 1e9 }),
       adviseDisk('disk', { free: 5e9, size: 1e11 }),
@@ -88,7 +88,7 @@ describe('the doctor', () => {
     }
   })
 
-  test('only mentions what somebody may have wanted so', () => {
+  test('the doctor reports as a note what an operator may have chosen', () => {
     for (const advice of [
       adviseFiles(1024, 20_000, false),
       adviseFiles(100_000, 20_000, true),
@@ -105,7 +105,7 @@ describe('the doctor', () => {
     }
   })
 
-  test('knows a proxy that is not trusted when the shop has seen one, and guesses where there has to be one', () => {
+  test('the doctor reports an untrusted proxy that the shop has seen, and notes a likely one', () => {
     const states = (isForwarded: boolean, isBehindTls: boolean, trusted: number) =>
       adviseProxies({ isForwarded, isBehindTls, trusted }).map((each) => each.state)
     expect(states(true, false, 0)).toEqual(['wrong'])
@@ -115,7 +115,7 @@ describe('the doctor', () => {
     expect(states(false, false, 0)).toEqual([])
   })
 
-  test('reckons connections as the gateway does, with TLS and without', () => {
+  test('the doctor computes connections by the gateway’s formula, with TLS and without', () => {
     for (const isTls of [false, true]) {
       for (const connections of [8, 100, 20_000, 1_000_000]) {
         const { todo } = adviseFiles(64, connections, isTls)
@@ -129,7 +129,7 @@ describe('the doctor', () => {
   })
 })
 
-test('an import that was broken off is named, with what to do about it', () => {
+test('the doctor names an interrupted import, with what to do', () => {
   const advice = adviseImport({ begunAt: nowMs, places: 4000, prefix: '203.0.96.0/19' })
   expect(advice.state).toBe('wrong')
   expect(advice.says).toContain('2026-06-01T00:00:00')
@@ -137,7 +137,7 @@ test('an import that was broken off is named, with what to do about it', () => {
   expect(advice.todo).toContain('turnpike stock add')
 })
 
-test('claims to ranges that no call proves are named with the command that needs no proof', () => {
+test('the doctor names unproven ranges, with the command that assigns them without a proof', () => {
   const advice = adviseUnproven('gate-1', 2)
   expect(advice.state).toBe('wrong')
   expect(advice.says).toContain('gate-1 claims 2 ranges')

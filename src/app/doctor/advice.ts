@@ -104,7 +104,7 @@ export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'
   return ok(of, `PostgreSQL ${Math.floor(server.version / 10_000)}, which waits for its disk`)
 }
 
-/** Who comes through a proxy that is not trusted counts as one with all others: one who guesses shuts out everybody. */
+/** All clients behind an untrusted proxy share its address, so one client's failed sign-ins throttle all of them. */
 export function adviseProxies(of: {
   readonly isForwarded: boolean
   readonly isBehindTls: boolean
@@ -188,7 +188,7 @@ export function adviseBackups(
 const soonDays = 14
 const dayMs = 86_400_000
 
-/** One that lives for a few days only is near its end when a fifth of that is left. */
+/** A short-lived certificate is near its end when a fifth of its life is left. */
 const isSoon = (endsAt: number, lifeMs: number, nowMs: number): boolean =>
   endsAt - nowMs < Math.min(soonDays * dayMs, lifeMs / 5)
 
@@ -208,7 +208,7 @@ export function adviseCertificate(
   return ok(of, `it is good for ${days} days`)
 }
 
-/** The certificate that this machine serves itself, as it lies in its file; and how often an authority gave none. */
+/** The certificate file that this machine serves, and how often an ACME order failed. */
 export function adviseOwnCertificate(
   file: string,
   found: { readonly names: readonly string[]; readonly beginsAt: number; readonly endsAt: number } | string,

@@ -84,7 +84,7 @@ function hardFileLimit(): number | undefined {
 const adviseRights = (config: Config): Advice[] =>
   [config.folder, ...['turnpike.db', 'secret.key'].map((name) => `${config.folder}/${name}`)].flatMap((path) => {
     const found = statSync(path, { throwIfNoEntry: false })
-    // A shop on PostgreSQL has no file, one whose key is a setting none of its own.
+    // A shop on PostgreSQL has no database file, and a shop whose key is a setting has no key file.
     if (!found && path !== config.folder) return []
     return [adviseMode(path, found?.mode, found === undefined || found.uid === process.geteuid?.())]
   })
@@ -120,7 +120,7 @@ function lookAtPorts(config: Config): Promise<Advice>[] {
   ]
   return ports.map(async ({ of, url, isOurs }) => {
     try {
-      // Only whether it is Turnpike is asked; whether others trust it is looked at below.
+      // This only detects Turnpike; the certificate is checked below.
       const anyone: object = { tls: { rejectUnauthorized: false } }
       const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
       const answer = await fetch(url, init)

@@ -65,7 +65,7 @@ export async function openAgent(
   end: AbortSignal,
   onRevoked: () => void,
 ): Promise<Agent | undefined> {
-  // What cannot be used is said before anything is waited for.
+  // Throws on a bad shop URL before the node waits for its join key.
   linkTo(config, '')
   const folder = nodeFolder(config, kind)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -171,7 +171,7 @@ function findKeyFile(config: Config, kind: NodeKind): string | undefined {
   return isOwn || existsSync(path) ? path : undefined
 }
 
-/** A shop that shares this data folder is met at its socket; else where the shop of these settings would listen. */
+/** The socket of a shop that shares this data folder, or the address that these settings give the shop. */
 const placeOfShop = (config: Config): string =>
   config.shopUrl ?? (existsSync(joinFolder(config.folder)) ? localShopUrl(config) : listenUrl(config))
 

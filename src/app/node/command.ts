@@ -31,7 +31,7 @@ export const nodeCommand = (
     const config = configOf(given)
     const stop = new AbortController()
     const told: { node?: RunningNode | undefined } = {}
-    // One that is still to take over does not serve either.
+    // A process that has not taken over yet does not serve.
     const isServing = () => told.node !== undefined && (told.node.isServing?.() ?? true)
     const stopped = untilStopped(() => told.node?.onHangUp, isServing).then(() => stop.abort())
     const node = await open(config, logOf(config, name), stop.signal, given)

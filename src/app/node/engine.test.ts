@@ -11,7 +11,7 @@ function choose(choice: 'auto' | 'portable' | 'linux', platform: string) {
   return { lines, isLinux: 'thread' in engine }
 }
 
-test('left to choose, it is the fast engine where the system allows it, without a word', () => {
+test('chooseEngine takes the linux engine where it can run, and logs nothing', () => {
   expect(choose('auto', 'linux')).toEqual({ lines: [], isLinux: true })
   expect(choose('portable', 'linux')).toEqual({ lines: [], isLinux: false })
 })
@@ -22,6 +22,6 @@ test('chooseEngine takes the portable engine where the linux engine cannot run, 
   expect(lines[0]).toContain('it needs Linux, and this is darwin')
 })
 
-test('asked for by name where it cannot run, it stops the start', () => {
+test('chooseEngine refuses engine=linux where the linux engine cannot run', () => {
   expect(() => choose('linux', 'darwin')).toThrow(BadSetting)
 })

@@ -43,7 +43,7 @@ const pressureMs = 10_000
 /** Fewer connections than a small shop's customers open. */
 const fewConnections = 1000
 
-/** The first round of trials is waited for no longer; a shop that is away must not keep customers out. */
+/** Maximum wait for the first round of address checks: an unreachable shop must not keep customers out. */
 const maxTrialMs = 15_000
 
 export type Gateway = RunningNode & { readonly port: number }
@@ -75,7 +75,7 @@ async function openBeside(
   trialTiming: Timing,
 ): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
-  // Before it joins: a certificate that cannot be served must not cost the key, which is good once.
+  // Before the join: a bad certificate must not use up the one-time join key.
   const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log) : undefined
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
   if (!agent) {
@@ -103,7 +103,7 @@ async function openBeside(
     return undefined
   }
   const port = listen(engine, config, await before?.listeners())
-  // With its first report it counts as there, and what it carries is sold.
+  // After its first report the node is live, and the shop sells its addresses.
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
   addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
@@ -111,7 +111,7 @@ async function openBeside(
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   if (before) await takePlace(before, engine, meter)
-  // Not handed over: the one before has let go of it by now.
+  // The TLS listener is not passed on: the previous process has closed its own by now.
   const front = tls && listenTls(engine, tls, config, log)
   if (front) addFrontMetrics(metrics, 'gateway', front)
   const figures = serveMetrics(config, 'gateway', metrics, log)
@@ -120,7 +120,7 @@ async function openBeside(
     createPressureLog(log, () => engine.status),
     pressureMs,
   )
-  // What it has is sold once it can be used: the port is open, and each address was tried.
+  // Addresses are sold once the port is open and each address was checked.
   const endTrials = new AbortController()
   end.addEventListener('abort', () => endTrials.abort())
   const trying = trials.run(endTrials.signal)
@@ -165,7 +165,7 @@ async function openBeside(
     ...(tls && { ready: tls.settled() }),
     async stop() {
       front?.close()
-      // From here on nothing of it is sold and no new connection is accepted.
+      // From here on the shop sells none of its addresses, and it accepts no connection.
       const closed = Promise.all([meter.withdraw(), engine.stop(drainMs)])
       clearInterval(looking)
       clearInterval(pressing)
@@ -294,7 +294,7 @@ const askShop =
       end()
       throw fault
     })
-    // Nothing may come between the two: a page that did would be newer and be taken for older.
+    // No await between the two lines: a page that arrived in between would be newer and count as older.
     const isOvertaken = end()
     if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
     return answer.outcome === 'unasked' && !isOvertaken ? 'unasked' : 'asked'

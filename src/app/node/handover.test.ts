@@ -17,7 +17,7 @@ function watch(sync: ReturnType<typeof openSync>, timing: HandTiming, end = new 
 }
 
 describe('a gateway process that is to take over', () => {
-  test('gives up after 5 s when the shop has said nothing', async () => {
+  test('a taking-over gateway gives up after 5 s without a page from the shop', async () => {
     const timing = new HandTiming()
     const seen = watch(openSync(), timing)
     await timing.advance(4_999)
@@ -26,7 +26,7 @@ describe('a gateway process that is to take over', () => {
     expect(seen.outcome).toBe(false)
   })
 
-  test('waits up to 45 s for the rest when the shop has answered within 5 s', async () => {
+  test('a taking-over gateway waits up to 45 s for the remaining pages after a first page within 5 s', async () => {
     const timing = new HandTiming()
     const sync = openSync()
     const seen = watch(sync, timing)
@@ -37,7 +37,7 @@ describe('a gateway process that is to take over', () => {
     expect(seen.outcome).toBe(false)
   })
 
-  test('takes over once it has heard the shop to the end', async () => {
+  test('a taking-over gateway takes over once it has the last page', async () => {
     const timing = new HandTiming()
     const [early, late] = [openSync(), openSync()]
     const seen = [watch(early, timing), watch(late, timing)]

@@ -25,7 +25,7 @@ export function describeGateway(config: Config) {
       leaving: isLeaving,
     }),
     findObstacle: (): string | undefined => {
-      // The one that looks after it would start it again.
+      // The supervising `up` would restart the old process.
       if (process.env['TURNPIKE_SUPERVISED'] === '1') {
         return '"turnpike up" looks after the gateway that runs; run "turnpike gateway" by itself to exchange it.'
       }

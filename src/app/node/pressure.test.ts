@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { hearingLog } from '../../../test/harness/hand-timing.ts'
 import { createPressureLog } from './pressure.ts'
 
-test('what there was not enough of is said once each time, and nothing while there is', () => {
+test('an exhausted resource is logged once per increase, and nothing is logged otherwise', () => {
   const { said, log } = hearingLog()
   let pressure = { spared: 0, turnedAway: 0, starved: 0 }
   const look = createPressureLog(log, () => pressure)

@@ -48,7 +48,7 @@ export const reloadCommand: Command = {
   },
 }
 
-/** Exchanged behind its back, systemd would take the end of the one that it knows for the end of the service. */
+/** systemd must run the reload: otherwise the end of its main process would be the end of the service. */
 const forSystemd = () =>
   refuseHere('systemd looks after the gateway that runs. It exchanges it: "systemctl reload turnpike-gateway".')
 

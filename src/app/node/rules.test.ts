@@ -65,8 +65,8 @@ function open(shopUrl = 'unix:/run/shop.sock') {
   }
 }
 
-describe('what a gateway refuses because the shop lists it', () => {
-  test('addresses of every range, IPv4 and IPv6, also of ranges that other gateways serve', () => {
+describe('the egress policy of a gateway', () => {
+  test('a gateway refuses addresses of every range, IPv4 and IPv6, also of other gateways’ ranges', () => {
     const { hear, judge } = open()
     hear(page([range(1, '45.12.7.0/24'), range(2, '2a0c:bbbb::/32')]), whole)
     for (const own of ['45.12.7.0', '45.12.7.255', '2a0c:bbbb::1', '2a0c:bbbb:ffff::']) {
@@ -77,7 +77,7 @@ describe('what a gateway refuses because the shop lists it', () => {
     }
   })
 
-  test('addresses of exits, of this machine and of suppliers; an exit with a name lists no address', () => {
+  test('a gateway refuses addresses of its own and of suppliers’ exits; an exit with a name adds no address', () => {
     const { hear, judge } = open()
     const supplier = someExit({ id: 'exit_2', kind: 'http', host: '45.12.9.2', port: 3128 })
     const named = someExit({ id: 'exit_3', kind: 'http', host: 'gate.example', port: 3128 })
@@ -87,7 +87,7 @@ describe('what a gateway refuses because the shop lists it', () => {
     expect(judge('45.12.9.3')).toBeUndefined()
   })
 
-  test('nothing that the shop has taken off its list, by a change or by a whole read without it', () => {
+  test('a gateway allows an address that the shop has removed, by a change or by a whole state without it', () => {
     const { hear, judge } = open()
     hear(page([range(1, '45.12.7.0/24'), range(2, '45.12.8.0/24')], [someExit({ host: '45.12.9.1' })]), whole)
     hear(page([range(1, '45.12.7.0/24', { gone: true })], [someExit({ host: '45.12.9.1', drained: true })]))
@@ -96,14 +96,14 @@ describe('what a gateway refuses because the shop lists it', () => {
     expect(judge('45.12.8.1')).toBeUndefined()
   })
 
-  test('what stands on the first of two pages as well as what stands on the last', () => {
+  test('a gateway refuses addresses of the first of two pages', () => {
     const { hear, judge } = open()
     hear(page([range(1, '45.12.7.0/24')]), { ...change, isLast: false })
     hear(page([]))
     expect(judge('45.12.7.1')).toBe('destination_is_ours')
   })
 
-  test('addresses of other gateways, on every port and in both families, until the shop takes them off its list', async () => {
+  test('a gateway refuses other gateways’ addresses in both families until the shop removes them', async () => {
     names.set('gate-3.example', ['45.12.3.1', '2a0c:dddd::3'])
     const { hear, judge, rules } = open()
     const fleet = [gateway('nod_1', '45.12.1.1'), gateway('nod_2', '2a0c:dddd::2'), gateway('nod_3', 'gate-3.example')]
@@ -129,7 +129,7 @@ describe('what a gateway refuses because the shop lists it', () => {
     expect(judge('45.12.4.3')).toBeUndefined()
   })
 
-  test('the addresses that a name led to last, while it is not known, and its new ones once it is', async () => {
+  test('a gateway refuses the last known addresses of a name that does not resolve, and then the new ones', async () => {
     names.set('shop.example', ['45.12.4.2'])
     const { judge, rules } = open('https://shop.example/')
     await rules.lookAround()
@@ -141,7 +141,7 @@ describe('what a gateway refuses because the shop lists it', () => {
     expect(['45.12.4.2', '45.12.4.9'].map(judge)).toEqual([undefined, 'destination_is_ours'])
   })
 
-  test('no loopback address in a sandbox, where the shop and its gateway are reached there', async () => {
+  test('a sandbox gateway allows loopback, where its shop and gateway listen', async () => {
     const { hear, judge, rules } = open('http://127.0.0.1:8080/')
     hear({ ...page([], [], [gateway('nod_1', '127.0.0.1')]), mode: 'sandbox' }, whole)
     await rules.lookAround()

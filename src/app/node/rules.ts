@@ -71,7 +71,7 @@ export function createRules(
   }
 
   return {
-    /** Whether anything was ever heard, and when that was by the shop's clock, if it was in an earlier run. */
+    /** Whether the node has ever had a state. */
     isKnown: () => heardAt > 0,
     heardAt: () => heardAt,
     mode: () => mode,
@@ -79,7 +79,7 @@ export function createRules(
     speeds: () => speeds,
     lookAround,
 
-    /** Hears a page that the snapshot has taken in already. Exits that are named, not addresses, are not listed. */
+    /** Applies a page after the snapshot has applied it. An exit with a host name adds no address. */
     hear(page: StatePage, place: PagePlace, snapshot: Pick<Snapshot, 'exits' | 'gateways'>): void {
       heardAt = page.now
       const proxy = speedOf(page.speed_mbit?.proxies)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { databaseAddress, listenUrl, readConfig, settings } from './config.ts'
 
-/** What a setting is refused with, or undefined if it is taken. */
+/** The message of a refused setting, or undefined. */
 function complaint(env: Record<string, string>): string | undefined {
   try {
     readConfig(env)
@@ -28,7 +28,7 @@ describe('settings', () => {
     expect(databaseAddress(config)).toBe(join(process.cwd(), 'data', 'turnpike.db'))
   })
 
-  test('a shop that listens on every address is found by the gateway beside it on loopback', () => {
+  test('a gateway reaches a shop that listens on every address through loopback', () => {
     const urlOf = (host: string) => listenUrl(readConfig({ TURNPIKE_HOST: host }))
     expect(['0.0.0.0', '::', '192.0.2.1', '127.0.0.1'].map(urlOf)).toEqual([
       'http://127.0.0.1:8080',
@@ -42,7 +42,7 @@ describe('settings', () => {
     expect(readConfig({ TURNPIKE_PORT: '1' }, { port: '2' }).port).toBe(2)
   })
 
-  test('each has a variable, a flag and a meaning of its own', () => {
+  test('each setting has its own variable, flag and meaning', () => {
     const all = Object.values(settings)
     expect(new Set(all.map((each) => each.env)).size).toBe(all.length)
     expect(new Set(all.map((each) => each.flag)).size).toBe(all.length)

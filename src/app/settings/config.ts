@@ -225,7 +225,7 @@ function readPublicUrl(config: Config): string | undefined {
   return `https://${acmeNames[0]}${port === 443 ? '' : `:${port}`}`
 }
 
-/** What listens on every address is reached on this machine by loopback. */
+/** The loopback address of a server that listens on every address. */
 const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /** Where the shop listens; a port of 0 is any free one, so the caller passes the real one. */

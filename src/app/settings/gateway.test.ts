@@ -41,7 +41,7 @@ describe('as shipped', () => {
 })
 
 describe('what an operator sets', () => {
-  test('each limit is taken in its unit', () => {
+  test('each gateway limit is read in its unit', () => {
     const config = readConfig({
       TURNPIKE_GATEWAY_CONNECTIONS: '5',
       TURNPIKE_GATEWAY_TUNNELS: '4',
@@ -82,13 +82,13 @@ describe('what an operator sets', () => {
     expect(readConfig({}, { engine: gatewayEngine })).toMatchObject({ gatewayEngine })
   })
 
-  test('ports are replaced, and what is never open stays closed', () => {
+  test('the setting of allowed ports replaces the default list, and always-closed ports stay closed', () => {
     const { ports } = policyOf(readConfig({ TURNPIKE_GATEWAY_ALLOW_PORTS: '443, 20-30 ,65535' }), 'production')
     const open = [19, 20, 24, 25, 26, 30, 31, 80, 443, 65_535].filter((port) => isPortAllowed(port, ports))
     expect(open).toEqual([20, 24, 26, 30, 443, 65_535])
   })
 
-  test('names are denied with all below them, however they are written', () => {
+  test('a denied name is denied with its subdomains, in any spelling', () => {
     const policy = policyOf(readConfig({ TURNPIKE_GATEWAY_DENY_NAMES: ' Bad.Example. ,worse.example' }), 'production')
     for (const name of ['bad.example', 'www.bad.example', 'a.b.worse.example']) {
       expect(mayName(name, policy)).toBe('destination_denied')

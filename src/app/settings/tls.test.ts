@@ -5,7 +5,7 @@ const acme = { TURNPIKE_ACME_NAMES: 'shop.example.net', TURNPIKE_ACME_TERMS: 'ag
 const files = { TURNPIKE_TLS_CERT: '/a.crt', TURNPIKE_TLS_KEY: '/a.key' }
 
 describe('settings about TLS', () => {
-  test('say in one line what is wrong with them', () => {
+  test('a wrong TLS setting is refused in one line', () => {
     const cases: [Record<string, string>, string][] = [
       [{ TURNPIKE_TLS_CERT: '/a.crt' }, 'TURNPIKE_TLS_KEY (--tls-key) must be given too'],
       [{ TURNPIKE_TLS_KEY: '/a.key' }, 'TURNPIKE_TLS_CERT (--tls-cert) must be given too'],
@@ -25,7 +25,7 @@ describe('settings about TLS', () => {
     for (const [env, says] of cases) expect(() => readConfig(env)).toThrow(says)
   })
 
-  test('make https the scheme of the shop, and its name the one in the certificate', () => {
+  test('TLS settings make the shop’s URL https with the name of the certificate', () => {
     expect(readConfig({}).publicUrl).toBeUndefined()
     expect(readConfig({ ...acme, TURNPIKE_PORT: '443' }).publicUrl).toBe('https://shop.example.net')
     expect(readConfig({ ...acme, TURNPIKE_PORT: '8443' }).publicUrl).toBe('https://shop.example.net:8443')
@@ -33,7 +33,7 @@ describe('settings about TLS', () => {
     expect(readConfig(named).publicUrl).toBe('https://www.example.net')
   })
 
-  test('take names in any case, each once', () => {
+  test('TLS names are accepted in any case, each once', () => {
     const env = { ...acme, TURNPIKE_ACME_NAMES: 'Shop.Example.net, proxy.example.net,shop.example.net' }
     expect(readConfig(env).acmeNames).toEqual(['shop.example.net', 'proxy.example.net'])
   })

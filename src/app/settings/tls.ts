@@ -126,7 +126,7 @@ function readTerms(reading: TlsReading, isNeeded: boolean): boolean {
 function readContact(reading: TlsReading): string | undefined {
   const text = reading.text('acmeContact')
   if (text === '') return undefined
-  // Nothing that an address of mailto: would give a meaning of its own.
+  // No character with a meaning in a mailto: URI.
   if (!/^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$/.test(text))
     throw reading.bad('acmeContact', 'must be an e-mail address')
   return text

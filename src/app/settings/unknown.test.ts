@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { settings } from './config.ts'
 import { findUnknownSettings } from './unknown.ts'
 
-test('a setting that is misspelt is named, with the one that was meant, and what it was set to is not said', () => {
+test('a misspelt setting is reported with its likely name and without its value', () => {
   const given = {
     TURNPIKE_TRUSTED_PROXY: '10.0.0.0/8',
     TURNPIKE_DATABSE_URL: 'postgres://turnpike:secret@db/turnpike',
@@ -22,7 +22,7 @@ test('a setting that is misspelt is named, with the one that was meant, and what
   expect(JSON.stringify(findUnknownSettings(given))).not.toContain('secret')
 })
 
-test('what is set on purpose is not: settings, what processes and tests say, what Kubernetes adds, others’ variables', () => {
+test('known settings, internal and test variables, Kubernetes’ and foreign variables are not reported', () => {
   const given = {
     ...Object.fromEntries(Object.values(settings).map((each) => [each.env, 'x'])),
     TURNPIKE_LEASH: '0',

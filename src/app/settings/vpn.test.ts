@@ -17,7 +17,7 @@ describe('settings of the VPN', () => {
     })
   })
 
-  test('each that cannot be used stops the start with a line that names it', () => {
+  test('an unusable VPN setting stops the start with a line that names it', () => {
     for (const [name, value] of [
       ['TURNPIKE_PUBLIC_URL', 'ftp://shop.example'],
       ['TURNPIKE_PUBLIC_URL', 'https://user:password@shop.example'],
@@ -47,7 +47,7 @@ describe('settings of the VPN', () => {
     expect(read('TURNPIKE_PUBLIC_URL', '').publicUrl).toBeUndefined()
   })
 
-  test('no name servers and no keepalive are settings too', () => {
+  test('VPN settings allow no name servers and no keepalive', () => {
     expect(read('TURNPIKE_VPN_DNS', '').vpnDns).toEqual([])
     expect(read('TURNPIKE_VPN_KEEPALIVE', '0').vpnKeepalive).toBe(0)
   })

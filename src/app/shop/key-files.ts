@@ -10,7 +10,7 @@ export const joinKeysIn = (folder: string): JoinKeys => ({
   write(kind, text) {
     const path = joinKeyFile(folder, kind)
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    // It may have been there before, open to others.
+    // An existing folder may be readable by others.
     chmodSync(dirname(path), 0o700)
     writeOwnFile(path, `${text}\n`)
   },

@@ -73,7 +73,7 @@ export type Runtime = {
 
 export const realRuntime: Runtime = { clock: Date.now, random: randomBytes, sha256 }
 
-/** Configuration of the domains; what is absent has its default. */
+/** Configuration of the domains; absent fields have defaults. */
 export type ShopConfig = {
   readonly vault: Vault
   readonly gateway: { readonly host: string; readonly address?: string; readonly port: number }

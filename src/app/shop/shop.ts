@@ -109,7 +109,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   await services.stock.ranges.unfinished.adoptOld()
   const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
-  // An empty database that is not to be a sandbox is a production shop from now on.
+  // Without --sandbox an empty database becomes a production shop permanently.
   if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
   if (!config.sandbox) await warnOfSandbox(services, log)
   await assertConfirming(services, config)
@@ -224,7 +224,7 @@ async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
 const openAsSandbox = (services: Services, config: Config): Promise<string | undefined> =>
   openSandbox(services, Bun.YAML.parse(String(shippedCatalogue)), config.sandboxToken, unshownTokenIn(config.folder))
 
-/** What operators change about their own account is in the audit log, too. */
+/** Writes operators' changes to their own account to the audit log. */
 const actingAs =
   ({ acting, operators }: Services) =>
   async <Result>(session: Session, operation: string, work: () => Promise<Result>): Promise<Result> => {

@@ -54,7 +54,7 @@ describe('the operator’s price list', () => {
     expect(Bun.YAML.parse(shown.out)).toEqual(shipped())
   })
 
-  test('begins with the one that is shipped, with its remarks, wherever there is no shop yet', async () => {
+  test('catalog show --shipped prints the shipped price list with its comments when there is no shop', async () => {
     const nowhere = { TURNPIKE_DATA: join(folder, 'nowhere') }
     const { exit, out } = await runCommand(['catalog', 'show', '--shipped'], nowhere)
     expect([exit, Bun.YAML.parse(out)]).toEqual([0, shipped()])

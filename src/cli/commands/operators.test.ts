@@ -3,7 +3,7 @@ import { openTestDatabase } from '../../../test/harness/database.ts'
 import { createTool } from '../../../test/harness/tool.ts'
 import { wire } from '../../../test/harness/wired.ts'
 
-test('operators are added, listed, given roles and tokens, and taken out; what is mistyped changes nothing', async () => {
+test('operators are added, listed, given roles and tokens, and removed; a mistyped command changes nothing', async () => {
   const opened = await openTestDatabase('sqlite')
   const { run, refused } = createTool(wire(opened.db))
   try {

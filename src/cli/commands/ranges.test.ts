@@ -3,7 +3,7 @@ import { createTool } from '../../../test/harness/tool.ts'
 import { openTown } from '../../../test/harness/town.ts'
 import { findingsOf } from '../../../test/harness/wired.ts'
 
-test('a range is moved with what was sold of it, and what is interrupted is shown with its gateway', async () => {
+test('stock assign moves a range with its sold proxies, and interrupted proxies are listed with their gateway', async () => {
   const town = await openTown('sqlite', '203.0.113.0/30', ['gate-1', 'gate-2'])
   const { run, refused } = createTool(town.services, () => town.nowMs)
   try {
@@ -28,7 +28,7 @@ test('a range is moved with what was sold of it, and what is interrupted is show
     expect([json, lines.join(' ')]).toMatchObject([{ ranges: 1, proxies: [id] }, expect.stringContaining('30 s')])
     const movedAt = new Date(town.nowMs).toISOString()
     await town.ticks(8)
-    // The holder knows of the one that it was sold on, until the other has it.
+    // The holder's known gateway is the one of the sale until the other one carries the address.
     expect((await run('proxy', 'interrupted')).json).toMatchObject({
       items: [{ proxy: id, since: movedAt, reason: 'outage' }],
     })

@@ -64,7 +64,7 @@ describe('the operator’s stock', () => {
     expect(await piped('head -n 1')).toEqual({ out: expect.stringContaining('PLACE'), err: '', exit: 0 })
   })
 
-  test('what adds nothing says why', async () => {
+  test('stock add says why it added nothing', async () => {
     const lines = async (...typed: string[]) => (await run(...typed)).lines.join()
     await type('add', '192.0.2.128/30', '--country', 'SE', '--ipv', '4')
     for (const ipv of ['4', '3']) {
@@ -76,7 +76,7 @@ describe('the operator’s stock', () => {
     expect(await problemOf('add', empty)).toContain('names no address')
   })
 
-  test('an address is taken off sale, kept from sale for days, and put back; every place is counted once', async () => {
+  test('an address is retired, quarantined and put back on sale; every slot is counted once', async () => {
     await type('add', '192.0.2.0/28', '--country', 'IT', '--ipv', '4')
     const states = async () =>
       Object.fromEntries(
@@ -90,7 +90,7 @@ describe('the operator’s stock', () => {
     expect(await problemOf('retire', '198.51.100.250')).toContain('no such address')
   })
 
-  test('comes from a file of any kinds, with a heading, comments, empty lines and Windows line ends', async () => {
+  test('stock add reads a file of mixed kinds with a heading, comments, empty lines and CRLF', async () => {
     const path = join(folder, 'stock.csv')
     const lines = [
       '\uFEFFaddress,country,ipv',
@@ -130,7 +130,7 @@ describe('the operator’s stock', () => {
     expect(await counts()).toEqual(before)
   })
 
-  test('what cannot be meant is refused with what to say instead', async () => {
+  test('stock refuses impossible arguments and names valid ones', async () => {
     const before = await counts()
     for (const [typed, said] of [
       [['add', '203.0.113.0/24', '--country', 'DE', '--ipv', '6'], 'IPv6'],
