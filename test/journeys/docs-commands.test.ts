@@ -152,11 +152,14 @@ describe('commands of documents', () => {
   }
 })
 
-test('Russian documents have the commands of the English ones', () => {
-  const textsOf = (document: string) => commandsOf(textOf(document)).map(({ text }) => text)
-  expect(textsOf('README.ru.md')).toEqual(textsOf('README.md'))
-  for (const page of new Bun.Glob('*.md').scanSync({ cwd: join(root, 'docs/ru') })) {
-    expect({ page, commands: textsOf(`docs/ru/${page}`) }).toEqual({ page, commands: textsOf(`docs/operate/${page}`) })
+test('Russian documents have the fences of the English ones, and each English page links to its Russian one', () => {
+  const codeOf = (document: string) => fencesOf(textOf(document)).map(({ language, lines }) => ({ language, lines }))
+  expect(codeOf('README.ru.md')).toEqual(codeOf('README.md'))
+  const pages = [...new Bun.Glob('*.md').scanSync({ cwd: join(root, 'docs/ru') })].toSorted()
+  expect(pages).toEqual(['install.md', 'payments.md', 'tls.md'])
+  for (const page of pages) {
+    expect({ page, code: codeOf(`docs/ru/${page}`) }).toEqual({ page, code: codeOf(`docs/operate/${page}`) })
+    expect(textOf(`docs/operate/${page}`)).toContain(`[По-русски](../ru/${page})`)
   }
 })
 
