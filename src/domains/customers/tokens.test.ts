@@ -13,7 +13,7 @@ import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/transaction.ts'
 import { makeTokenText } from './rules.ts'
 
-/** The same database, with every question it is asked written down. */
+/** The same database, with a record of every query. */
 function overheard(db: Database): { db: Database; questions: string[] } {
   const questions: string[] = []
   return {

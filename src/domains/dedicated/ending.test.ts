@@ -10,7 +10,7 @@ import { type PaidTerm, unusedOf } from './rules.ts'
 
 const dayMs = 86_400_000
 
-describe('what is unused', () => {
+describe('the unused part of a price', () => {
   const term = fc.record({
     order: fc.constant('ord' as OrderId),
     chargeSeq: fc.integer({ min: 1, max: 9 }),
@@ -21,7 +21,7 @@ describe('what is unused', () => {
   const sum = (terms: readonly PaidTerm[], leftMs: number): bigint =>
     unusedOf(terms, leftMs).reduce((all, each) => all + each.amount, 0n)
 
-  test('is never more than was paid, nothing when no time is left, and no less the more time is left', () => {
+  test('the unused part is at most the price, zero without time left, and never falls as time left rises', () => {
     fc.assert(
       fc.property(fc.array(term, { maxLength: 5 }), fc.nat(400 * dayMs), fc.nat(dayMs), (terms, leftMs, moreMs) => {
         const most = terms.reduce((all, each) => all + each.price / BigInt(each.shares), 0n)
@@ -33,7 +33,7 @@ describe('what is unused', () => {
     )
   })
 
-  test('of the newest term comes first: it is the last to be used', () => {
+  test('the newest term is refunded first, because it is used last', () => {
     const terms = [1, 2].map((chargeSeq) => ({
       order: `ord_${chargeSeq}` as OrderId,
       chargeSeq,
@@ -45,13 +45,13 @@ describe('what is unused', () => {
   })
 })
 
-describe.each([...engines])('what an operator ends on %s', (engine) => {
+describe.each([...engines])('ending proxies on %s', (engine) => {
   const here = sellInCountries(engine, (number) => `10.2.${number}.0/29`)
   const { buy, events } = here
   const balance = async () => (await here.floor.services.ledger.balance(here.customer)).balance
   const free = async () => here.floor.services.stock.available(kindIn(here.code, 4))
 
-  test('is gone at once, its address rests, and the unused part of its price is back, once', async () => {
+  test('an ended proxy is gone at once, its address rests, and the unused part of its price is refunded once', async () => {
     const { proxies, receipt, price } = await buy(2)
     const id = proxies[0]?.id ?? 0
     here.floor.clock.advance(10 * dayMs)
@@ -66,14 +66,14 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     ])
     const again = here.floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     expect((await refusalOf(again)).code).toBe('not_found')
-    // The other one of the same order, later: a second part of the same charge.
+    // The other proxy of the same order ends later and refunds a second part of the same charge.
     here.floor.clock.advance(5 * dayMs)
     await here.floor.services.proxyOperator.end(proxies[1]?.id ?? 0, { give: 'unused', note: 'complaint' })
     expect(await balance()).toBe(kopecks(before + (price * 20n) / 60n + (price * 15n) / 60n))
     expect(await free()).toBe(6)
   })
 
-  test('gives nothing back when that is not wanted, and in grace there is nothing to give', async () => {
+  test('an end with give=nothing refunds nothing, and neither does an end in the grace period', async () => {
     const { proxies } = await buy(2, 7)
     const before = await balance()
     await here.floor.services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'nothing', note: 'abuse' })
@@ -83,7 +83,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     expect((await events()).map((each) => each.type)).toEqual(['proxy.ended', 'proxy.ended'])
   })
 
-  test('gives back time that was bought later from what paid for it', async () => {
+  test('prolonged time is refunded from the charge that paid for it', async () => {
     const { proxies } = await buy(1, 7)
     const id = proxies[0]?.id ?? 0
     const prolonged = await prolongProxies(here.floor.services, here.customer, [id], 30)
@@ -96,7 +96,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     expect(await balance()).toBe(kopecks(before + 600n + 2850n))
   })
 
-  test('ends with its order, whole or by what is unused, once under a key', async () => {
+  test('ending an order refunds the whole price or the unused part, once per key', async () => {
     const { services, clock } = here.floor
     const first = await buy(3)
     clock.advance(15 * dayMs)
@@ -123,7 +123,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     expect(await balance()).toBe(kopecks(before + second.price))
   })
 
-  test('an order that prolonged is not ended; a refused end changes nothing', async () => {
+  test('an order that prolonged proxies cannot be ended, and the refusal changes nothing', async () => {
     const { proxies } = await buy(1, 7)
     const prolonged = await prolongProxies(here.floor.services, here.customer, [proxies[0]?.id ?? 0], 30)
     const before = await balance()
@@ -136,7 +136,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     expect([await balance(), await events()]).toEqual([before, []])
   })
 
-  test('a refund by hand leaves no more than the rest for what ends later, and --again is asked for', async () => {
+  test('a manual refund reduces later refunds of the order, and a second one needs --again', async () => {
     const { services } = here.floor
     const { proxies, receipt, price } = await buy(1)
     const wish = { order: receipt.order, again: false, note: 'slow', key: undefined } as const
@@ -151,7 +151,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     expect(told['amount_rub']).toBe(0.06)
   })
 
-  test('the operator swaps an address within its kind, which does not count against its customer', async () => {
+  test('an operator’s swap of an address stays within its kind and does not use the customer’s daily swap', async () => {
     const { services, clock } = here.floor
     const { proxies } = await buy(1)
     const { id, address } = proxies[0] ?? { id: 0, address: '' }
@@ -174,7 +174,7 @@ describe.each([...engines])('what an operator ends on %s', (engine) => {
     )
   })
 
-  test('more than a charge is never given back, whatever the code above the database does', async () => {
+  test('the database refuses refunds above their charge', async () => {
     const { receipt, price } = await buy(1)
     await here.floor.services.orders.refund(receipt.order, kopecks(price - 1n), 'most of it')
     const forced = here.floor.db.transact((tx) =>

@@ -14,11 +14,11 @@ const hourMs = 3_600_000
 
 type Shelf = { code: string; ipv: Ipv; prefix?: string; periods: readonly number[] }
 
-/** Histories share a database, each in two countries of its own: making one for each would take most of the time. */
+/** Histories share a database, each with its own two countries: a database per history would take most of the time. */
 const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE IS IT LI LT LU LV MC MT NO PL PT RO SE SI SK TR'.split(' ')
 const perFloor = codes.length / 2
 
-/** Little of everything, one kind that never runs out, and one with nothing. */
+/** A small stock of each kind, one kind that never runs out, and one without stock. */
 function shelvesFor(number: number): readonly Shelf[] {
   const [one = '', other = ''] = codes.slice(number * 2)
   return [
@@ -30,7 +30,7 @@ function shelvesFor(number: number): readonly Shelf[] {
   ]
 }
 const shelves = shelvesFor(0).length
-/** The last one is poor. */
+/** Balances of the customers; the last one can buy little. */
 const money = [10n ** 8n, 10n ** 8n, 20_000n]
 
 type Step =
@@ -46,7 +46,7 @@ type Step =
 
 const who = fc.nat(money.length - 1)
 const pick = fc.nat(30)
-/** Now and then a request names somebody else's proxy. */
+/** One request in ten names another customer's proxy. */
 const strange = fc.nat(9)
 const of = <Name extends Step['do']>(name: Name) => fc.constant(name)
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -100,7 +100,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       ms: fc.constantFrom(1, hourMs, dayMs, 3 * dayMs, 7 * dayMs, 11 * dayMs, 40 * dayMs),
     }),
   },
-  // To the moment at which something changes, or to just before it.
+  // Advances to the next change, or to just before it.
   {
     weight: 6,
     arbitrary: fc.record({ do: of('until'), event: fc.nat(5), pick: fc.nat(2), early: fc.nat(1) }),
@@ -108,7 +108,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 const history = fc.array(step, { minLength: 30, maxLength: 36 })
 
-/** A proxy as it should be. */
+/** A proxy of the model. */
 type Held = {
   readonly id: number
   readonly who: number
@@ -122,7 +122,7 @@ type Held = {
   gone: boolean
 }
 
-/** What should be so: who has what until when, which addresses rest, and what everybody has left. */
+/** The model: holders and ends of proxies, resting addresses, balances. */
 class Model {
   readonly proxies: Held[] = []
   /** Places that rest, by address; a shared address is here once for each slot. */
@@ -136,7 +136,7 @@ class Model {
     readonly addresses: readonly (readonly string[])[],
   ) {}
 
-  /** When next something ends: a term, a grace, a rest, the wait for another swap, or for another renewal. */
+  /** The next ends of a term, a grace period, a rest, the wait for another swap or another renewal. */
   moments(event: number): number[] {
     const held = this.proxies.filter((each) => !each.gone)
     const all = [
@@ -165,7 +165,7 @@ class Model {
   }
 
   available(kind: number, buyer: number): number {
-    // A large block makes new addresses; all others are written out.
+    // A large block never runs out; all other stock is listed.
     if (this.kinds[kind]?.prefix?.endsWith('/64')) return Number.POSITIVE_INFINITY
     return (this.addresses[kind] ?? []).filter((address) => this.isFree(kind, address, buyer)).length
   }
@@ -214,7 +214,7 @@ class Model {
   }
 }
 
-/** The code of a refusal, or what came of it. */
+/** The code of a refusal, or the result. */
 async function outcomeOf<Result>(promise: Promise<Result>): Promise<Result | string> {
   try {
     return await promise
@@ -252,7 +252,7 @@ class Replay {
     return found
   }
 
-  /** A proxy of this customer that was bought at any time, or of another if the step is a strange one. */
+  /** A proxy that this customer bought at any time, or another customer's if `odd` says so. */
   choose(by: number, wanted: number, odd: number): Held | undefined {
     const own = this.model.proxies.filter((each) => (odd === 0 ? each.who !== by : each.who === by))
     // Mostly the newest ones: the oldest are gone.
@@ -405,7 +405,7 @@ class Replay {
     expect(states['retired']).toBeUndefined()
   }
 
-  /** Everything that customers and operators can see, against the model. */
+  /** Compares everything that customers and operators can see with the model. */
   async compare(): Promise<void> {
     const { model, floor } = this
     model.nowMs = floor.clock.nowMs
@@ -433,7 +433,7 @@ class Replay {
 const histories = { sqlite: scaled(400), postgres: scaled(60) }
 
 describe.each([...engines])('over random histories on %s', (engine) => {
-  test('addresses, terms, prices and balances are what a simple model says, and verify finds nothing', async () => {
+  test('addresses, terms, prices and balances of random histories equal the model’s, and verify finds nothing', async () => {
     let floor: Floor | undefined
     let number = 0
     await fc.assert(

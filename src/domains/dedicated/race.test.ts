@@ -23,7 +23,7 @@ const rounds = isLong ? 20 : 1
 /** More than there are slots of 50 shared addresses. */
 const buyers = isLong ? 500 : 200
 
-/** What each attempt came to: how many were done, and the code of each refusal. A fault is passed on. */
+/** Counts successes, and refusals by code. A fault is thrown. */
 async function tally(attempts: readonly Promise<unknown>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const outcome of await Promise.allSettled(attempts)) {
@@ -74,7 +74,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
     expect(await findingsOf(floor.services)).toEqual([])
   })
 
-  test('as many buyers as there are slots of shared addresses all get one', async () => {
+  test('every buyer gets a slot when there are as many buyers as slots of shared addresses', async () => {
     for (let round = 0; round < rounds * 2; round += 1) {
       block += 1
       await addStock(floor.services, `10.${block}.0.0/29`, 'CH', 3)
@@ -83,7 +83,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
     }
   })
 
-  test('an address that somebody tries to buy and cannot pay for is not missing for the others', async () => {
+  test('an address of a purchase that fails for lack of money is available to other customers', async () => {
     for (let round = 0; round < rounds * 2; round += 1) {
       block += 1
       await addStock(floor.services, `10.${block}.0.0`, 'BE', 4)
@@ -102,14 +102,14 @@ describe.each([...engines])('many at once on %s', (engine) => {
     }
   })
 
-  test('buyers of several each never leave so much unsold that one of them could have had', async () => {
+  test('concurrent purchases of several proxies leave fewer unsold than any refused purchase asked for', async () => {
     await addFifty('CH', 4)
     const counts = await tally(customers.slice(0, 60).map((customer) => oneOf(customer, 'CH', 4, 7)))
     expect(counts).toEqual({ done: 7, out_of_stock: 53 })
     expect(await findingsOf(floor.services)).toEqual([])
   })
 
-  test('one customer with many requests at once pays for no more than there is money for', async () => {
+  test('concurrent purchases of one customer never overdraw the account', async () => {
     await addStock(floor.services, '10.200.0.0/24', 'CZ', 4)
     // A week in CZ is seven roubles.
     const customer = await addCustomer(floor.services, 7_000n)
@@ -118,7 +118,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
     expect((await floor.services.ledger.balance(customer)).balance).toBe(0n as never)
   })
 
-  test('prolongings of the same proxies at once all add up', async () => {
+  test('concurrent prolongings of the same proxies all count', async () => {
     const [customer] = customers
     if (!customer) throw new Error('there are no customers')
     const { proxies } = await oneOf(customer, 'CZ', 4, 3)
@@ -134,7 +134,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
     expect(await findingsOf(floor.services)).toEqual([])
   })
 
-  test('one customer who swaps and buys shared addresses at once never holds one twice', async () => {
+  test('one customer’s concurrent swaps and purchases never hold a shared address twice', async () => {
     const turns = scaled(40)
     for (let turn = 0; turn < turns; turn += 1) {
       const customer = await addCustomer(floor.services, rich)
@@ -150,7 +150,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
     expect(await findingsOf(floor.services)).toEqual([])
   })
 
-  test('buying, swapping, prolonging, ending and resting at once leave everything in order', async () => {
+  test('verify finds nothing after concurrent purchases, swaps, prolongings, ends and rests', async () => {
     const { services, clock } = floor
     const turns = scaled(30)
     const few = customers.slice(0, 8)

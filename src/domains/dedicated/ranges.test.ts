@@ -21,7 +21,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     here.floor.clock.advance(2000)
     return here.floor.services.stock.available(kindIn(here.code, 4))
   }
-  /** Gateways are heard of then, and what was known of them is half a second old. */
+  /** Makes the gateways report at this time, and expires the cache of live nodes. */
   const hearAt = async (heardMs: number) => {
     await here.floor.db.transact((tx) => tx.run(`UPDATE nodes SET last_seen_at = $1 WHERE kind = 'gateway'`, [heardMs]))
     here.floor.clock.advance(2000)
@@ -31,7 +31,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     return (all?.find((each) => each.id === String(id))?.shape as { state: string } | undefined)?.state
   }
 
-  test('a survey says what is there and whom it touches, and changes nothing', async () => {
+  test('a survey of a range counts its slots and affected customers, and changes nothing', async () => {
     const { proxies, price } = await buy(2)
     await addStock(here.floor.services, `10.5.${here.number}.0/31`, here.code, 4)
     const survey = await here.floor.services.rangeOperator.survey(lost())
@@ -41,7 +41,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     ])
     expect(await available()).toBe(4)
     expect(await events()).toEqual([])
-    // What is free here and served by nobody is no less to be had elsewhere.
+    // Free slots of the range without a carrier do not change the number of replacements elsewhere.
     const setCarrier = (carrier: string) =>
       here.floor.db.transact((tx) =>
         tx.run(`UPDATE stock SET carrier = ${carrier} WHERE state = 'free' AND address LIKE $1`, [
@@ -54,7 +54,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     await setCarrier('(SELECT MAX(carrier) FROM stock)')
   })
 
-  test('retired, no more of it is sold and what is leased runs out; undone, it is sold again', async () => {
+  test('a retired range is not sold and its leases run out; undone, it is sold again', async () => {
     await buy(1)
     expect(await here.floor.services.rangeOperator.retire(lost(), plain)).toMatchObject({ places: 4, replaced: [] })
     expect(await available()).toBe(0)
@@ -63,13 +63,13 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     expect(await available()).toBe(3)
   })
 
-  test('its customers get other addresses of the kind while there are any; the others wait, or are refunded', async () => {
+  test('customers of a retired range get other addresses of the kind; without one they wait or are refunded', async () => {
     const { proxies } = await buy(4)
     const ids = proxies.map((each) => each.id)
     await addStock(here.floor.services, `10.5.${here.number}.0/31`, here.code, 4)
     const first = await here.floor.services.rangeOperator.retire(lost(), { ...plain, replace: true })
     expect([first.replaced, first.waiting]).toEqual([ids.slice(0, 2), ids.slice(2)])
-    // Given again it goes on with those who are left.
+    // A repeated command continues with the remaining proxies.
     const wish = { ...plain, replace: true, refund: true }
     const second = await here.floor.services.rangeOperator.retire(lost(), wish)
     expect([second.replaced, second.ended, second.waiting]).toEqual([[], ids.slice(2), []])
@@ -79,7 +79,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     expect((await here.floor.services.rangeOperator.survey(lost())).proxies).toEqual([])
   })
 
-  test('nobody is refunded for want of another address while no gateway is up to carry one', async () => {
+  test('no proxy is refunded for lack of a replacement while no gateway is live', async () => {
     const { services, clock } = here.floor
     const { proxies } = await buy(1)
     await hearAt(0)
@@ -91,7 +91,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
   })
 
   test.each(['retire', 'quarantine'] as const)(
-    '%sd, no more time of it is sold, by hand or by itself; undone, it is',
+    'a range after %s sells no prolonging and no automatic renewal; undone, it does',
     async (close) => {
       const { services, clock } = here.floor
       const { proxies } = await buy(2)
@@ -113,12 +113,12 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     },
   )
 
-  test('what had ended is prolonged while a gateway serves it, as it would be sold', async () => {
+  test('an ended proxy can be prolonged only while a gateway serves it', async () => {
     const { services, clock } = here.floor
     const { proxies } = await buy(2)
     const [id = 0, other = 0] = proxies.map((each) => each.id)
     await hearAt(0)
-    // What runs loses nothing: the time that nobody serves it is given back.
+    // A running proxy can be prolonged: its outage is compensated.
     expect((await prolongProxies(services, here.customer, [other])).items).toHaveLength(1)
     clock.advance(31 * dayMs)
     const before = (await services.ledger.balance(here.customer)).balance
@@ -129,7 +129,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     expect((await prolongProxies(services, here.customer, [id, other])).items).toHaveLength(2)
   })
 
-  test('in quarantine nobody is served from it and its terms stand still; undone, all goes on', async () => {
+  test('a quarantined range serves no proxy and pauses the terms; undone, both continue', async () => {
     const { services, clock } = here.floor
     const { proxies } = await buy(1)
     const { id, expiresAt } = proxies[0] ?? { id: 0, expiresAt: 0 }
@@ -155,7 +155,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     expect((await events()).map((each) => each.type)).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended'])
   })
 
-  test('what is not in stock, and a part of a large block, are refused', async () => {
+  test('a range that is not in stock, or is a part of a large block, is refused', async () => {
     await addStock(here.floor.services, `2001:db8:${here.number}::/64`, here.code, 6)
     const { rangeOperator } = here.floor.services
     expect((await refusalOf(rangeOperator.retire(at('192.0.2.0/24'), plain))).code).toBe('not_found')

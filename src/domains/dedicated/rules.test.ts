@@ -18,7 +18,7 @@ const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 const chance = fc.uint8Array({ minLength: credentialRandomBytes, maxLength: credentialRandomBytes })
 const dayMs = 86_400_000
 
-test('a name leads back to its proxy and to no other, and both name and password are safe in a URL', () => {
+test('readUsername returns the proxy’s number, and name and password need no escaping in a URL', () => {
   fc.assert(
     fc.property(id, chance, (number, random) => {
       const { username, password } = makeCredentials(number, random)
@@ -29,7 +29,7 @@ test('a name leads back to its proxy and to no other, and both name and password
   )
 })
 
-test('a password has at least 96 random bits: a hundred, each of which matters', () => {
+test('a password has 100 random bits, each of which changes it', () => {
   fc.assert(
     fc.property(chance, fc.nat(credentialRandomBytes - 5), fc.nat(4), (random, at, bit) => {
       const other = random.slice()
@@ -44,11 +44,11 @@ test('a password has at least 96 random bits: a hundred, each of which matters',
   expect(seen.size).toBe(5000)
 })
 
-test('credentials are not made of too little chance', () => {
+test('makeCredentials throws on too few random bytes', () => {
   expect(() => makeCredentials(1, new Uint8Array(8))).toThrow(RangeError)
 })
 
-test('a text that is no name leads nowhere', () => {
+test('readUsername returns undefined for any other text', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       const found = readUsername(text)
@@ -58,7 +58,7 @@ test('a text that is no name leads nowhere', () => {
   )
 })
 
-test('a term ends to the moment, and grace three days after it', () => {
+test('a term ends to the millisecond, and its grace period 3 days later', () => {
   const proxy = { expiresAt: 1_000_000_000_000, state: 'held' as const, interruptedAt: null }
   expect(statusAt(proxy, proxy.expiresAt - 1)).toBe('active')
   expect(statusAt(proxy, proxy.expiresAt)).toBe('expired')
@@ -67,7 +67,7 @@ test('a term ends to the moment, and grace three days after it', () => {
   expect(isHeld({ ...proxy, state: 'gone' }, 0)).toBeFalse()
 })
 
-test('a term stands still while its proxy cannot be used', () => {
+test('a term is paused while its proxy is interrupted', () => {
   const proxy = { expiresAt: 10 * dayMs, state: 'held' as const, interruptedAt: 9 * dayMs }
   expect(statusAt(proxy, 20 * dayMs)).toBe('active')
   expect(isHeld(proxy, 20 * dayMs)).toBeTrue()
@@ -86,7 +86,7 @@ test('prolonging never takes time away, and adds whole days to what is left or t
   )
 })
 
-test('a renewal is due within a day of the end, for the period that is wished for now', () => {
+test('a renewal is due within a day of the end, for the period that is set now', () => {
   const proxy = { expiresAt: 10 * dayMs, renewPeriod: 30 }
   expect(isToRenew(proxy, 30, 9 * dayMs)).toBeTrue()
   expect(isToRenew(proxy, 30, 9 * dayMs - 1)).toBeFalse()

@@ -22,7 +22,7 @@ const dayMs = 86_400_000
 const hourMs = 3_600_000
 const rich = 10n ** 9n
 
-describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (engine) => {
   const here = sellInCountries(engine, (number) => `10.1.${number}.0/30`)
   afterEach(async () => {
     await here.floor.db.transact((tx) => tx.run('UPDATE proxies SET renew_period = NULL'))
@@ -47,7 +47,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
     for (const chore of dedicatedJobs(here.floor.services, { info: () => {} })) await chore.work()
   }
 
-  test('a proxy expires to the moment, is gone three days later, and its address is for sale seven days after that', async () => {
+  test('a proxy expires to the millisecond, is gone 3 days later, and its address is for sale 7 days after that', async () => {
     const { services, clock } = here.floor
     const customer = await addCustomer(services, rich)
     await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 4 })
@@ -78,7 +78,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
     ).toHaveLength(4)
   })
 
-  test('a shared address is held once by a customer, and may be his again when that is over', async () => {
+  test('a customer holds a shared address once, and may get it again after its end', async () => {
     const { services, clock } = here.floor
     await addStock(services, `10.2.${here.number}.1/32`, here.code, 3)
     const customer = await addCustomer(services, rich)
@@ -91,7 +91,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
     expect(again?.address).toBe(first?.address ?? '')
   })
 
-  test('a shop that stood still for a year ends up where one that ran all the time would', async () => {
+  test('a shop that was stopped for a year ends in the same state as one that ran', async () => {
     const outcomes: unknown[] = []
     for (const pace of ['every day', 'once'] as const) {
       const own = await openFloor(engine, shippedWith('AT'))
@@ -103,7 +103,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
       }
       for (let day = 1; day <= 365; day += 1) {
         own.clock.advanceDays(1)
-        // Every fifth day is enough to be on time here: nothing is bought meanwhile.
+        // Every fifth day is enough here: nothing is bought meanwhile.
         const due = pace === 'every day' ? day % 5 === 0 : day === 365
         if (due) for (const chore of dedicatedJobs(own.services, { info: () => {} })) await chore.work()
       }
@@ -118,7 +118,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
     expect(outcomes[1]).toEqual(outcomes[0])
   })
 
-  test('more than one batch falls due at once and all of it is done', async () => {
+  test('release processes more overdue proxies than one batch holds', async () => {
     const { services, clock } = here.floor
     await addStock(services, '198.51.100.0/23', here.code, 4)
     const customer = await addCustomer(services, rich)
@@ -131,7 +131,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
     expect(await statesHere()).toMatchObject({ free: 516, resting: 0 })
   })
 
-  test('the chores of two shops at once on one database release each proxy once', async () => {
+  test('the jobs of two shops on one database release each proxy once', async () => {
     const { services, clock } = here.floor
     const customer = await addCustomer(services, rich)
     await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 4 })
@@ -159,7 +159,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
     })
     const renew = () => here.floor.services.dedicatedUpkeep.renew(200)
 
-    test('a proxy is renewed one day ahead, not sooner, once, and not as spent through a token when none has asked for it', async () => {
+    test('a proxy is renewed once, one day ahead, and not as spending of a token if no token set it', async () => {
       const { clock, services } = here.floor
       clock.nowMs = start + 6 * dayMs - 1
       expect(await renew()).toBe(0)
@@ -195,7 +195,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
       await otherDb.close()
     })
 
-    test('without money nothing happens, it is tried again after an hour, and works once there is money', async () => {
+    test('a renewal without money changes nothing, is retried after an hour, and succeeds once there is money', async () => {
       const { clock, services } = here.floor
       await prolongProxies(services, customer, [id], 90)
       const end = await endOf(customer)
@@ -212,7 +212,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
       expect(await endOf(customer)).toBe(end + 30 * dayMs)
     })
 
-    test('it goes on through the grace, from then on, and ends with it', async () => {
+    test('renewal is retried through the grace period, from the retry on, and stops at its end', async () => {
       const { clock, services } = here.floor
       await prolongProxies(services, customer, [id], 90)
       const end = await endOf(customer)
@@ -229,7 +229,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
       expect(await balanceOf(customer)).toBe(before)
     })
 
-    test('a blocked customer is not charged, and is renewed within the hour after he is let go on', async () => {
+    test('a blocked customer is not charged, and is renewed within an hour after unblocking', async () => {
       const { clock, services } = here.floor
       await services.setBlocked(customer, true)
       clock.nowMs = start + 6 * dayMs
@@ -242,7 +242,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
       expect(await endOf(customer)).toBe(start + 37 * dayMs)
     })
 
-    test('set to null it stops', async () => {
+    test('renewal set to null stops', async () => {
       const { clock, services } = here.floor
       await services.dedicated.setRenewal(customer, [id], null)
       clock.nowMs = start + 6 * dayMs
@@ -250,7 +250,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
       expect(await endOf(customer)).toBe(start + 7 * dayMs)
     })
 
-    test('a proxy that is prolonged by hand while its renewal is under way is not renewed on top of that', async () => {
+    test('a proxy that is prolonged by hand while its renewal runs is not renewed too', async () => {
       const { clock, services } = here.floor
       clock.nowMs = start + 6 * dayMs
       await Promise.all([renew(), prolongProxies(services, customer, [id], 30)])
@@ -260,7 +260,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
       expect(await renew()).toBe(0)
     })
 
-    test('a period that cannot be bought is refused when it is set, and one that is taken off sale later charges nothing', async () => {
+    test('a renewal period that is not sold is refused, and one that is withdrawn later charges nothing', async () => {
       const { clock, services } = here.floor
       const refusal = await refusalOf(services.dedicated.setRenewal(customer, [id], 31))
       expect(refusal.details).toMatchObject([{ field: 'period', allowed: [3, 7, 14, 30, 60, 90] }])
@@ -274,7 +274,7 @@ describe.each([...enginesOf('sqlite')])('what time does to proxies on %s', (engi
       expect(await balanceOf(customer)).toBe(before)
     })
 
-    test('a country that is sold no more stops renewing without a fault, and what was bought stays', async () => {
+    test('a country that is no longer sold stops renewals without a fault, and its proxies stay', async () => {
       const { clock, services } = here.floor
       await applyCatalogue(services, shipped())
       clock.nowMs = start + 6 * dayMs

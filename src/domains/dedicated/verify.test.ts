@@ -8,7 +8,7 @@ import type { Finding } from '../../core/finding.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 
-/** Statements that do what no code of ours does, some only possible once the database's own guards are gone. */
+/** Statements that corrupt the database; some need its triggers and constraints to be dropped first. */
 type Corruption = {
   readonly name: string
   readonly promise: string
@@ -246,7 +246,7 @@ async function makeHistory(engine: Engine): Promise<{ place: Place; remove(): Pr
   return { place: floor.place, remove: () => floor.place.remove() }
 }
 
-/** What is wrong besides the guards that are gone, each of which is named. */
+/** The findings other than dropped triggers and constraints. */
 async function besidesGuards(services: Services): Promise<Finding[]> {
   const { false: others = [], true: guards = [] } = Object.groupBy(await allFindingsOf(services), (each) =>
     each.promise === 'schema' ? 'true' : 'false',
@@ -270,10 +270,13 @@ describe.each([...engines])('verify on %s', (engine) => {
     await original.remove()
   })
 
-  test.each(sampledOn(engine, corruptions).map((each) => ({ ...each })))('finds it when $name', async (corruption) => {
-    const found = await findingsAfter(db, corruption.spoil)
-    expect(found.map((each) => each.promise)).toContain(corruption.promise)
-  })
+  test.each(sampledOn(engine, corruptions).map((each) => ({ ...each })))(
+    'verify finds it when $name',
+    async (corruption) => {
+      const found = await findingsAfter(db, corruption.spoil)
+      expect(found.map((each) => each.promise)).toContain(corruption.promise)
+    },
+  )
 
   test('verify finds nothing once every change is rolled back', async () => {
     expect(await besidesGuards(wire(db))).toEqual([])

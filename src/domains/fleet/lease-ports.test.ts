@@ -52,7 +52,7 @@ describe.each([...engines])('leased ports on %s', (engine) => {
     expect(await failureOf(take(1, room))).toMatchObject({ code: 'out_of_stock', details: { available: 0 } })
     const much = opened.db.transact((tx) => ports.take(tx, 2, 1, room))
     expect(await failureOf(much)).toMatchObject({ code: 'conflict', details: { limit: 2, available: 1 } })
-    // What was refused has changed nothing.
+    // The refused lease has changed nothing.
     expect(await take(2, { all: 10, perCustomer: 10 })).toHaveLength(2)
   })
 

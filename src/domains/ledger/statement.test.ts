@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { play, squeezed } from '../../../test/harness/bank-statement.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 
-/** Each is a guarantee and the statement that shows it. What stands behind an arrow is what must happen. */
+/** Each is a guarantee and the bank statement that shows it. The text after an arrow is the expected result. */
 const statements: readonly [guarantee: string, script: string][] = [
   [
     'what was credited can be spent to the last kopeck and no further',
@@ -266,7 +266,7 @@ const statements: readonly [guarantee: string, script: string][] = [
 ]
 
 describe.each([...engines])('the ledger’s statements on %s', (engine) => {
-  test.each([...statements])('%s', async (_guarantee, script) => {
+  test.each([...statements])('the ledger’s statement shows: %s', async (_guarantee, script) => {
     const opened = await openTestDatabase(engine)
     try {
       expect(await play(opened.db, script)).toBe(squeezed(script))

@@ -13,7 +13,7 @@ import type { Payer } from '../ledger/index.ts'
 import type { Receipt } from './index.ts'
 import { keyKeptMs } from './rules.ts'
 
-/** One thing that happens to a customer. Numbers pick among what exists when the step is reached. */
+/** One step of a history. Numbers pick among the orders and tokens that exist at that step. */
 type Step =
   | { do: 'credit'; amount: bigint }
   | { do: 'charge'; price: bigint; token: number; key: number | null; ends: 'well' | 'refused' | 'fault' }
@@ -95,7 +95,7 @@ type ModelOrder = { price: bigint; seq: number | null }
 class StageRefusal extends Refusal {}
 class StageFault extends Error {}
 
-/** What should be, in a few lines: a balance, a list, and what each token has spent. */
+/** The model: a balance, a list of orders, and the spending of each token. */
 class Model {
   balance = 0n
   apiSpent = 0n
@@ -212,7 +212,7 @@ class Play {
     const tooMuch = this.model.balance + amount > maxKopecks
     expect(outcome).toBe(tooMuch ? 'conflict' : 'done')
     if (!tooMuch) this.model.post({ kind: 'credit', amount, order: null, token: null, refundOf: null })
-    // Whoever is that rich stays it; nobody else is disturbed by it.
+    // A credit above maxKopecks is refused and changes nothing.
   }
 
   private async charge(of: Extract<Step, { do: 'charge' }>): Promise<void> {
@@ -260,7 +260,7 @@ class Play {
       'ord_00000000000000000000000000',
       { price: 0n, seq: null },
     ]
-    // A number is so many hundredths of the price: part of it, all of it, more than it, or nothing.
+    // A number is a percentage of the price: part of it, all of it, more than it, or nothing.
     const given = amount === 'all' ? cost : (cost * BigInt(amount)) / 100n
     const outcome = await codeOf(
       this.services.orders.refund(order as OrderId, amount === 'all' ? 'all' : kopecks(given), 'sorry'),
@@ -274,9 +274,7 @@ class Play {
     this.model.post({ kind: 'refund', amount: given, order, token: charge.token, refundOf: seq })
   }
 
-  /**
-   * At once, in any order: those that succeeded fit one after another, and each refusal was due at some moment of it.
-   */
+  /** Concurrent purchases: the successful ones fit in some order, and each refusal was due at some point of it. */
   private async together(prices: readonly bigint[], by: number): Promise<void> {
     const attempts = await Promise.allSettled(
       prices.map((cost, index) => this.place(cost, by, undefined, `together ${index}`, 'well')),
@@ -323,7 +321,7 @@ class Play {
     this.model.charge((JSON.parse(answers[0]?.body ?? '') as { order: string }).order, cost, 0)
   }
 
-  /** Everything a customer can see, and what is kept of his tokens, is what the model says. */
+  /** Compares everything a customer can see, and the stored spending of the tokens, with the model. */
   private async compare(): Promise<void> {
     const { ledger, orders, db } = this.services
     const { balance, apiSpent } = await ledger.balance(this.customer)
@@ -368,7 +366,7 @@ const atOnce = 20
 const perDatabase = 200
 const daysMs = 86_400_000
 
-/** Plays histories side by side; each block ends with `verify`, and a checkpoint that the later ones must honour. */
+/** Plays histories concurrently; each block ends with `verify` and a checkpoint that later blocks are checked against. */
 async function playAll(
   engine: Engine,
   count: number,
@@ -407,13 +405,16 @@ describe('random histories of money', () => {
   test.each([
     ['sqlite', scaled(2000)],
     ['postgres', scaled(300)],
-  ] as const)('on %s, %d of them leave every balance, list and token as a simple model says', async (engine, count) => {
-    try {
-      const covered = await playAll(engine, count, seed)
-      expect(covered.postings).toBeGreaterThan(count * 15)
-      expect(covered.checkpoints).toBeGreaterThan(0)
-    } catch (error) {
-      throw new Error(`with seed ${seed}`, { cause: error })
-    }
-  })
+  ] as const)(
+    '%s: %d random histories leave every balance, list and token as the model says',
+    async (engine, count) => {
+      try {
+        const covered = await playAll(engine, count, seed)
+        expect(covered.postings).toBeGreaterThan(count * 15)
+        expect(covered.checkpoints).toBeGreaterThan(0)
+      } catch (error) {
+        throw new Error(`with seed ${seed}`, { cause: error })
+      }
+    },
+  )
 })

@@ -18,7 +18,7 @@ async function keysetPages(orders: Orders, customer: CustomerId, limit: number):
 }
 
 test.each([...engines])(
-  'orders that cost nothing come among the others, each once and newest first, on %s',
+  'a list of orders has free and charged orders, each once and newest first, on %s',
   async (engine) => {
     const opened = await openTestDatabase(engine)
     try {
@@ -26,7 +26,7 @@ test.each([...engines])(
       const services = wire(opened.db, clock)
       const [anna, boris] = [await addCustomer(services, 10_000n), await addCustomer(services, 10_000n)]
       const bought: OrderId[] = []
-      // Two free ones begin, two end, and in between they stand alone and beside each other.
+      // Free orders come first, last, alone and in pairs.
       for (const price of [0n, 0n, 5n, 0n, 7n, 7n, 0n, 0n, 3n, 0n, 0n]) {
         clock.advance(1)
         const { body } = await buy(services, { customer: anna, token: null }, price)

@@ -19,7 +19,7 @@ const stages: readonly Stage[] = [
 ]
 const rounds = isLong ? 20 : 1
 
-/** How often each code came out; `sold` and `replayed` stand for success. A fault is passed on. */
+/** Counts outcomes: `sold`, `replayed`, or the code of the refusal. A fault is thrown. */
 async function tally(attempts: readonly Promise<PurchaseAnswer>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const outcome of await Promise.allSettled(attempts)) {
@@ -49,7 +49,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
   const payer = (customer: CustomerId): Payer => ({ customer, token: null })
   const ordersOf = async (customer: CustomerId) => (await shop(0).orders.list(customer, undefined, 500)).length
 
-  test('of 500 purchases with money for exactly 137, exactly 137 succeed and 363 are told there is not enough', async () => {
+  test('exactly 137 of 500 concurrent purchases succeed with money for 137, and 363 are refused', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(137n * 900n + 899n)
       const attempts = Array.from({ length: 500 }, (_, index) => buy(shop(index), payer(customer), 900n))
@@ -59,7 +59,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('the same key sent 50 times has one effect, and every answer is the first one, byte for byte', async () => {
+  test('50 concurrent requests with one key have one effect, and every answer equals the first byte for byte', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(10_000n)
       const send = (index: number) => buy(shop(index), payer(customer), 900n, { key: `round-${round}` })
@@ -68,7 +68,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
       expect(others).toEqual({})
       expect(sold).toBe(1)
       expect(replayed + inProgress).toBe(49)
-      // While the first one runs, its own process knows; another process waits for it and replays.
+      // The process of the first request answers request_in_progress; another process waits for the lock and replays.
       expect(replayed).toBeLessThanOrEqual(count - 1)
       const bodies = (await Promise.allSettled(attempts)).flatMap((each) =>
         each.status === 'fulfilled' ? [each.value.body] : [],
@@ -98,7 +98,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('a spending cap is never passed, however many spend at once', async () => {
+  test('concurrent purchases never exceed a spending cap', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(1_000_000n)
       const cap = kopecks(10_000n)
@@ -110,7 +110,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('an order refunded many times at once is refunded once', async () => {
+  test('concurrent refunds of one order refund it once', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(900n)
       const { body } = await buy(shop(0), payer(customer), 900n)
@@ -125,7 +125,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('after all that every promise about money holds', async () => {
+  test('verify finds nothing after all concurrent purchases and refunds', async () => {
     expect(await findingsOf(shop(0))).toEqual([])
   })
 })

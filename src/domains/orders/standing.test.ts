@@ -7,7 +7,7 @@ import type { Services } from '../../app/shop/services.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 
-/** The same database, with every statement of its transactions written down. */
+/** The same database, with a record of every statement of its transactions. */
 function overheard(db: Database): { db: Database; statements: string[] } {
   const statements: string[] = []
   const heard = (tx: Tx): Tx => ({
@@ -50,7 +50,7 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     await opened.close()
   })
 
-  /** Whoever has come through the door, and whoever buys without having been seen there. */
+  /** A payer with the revocation count of an authentication, and a payer without one. */
   async function newPayers() {
     const customer = await addCustomer(here, 100_000n)
     const { text, token } = await here.customers.issueToken(customer, { name: 'test' })
@@ -58,14 +58,14 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     return { customer, id: token.id, seen, unseen: { customer, token: { id: token.id, cap: null } } }
   }
 
-  test('a token that another process revoked a moment ago buys nothing more', async () => {
+  test('a token that another process has revoked buys nothing', async () => {
     const { id, seen, unseen } = await newPayers()
     for (const by of [seen, unseen]) await buy(here, by, 900n)
     await elsewhere.customers.revokeToken(id)
     for (const by of [seen, unseen]) expect((await refusalOf(buy(here, by, 900n))).code).toBe('invalid_token')
   })
 
-  test('a token that was shut by hand, or is gone, buys nothing more', async () => {
+  test('a token that was revoked or deleted by SQL buys nothing', async () => {
     for (const sql of [
       'UPDATE tokens SET revoked_at = 1 WHERE id = $1',
       'UPDATE tokens SET expires_at = 1 WHERE id = $1',
@@ -79,7 +79,7 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     }
   })
 
-  test('a token that ends by itself buys nothing from that moment on, though nobody shut it', async () => {
+  test('an expired token buys nothing from the moment of its expiry', async () => {
     const { seen } = await newPayers()
     const ended = {
       ...seen,
@@ -88,14 +88,14 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     expect((await refusalOf(buy(here, ended, 900n))).code).toBe('invalid_token')
   })
 
-  test('another of the customer’s tokens that was revoked stops nobody else', async () => {
+  test('revoking one token does not stop the customer’s other tokens', async () => {
     const { customer, seen } = await newPayers()
     const { token } = await here.customers.issueToken(customer, { name: 'another' })
     await elsewhere.customers.revokeToken(token.id)
     await buy(here, seen, 900n)
   })
 
-  test('a customer whom another process blocked a moment ago buys nothing more, until he is let in again', async () => {
+  test('a customer whom another process has blocked buys nothing until unblocked', async () => {
     const { customer, seen, unseen } = await newPayers()
     await buy(here, seen, 900n)
     await elsewhere.setBlocked(customer, true)
@@ -106,7 +106,7 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     await buy(here, seen, 900n)
   })
 
-  test('whoever was shut out is told nothing of a key; what goes on by itself learns what became of it', async () => {
+  test('a used key is not replayed to a revoked caller, and is replayed to an automatic purchase', async () => {
     const { customer, seen, unseen } = await newPayers()
     const [asked, byItself] = [{ key: `asked ${customer}` }, { key: `itself ${customer}`, automatic: true } as const]
     await buy(here, seen, 900n, asked)
@@ -126,7 +126,7 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     }
   })
 
-  test('whoever was seen at the door is known by the account that is locked anyway: a sale is four statements', async () => {
+  test('a sale of an authenticated caller is four statements: it reads neither token nor customer again', async () => {
     const { seen } = await newPayers()
     statements.length = 0
     await buy(here, seen, 900n)
@@ -139,8 +139,8 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
   })
 })
 
-// SQLite has no such wait: whoever is in turn has the whole database.
-test('a token revoked while its purchase waits for its turn, on postgres, buys nothing', async () => {
+// PostgreSQL only: on SQLite a transaction has the whole database and waits for no row lock.
+test('a token revoked while its purchase waits for the account’s lock, on postgres, buys nothing', async () => {
   const opened = await openTestDatabase('postgres')
   const other = openDatabase(opened.place.address)
   const [here, elsewhere] = [wire(opened.db), wire(other)]

@@ -13,7 +13,7 @@ import type { Database, Tx } from '../../db/transaction.ts'
 import { openAccount, post } from '../ledger/rules.ts'
 import { type PostingRow, toPosting } from '../ledger/store.ts'
 
-/** The people of the healthy shop. `busy` has postings before and after the checkpoints, `rested` only before. */
+/** Customers of the healthy shop. `busy` has postings before and after the checkpoints, `rested` only before. */
 type Cast = {
   busy: CustomerId
   rested: CustomerId
@@ -53,7 +53,7 @@ async function buildHealthyShop(db: Database): Promise<Cast> {
   return { busy, rested, capped: capped.id, firstOrder, lastOrder, lastSeq }
 }
 
-/** What somebody with the database's own password could do: first of all, put the guards to sleep. */
+/** Drops triggers and constraints, as an attacker with the database's password could. */
 async function dropGuards(engine: Engine, tx: Tx): Promise<void> {
   for (const table of ['postings', 'checkpoints']) {
     for (const guard of ['stay', 'remain']) {
@@ -63,7 +63,7 @@ async function dropGuards(engine: Engine, tx: Tx): Promise<void> {
   await tx.run(`DROP TRIGGER postings_refunded_within${engine === 'postgres' ? ' ON postings' : ''}`)
 }
 
-/** Writes an account's numbers, balances and hashes anew, so that the chain by itself looks right again. */
+/** Recomputes an account's numbers, balances and hashes, so that the chain alone looks valid. */
 async function forgeChain(tx: Tx, customer: CustomerId): Promise<void> {
   const rows = await tx.all<PostingRow>('SELECT * FROM postings WHERE customer_id = $1 ORDER BY seq', [customer])
   await tx.run('DELETE FROM postings WHERE customer_id = $1', [customer])
@@ -330,7 +330,7 @@ describe.each([...engines])('verify on %s', (engine) => {
       { TURNPIKE_SECRET_KEY: '00'.repeat(32) },
     )
 
-  test('a healthy shop has nothing wrong, and the tool says how much it looked at and ends with 0', async () => {
+  test('verify of a healthy shop finds nothing, prints how much it checked, and exits with 0', async () => {
     await onCopy(async (db, place) => {
       expect(await allFindingsOf(wire(db))).toEqual([])
       const words = await verifyAs(place)
@@ -342,7 +342,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     })
   })
 
-  test('a damaged shop is named by the tool, which ends with 1', async () => {
+  test('verify of a damaged shop prints the finding and exits with 1', async () => {
     await onCopy(async (db, place) => {
       await db.transact((tx) => tx.run('UPDATE accounts SET balance = balance + 1 WHERE customer_id = $1', [cast.busy]))
       const words = await verifyAs(place)
@@ -354,7 +354,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     })
   })
 
-  test('rows that cannot even be read are reported as a finding, not as a fault of the tool', async () => {
+  test('verify reports unreadable rows as a finding, not as a fault', async () => {
     await onCopy(async (db, place) => {
       await db.transact((tx) => tx.run(`UPDATE orders SET input = 'not JSON' WHERE id = $1`, [cast.firstOrder]))
       const { exit, out } = await verifyAs(place)
@@ -390,7 +390,7 @@ describe.each([...engines])('verify on %s', (engine) => {
     })
   })
 
-  test('the database itself refuses to change or delete what was posted or checkpointed', async () => {
+  test('the database refuses to change or delete postings and checkpoints', async () => {
     await onCopy(async (db) => {
       for (const statement of [
         `UPDATE postings SET note = 'gift'`,

@@ -17,7 +17,7 @@ function problemsOf(value: unknown): readonly string[] {
   return []
 }
 
-/** The shipped list with one thing put in its place, named by its path. */
+/** The shipped price list with the value at one path replaced. */
 function listWith(path: string, value: unknown): unknown {
   const list: unknown = shipped()
   const names = path.split('/')
@@ -60,7 +60,7 @@ const notMappings = [7, 'x', true, [], [1]]
 const notPeriods = [0, -7, 1.5, '7', null, 3651, Number.NaN]
 const notPercents = [-1, 100, 5.123, '5', null, true, Number.NaN, 1e-7]
 
-/** Each: where, what is wrong there, and where the problem is reported. */
+/** Each: a path, wrong values for it, and the path that the refusal names. */
 const wrongs: [path: string, values: readonly unknown[], reported: string][] = [
   ['dedicated', notMappings, 'dedicated'],
   ['dedicated/kinds', notMappings, 'dedicated.kinds'],
@@ -175,7 +175,7 @@ describe('a price list', () => {
   })
 
   test.each(wrongs.map(([path, values, reported]) => ({ path, values, reported })))(
-    'is refused for what is wrong at $path, naming $reported',
+    'a price list with a wrong $path is refused, and the refusal names $reported',
     ({ path, values, reported }) => {
       for (const value of values) {
         const problems = problemsOf(listWith(path, value))
@@ -258,7 +258,7 @@ describe('the rule for outages', () => {
   })
 
   test.each([{ time: 'both' }, { address: 'swap' }, { after_minutes: 0 }, { after_minutes: 1.5 }, { after: 5 }])(
-    'is not %p',
+    'the rule for outages refuses %p',
     (outage) => {
       expect(problemsOf(listWith('dedicated/outage', outage))).toHaveLength(1)
     },

@@ -12,7 +12,7 @@ const runs = { numRuns: scaled(3000) }
 const price = (most: number) => fc.integer({ min: 1, max: most }).map((each) => (each / 100).toFixed(2))
 const percent = fc.integer({ min: 0, max: 9999 }).map((each) => each / 100)
 
-/** Rising in number and in discount, as the reading demands. */
+/** Steps that rise in number and in discount, as readCatalogue requires. */
 const steps = (most: number) =>
   fc
     .uniqueArray(fc.record({ from: fc.integer({ min: 1, max: most }), percent }), {

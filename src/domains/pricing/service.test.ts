@@ -37,7 +37,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect((await services.pricing.versions()).map((each) => each.version)).toEqual([1, 2])
     expect((await services.pricing.show(1))?.value).toEqual(shipped())
     expect((await services.pricing.show())?.value).toEqual(dearer())
-    // Another process, which has never seen version 1 in force, prices the old order again as it was.
+    // A process started after version 1 was replaced prices the old order by version 1.
     expect(await findingsOf(wire(floor.db, floor.clock))).toEqual([])
   })
 
@@ -60,7 +60,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect((await other.pricing.current()).version).toBe(before + 1)
   })
 
-  test('of two price lists applied at once each becomes a version of its own or fails', async () => {
+  test('two price lists applied at once never share a version: each gets its own or fails', async () => {
     const before = await latest()
     const outcomes = await Promise.allSettled([
       applyCatalogue(floor.services, dearer()),

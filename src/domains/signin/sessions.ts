@@ -367,7 +367,7 @@ export function createSignIn(deps: SignInDeps) {
     /** Ends every view that an operator has open, in the caller's transaction; `forget` follows its commit. */
     endViews: (tx: Tx, operator: OperatorId): Promise<void> => store.endViews(tx, operator, clock()),
 
-    /** Ends all of somebody's sessions but one, in the caller's transaction; `forget` follows its commit. */
+    /** Ends all sessions of an owner but one, in the caller's transaction; `forget` follows its commit. */
     endAll: (tx: Tx, owner: Owner, except: SessionId | null): Promise<number> =>
       store.endSessions(tx, owner.id, except, clock()),
 

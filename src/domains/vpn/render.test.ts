@@ -15,7 +15,7 @@ const linesOf = (change: Partial<TunnelSettings>, privateKey: string | undefined
   configText(peer, privateKey, { ...node, endpoint: { host, port: 51_820 } }, { ...tunnel, ...change }).split('\n')
 
 describe('a configuration', () => {
-  test('is complete, line by line', () => {
+  test('a rendered configuration has every expected line', () => {
     expect(linesOf({})).toEqual([
       '[Interface]',
       '# phone (dev_1) at vpn-1',
@@ -45,7 +45,7 @@ describe('a configuration', () => {
     expect(lines[2]).toBe('# PrivateKey = (the one that belongs to your public key)')
   })
 
-  test('has an IPv6 endpoint in brackets', () => {
+  test('a rendered configuration has an IPv6 endpoint in brackets', () => {
     expect(linesOf({}, 'KEY=', '2001:db8::1')).toContain('Endpoint = [2001:db8::1]:51820')
   })
 })

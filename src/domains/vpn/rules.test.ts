@@ -101,7 +101,7 @@ describe('what is given back', () => {
     at: fc.integer({ min: -dayMs, max: 500 * dayMs }),
   })
 
-  test('is never more than was paid nor less than nothing, falls with time, and is nothing at the end', () => {
+  test('the refund of a term is between zero and the price, falls with time, and is zero at the end', () => {
     fc.assert(
       fc.property(spans, fc.integer({ min: 0, max: dayMs }), ({ price, startsAt, lasts, at }, later) => {
         const sold = { price, startsAt, endsAt: startsAt + lasts, refund: 'pro_rata' as const }
@@ -115,7 +115,7 @@ describe('what is given back', () => {
     )
   })
 
-  test('whoever has used all traffic on the first day gets nothing back', () => {
+  test('a term whose traffic was used up on the first day is not refunded', () => {
     const sold = { price: kopecks(29_900n), startsAt: 0, endsAt: 30 * dayMs, refund: 'pro_rata' as const }
     expect(refundOf(sold, dayMs, { left: 0n, granted: 100n })).toBe(kopecks(0n))
     expect(refundOf(sold, dayMs, { left: 50n, granted: 100n })).toBe(kopecks(14_950n))
@@ -133,7 +133,7 @@ describe('traffic', () => {
     expect(trafficLimitAfter({ limit: ten, used: ten, runs: true }, null)).toBeNull()
   })
 
-  test('is what the terms have granted, from what was used when the last time without a limit had ended', () => {
+  test('the traffic limit is the terms’ traffic added to the usage at the end of the last unlimited term', () => {
     const grants = (...terms: [startsAt: number, endsAt: number, grant: bigint | null, usedBefore: bigint][]) =>
       limitOfTerms(
         terms.map(([startsAt, endsAt, grant, usedBefore]) => ({
@@ -190,7 +190,7 @@ test('a device leaves the node that it was moved to after 300 s of silence in wh
   expect([0, 300_000, 300_001].map(nodeAfter)).toEqual(['nod_moved', 'nod_moved', 'nod_other'])
 })
 
-test('running subscriptions stand before ended ones: the first to end, then the last that ended', () => {
+test('running subscriptions sort before ended ones: by earliest end, then by latest end', () => {
   const of = (uuid: string, expiresAt: number, disabledAt: number | null = null) => ({
     uuid: uuid as SubscriptionId,
     expiresAt,

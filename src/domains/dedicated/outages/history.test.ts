@@ -44,7 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.nat(4 * dayMs) }) },
 )
 
-/** What should be, in a few lines: a term that stands still while its proxy cannot be used. */
+/** The model: a term that is paused during an outage. */
 class Model {
   interruptedAt: number | null = null
   lastEndAt = 0
@@ -71,7 +71,7 @@ class Model {
     if (this.interruptedAt === null || this.isGone) return
     const endedAt = Math.max(nowMs, this.interruptedAt)
     this.expiresAt += endedAt - this.interruptedAt
-    // Two of one proxy never begin at the same moment.
+    // Two outages of one proxy never begin at the same moment.
     this.lastEndAt = Math.max(endedAt, this.interruptedAt + 1)
     this.interruptedAt = null
   }
@@ -142,7 +142,7 @@ describe.each([...engines])('random outages on %s', (engine) => {
     await services.stock.endRest(1000)
   }
 
-  test('give each lost moment back once, and verify agrees', async () => {
+  test('random outages compensate each lost moment once, and verify finds nothing', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), play), {
       numRuns: scaled(engine === 'sqlite' ? 40 : 12),
     })

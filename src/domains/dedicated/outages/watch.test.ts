@@ -17,7 +17,7 @@ const prefix = '203.0.113.0/30'
 async function openGates(engine: Engine): Promise<Town> {
   const town = await openTown(engine, prefix, ['gate-1', 'gate-2'])
   town.node('gate-2').isAlive = false
-  // A shop that has just begun judges nobody.
+  // A shop opens outages only after it has looked for 30 s.
   await town.ticks(8)
   return town
 }
@@ -32,7 +32,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     await town.close()
   })
 
-  test('a node that dies interrupts what was sold there since its last word, and gives the time back when it is back', async () => {
+  test('a dead node’s proxies are interrupted from its last report on, and get the time back when it returns', async () => {
     const id = await town.buy()
     const [bought, diedAt] = [await town.show(id), town.nowMs]
     town.node('gate-1').isAlive = false
@@ -55,15 +55,18 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     expect(await town.told()).toHaveLength(3)
   })
 
-  test.each(['close', 'revoke'] as const)('what the operator shuts out with %s is interrupted too', async (verb) => {
-    const [id, heardAt] = [await town.buy(), town.nowMs]
-    await town.services.fleet[verb]('gate-1')
-    town.node('gate-1').isAlive = false
-    await town.ticks(outageAfterMs / tickMs)
-    expect((await town.show(id)).proxy.interruptedAt).toBe(heardAt)
-  })
+  test.each(['close', 'revoke'] as const)(
+    'proxies of a node that the operator shuts with %s are interrupted',
+    async (verb) => {
+      const [id, heardAt] = [await town.buy(), town.nowMs]
+      await town.services.fleet[verb]('gate-1')
+      town.node('gate-1').isAlive = false
+      await town.ticks(outageAfterMs / tickMs)
+      expect((await town.show(id)).proxy.interruptedAt).toBe(heardAt)
+    },
+  )
 
-  test(`what is away for less than ${outageAfterMs / 1000} seconds is nobody's loss`, async () => {
+  test(`a node that is silent for less than ${outageAfterMs / 1000} s causes no outage`, async () => {
     const id = await town.buy()
     const before = (await town.show(id)).proxy.expiresAt
     town.node('gate-1').isAlive = false
@@ -74,7 +77,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     expect(await town.told()).toEqual([])
   })
 
-  test('an address that its node can no longer leave from is interrupted since it said so, and the others are not', async () => {
+  test('an address that its node reports as unusable is interrupted from that report on, and no other address', async () => {
     const [first, second] = [await town.buy(), await town.buy()]
     const lost = Number((await town.show(first)).proxy.address.split('.')[3])
     const kept = [0, 1, 2, 3].filter((each) => each !== lost)
@@ -89,7 +92,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     expect((await town.show(first)).proxy.interruptedAt).toBeNull()
   })
 
-  test('another node that can use the address takes it over, and its customer is told that it has moved', async () => {
+  test('another node that can use the address takes it over, and the customer gets proxy.moved', async () => {
     const [id, diedAt] = [await town.buy(), town.nowMs]
     const before = (await town.show(id)).proxy.expiresAt
     town.node('gate-1').isAlive = false
@@ -106,7 +109,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     expect(await town.told()).toHaveLength(4)
   })
 
-  test('a range is moved while it is in use: its customer is told, and loses nothing', async () => {
+  test('moving a range in use sends proxy.moved and causes no outage', async () => {
     const id = await town.buy()
     const before = (await town.show(id)).proxy.expiresAt
     town.node('gate-2').isAlive = true
@@ -120,7 +123,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     expect(await town.told()).toEqual(['proxy.moved', 'proxy.moved'])
   })
 
-  test('a shop that was away itself blames no node that is there when it is back', async () => {
+  test('a shop that was down opens no outage for a node that reports after its return', async () => {
     const id = await town.buy()
     const before = (await town.show(id)).proxy.expiresAt
     town.clock.advance(8 * 60 * minuteMs)
@@ -130,7 +133,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     expect(await town.told()).toEqual([])
   })
 
-  test('whoever is still silent when a shop has been back for half a minute was away since his last word', async () => {
+  test('a node still silent 30 s after the shop’s return was down since its last report', async () => {
     const [id, heardAt] = [await town.buy(), town.nowMs]
     town.node('gate-1').isAlive = false
     town.clock.advance(10 * minuteMs)
@@ -141,7 +144,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     expect((await town.show(id)).proxy.interruptedAt).toBe(heardAt)
   })
 
-  test('a term that is bought after the last one has ended gets nothing for the time between', async () => {
+  test('a term bought after the previous one has ended gets no compensation for the gap', async () => {
     const id = await town.buy()
     town.clock.advance(7 * dayMs + minuteMs)
     town.node('gate-1').isAlive = false
@@ -158,7 +161,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     expect((await town.show(id)).proxy.interruptedAt).toBe(prolongedAt)
   })
 
-  test('after the time that the catalogue says the address is replaced by one that is served, or waited for', async () => {
+  test('an address is replaced after after_minutes by a served one, or waits if there is none', async () => {
     await town.price({ address: 'replace', after_minutes: 2 })
     await town.assign('gate-1')
     await town.ticks(1)
@@ -189,8 +192,8 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
   })
 })
 
-// On SQLite one of the two waits for the other.
-test('two shops that look at once open, end and tell of each outage once', async () => {
+// PostgreSQL only: on SQLite one of the two waits for the other.
+test('two shops that look at once open, close and report each outage once', async () => {
   const town = await openGates('postgres')
   try {
     const id = await town.buy()
@@ -236,11 +239,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant('wait' as const), ticks: fc.integer({ min: 1, max: 14 }) }) },
 )
 
-/** A node that another takes over from is missed first, and each change is seen at the next tick. */
+/** A takeover begins after the node is missed, and each change is seen at the next tick. */
 const handoverMs = 3 * tickMs
 const noticeMs = 2 * tickMs
 
-/** What a proxy has lost: each time in which no node that was there could use its address. */
+/** A proxy's losses: periods in which no live node could use its address. */
 class Losses {
   private usableAt: number
   least = 0
@@ -252,22 +255,22 @@ class Losses {
     if (!isUsable) return
     const lostMs = nowMs - this.usableAt
     this.usableAt = nowMs
-    // A node that was silent for less than counts, and is back without the address, says since when it is lost; should
-    // that be less than counts too, nothing is given.
+    // A node silent for less than 30 s that returns without the address dates the loss from its return; if that is less
+    // than 30 s too, there is no compensation.
     if (lostMs >= 2 * outageAfterMs + noticeMs) this.least += lostMs - outageAfterMs - noticeMs
     if (lostMs + handoverMs >= outageAfterMs) this.most += lostMs + handoverMs
   }
 }
 
 const pairs = [...engines].flatMap((engine) => (['extend', 'refund'] as const).map((time) => ({ engine, time })))
-/** Either engine and either way of making good; all four pairs in a long run. */
+/** Both engines and both kinds of compensation; all four pairs only in a long run. */
 const tried = pairs.filter(({ engine, time }) => isLong || (engine === 'sqlite') === (time === 'extend'))
 
 /** How many random histories are played on one town. */
 const historiesOn = isLong ? { sqlite: 200, postgres: 40 } : { sqlite: 8, postgres: 3 }
 
 describe.each(tried)('random outages of nodes on $engine, made good by $time', ({ engine, time }) => {
-  test('give no more than was lost, and no less than the stated tolerance leaves of it', async () => {
+  test('compensation of random node outages is at most the loss, and at least the loss less the stated tolerance', async () => {
     const town = await openTown(engine, prefix, ['gate-1', 'gate-2'])
     try {
       await town.price({ time })

@@ -267,7 +267,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect((await refusalOf(services.premium.exits.addOne({ ...local, host: '203.0.113.1' }))).code).toBe('conflict')
     expect((await refusalOf(add('198.51.100.0/24'))).code).toBe('conflict')
     expect(Number((await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)).toBe(4)
-    // Whoever gives it up in one place may have it in the other.
+    // A drained exit frees its address for the stock, and then cannot be put back.
     await services.premium.exits.drain(exit.id, true)
     expect(await add('198.51.100.0/24')).toBe(256)
     expect((await refusalOf(services.premium.exits.drain(exit.id, false))).code).toBe('conflict')
@@ -323,7 +323,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
             await tell(nodes[each.node] ?? '', '203.0.113.0/27', ...served)
             able.set(each.node, served)
           }
-          // What was lost goes to who else can use it; what is free, or its carrier silent, to who says so.
+          // A lost slot goes to another node that can use it; a slot without a live carrier goes to the reporting node.
           for (let offset = 0; offset < 32; offset += 1) {
             const row = await carrierOf(`203.0.113.${offset}`)
             const index = row === null ? -1 : nodes.indexOf(row)
