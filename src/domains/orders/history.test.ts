@@ -366,7 +366,7 @@ const atOnce = 20
 const perDatabase = 200
 const daysMs = 86_400_000
 
-/** Plays histories concurrently; each block ends with `verify` and a checkpoint that later blocks are checked against. */
+/** Plays histories concurrently; each block ends with `verify` and a checkpoint for the later blocks. */
 async function playAll(
   engine: Engine,
   count: number,
