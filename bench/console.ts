@@ -59,7 +59,7 @@ function toRows(name: string, loads: readonly Load[]): Row[] {
       loads.map((each) => each.paintMs),
     ),
     timeRow(
-      `${name}, its heading stands`,
+      `${name}, its heading is shown`,
       loads.map((each) => each.readyMs),
     ),
   ]
