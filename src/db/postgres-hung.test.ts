@@ -123,7 +123,7 @@ describe('a PostgreSQL that hangs', () => {
   test('an unhurried transaction survives a hang in which reads are refused', async () => {
     const inside = Promise.withResolvers<void>()
     const readsGaveUp = Promise.withResolvers<void>()
-    const chore = db.transactLong(async (tx) => {
+    const job = db.transactLong(async (tx) => {
       await tx.run('INSERT INTO things VALUES (30, 1)')
       inside.resolve()
       await readsGaveUp.promise
@@ -134,7 +134,7 @@ describe('a PostgreSQL that hangs', () => {
     await Promise.all([1, 2, 3].map(() => refusedIn(db.first('SELECT 1 AS one'))))
     server.goOn()
     readsGaveUp.resolve()
-    await chore
+    await job
     expect(await watcher.all('SELECT n FROM things WHERE id = 30')).toEqual([{ n: 2n }])
     expect(await untilFew()).toBeTrue()
   })

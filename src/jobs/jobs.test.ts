@@ -9,7 +9,7 @@ test('a job runs in the process that leads it, a process’s own job in every pr
   const job = (name: string) => ({ name, everyMs: 2, work: async () => void ran.push(name) })
   const jobs = startJobs(
     [job('led'), job('another’s'), { ...job('own'), isOwn: true }],
-    { info: () => {}, error: (_, fields) => void failed.push(String(fields?.['chore'])) },
+    { info: () => {}, error: (_, fields) => void failed.push(String(fields?.['job'])) },
     async (name) => {
       if (name === 'another’s' && leading.has('lost')) throw new Error('the server is away')
       return leading.has(name)

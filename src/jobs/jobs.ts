@@ -41,7 +41,7 @@ export function startJobs(
       const run = runOnce(job)
         .catch((fault: unknown) => {
           onRun({ name: job.name, ok: false })
-          log.error('chore failed', { chore: job.name, fault })
+          log.error('job failed', { job: job.name, fault })
         })
         .finally(() => running.delete(job.name))
       running.set(job.name, run)

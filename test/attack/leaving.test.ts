@@ -111,7 +111,7 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     expect(await pieces(seen)).toBeGreaterThan(3)
   })
 
-  test('is finished by the chore where something came in between, and every promise holds until then', async () => {
+  test('is finished by the job where something came in between, and every promise holds until then', async () => {
     const { customer } = await shop.newCustomer()
     const { premium, db } = shop.services
     for (let n = 0; n < 3; n += 1)

@@ -102,8 +102,8 @@ describe.each([...engines])('leases that a hostile gateway asks for, on %s', (en
     expect(held.get(honest.id)).toEqual({ bytes: 8_388_608n, accountsAtLimit: 0 })
     const notes: [string, unknown][] = []
     const note = (event: string, fields?: unknown) => void notes.push([event, fields])
-    const chores = trafficJobs({ ...service.services, clock: service.clock.read }, { info: note, error: note })
-    for (const chore of chores) await chore.work()
+    const jobs = trafficJobs({ ...service.services, clock: service.clock.read }, { info: note, error: note })
+    for (const job of jobs) await job.work()
     const fields = { node: hostile.id, held_bytes: Number(limit), accounts_at_limit: 1 }
     expect(notes).toContainEqual(['a node holds as much of accounts as one node may', fields])
     expect(notes.filter(([, each]) => (each as { node: string }).node === honest.id)).toEqual([])

@@ -27,7 +27,7 @@ describe.each([...enginesOf('sqlite')])('a shop on %s that backs itself up', (en
     const clock = { at: Date.UTC(2026, 3, 1) }
     const schedule = scheduleBackups(config, () => clock.at, quiet)
     const work = async () => {
-      for (const chore of schedule.jobs) await chore.work()
+      for (const job of schedule.jobs) await job.work()
     }
     mkdirSync(join(folder, 'turnpike-20260331T000000Z.partial-abc'), { recursive: true })
     await work()

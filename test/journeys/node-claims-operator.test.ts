@@ -36,7 +36,7 @@ describe.each([...enginesOf('postgres')])('the operator and what nodes claim, on
     await fleet.join((await fleet.issueKey('liar')).text, `tpn_${'ab'.repeat(32)}`, 'test')
     const notes: [string, unknown][] = []
     const note = (event: string, fields?: unknown) => void notes.push([event, fields])
-    const chores = trafficJobs({ ...service.services, clock: service.clock.read }, { info: note, error: note })
+    const jobs = trafficJobs({ ...service.services, clock: service.clock.read }, { info: note, error: note })
     service.clock.advance(900)
     const peers = [{ id: device, received: 1_000_000_000, sent: 0, handshake_at: null }]
     await vpn.nodes.report(node?.id ?? '', reportOf({ boot: 'boot-0001', peers }))
@@ -44,7 +44,7 @@ describe.each([...enginesOf('postgres')])('the operator and what nodes claim, on
     const believed = 125_000_000
     const shown = async () => Number((await vpn.show(uuid)).subscription.received)
     expect(await shown()).toBe(believed)
-    for (const chore of [...chores, ...chores]) await chore.work()
+    for (const job of [...jobs, ...jobs]) await job.work()
     expect(notes).toEqual([
       ['a node claims what it cannot have carried', { node: node?.id, refused_bytes: 1_000_000_000 - believed }],
     ])

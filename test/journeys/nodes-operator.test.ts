@@ -177,9 +177,9 @@ describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) 
   })
 
   test('a key that is lost, used or about to expire is replaced without a restart', async () => {
-    const chores = await restart()
+    const jobs = await restart()
     const run = async () => {
-      for (const chore of chores) await chore.work()
+      for (const job of jobs) await job.work()
       return keyOf('gateway')
     }
     service.clock.advance(120_000)

@@ -281,7 +281,7 @@ describe.each([...engines])('a customer who is erased on %s', (engine) => {
     expect(await services.erasing.resume()).toEqual({ finished: 0, refused: [] })
   })
 
-  test('is erased to the end by the chore where something came in between', async () => {
+  test('is erased to the end by the job where something came in between', async () => {
     const { id: other } = await services.customers.create('zinaida again')
     clock.advance(5 * 60_000)
     await services.ledgerAudit.makeCheckpoint()

@@ -31,7 +31,7 @@ type Action =
   | { do: 'usage'; which: number; device: number; rx: number; tx: number }
   | { do: 'auto'; which: number; months: number | null }
   | { do: 'pass'; days: number }
-  | { do: 'chores' }
+  | { do: 'jobs' }
 
 const which = fc.nat(5)
 const months = fc.constantFrom(1, 3, 6, 12)
@@ -56,7 +56,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant('auto' as const), which, months: fc.option(months) }),
   },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('pass' as const), days: fc.integer({ min: 1, max: 45 }) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('chores' as const) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('jobs' as const) }) },
 )
 
 /** Month by month, and the last day where the month is too short. */
@@ -93,7 +93,7 @@ describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s'
 
   const now = () => service.clock.nowMs
 
-  async function chores(model: Model): Promise<void> {
+  async function jobs(model: Model): Promise<void> {
     const { vpn } = service.services
     while ((await vpn.renewDue()).more);
     while ((await vpn.sweep()) > 0);
@@ -114,7 +114,7 @@ describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s'
   async function act(step: Action, model: Model, token: string): Promise<void> {
     const post = (path: string, body: unknown) => service.post(path, body, { token })
     if (step.do === 'pass') return service.clock.advance(step.days * dayMs + 12_345)
-    if (step.do === 'chores') return chores(model)
+    if (step.do === 'jobs') return jobs(model)
     if (step.do === 'buy') {
       const answer = await post('/vpn/buy', { period: step.months, auto_renew: step.auto })
       const price = prices[step.months] ?? 0

@@ -30,7 +30,7 @@ const troubles: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'turnpike_node_most_ports{node="other",kind="gateway"}': '2000x60',
   },
   TurnpikeRangesNotProven: { 'turnpike_node_unproven_ranges{node="gw"}': '2x60' },
-  TurnpikeChoreFails: { 'turnpike_chore_runs_total{chore="back up",outcome="failed"}': '0+1x60' },
+  TurnpikeJobFails: { 'turnpike_job_runs_total{name="back up",outcome="failed"}': '0+1x60' },
   TurnpikeBackupOld: {
     'turnpike_backup_last_timestamp_seconds{instance="shop"}': '0x60',
     'turnpike_backup_interval_seconds{instance="shop"}': '600x60',

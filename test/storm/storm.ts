@@ -344,8 +344,8 @@ export function countErrors(files: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const line of files.flatMap((file) => readFileSync(file, 'utf8').split('\n'))) {
     if (!line.includes('"level":"error"')) continue
-    const entry = JSON.parse(line) as { event: string; path?: string; chore?: string; fault?: { message?: string } }
-    const parts = [entry.event, entry.path, entry.chore, entry.fault?.message?.slice(0, 100)]
+    const entry = JSON.parse(line) as { event: string; path?: string; job?: string; fault?: { message?: string } }
+    const parts = [entry.event, entry.path, entry.job, entry.fault?.message?.slice(0, 100)]
     const what = parts.filter((part) => part !== undefined).join(' ')
     counts[what] = (counts[what] ?? 0) + 1
   }

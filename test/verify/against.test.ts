@@ -39,11 +39,11 @@ describe.each([...enginesOf('postgres')])('checkpoints that are kept elsewhere, 
     rmSync(folder, { recursive: true })
   })
 
-  /** The shop's own chore, at a moment that the test chooses. */
+  /** The shop's own job, at a moment that the test chooses. */
   async function makeCheckpoint(): Promise<void> {
     const quiet = { info: () => {}, error: () => {} }
     await moneyJobs(service.services, quiet)
-      .find((chore) => chore.name === 'checkpoint')
+      .find((job) => job.name === 'checkpoint')
       ?.work()
   }
 

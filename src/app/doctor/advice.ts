@@ -180,7 +180,7 @@ export function adviseBackups(
   }
   const hours = Math.round((nowMs - newestAt) / 3_600_000)
   if (nowMs - newestAt > 2 * everyMs) {
-    return wrong(of, `the newest is ${hours} hours old`, 'look for "chore failed" with "back up" in the shop’s log')
+    return wrong(of, `the newest is ${hours} hours old`, 'look for "job failed" with "back up" in the shop’s log')
   }
   return ok(of, `the newest is ${hours} hours old`)
 }

@@ -12,7 +12,7 @@ const bounds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export type ShopTally = {
   readonly request: (note: RequestNote) => void
-  readonly chore: (run: JobRun) => void
+  readonly job: (run: JobRun) => void
 }
 
 /** The shop's metrics. Nodes are labels, because there are few; customers never are. */
@@ -22,10 +22,10 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
   const sales = metrics.counter('turnpike_sales_total', 'Purchases that were charged, each once, by operation.')
   const faults = metrics.counter('turnpike_faults_total', 'Requests that failed by a fault of ours.')
   faults.add({}, 0)
-  const runs = metrics.counter('turnpike_chore_runs_total', 'Chores that came to their end, by how.')
+  const runs = metrics.counter('turnpike_job_runs_total', 'Finished runs of periodic jobs, by job and outcome.')
   const lastRuns = new Map<string, number>()
-  metrics.gauge('turnpike_chore_last_success_timestamp_seconds', 'When a chore last ended well, since 1970.', () =>
-    [...lastRuns].map(([chore, at]) => ({ labels: { chore }, value: at / 1000 })),
+  metrics.gauge('turnpike_job_last_success_timestamp_seconds', 'Time of the last successful run of a job, in seconds since 1970.', () =>
+    [...lastRuns].map(([job, at]) => ({ labels: { name: job }, value: at / 1000 })),
   )
   return {
     request(note) {
@@ -36,8 +36,8 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
       if (note.isSale) sales.add({ operation: note.path })
       if (note.status === 500) faults.add()
     },
-    chore({ name, ok }) {
-      runs.add({ chore: name, outcome: ok ? 'done' : 'failed' })
+    job({ name, ok }) {
+      runs.add({ name, outcome: ok ? 'done' : 'failed' })
       if (ok) lastRuns.set(name, clock())
     },
   }

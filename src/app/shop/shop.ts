@@ -142,7 +142,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     ...backups.jobs,
   ]
   const leaders = createLeaders(config.databaseUrl)
-  const jobs = startJobs(all, log, (job) => leaders.leads(job), tally.chore)
+  const jobs = startJobs(all, log, (job) => leaders.leads(job), tally.job)
   const figures = serveMetrics(config, 'shop', metrics, log)
   const links = await makeSandboxLinks(services)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })

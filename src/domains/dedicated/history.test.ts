@@ -39,7 +39,7 @@ type Step =
   | { do: 'replace'; who: number; pick: number; strange: number }
   | { do: 'protocol'; who: number; pick: number; type: 'http' | 'socks'; strange: number }
   | { do: 'renewal'; who: number; pick: number; period: number | null }
-  | { do: 'chore'; chore: 'release' | 'rest' | 'renew' }
+  | { do: 'job'; job: 'release' | 'rest' | 'renew' }
   | { do: 'credit'; amount: bigint }
   | { do: 'wait'; ms: number }
   | { do: 'until'; event: number; pick: number; early: number }
@@ -88,8 +88,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      do: of('chore'),
-      chore: fc.constantFrom<'release' | 'rest' | 'renew'>('release', 'rest', 'renew'),
+      do: of('job'),
+      job: fc.constantFrom<'release' | 'rest' | 'renew'>('release', 'rest', 'renew'),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: of('credit'), amount: fc.bigInt({ min: 1n, max: 20_000n }) }) },
@@ -272,7 +272,7 @@ class Replay {
     else if (each.do === 'replace') await this.replace(each)
     else if (each.do === 'protocol') await this.protocol(each)
     else if (each.do === 'renewal') await this.renewal(each)
-    else if (each.do === 'chore') await this.chore(each.chore)
+    else if (each.do === 'job') await this.job(each.job)
     else {
       await credit(floor.services, this.customer(2), each.amount)
       model.balances[2] = (model.balances[2] ?? 0n) + each.amount
@@ -384,12 +384,12 @@ class Replay {
     proxy.triedAt = undefined
   }
 
-  async chore(chore: 'release' | 'rest' | 'renew'): Promise<void> {
+  async job(job: 'release' | 'rest' | 'renew'): Promise<void> {
     const { dedicatedUpkeep, stock } = this.floor.services
-    if (chore === 'release') await dedicatedUpkeep.release(1000)
-    else if (chore === 'rest') await stock.endRest(1000)
+    if (job === 'release') await dedicatedUpkeep.release(1000)
+    else if (job === 'rest') await stock.endRest(1000)
     else await dedicatedUpkeep.renew(1000)
-    this.model[chore]()
+    this.model[job]()
     await this.comparePlaces()
   }
 

@@ -43,8 +43,8 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
       .length
   const endOf = async (customer: CustomerId) => (await listed(customer))[0]?.expiresAt ?? 0
   const balanceOf = async (customer: CustomerId) => (await here.floor.services.ledger.balance(customer)).balance
-  const doChores = async () => {
-    for (const chore of dedicatedJobs(here.floor.services, { info: () => {} })) await chore.work()
+  const runJobs = async () => {
+    for (const job of dedicatedJobs(here.floor.services, { info: () => {} })) await job.work()
   }
 
   test('a proxy expires to the millisecond, is gone 3 days later, and its address is for sale 7 days after that', async () => {
@@ -53,25 +53,25 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 4 })
     const end = clock.nowMs + 7 * dayMs
     clock.nowMs = end - 1
-    await doChores()
+    await runJobs()
     expect([await statusOf(customer, 'active'), await statusOf(customer, 'expired')]).toEqual([4, 0])
     clock.nowMs = end
-    await doChores()
+    await runJobs()
     expect([await statusOf(customer, 'active'), await statusOf(customer, 'expired')]).toEqual([0, 4])
     clock.nowMs = end + 3 * dayMs - 1
-    await doChores()
+    await runJobs()
     expect(await statusOf(customer, 'expired')).toBe(4)
     expect(await statesHere()).toMatchObject({ leased: 4 })
     clock.nowMs = end + 3 * dayMs
     expect(await listed(customer)).toEqual([])
-    await doChores()
+    await runJobs()
     expect(await statesHere()).toEqual({ free: 0, leased: 0, resting: 4, retired: 0 })
     clock.nowMs = end + 10 * dayMs - 1
-    await doChores()
+    await runJobs()
     const refusal = await refusalOf(buyProxies(services, customer, { code: here.code, ipv: 4, period: 7 }))
     expect(refusal.code).toBe('out_of_stock')
     clock.nowMs = end + 10 * dayMs
-    await doChores()
+    await runJobs()
     expect(await statesHere()).toEqual({ free: 4, leased: 0, resting: 0, retired: 0 })
     expect(
       (await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 4 })).proxies,
@@ -86,7 +86,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     const [first] = (await take()).proxies
     expect((await refusalOf(take())).code).toBe('out_of_stock')
     clock.nowMs += (7 + 3 + 7) * dayMs
-    await doChores()
+    await runJobs()
     const [again] = (await take()).proxies
     expect(again?.address).toBe(first?.address ?? '')
   })
@@ -105,7 +105,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
         own.clock.advanceDays(1)
         // Every fifth day is enough here: nothing is bought meanwhile.
         const due = pace === 'every day' ? day % 5 === 0 : day === 365
-        if (due) for (const chore of dedicatedJobs(own.services, { info: () => {} })) await chore.work()
+        if (due) for (const job of dedicatedJobs(own.services, { info: () => {} })) await job.work()
       }
       const leases = await own.db.all<{ slot_id: bigint; ended_at: bigint }>(
         'SELECT slot_id, started_at, ended_at, proxy_id FROM leases ORDER BY slot_id',
@@ -124,10 +124,10 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     const customer = await addCustomer(services, rich)
     await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 450 })
     clock.advanceDays(11)
-    await doChores()
+    await runJobs()
     expect(await statesHere()).toMatchObject({ leased: 0, resting: 450 })
     clock.advanceDays(7)
-    await doChores()
+    await runJobs()
     expect(await statesHere()).toMatchObject({ free: 516, resting: 0 })
   })
 

@@ -18,8 +18,8 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     expect(await findingsOf(floor.services)).toEqual([])
     await floor.close()
   })
-  const doChores = async () => {
-    for (const chore of dedicatedJobs(floor.services, { info: () => {} })) await chore.work()
+  const runJobs = async () => {
+    for (const job of dedicatedJobs(floor.services, { info: () => {} })) await job.work()
   }
 
   test.each([4, 3, 6] as const)('a proxy of kind %d is replaced all the same', async (ipv) => {
@@ -42,15 +42,15 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     for (let round = 0; round < 3; round += 1) {
       await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })
       clock.advance(17 * dayMs)
-      await doChores()
-      await doChores()
+      await runJobs()
+      await runJobs()
       // The leases have ended and the rest is over; then it is before both.
       clock.advance(-8 * dayMs)
       const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 4 })
       expect(proxies).toHaveLength(4)
       clock.advance(30 * dayMs)
-      await doChores()
-      await doChores()
+      await runJobs()
+      await runJobs()
     }
   })
 
@@ -62,8 +62,8 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     for (let round = 0; round < 3; round += 1) {
       await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7 })
       clock.nowMs = start + 40 * dayMs
-      await doChores()
-      await doChores()
+      await runJobs()
+      await runJobs()
       clock.nowMs = start
     }
   })
