@@ -4,16 +4,16 @@ import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The folder that holds package.json, wherever the command was called from. */
+/** The folder of package.json. */
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** Without its install script the package `bun` holds a short text in place of the program. */
+/** Smallest size of the real program: without its install script, the package `bun` has a short text file instead. */
 const leastProgramBytes = 1_000_000
 
-/** Never fetch a missing package, and never read a stray .env: the environment is what the operator set. */
+/** Bun fetches no missing package and reads no .env file: only the operator sets the environment. */
 const flags = ['--no-install', '--no-env-file']
 
-/** Where npm may have put the program, likeliest first. The install script moves it out of `@oven`. */
+/** Paths in node_modules that may have the program, most likely first. The install script moves it out of `@oven`. */
 function places() {
   const cpu = process.arch === 'arm64' ? 'aarch64' : process.arch
   const plain = `@oven/bun-${process.platform}-${cpu}`
@@ -27,7 +27,7 @@ function isProgram(path) {
   return found !== undefined && found.isFile() && found.size >= leastProgramBytes
 }
 
-/** Looks in every node_modules from here upwards, as npm may hoist packages above this one. */
+/** Searches every node_modules from here upwards: npm may hoist packages above this one. */
 function findRuntime(from = root) {
   for (let folder = from; ; folder = dirname(folder)) {
     for (const place of places()) {
@@ -39,8 +39,8 @@ function findRuntime(from = root) {
 }
 
 /**
- * Becomes the runtime where Node can replace itself; otherwise stands in front of it, passing signals down and its end
- * up. The child is then given a pipe, named in TURNPIKE_LEASH, that breaks should this process be killed outright.
+ * Replaces this process with the runtime (execve) where Node can; otherwise starts it as a child, forwards signals to it
+ * and exits with its code. TURNPIKE_LEASH names a pipe that closes if this process is killed, so that the child ends.
  */
 export function run(args) {
   const program = findRuntime()
