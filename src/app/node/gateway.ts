@@ -285,19 +285,28 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   return { engine, meter, sync, rules, saved, trials, words }
 }
 
-/** Looks a credential up at the shop; a page that arrives meanwhile is newer than the answer. */
-const askShop =
-  (snapshot: Snapshot, asking: ReturnType<typeof createAsk>): EngineDeps['ask'] =>
+/** Lookups of one credential while pages about it keep arriving. */
+const maxLookups = 3
+
+/**
+ * Looks a credential up at the shop. Whether a page that arrives meanwhile is older or newer than the answer is not
+ * known, so the page is kept and the lookup repeated.
+ */
+export const askShop =
+  (snapshot: Snapshot, asking: Pick<ReturnType<typeof createAsk>, 'find'>): EngineDeps['ask'] =>
   async (question, source) => {
-    const end = snapshot.follow(question)
-    const answer = await asking.find(question, source).catch((fault: unknown) => {
-      end()
-      throw fault
-    })
-    // No await between the two lines: a page that arrived in between would be newer and count as older.
-    const isOvertaken = end()
-    if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
-    return answer.outcome === 'unasked' && !isOvertaken ? 'unasked' : 'asked'
+    for (let lookups = 1; ; lookups += 1) {
+      const end = snapshot.follow(question)
+      const answer = await asking.find(question, source).catch((fault: unknown) => {
+        end()
+        throw fault
+      })
+      // No await between the two lines: a page that arrived in between would be newer and count as older.
+      const isOvertaken = end()
+      if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
+      if (!isOvertaken) return answer.outcome === 'unasked' ? 'unasked' : 'asked'
+      if (lookups === maxLookups || answer.outcome === 'unasked') return 'asked'
+    }
   }
 
 function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {

@@ -1,0 +1,32 @@
+import { expect, test } from 'bun:test'
+import { someProxy } from '../../../test/harness/desired.ts'
+import { createSnapshot } from '../../dataplane/agent/snapshot.ts'
+import { askShop } from './gateway.ts'
+
+test('a lookup is repeated when a page arrives during it, because the page may be older than the answer', async () => {
+  const snapshot = createSnapshot()
+  const bought = someProxy({ username: 'tp7', port_type: 'http' })
+  const changed = { ...bought, port_type: 'socks' as const }
+  let lookups = 0
+  const find = async () => {
+    lookups += 1
+    // The shop has read this page before the protocol was changed.
+    if (lookups === 1) snapshot.apply({ proxies: [bought], subusers: [], exits: [] })
+    return { outcome: 'found' as const, found: { proxy: changed, subuser: null } }
+  }
+  expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('asked')
+  expect([snapshot.findProxy('tp7')?.port_type, lookups]).toEqual(['socks', 2])
+})
+
+test('a lookup ends after 3 tries while pages keep arriving, and the last page is kept', async () => {
+  const snapshot = createSnapshot()
+  const proxy = someProxy({ username: 'tp7' })
+  let lookups = 0
+  const find = async () => {
+    lookups += 1
+    snapshot.apply({ proxies: [{ ...proxy, expires_at: lookups }], subusers: [], exits: [] })
+    return { outcome: 'found' as const, found: { proxy, subuser: null } }
+  }
+  expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('asked')
+  expect([snapshot.findProxy('tp7')?.expires_at, lookups]).toEqual([3, 3])
+})
