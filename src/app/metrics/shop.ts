@@ -24,8 +24,10 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
   faults.add({}, 0)
   const runs = metrics.counter('turnpike_job_runs_total', 'Finished runs of periodic jobs, by job and outcome.')
   const lastRuns = new Map<string, number>()
-  metrics.gauge('turnpike_job_last_success_timestamp_seconds', 'Time of the last successful run of a job, in seconds since 1970.', () =>
-    [...lastRuns].map(([job, at]) => ({ labels: { name: job }, value: at / 1000 })),
+  metrics.gauge(
+    'turnpike_job_last_success_timestamp_seconds',
+    'Time of the last success of a job, in seconds since 1970.',
+    () => [...lastRuns].map(([job, at]) => ({ labels: { name: job }, value: at / 1000 })),
   )
   return {
     request(note) {
