@@ -5,26 +5,26 @@ import { type Service, startService } from '../harness/service.ts'
 import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, buy, credit } from '../harness/wired.ts'
 
-describe.each([...enginesOf('postgres')])('account on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('GET /balance and GET /transactions on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
   })
   afterAll(() => service.stop())
 
-  test('a fresh sandbox has a customer with 100,000 roubles and has spent nothing', async () => {
+  test('GET /balance of a fresh sandbox answers 100,000 roubles and nothing spent', async () => {
     const answer = await service.get('/balance')
     expect(answer.text).toBe('{"ok":true,"data":{"balance_rub":100000,"api_spent_rub":0}}')
   })
 
-  test('every movement of money is listed with the balance after it', async () => {
+  test('GET /transactions lists each credit with the balance after it', async () => {
     const { data } = await service.get('/transactions')
     expect(data.transactions).toHaveLength(1)
     expect(data.transactions[0]).toMatchObject({ id: 1, kind: 'credit', amount_rub: 100000, balance_after_rub: 100000 })
     expect(data.next_cursor).toBeNull()
   })
 
-  test('without a token nothing is told', async () => {
+  test('GET /balance, /transactions and /orders answer 401 without a token', async () => {
     for (const path of ['/balance', '/transactions', '/orders', '/orders/ord_0']) {
       const answer = await service.get(path, { token: null })
       expect(answer.status).toBe(401)
@@ -34,14 +34,14 @@ describe.each([...enginesOf('postgres')])('account on %s', (engine) => {
   })
 })
 
-describe.each([...enginesOf('postgres')])('the books of a customer on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('ledger and orders of a customer on %s', (engine) => {
   let shop: ThingsShop
   beforeAll(async () => {
     shop = await openThingsShop(engine)
   })
   afterAll(() => shop.stop())
 
-  test('what was spent through tokens counts, what was given back of it does not, and the console does not count', async () => {
+  test('api_spent_rub counts purchases by token, less refunds, and leaves out console purchases', async () => {
     const { services, customer } = shop
     const { data: bought } = await shop.post('/things/buy', { count: 3 })
     expect((await shop.get('/balance')).data).toEqual({ balance_rub: 973, api_spent_rub: 27 })
@@ -57,7 +57,7 @@ describe.each([...enginesOf('postgres')])('the books of a customer on %s', (engi
     ])
   })
 
-  test('an order keeps what was asked for and how its price came about', async () => {
+  test('GET /orders/{id} shows the request and the calculation of the price', async () => {
     const { data: bought } = await shop.post('/things/buy', { count: 2, colour: 'blue' })
     const { data: order } = await shop.get(`/orders/${bought.order_id}`)
     expect(order).toEqual({
@@ -71,20 +71,21 @@ describe.each([...enginesOf('postgres')])('the books of a customer on %s', (engi
     })
   })
 
-  test("another customer's order looks exactly like one that never was", async () => {
+  test('GET /orders/{id} answers for another customer’s order as for an unknown one: 404', async () => {
     const other = await addCustomer(shop.services, 10_000n)
     const { body } = await buy(shop.services, { customer: other, token: null }, 900n)
     const { order } = JSON.parse(body) as { order: string }
     const theirs = await shop.get(`/orders/${order}`)
-    const nobodys = await shop.get(`/orders/${order.slice(0, -1)}${order.endsWith('0') ? '1' : '0'}`)
+    const unknown = await shop.get(`/orders/${order.slice(0, -1)}${order.endsWith('0') ? '1' : '0'}`)
     const malformed = await shop.get('/orders/17')
-    expect([theirs.status, theirs.text]).toEqual([404, nobodys.text])
-    expect([malformed.status, malformed.text]).toEqual([404, nobodys.text])
-    const without = (headers: Headers) => [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name))
-    expect(without(theirs.headers)).toEqual(without(nobodys.headers))
+    expect([theirs.status, theirs.text]).toEqual([404, unknown.text])
+    expect([malformed.status, malformed.text]).toEqual([404, unknown.text])
+    const stableHeaders = (headers: Headers) =>
+      [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name))
+    expect(stableHeaders(theirs.headers)).toEqual(stableHeaders(unknown.headers))
   })
 
-  test('page by page every movement and every order comes exactly once, while new ones arrive', async () => {
+  test('pages of /transactions and /orders show every row once while new rows arrive', async () => {
     const customer = await addCustomer(shop.services, 100_000n)
     const { text: token } = await shop.services.customers.issueToken(customer, { name: 'reader' })
     const purchase = () => {
@@ -111,7 +112,7 @@ describe.each([...enginesOf('postgres')])('the books of a customer on %s', (engi
     }
   })
 
-  test('a list answers with 100 unless told otherwise, and with at most 500', async () => {
+  test('GET /transactions answers 100 rows by default and refuses a limit above 500', async () => {
     const customer = await addCustomer(shop.services, 0n)
     const { text: token } = await shop.services.customers.issueToken(customer, { name: 'reader' })
     await Promise.all(Array.from({ length: 120 }, () => credit(shop.services, customer, 1n)))
@@ -130,7 +131,7 @@ describe.each([...enginesOf('postgres')])('the books of a customer on %s', (engi
     expect((await shop.get('/transactions?limit=501', { token })).status).toBe(400)
   })
 
-  test('a cursor of one list is refused by the other', async () => {
+  test('GET /transactions refuses a cursor of GET /orders', async () => {
     await shop.post('/things/buy', { count: 1 })
     await shop.post('/things/buy', { count: 1 })
     const { data } = await shop.get('/orders?limit=1')

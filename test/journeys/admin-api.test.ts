@@ -16,8 +16,8 @@ type Described = {
 }
 type Walked = Described & { method: 'GET' | 'POST'; path: string }
 
-/** What only the machine itself can do: it runs something, or there is no shop that could be asked. */
-const onlyHere = [
+/** Commands without an HTTP operation: they run a process, or work on files while no shop runs. */
+const localCommands = [
   'up',
   'shop',
   'gateway',
@@ -87,37 +87,37 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     call('POST', path, as, body, headers)
   const log = async () => (await get('/audit?limit=500')).data.items
 
-  /** The actions of the audit log whose request names this customer or payment, newest first. */
+  /** The actions in the audit log whose request names this customer or payment, newest first. */
   const actionsOn = async (id: string): Promise<string[]> =>
     (await log())
       .filter((each: { request: object }) => Object.values(each.request).includes(id))
       .map((each: { action: string }) => each.action)
 
-  /** Each path with something that is not there in place of its parameters. */
-  const nobodys = (path: string): string =>
+  /** The path with ids that do not exist in place of its parameters. */
+  const toUnknownPath = (path: string): string =>
     path
       .replace('{customer_id}', 'cus_00000000000000000000000000')
       .replace('{order_id}', 'ord_00000000000000000000000000')
       .replace('{address}', '192.0.2.77')
       .replace(/\{\w+\}/g, 'nothing')
 
-  test('every command of the tool has its operation, and every one that is named is described', () => {
+  test('every command except the 15 local ones names an operation of the admin API description', () => {
     const ids = new Set(operations.map((each) => each.operationId))
-    const named = commands.filter((each) => !onlyHere.includes(each.name))
+    const named = commands.filter((each) => !localCommands.includes(each.name))
     expect(named.filter((each) => each.operation === undefined).map((each) => each.name)).toEqual([])
     expect(named.filter((each) => !ids.has(each.operation ?? '')).map((each) => each.name)).toEqual([])
     expect(ids.size).toBe(operations.length)
   })
 
-  test('nobody comes in without a token, with a customer’s, with a revoked one, or below the role', async () => {
+  test('every admin operation answers 401 without a valid operator token and 403 below its role', async () => {
     const { text, token } = await service.services.operators.issueToken('owner-1', { name: 'lost', expiresAt: null })
     await createActions(service.services).revokeOperatorToken(token.id)
     const before = (await log()).length
     for (const { method, path, requestBody, 'x-role': needed } of operations) {
-      const at = nobodys(path)
+      const at = toUnknownPath(path)
       const body = method === 'POST' ? (requestBody?.content['application/json'].example ?? {}) : undefined
-      for (const stranger of [null, service.token, text]) {
-        const answer = await call(method, at, stranger, body)
+      for (const credential of [null, service.token, text]) {
+        const answer = await call(method, at, credential, body)
         expect([at, answer.status, answer.error.code]).toEqual([at, 401, 'invalid_token'])
       }
       for (const role of roles.slice(roles.indexOf(needed) + 1)) {
@@ -128,7 +128,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await log()).length).toBe(before)
   })
 
-  test('customers are made, found, noted, credited once under a key, blocked, and shown with what moved', async () => {
+  test('support creates, finds, annotates, credits once per key, debits and blocks a customer', async () => {
     const { data: made } = await post('/customers', { name: 'Анна Иванова' }, 'support')
     await post(`/customers/${made.customer_id}/note`, { note: 'pays by invoice 17%' }, 'support')
     for (const search of ['Иванова', 'invoice', made.customer_id]) {
@@ -137,9 +137,9 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     }
     expect((await get('/customers?search=%25%25', 'reader')).data.items).toEqual([])
     const key = { 'Idempotency-Key': `first-${engine}` }
-    const wish = { amount_rub: 99.9, reference: 'INV-17' }
-    const first = await post(`/customers/${made.customer_id}/credit`, wish, 'support', key)
-    const again = await post(`/customers/${made.customer_id}/credit`, wish, 'support', key)
+    const credit = { amount_rub: 99.9, reference: 'INV-17' }
+    const first = await post(`/customers/${made.customer_id}/credit`, credit, 'support', key)
+    const again = await post(`/customers/${made.customer_id}/credit`, credit, 'support', key)
     expect([first.data.repeated, again.data.repeated, again.data.balance_rub]).toEqual([false, true, 99.9])
     expect(await actionsOn(made.customer_id)).toEqual(['creditCustomer', 'noteCustomer'])
     await post(`/customers/${made.customer_id}/debit`, { amount_rub: 9.9 }, 'support')
@@ -154,7 +154,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await post(`/customers/${made.customer_id}/credit`, { amount_rub: 0.001 })).status).toBe(400)
   })
 
-  test('a customer is exported by pages and erased for good, by an owner who says that it is meant', async () => {
+  test('an owner exports a customer in pages and erases the customer only with confirm: true', async () => {
     const { data: made } = await post('/customers', { name: 'Вера Ильинична' }, 'support')
     const path = `/customers/${made.customer_id}`
     expect((await get(`${path}/export`, 'support')).status).toBe(403)
@@ -180,7 +180,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await post(`${path}/block`, { undo: true })).status).toBe(404)
   })
 
-  test('an order’s story tells what was asked, what moved, what was delivered and what was given back', async () => {
+  test('GET /orders/{id} shows request, charges, delivery and refunds of an order of each product', async () => {
     const bought = (await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 2, ipv: 4 })).data
     const [proxy] = bought.proxies
     const { data } = await get(`/orders/${bought.order_id}`, 'reader')
@@ -217,7 +217,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await post(`/orders/${traffic.order_id}/refund`, { end: 'unused', again: true })).status).toBe(400)
   })
 
-  test('a top-up is marked as paid and refunded once under a key, a code adds to it and ends, and reports tell', async () => {
+  test('mark-paid and refund act once per key; codes add a bonus until ended; reports count both', async () => {
     const set = { settings: { details: 'Account 42' }, methods: ['transfer'], fee_percent: { transfer: 1.5 } }
     const made = await post('/payment-providers/invoice', set)
     expect(made.data).toMatchObject({ state: 'enabled', methods: [{ method: 'transfer', fee_percent: 1.5 }] })
@@ -231,8 +231,8 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await post('/codes', { name: 'none', amount_rub: 0.0001 }, 'support')).status).toBe(400)
 
     const { token, customer } = await service.newCustomer()
-    const wish = { amount_rub: 1000, method: 'transfer', code: 'spring' }
-    const { payment_id: id } = (await service.post('/payments', wish, { token })).data
+    const topUp = { amount_rub: 1000, method: 'transfer', code: 'spring' }
+    const { payment_id: id } = (await service.post('/payments', topUp, { token })).data
     const key = (name: string) => ({ 'Idempotency-Key': `${name}-${engine}` })
     for (const replayed of [undefined, true]) {
       const { data } = await post(`/payments/${id}/mark-paid`, { note: 'statement 17' }, 'support', key('paid'))
@@ -283,7 +283,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await get('/referrals', 'reader')).data).toMatchObject({ terms: { percent: 2.5 }, items: [brought] })
   })
 
-  test('a provider’s secret is in no answer and no entry; what it refuses or cannot answer is told', async () => {
+  test('a provider’s secret is in no answer or audit entry; provider failures answer provider_error', async () => {
     const { side, method, secret } = await introduce(service.services, 'yookassa', { now: () => service.clock.nowMs })
     const again = { secret, settings: { shop_id: '100500', url: side.url }, min_rub: { card: 20 } }
     const set = await post('/payment-providers/yookassa', again)
@@ -331,7 +331,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await post('/payment-providers/yookassa/enable', {}, 'support')).status).toBe(403)
   })
 
-  test('what no payment explains is listed, and dealt with once, into a customer’s balance', async () => {
+  test('GET /payment-notices lists an unexplained payment; an operator credits it to a customer once', async () => {
     const { side, method } = await introduce(service.services, 'crypto_pay', { now: () => service.clock.nowMs })
     const { token, customer } = await service.newCustomer()
     await service.post('/payments', { amount_rub: 100, method }, { token })
@@ -352,7 +352,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     await side.stop()
   })
 
-  test('at a glance: what was sold and given back, what runs, what is in stock, which nodes are there', async () => {
+  test('GET /overview?days=2 sums sales and refunds and counts services, stock and customers', async () => {
     service.clock.advance(11_000)
     const { data } = await get('/overview?days=2', 'reader')
     const today = data.days.at(-1)
@@ -364,7 +364,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect(data.customers).toBeGreaterThan(1)
   })
 
-  test('prices, stock, ranges, nodes, pools and exits: what the tool does, the API does', async () => {
+  test('the API changes prices, nodes, stock and exits as the commands do', async () => {
     const { version, catalogue } = (await get('/catalogue', 'reader')).data
     const dearer = structuredClone(catalogue)
     dearer.vpn.months['1'] = 12_345
@@ -433,7 +433,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect(compared.data).toMatchObject({ carried_bytes: 0, difference_bytes: 5 })
   })
 
-  test('operators come by a link, sign in with a password, change roles and go; the last owner stays', async () => {
+  test('an operator signs in by link, then by password, changes role and is removed; one owner stays', async () => {
     const { data: added } = await post('/operators', { name: 'dora', role: 'support' })
     expect((await post('/operators', { name: 'dora', role: 'reader' })).status).toBe(409)
     expect((await post('/operators', { name: 'tool', role: 'reader' })).status).toBe(400)
@@ -465,7 +465,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await get('/operators/reader-1/tokens')).data.items).toHaveLength(2)
   })
 
-  test('an operator looks at a customer’s pages and changes nothing there', async () => {
+  test('an operator’s view of a customer’s pages answers 403 to every change', async () => {
     const { customer } = await service.newCustomer(50n)
     const { data: added } = await post('/operators', { name: `looker-${engine}`, role: 'support' })
     const page = await createBrowserSession(service.url)
@@ -485,7 +485,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await page.get('/api/v1/balance')).status).toBe(401)
   })
 
-  test('what is refused leaves no entry; what is done leaves one, in order, and verify walks them', async () => {
+  test('the audit log gets no entry for a refused request, and verify checks its sequence', async () => {
     const before = await log()
     await post('/operators/nobody/remove')
     await post('/customers/cus_00000000000000000000000000/credit', { amount_rub: 1 })

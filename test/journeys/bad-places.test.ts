@@ -7,20 +7,20 @@ import { runTurnpike } from '../harness/turnpike.ts'
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-places-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const placeWith = (name: string, make: (path: string) => void): string => {
+const folderWith = (name: string, make: (path: string) => void): string => {
   const place = join(folder, name)
   mkdirSync(place)
   make(join(place, 'turnpike.db'))
   return place
 }
 
-test('a place that cannot hold a shop is said to be that in one line, with what to do', async () => {
-  const strange = placeWith('strange', (path) => writeFileSync(path, 'a letter to somebody '.repeat(300)))
-  const taken = placeWith('taken', (path) => mkdirSync(path))
+test('a command on an unusable data folder or address exits 2 with one line that names the remedy', async () => {
+  const damaged = folderWith('damaged', (path) => writeFileSync(path, 'not an SQLite file '.repeat(300)))
+  const taken = folderWith('taken', (path) => mkdirSync(path))
   const port = { TURNPIKE_PORT: '0', TURNPIKE_METRICS_LISTEN: '' }
   const cases = [
-    { words: ['shop'], env: { TURNPIKE_DATA: strange }, says: 'is no database, or is damaged. Name another folder' },
-    { words: ['customer', 'list'], env: { TURNPIKE_DATA: strange }, says: 'is no database' },
+    { words: ['shop'], env: { TURNPIKE_DATA: damaged }, says: 'is no database, or is damaged. Name another folder' },
+    { words: ['customer', 'list'], env: { TURNPIKE_DATA: damaged }, says: 'is no database' },
     { words: ['shop'], env: { TURNPIKE_DATA: taken }, says: 'is a folder, and has to be a file' },
     { words: ['shop'], env: { TURNPIKE_DATA: '/proc/turnpike' }, says: 'TURNPIKE_DATA' },
     {

@@ -4,7 +4,7 @@ import { addStock, applyCatalogue, shipped, shippedWith } from '../harness/proxi
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...enginesOf('postgres')])('a change of prices on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('applying a price list on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -15,22 +15,22 @@ describe.each([...enginesOf('postgres')])('a change of prices on %s', (engine) =
   })
   const quote = (query: string) => service.get(`/dedicated/quote?${query}`)
 
-  test('holds for what is quoted and bought from then on, and leaves earlier orders as they were', async () => {
-    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
-    const before = await service.post('/dedicated/buy', wish)
+  test('applying a price list changes later quotes and purchases and leaves earlier orders unchanged', async () => {
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const before = await service.post('/dedicated/buy', order)
     const list = shipped()
     const four = list.dedicated.kinds['4']
     if (four) four.countries['DE'] = { per_period: { 7: 50, 14: 90, 30: '199.99', 60: 380, 90: 500 } }
     await applyCatalogue(service.services, list)
     expect((await quote('country_code=DE&period=30&count=1&ipv=4')).data.price_rub).toBe(190)
-    const after = await service.post('/dedicated/buy', wish)
-    // 199.99 less 5 % is 189.9905, and the fraction of a kopeck goes up.
+    const after = await service.post('/dedicated/buy', order)
+    // 199.99 less 5 % is 189.9905; fractions of a kopeck round up.
     expect([before.data.price_rub, after.data.price_rub]).toEqual([171, 190])
     const orders = await Promise.all([before, after].map((each) => service.get(`/orders/${each.data.order_id}`)))
     expect(orders.map((each) => each.data.price_rub)).toEqual([171, 190])
   })
 
-  test('adds a country, which is then sold, and takes one away, which is then not found while its proxies live on', async () => {
+  test('a price list adds IT to the sale, then drops it: quotes answer 404, its proxies keep working', async () => {
     expect((await quote('country_code=IT&period=30&count=1&ipv=4')).status).toBe(404)
     await applyCatalogue(service.services, shippedWith('IT'))
     await addStock(service.services, '127.70.0.0/28', 'IT', 4)
@@ -56,7 +56,7 @@ describe.each([...enginesOf('postgres')])('a change of prices on %s', (engine) =
     expect((await service.post('/dedicated/replace', { id: ids[0] })).status).toBe(200)
   })
 
-  test('a larger order never costs less than a smaller one, as shipped', async () => {
+  test('the shipped prices never make a larger order cheaper than a smaller one', async () => {
     for (const ipv of [3, 4, 6]) {
       let last = 0
       for (const count of [1, 9, 10, 48, 49, 50, 95, 99, 100, 101, 450, 499, 500, 1000]) {

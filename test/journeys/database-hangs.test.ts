@@ -15,12 +15,12 @@ import { wire } from '../harness/wired.ts'
 
 let server: Postgres
 let service: Service
-let figures: string
+let metricsUrl: string
 beforeAll(async () => {
   server = await startPostgres({ own: true })
   await stockFew(server.url)
   const port = freePort()
-  figures = `http://127.0.0.1:${port}/metrics`
+  metricsUrl = `http://127.0.0.1:${port}/metrics`
   const env = { TURNPIKE_DATABASE_URL: server.url, TURNPIKE_METRICS_LISTEN: `127.0.0.1:${port}` }
   service = await startService('postgres', env, realRuntime)
 })
@@ -30,7 +30,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** Sixteen addresses of each country, because a sandbox that finds none adds thousands. */
+/** Adds 16 addresses per country, because a sandbox shop adds thousands to an empty stock. */
 async function stockFew(url: string): Promise<void> {
   const db = openDatabase(url)
   await migrate(db, readMigrations())
@@ -44,7 +44,7 @@ const readiness = async () => {
   return [answer.status, await answer.json()]
 }
 
-test('while the database hangs it is said within seconds; afterwards each key has bought once, and the money adds up', async () => {
+test('a shop answers 503 within 6 s while PostgreSQL hangs, and each key buys once afterwards', async () => {
   const { token, customer } = await service.newCustomer(10_000n)
   const buy = (key: string) => service.post('/vpn/buy', { period: 1 }, { token, key })
   const keys = Array.from({ length: 6 }, (_, number) => `hung-${number}`)
@@ -52,13 +52,13 @@ test('while the database hangs it is said within seconds; afterwards each key ha
   server.hang()
   const stopwatch = startStopwatch('postgres')
   const bought = Promise.all(keys.map(buy))
-  const [ready, told] = await Promise.all([readiness(), fetch(figures).then((answer) => answer.text())])
+  const [ready, metrics] = await Promise.all([readiness(), fetch(metricsUrl).then((answer) => answer.text())])
   expect(stopwatch.elapsedMs()).toBeLessThan(6_000)
   expect(ready).toEqual([503, { ok: false, reason: 'The database does not answer.' }])
-  expect(told).toContain('turnpike_database_up 0')
-  expect(told).toContain('process_resident_memory_bytes')
-  expect(told).not.toContain('turnpike_node_open')
-  // In a short run it goes on while purchases still wait, in a long one after all of them were refused.
+  expect(metrics).toContain('turnpike_database_up 0')
+  expect(metrics).toContain('process_resident_memory_bytes')
+  expect(metrics).not.toContain('turnpike_node_open')
+  // A short run resumes PostgreSQL while purchases wait; a long run does so after all were refused.
   if (isLong) {
     for (const { status, error } of await bought) expect([status, error.code]).toEqual([503, 'unavailable'])
     expect(stopwatch.elapsedMs()).toBeLessThan(26_000)

@@ -14,7 +14,7 @@ type Shown = BoughtProxy & {
   traffic: { rx_bytes: number; tx_bytes: number }
 }
 
-describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (engine) => {
   let road: Road
   let origin: ReturnType<typeof startOrigin>
   let echo: ReturnType<typeof startEcho>
@@ -33,15 +33,15 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     await road.stop()
   })
 
-  async function buy(token: string, wish: object = {}): Promise<Shown[]> {
-    const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...wish }
+  async function buy(token: string, order: object = {}): Promise<Shown[]> {
+    const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...order }
     return (await road.post('/dedicated/buy', body, { token })).data.proxies
   }
   const allow = async (token: string, ids: readonly number[], ip = clientAddress): Promise<Shown[]> =>
     (await road.post('/dedicated/whitelist/add', { ids, ip }, { token })).data.proxies
   const list = async (token: string): Promise<Shown[]> => (await road.get('/dedicated/list', { token })).data.proxies
   const through = async (line: string, ...more: string[]) => (await curl('-x', line, ...more, origin.url)).status
-  /** A port that is new to the gateway is open as soon as it has heard of it. */
+  /** Retries until the gateway has read the new port from the shop and opened it. */
   const isThrough = (entrance: Spot, target: Spot) =>
     untilTrue(() =>
       attempt('http', entrance, undefined, target).then(
@@ -51,7 +51,7 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     )
   const spotOf = (proxy: Shown) => ({ host: proxy.ip, port: proxy.port })
 
-  test.each([3, 4])('ipv %d: a whitelisted address needs no password, and a stranger still does', async (ipv) => {
+  test.each([3, 4])('ipv %d: a whitelisted address needs no password, and any other address does', async (ipv) => {
     const { token } = await road.newCustomer(1_000n)
     const [bought] = await buy(token, { ipv })
     const [proxy] = await allow(token, [bought?.id ?? 0])
@@ -65,7 +65,7 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     expect(await through(`http://${username}:${password}@${proxy.ip}:${proxy.port}`)).toBe(200)
   })
 
-  test('an IPv6 proxy is entered in the same way, through the gateway it shares with others', async () => {
+  test('a whitelisted client of an IPv6 proxy enters through its port on the shared gateway address', async () => {
     const { token } = await road.newCustomer(1_000n)
     const [first, second] = await buy(token, { ipv: 6, count: 2 })
     const [proxy] = await allow(token, [second?.id ?? 0], '127.0.0.1')
@@ -73,19 +73,19 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     expect(await isThrough({ host: '127.0.0.1', port: proxy?.whitelist_port ?? 0 }, far.spot)).toBeTrue()
   })
 
-  test('two customers behind one address are told apart by the port, also on one shared proxy', async () => {
+  test('whitelist ports tell apart two customers who share one client address', async () => {
     const [anna, boris] = [await road.newCustomer(1_000n), await road.newCustomer(1_000n)]
-    const [hers] = await allow(anna.token, [(await buy(anna.token))[0]?.id ?? 0])
-    const [his] = await allow(boris.token, [(await buy(boris.token))[0]?.id ?? 0])
-    expect(hers?.whitelist_port).not.toBe(his?.whitelist_port as never)
-    for (const proxy of [hers, his]) {
+    const [annasProxy] = await allow(anna.token, [(await buy(anna.token))[0]?.id ?? 0])
+    const [borisProxy] = await allow(boris.token, [(await buy(boris.token))[0]?.id ?? 0])
+    expect(annasProxy?.whitelist_port).not.toBe(borisProxy?.whitelist_port as never)
+    for (const proxy of [annasProxy, borisProxy]) {
       const line = `http://127.0.0.1:${proxy?.whitelist_port}`
       expect(await untilTrue(async () => (await through(line)) === 200)).toBeTrue()
       expect(origin.seen.at(-1)?.from).toBe(proxy?.exit_ip as never)
     }
   })
 
-  test('once an address is taken off the list its open tunnel ends, and the port stays the proxy’s own', async () => {
+  test('removing a whitelisted address closes its open tunnel, and the proxy keeps its port', async () => {
     const { token } = await road.newCustomer(1_000n)
     const [bought] = await buy(token)
     const id = bought?.id ?? 0
@@ -99,7 +99,7 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     const { data } = await road.post('/dedicated/whitelist/remove', { ids: [id], ip: '127.0.0.1' }, { token })
     expect(data.proxies[0]).toMatchObject({ whitelist: [], whitelist_port: null })
     await tunnel.closedAt
-    // Taken off and put on again and again, a proxy uses up no ports.
+    // Adding the address again reuses the port.
     const [again] = await allow(token, [id], '127.0.0.1')
     expect(again?.whitelist_port).toBe(entrance.port)
   })
@@ -109,7 +109,7 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     ['127.0.0.0/8', 400],
     ['0.0.0.0', 400],
     ['', 400],
-  ])('%p is no address to whitelist', async (ip, status) => {
+  ])('POST /dedicated/whitelist/add refuses %p as an address', async (ip, status) => {
     const { token } = await road.newCustomer(1_000n)
     const [bought] = await buy(token)
     const answer = await road.post('/dedicated/whitelist/add', { ids: [bought?.id], ip }, { token })
@@ -117,24 +117,24 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     expect((await list(token))[0]?.whitelist).toEqual([])
   })
 
-  test("another customer's proxy is not found, and none of the others is changed", async () => {
+  test('a request that names another customer’s proxy answers 404 and changes no proxy', async () => {
     const [anna, boris] = [await road.newCustomer(1_000n), await road.newCustomer(1_000n)]
-    const [hers] = await buy(anna.token)
-    const [his] = await buy(boris.token)
+    const [annasProxy] = await buy(anna.token)
+    const [borisProxy] = await buy(boris.token)
     for (const [path, body] of [
       ['/dedicated/whitelist/add', { ip: clientAddress }],
       ['/dedicated/whitelist/remove', { ip: clientAddress }],
       ['/dedicated/password/reset', {}],
     ] as const) {
-      const answer = await road.post(path, { ids: [his?.id, hers?.id], ...body }, { token: boris.token })
-      expect(answer).toMatchObject({ status: 404, error: { details: { ids: [hers?.id] } } })
+      const answer = await road.post(path, { ids: [borisProxy?.id, annasProxy?.id], ...body }, { token: boris.token })
+      expect(answer).toMatchObject({ status: 404, error: { details: { ids: [annasProxy?.id] } } })
     }
-    expect((await list(boris.token))[0]).toMatchObject({ password: his?.password, whitelist: [] })
-    expect((await list(anna.token))[0]).toMatchObject({ password: hers?.password, whitelist: [] })
-    expect((await road.get(`/dedicated/export?ids=${hers?.id}`, { token: boris.token })).status).toBe(404)
+    expect((await list(boris.token))[0]).toMatchObject({ password: borisProxy?.password, whitelist: [] })
+    expect((await list(anna.token))[0]).toMatchObject({ password: annasProxy?.password, whitelist: [] })
+    expect((await road.get(`/dedicated/export?ids=${annasProxy?.id}`, { token: boris.token })).status).toBe(404)
   })
 
-  test('a proxy has ten addresses at most, and an eleventh changes nothing', async () => {
+  test('POST /dedicated/whitelist/add refuses an eleventh address with 409', async () => {
     const { token } = await road.newCustomer(1_000n)
     const [bought] = await buy(token)
     const ids = [bought?.id ?? 0]
@@ -144,7 +144,7 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     expect((await list(token))[0]?.whitelist).toHaveLength(10)
   })
 
-  test('a new password opens at once, the old one never again, and who is in by it is cut off', async () => {
+  test('a password reset admits the new password, refuses the old one and closes its tunnels', async () => {
     const { token } = await road.newCustomer(1_000n)
     const [before] = await buy(token)
     if (!before) throw new Error('nothing was bought')
@@ -161,7 +161,7 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     await tunnel.closedAt
   })
 
-  test('a proxy of both protocols speaks each, and one of them again once that is asked for', async () => {
+  test('port_type=both accepts HTTP and SOCKS5; port_type=socks then refuses HTTP with 403', async () => {
     const { token } = await road.newCustomer(1_000n)
     const [proxy] = await buy(token)
     if (!proxy) throw new Error('nothing was bought')
@@ -177,7 +177,7 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     expect((await attempt('socks', spotOf(proxy), proxy, echo.spot)).status).toBe(0)
   })
 
-  test('what a proxy has carried is shown in the list', async () => {
+  test('GET /dedicated/list shows the bytes relayed: 5 received and 5 sent', async () => {
     const { token } = await road.newCustomer(1_000n)
     const [proxy] = await buy(token)
     if (!proxy) throw new Error('nothing was bought')
@@ -185,12 +185,12 @@ describe.each([...enginesOf('sqlite')])('entering a dedicated proxy on %s', (eng
     const tunnel = await openTunnel('http', spotOf(proxy), proxy, echo.spot)
     await tunnel.echo('hello')
     tunnel.close()
-    const told = async () => (await list(token))[0]?.traffic
-    expect(await untilTrue(async () => (await told())?.rx_bytes === 5)).toBeTrue()
-    expect(await told()).toEqual({ rx_bytes: 5, tx_bytes: 5 })
+    const readTraffic = async () => (await list(token))[0]?.traffic
+    expect(await untilTrue(async () => (await readTraffic())?.rx_bytes === 5)).toBeTrue()
+    expect(await readTraffic()).toEqual({ rx_bytes: 5, tx_bytes: 5 })
   })
 
-  test('an export is a file: lines in each format, a table, or JSON', async () => {
+  test('GET /dedicated/export answers lines in each format, CSV or JSON, and 400 for unknown formats', async () => {
     const { token } = await road.newCustomer(1_000n)
     await buy(token, { count: 2 })
     await buy(token, { ipv: 6 })

@@ -9,7 +9,7 @@ import { findingsOf } from '../harness/wired.ts'
 const dayMs = 86_400_000
 type Shown = { id: number; username: string; password: string; exit_ip: string; expires_at: string; port_type: string }
 
-describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -21,17 +21,17 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     expect(await findingsOf(service.services)).toEqual([])
     await service.stop()
   })
-  const buy = async (token: string, wish: object = {}): Promise<Shown[]> => {
-    const body = { country_code: 'DE', period: 30, count: 1, ipv: 4, ...wish }
+  const buy = async (token: string, order: object = {}): Promise<Shown[]> => {
+    const body = { country_code: 'DE', period: 30, count: 1, ipv: 4, ...order }
     return (await service.post('/dedicated/buy', body, { token })).data.proxies
   }
   const list = async (token: string): Promise<Shown[]> => (await service.get('/dedicated/list', { token })).data.proxies
   const credential = async (username = ''): Promise<NodeProxy | null | undefined> =>
     (await service.services.dedicated.nodes.find({ username }))?.proxy
-  const told = (asked: { since?: number; limit?: number } = {}) =>
-    toldOf(service.services.dedicated.nodes, 'proxies', asked)
+  const changesForNodes = (page: { since?: number; limit?: number } = {}) =>
+    toldOf(service.services.dedicated.nodes, 'proxies', page)
 
-  test('the protocol changes for all proxies named, and socks5 is another name for socks', async () => {
+  test('POST /dedicated/protocol changes exactly the named proxies and reads socks5 as socks', async () => {
     const { token } = await service.newCustomer(1_000n)
     const ids = (await buy(token, { count: 3 })).map((each) => each.id)
     for (const [asked, shown] of [
@@ -46,7 +46,7 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     }
   })
 
-  test('a gateway learns of a purchase, a new protocol, a replacement, a prolonging and the end at once', async () => {
+  test('a gateway’s feed has a purchase, a new protocol, address and term, and the end, at once', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token)
     const known = await credential(proxy?.username)
@@ -71,7 +71,7 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
       service.clock.advance(1)
       const since = service.clock.nowMs
       const { data } = await service.post(path, body, { token })
-      const changed = await told({ since })
+      const changed = await changesForNodes({ since })
       expect(changed).toHaveLength(1)
       expect(changed[0]?.changedAt).toBe(since)
       expect(changed[0]?.shape).toMatchObject({ username: proxy?.username, state: 'active', ...expected(data) })
@@ -81,17 +81,17 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     service.clock.nowMs = end + 3 * dayMs - 1
     expect(await credential(proxy?.username)).toMatchObject({ state: 'active' })
     service.clock.advance(1)
-    // What is gone is found as nothing, and nobody else is asked about it.
+    // null, not undefined: the gateway need not look the name up in premium.
     expect(await credential(proxy?.username)).toBeNull()
     await service.services.dedicatedUpkeep.release(1000)
-    const gone = await told({ since: service.clock.nowMs })
+    const gone = await changesForNodes({ since: service.clock.nowMs })
     expect(gone.find(({ shape }) => shape.username === proxy?.username)?.shape).toMatchObject({ state: 'gone' })
   })
 
-  test('what a gateway is told holds no password, no price and no customer', async () => {
+  test('the gateway’s feed of proxies has no password, no price and no customer id', async () => {
     const { token, customer } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token)
-    const all = await told({ since: 0 })
+    const all = await changesForNodes({ since: 0 })
     expect(all.length).toBeGreaterThan(0)
     for (const { shape } of all) {
       expect(Object.keys(shape).toSorted()).toEqual([
@@ -112,16 +112,16 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     expect(text).not.toContain(proxy?.password ?? 'x')
   })
 
-  test('a gateway that reads page by page misses nothing of a large purchase made in one moment', async () => {
+  test('a gateway that reads 60 rows per page misses none of 250 proxies bought in one transaction', async () => {
     const { token } = await service.newCustomer(100_000n)
     service.clock.advance(1)
     const since = service.clock.nowMs
     const bought = await buy(token, { count: 250, ipv: 6 })
-    const seen = (await told({ since, limit: 60 })).map(({ shape }) => shape.username)
+    const seen = (await changesForNodes({ since, limit: 60 })).map(({ shape }) => shape.username)
     expect(seen).toEqual(bought.map((each) => each.username))
   })
 
-  test('a name that is not a proxy opens nothing', async () => {
+  test('the shop finds no proxy for a username that differs in case, length or one character', async () => {
     const [proxy] = await buy(service.token)
     const name = proxy?.username ?? ''
     for (const text of [
@@ -138,7 +138,7 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     expect(await credential(name)).toBeDefined()
   })
 
-  test('a bad address is swapped for another once a day; number, credentials and term stay', async () => {
+  test('POST /dedicated/replace changes the address once per 24 h and keeps id, credentials and term', async () => {
     const { token } = await service.newCustomer(1_000n)
     for (const ipv of [3, 4, 6]) {
       const [before] = await buy(token, { ipv })
@@ -157,7 +157,7 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     expect((await service.get('/orders', { token })).data.orders).toHaveLength(3)
   })
 
-  test('an address that was swapped away rests seven days and is then sold again', async () => {
+  test('a replaced address rests 7 days before it is sold again', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token, { country_code: 'AT', period: 90 })
     const { data } = await service.post('/dedicated/replace', { id: proxy?.id }, { token })
@@ -174,11 +174,11 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     expect(again?.exit_ip).toBe(proxy?.exit_ip ?? '')
   })
 
-  test('when there is no other address the proxy keeps the one it has, and may try again', async () => {
+  test('POST /dedicated/replace without stock answers 409, keeps the address and allows a retry', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [first] = await buy(token, { country_code: 'BE', ipv: 3, count: 2 })
     const before = await list(token)
-    // The other slots are of addresses that this customer has already.
+    // The free slots belong to addresses that this customer already holds.
     const answer = await service.post('/dedicated/replace', { id: first?.id }, { token })
     expect([answer.status, answer.error.code]).toEqual([409, 'out_of_stock'])
     expect(answer.error.details).toEqual({ available: 0, charged: false })
@@ -187,7 +187,7 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     expect((await service.post('/dedicated/replace', { id: first?.id }, { token })).data.exit_ip).toBe('127.61.1.0')
   })
 
-  test('a proxy that has expired is not swapped, but its protocol and comment may be set for when it is prolonged', async () => {
+  test('an expired proxy refuses replacement but accepts a protocol and a comment; 3 days later it is 404', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token, { period: 7 })
     service.clock.nowMs = Date.parse(proxy?.expires_at ?? '')
@@ -208,17 +208,17 @@ describe.each([...enginesOf('sqlite')])('changes to proxies on %s', (engine) => 
     }
   })
 
-  test('with nothing listening at the gateway a check says that the proxy does not work', async () => {
+  test('POST /dedicated/check answers works: false while no gateway listens', async () => {
     const [proxy] = await buy(service.token)
     const { data } = await service.post('/dedicated/check', { id: proxy?.id })
     expect(data).toMatchObject({ id: proxy?.id, works: false, took_ms: null })
     expect(data.problem).toBeString()
   })
 
-  test('free, leased, resting and retired places add up to all there are', async () => {
+  test('free, leased, resting and retired slots add up to the whole stock', async () => {
     const states = await placesByState(service.services)
-    const places = await service.services.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock')
-    expect(Object.values(states).reduce((sum, each) => sum + each, 0)).toBe(Number(places?.n))
+    const slots = await service.services.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock')
+    expect(Object.values(states).reduce((sum, each) => sum + each, 0)).toBe(Number(slots?.n))
     expect(states['leased']).toBeGreaterThan(0)
     expect(await service.services.stock.available(kindIn('DE', 4))).toBeGreaterThan(0)
   })

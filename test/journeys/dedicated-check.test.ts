@@ -5,21 +5,21 @@ import { addStock, applyCatalogue, kindIn, shippedWith } from '../harness/proxie
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...enginesOf('sqlite')])('over HTTP on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('POST /dedicated/check on %s', (engine) => {
   let road: Road
-  /** What the tests have dated back, which `verify` rightly sees. */
-  const movedByHand = new Set<string>()
+  /** Proxies whose end the tests changed in the database; `verify` reports exactly these. */
+  const redated = new Set<string>()
   beforeAll(async () => {
     road = await openRoad(engine)
   })
   afterAll(async () => {
-    expect((await findingsOf(road.services)).filter((each) => !movedByHand.has(each.where))).toEqual([])
+    expect((await findingsOf(road.services)).filter((each) => !redated.has(each.where))).toEqual([])
     await road.stop()
   })
 
   const check = async (id: number) => (await road.post('/dedicated/check', { id })).data
 
-  test.each([3, 4, 6])('a proxy of kind %d works the moment it is bought, in either protocol', async (ipv) => {
+  test.each([3, 4, 6])('a new proxy of kind %d works over HTTP and SOCKS5 by POST /dedicated/check', async (ipv) => {
     const [proxy] = await road.buyProxies({ ipv })
     const id = proxy?.id ?? 0
     const works = await check(id)
@@ -29,13 +29,13 @@ describe.each([...enginesOf('sqlite')])('over HTTP on %s', (engine) => {
     expect(await check(id)).toMatchObject({ id, works: true, problem: null })
   })
 
-  test('an expired proxy does not work, and says why, and works again once it is prolonged', async () => {
+  test('POST /dedicated/check of an expired proxy says why it fails and succeeds once it is prolonged', async () => {
     const [http, socks] = await road.buyProxies({ count: 2 })
     if (!http || !socks) throw new Error('nothing was bought')
     await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
     for (const proxy of [http, socks]) {
       await endIn(road, proxy, -1000)
-      movedByHand.add(`proxy ${proxy.id}`)
+      redated.add(`proxy ${proxy.id}`)
     }
     const expired = { works: false, took_ms: null, problem: 'the gateway answered 402 (expired)' }
     expect(await untilTrue(async () => (await check(http.id)).works === false)).toBeTrue()
@@ -46,7 +46,7 @@ describe.each([...enginesOf('sqlite')])('over HTTP on %s', (engine) => {
     for (const { id } of [http, socks]) expect(await check(id)).toMatchObject({ works: true })
   })
 
-  test('500 buyers of one each for 50 addresses: exactly 50 get one', async () => {
+  test('POST /dedicated/buy sells 50 addresses to exactly 50 of 500 concurrent requests', async () => {
     await applyCatalogue(road.services, shippedWith('AT'))
     for (const prefix of ['127.60.0.0/27', '127.60.0.32/28', '127.60.0.48/31']) {
       await addStock(road.services, prefix, 'AT', 4)
@@ -68,7 +68,7 @@ describe.each([...enginesOf('sqlite')])('over HTTP on %s', (engine) => {
     expect(new Set(sold.map((each) => each.data.proxies[0].exit_ip)).size).toBe(50)
   })
 
-  test('without a gateway no proxy works, and that is what it says', async () => {
+  test('POST /dedicated/check answers that the gateway is not running while it is stopped', async () => {
     const [proxy] = await road.buyProxies()
     await road.stopGateway()
     const answer = await check(proxy?.id ?? 0)

@@ -12,7 +12,7 @@ const token = 'kill-test-token'
 type Request = { readonly path: string; readonly body: unknown; readonly key: string }
 type Done = Request & { readonly text: string }
 
-/** A real shop, started as an operator does, on data that outlive it. */
+/** A shop process, started as an operator does, whose data folder survives the process. */
 class Shop {
   private constructor(
     private readonly running: Running,
@@ -25,9 +25,7 @@ class Shop {
     return new Shop(running, url)
   }
 
-  /**
-   * Ends it without warning. Where Node cannot become the runtime it stands before it: the runtime is what is killed.
-   */
+  /** Sends SIGKILL to the runtime: the child of the launcher where Node could not replace itself by it. */
   async kill(): Promise<void> {
     const { pid } = this.running
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
@@ -51,7 +49,7 @@ class Shop {
   }
 }
 
-/** What the clients know: what was answered, and what they are still in doubt about. */
+/** What the clients know: the acknowledged answers, and the requests whose outcome is unknown. */
 class Books {
   readonly done = new Map<string, Done>()
   doubtful: Request[] = []
@@ -71,7 +69,7 @@ class Books {
   }
 
   enter(request: Request, answer: { status: number; text: string }): void {
-    // Cheap stock runs out in the end; a refusal has no effect and needs no check.
+    // Stock runs out in the end. A refusal has no effect and needs no check.
     if (answer.status === 409 && answer.text.includes('out_of_stock')) return
     expect({ status: answer.status, text: answer.text }).toEqual({ status: 200, text: answer.text })
     this.done.set(request.key, { ...request, text: answer.text })
@@ -80,7 +78,7 @@ class Books {
   }
 }
 
-/** Buys and prolongs at full speed; kills the shop after `answers` more answers, with requests of others under way. */
+/** Buys and prolongs with 8 clients; kills the shop after `answers` answers, while requests are open. */
 async function loadUntilKilled(shop: Shop, books: Books, answers: number): Promise<void> {
   const state = { alive: true }
   const answered = { count: 0 }
@@ -102,7 +100,7 @@ async function loadUntilKilled(shop: Shop, books: Books, answers: number): Promi
   await Promise.all(all)
 }
 
-/** Repeats what was not answered, and some of what was: the second kind comes back byte for byte. */
+/** Repeats the requests without an answer, and 15 answered ones, which must be replayed byte for byte. */
 async function settle(shop: Shop, books: Books): Promise<void> {
   for (const request of books.doubtful) books.enter(request, await shop.post(request))
   books.doubtful = []
@@ -111,7 +109,7 @@ async function settle(shop: Shop, books: Books): Promise<void> {
   }
 }
 
-/** Every acknowledged purchase is there, nothing else is, and the money says the same. */
+/** Every acknowledged purchase exists, no other does, and balance and proxies agree with them. */
 async function checkBooks(shop: Shop, books: Books): Promise<void> {
   const orders = new Map<string, number>()
   for (let cursor = ''; ; ) {
@@ -151,29 +149,26 @@ const envOf = (engine: Engine, place: Place): Record<string, string> => ({
 
 afterAll(endStarted)
 
-describe.each([...enginesOf('postgres')])(
-  'a shop on %s that is killed while proxies are bought and prolonged',
-  (engine) => {
-    test(`a shop killed by SIGKILL ${cycles} times keeps acknowledged purchases, answers repeats as before, and verify finds nothing`, async () => {
-      const place = await makePreparedPlace(engine, 'stocked')
-      const env = envOf(engine, place)
-      const books = new Books()
-      let shop = await Shop.start(env)
-      await carryPlace(place)
-      const [customer] = JSON.parse((await runCommand(['customer', 'list', '--json'], env)).out).items
-      expect((await runCommand(['credit', customer.customer_id, '10000000'], env)).exit).toBe(0)
-      for (let cycle = 1; cycle <= cycles; cycle += 1) {
-        await loadUntilKilled(shop, books, isLong ? 1 + Math.floor(Math.random() * 60) : 12)
-        shop = await Shop.start(env)
-        await settle(shop, books)
-        if (cycle % 10 !== 0 && cycle !== cycles) continue
-        await checkBooks(shop, books)
-        const verified = await runCommand(['verify'], env)
-        expect({ exit: verified.exit, said: verified.out + verified.err }).toMatchObject({ exit: 0 })
-      }
-      expect(books.done.size).toBeGreaterThan(cycles)
-      await shop.kill()
-      await place.remove()
-    }, 1_800_000)
-  },
-)
+describe.each([...enginesOf('postgres')])('SIGKILL of a shop during purchases on %s', (engine) => {
+  test(`a shop killed ${cycles} times keeps and replays acknowledged purchases; verify finds nothing`, async () => {
+    const place = await makePreparedPlace(engine, 'stocked')
+    const env = envOf(engine, place)
+    const books = new Books()
+    let shop = await Shop.start(env)
+    await carryPlace(place)
+    const [customer] = JSON.parse((await runCommand(['customer', 'list', '--json'], env)).out).items
+    expect((await runCommand(['credit', customer.customer_id, '10000000'], env)).exit).toBe(0)
+    for (let cycle = 1; cycle <= cycles; cycle += 1) {
+      await loadUntilKilled(shop, books, isLong ? 1 + Math.floor(Math.random() * 60) : 12)
+      shop = await Shop.start(env)
+      await settle(shop, books)
+      if (cycle % 10 !== 0 && cycle !== cycles) continue
+      await checkBooks(shop, books)
+      const verified = await runCommand(['verify'], env)
+      expect({ exit: verified.exit, output: verified.out + verified.err }).toMatchObject({ exit: 0 })
+    }
+    expect(books.done.size).toBeGreaterThan(cycles)
+    await shop.kill()
+    await place.remove()
+  }, 1_800_000)
+})

@@ -6,7 +6,7 @@ import { findingsOf } from '../harness/wired.ts'
 const dayMs = 86_400_000
 type Shown = { id: number; country_code: string; ipv: number; status: string; comment: string; expires_at: string }
 
-describe.each([...enginesOf('sqlite')])('the list of proxies on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('GET /dedicated/list on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -15,14 +15,14 @@ describe.each([...enginesOf('sqlite')])('the list of proxies on %s', (engine) =>
     expect(await findingsOf(service.services)).toEqual([])
     await service.stop()
   })
-  const buy = async (token: string, wish: object = {}): Promise<Shown[]> => {
-    const body = { country_code: 'DE', period: 30, count: 1, ipv: 4, ...wish }
+  const buy = async (token: string, order: object = {}): Promise<Shown[]> => {
+    const body = { country_code: 'DE', period: 30, count: 1, ipv: 4, ...order }
     return (await service.post('/dedicated/buy', body, { token })).data.proxies
   }
   const list = async (token: string, query: Record<string, string> = {}): Promise<Shown[]> =>
     (await service.get(`/dedicated/list?${new URLSearchParams(query).toString()}`, { token })).data.proxies
 
-  test('shows everything that was bought, newest first, as it was answered at the purchase', async () => {
+  test('GET /dedicated/list shows the customer’s proxies, newest first, as the purchase answered them', async () => {
     const { token } = await service.newCustomer(10_000n)
     const bought = [...(await buy(token, { count: 3 })), ...(await buy(token, { ipv: 6, count: 2 }))]
     expect(await list(token)).toEqual(bought.toReversed())
@@ -30,7 +30,7 @@ describe.each([...enginesOf('sqlite')])('the list of proxies on %s', (engine) =>
     expect(await list(stranger.token)).toEqual([])
   })
 
-  test('each filter keeps exactly what it says, alone and with the others', async () => {
+  test('GET /dedicated/list applies each filter, alone and combined with each other one', async () => {
     const { token } = await service.newCustomer(10_000n)
     await buy(token, { country_code: 'DE', ipv: 4, period: 7, count: 2 })
     await buy(token, { country_code: 'FR', ipv: 4, period: 30, count: 2 })
@@ -64,7 +64,7 @@ describe.each([...enginesOf('sqlite')])('the list of proxies on %s', (engine) =>
     expect((await list(token, { expires_before: moment })).length).toBe(5)
   })
 
-  test('expires_before is a moment: what ends exactly then is not before it', async () => {
+  test('expires_before leaves out a proxy that ends at exactly that moment', async () => {
     const { token } = await service.newCustomer(10_000n)
     const [proxy] = await buy(token)
     const end = Date.parse(proxy?.expires_at ?? '')
@@ -73,7 +73,7 @@ describe.each([...enginesOf('sqlite')])('the list of proxies on %s', (engine) =>
     expect(await list(token, { expires_before: new Date(end + dayMs).toISOString().slice(0, 10) })).toHaveLength(1)
   })
 
-  test('page by page everything comes exactly once, while more is bought', async () => {
+  test('pages of GET /dedicated/list show each earlier proxy once while more are bought', async () => {
     const { token } = await service.newCustomer(100_000n)
     const before = await buy(token, { count: 23, ipv: 6, period: 3 })
     const seen: number[] = []
@@ -90,7 +90,7 @@ describe.each([...enginesOf('sqlite')])('the list of proxies on %s', (engine) =>
     expect(seen).toEqual(before.map((each) => each.id).toReversed())
   })
 
-  test('a full last page is known to be the last, and 100 come unless said', async () => {
+  test('GET /dedicated/list answers 100 proxies by default and no cursor after a full last page', async () => {
     const { token } = await service.newCustomer(100_000n)
     await buy(token, { count: 101, ipv: 6, period: 3 })
     const first = (await service.get('/dedicated/list', { token })).data
@@ -101,7 +101,7 @@ describe.each([...enginesOf('sqlite')])('the list of proxies on %s', (engine) =>
     expect([whole.proxies.length, whole.next_cursor]).toEqual([101, null])
   })
 
-  test('a comment is kept word for word, on all the proxies named and on no other, and can be taken away', async () => {
+  test('POST /dedicated/comment stores the text unchanged on the named proxies only; "" removes it', async () => {
     const { token } = await service.newCustomer(1_000n)
     const ids = (await buy(token, { count: 3 })).map((each) => each.id)
     const text = `склад "9" — <b>; '--${'я'.repeat(150)}`

@@ -7,7 +7,7 @@ const dayMs = 86_400_000
 const kopecksOf = (roubles: number): number => Math.round(roubles * 100)
 type Shown = { id: number; expires_at: string; date_end: string; price_rub: number }
 
-describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('POST /dedicated/prolong on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -16,8 +16,8 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     expect(await findingsOf(service.services)).toEqual([])
     await service.stop()
   })
-  const buy = async (token: string, wish: object = {}): Promise<Shown[]> => {
-    const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...wish }
+  const buy = async (token: string, order: object = {}): Promise<Shown[]> => {
+    const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...order }
     return (await service.post('/dedicated/buy', body, { token })).data.proxies
   }
   const listed = async (token: string): Promise<(Shown & Record<string, unknown>)[]> =>
@@ -25,7 +25,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
   const balanceOf = async (token: string): Promise<number> =>
     (await service.get('/balance', { token })).data.balance_rub
 
-  test('the ids of a repeated request may come in another order', async () => {
+  test('POST /dedicated/prolong replays the first answer when the ids come in another order', async () => {
     const { data } = await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 2, ipv: 4 })
     const ids = data.proxies.map((each: { id: number }) => each.id)
     const first = await service.post('/dedicated/prolong', { ids, period: 30 }, { key: 'in-any-order' })
@@ -37,7 +37,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     expect([again.status, again.text]).toEqual([200, first.text])
   })
 
-  test('time is added to what is left; id, address and credentials stay', async () => {
+  test('POST /dedicated/prolong adds the period to the time left and keeps id, address and credentials', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [before] = await buy(token)
     service.clock.advanceDays(3)
@@ -54,7 +54,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     })
   })
 
-  test('countries and kinds mix in one prolonging; the items sum to the total, which is what was quoted and charged', async () => {
+  test('one prolonging mixes countries and kinds; its items sum to the total that was quoted and charged', async () => {
     const { token } = await service.newCustomer(100_000n)
     const proxies = [
       ...(await buy(token, { count: 11 })),
@@ -80,7 +80,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     }
   })
 
-  test('a quote takes ids separated by commas or repeated, and has no effect', async () => {
+  test('GET /dedicated/prolong/quote reads ids with commas or repeated, and changes nothing', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [a, b] = (await buy(token, { count: 2 })).map((each) => each.id)
     const before = await listed(token)
@@ -91,7 +91,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     expect(await listed(token)).toEqual(before)
   })
 
-  test('in its three days of grace a proxy can be prolonged, from now on; after them it is not found', async () => {
+  test('an expired proxy can be prolonged from now for 3 days; after that it answers 404', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token)
     const ids = [proxy?.id]
@@ -109,7 +109,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     expect(await balanceOf(token)).toBe(balance)
   })
 
-  test('all or none: one id that is not there and nothing is prolonged or charged', async () => {
+  test('POST /dedicated/prolong with one unknown id prolongs no proxy and charges nothing', async () => {
     const { token } = await service.newCustomer(1_000n)
     const proxies = await buy(token, { count: 3 })
     const before = await listed(token)
@@ -122,7 +122,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     expect(await balanceOf(token)).toBe(balance)
   })
 
-  test('without the money nothing is prolonged, and with it the same key works', async () => {
+  test('POST /dedicated/prolong answers 402 without money, and the same key works after a top-up', async () => {
     const { token, customer } = await service.newCustomer(50n)
     const proxies = await buy(token)
     const ids = proxies.map((each) => each.id)
@@ -142,7 +142,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     expect((await listed(token))[0]?.expires_at).toBe(paid.data.items[0].expires_at)
   })
 
-  test('a period that cannot be bought is refused with those that can', async () => {
+  test('POST /dedicated/prolong refuses a period that is not sold and lists the six that are', async () => {
     const { token } = await service.newCustomer(100n)
     const [proxy] = await buy(token)
     const quote = await service.get(`/dedicated/prolong/quote?ids=${proxy?.id}&period=31`, { token })
@@ -153,7 +153,7 @@ describe.each([...enginesOf('postgres')])('prolonging on %s', (engine) => {
     }
   })
 
-  test('prolongings of one proxy at the same moment all count', async () => {
+  test('20 concurrent prolongings of one proxy by 3 days add 60 days', async () => {
     const { token } = await service.newCustomer(10_000n)
     const [proxy] = await buy(token)
     const answers = await Promise.all(

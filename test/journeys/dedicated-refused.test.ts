@@ -6,8 +6,8 @@ import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 type Method = 'GET' | 'POST'
-/** A request that is well formed, of each operation. The proxy with the number 1 stands for any. */
-const sound: Record<string, { method: Method; fields: Record<string, unknown> }> = {
+/** A well-formed request of each operation. The proxy id 1 is a placeholder. */
+const validRequests: Record<string, { method: Method; fields: Record<string, unknown> }> = {
   '/dedicated/quote': { method: 'GET', fields: { country_code: 'DE', period: 30, count: 1, ipv: 4 } },
   '/dedicated/buy': { method: 'POST', fields: { country_code: 'DE', period: 30, count: 1, ipv: 4 } },
   '/dedicated/prolong/quote': { method: 'GET', fields: { ids: '1', period: 30 } },
@@ -23,15 +23,15 @@ const sound: Record<string, { method: Method; fields: Record<string, unknown> }>
 }
 
 const missing = Symbol('missing')
-/** Not plain decimal digits, whatever a number parser would make of it, or past 2^53. */
+/** Not plain decimal digits, even if a number parser accepts it, or above 2^53. */
 const badQueryWhole = ['', '1e1', '+5', ' 5', '5.0', '0x5', '-1', 'x', '٣', '9007199254740993', '1,2', 'null']
 const badBodyWhole = [missing, null, '5', 1.5, true, [], {}, -1, 0, '1e1']
 const badCountry = ['', 'D', 'DEU', 'ZZ', 'UK', '12', 'D ', 'Д1', 'DE,FR']
 const badIds = [missing, null, 1, '1', {}, [], [0], [-1], [1.5], ['1'], [null], [1, 1], true]
 const badQueryIds = ['', ',', '1,', ',1', '1,,2', '1;2', '1 2', '-1', '1e1', '1.0', '0x1', '1,1', '9007199254740993']
 
-/** For each operation and field: what is not acceptable there. */
-const faults: Record<string, Record<string, readonly unknown[]>> = {
+/** For each operation and field: values that the operation must refuse. */
+const invalidValues: Record<string, Record<string, readonly unknown[]>> = {
   '/dedicated/quote': {
     country_code: [missing, ...badCountry],
     period: [missing, '0', '3651', ...badQueryWhole],
@@ -64,14 +64,16 @@ const faults: Record<string, Record<string, readonly unknown[]>> = {
   '/dedicated/check': { id: badBodyWhole },
 }
 
-describe.each([...enginesOf('sqlite')])('what dedicated operations refuse on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('refusals of dedicated operations on %s', (engine) => {
   let service: Service
   let id: number
   let owner: { token: string }
   beforeAll(async () => {
     service = await startService(engine)
     owner = await service.newCustomer(10_000n)
-    const { data } = await service.post('/dedicated/buy', sound['/dedicated/buy']?.fields, { token: owner.token })
+    const { data } = await service.post('/dedicated/buy', validRequests['/dedicated/buy']?.fields, {
+      token: owner.token,
+    })
     id = data.proxies[0].id
   })
   afterAll(async () => {
@@ -82,20 +84,20 @@ describe.each([...enginesOf('sqlite')])('what dedicated operations refuse on %s'
 
   function ask(path: string, fields: Record<string, unknown>, token: string | null): Promise<Answer> {
     const given = Object.entries(fields).filter(([, value]) => value !== missing)
-    if (sound[path]?.method === 'POST') return service.post(path, Object.fromEntries(given), { token })
+    if (validRequests[path]?.method === 'POST') return service.post(path, Object.fromEntries(given), { token })
     const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
     return service.get(`${path}?${query.toString()}`, { token })
   }
-  const standing = async () => [
+  const readState = async () => [
     (await service.get('/balance', { token: owner.token })).text,
     (await service.get('/dedicated/list', { token: owner.token })).text,
   ]
 
-  test.each(Object.keys(faults))('%s names each field that is wrong, and does nothing', async (path) => {
-    const before = await standing()
-    for (const [field, values] of Object.entries(faults[path] ?? {})) {
+  test.each(Object.keys(invalidValues))('%s answers 400, names the invalid field and changes nothing', async (path) => {
+    const before = await readState()
+    for (const [field, values] of Object.entries(invalidValues[path] ?? {})) {
       for (const value of values) {
-        const fields = { ...sound[path]?.fields, [field]: value }
+        const fields = { ...validRequests[path]?.fields, [field]: value }
         const answer = await ask(path, fields, owner.token)
         const seen = `${field} ${String(value)}: ${answer.text}`
         expect(answer.status, seen).toBe(400)
@@ -105,10 +107,10 @@ describe.each([...enginesOf('sqlite')])('what dedicated operations refuse on %s'
         expect(answer.error.message, seen).toContain(field)
       }
     }
-    expect(await standing()).toEqual(before)
+    expect(await readState()).toEqual(before)
   })
 
-  test('all faulty fields are named at once', async () => {
+  test('POST /dedicated/buy names all four invalid fields in one answer', async () => {
     const answer = await ask('/dedicated/buy', { country_code: 'ZZ', period: '30', count: 0, ipv: 5 }, owner.token)
     expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([
       'country_code',
@@ -119,7 +121,7 @@ describe.each([...enginesOf('sqlite')])('what dedicated operations refuse on %s'
     expect(answer.error.details[3].allowed).toEqual([3, 4, 6])
   })
 
-  test('more than a thousand proxies in one request are refused', async () => {
+  test('POST /dedicated/prolong and its quote refuse 1,001 ids', async () => {
     const ids = Array.from({ length: 1001 }, (_, index) => index + 1)
     const answers = [
       await ask('/dedicated/prolong', { ids, period: 30 }, owner.token),
@@ -128,52 +130,52 @@ describe.each([...enginesOf('sqlite')])('what dedicated operations refuse on %s'
     for (const answer of answers) expect([answer.status, answer.error.details[0].field]).toEqual([400, 'ids'])
   })
 
-  test('without a token nothing is told and nothing is done', async () => {
-    const before = await standing()
-    for (const [path, { fields }] of Object.entries(sound)) {
+  test('every dedicated operation answers 401 without a token and changes nothing', async () => {
+    const before = await readState()
+    for (const [path, { fields }] of Object.entries(validRequests)) {
       const answer = await ask(path, fields, null)
       expect([path, answer.status, answer.error.code]).toEqual([path, 401, 'invalid_token'])
       expect(answer.headers.get('www-authenticate')).toBe('Bearer')
     }
-    expect(await standing()).toEqual(before)
+    expect(await readState()).toEqual(before)
   })
 
-  test("another customer's proxy looks exactly like one that does not exist, and none of the request is done", async () => {
+  test('another customer’s proxy is 404 as an unknown id is, and the request changes nothing', async () => {
     const stranger = await service.newCustomer(10_000n)
-    const bought = await ask('/dedicated/buy', sound['/dedicated/buy']?.fields ?? {}, stranger.token)
+    const bought = await ask('/dedicated/buy', validRequests['/dedicated/buy']?.fields ?? {}, stranger.token)
     const own: number = bought.data.proxies[0].id
-    const nobody = id + 5_000_000
+    const unknownId = id + 5_000_000
     const list = () => service.get('/dedicated/list', { token: stranger.token })
-    const [theirs, mine] = [await standing(), (await list()).text]
-    for (const [path, { fields }] of Object.entries(sound)) {
+    const [theirs, mine] = [await readState(), (await list()).text]
+    for (const [path, { fields }] of Object.entries(validRequests)) {
       const field = ['id', 'ids'].find((name) => name in fields)
       if (field === undefined) continue
       const withId = (each: number) =>
         field === 'id' ? each : path.endsWith('quote') ? `${own},${each}` : ([own, each] as unknown)
       const other = await ask(path, { ...fields, [field]: withId(id) }, stranger.token)
-      const none = await ask(path, { ...fields, [field]: withId(nobody) }, stranger.token)
+      const none = await ask(path, { ...fields, [field]: withId(unknownId) }, stranger.token)
       expect([path, other.status, other.error.code]).toEqual([path, 404, 'not_found'])
       expect(none.status).toBe(404)
-      expect(other.text.replaceAll(String(id), 'N')).toBe(none.text.replaceAll(String(nobody), 'N'))
+      expect(other.text.replaceAll(String(id), 'N')).toBe(none.text.replaceAll(String(unknownId), 'N'))
     }
-    expect(await standing()).toEqual(theirs)
+    expect(await readState()).toEqual(theirs)
     expect((await list()).text).toBe(mine)
     expect((await service.get('/balance', { token: stranger.token })).data.balance_rub).toBe(bought.data.balance_rub)
   })
 
-  test('a token that may only read may neither buy nor change', async () => {
+  test('a token with the scope read gets 403 from every POST of dedicated', async () => {
     const reader = await service.newCustomer(1_000n)
     const { text } = await service.services.customers.issueToken(reader.customer, { name: 'read', scopes: ['read'] })
-    for (const [path, { method, fields }] of Object.entries(sound)) {
+    for (const [path, { method, fields }] of Object.entries(validRequests)) {
       const answer = await ask(path, fields, text)
       if (method === 'POST') expect([path, answer.status, answer.error.code]).toEqual([path, 403, 'forbidden'])
       else expect([path, answer.status === 200 || path.includes('prolong')]).toEqual([path, true])
     }
   })
 
-  test('whoever another process has shut out buys nothing from then on, and is told so whatever else is wrong', async () => {
+  test('a token that another process revoked gets invalid_token, also when the fields are invalid', async () => {
     const buyer = await service.newCustomer(10_000n)
-    const fields = sound['/dedicated/buy']?.fields ?? {}
+    const fields = validRequests['/dedicated/buy']?.fields ?? {}
     expect((await ask('/dedicated/buy', fields, buyer.token)).status).toBe(200)
     const elsewhere = openDatabase(service.place.address)
     await elsewhere.transact((tx) =>
@@ -186,14 +188,14 @@ describe.each([...enginesOf('sqlite')])('what dedicated operations refuse on %s'
     expect(faulty.error.code).toBe('invalid_token')
   })
 
-  test("past a token's cap nothing is bought and no address is lost", async () => {
+  test('POST /dedicated/buy above a token’s cap answers 403 and leases no address', async () => {
     const buyer = await service.newCustomer(10_000n)
     const { text } = await service.services.customers.issueToken(buyer.customer, {
       name: 'capped',
       cap: 20_000n as never,
     })
-    const first = await ask('/dedicated/buy', sound['/dedicated/buy']?.fields ?? {}, text)
-    const second = await ask('/dedicated/buy', sound['/dedicated/buy']?.fields ?? {}, text)
+    const first = await ask('/dedicated/buy', validRequests['/dedicated/buy']?.fields ?? {}, text)
+    const second = await ask('/dedicated/buy', validRequests['/dedicated/buy']?.fields ?? {}, text)
     expect([first.status, second.status, second.error.code]).toEqual([200, 403, 'forbidden'])
     expect((await service.get('/dedicated/list', { token: text })).data.proxies).toHaveLength(1)
   })

@@ -5,7 +5,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 const dayMs = 86_400_000
-const wish = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
+const order = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
 
 describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) => {
   let service: Service
@@ -27,7 +27,7 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     return (await service.get(`/dedicated/count?country_code=${code}&ipv=${ipv}`)).data.count
   }
 
-  test('a quote says what it costs, what one costs, what is taken off and how many there are', async () => {
+  test('GET /dedicated/quote answers price, price per proxy, discount and the number available', async () => {
     const { data } = await service.get('/dedicated/quote?country_code=DE&period=30&count=10&ipv=4')
     expect(data).toMatchObject({
       country_code: 'DE',
@@ -41,7 +41,7 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     expect(data.available).toBeGreaterThanOrEqual(100)
   })
 
-  test('what is charged is what was quoted, for every kind, and the answer tells all there is to know', async () => {
+  test('POST /dedicated/buy charges the quoted price for each kind and answers order, payment and proxies', async () => {
     const { token } = await service.newCustomer(10_000n)
     for (const ipv of [3, 4, 6]) {
       const before = await balanceOf(token)
@@ -52,23 +52,23 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
       expect(await balanceOf(token)).toBe(data.balance_rub)
       expect(data.proxies).toHaveLength(3)
       expect(new Set(data.proxies.map((each: { exit_ip: string }) => each.exit_ip)).size).toBe(3)
-      const order = await service.get(`/orders/${data.order_id}`, { token })
-      expect(order.data.price_rub).toBe(data.price_rub)
+      const placed = await service.get(`/orders/${data.order_id}`, { token })
+      expect(placed.data.price_rub).toBe(data.price_rub)
       const { transactions } = (await service.get('/transactions?limit=1', { token })).data
       expect(transactions[0]).toMatchObject({ id: data.check_id, order_id: data.order_id })
     }
   })
 
-  test('a proxy carries its address, port, credentials safe in a URL, and its end in both forms', async () => {
+  test('POST /dedicated/buy answers address, port, URL-safe credentials and the end in both formats', async () => {
     const { token } = await service.newCustomer(1_000n)
-    const { data } = await service.post('/dedicated/buy', wish, { token })
+    const { data } = await service.post('/dedicated/buy', order, { token })
     const usernames = new Set<string>()
     for (const proxy of data.proxies) {
       expect(Number.isInteger(proxy.id)).toBeTrue()
       expect(proxy).toMatchObject({ port: 10_800, port_type: 'http', status: 'active', comment: '', auto_renew: null })
       expect(proxy.ip).toBe(proxy.exit_ip)
       expect(proxy.username).toMatch(/^[0-9a-z]{6,32}$/)
-      // 20 characters of 5 bits each are 100 bits; at least 96 were promised.
+      // 20 characters of 5 bits are 100 bits; the specification asks for 96.
       expect(proxy.password).toMatch(/^[0-9a-z]{20}$/)
       expect(proxy.date_end).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
       expect(Date.parse(proxy.expires_at)).toBe(service.clock.nowMs + 30 * dayMs)
@@ -78,33 +78,33 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     expect(usernames.size).toBe(2)
   })
 
-  test('an IPv6 proxy is reached through the gateway and leaves from its own address', async () => {
+  test('an IPv6 proxy has the gateway’s address as ip and its own address as exit_ip', async () => {
     const { token } = await service.newCustomer(1_000n)
-    const { data } = await service.post('/dedicated/buy', { ...wish, ipv: 6, count: 5 }, { token })
+    const { data } = await service.post('/dedicated/buy', { ...order, ipv: 6, count: 5 }, { token })
     for (const proxy of data.proxies) {
       expect(proxy.ip).toBe('127.0.0.1')
       expect(proxy.exit_ip).toStartWith('fd74:7069:6b65:')
     }
   })
 
-  test('a country is read in any case and shown in capitals', async () => {
+  test('country_code is read in any case and answered in capitals', async () => {
     for (const code of ['de', 'De', 'dE', 'DE']) {
       const quote = await service.get(`/dedicated/quote?country_code=${code}&period=30&count=1&ipv=4`)
       expect(quote.data.country_code).toBe('DE')
     }
-    const { data } = await service.post('/dedicated/buy', { ...wish, country_code: 'de', count: 1 })
+    const { data } = await service.post('/dedicated/buy', { ...order, country_code: 'de', count: 1 })
     expect(data.country_code).toBe('DE')
     expect(data.proxies[0].country_code).toBe('DE')
     expect((await service.get('/dedicated/count?country_code=de&ipv=4')).data.country_code).toBe('DE')
   })
 
-  test('unknown fields are ignored, as existing clients send them', async () => {
+  test('POST /dedicated/buy ignores unknown fields, because existing clients send them', async () => {
     const { token } = await service.newCustomer(1_000n)
-    const answer = await service.post('/dedicated/buy', { ...wish, auto_prolong: true, nokey: 1 }, { token })
+    const answer = await service.post('/dedicated/buy', { ...order, auto_prolong: true, nokey: 1 }, { token })
     expect(answer.status).toBe(200)
   })
 
-  test('countries are listed with their names in English and Russian, what is free, and for how long it is sold', async () => {
+  test('GET /dedicated/country lists names in English and Russian and the periods sold', async () => {
     for (const ipv of [3, 4, 6]) {
       const { data } = await service.get(`/dedicated/country?ipv=${ipv}`)
       expect(data.ipv).toBe(ipv)
@@ -119,24 +119,24 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     }
   })
 
-  test('a country or a kind without a price is not found, rather than free', async () => {
+  test('a country without a price answers 404 to a quote and a purchase', async () => {
     const { token } = await service.newCustomer(1_000n)
     for (const code of ['JP', 'AQ']) {
       const quote = await service.get(`/dedicated/quote?country_code=${code}&period=30&count=1&ipv=4`)
       expect([quote.status, quote.error.code]).toEqual([404, 'not_found'])
-      const bought = await service.post('/dedicated/buy', { ...wish, country_code: code }, { token })
+      const bought = await service.post('/dedicated/buy', { ...order, country_code: code }, { token })
       expect([bought.status, bought.error.code]).toEqual([404, 'not_found'])
       expect(bought.error.details.charged).toBeFalse()
     }
     expect(await balanceOf(token)).toBe(1_000)
   })
 
-  test('a period that is not sold is refused with those that are', async () => {
+  test('a quote or purchase for a period that is not sold answers 400 with the periods that are', async () => {
     const sold = { 4: [7, 14, 30, 60, 90], 6: [3, 7, 14, 30, 60, 90] }
     for (const [ipv, allowed] of Object.entries(sold)) {
       for (const period of [1, 31, 3650]) {
         const quote = await service.get(`/dedicated/quote?country_code=DE&period=${period}&count=1&ipv=${ipv}`)
-        const bought = await service.post('/dedicated/buy', { ...wish, period, ipv: Number(ipv) })
+        const bought = await service.post('/dedicated/buy', { ...order, period, ipv: Number(ipv) })
         for (const answer of [quote, bought]) {
           expect([answer.status, answer.error.code]).toEqual([400, 'invalid_request'])
           expect(answer.error.details).toMatchObject([{ field: 'period', allowed }])
@@ -145,7 +145,7 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     }
   })
 
-  test('too little money takes nothing: not the balance, not an address, and says how much is missing', async () => {
+  test('POST /dedicated/buy answers 402 with the amount required, and takes no money and no address', async () => {
     const { token } = await service.newCustomer(100n)
     const before = await free('AT', 4)
     const answer = await service.post('/dedicated/buy', { country_code: 'AT', period: 90, count: 2, ipv: 4 }, { token })
@@ -157,7 +157,7 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     expect((await service.get('/orders', { token })).data.orders).toEqual([])
   })
 
-  test('too little stock takes nothing and says how many there are', async () => {
+  test('POST /dedicated/buy answers 409 with the number available, and takes no money and no address', async () => {
     const { token } = await service.newCustomer(1_000n)
     const before = await free('AT', 4)
     const body = { country_code: 'AT', period: 7, count: before + 1, ipv: 4 }
@@ -171,7 +171,7 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     expect(none.error.details).toEqual({ available: 0, charged: false })
   })
 
-  test('a shared address goes to three customers and to none of them twice', async () => {
+  test('a shared address is sold to three customers, and to each of them once', async () => {
     const buyers = await Promise.all(Array.from({ length: 4 }, () => service.newCustomer(1_000n)))
     const holders = new Map<string, number>()
     for (const { token } of buyers.slice(0, 3)) {
@@ -195,23 +195,23 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     expect(fourth.error.details).toEqual({ available: 0, charged: false })
   })
 
-  test('a purchase repeated with its key is answered byte for byte and charged once', async () => {
+  test('POST /dedicated/buy replays the first answer byte for byte for the same key and charges once', async () => {
     const { token } = await service.newCustomer(1_000n)
-    const first = await service.post('/dedicated/buy', wish, { token, key: 'once' })
+    const first = await service.post('/dedicated/buy', order, { token, key: 'once' })
     expect(first.headers.get('idempotent-replayed')).toBeNull()
     service.clock.advanceDays(2)
-    const again = await service.post('/dedicated/buy', wish, { token, key: 'once' })
+    const again = await service.post('/dedicated/buy', order, { token, key: 'once' })
     expect(again.text).toBe(first.text)
     expect(again.headers.get('idempotent-replayed')).toBe('true')
     expect(await balanceOf(token)).toBe(first.data.balance_rub)
     expect((await service.get('/dedicated/list', { token })).data.proxies).toHaveLength(2)
   })
 
-  test('a purchase is answered again by its key when the price list has changed since and sells it no more', async () => {
+  test('POST /dedicated/buy replays a purchase by its key after the country left the price list', async () => {
     const { token } = await service.newCustomer(1_000n)
     await applyCatalogue(service.services, shippedWith('AT', 'BE', 'PT'))
     await addStock(service.services, '127.62.0.0/30', 'PT', 4)
-    const body = { ...wish, country_code: 'PT' }
+    const body = { ...order, country_code: 'PT' }
     const first = await service.post('/dedicated/buy', body, { token, key: 'kept' })
     expect(first.status).toBe(200)
     await applyCatalogue(service.services, shippedWith('AT', 'BE'))
@@ -220,41 +220,40 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     expect((await service.post('/dedicated/buy', body, { token, key: 'new' })).status).toBe(404)
   })
 
-  test('a key that was used for another request is refused', async () => {
+  test('a key used for another request answers 422; another customer may use the same key', async () => {
     const { token } = await service.newCustomer(1_000n)
-    const first = await service.post('/dedicated/buy', wish, { token, key: 'mine' })
+    const first = await service.post('/dedicated/buy', order, { token, key: 'mine' })
     const ids = first.data.proxies.map((each: { id: number }) => each.id)
-    const other = await service.post('/dedicated/buy', { ...wish, count: 1 }, { token, key: 'mine' })
+    const other = await service.post('/dedicated/buy', { ...order, count: 1 }, { token, key: 'mine' })
     const elsewhere = await service.post('/dedicated/prolong', { ids, period: 7 }, { token, key: 'mine' })
     for (const answer of [other, elsewhere]) {
       expect([answer.status, answer.error.code]).toEqual([422, 'idempotency_key_reused'])
       expect(answer.error.details.charged).toBeFalse()
     }
     expect(await balanceOf(token)).toBe(first.data.balance_rub)
-    // Keys are each customer's own.
     const stranger = await service.newCustomer(1_000n)
-    const theirs = await service.post('/dedicated/buy', { ...wish, count: 1 }, { token: stranger.token, key: 'mine' })
+    const theirs = await service.post('/dedicated/buy', { ...order, count: 1 }, { token: stranger.token, key: 'mine' })
     expect(theirs.status).toBe(200)
   })
 
-  test('a refusal is not remembered: the same key works once there is money', async () => {
+  test('a refused purchase stores no answer: the same key buys after a top-up', async () => {
     const { token, customer } = await service.newCustomer()
-    const refused = await service.post('/dedicated/buy', wish, { token, key: 'later' })
+    const refused = await service.post('/dedicated/buy', order, { token, key: 'later' })
     expect(refused.status).toBe(402)
     const { db, ledger } = service.services
     await db.transact((tx) => ledger.credit(tx, customer, 50_000n as never, 'operator', 'top-up'))
-    const bought = await service.post('/dedicated/buy', wish, { token, key: 'later' })
+    const bought = await service.post('/dedicated/buy', order, { token, key: 'later' })
     expect(bought.status).toBe(200)
     expect(bought.headers.get('idempotent-replayed')).toBeNull()
   })
 
-  test('what was spent on proxies is counted as spent through tokens', async () => {
+  test('api_spent_rub counts a purchase of proxies by token', async () => {
     const { token } = await service.newCustomer(1_000n)
-    const { data } = await service.post('/dedicated/buy', wish, { token })
+    const { data } = await service.post('/dedicated/buy', order, { token })
     expect((await service.get('/balance', { token })).data.api_spent_rub).toBe(data.price_rub)
   })
 
-  test('a thousand proxies come in one purchase, each with an address of its own', async () => {
+  test('one purchase sells 1,000 proxies, each with its own address', async () => {
     const { token } = await service.newCustomer(1_000_000n)
     await addStock(service.services, '127.62.0.0/22', 'US', 4)
     for (const ipv of [4, 6]) {

@@ -16,9 +16,9 @@ const root = join(import.meta.dir, '../..')
 const documents = ['README.md', 'CONTRIBUTING.md', ...new Bun.Glob('docs/**/*.md').scanSync({ cwd: root })].toSorted()
 const textOf = (document: string): string => readFileSync(join(root, document), 'utf8')
 
-/** What a command is not run for here: it would change this checkout, or is this very run. */
-const notHere = [/^npm install(?: --omit=dev)?(?: && |$)/, /^npm test$/]
-const goesOn = /(^|\s)(npm start|npx turnpike up)$/
+/** Commands that are not run here: they would change this checkout, or are this very run. */
+const skippedCommands = [/^npm install(?: --omit=dev)?(?: && |$)/, /^npm test$/]
+const keepsRunning = /(^|\s)(npm start|npx turnpike up)$/
 const waitMs = 2 * patienceMs
 
 const folders: string[] = []
@@ -26,7 +26,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** A fresh checkout as far as commands see one: everything of this one, and nothing written to it. */
+/** A folder that commands see as a fresh checkout: links to this one’s sources, and no data. */
 function makeCheckout(): string {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-docs-'))
   folders.push(folder)
@@ -35,7 +35,7 @@ function makeCheckout(): string {
   return folder
 }
 
-/** A reader who pastes the commands of a document; a shop that one of them starts keeps running. */
+/** A shell that runs a document’s commands; a shop that one of them starts keeps running. */
 function openReader(env: Record<string, string> = {}) {
   const folder = makeCheckout()
   const [port, gatewayPort] = [String(freePort()), String(freePort())]
@@ -50,7 +50,7 @@ function openReader(env: Record<string, string> = {}) {
   })
   const fields = new Map<string, string>()
 
-  /** As a reader does it: `…` is what was printed last that begins so, capitals are fields of the last answer. */
+  /** Replaces `…` by the last printed id with that prefix, and capitals by fields of the last answer. */
   function fillIn(text: string): string {
     return text
       .replaceAll('8080', port)
@@ -62,20 +62,20 @@ function openReader(env: Record<string, string> = {}) {
       .replace(/\b(USERNAME|PASSWORD|LOGIN|IP|ID)\b/g, (asked) => fields.get(asked.toLowerCase()) ?? asked)
   }
 
-  function note(out: string): void {
+  function rememberFields(out: string): void {
     const answer: unknown = out.startsWith('{"ok":true') ? JSON.parse(out) : undefined
     const data = (answer as { data?: { proxies?: unknown[]; login?: string } } | undefined)?.data
-    const told = { ...data, ...(typeof data?.proxies?.[0] === 'object' ? data.proxies[0] : {}) }
-    for (const [name, value] of Object.entries(told)) fields.set(name, String(value))
+    const answered = { ...data, ...(typeof data?.proxies?.[0] === 'object' ? data.proxies[0] : {}) }
+    for (const [name, value] of Object.entries(answered)) fields.set(name, String(value))
   }
 
   return {
     folder,
     shell,
     async paste(command: DocCommand): Promise<void> {
-      const text = fillIn(notHere.reduce((rest, each) => rest.replace(each, ''), command.text))
+      const text = fillIn(skippedCommands.reduce((rest, each) => rest.replace(each, ''), command.text))
       if (text.trim() === '') return
-      if (goesOn.test(text)) {
+      if (keepsRunning.test(text)) {
         shell.start(text)
         await until(() => shell.out().includes('Turnpike is open at'), waitMs).catch((cause: unknown) => {
           throw new Error(`it did not open: ${text}\nIt printed: ${shell.out()}${shell.err()}`, { cause })
@@ -86,46 +86,46 @@ function openReader(env: Record<string, string> = {}) {
       expect({ line: command.line, text, ...ended }).toMatchObject({ exit: 0 })
       if (/^\s*curl /.test(text))
         expect({ text, out: ended.out }).toEqual({ text, out: expect.stringMatching(/^\{"ok":true/) })
-      note(ended.out)
+      rememberFields(ended.out)
     },
   }
 }
 
-/** What npx finds in a checkout, without npm's seconds and Node's tenth of one before each command. */
-const quickly = `npx() { ${runtimeCommand.join(' ')} "\${@:2}"; }`
+/** Defines npx as the runtime itself: saves npm’s seconds and Node’s 0.1 s before each command. */
+const defineFastNpx = `npx() { ${runtimeCommand.join(' ')} "\${@:2}"; }`
 
-/** The files that decide whether a command in a document works as it is written. */
+/** Files whose change can break a documented command. */
 const decisive = ['README.md', 'CONTRIBUTING.md', 'docs', 'bin', 'src/cli', 'src/app', import.meta.path]
 
-/** What `git` prints, or nothing when there is no git, no repository or no such commit. */
-function askGit(words: readonly string[]): string | undefined {
+/** Output of `git`; undefined when there is no git, no repository or no such commit. */
+function runGit(words: readonly string[]): string | undefined {
   if (Bun.which('git') === null) return undefined
   const { exitCode, stdout } = Bun.spawnSync(['git', ...words, '--', ...decisive], { cwd: root, stderr: 'ignore' })
   return exitCode === 0 ? stdout.toString() : undefined
 }
 
-/** True unless git knows that the decisive files are those of the commit before the last one. */
+/** True unless git reports the decisive files as equal to those of the commit before the last one. */
 function isChanged(): boolean {
-  const changed = askGit(['diff', '--name-only', 'HEAD~1'])
-  const added = askGit(['ls-files', '--others', '--exclude-standard'])
+  const changed = runGit(['diff', '--name-only', 'HEAD~1'])
+  const added = runGit(['ls-files', '--others', '--exclude-standard'])
   return changed !== '' || added !== ''
 }
 
-/** The README in every run; all documents when a decisive file has changed, and in a long run. */
+/** The README runs every time; all documents run when a decisive file has changed, and in a long run. */
 const isWhole = isLong || isChanged()
 if (!isWhole) {
   const reason = 'README.md, docs/, src/cli and src/app are as in the commit before; npm run test:long runs them'
   process.stderr.write(`not run here: commands of documents other than README.md: ${reason}\n`)
 }
 
-/** Pages whose commands are compared with those of the English page, and not run again. */
+/** Russian pages: their commands are compared with the English page and not run again. */
 const isRussian = (document: string): boolean => document.startsWith('docs/ru/')
 
 const withIpv6 = { TURNPIKE_HOST: '::' }
 const start: DocCommand = { line: 0, text: 'npx turnpike up' }
 const takeToken: DocCommand = { line: 0, text: "export TOKEN='tp_test_…'" }
 
-describe('commands of documents', () => {
+describe('sh commands of documents', () => {
   /** Commands that a reader has run before reading a document. */
   const before: Readonly<Record<string, readonly DocCommand[]>> = {
     'docs/gateway.md': [start, takeToken],
@@ -139,10 +139,10 @@ describe('commands of documents', () => {
     test(`every sh command of ${document} succeeds as it is written`, async () => {
       const reader = openReader(document === 'docs/gateway.md' ? withIpv6 : {})
       try {
-        // The README begins with an empty folder; the other documents with the database of an earlier shop.
+        // The README starts in an empty folder; the other documents start with an existing database.
         if (document === 'README.md') await reader.paste({ line: 0, text: 'npx turnpike --version' })
         else prepareFolder(join(reader.folder, 'data'), before[document] ? 'stocked' : 'migrated')
-        await reader.shell.run(quickly)
+        await reader.shell.run(defineFastNpx)
         for (const command of before[document] ?? []) await reader.paste(command)
         for (const command of commandsOf(textOf(document))) await reader.paste(command)
       } finally {
@@ -163,8 +163,8 @@ test('Russian documents have the fences of the English ones, and each English pa
   }
 })
 
-describe('commands within a sentence', () => {
-  test('a command within a sentence names an existing command and options that it has', () => {
+describe('inline commands and fences of documents', () => {
+  test('an inline command in a document names an existing command and options that it has', () => {
     const wrong = documents.flatMap((document) =>
       inlineCodeOf(textOf(document)).flatMap((code) => {
         const [, typed] = /^(?:[A-Z_]+=\S* )*(?:npx )?turnpike (.+)$/.exec(code) ?? []
@@ -174,7 +174,7 @@ describe('commands within a sentence', () => {
     expect(wrong).toEqual([])
   })
 
-  test('every fence is run, names the machine it is for, or is no command', () => {
+  test('every fence in a document has a known language, and a console fence names its machine', () => {
     for (const document of documents) {
       for (const { language, line, lines } of fencesOf(textOf(document))) {
         expect([document, line, language]).toEqual([
@@ -188,7 +188,7 @@ describe('commands within a sentence', () => {
   })
 })
 
-/** Optional parts in brackets and alternatives count; words in capitals stand for anything. */
+/** Brackets and alternatives are accepted; words in capitals match anything. */
 function isUnderstood(typed: string): boolean {
   const words = typed.replace(/[[\]]/g, '').split(/\s+/)
   if (words[0]?.startsWith('--')) return ['--help', '--version'].includes(words[0])

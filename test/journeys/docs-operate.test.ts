@@ -10,13 +10,13 @@ const folder = join(root, 'docs/operate')
 const textOf = (name: string): string => readFileSync(join(folder, name), 'utf8')
 const pages = readdirSync(folder).filter((name) => name.endsWith('.md'))
 
-/** What stands in code in the first cells of a page's tables. */
+/** The code spans in the first cells of a page’s tables. */
 const firstCells = (page: string): string[] =>
   [...textOf(page).matchAll(/^\| ((?:`[^`]+`(?:, )?)+) \|/gm)].flatMap((row) =>
     [...(row[1] ?? '').matchAll(/`([^`]+)`/g)].map((cell) => cell[1] ?? ''),
   )
 
-/** The promises that `verify` names in its findings, read from its sources. */
+/** The promise names that `verify` can report, read from the sources. */
 function promisesInSources(): string[] {
   const found = new Set<string>()
   for (const file of new Bun.Glob('src/**/*.ts').scanSync({ cwd: root })) {
@@ -29,39 +29,39 @@ function promisesInSources(): string[] {
   return [...found].toSorted()
 }
 
-describe('whoever is woken at night', () => {
-  test('finds each alert, and none that there is not', () => {
+describe('docs/operate/incidents.md', () => {
+  test('incidents.md describes each alert of alerts.yml and no other', () => {
     const alerts = [...textOf('alerts.yml').matchAll(/- alert: (\w+)/g)].map((each) => each[1] ?? '')
-    const told = firstCells('incidents.md').filter((each) => each.startsWith('Turnpike'))
-    expect(told.toSorted()).toEqual(alerts.toSorted())
+    const described = firstCells('incidents.md').filter((each) => each.startsWith('Turnpike'))
+    expect(described.toSorted()).toEqual(alerts.toSorted())
   })
 
-  test('finds each thing that verify can find', () => {
+  test('incidents.md describes each promise that verify can report and no other', () => {
     const promises = promisesInSources()
     expect(promises.length).toBeGreaterThan(30)
-    const told = firstCells('incidents.md').filter((each) => !each.startsWith('Turnpike'))
-    expect(told.toSorted()).toEqual(promises)
+    const described = firstCells('incidents.md').filter((each) => !each.startsWith('Turnpike'))
+    expect(described.toSorted()).toEqual(promises)
   })
 })
 
-describe('the pages for operators', () => {
-  test('are all to be found from the first one', () => {
+describe('pages of docs/operate', () => {
+  test('docs/operate/README.md links to every other page', () => {
     const index = textOf('README.md')
     expect(pages.filter((page) => page !== 'README.md' && !index.includes(`](${page}`))).toEqual([])
   })
 
-  test.each(pages)('%s links to pages and headings that there are', (page) => {
+  test.each(pages)('%s links only to existing pages and headings', (page) => {
     const dead: string[] = []
     for (const [, target = ''] of textOf(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
       const [path = '', heading] = target.split('#')
       const file = path === '' ? join(folder, page) : join(dirname(join(folder, page)), path)
-      const isThere = existsSync(file) && (heading === undefined || headingsOf(file).includes(heading))
-      if (!isThere) dead.push(target)
+      const exists = existsSync(file) && (heading === undefined || headingsOf(file).includes(heading))
+      if (!exists) dead.push(target)
     }
     expect(dead).toEqual([])
   })
 
-  test('say of every table what it has of customers, and of every setting of retention how long', async () => {
+  test('privacy.md names every table and every retention setting with its default', async () => {
     const page = textOf('privacy.md')
     const tables = (await tablesOf(readMigrations())).map((table) => table.name)
     expect(tables.filter((table) => !page.includes(`\`${table}\``))).toEqual([])
@@ -72,7 +72,7 @@ describe('the pages for operators', () => {
   })
 })
 
-/** Headings as they are linked to. */
+/** Anchors of a file’s headings. */
 const headingsOf = (file: string): string[] =>
   [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map((each) =>
     (each[1] ?? '')

@@ -8,7 +8,7 @@ import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 afterAll(endStarted)
 
-test('a shop that is told to stop says so first, and serves while a balancer looks for another one', async () => {
+test('a shop answers /readyz with 503 and serves requests for 2 s after SIGTERM before it exits', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-drain-'))
   const port = freePort()
   const token = 'sandbox-token-of-a-test'
@@ -20,14 +20,14 @@ test('a shop that is told to stop says so first, and serves while a balancer loo
     TURNPIKE_DRAIN_SECONDS: '2',
   })
   await shop.until(/Turnpike is open at/)
-  const ask = async (path: string): Promise<number> => {
+  const statusOf = async (path: string): Promise<number> => {
     const headers = { authorization: `Bearer ${token}` }
     return (await fetch(`http://127.0.0.1:${port}${path}`, { headers })).status
   }
-  expect(await ask('/readyz')).toBe(200)
+  expect(await statusOf('/readyz')).toBe(200)
   shop.kill('SIGTERM')
-  expect(await untilTrue(async () => (await ask('/readyz')) === 503)).toBeTrue()
-  expect(await ask('/api/v1/balance')).toBe(200)
+  expect(await untilTrue(async () => (await statusOf('/readyz')) === 503)).toBeTrue()
+  expect(await statusOf('/api/v1/balance')).toBe(200)
   expect(await shop.exited).toBe(0)
   rmSync(folder, { recursive: true, force: true })
 })

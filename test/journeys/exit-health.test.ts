@@ -8,12 +8,12 @@ import { freePort } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-type There = Socket<{ back: Socket<{ there?: There }> }>
+type Upstream = Socket<{ back: Socket<{ upstream?: Upstream }> }>
 
-/** A supplier's proxy for everything, of either kind, that can be told to be gone. */
+/** A supplier’s HTTP proxy that the test can cut off from all destinations. */
 function startUpstream(port = 0) {
   let isOpen = true
-  const listener = Bun.listen<{ there?: There }>({
+  const listener = Bun.listen<{ upstream?: Upstream }>({
     hostname: '127.0.0.1',
     port,
     socket: {
@@ -21,8 +21,8 @@ function startUpstream(port = 0) {
         socket.data = {}
       },
       async data(socket, bytes) {
-        if (socket.data.there) {
-          socket.data.there.write(bytes)
+        if (socket.data.upstream) {
+          socket.data.upstream.write(bytes)
           return
         }
         const authority = /^CONNECT (\S+):(\d+) /.exec(bytes.toString())
@@ -30,23 +30,23 @@ function startUpstream(port = 0) {
           socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
           return
         }
-        socket.data.there = await Bun.connect<{ back: Socket<{ there?: There }> }>({
+        socket.data.upstream = await Bun.connect<{ back: Socket<{ upstream?: Upstream }> }>({
           hostname: authority[1] ?? '',
           port: Number(authority[2]),
           data: { back: socket },
           socket: {
-            data: (there, received) => void there.data.back.write(received),
-            close: (there) => void there.data.back.end(),
+            data: (upstream, received) => void upstream.data.back.write(received),
+            close: (upstream) => void upstream.data.back.end(),
           },
         })
         socket.write('HTTP/1.1 200 OK\r\n\r\n')
       },
-      close: (socket) => void socket.data?.there?.end(),
+      close: (socket) => void socket.data?.upstream?.end(),
     },
   })
   return {
     port: listener.port,
-    /** Answers, and reaches nobody. */
+    /** Answers 502 to every CONNECT. */
     isolate: () => {
       isOpen = false
     },
@@ -54,10 +54,10 @@ function startUpstream(port = 0) {
   }
 }
 
-const upstreamAt = (id: string, port: number, wish: Partial<NodeExit> = {}): NodeExit =>
-  someExit({ id, kind: 'http', host: '127.0.0.1', port, ...wish })
+const upstreamAt = (id: string, port: number, fields: Partial<NodeExit> = {}): NodeExit =>
+  someExit({ id, kind: 'http', host: '127.0.0.1', port, ...fields })
 
-describe('exits that die', () => {
+describe('health of exits', () => {
   const running: { stop(): unknown }[] = []
   afterEach(async () => {
     for (const each of running.splice(0).toReversed()) await each.stop()
@@ -66,77 +66,77 @@ describe('exits that die', () => {
     running.push(each)
     return each
   }
-  const words: string[] = []
+  const reports: string[] = []
   function open(exits: readonly NodeExit[]): Stand {
-    words.length = 0
-    // Sooner than shipped: the pauses are tested with a hand clock, in `decide/exit-health.test.ts`.
+    reports.length = 0
+    // Retries sooner than the default: `decide/exit-health.test.ts` tests the pauses with a manual clock.
     const limits = { exitRetryMs: 50 }
-    const onExit = (word: ExitReport): void => void words.push(`${word.id} ${word.isUp ? 'up' : 'down'}`)
+    const onExit = (report: ExitReport): void => void reports.push(`${report.id} ${report.isUp ? 'up' : 'down'}`)
     return begin(openEngine({ exits, limits, onExit }))
   }
   const as = (parts = '') => ({ username: `pavel-pool-residential${parts}`, password: passwordOf('pavel') })
 
-  test('are skipped from the first customer on who meets them, and are up again by themselves', async () => {
+  test('a gateway skips an exit after one failed connection and uses it again once it answers', async () => {
     const echo = begin(startEcho())
     const good = begin(startUpstream())
     const port = freePort()
-    const stand = open([upstreamAt('good', good.port), upstreamAt('bad', port)])
-    const at = { host: '127.0.0.1', port: stand.port }
-    // Nobody is refused meanwhile: who has no session leaves through the other one.
+    const gateway = open([upstreamAt('good', good.port), upstreamAt('bad', port)])
+    const at = { host: '127.0.0.1', port: gateway.port }
+    // A request without a session is not refused: it uses the other exit.
     for (let turn = 0; turn < 30; turn += 1) {
       expect(await attempt('http', at, as(), echo.spot)).toMatchObject({ status: 200 })
     }
-    await until(() => words.includes('bad down'))
+    await until(() => reports.includes('bad down'))
     const back = begin(startUpstream(port))
-    await until(() => words.includes('bad up'))
+    await until(() => reports.includes('bad up'))
     expect(back.port).toBe(port)
   })
 
-  test('are told to a session once, which goes on elsewhere as soon as there is an exit again', async () => {
+  test('a session gets session_lost once when its exit dies, and continues when any exit is back', async () => {
     const echo = begin(startEcho())
     const [first, second] = [begin(startUpstream()), begin(startUpstream())]
-    const stand = open([upstreamAt('first', first.port), upstreamAt('second', second.port)])
-    const at = { host: '127.0.0.1', port: stand.port }
+    const gateway = open([upstreamAt('first', first.port), upstreamAt('second', second.port)])
+    const at = { host: '127.0.0.1', port: gateway.port }
     const of = as('-session-a')
-    await until(() => words.length === 2)
+    await until(() => reports.length === 2)
     const tunnel = await openTunnel('http', at, of, echo.spot)
     expect(await tunnel.echo('hello')).toBe('hello')
     tunnel.close()
-    // Whichever it was, both are gone; one comes back.
+    // Both exits stop, whichever the session used; one starts again.
     first.stop()
     second.stop()
     expect(await attempt('http', at, of, echo.spot)).toMatchObject({ code: 'exit_failed' })
     const codeOf = async () => (await attempt('http', at, of, echo.spot)).code
     expect(await untilTrue(async () => (await codeOf()) === 'session_lost')).toBeTrue()
-    // The other one is met, and found to be gone as well.
+    // The next attempt finds the other exit dead as well.
     expect(await untilTrue(async () => (await codeOf()) === 'no_exit')).toBeTrue()
-    expect(words.filter((word) => word.endsWith('down'))).toHaveLength(2)
+    expect(reports.filter((report) => report.endsWith('down'))).toHaveLength(2)
     expect(await attempt('socks', at, of, echo.spot)).toMatchObject({ status: 4 })
     begin(startUpstream(first.port))
     expect(await untilTrue(async () => (await attempt('http', at, of, echo.spot)).status === 200)).toBeTrue()
-    expect(words.at(-1)).toBe('first up')
+    expect(reports.at(-1)).toBe('first up')
   })
 
-  test('are not those that say that a destination cannot be reached', async () => {
+  test('an exit that answers 502 for a destination stays up', async () => {
     const echo = begin(startEcho())
     const upstream = begin(startUpstream())
     upstream.isolate()
-    const stand = open([upstreamAt('fine', upstream.port)])
-    await until(() => words.length > 0)
-    const at = { host: '127.0.0.1', port: stand.port }
+    const gateway = open([upstreamAt('fine', upstream.port)])
+    await until(() => reports.length > 0)
+    const at = { host: '127.0.0.1', port: gateway.port }
     for (let turn = 0; turn < 10; turn += 1) {
       expect(await attempt('http', at, as(), echo.spot)).toMatchObject({ status: 502, code: 'unreachable' })
     }
-    expect(words).toEqual(['fine up'])
+    expect(reports).toEqual(['fine up'])
   })
 
-  test('may be addresses of this machine that it does not have', async () => {
+  test('a gateway reports an exit down when its machine lacks the address, and uses the others', async () => {
     const echo = begin(startEcho())
-    const stand = open([someExit({ id: 'there' }), someExit({ id: 'gone', host: '198.51.100.7' })])
-    await until(() => words.length === 2)
-    expect(words.toSorted()).toEqual(['gone down', 'there up'])
+    const gateway = open([someExit({ id: 'there' }), someExit({ id: 'gone', host: '198.51.100.7' })])
+    await until(() => reports.length === 2)
+    expect(reports.toSorted()).toEqual(['gone down', 'there up'])
     for (let turn = 0; turn < 10; turn += 1) {
-      const at = { host: '127.0.0.1', port: stand.port }
+      const at = { host: '127.0.0.1', port: gateway.port }
       expect(await attempt('http', at, as(), echo.spot)).toMatchObject({ status: 200 })
     }
   })

@@ -15,14 +15,14 @@ import { addCustomer } from '../harness/wired.ts'
 
 const { test, isPossible } = await findGround('tests of gateways in networks of their own')
 
-/** Against hanging: each wait within a test has a limit of its own. */
+/** Limit of a whole test; each wait within it has its own limit. */
 const hangMs = 10 * patienceMs
 
 const gatewayPort = 10_800
 
 type RangeShown = { range: string; served: number; served_by: string[]; problems: string[] }
 
-describe('two gateways, each with addresses of its own, and their shop elsewhere', () => {
+describe('stock of two gateways with their own addresses', () => {
   let net: FleetNet
   let db: Database
   let services: Services
@@ -34,24 +34,24 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
     await db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test', endpoint }))
     return (await services.fleet.issueKey(name)).text
   }
-  /** Addresses that a purchase of all that there is would get now. Nobody gets them. */
+  /** The addresses that a purchase could lease now. The transaction is rolled back. */
   async function onSale(kind: Kind): Promise<string[]> {
     const ready = await services.stock.prepare(kind, 1)
     const found: string[] = []
     const undone = new Error('undone')
     const taking = db.transact(async (tx) => {
       for (const held = new Set<string>(); ; ) {
-        const [place] = await services.stock.take(tx, kind, 1, held, ready).catch(() => [])
-        if (!place) throw undone
-        held.add(place.address)
-        found.push(place.address)
+        const [slot] = await services.stock.take(tx, kind, 1, held, ready).catch(() => [])
+        if (!slot) throw undone
+        held.add(slot.address)
+        found.push(slot.address)
       }
     })
     expect(await taking.catch((error: unknown) => error)).toBe(undone)
     return found.toSorted()
   }
   async function untilOnSale(kind: Kind, addresses: readonly string[]): Promise<void> {
-    // Asked without a transaction that writes: gateways and the shop are not to wait for the test.
+    // Reads without a write transaction, so that gateways and shop do not wait for the test.
     await untilTrue(async () => (await services.stock.available(kind)) === addresses.length)
     expect(await onSale(kind)).toEqual([...addresses])
   }
@@ -69,8 +69,8 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
     const place = `${net.shopData}/turnpike.db`
     if (!(await untilTrue(() => existsSync(place)))) throw new Error('the shop did not open')
     db = openDatabase(place)
-    const arranged = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: gatewayPort } }
-    services = createServices(db, realRuntime, arranged)
+    const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: gatewayPort } }
+    services = createServices(db, realRuntime, config)
     const isOpen = () =>
       services.customers
         .mode()
@@ -103,7 +103,7 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
   )
 
   test(
-    'an address that its machine loses, and one whose packets are dropped, are not sold until they work again',
+    'an address that its machine lost or whose packets are dropped is not sold until it works again',
     async () => {
       await net.ip(1, 'address del 45.12.1.11/32 dev w0')
       await net.drop('45.12.2.11', true)
@@ -120,7 +120,7 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
   )
 
   test(
-    'no address of a gateway that is told to stop is sold until the gateway is back',
+    'no address of a stopped gateway is sold until the gateway is back',
     async () => {
       await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
       first.kill('SIGTERM')
@@ -134,7 +134,7 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
   )
 
   test(
-    'a customer of one gateway is refused the machines of the shop and of the other gateway',
+    'a gateway refuses its customers the machines of the shop and of the other gateway',
     async () => {
       await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
       await db.transact((tx) => services.pricing.apply(tx, shippedCatalogue))
@@ -143,7 +143,7 @@ describe('two gateways, each with addresses of its own, and their shop elsewhere
       const proxy = `http://${bought?.username}:${bought?.password}@45.12.1.2:${gatewayPort}`
       for (const authority of ['45.13.0.1:8443', `45.12.2.2:${gatewayPort}`]) {
         let head = ''
-        // Until the gateway has heard of the proxy.
+        // 407 until the gateway has read the proxy from the shop.
         await untilTrue(async () => {
           head = await net.askThrough(1, proxy, `http://${authority}/`)
           return !head.startsWith('HTTP/1.1 407')

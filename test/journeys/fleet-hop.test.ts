@@ -7,8 +7,8 @@ import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { runCommand, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...enginesOf('sqlite')])('a login at any of two gateways on %s', (engine) => {
-  test('leaves through the exits of both, is billed once, and goes on with one of them when the other dies', async () => {
+describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (engine) => {
+  test('a login uses the exits of both gateways, is billed once, and keeps working when one gateway dies', async () => {
     const road = await openRoad(engine)
     const other = await makeGatewayProcess(road, freePort())
     const echo = startEcho()
@@ -16,13 +16,13 @@ describe.each([...enginesOf('sqlite')])('a login at any of two gateways on %s', 
       TURNPIKE_DATA: road.place.folder,
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: road.place.address }),
     }
-    const tool = async (...args: string[]) => {
+    const run = async (...args: string[]) => {
       const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })
       return JSON.parse(ended.out)
     }
     const add = (address: string, node: string, city: string) =>
-      tool('exit', 'add', 'mobile', '--local', address, '--node', node, '--country', 'NL', '--city', city)
+      run('exit', 'add', 'mobile', '--local', address, '--node', node, '--country', 'NL', '--city', city)
     try {
       await other.start()
       await add('127.231.0.1', `gateway-${road.port}`, 'Near')
@@ -54,7 +54,7 @@ describe.each([...enginesOf('sqlite')])('a login at any of two gateways on %s', 
       }
       expect(await untilTrue(async () => (await used()) === 4 * 40_000)).toBeTrue()
       const relayed = async () =>
-        (await tool('node', 'list')).items.map((node: { relayed_bytes: number | null }) => node.relayed_bytes ?? 0)
+        (await run('node', 'list')).items.map((node: { relayed_bytes: number | null }) => node.relayed_bytes ?? 0)
       expect(
         await untilTrue(async () => (await relayed()).filter((bytes: number) => bytes === 40_000).length === 2),
       ).toBeTrue()
@@ -67,16 +67,16 @@ describe.each([...enginesOf('sqlite')])('a login at any of two gateways on %s', 
       ).toBeTrue()
       for (let turn = 0; turn < 10; turn += 1) expect(await codeOf(here, '-country-nl')).toBe(200)
       const shown = async () =>
-        (await tool('exit', 'list', '--pool', 'mobile')).items.find(
+        (await run('exit', 'list', '--pool', 'mobile')).items.find(
           (each: { exit_id: string }) => each.exit_id === far.exit_id,
         )
-      const isTold = async () =>
-        (await shown()).said.some((word: { reason: string }) => word.reason === 'it refuses connections')
-      expect(await untilTrue(isTold)).toBeTrue()
+      const isReported = async () =>
+        (await shown()).said.some((report: { reason: string }) => report.reason === 'it refuses connections')
+      expect(await untilTrue(isReported)).toBeTrue()
 
       await other.start()
       expect(await untilTrue(async () => (await codeOf(here, '-city-far')) === 200)).toBeTrue()
-      await tool('node', 'revoke', other.name)
+      await run('node', 'revoke', other.name)
       expect(await untilTrue(async () => (await codeOf(here, '-city-far')) === 502)).toBeTrue()
       expect(await findingsOf(road.services)).toEqual([])
     } finally {

@@ -8,10 +8,10 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-/** SQLite's own limit on the file behaves as a disk without room does, and can be taken away again. */
+/** Limits the pages of the SQLite file, which fails as a full disk does and can be lifted. */
 const limitTo = (pages: bigint) => service.services.db.transact((tx) => tx.first(`PRAGMA max_page_count = ${pages}`))
 
-test('on a full disk customers may read and are told to try again, the operator hears why, and the same key buys once', async () => {
+test('a shop on a full disk serves reads, answers purchases 503 and logs why; the key buys once later', async () => {
   const { token, customer } = await service.newCustomer(10_000n)
   const row = await service.services.db.first<{ page_count: bigint }>('PRAGMA page_count')
   await limitTo(row?.page_count ?? 0n)
@@ -30,8 +30,8 @@ test('on a full disk customers may read and are told to try again, the operator 
   }
   expect(await ready()).toEqual([503, 'The database cannot be written now.'])
   expect((await service.get('/balance', { token })).data.balance_rub).toBe(10_000 - bought.length * 299)
-  const told = service.log.find((line) => line.includes('"event":"unavailable"'))
-  expect(told).toContain('database or disk is full')
+  const entry = service.log.find((line) => line.includes('"event":"unavailable"'))
+  expect(entry).toContain('database or disk is full')
   expect(service.log.join('')).not.toContain('"event":"fault"')
   await limitTo(1_000_000n)
   const later = await buy(`buy-${bought.length}`)

@@ -10,13 +10,13 @@ import { WireClient } from '../harness/wire-client.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 const users = 20
-/** Most of a transfer is waiting, for a reset for a quarter of a second: many are under way at once. */
+/** Concurrent transfers per user: a transfer mostly waits, 250 ms for a reset. */
 const lanes = 6
-/** The smallest lease there is, so that it runs out within every other transfer; and the one that is shipped. */
+/** SQLite: the smallest lease allowed, so that it runs out in every second transfer. PostgreSQL: the default. */
 const leaseBytes = { sqlite: '65536', postgres: '8388608' }
 const counts = { sqlite: isLong ? 9000 : 600, postgres: isLong ? 1000 : 100 }
 
-describe.each([...enginesOf('sqlite')])('bytes through the gateway of a shop on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('billing of bytes by the gateway of a shop on %s', (engine) => {
   const count = counts[engine]
   let road: Road
   let origin: ByteOrigin
@@ -32,7 +32,7 @@ describe.each([...enginesOf('sqlite')])('bytes through the gateway of a shop on 
     await road.stop()
   })
 
-  test('of a sub-user behind a dedicated proxy on one connection are billed as far as they have come', async () => {
+  test('a sub-user on a dedicated proxy’s connection is billed the bytes received before its reset', async () => {
     const [user] = await addUsers(road, 1, 0.1)
     const [proxy] = await road.buyProxies()
     if (!user || !proxy) throw new Error('nothing was bought')
@@ -50,33 +50,33 @@ describe.each([...enginesOf('sqlite')])('bytes through the gateway of a shop on 
     const sent = await ask('second', user, 30_000_000)
     await client.until(() => client.total > before)
     const received = (await client.reset()) - before
-    // More than both systems keep for a client that does not read.
+    // 30 MB exceeds the socket buffers of both ends for a client that does not read.
     expect(received).toBeLessThan(30_000_000)
     await untilTrue(async () => (await usedBy(road, user.subuser)) === sent + received)
     expect(await usedBy(road, user.subuser)).toBe(sent + received)
   })
 
-  // The last test: it stops the gateway, which then has told all its counts.
-  test(`of ${count} random transfers of ${users} users are billed exactly as their clients sent and got them`, async () => {
-    const people = await addUsers(road, users, 1)
+  // The last test, because it stops the gateway, which then has reported all its counts.
+  test(`${count} random transfers of ${users} users are billed to the byte that clients sent and received`, async () => {
+    const subusers = await addUsers(road, users, 1)
     const seed = Math.floor(Math.random() * 2 ** 31)
-    const real = people.map(() => 0)
+    const expected = subusers.map(() => 0)
     let left = count
     const lane = async (index: number, draw: ReturnType<typeof drawFrom>): Promise<void> => {
-      const pass = people[index]
+      const pass = subusers[index]
       if (!pass) return
       while (left > 0) {
         left -= 1
         const { sent, received } = await (draw.upTo(2) === 0 ? passRequests : passTunnel)(pass, origin, draw)
-        real[index] = (real[index] ?? 0) + sent + received
+        expected[index] = (expected[index] ?? 0) + sent + received
       }
     }
     await Promise.all(Array.from({ length: users * lanes }, (_, index) => lane(index % users, drawFrom(seed + index))))
-    const billed = () => Promise.all(people.map((each) => usedBy(road, each.subuser)))
-    await untilTrue(async () => Bun.deepEquals(await billed(), real))
-    expect({ seed, bytes: await billed() }).toEqual({ seed, bytes: real })
+    const billed = () => Promise.all(subusers.map((each) => usedBy(road, each.subuser)))
+    await untilTrue(async () => Bun.deepEquals(await billed(), expected))
+    expect({ seed, bytes: await billed() }).toEqual({ seed, bytes: expected })
     await road.stopGateway()
-    expect(await billed()).toEqual(real)
+    expect(await billed()).toEqual(expected)
     expect(await findingsOf(road.services)).toEqual([])
   })
 })

@@ -8,7 +8,7 @@ import { runCommand, untilTrue } from '../harness/turnpike.ts'
 
 const anywhere = { countries: [], states: [], cities: [], zips: [], asns: [] }
 
-/** A supplier's proxies are another gateway's: what it sells is what this one goes through. */
+/** The supplier is a second shop with its own gateway; the first gateway uses its proxies as exits. */
 describe('exits through a supplier’s proxies', () => {
   let road: Road
   let supplier: Road
@@ -40,7 +40,7 @@ describe('exits through a supplier’s proxies', () => {
     return proxy
   }
 
-  /** Adds an exit, and waits until the gateway has heard of it. */
+  /** Adds an exit and waits until the gateway uses it. */
   async function addExit(
     city: string,
     kind: 'http' | 'socks5',
@@ -60,19 +60,19 @@ describe('exits through a supplier’s proxies', () => {
       asn: null,
     })
     if (!isGood) return exit
-    const isHeard = async () => (await attempt('http', at(), as(city.toLowerCase()), echo.spot)).code !== 'no_exit'
-    expect(await untilTrue(isHeard)).toBeTrue()
+    const isKnown = async () => (await attempt('http', at(), as(city.toLowerCase()), echo.spot)).code !== 'no_exit'
+    expect(await untilTrue(isKnown)).toBeTrue()
     return exit
   }
 
   test.each(['http', 'socks5'] as const)(
-    'an upstream that speaks %s carries both protocols, with its own login',
+    'an exit through an upstream %s proxy relays HTTP and SOCKS5 clients with the upstream’s login',
     async (kind) => {
       const proxy = await buyAtSupplier(kind === 'http' ? 'http' : 'socks')
       const city = `Via${kind}`
       await addExit(city, kind, proxy)
-      for (const speech of ['http', 'socks'] as const) {
-        const tunnel = await openTunnel(speech, at(), as(city.toLowerCase()), echo.spot)
+      for (const protocol of ['http', 'socks'] as const) {
+        const tunnel = await openTunnel(protocol, at(), as(city.toLowerCase()), echo.spot)
         expect(await tunnel.echo('x'.repeat(5000))).toHaveLength(5000)
         expect(echo.sources.at(-1)).toBe(proxy.exit_ip)
         tunnel.close()
@@ -92,7 +92,7 @@ describe('exits through a supplier’s proxies', () => {
     },
   )
 
-  test('an upstream that no longer takes our login is found out, told and not offered', async () => {
+  test('an upstream that refuses the login is reported down once, listed with the reason and not offered', async () => {
     const proxy = await buyAtSupplier('http')
     const forgotten = await addExit('Forgotten', 'http', { ...proxy, password: 'changed' }, false)
     const { premium } = road.services
@@ -110,7 +110,7 @@ describe('exits through a supplier’s proxies', () => {
     expect(shown).toMatchObject({ status: 'down', said: [{ up: false, reason: 'it does not take our login (407)' }] })
   })
 
-  test('what an upstream says together with its yes, and its goodbye, reach the client', async () => {
+  test('bytes that an upstream sends with its 200, and its close, reach the client', async () => {
     const upstream = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
@@ -118,31 +118,31 @@ describe('exits through a supplier’s proxies', () => {
     })
     const { port } = upstream
     await addExit('Early', 'http', { ip: '127.0.0.1', port, username: 'a', password: 'b' })
-    for (const speech of ['http', 'socks'] as const) {
-      const tunnel = await openTunnel(speech, at(), as('early'), echo.spot)
+    for (const protocol of ['http', 'socks'] as const) {
+      const tunnel = await openTunnel(protocol, at(), as('early'), echo.spot)
       expect((await tunnel.read(17)).toString()).toBe('hello and goodbye')
       await tunnel.closedAt
     }
     upstream.stop(true)
   })
 
-  test('an exit that the operator drains with the tool serves nobody 2 s later', async () => {
+  test('a gateway stops using an exit within 2 s of exit drain', async () => {
     const env = { TURNPIKE_DATA: road.place.folder }
-    const tool = async (...args: string[]) => {
+    const run = async (...args: string[]) => {
       const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })
       return ended.out
     }
-    await tool('exit', 'add', 'datacenter', '--local', '127.222.0.1', '--country', 'NL', '--city', 'Lonely')
+    await run('exit', 'add', 'datacenter', '--local', '127.222.0.1', '--country', 'NL', '--city', 'Lonely')
     expect(
       await untilTrue(async () => (await attempt('http', at(), as('lonely'), echo.spot)).status === 200),
     ).toBeTrue()
-    // The tunnel may be there before its destination has noticed.
+    // The client may see the tunnel before the destination has recorded it.
     expect(await untilTrue(async () => echo.sources.at(-1) === '127.222.0.1')).toBeTrue()
     const [exit] = (await road.services.premium.exits.list('datacenter', '', 500)).filter(
       (each) => each.city === 'Lonely',
     )
-    await tool('exit', 'drain', exit?.id ?? '')
+    await run('exit', 'drain', exit?.id ?? '')
     const stopwatch = startStopwatch()
     const isGone = async () => (await attempt('http', at(), as('lonely'), echo.spot)).code === 'no_exit'
     expect(await untilTrue(isGone)).toBeTrue()

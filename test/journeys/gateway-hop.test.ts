@@ -18,14 +18,14 @@ const gatewayOf = (name: 'a' | 'b'): NodeGateway => ({
   key: keys[name].publicKey,
   state: 'open',
 })
-/** One exit of each gateway, each in a city of its own. */
+/** One exit per gateway, each in its own city. */
 const exits: readonly NodeExit[] = [
   someExit({ id: 'ext_a', host: '127.101.0.1', city: 'here', node: 'nod_a' }),
   someExit({ id: 'ext_b', host: '127.102.0.1', city: 'there', node: 'nod_b' }),
 ]
 
-describe('two gateways', () => {
-  const words: string[] = []
+describe('hops between two gateways', () => {
+  const reports: string[] = []
   let a: Stand
   let b: Stand
   let echo: ReturnType<typeof startEcho>
@@ -35,14 +35,14 @@ describe('two gateways', () => {
       exits,
       gateways: [gatewayOf('a'), gatewayOf('b')],
       hop: { node: `nod_${name}`, privateKey: keys[name].privateKey },
-      onExit: (word) => void words.push(`${name} ${word.id} ${word.isUp ? 'up' : `down: ${word.reason}`}`),
+      onExit: ({ id, isUp, reason }) => void reports.push(`${name} ${id} ${isUp ? 'up' : `down: ${reason}`}`),
       ...options,
     })
   beforeAll(async () => {
     echo = startEcho()
     a = open('a')
     b = open('b')
-    await until(() => words.includes('a ext_b up') && words.includes('b ext_a up'))
+    await until(() => reports.includes('a ext_b up') && reports.includes('b ext_a up'))
   })
   afterAll(async () => {
     echo.stop()
@@ -50,17 +50,17 @@ describe('two gateways', () => {
   })
 
   const as = (parts: string) => ({ username: `pavel-pool-residential${parts}`, password: passwordOf('pavel') })
-  const at = (stand: Stand) => ({ host: '127.0.0.1', port: stand.port })
-  const relayed = (stand: Stand) => stand.engine.carrier.health.relayed ?? 0
+  const at = (gateway: Stand) => ({ host: '127.0.0.1', port: gateway.port })
+  const relayed = (gateway: Stand) => gateway.engine.carrier.health.relayed ?? 0
 
-  // The first test: nobody has carried anything yet.
-  test('count a customer’s bytes where the customer is, and nowhere else', async () => {
-    const countOf = (stand: Stand) => stand.engine.carrier.takeChanged().subusers.at(-1)
+  // The first test, because it expects all counters at 0.
+  test('a hop counts 100,000 bytes for the customer at the entry gateway and as relayed at the exit gateway', async () => {
+    const countOf = (gateway: Stand) => gateway.engine.carrier.takeChanged().subusers.at(-1)
     expect([countOf(a), countOf(b), relayed(a), relayed(b)]).toEqual([undefined, undefined, 0, 0])
     const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
     await tunnel.echo('x'.repeat(50_000))
     tunnel.close()
-    for (const stand of [a, b]) await until(() => stand.engine.status.open === 0)
+    for (const gateway of [a, b]) await until(() => gateway.engine.status.open === 0)
     const bytes = 50_000
     let now = { received: 0, sent: 0 }
     await until(() => {
@@ -72,14 +72,14 @@ describe('two gateways', () => {
     expect([relayed(a), relayed(b), countOf(b)]).toEqual([0, 2 * bytes, undefined])
   })
 
-  test('carry every login, whichever of them the exit belongs to', async () => {
-    for (const speech of ['http', 'socks'] as const) {
+  test('either gateway relays a login through the exits of both', async () => {
+    for (const protocol of ['http', 'socks'] as const) {
       for (const [city, from] of [
         ['here', '127.101.0.1'],
         ['there', '127.102.0.1'],
       ] as const) {
-        for (const stand of [a, b]) {
-          const tunnel = await openTunnel(speech, at(stand), as(`-city-${city}`), echo.spot)
+        for (const gateway of [a, b]) {
+          const tunnel = await openTunnel(protocol, at(gateway), as(`-city-${city}`), echo.spot)
           expect(await tunnel.echo('x'.repeat(100_000))).toHaveLength(100_000)
           expect(echo.sources.at(-1)).toBe(from)
           tunnel.close()
@@ -88,13 +88,13 @@ describe('two gateways', () => {
     }
   })
 
-  test('leave through exits of their own when no other is asked for, and alike for a session', async () => {
+  test('a gateway prefers its own exits without a session, and both gateways give a session the same exit', async () => {
     for (let turn = 0; turn < 5; turn += 1) {
-      for (const [stand, from] of [
+      for (const [gateway, from] of [
         [a, '127.101.0.1'],
         [b, '127.102.0.1'],
       ] as const) {
-        const tunnel = await openTunnel('http', at(stand), as(''), echo.spot)
+        const tunnel = await openTunnel('http', at(gateway), as(''), echo.spot)
         await tunnel.echo('x')
         expect(echo.sources.at(-1)).toBe(from)
         tunnel.close()
@@ -102,8 +102,8 @@ describe('two gateways', () => {
     }
     for (const name of ['one', 'two', 'three', 'four']) {
       const seen = new Set<string | undefined>()
-      for (const stand of [a, b]) {
-        const tunnel = await openTunnel('http', at(stand), as(`-session-${name}`), echo.spot)
+      for (const gateway of [a, b]) {
+        const tunnel = await openTunnel('http', at(gateway), as(`-session-${name}`), echo.spot)
         await tunnel.echo('x')
         seen.add(echo.sources.at(-1))
         tunnel.close()
@@ -112,8 +112,8 @@ describe('two gateways', () => {
     }
   })
 
-  /** Asks gateway B as gateway A would, or nearly so. */
-  async function hop(wish: {
+  /** Sends gateway B a hop as gateway A would, with the given fields changed. */
+  async function hop(change: {
     exit?: string
     target?: string
     signedFor?: string
@@ -122,32 +122,32 @@ describe('two gateways', () => {
   }) {
     const write = createTicketWriter({
       self: 'nod_a',
-      clock: () => Date.now() + (wish.skewMs ?? 0),
+      clock: () => Date.now() + (change.skewMs ?? 0),
       nonce: () => crypto.getRandomValues(new Uint8Array(16)).toHex(),
-      sign: createSign((wish.key ?? keys.a).privateKey),
+      sign: createSign((change.key ?? keys.a).privateKey),
     })
-    const spot = wish.target ?? `127.0.0.1:${echo.spot.port}`
-    const [host = '', port = ''] = (wish.signedFor ?? spot).split(/:(?=\d+$)/)
-    const ticket = write('nod_b', wish.exit ?? 'ext_b', { host: host.replace(/^\[|\]$/g, ''), port: Number(port) })
-    return askWith(ticket, spot)
+    const spot = change.target ?? `127.0.0.1:${echo.spot.port}`
+    const [host = '', port = ''] = (change.signedFor ?? spot).split(/:(?=\d+$)/)
+    const ticket = write('nod_b', change.exit ?? 'ext_b', { host: host.replace(/^\[|\]$/g, ''), port: Number(port) })
+    return connectWith(ticket, spot)
   }
-  async function askWith(ticket: string, spot: string): Promise<string> {
-    const asked = `CONNECT ${spot} HTTP/1.1\r\nProxy-Authorization: Turnpike-Hop ${ticket}\r\n\r\n`
-    const [answer] = await sendRaw(b.port, [asked])
+  async function connectWith(ticket: string, spot: string): Promise<string> {
+    const request = `CONNECT ${spot} HTTP/1.1\r\nProxy-Authorization: Turnpike-Hop ${ticket}\r\n\r\n`
+    const [answer] = await sendRaw(b.port, [request])
     return /X-Turnpike-Error: (\w+)/.exec(answer?.head ?? '')?.[1] ?? String(answer?.status)
   }
 
-  test('open nothing to a stranger, whatever he shows', async () => {
+  test('a gateway refuses a hop ticket with a wrong key, target, time or format', async () => {
     const seen = echo.sources.length
     expect(await hop({ key: makeHopKey() })).toBe('hop_refused')
     expect(await hop({ signedFor: '203.0.113.7:443' })).toBe('hop_refused')
     expect(await hop({ skewMs: -60_000 })).toBe('hop_late')
     expect(await hop({ skewMs: 60_000 })).toBe('hop_late')
-    expect(await askWith('nonsense', '127.0.0.1:80')).toBe('hop_refused')
+    expect(await connectWith('nonsense', '127.0.0.1:80')).toBe('hop_refused')
     expect(echo.sources.length).toBe(seen)
   })
 
-  test('never hand anybody on a second time, nor to where customers may not go', async () => {
+  test('a gateway refuses a hop to another gateway’s exit and to denied destinations', async () => {
     const seen = echo.sources.length
     expect(await hop({ exit: 'ext_a' })).toBe('no_exit')
     expect(await hop({ exit: 'ext_nobody' })).toBe('no_exit')
@@ -158,14 +158,14 @@ describe('two gateways', () => {
     expect(echo.sources.length).toBe(seen)
   })
 
-  test('cut a hop off as soon as its gateway is revoked, and take none of it again', async () => {
+  test('a gateway closes the hops of a revoked gateway and refuses new ones', async () => {
     const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
     expect(await tunnel.echo('hello')).toBe('hello')
     b.change({ gateways: [{ ...gatewayOf('a'), state: 'gone' }] })
     await tunnel.closedAt
     expect(await hop({})).toBe('hop_refused')
     expect((await attempt('http', at(a), as('-city-there'), echo.spot)).status).toBe(502)
-    await until(() => words.some((word) => word.startsWith('a ext_b down: its gateway does not take our hop')))
+    await until(() => reports.some((report) => report.startsWith('a ext_b down: its gateway does not take our hop')))
     expect(await attempt('http', at(a), as('-city-there'), echo.spot)).toMatchObject({ code: 'no_exit' })
     expect(await attempt('http', at(a), as(''), echo.spot)).toMatchObject({ status: 200 })
     b.change({ gateways: [gatewayOf('a')] })

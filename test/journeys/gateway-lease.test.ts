@@ -13,7 +13,7 @@ const tunnels = 50
 const leaseBytes = 8_388_608
 const endless = 2_000_000_000
 
-/** Tunnels that pull as hard as they can, and what each of them has sent. */
+/** Opens tunnels that download without end. */
 async function pull(
   road: Road,
   user: User,
@@ -30,7 +30,7 @@ async function pull(
   )
 }
 
-describe.each([...enginesOf('sqlite')])('traffic that runs out, on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('the traffic limit of a sub-user on %s', (engine) => {
   const gb = isLong && engine === 'sqlite' ? 1 : 0.1
   let road: Road
   let origin: ByteOrigin
@@ -46,15 +46,15 @@ describe.each([...enginesOf('sqlite')])('traffic that runs out, on %s', (engine)
     await road.stop()
   })
 
-  test(`with ${gb} GB left and ${tunnels} tunnels pulling at once not a byte above it is carried, and more is carried at once when it is bought`, async () => {
+  test(`${tunnels} tunnels relay exactly the ${gb} GB bought, and more right after the next purchase`, async () => {
     const [user] = await addUsers(road, 1, gb)
     if (!user) throw new Error('there is no user')
     const bought = gb * 1_000_000_000
     const pulling = await pull(road, user, tunnels, origin.port)
     await Promise.all(pulling.map(({ client }) => client.untilEnd()))
-    const carried = pulling.reduce((sum, { client, handshake }) => sum + client.total - handshake + 100, 0)
-    expect(carried).toBe(bought)
-    expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === carried)).toBeTrue()
+    const relayed = pulling.reduce((sum, { client, handshake }) => sum + client.total - handshake + 100, 0)
+    expect(relayed).toBe(bought)
+    expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === relayed)).toBeTrue()
 
     const refusal = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port }).catch(
       (error: unknown) => error,
@@ -70,10 +70,10 @@ describe.each([...enginesOf('sqlite')])('traffic that runs out, on %s', (engine)
     await again?.client.reset()
   })
 
-  test('50 downloads that stand still leave the rest of the traffic to the others', async () => {
+  test('50 downloads that do not read leave the rest of the traffic to other tunnels', async () => {
     const [user] = await addUsers(road, 1, 1)
     if (!user) throw new Error('there is no user')
-    const still = await Promise.all(
+    const stalled = await Promise.all(
       Array.from({ length: tunnels }, async () => {
         const { client } = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port })
         client.readOnly(0)
@@ -84,7 +84,7 @@ describe.each([...enginesOf('sqlite')])('traffic that runs out, on %s', (engine)
     const [moving] = await pull(road, user, 1, origin.port)
     await moving?.client.until(() => moving.client.total > 3 * leaseBytes)
     expect(moving?.client.total).toBeGreaterThan(3 * leaseBytes)
-    expect(still.filter((client) => client.isClosed || client.hasEnded)).toEqual([])
-    await Promise.all((moving ? [...still, moving.client] : still).map((client) => client.reset()))
+    expect(stalled.filter((client) => client.isClosed || client.hasEnded)).toEqual([])
+    await Promise.all((moving ? [...stalled, moving.client] : stalled).map((client) => client.reset()))
   })
 })

@@ -5,10 +5,10 @@ import { startStopwatch } from '../harness/stopwatch.ts'
 import { attempt, knock, openTunnel, type Speech, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-/** How late a cut may come: the gateway looks four times a second. */
+/** Largest delay of a cut: the gateway checks four times per second. */
 const lateMs = 900
 
-describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes on %s', (engine) => {
   let road: Road
   let echo: ReturnType<typeof startEcho>
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => 
   })
 
   const at = () => ({ host: '127.0.0.1', port: road.port })
-  const tryIt = (speech: Speech, proxy: BoughtProxy) => attempt(speech, at(), proxy, echo.spot)
+  const tryConnect = (protocol: Speech, proxy: BoughtProxy) => attempt(protocol, at(), proxy, echo.spot)
 
   async function buy(portType: 'http' | 'socks'): Promise<BoughtProxy> {
     const [proxy] = await road.buyProxies()
@@ -31,26 +31,26 @@ describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => 
   }
 
   test.concurrent.each(['http', 'socks'] as const)(
-    `expiry ends a tunnel over %s not before its time, and at most ${lateMs} ms after it`,
-    async (speech) => {
-      const proxy = await buy(speech)
-      const tunnel = await openTunnel(speech, at(), proxy, echo.spot)
+    `expiry closes an %s tunnel not before its time, and at most ${lateMs} ms after it`,
+    async (protocol) => {
+      const proxy = await buy(protocol)
+      const tunnel = await openTunnel(protocol, at(), proxy, echo.spot)
       const stopwatch = startStopwatch(engine)
       const startedAt = Date.now()
       const endsAt = await endIn(road, proxy, 1000)
-      const { status } = await tryIt(speech, proxy)
-      // Refused only if this machine took a whole second for the attempt.
-      expect(status === (speech === 'http' ? 200 : 0) || Date.now() >= endsAt).toBeTrue()
+      const { status } = await tryConnect(protocol, proxy)
+      // Refused only if this machine needed a whole second for the attempt.
+      expect(status === (protocol === 'http' ? 200 : 0) || Date.now() >= endsAt).toBeTrue()
       const closedAt = await tunnel.closedAt
       expect(stopwatch.elapsedMs()).toBeLessThan(endsAt - startedAt + lateMs)
       expect(closedAt).toBeGreaterThanOrEqual(endsAt)
-      const refused = speech === 'http' ? { status: 402, code: 'expired' } : { status: 2 }
-      expect(await tryIt(speech, proxy)).toMatchObject(refused)
+      const refused = protocol === 'http' ? { status: 402, code: 'expired' } : { status: 2 }
+      expect(await tryConnect(protocol, proxy)).toMatchObject(refused)
     },
   )
 
-  test.concurrent('prolonging keeps a tunnel open past the moment at which it would have ended', async () => {
-    // A machine that takes longer for the prolonging is given more time.
+  test.concurrent('POST /dedicated/prolong keeps a tunnel open past its earlier end', async () => {
+    // A slow machine gets more time in the next round.
     for (const ms of [1000, 4000, 16_000, 64_000]) {
       const [proxy, control] = [await buy('http'), await buy('http')]
       const tunnel = await openTunnel('http', at(), proxy, echo.spot)
@@ -59,23 +59,23 @@ describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => 
       await endIn(road, control, endsAt - Date.now())
       await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })
       if (Date.now() >= endsAt) continue
-      // The other one, which ends no earlier, is cut: the moment has passed.
+      // The control tunnel ends no earlier; once it is closed, the moment has passed.
       await other.closedAt
       expect(await tunnel.echo('and on')).toBe('and on')
-      expect(await tryIt('http', proxy)).toMatchObject({ status: 200 })
+      expect(await tryConnect('http', proxy)).toMatchObject({ status: 200 })
       tunnel.close()
       return
     }
     throw new Error('no prolonging was answered in time')
   })
 
-  test.concurrent('an expired proxy works again the moment its prolonging is answered', async () => {
+  test.concurrent('an expired proxy works as soon as POST /dedicated/prolong is answered', async () => {
     const proxy = await buy('http')
     await endIn(road, proxy, -1000)
-    // Each refusal asks the shop, and a gateway asks for one source 100 times a second at most: the others ask too.
-    expect(await untilTrue(async () => (await tryIt('http', proxy)).code === 'expired', 200)).toBeTrue()
+    // A gateway asks the shop at most 100 times per second per source, and the other tests share that limit.
+    expect(await untilTrue(async () => (await tryConnect('http', proxy)).code === 'expired', 200)).toBeTrue()
     expect((await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })).status).toBe(200)
-    expect(await tryIt('http', proxy)).toMatchObject({ status: 200 })
+    expect(await tryConnect('http', proxy)).toMatchObject({ status: 200 })
   })
 
   test.concurrent('a change of protocol closes the tunnels of the old one within 1.5 s, and no others', async () => {
@@ -90,7 +90,7 @@ describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => 
     neighbour.close()
   })
 
-  test.concurrent('a replaced proxy leaves from its new address, and no longer from the old one', async () => {
+  test.concurrent('POST /dedicated/replace closes the open tunnel, and the next one leaves from the new address', async () => {
     const proxy = await buy('http')
     const tunnel = await openTunnel('http', at(), proxy, echo.spot)
     const replaced = await road.post('/dedicated/replace', { id: proxy.id })
@@ -103,10 +103,10 @@ describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => 
     again.close()
   })
 
-  test.concurrent('a blocked customer is cut off within 2 s and told so, and passes when let in again', async () => {
+  test.concurrent('blocking a customer closes tunnels within 2 s and answers blocked; unblocking admits the customer', async () => {
     const { customer, token } = await road.newCustomer(10_000n)
-    const wish = { country_code: 'DE', period: 7, count: 2, ipv: 4 }
-    const { data } = await road.post('/dedicated/buy', wish, { token })
+    const order = { country_code: 'DE', period: 7, count: 2, ipv: 4 }
+    const { data } = await road.post('/dedicated/buy', order, { token })
     const [http, socks] = data.proxies as [BoughtProxy, BoughtProxy]
     await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' }, { token })
     const tunnel = await openTunnel('http', at(), http, echo.spot)
@@ -114,21 +114,21 @@ describe.each([...enginesOf('sqlite')])('the end of a proxy on %s', (engine) => 
     await road.services.setBlocked(customer, true)
     await tunnel.closedAt
     expect(stopwatch.elapsedMs()).toBeLessThan(2000)
-    expect(await tryIt('http', http)).toMatchObject({ status: 403, code: 'blocked' })
-    expect(await tryIt('socks', socks)).toMatchObject({ status: 2 })
+    expect(await tryConnect('http', http)).toMatchObject({ status: 403, code: 'blocked' })
+    expect(await tryConnect('socks', socks)).toMatchObject({ status: 2 })
     await road.services.setBlocked(customer, false)
-    expect(await tryIt('http', http)).toMatchObject({ status: 200 })
+    expect(await tryConnect('http', http)).toMatchObject({ status: 200 })
   })
 
-  test('a gateway that stops tells whoever is at the door, and lets open tunnels end by themselves', async () => {
+  test('a stopping gateway refuses a SOCKS5 client that has logged in, and keeps open tunnels until they close', async () => {
     const [http, socks] = [await buy('http'), await buy('socks')]
     const tunnel = await openTunnel('http', at(), http, echo.spot)
-    const visitor = await knock(at(), socks)
+    const client = await knock(at(), socks)
     const stopped = road.stopGateway()
-    expect(await visitor.ask(echo.spot)).toBe(1)
+    expect(await client.ask(echo.spot)).toBe(1)
     expect(await tunnel.echo('to the end')).toBe('to the end')
     tunnel.close()
     await stopped
-    expect(tryIt('http', http)).rejects.toThrow()
+    expect(tryConnect('http', http)).rejects.toThrow()
   })
 })

@@ -10,31 +10,31 @@ import { addUsers, usedBy } from '../harness/traffic.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-/** How many pieces a slow download gets while the shop is away, ten a second: a minute in a long run. */
+/** Pieces of a slow download while the shop is down, ten per second: one minute in a long run. */
 const pieces = isLong ? 600 : 20
 const pieceBytes = 5000
-/** More than the pieces of one download. */
+/** More bytes than the pieces of one download. */
 const leaseBytes = isLong ? 5_000_000 : 500_000
 
-describe.each([...enginesOf('sqlite')])('a gateway whose shop on %s is gone', (engine) => {
-  test(`carries on within its leases for ${pieces} pieces of each slow download, and nothing is lost or doubled`, async () => {
+describe.each([...enginesOf('sqlite')])('a gateway while its shop on %s is down', (engine) => {
+  test(`a gateway relays ${pieces} pieces within its leases while the shop is down, and bills each byte once`, async () => {
     const port = freePort()
     const shop = await openStoppableShop(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: String(leaseBytes) })
     const gateway = await makeGatewayProcess(shop, port)
     const origin = openByteOrigin()
     try {
       const users = await addUsers({ ...shop, port }, 3, 0.2)
-      const [modest, hungry, newcomer] = users
-      if (!modest || !hungry || !newcomer) throw new Error('nobody there')
+      const [slowUser, fastUser, lateUser] = users
+      if (!slowUser || !fastUser || !lateUser) throw new Error('no sub-users were added')
       await gateway.start()
-      const slow = await startFlow(origin, modest, { everyMs: 100 })
-      const fast = await startFlow(origin, hungry, { everyMs: 5 })
-      const known = await startFlow(origin, newcomer, { everyMs: 100 })
+      const slow = await startFlow(origin, slowUser, { everyMs: 100 })
+      const fast = await startFlow(origin, fastUser, { everyMs: 5 })
+      const known = await startFlow(origin, lateUser, { everyMs: 100 })
       known.client.close()
       await shop.stop()
 
       const atFirst = fast.client.total
-      const late = await startFlow(origin, newcomer, { everyMs: 100 })
+      const late = await startFlow(origin, lateUser, { everyMs: 100 })
       const wanted = [slow, late].map(({ client }) => ({ client, enough: client.total + pieces * pieceBytes }))
       for (const { client, enough } of wanted) {
         await client.until(() => client.total >= enough)
@@ -44,14 +44,14 @@ describe.each([...enginesOf('sqlite')])('a gateway whose shop on %s is gone', (e
       expect(fast.client.total - atFirst).toBeLessThanOrEqual(leaseBytes)
 
       await shop.start()
-      const standing = fast.client.total
-      await fast.client.until(() => fast.client.total > standing + leaseBytes)
-      const real = [await slow.finish(), await fast.finish(), (await late.finish()) + (await known.finish())]
+      const pausedAt = fast.client.total
+      await fast.client.until(() => fast.client.total > pausedAt + leaseBytes)
+      const expected = [await slow.finish(), await fast.finish(), (await late.finish()) + (await known.finish())]
       const billed = () => Promise.all(users.map((each) => usedBy(shop, each.subuser)))
-      await untilTrue(async () => Bun.deepEquals(await billed(), real))
-      expect(await billed()).toEqual(real)
+      await untilTrue(async () => Bun.deepEquals(await billed(), expected))
+      expect(await billed()).toEqual(expected)
       await gateway.stop()
-      expect(await billed()).toEqual(real)
+      expect(await billed()).toEqual(expected)
       expect(await findingsOf(shop.services)).toEqual([])
     } finally {
       await gateway.kill()

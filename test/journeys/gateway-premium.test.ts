@@ -10,7 +10,7 @@ const generate = '/premium/proxies/generate'
 
 type Customer = { token: string; login: string; password: string; subuser: string }
 
-describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', (engine) => {
   let road: Road
   let echo: ReturnType<typeof startEcho>
   let origin: ReturnType<typeof startOrigin>
@@ -36,7 +36,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
 
   const as = ({ login, password }: Customer, parts = '') => ({ username: `${login}${parts}`, password })
 
-  /** Where so many connections, one after another, left from. */
+  /** The exits that so many consecutive connections left from. */
   async function exitsOf(customer: Customer, parts: string, count: number): Promise<string[]> {
     const before = echo.sources.length
     for (let index = 0; index < count; index += 1) {
@@ -54,7 +54,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     return found.id
   }
 
-  test('a rotating login leaves from many exits, and all of them are where it asks for', async () => {
+  test('a login without a session uses more than 10 exits of 40 connections, all in the requested country', async () => {
     const customer = await newCustomer('residential')
     const everywhere = await exitsOf(customer, '', 40)
     expect(new Set(everywhere).size).toBeGreaterThan(10)
@@ -63,7 +63,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     for (const exit of german) expect(exit).toStartWith('127.100.0.')
   })
 
-  test('city, state, zip and network are honoured or refused, never ignored', async () => {
+  test('city, state, zip and network in a login are applied or refused, never ignored', async () => {
     const customer = await newCustomer('residential')
     const places = ['-city-munchen', '-state-bayern-country-de', '-zip-80331', '-city-munchen-asn-3320']
     for (const parts of places) {
@@ -87,7 +87,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     }
   })
 
-  test('a session keeps its exit across connections and protocols, and says once when it has lost it', async () => {
+  test('a session keeps its exit across connections and protocols, and gets session_lost once when it loses it', async () => {
     const customer = await newCustomer('residential')
     const parts = '-pool-residential-session-a8f3-ttl-30'
     const first = await exitsOf(customer, parts, 6)
@@ -108,32 +108,35 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     await road.services.premium.exits.drain(id, false)
   })
 
-  test('a session that only one exit fits is told that it is lost, then that there is none, then has it back', async () => {
+  test('a session with one fitting exit gets session_lost, then no_exit, then the exit again', async () => {
     const customer = await newCustomer('residential')
-    const speeches = ['http', 'socks'] as const
-    const parts = (speech: string) => `-country-de-city-munchen-asn-3320-session-only${speech}`
-    const told = (speech: 'http' | 'socks') => attempt(speech, at(), as(customer, parts(speech)), echo.spot)
-    // An earlier test has drained an exit and put it back; the gateway may not know yet that it is back.
+    const protocols = ['http', 'socks'] as const
+    const parts = (protocol: string) => `-country-de-city-munchen-asn-3320-session-only${protocol}`
+    const attemptBy = (protocol: 'http' | 'socks') => attempt(protocol, at(), as(customer, parts(protocol)), echo.spot)
+    // An earlier test drained this exit and put it back; the gateway may not have read that yet.
     const isBack = async () => (await attempt('http', at(), as(customer, parts('first')), echo.spot)).status === 200
     expect(await untilTrue(isBack)).toBeTrue()
-    // The destination has noticed those attempts once it has noticed a tunnel after them.
+    // A later tunnel at the destination proves that it has recorded the earlier attempts.
     await exitsOf(customer, parts('first'), 1)
-    for (const speech of speeches) expect(await exitsOf(customer, parts(speech), 1)).toEqual(['127.100.0.2'])
+    for (const protocol of protocols) expect(await exitsOf(customer, parts(protocol), 1)).toEqual(['127.100.0.2'])
     const id = await exitIdOf('127.100.0.2')
     await road.services.premium.exits.drain(id, true)
-    const isHeard = async () =>
+    const isDrained = async () =>
       (await attempt('http', at(), as(customer, parts('other')), echo.spot)).code === 'no_exit'
-    expect(await untilTrue(isHeard)).toBeTrue()
-    expect(await Promise.all(speeches.map(told))).toMatchObject([{ status: 502, code: 'session_lost' }, { status: 1 }])
-    expect(await Promise.all(speeches.map(told))).toMatchObject([{ status: 502, code: 'no_exit' }, { status: 4 }])
+    expect(await untilTrue(isDrained)).toBeTrue()
+    expect(await Promise.all(protocols.map(attemptBy))).toMatchObject([
+      { status: 502, code: 'session_lost' },
+      { status: 1 },
+    ])
+    expect(await Promise.all(protocols.map(attemptBy))).toMatchObject([{ status: 502, code: 'no_exit' }, { status: 4 }])
     await road.services.premium.exits.drain(id, false)
-    expect(await untilTrue(async () => (await told('http')).status === 200)).toBeTrue()
-    // A tunnel may be there before its destination has noticed; one that has carried something was noticed after it.
+    expect(await untilTrue(async () => (await attemptBy('http')).status === 200)).toBeTrue()
+    // A client may see a tunnel before the destination has recorded it; a relayed byte proves the record.
     await exitsOf(customer, parts('http'), 1)
     expect(await exitsOf(customer, parts('socks'), 2)).toEqual(['127.100.0.2', '127.100.0.2'])
   })
 
-  test('a pool that is named carries and pays, and one that is left out is the only one with traffic', async () => {
+  test('the pool in a login selects its exits; without one the only pool with traffic is used', async () => {
     const customer = await newCustomer('mobile')
     for (const exit of await exitsOf(customer, '', 3)) expect(exit).toStartWith('127.102.')
     await road.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 0.1 }, { token: customer.token })
@@ -142,7 +145,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     expect(await untilTrue(async () => (await codeOf()) === 'pool_required')).toBeTrue()
   })
 
-  test('who has used up all is told so, and goes on the moment a purchase is answered', async () => {
+  test('a login without traffic left answers traffic_exhausted and works as soon as a purchase is answered', async () => {
     const customer = await newCustomer('datacenter')
     const proxy = `http://${customer.login}:${customer.password}@127.0.0.1:${road.port}`
     const whole = await curl('-x', proxy, '-o', '/dev/null', `${origin.url}/?bytes=110000000`)
@@ -153,7 +156,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     origin.seen.splice(0)
   })
 
-  test('lines of generate are used as they are written', async () => {
+  test('each line format of POST /premium/proxies/generate works with curl unchanged', async () => {
     const { token } = await newCustomer('residential')
     const body = { pool_type: 'residential', countries: ['NL'], quantity: 1 }
     const lineOf = async (more: object) =>
@@ -171,34 +174,34 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     for (const { from } of origin.seen.splice(0)) expect(from).toStartWith('127.100.3.')
   })
 
-  test('a whitelisted address gets through a port of its own without a login, within 2 s of the answer of generate', async () => {
+  test('a whitelisted address enters through its own port without a login within 2 s of generate', async () => {
     const { token } = await newCustomer('residential')
     await road.post('/premium/whitelist/add', { ip: clientAddress }, { token })
     for (const [protocol, scheme] of [
       ['http', 'http'],
       ['socks5', 'socks5h'],
     ] as const) {
-      const wish = { pool_type: 'residential', country_code: 'GB', format_id: 3, protocol, quantity: 1 }
-      const { data } = await road.post(generate, wish, { token })
+      const order = { pool_type: 'residential', country_code: 'GB', format_id: 3, protocol, quantity: 1 }
+      const { data } = await road.post(generate, order, { token })
       const stopwatch = startStopwatch(engine)
       const line = `${scheme}://${data.proxies[0]}`
       const isThrough = async () => (await curl('-x', line, origin.url)).status === 200
       expect(await untilTrue(isThrough)).toBeTrue()
-      // The gateway was woken: by itself it asks every ten seconds.
+      // The shop wakes the gateway, which by itself asks every 10 s.
       expect(stopwatch.elapsedMs()).toBeLessThan(2000)
       const exits = [await isThrough(), await isThrough(), await isThrough()]
       expect(exits).toEqual([true, true, true])
       const seen = origin.seen.splice(0)
       expect(new Set(seen.map((each) => each.from)).size).toBe(1)
       expect(seen[0]?.from).toStartWith('127.100.2.')
-      const stranger = await curl('-x', line, '--interface', '127.9.9.8', origin.url)
-      expect(protocol === 'http' ? stranger.status : stranger.exit).toBe(protocol === 'http' ? 407 : 97)
+      const otherClient = await curl('-x', line, '--interface', '127.9.9.8', origin.url)
+      expect(protocol === 'http' ? otherClient.status : otherClient.exit).toBe(protocol === 'http' ? 407 : 97)
     }
     const lastUse = async () => (await road.get('/premium/whitelist', { token })).data.ips[0].last_used_at
     expect(await untilTrue(async () => (await lastUse()) !== null)).toBeTrue()
   })
 
-  test('a sub-user has no more connections at once than its limit', async () => {
+  test('a sub-user with tunnel_limit 2 gets too_many_tunnels for a third connection', async () => {
     const { token } = await newCustomer('residential')
     const { data } = await road.post('/premium/subusers', { name: 'small', tunnel_limit: 2 }, { token })
     const { subuser_id: id, login } = data.subuser
@@ -213,7 +216,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     open[1]?.close()
   })
 
-  test('destinations are kept for who wants that, and for nobody else', async () => {
+  test('GET /premium/usage?by=host lists destinations only while keep_hosts is on', async () => {
     const customer = await newCustomer('residential')
     const { token } = customer
     const hosts = async () =>
@@ -234,7 +237,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies on %s', (engine) => {
     expect(await hosts()).toEqual([])
   })
 
-  test('a reset of the password closes open tunnels within 2 s, and the new one is let in', async () => {
+  test('a password reset closes open tunnels within 2 s and admits the new password', async () => {
     const customer = await newCustomer('residential')
     const tunnel = await openTunnel('socks', at(), as(customer), echo.spot)
     const stopwatch = startStopwatch(engine)

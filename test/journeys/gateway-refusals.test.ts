@@ -10,7 +10,7 @@ import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { attempt, type Login, openTunnel, type Spot, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-/** A gateway that allows so little that every limit is soon met; the limits are each customer's own. */
+/** Limits so low that each test reaches one; they count per customer. */
 const tight = {
   TURNPIKE_GATEWAY_TUNNELS: '3',
   TURNPIKE_GATEWAY_NEW: '20',
@@ -23,9 +23,9 @@ const tight = {
 
 type Pair = { readonly token: string; readonly http: BoughtProxy; readonly socks: BoughtProxy }
 
-describe('every no of the gateway, in HTTP and in SOCKS5', () => {
+describe('refusals of the gateway in HTTP and SOCKS5', () => {
   let road: Road
-  /** How the gateway reaches the shop. */
+  /** Forwards the gateway’s requests to the shop, and can be closed. */
   let detour: Detour
   let echo: ReturnType<typeof startEcho>
   beforeAll(async () => {
@@ -47,10 +47,10 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
   const at = () => ({ host: '127.0.0.1', port: road.port })
   const closedPort = (): Spot => ({ host: '127.0.0.1', port: freePort() })
 
-  /** A customer with a proxy of either protocol, and limits that nobody else uses up. */
-  async function newPair(wish: Record<string, unknown> = {}): Promise<Pair> {
+  /** A new customer, so with unused limits, with one HTTP and one SOCKS5 proxy. */
+  async function newPair(order: Record<string, unknown> = {}): Promise<Pair> {
     const { token } = await road.newCustomer(10_000n)
-    const body = { country_code: 'DE', period: 7, count: 2, ipv: 4, ...wish }
+    const body = { country_code: 'DE', period: 7, count: 2, ipv: 4, ...order }
     const { data, error } = await road.post('/dedicated/buy', body, { token })
     expect(error).toBeUndefined()
     const [http, socks] = data.proxies as [BoughtProxy, BoughtProxy]
@@ -58,7 +58,7 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     return { token, http, socks }
   }
 
-  /** A customer's sub-user with a tenth of a gigabyte in each of these pools. */
+  /** A sub-user with 0.1 GB in each of these pools. */
   async function newSubuser(...pools: string[]) {
     const { token } = await road.newCustomer(10_000n)
     for (const pool of pools) await road.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
@@ -66,8 +66,8 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     return { token, as: (parts = ''): Login => ({ username: `${login}${parts}`, password }) }
   }
 
-  /** The same no in both protocols: by its code and status, and by its reply. */
-  async function expectNo(
+  /** Expects the same refusal in both protocols: error code and status in HTTP, reply in SOCKS5. */
+  async function expectRefusal(
     of: { http: Login; socks: Login },
     target: Spot,
     code: string,
@@ -80,7 +80,7 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
 
   const both = (login: Login) => ({ http: login, socks: login })
 
-  test('without a name and password, or with wrong ones', async () => {
+  test('the gateway refuses missing and wrong credentials after at least 245 ms', async () => {
     const pair = await newPair()
     expect(await attempt('http', at(), undefined, echo.spot)).toMatchObject({
       status: 407,
@@ -89,9 +89,9 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     })
     expect(await attempt('socks', at(), undefined, echo.spot)).toMatchObject({ status: 255 })
     const wrong = { http: { ...pair.http, password: 'x' }, socks: { ...pair.socks, password: 'x' } }
-    await expectNo(wrong, echo.spot, 'bad_credentials', 407, 254)
-    await expectNo(both({ username: 'nobody', password: 'x' }), echo.spot, 'bad_credentials', 407, 254)
-    // The refusal delay, which a busy machine only makes longer: guesses at names learn nothing from the time.
+    await expectRefusal(wrong, echo.spot, 'bad_credentials', 407, 254)
+    await expectRefusal(both({ username: 'nobody', password: 'x' }), echo.spot, 'bad_credentials', 407, 254)
+    // The delay of refusals hides whether the username exists. Load only makes it longer.
     const took = [wrong.http, { username: 'nobody2', password: 'x' }].map(async (login) => {
       const startedMs = performance.now()
       await attempt('http', at(), login, echo.spot)
@@ -100,38 +100,38 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     for (const ms of await Promise.all(took)) expect(ms).toBeGreaterThan(245)
   })
 
-  test('in the other protocol', async () => {
+  test('the gateway refuses an HTTP proxy used over SOCKS5, and the reverse, as wrong_protocol', async () => {
     const { http, socks } = await newPair()
-    // What was right a moment ago may be let in until the change is heard.
+    // The gateway may admit the old protocol until it has read the change.
     expect(await untilTrue(async () => (await attempt('http', at(), socks, echo.spot)).status === 403)).toBeTrue()
-    await expectNo({ http: socks, socks: http }, echo.spot, 'wrong_protocol', 403, 2)
+    await expectRefusal({ http: socks, socks: http }, echo.spot, 'wrong_protocol', 403, 2)
   })
 
-  test('without a pool where there are two, without traffic, without an exit that fits', async () => {
+  test('the gateway answers pool_required, traffic_exhausted and no_exit to a premium login', async () => {
     const two = await newSubuser('residential', 'mobile')
-    // Until the second purchase is heard of, there is one pool.
+    // One pool counts until the gateway has read the second purchase.
     expect(await untilTrue(async () => (await attempt('http', at(), two.as(), echo.spot)).status === 403)).toBeTrue()
-    await expectNo(both(two.as()), echo.spot, 'pool_required', 403, 2)
-    await expectNo(both(two.as('-pool-datacenter')), echo.spot, 'traffic_exhausted', 402, 2)
-    await expectNo(both(two.as('-pool-mobile-country-br')), echo.spot, 'no_exit', 502, 4)
+    await expectRefusal(both(two.as()), echo.spot, 'pool_required', 403, 2)
+    await expectRefusal(both(two.as('-pool-datacenter')), echo.spot, 'traffic_exhausted', 402, 2)
+    await expectRefusal(both(two.as('-pool-mobile-country-br')), echo.spot, 'no_exit', 502, 4)
     const none = await newSubuser()
-    await expectNo(both(none.as()), echo.spot, 'traffic_exhausted', 402, 2)
+    await expectRefusal(both(none.as()), echo.spot, 'traffic_exhausted', 402, 2)
   })
 
-  test('beyond a customer’s connections at once', async () => {
+  test('the gateway refuses a fourth concurrent connection at a limit of 3', async () => {
     const { http, socks } = await newPair()
     const open = await Promise.all([1, 2, 3].map(() => openTunnel('http', at(), http, echo.spot)))
-    await expectNo({ http, socks }, echo.spot, 'too_many_tunnels', 429, 1)
+    await expectRefusal({ http, socks }, echo.spot, 'too_many_tunnels', 429, 1)
     for (const tunnel of open) tunnel.close()
     expect(await untilTrue(async () => (await attempt('socks', at(), socks, echo.spot)).status === 0)).toBeTrue()
   })
 
-  test('beyond a customer’s new connections a second', async () => {
+  test('the gateway refuses new connections above 20 per second after a burst of 40', async () => {
     const { http, socks } = await newPair()
     const refused = closedPort()
     const line = `CONNECT ${refused.host}:${refused.port} HTTP/1.1\r\n${loginLine(http.username, http.password)}\r\n`
     const codes: string[] = []
-    /** Asks on one connection until the limit is met. A connection is closed after twenty refusals. */
+    /** Sends 15 requests on one connection. The gateway closes a connection after 20 refusals. */
     const exhaust = async (): Promise<boolean> => {
       const client = await RawClient.open(road.port)
       client.send(line.repeat(15))
@@ -141,67 +141,67 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
       return codes.at(-1) === 'too_many_new'
     }
     expect(await untilTrue(exhaust)).toBeTrue()
-    // Twice the limit may come at once.
+    // The burst is twice the rate.
     expect(codes.slice(0, 40)).toEqual(Array.from({ length: 40 }, () => 'connect_refused'))
     const isMet = async () => (await exhaust()) && (await attempt('socks', at(), socks, refused)).status === 1
     expect(await untilTrue(isMet)).toBeTrue()
   })
 
-  test('beyond a customer’s names a second', async () => {
+  test('the gateway refuses name lookups above 1 per second', async () => {
     const { http, socks } = await newPair()
-    const ask = (speech: 'http' | 'socks', index: number) =>
-      attempt(speech, at(), speech === 'http' ? http : socks, { host: `n${index}.${speech}.example`, port: 80 })
+    const ask = (protocol: 'http' | 'socks', index: number) =>
+      attempt(protocol, at(), protocol === 'http' ? http : socks, { host: `n${index}.${protocol}.example`, port: 80 })
     let asked = 0
-    const isMet = async (speech: 'http' | 'socks') => {
-      const answers = await Promise.all([1, 2, 3].map(() => ask(speech, (asked += 1))))
-      return answers.some(({ status, code }) => (speech === 'http' ? code === 'too_many_names' : status === 1))
+    const isMet = async (protocol: 'http' | 'socks') => {
+      const answers = await Promise.all([1, 2, 3].map(() => ask(protocol, (asked += 1))))
+      return answers.some(({ status, code }) => (protocol === 'http' ? code === 'too_many_names' : status === 1))
     }
     expect(await untilTrue(() => isMet('http'))).toBeTrue()
     expect(await untilTrue(() => isMet('socks'))).toBeTrue()
   })
 
-  test('to a destination that is not there, not of that kind, or does not answer', async () => {
+  test('the gateway names why a destination cannot be reached: refused, family, name or route', async () => {
     const pair = await newPair()
-    await expectNo(pair, closedPort(), 'connect_refused', 502, 5)
-    await expectNo(pair, { host: '::1', port: 8080 }, 'no_such_family', 502, 4)
-    await expectNo(pair, { host: 'nowhere.invalid', port: 80 }, 'name_not_found', 502, 4)
-    // From an address of loopback the system finds no way out of this machine.
-    await expectNo(pair, { host: '8.8.8.8', port: 443 }, 'unreachable', 502, 4)
+    await expectRefusal(pair, closedPort(), 'connect_refused', 502, 5)
+    await expectRefusal(pair, { host: '::1', port: 8080 }, 'no_such_family', 502, 4)
+    await expectRefusal(pair, { host: 'nowhere.invalid', port: 80 }, 'name_not_found', 502, 4)
+    // The system has no route from a loopback address out of this machine.
+    await expectRefusal(pair, { host: '8.8.8.8', port: 443 }, 'unreachable', 502, 4)
   })
 
-  test('to what nobody may reach: mail, private addresses, and what the operator denies', async () => {
+  test('the gateway refuses mail, private addresses and the operator’s denied prefixes and names', async () => {
     const pair = await newPair()
-    await expectNo(pair, { host: '127.0.0.1', port: 25 }, 'port_denied', 403, 2)
-    await expectNo(pair, { host: '10.0.0.1', port: 80 }, 'destination_not_public', 403, 2)
-    await expectNo(pair, { host: '127.66.1.2', port: echo.spot.port }, 'destination_denied', 403, 2)
-    await expectNo(pair, { host: 'a.denied.localhost', port: echo.spot.port }, 'destination_denied', 403, 2)
+    await expectRefusal(pair, { host: '127.0.0.1', port: 25 }, 'port_denied', 403, 2)
+    await expectRefusal(pair, { host: '10.0.0.1', port: 80 }, 'destination_not_public', 403, 2)
+    await expectRefusal(pair, { host: '127.66.1.2', port: echo.spot.port }, 'destination_denied', 403, 2)
+    await expectRefusal(pair, { host: 'a.denied.localhost', port: echo.spot.port }, 'destination_denied', 403, 2)
   })
 
-  test('from an address that this machine does not have', async () => {
+  test('the gateway answers address_unavailable when its machine lacks the proxy’s address', async () => {
     await applyCatalogue(road.services, shippedWith('AT'))
     await addStock(road.services, '198.51.100.0/24', 'AT', 4)
-    // A node says that it has it, and it was lost since. The shop may know prices and nodes of half a second ago.
+    // The node reported the address and lost it. The shop’s cached prices and nodes are up to 0.5 s old.
     await carryAll(road.services)
     const { token } = await road.newCustomer(0n)
     const quote = '/dedicated/quote?country_code=AT&ipv=4&period=7&count=2'
     const isOnSale = async () => ((await road.get(quote, { token })).data?.available ?? 0) >= 2
     expect(await untilTrue(isOnSale)).toBe(true)
-    await expectNo(await newPair({ country_code: 'AT' }), echo.spot, 'address_unavailable', 502, 1)
+    await expectRefusal(await newPair({ country_code: 'AT' }), echo.spot, 'address_unavailable', 502, 1)
   })
 
-  test('to an origin that does not speak HTTP, when it is asked in HTTP', async () => {
+  test('the gateway answers origin_failed when the origin’s answer is not HTTP', async () => {
     const { http } = await newPair()
-    const babble = Bun.listen({
+    const mailServer = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
       socket: { data: (socket) => void socket.end('220 mail.example ESMTP\r\n') },
     })
-    const answer = await curl('-x', urlOf('http', http), `http://127.0.0.1:${babble.port}/`)
+    const answer = await curl('-x', urlOf('http', http), `http://127.0.0.1:${mailServer.port}/`)
     expect(answer).toMatchObject({ status: 502, error: 'origin_failed' })
-    babble.stop(true)
+    mailServer.stop(true)
   })
 
-  test('through an upstream proxy that is dead, or that never answers', async () => {
+  test('the gateway answers no_exit for a dead upstream and connect_timeout for one that never answers', async () => {
     const { as } = await newSubuser('mobile')
     const place = { country: 'AT', state: 'Wien', city: 'Wien', zip: '1010', asn: null, credentials: null }
     const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
@@ -212,17 +212,17 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     const [dead, silent] = [as('-pool-mobile-city-dead'), as('-pool-mobile-city-mute')]
     const isKnown = async (login: Login) => (await attempt('http', at(), login, echo.spot)).code !== 'no_exit'
     expect(await untilTrue(() => isKnown(silent))).toBeTrue()
-    // It was tried as soon as it was heard of, and is left out since.
-    await expectNo(both(dead), echo.spot, 'no_exit', 502, 4)
-    await expectNo(both(silent), echo.spot, 'connect_timeout', 504, 6)
+    // The gateway tried it as soon as it read it, and has skipped it since.
+    await expectRefusal(both(dead), echo.spot, 'no_exit', 502, 4)
+    await expectRefusal(both(silent), echo.spot, 'connect_timeout', 504, 6)
     mute.stop(true)
   })
 
-  test('when the gateway is full', async () => {
+  test('the gateway admits customers beside idle connections and answers gateway_full at 30 tunnels', async () => {
     const pair = await newPair()
-    // Those beyond its places may be turned away before they notice that they were let in.
+    // The gateway may close connections above its limit before the client sees them open.
     const idle = await Promise.allSettled(Array.from({ length: 30 }, () => idleAt(road.port)))
-    // Whoever only waits is no reason to turn a customer away.
+    // An idle connection does not take the place of a customer.
     expect(await attempt('http', at(), pair.http, echo.spot)).toMatchObject({ status: 200 })
     for (const each of idle) if (each.status === 'fulfilled') each.value.terminate()
     const tunnels: Awaited<ReturnType<typeof openTunnel>>[] = []
@@ -230,12 +230,12 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
       const { http } = await newPair()
       for (let count = 0; count < 3; count += 1) tunnels.push(await openTunnel('http', at(), http, echo.spot))
     }
-    await expectNo(pair, echo.spot, 'gateway_full', 503, 1)
+    await expectRefusal(pair, echo.spot, 'gateway_full', 503, 1)
     for (const tunnel of tunnels) tunnel.close()
     expect(await untilTrue(async () => (await attempt('http', at(), pair.http, echo.spot)).status === 200)).toBeTrue()
   })
 
-  test('when the shop cannot be asked, nobody is told that a password is wrong, and who is known goes on', async () => {
+  test('the gateway answers shop_unreachable to unknown logins while the shop is down, and serves known ones', async () => {
     const { http, socks } = await newPair()
     const { as } = await newSubuser('residential', 'mobile')
     const known = [http, as('-pool-residential')]
@@ -243,9 +243,9 @@ describe('every no of the gateway, in HTTP and in SOCKS5', () => {
     const tunnel = await openTunnel('socks', at(), socks, echo.spot)
     await detour.close()
     const late = await newPair()
-    await expectNo(late, echo.spot, 'shop_unreachable', 503, 1)
-    await expectNo(both(as('-pool-mobile')), echo.spot, 'shop_unreachable', 503, 1)
-    expect(await tunnel.echo('still carried')).toBe('still carried')
+    await expectRefusal(late, echo.spot, 'shop_unreachable', 503, 1)
+    await expectRefusal(both(as('-pool-mobile')), echo.spot, 'shop_unreachable', 503, 1)
+    expect(await tunnel.echo('still relayed')).toBe('still relayed')
     for (const login of known) expect(await attempt('http', at(), login, echo.spot)).toMatchObject({ status: 200 })
     tunnel.close()
     await detour.open()

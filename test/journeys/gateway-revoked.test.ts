@@ -9,13 +9,13 @@ import type { Pass } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
-/** No byte passes later than this after the change was asked for. */
+/** Largest time from the request to revoke until the last byte. */
 const cutMs = 2000
 
-/** Somebody who is about to be cut off, and what cuts him off. */
-type Victim = { readonly pass: Pass; readonly revoke: () => Promise<unknown>; readonly through?: typeof openByPort }
+/** A login with a running transfer, and the request that revokes it. */
+type Revocable = { readonly pass: Pass; readonly revoke: () => Promise<unknown>; readonly through?: typeof openByPort }
 
-const ways: Readonly<Record<string, (road: Road) => Promise<Victim>>> = {
+const revocations: Readonly<Record<string, (road: Road) => Promise<Revocable>>> = {
   'a new password': async (road) => {
     const user = await addUser(road)
     return { pass: user, revoke: () => road.post('/premium/password/reset', { subuser_id: user.subuser }) }
@@ -33,8 +33,8 @@ const ways: Readonly<Record<string, (road: Road) => Promise<Victim>>> = {
   'taking an address off the whitelist': async (road) => {
     const { subuser } = await addUser(road)
     await road.post('/premium/whitelist/add', { ip: '127.0.0.1', subuser_id: subuser })
-    const wish = { pool_type: pool, format_id: 3, subuser_id: subuser }
-    const { data } = await road.post('/premium/proxies/generate', wish)
+    const order = { pool_type: pool, format_id: 3, subuser_id: subuser }
+    const { data } = await road.post('/premium/proxies/generate', order)
     const port = Number((data.proxies as string[])[0]?.split(':')[1])
     const change = { ip: '127.0.0.1', subuser_id: subuser }
     const revoke = () => road.post('/premium/whitelist/remove', change)
@@ -64,7 +64,7 @@ const ways: Readonly<Record<string, (road: Road) => Promise<Victim>>> = {
 
 async function addUser(road: Road): Promise<User> {
   const [user] = await addUsers(road, 1, 0.1)
-  if (!user) throw new Error('nobody was added')
+  if (!user) throw new Error('no sub-user was added')
   return user
 }
 
@@ -74,7 +74,7 @@ async function buyProxy(road: Road): Promise<{ id: number; pass: Pass }> {
   return { id: proxy.id, pass: { port: road.port, username: proxy.username, password: proxy.password } }
 }
 
-/** The port stands for the whole login. It is opened a moment after it was given out. */
+/** Opens a tunnel by a whitelist port, without a login. The gateway opens the port a moment after the answer. */
 async function openByPort({ port }: Pass, origin: ByteOrigin): Promise<{ client: WireClient; handshake: number }> {
   let client: WireClient | undefined
   await untilTrue(async () => {
@@ -83,11 +83,11 @@ async function openByPort({ port }: Pass, origin: ByteOrigin): Promise<{ client:
   })
   await client?.send(Buffer.from(`CONNECT ${origin.host} HTTP/1.1\r\nHost: ${origin.host}\r\n\r\n`))
   await client?.until(() => client?.kept.includes('HTTP/1.1 200') === true)
-  if (!client) throw new Error('nobody listens there')
+  if (!client) throw new Error('no gateway listens at the port')
   return { client, handshake: client.kept.indexOf('\r\n\r\n') + 4 }
 }
 
-/** Revokes, waits until the flow is over, and tells how long that took. */
+/** Revokes, waits for the end of the transfer, and returns the time in milliseconds. */
 async function cutAfter(client: WireClient, revoke: () => Promise<unknown>, engine: Engine): Promise<number> {
   const stopwatch = startStopwatch(engine)
   await revoke()
@@ -95,7 +95,7 @@ async function cutAfter(client: WireClient, revoke: () => Promise<unknown>, engi
   return stopwatch.elapsedMs()
 }
 
-describe.each([...enginesOf('postgres')])('whoever may no longer pass, on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('revocation of access on %s', (engine) => {
   let road: Road
   let origin: ByteOrigin
   let neighbour: Flow
@@ -109,20 +109,20 @@ describe.each([...enginesOf('postgres')])('whoever may no longer pass, on %s', (
     origin.stop()
   })
 
-  test.each(Object.keys(ways))(
-    '%s ends a running transfer within two seconds, and the neighbour’s goes on',
-    async (way) => {
-      const victim = await ways[way]?.(road)
-      if (!victim) throw new Error('no such way')
-      const { client } = await startFlow(origin, victim.pass, { ...(victim.through && { through: victim.through }) })
-      expect(await cutAfter(client, victim.revoke, engine)).toBeLessThan(cutMs)
+  test.each(Object.keys(revocations))(
+    '%s ends a running transfer within 2 s, and another user’s transfer continues',
+    async (name) => {
+      const target = await revocations[name]?.(road)
+      if (!target) throw new Error('no such revocation')
+      const { client } = await startFlow(origin, target.pass, { ...(target.through && { through: target.through }) })
+      expect(await cutAfter(client, target.revoke, engine)).toBeLessThan(cutMs)
       const enough = neighbour.client.total + 50_000
       await neighbour.client.until(() => neighbour.client.total >= enough)
       expect([neighbour.client.isClosed, neighbour.client.total >= enough]).toEqual([false, true])
     },
   )
 
-  test('the neighbour has lost no byte, and a node that is shut out carries nothing more', async () => {
+  test('another user’s transfer loses no byte, and revoking a node ends its transfers within 2 s', async () => {
     expect(await neighbour.finish()).toBeGreaterThan(0)
     const { client } = await startFlow(origin, await addUser(road))
     const revoke = () => road.services.fleet.revoke(`gateway-${road.port}`)

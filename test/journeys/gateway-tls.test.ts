@@ -11,8 +11,8 @@ import { drawFrom, openTunnel, passRequests, passTunnel } from '../harness/trans
 import { untilTrue } from '../harness/turnpike.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
-/** How many of one network may be at their handshake. */
-const mostOfNetwork = 128
+/** Largest number of TLS handshakes in progress from one network. */
+const maxHandshakesPerNetwork = 128
 
 describe('proxies over TLS', () => {
   const tlsPort = freePort()
@@ -43,7 +43,7 @@ describe('proxies over TLS', () => {
   const through = (url: string, ...more: readonly string[]) =>
     curl('--proxy-cacert', files.cert, '-x', at(), ...more, url)
 
-  test('carry curl as plain ones do, and the origin sees no trace', async () => {
+  test('curl works through the TLS port as through the plain one, and the origin sees no trace of a proxy', async () => {
     expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
     expect(await through(plain.url, '-d', 'x'.repeat(70_000))).toMatchObject({
       body: expect.stringContaining('"sent":70000'),
@@ -57,10 +57,10 @@ describe('proxies over TLS', () => {
     }
   })
 
-  test('refuse whoever is refused elsewhere, and whoever speaks something else', async () => {
+  test('the TLS port refuses wrong and missing credentials, plain HTTP and TLS 1.1', async () => {
     const wrong = await curl('--proxy-cacert', files.cert, '-x', at({ ...proxy, password: 'wrong' }), plain.url)
     expect(wrong).toMatchObject({ status: 407, error: 'bad_credentials' })
-    // The port stands for nobody: without a name nobody is let in, wherever he comes from.
+    // A TLS port has no whitelist: it asks every client for credentials.
     const nameless = await curl('--proxy-cacert', files.cert, '-x', `https://127.0.0.1:${tlsPort}`, plain.url)
     expect(nameless).toMatchObject({ status: 407, error: 'credentials_required' })
     expect((await curl('-x', at().replace('https', 'http'), plain.url)).exit).not.toBe(0)
@@ -69,15 +69,15 @@ describe('proxies over TLS', () => {
     expect(await servedAt(tlsPort, '-servername', 'somebody.else.example')).toBe('first')
   })
 
-  test('carry a program of Node’s that speaks TLS to the proxy and TLS within', async () => {
+  test('a Node program reaches an HTTPS origin through the TLS port with TLS in TLS', async () => {
     const { exit, out, err } = await run('node', '-e', nodeProgram, at(), secure.url)
     expect({ exit, out: out.trim(), err }).toEqual({ exit: 0, out: '200', err: '' })
   })
 
-  test('bill every byte that was meant, none that TLS adds, and no more than has come', async () => {
+  test('a tunnel over TLS is billed the payload bytes and none that TLS adds', async () => {
     const origin = openByteOrigin()
     const users = (await addUsers(road, 3, 1)).map((each) => ({ ...each, port: tlsPort, isTls: true }))
-    const real = users.map(() => 0)
+    const expected = users.map(() => 0)
     const seed = Math.floor(Math.random() * 2 ** 31)
     const lane = async (index: number): Promise<void> => {
       const draw = drawFrom(seed + index)
@@ -85,17 +85,17 @@ describe('proxies over TLS', () => {
       if (!pass) return
       for (let left = scaled(40); left > 0; left -= 1) {
         const { sent, received } = await (draw.upTo(2) === 0 ? passRequests : passTunnel)(pass, origin, draw)
-        real[index] = (real[index] ?? 0) + sent + received
+        expected[index] = (expected[index] ?? 0) + sent + received
       }
     }
     await Promise.all(users.map((_, index) => lane(index)))
     const billed = () => Promise.all(users.map((each) => usedBy(road, each.subuser)))
-    await untilTrue(async () => Bun.deepEquals(await billed(), real))
-    expect({ seed, bytes: await billed() }).toEqual({ seed, bytes: real })
+    await untilTrue(async () => Bun.deepEquals(await billed(), expected))
+    expect({ seed, bytes: await billed() }).toEqual({ seed, bytes: expected })
     origin.stop()
   })
 
-  test('bill no more than has come to somebody who resets in the middle', async () => {
+  test('a client that resets a TLS tunnel is billed no more bytes than arrived', async () => {
     const origin = openByteOrigin()
     const [user] = await addUsers(road, 1, 1)
     if (!user) throw new Error('there is no user')
@@ -114,7 +114,7 @@ describe('proxies over TLS', () => {
     origin.stop()
   })
 
-  test('are cut off within 2 s of their end, in the middle of what they carry', async () => {
+  test('expiry closes a TLS tunnel within 2 s in the middle of a transfer', async () => {
     const [other] = (await road.buyProxies()) as [BoughtProxy]
     const origin = openByteOrigin()
     origin.expect({ id: 'long', up: 5, down: 1_000_000_000, afterwards: 'stay' })
@@ -132,7 +132,7 @@ describe('proxies over TLS', () => {
     origin.stop()
   })
 
-  test('get a new certificate while a tunnel carries, and a broken one leaves the old in force', async () => {
+  test('a reload serves a new certificate while a tunnel runs; a broken one keeps the old one in use', async () => {
     const origin = openByteOrigin()
     origin.expect({ id: 'steady', up: 7, down: 30_000_000, afterwards: 'end' })
     const [host = '', port = ''] = origin.host.split(':')
@@ -160,15 +160,15 @@ describe('proxies over TLS', () => {
     origin.stop()
   })
 
-  test('keep a place for others when somebody opens handshakes and says nothing', async () => {
+  test('the TLS port serves customers while 300 connections never finish their handshake', async () => {
     const quiet = await Promise.all(Array.from({ length: 300 }, () => WireClient.connect(tlsPort)))
-    await untilTrue(() => quiet.filter((each) => each.isClosed).length >= 300 - mostOfNetwork)
+    await untilTrue(() => quiet.filter((each) => each.isClosed).length >= 300 - maxHandshakesPerNetwork)
     expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
     for (const each of quiet) each.close()
   })
 })
 
-/** CONNECT over TLS, and TLS within it, as a library would. */
+/** CONNECT over TLS, and TLS within the tunnel, as a library does it. */
 const nodeProgram = `
 const tls = require('node:tls')
 const https = require('node:https')

@@ -14,8 +14,8 @@ const tunnelsEach = 10
 const lanes = isLong ? 16 : 12
 const transfersEach = isLong ? 10 : 5
 
-describe.each([...enginesOf('postgres')])('two gateways of one shop on %s', (engine) => {
-  test('bill one sub-user for the sum of what they carry, and together carry no more than he has', async () => {
+describe.each([...enginesOf('postgres')])('one sub-user at two gateways of a shop on %s', (engine) => {
+  test('two gateways bill one sub-user the sum of their bytes and together relay no more than was bought', async () => {
     const road = await openRoad(engine)
     const second = await makeGatewayProcess(road, freePort())
     const origin = openByteOrigin()
@@ -26,7 +26,7 @@ describe.each([...enginesOf('postgres')])('two gateways of one shop on %s', (eng
       if (!user) throw new Error('there is no user')
       const bought = gb * 1_000_000_000
       const passes = [user, { ...user, port: second.port }]
-      let real = 0
+      let relayed = 0
       const lane = async (index: number): Promise<void> => {
         const draw = drawFrom(Math.random() * 2 ** 31)
         const pass = passes[index % 2] ?? user
@@ -35,11 +35,11 @@ describe.each([...enginesOf('postgres')])('two gateways of one shop on %s', (eng
             ...draw,
             size: () => draw.upTo(50_000),
           })
-          real += sent + received
+          relayed += sent + received
         }
       }
       await Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)))
-      expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === real)).toBeTrue()
+      expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === relayed)).toBeTrue()
 
       origin.expect({ id: 'pull', up: 100, down: 2_000_000_000, afterwards: 'end' })
       const pulling = await Promise.all(
@@ -53,12 +53,12 @@ describe.each([...enginesOf('postgres')])('two gateways of one shop on %s', (eng
         }),
       )
       await Promise.all(pulling.map(({ client }) => client.untilEnd()))
-      for (const { client, handshake } of pulling) real += client.total - handshake + 100
-      expect(real).toBeLessThanOrEqual(bought)
-      expect(real).toBeGreaterThan(bought - 2 * leaseBytes)
-      expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === real)).toBeTrue()
+      for (const { client, handshake } of pulling) relayed += client.total - handshake + 100
+      expect(relayed).toBeLessThanOrEqual(bought)
+      expect(relayed).toBeGreaterThan(bought - 2 * leaseBytes)
+      expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === relayed)).toBeTrue()
       await Promise.all([second.stop(), road.stopGateway()])
-      expect(await usedBy(road, user.subuser)).toBe(real)
+      expect(await usedBy(road, user.subuser)).toBe(relayed)
       expect(await findingsOf(road.services)).toEqual([])
     } finally {
       await second.kill()

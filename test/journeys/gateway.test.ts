@@ -5,7 +5,7 @@ import { nodeAsks, pythonAsks, urlOf } from '../harness/library-clients.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-describe('bought proxies, with the programs that customers use', () => {
+describe('dedicated proxies with common client programs', () => {
   let road: Road
   let plain: ReturnType<typeof startOrigin>
   let secure: ReturnType<typeof startOrigin>
@@ -25,7 +25,7 @@ describe('bought proxies, with the programs that customers use', () => {
     await road.stop()
   })
 
-  /** What an origin has seen since it was last looked at; every visit came from that address and without a trace. */
+  /** Number of requests the origin got since the last call; all came from that address without proxy headers. */
   function visits(origin: ReturnType<typeof startOrigin>, from: string): number {
     const seen = origin.seen.splice(0)
     for (const each of seen) {
@@ -35,7 +35,7 @@ describe('bought proxies, with the programs that customers use', () => {
     return seen.length
   }
 
-  test('a proxy carries curl the moment its purchase is answered, and leaves from the leased address', async () => {
+  test('a new proxy works with curl as soon as its purchase is answered, and leaves from the leased address', async () => {
     for (const ipv of [3, 4]) {
       const [bought] = await road.buyProxies({ ipv, country_code: 'FR' })
       expect(await curl('-x', urlOf('http', bought), plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
@@ -43,7 +43,7 @@ describe('bought proxies, with the programs that customers use', () => {
     }
   })
 
-  test('curl forwards, tunnels with CONNECT, and speaks TLS through the tunnel', async () => {
+  test('curl works through an HTTP proxy: forwarded, with CONNECT, and with TLS in the tunnel', async () => {
     const at = urlOf('http', http)
     expect(await curl('-x', at, plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
     expect(await curl('-x', at, '-T', '-', plain.url)).toMatchObject({ exit: 0, status: 200 })
@@ -57,7 +57,7 @@ describe('bought proxies, with the programs that customers use', () => {
     expect(visits(secure, http.exit_ip)).toBe(2)
   })
 
-  test('curl speaks SOCKS5 with addresses and with names', async () => {
+  test('curl works through a SOCKS5 proxy with addresses and with names', async () => {
     for (const scheme of ['socks5', 'socks5h']) {
       expect(await curl('-x', urlOf(scheme, socks), plain.url)).toMatchObject({ exit: 0, status: 200 })
       expect(await curl('-x', urlOf(scheme, socks), secure.url)).toMatchObject({ exit: 0, status: 200 })
@@ -68,7 +68,7 @@ describe('bought proxies, with the programs that customers use', () => {
     expect(visits(secure, socks.exit_ip)).toBe(2)
   })
 
-  test('an IPv6 proxy leaves for IPv6, and a sandbox says from where', async () => {
+  test('an IPv6 proxy reaches IPv6 origins, and a sandbox names the source in X-Turnpike-Left-From', async () => {
     const [proxy] = await road.buyProxies({ ipv: 6 })
     const forwarded = await curl('-x', urlOf('http', proxy), six.url)
     expect(forwarded).toMatchObject({ exit: 0, status: 200 })
@@ -83,13 +83,13 @@ describe('bought proxies, with the programs that customers use', () => {
     expect(visits(six, '::1')).toBe(4)
   })
 
-  test('the gateway is reached over IPv6 as over IPv4, and what it leaves from is the same', async () => {
+  test('a client that enters the gateway over IPv6 leaves from the same address as over IPv4', async () => {
     const at = `http://${http.username}:${http.password}@[::1]:${road.port}`
     expect(await curl('-x', at, '--interface', '::1', plain.url)).toMatchObject({ exit: 0, status: 200 })
     expect(visits(plain, http.exit_ip)).toBe(1)
   })
 
-  test('wget goes through, with its name and password sent only when asked for', async () => {
+  test('wget works through an HTTP proxy and sends its credentials only after a 407', async () => {
     if (!hasProgram('wget')) return
     const login = [`--proxy-user=${http.username}`, `--proxy-password=${http.password}`]
     const at = `http://${http.ip}:${http.port}`
@@ -97,18 +97,18 @@ describe('bought proxies, with the programs that customers use', () => {
     const proxied = ['-e', 'use_proxy=on', '-e', `http_proxy=${at}`, '-e', `https_proxy=${at}`]
     expect(await run(...common, ...proxied, `${plain.url}/`)).toMatchObject({ exit: 0 })
     expect(visits(plain, http.exit_ip)).toBe(1)
-    // With keep-alive wget itself tells the origin of a proxy, within the tunnel, where nobody else can see it.
+    // With keep-alive wget itself sends a proxy header to the origin within the tunnel.
     expect(await run(...common, '--no-http-keep-alive', ...proxied, `${secure.url}/`)).toMatchObject({ exit: 0 })
     expect(visits(secure, http.exit_ip)).toBe(1)
   })
 
-  test("Node's own http goes through, forwarded and by CONNECT", async () => {
+  test('Node’s http module works through an HTTP proxy, forwarded and by CONNECT', async () => {
     expect(await nodeAsks(http, plain.url, secure.url)).toEqual({ forwarded: 200, kept: [200, 200], tunnelled: 200 })
     expect(visits(plain, http.exit_ip)).toBe(3)
     expect(visits(secure, http.exit_ip)).toBe(1)
   })
 
-  test("Python's urllib and http.client go through, forwarded and by CONNECT", async () => {
+  test('Python’s urllib and http.client work through an HTTP proxy, forwarded and by CONNECT', async () => {
     if (!hasProgram('python3')) return
     const answers = await pythonAsks(http, plain.url, secure.url)
     expect(answers).toEqual({ forwarded: 200, tunnelled: 200, client: 200, refused: 407 })
@@ -116,7 +116,7 @@ describe('bought proxies, with the programs that customers use', () => {
     expect(visits(secure, http.exit_ip)).toBe(1)
   })
 
-  test('the first request after a change of protocol is served as SOCKS5 and refused as HTTP', async () => {
+  test('the first request after a protocol change is served over SOCKS5 and refused over HTTP', async () => {
     const [proxy] = await road.buyProxies()
     expect(await curl('-x', urlOf('http', proxy), plain.url)).toMatchObject({ status: 200 })
     await road.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks5' })
@@ -127,7 +127,7 @@ describe('bought proxies, with the programs that customers use', () => {
     expect(visits(plain, proxy?.exit_ip ?? '')).toBe(2)
   })
 
-  test('who shows nothing, or something wrong, is told what to show and gets nothing', async () => {
+  test('the gateway answers 407 with Proxy-Authenticate to missing and wrong credentials', async () => {
     const bare = await curl('-x', `http://${http.ip}:${http.port}`, plain.url)
     expect(bare).toMatchObject({ status: 407, error: 'credentials_required' })
     expect(bare.heads).toContain('Proxy-Authenticate: Basic realm=')
@@ -138,7 +138,7 @@ describe('bought proxies, with the programs that customers use', () => {
     expect(visits(plain, '')).toBe(0)
   })
 
-  test('premium traffic is counted and paid for', async () => {
+  test('a premium download of 3 MB is counted in used_gb', async () => {
     const { login, password } = await road.buyTraffic(1)
     const at = `http://${login}-pool-residential-country-us:${password}@127.0.0.1:${road.port}`
     expect(await curl('-x', at, `${plain.url}/?bytes=3000000`)).toMatchObject({ status: 200, exit: 0 })

@@ -9,23 +9,23 @@ import { HandClock } from '../harness/clock.ts'
 import { enginesOf, openTestDatabase } from '../harness/database.ts'
 import { fillShop, wireFilled } from '../harness/filled.ts'
 
-describe('a moment is taken as exactly as it is written', () => {
+describe('the time span of a report', () => {
   test.each([
     ['2026-03-01', 86_400_000],
     ['2026-03-01T10:00Z', 60_000],
     ['2026-03-01T10:00:00Z', 1000],
     ['2026-03-01T10:00:00.5Z', 1],
     ['2026-03-01T13:00:00+03:00', 1000],
-  ])('%s covers %d ms', (text, ms) => {
+  ])('readIsoSpan reads %s as %d ms', (text, ms) => {
     const span = readIsoSpan(text)
     expect(span && span.to - span.from + 1).toBe(ms)
   })
-  test('what is none covers nothing', () => {
+  test('readIsoSpan refuses text that is no ISO 8601 time', () => {
     for (const text of ['', 'yesterday', '2026-02-30', '2026-03-01T10:00:00']) expect(readIsoSpan(text)).toBeUndefined()
   })
 })
 
-describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('findHolders on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
   const clock = new HandClock()
@@ -43,13 +43,13 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
     if (!address) throw new Error(`${text} is no address`)
     return address
   }
-  const ask = (address: string, from: number, to = from, host = '') =>
+  const findHolders = (address: string, from: number, to = from, host = '') =>
     createActions(services).findHolders(
       { actor: toolActor, operation: 'findHolders', request: JSON.stringify({ address, reason: 'report 17' }) },
       { address: addressOf(address), from, to, host },
     )
   const holdersAt = async (address: string, from: number, to = from) =>
-    (await ask(address, from, to)).proxies.map((each) => each.customer)
+    (await findHolders(address, from, to)).proxies.map((each) => each.customer)
 
   async function addBuyer(name: string) {
     const { id } = await services.customers.create(name)
@@ -66,7 +66,7 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
     return { id: Number(row?.id), address: row?.address ?? '' }
   }
 
-  test('is the one who held it, to the millisecond: sold, ended, sold again', async () => {
+  test('findHolders names the customer who held an address, to the millisecond, across two sales', async () => {
     const prefix = readPrefix('192.0.2.200/32')
     if (prefix) await services.stock.add(prefix, { country: 'NL' as never, ipv: 4 })
     const [first, second] = [await addBuyer('first'), await addBuyer('second')]
@@ -80,7 +80,7 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
     await services.proxyOperator.end(proxy.id, { give: 'nothing', note: 'over' })
     expect(await holdersAt(proxy.address, endedAt - 1)).toEqual([first])
     expect(await holdersAt(proxy.address, endedAt)).toEqual([])
-    // It rests before anybody else gets it; the operator may say that it need not.
+    // Ends the rest period, as an operator may.
     await opened.db.transact((tx) =>
       tx.run(`UPDATE stock SET state = 'free', rest_until = NULL WHERE address = $1`, [proxy.address]),
     )
@@ -88,13 +88,13 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
     expect(again.address).toBe(proxy.address)
     expect(await holdersAt(proxy.address, endedAt - 1)).toEqual([first])
     expect(await holdersAt(proxy.address, endedAt)).toEqual([second])
-    // Whoever reports to the second cannot know which of the two it was.
+    // A report with a precision of one second cannot tell the two customers apart.
     const second0 = readIsoSpan(`${toIso(endedAt).slice(0, 19)}Z`)
     expect(await holdersAt(proxy.address, second0?.from ?? 0, second0?.to)).toContain(second)
     expect(await holdersAt(proxy.address, soldAt, clock.nowMs)).toEqual([first, second])
   })
 
-  test('is two within one second, each for his part of it', async () => {
+  test('findHolders names two customers for one second, each for its own part of it', async () => {
     const prefix = readPrefix('192.0.2.201/32')
     if (prefix) await services.stock.add(prefix, { country: 'GB' as never, ipv: 4 })
     clock.advance(1000 - (clock.nowMs % 1000))
@@ -115,7 +115,7 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
     expect(await holdersAt(proxy.address, startedAt + 600)).toEqual([second])
   })
 
-  test('is the same one after his address was replaced, and after another gateway carries it', async () => {
+  test('findHolders follows a customer to a replaced address, and ignores which gateway serves it', async () => {
     for (const each of ['192.0.2.210/32', '192.0.2.211/32']) {
       const prefix = readPrefix(each)
       if (prefix) await services.stock.add(prefix, { country: 'US' as never, ipv: 4 })
@@ -136,7 +136,7 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
     }
   })
 
-  test('is each of up to three who share it', async () => {
+  test('findHolders names each of the three customers of a shared address', async () => {
     const prefix = readPrefix('192.0.2.220/32')
     if (prefix) await services.stock.add(prefix, { country: 'NL' as never, ipv: 3 })
     const buyers = [await addBuyer('a'), await addBuyer('b'), await addBuyer('c')]
@@ -148,7 +148,7 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
     expect(await holdersAt('192.0.2.220', clock.nowMs - 1000)).toEqual(buyers.slice(0, 2))
   })
 
-  test('is the device that had it inside the tunnel, in either of its two addresses', async () => {
+  test('findHolders names the VPN device by its IPv4 and IPv6 address inside the tunnel', async () => {
     const devices = await opened.db.all<{ id: string; ipv4: bigint; ipv6: string; at: bigint; gone: bigint | null }>(
       'SELECT id, ipv4, ipv6, created_at AS at, removed_at AS gone FROM vpn_peers ORDER BY id',
     )
@@ -159,7 +159,7 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
         bytes: Uint8Array.from([24n, 16n, 8n, 0n].map((by) => Number((ipv4 >> by) & 255n))),
       })
       for (const address of [text, ipv6]) {
-        const had = async (moment: number) => (await ask(address, moment)).devices.map((each) => each.id)
+        const had = async (moment: number) => (await findHolders(address, moment)).devices.map((each) => each.id)
         expect(await had(Number(at))).toContain(id)
         expect(await had(Number(at) - 1)).not.toContain(id)
         if (gone === null) continue
@@ -169,28 +169,28 @@ describe.each([...enginesOf('postgres')])('who had an address on %s', (engine) =
     }
   })
 
-  test('of an exit is whoever carried something in its pool in that hour, and to that host where it is kept', async () => {
+  test('findHolders names the sub-users of an exit’s pool in that hour, and by host where hosts are kept', async () => {
     const row = await opened.db.first<{ hour: bigint; subuser_id: string }>(
       `SELECT hour, subuser_id FROM traffic_hours WHERE pool = 'residential' AND received > 0 ORDER BY hour LIMIT 1`,
     )
     const hour = Number(row?.hour)
-    const all = await ask('127.100.0.1', hour + 5)
+    const all = await findHolders('127.100.0.1', hour + 5)
     expect(all).toMatchObject({ isExit: true, proxies: [], devices: [] })
     expect(all.candidates.map((each) => each.subuser_id)).toContain(row?.subuser_id ?? '')
-    expect((await ask('127.100.0.1', hour - 1)).candidates).toEqual([])
+    expect((await findHolders('127.100.0.1', hour - 1)).candidates).toEqual([])
     const kept = await opened.db.first<{ hour: bigint; host: string; subuser_id: string }>(
       `SELECT hour, host, subuser_id FROM traffic_hosts WHERE pool = 'residential' AND received > 0 LIMIT 1`,
     )
-    const there = await ask('127.100.0.1', Number(kept?.hour), Number(kept?.hour), kept?.host)
+    const there = await findHolders('127.100.0.1', Number(kept?.hour), Number(kept?.hour), kept?.host)
     expect(there.candidates.map((each) => each.subuser_id)).toContain(kept?.subuser_id ?? '')
-    expect((await ask('127.100.0.1', hour + 5, hour + 5, 'nobody.example')).candidates).toEqual([])
+    expect((await findHolders('127.100.0.1', hour + 5, hour + 5, 'nobody.example')).candidates).toEqual([])
   })
 
-  test('is told to nobody in silence: who asked and why is in the audit log, which verifies', async () => {
+  test('findHolders writes the operator and the reason to the audit log', async () => {
     const before = (
       await services.operators.log({ before: undefined, operator: undefined, action: undefined, limit: 1 })
     )[0]
-    await ask('192.0.2.200', clock.nowMs)
+    await findHolders('192.0.2.200', clock.nowMs)
     const [entry] = await services.operators.log({
       before: undefined,
       operator: undefined,
