@@ -4,7 +4,7 @@ import { refusalOf } from '../harness/failure.ts'
 import { openThingsShop, type ThingsShop } from '../harness/things-shop.ts'
 import { addCustomer, credit, buy as sellThing } from '../harness/wired.ts'
 
-describe.each([...engines])('a safe retry on %s', (engine) => {
+describe.each([...engines])('the Idempotency-Key header on %s', (engine) => {
   let shop: ThingsShop
   beforeAll(async () => {
     shop = await openThingsShop(engine)
@@ -14,7 +14,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
   const buy = (key: string | undefined, body: unknown = { count: 1 }, token: string = shop.token) =>
     shop.post('/things/buy', body, { token, ...(key !== undefined && { key }) })
 
-  test('a repeat gets the first answer, byte for byte, is marked as such, and costs nothing', async () => {
+  test('a repeated purchase gets the first answer byte for byte, is marked as replayed and costs nothing', async () => {
     const before = await spent()
     const first = await buy('order-1')
     const repeats = [await buy('order-1'), await buy('order-1')]
@@ -27,12 +27,12 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect((await spent()) - before).toBe(9)
   })
 
-  test('without a key every request is a purchase of its own', async () => {
+  test('two requests without a key are two purchases', async () => {
     const [a, b] = [await buy(undefined), await buy(undefined)]
     expect(a.data.order_id).not.toBe(b.data.order_id)
   })
 
-  test('the same key for another request is refused, and nothing is charged', async () => {
+  test('a key used with another body answers 422 with the first order’s id and charges nothing', async () => {
     const first = await buy('order-2')
     const before = await spent()
     for (const body of [{ count: 2 }, { count: 1, colour: 'red' }, { count: 1, note: 'a' }]) {
@@ -50,7 +50,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect(await spent()).toBe(before)
   })
 
-  test('a request is the same however it is spelled: order, white space, escapes and fields that mean nothing', async () => {
+  test('a repeat matches in spite of field order, white space, escapes and unknown fields', async () => {
     const first = await shop.post('/things/buy', { count: 2, colour: 'red', note: 'é' }, { key: 'order-2b' })
     const before = await spent()
     for (const raw of [
@@ -64,7 +64,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect(await spent()).toBe(before)
   })
 
-  test('whoever is shut out while the request is on its way buys nothing', async () => {
+  test('a revoked token or a blocked customer buys nothing, also after the request was authenticated', async () => {
     const late = await addCustomer(shop.services, 9_000n)
     const { text, token } = await shop.services.customers.issueToken(late, { name: 'late' })
     const by = { customer: late, token: { id: token.id, cap: null } }
@@ -78,7 +78,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect((await shop.services.ledger.balance(late)).balance).toBe(8_100n as never)
   })
 
-  test('a refusal is not remembered: the retry after a top-up works', async () => {
+  test('a refused purchase stores no answer: the same key buys after a top-up', async () => {
     const poor = await addCustomer(shop.services, 0n)
     const { text } = await shop.services.customers.issueToken(poor, { name: 'poor' })
     expect((await buy('order-3', { count: 1 }, text)).status).toBe(402)
@@ -88,7 +88,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect([bought.status, bought.data.balance_rub, bought.headers.has('idempotent-replayed')]).toEqual([200, 0, false])
   })
 
-  test('a key belongs to its customer: another may use the same', async () => {
+  test('two customers may use the same key for two purchases', async () => {
     const other = await addCustomer(shop.services, 900n)
     const { text } = await shop.services.customers.issueToken(other, { name: 'other' })
     const mine = await buy('order-4')
@@ -97,13 +97,13 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect(theirs.data.order_id).not.toBe(mine.data.order_id)
   })
 
-  test("a key holds for all of a customer's tokens", async () => {
+  test('a key replays the answer for every token of its customer', async () => {
     const { text } = await shop.services.customers.issueToken(shop.customer, { name: 'second' })
     const first = await buy('order-5')
     expect((await buy('order-5', { count: 1 }, text)).text).toBe(first.text)
   })
 
-  test('a key is kept for seven days and then is free again', async () => {
+  test('a key replays its answer for 7 days and then buys again', async () => {
     const first = await buy('order-6')
     shop.clock.advanceDays(7)
     shop.clock.advance(-1)
@@ -114,7 +114,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect((await buy('order-6')).text).toBe(later.text)
   })
 
-  test('answers past their time are forgotten, a bounded number at a time, and no other', async () => {
+  test('forgetAnswers deletes answers older than 7 days, 3 per call, and keeps newer ones', async () => {
     await buy('order-7')
     shop.clock.advanceDays(8)
     const kept = await buy('order-8')
@@ -123,7 +123,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect((await buy('order-8')).text).toBe(kept.text)
   })
 
-  test('fifty repeats at once over HTTP have one effect', async () => {
+  test('50 concurrent requests with one key buy once; the others are replayed or answer request_in_progress', async () => {
     const before = await spent()
     const answers = await Promise.all(Array.from({ length: 50 }, () => buy('order-9')))
     const good = answers.filter((answer) => answer.status === 200)
@@ -133,7 +133,7 @@ describe.each([...engines])('a safe retry on %s', (engine) => {
     expect((await spent()) - before).toBe(9)
   })
 
-  test('a key of 255 visible characters of any kind is taken', async () => {
+  test('a key of 255 visible ASCII characters is accepted', async () => {
     const key = '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'.padEnd(255, 'k')
     const first = await buy(key)
     expect((await buy(key)).text).toBe(first.text)

@@ -25,7 +25,7 @@ describe('a gateway that cannot join its shop', () => {
     ...env,
   })
 
-  test('without a key, with half of one, or over http to another machine, ends at once and says what to do', async () => {
+  test('a gateway with a missing or malformed key or a remote http URL exits 2 and names the remedy', async () => {
     for (const [env, text] of [
       [{ TURNPIKE_SHOP_URL: 'https://shop.example' }, 'set TURNPIKE_NODE_KEY to the one that it prints'],
       [{ TURNPIKE_SHOP_URL: 'https://shop.example', TURNPIKE_NODE_KEY: 'tpj_half' }, 'is not a join key'],
@@ -37,7 +37,7 @@ describe('a gateway that cannot join its shop', () => {
     }
   })
 
-  test('whose shop has a certificate that is not trusted, says so at once and goes on trying', async () => {
+  test('a gateway logs that the shop’s certificate is not trusted and keeps trying', async () => {
     const shop = Bun.serve({ port: 0, hostname: '127.0.0.1', tls: selfSigned, fetch: () => new Response() })
     const env = { TURNPIKE_SHOP_URL: `https://localhost:${shop.port}`, TURNPIKE_NODE_KEY: key }
     const gateway = startTurnpike(['gateway'], settings(env))
@@ -48,15 +48,15 @@ describe('a gateway that cannot join its shop', () => {
     await shop.stop(true)
   })
 
-  // The gateway warns after 20 s; `identity.test.ts` checks that by hand clock in every run.
+  // The gateway warns after 20 s; `identity.test.ts` checks that with a manual clock in every run.
   if (isLong)
-    test('a gateway without a key names the file in its data folder that it looks for one in', async () => {
+    test('a gateway without a join key logs the path of the key file it waits for', async () => {
       const gateway = startTurnpike(['gateway'], settings({}))
       await gateway.until(/"event":"no join key".*gateway\.key/)
     })
 })
 
-test('a gateway says that its clock and its shop’s differ, and that the shop is away', async () => {
+test('a gateway logs that its clock differs from the shop’s, and later that the shop does not answer', async () => {
   const service = await startService('sqlite')
   const { db, fleet } = service.services
   await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gw', location: 'test' }))

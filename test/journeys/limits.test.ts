@@ -23,11 +23,11 @@ type Field = {
   readonly path: string
   readonly name: string
   readonly schema: Schema
-  /** Whether a token may not try it; `signing-in.test.ts` does. */
+  /** True when the operation needs a session; `signing-in.test.ts` covers these. */
   readonly ofSession: boolean
 }
 
-/** What a customer is promised: from, to; the length of a text; the number of things in a list. */
+/** The limits promised per field: smallest … largest value, length of a text, or items of a list. */
 const promised: Readonly<Record<string, string>> = {
   limit: '1…500',
   count: '1…1000',
@@ -49,8 +49,8 @@ const promised: Readonly<Record<string, string>> = {
   ip: '…64 long',
   return_url: '…1000 long',
 }
-/** Fields that mean something else in another operation. */
-const promisedHere: Readonly<Record<string, string>> = {
+/** Limits of fields whose meaning depends on the operation. */
+const promisedByPath: Readonly<Record<string, string>> = {
   '/dedicated/quote period': '1…3650',
   '/dedicated/buy period': '1…3650',
   '/dedicated/prolong/quote period': '1…3650',
@@ -74,7 +74,7 @@ const promisedHere: Readonly<Record<string, string>> = {
   '/tokens/create from': '…100 of ',
 }
 
-describe('limits', () => {
+describe('limits in the API description', () => {
   let service: Service
   let fields: Field[]
   beforeAll(async () => {
@@ -84,16 +84,16 @@ describe('limits', () => {
   })
   afterAll(() => service.stop())
 
-  test('are described as they are promised, every one of them', () => {
+  test('openapi.json describes every promised limit and no other', () => {
     const described = fields.map(({ path, name, schema }) => [`${path} ${name}`, limitOf(schema)] as const)
     const limited = described.filter(([, limit]) => limit !== '')
-    const expected = limited.map(([where]) => [where, promisedHere[where] ?? promised[where.split(' ')[1] ?? '']])
+    const expected = limited.map(([where]) => [where, promisedByPath[where] ?? promised[where.split(' ')[1] ?? '']])
     expect(limited as unknown[]).toEqual(expected)
     const met = new Set(limited.flatMap(([where]) => [where, where.split(' ')[1] ?? '']))
-    for (const name of [...Object.keys(promised), ...Object.keys(promisedHere)]) expect(met).toContain(name)
+    for (const name of [...Object.keys(promised), ...Object.keys(promisedByPath)]) expect(met).toContain(name)
   })
 
-  /** Whether this value of this field is found fault with. What else is missing does not matter. */
+  /** True when the answer names this field as invalid. Other missing fields do not matter. */
   async function isRefused({ method, path, name }: Field, value: unknown): Promise<boolean> {
     const query = method === 'GET' ? `?${name}=${encodeURIComponent(String(value))}` : ''
     const answer = await service.call(method, `${path}${query}`, method === 'GET' ? {} : { body: { [name]: value } })
@@ -102,17 +102,17 @@ describe('limits', () => {
     return faults.some(({ field }) => field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`))
   }
 
-  test('refuse the first value on either side', async () => {
+  test('each operation refuses the first value outside a described limit', async () => {
     for (const field of fields.filter((each) => !each.ofSession)) {
-      for (const value of pastOf(field)) {
+      for (const value of outsideOf(field)) {
         expect({ ...field, value, refused: await isRefused(field, value) }).toMatchObject({ refused: true })
       }
     }
   })
 
-  test('let the last value on either side pass', async () => {
+  test('each operation accepts the last value inside a described limit', async () => {
     for (const field of fields.filter((each) => !each.ofSession)) {
-      for (const value of bordersOf(field)) {
+      for (const value of insideOf(field)) {
         expect({ ...field, value, refused: await isRefused(field, value) }).toMatchObject({ refused: false })
       }
     }
@@ -123,17 +123,17 @@ function fieldsOf(description: {
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
 }): Field[] {
-  const found = (schema: Schema | undefined): Schema =>
+  const resolve = (schema: Schema | undefined): Schema =>
     description.components.schemas[schema?.$ref?.split('/').at(-1) ?? ''] ?? schema ?? {}
   return Object.entries(description.paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).flatMap(([verb, operation]) => {
       const method = verb === 'get' ? ('GET' as const) : ('POST' as const)
       const ofSession = operation.security !== undefined
-      const body = found(operation.requestBody?.content['application/json']?.schema).properties ?? {}
+      const body = resolve(operation.requestBody?.content['application/json']?.schema).properties ?? {}
       const query = (operation.parameters ?? []).filter((each) => each.in === 'query')
       return [
-        ...query.map(({ name, schema }) => ({ method, path, name, schema: found(schema), ofSession })),
-        ...Object.entries(body).map(([name, schema]) => ({ method, path, name, schema: found(schema), ofSession })),
+        ...query.map(({ name, schema }) => ({ method, path, name, schema: resolve(schema), ofSession })),
+        ...Object.entries(body).map(([name, schema]) => ({ method, path, name, schema: resolve(schema), ofSession })),
       ]
     }),
   )
@@ -148,21 +148,21 @@ function limitOf(schema: Schema): string {
   return range(schema.minimum, schema.maximum) || (lengths === '' ? '' : `${lengths} long`)
 }
 
-/** One more than is described, and one less. A number past what JSON holds exactly is another refusal's. */
-function pastOf({ method, schema, name }: Field): unknown[] {
+/** The first values outside the limits. Integers above 2^53 - 1 are left out: the JSON parser refuses them. */
+function outsideOf({ method, schema, name }: Field): unknown[] {
   const { minimum, maximum, minLength = 0, maxLength, maxItems, items } = schema
   const step = name === 'gb' ? 0.1 : 1
-  const past: unknown[] = []
-  if (minimum !== undefined && (method === 'POST' || minimum > 0)) past.push(minimum - step)
-  if (maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER) past.push(maximum + step)
-  if (maxLength !== undefined) past.push('x'.repeat(maxLength + 1))
-  if (minLength > 0) past.push('')
+  const outside: unknown[] = []
+  if (minimum !== undefined && (method === 'POST' || minimum > 0)) outside.push(minimum - step)
+  if (maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER) outside.push(maximum + step)
+  if (maxLength !== undefined) outside.push('x'.repeat(maxLength + 1))
+  if (minLength > 0) outside.push('')
   if (method === 'POST' && maxItems !== undefined) {
-    past.push(Array.from({ length: maxItems + 1 }, (_, index) => itemOf(items ?? {}, index)))
-    for (const item of items ? pastOf({ method, path: '', name: '', schema: items, ofSession: false }) : [])
-      past.push([item])
+    outside.push(Array.from({ length: maxItems + 1 }, (_, index) => itemOf(items ?? {}, index)))
+    for (const item of items ? outsideOf({ method, path: '', name: '', schema: items, ofSession: false }) : [])
+      outside.push([item])
   }
-  return past
+  return outside
 }
 
 const itemOf = (schema: Schema, index: number): unknown => {
@@ -170,12 +170,12 @@ const itemOf = (schema: Schema, index: number): unknown => {
   return schema.maxLength === undefined ? 'US' : 'x'.repeat(schema.maxLength)
 }
 
-/** The last on either side, where it depends on nothing else: a period is in the price list, an address is one. */
-function bordersOf({ method, schema, name }: Field): unknown[] {
+/** The last values inside the limits, for fields that depend on nothing else, such as the price list. */
+function insideOf({ method, schema, name }: Field): unknown[] {
   if (/^(?:period|period_months|ip|return_url|ids|countries|states|cities|zipcodes|asns)$/.test(name)) return []
   const { minimum, maximum, minLength, maxLength } = schema
-  const borders: unknown[] = [minimum, maximum].filter((value) => value !== undefined && value >= 0)
-  if (maxLength !== undefined) borders.push('x'.repeat(maxLength))
-  if (minLength !== undefined && minLength > 0 && method === 'POST') borders.push('x'.repeat(minLength))
-  return borders
+  const inside: unknown[] = [minimum, maximum].filter((value) => value !== undefined && value >= 0)
+  if (maxLength !== undefined) inside.push('x'.repeat(maxLength))
+  if (minLength !== undefined && minLength > 0 && method === 'POST') inside.push('x'.repeat(minLength))
+  return inside
 }

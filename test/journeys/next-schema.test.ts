@@ -10,7 +10,7 @@ import { type Caller, createCaller } from '../harness/caller.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-/** What a later version may do to every table there is, as `tidy` allows it. */
+/** A migration that adds to every table what `tidy` allows the next version to add. */
 async function makeNext({ services }: Service): Promise<Migration> {
   const tables = await services.db.all<{ name: string }>(
     `SELECT CAST(tablename AS TEXT) AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1`,
@@ -27,7 +27,7 @@ async function makeNext({ services }: Service): Promise<Migration> {
   return { name: '9999-next', text: `CREATE TABLE next_things (id TEXT PRIMARY KEY);\n${lines.join('\n')}\n` }
 }
 
-describe('this version on the schema of the next one', () => {
+describe('a shop on the schema of the next version', () => {
   let first: Service
   let second: Shop | undefined
   let other: Caller
@@ -39,11 +39,11 @@ describe('this version on the schema of the next one', () => {
     await first.stop()
   })
 
-  const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
-  /** Everything that is sold, once. */
+  const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+  /** Buys each product once and reads each list; returns the statuses other than 200. */
   async function buyAll(caller: Caller): Promise<number[]> {
     const answers = [
-      await caller.post('/dedicated/buy', wish),
+      await caller.post('/dedicated/buy', order),
       await caller.post('/premium/traffic/buy', { pool_type: 'residential', gb: 0.1 }),
       await caller.get('/dedicated/list'),
       await caller.get('/orders'),
@@ -53,25 +53,25 @@ describe('this version on the schema of the next one', () => {
     return answers.map((each) => each.status).filter((status) => status !== 200)
   }
 
-  test('goes on selling while the next one adds to every table, and afterwards', async () => {
+  test('a shop sells without a failure while and after a migration adds columns to every table', async () => {
     expect(await buyAll(first)).toEqual([])
     const next = await makeNext(first)
-    const told = { isOver: false }
+    const migration = { isOver: false }
     const failed: string[] = []
     const selling = (async () => {
-      while (!told.isOver) {
-        const { status, error } = await first.post('/dedicated/buy', wish)
+      while (!migration.isOver) {
+        const { status, error } = await first.post('/dedicated/buy', order)
         if (status !== 200) failed.push(`${status} ${error?.code}`)
       }
     })()
     expect(await migrate(first.services.db, [...readMigrations(), next])).toEqual([next.name])
-    told.isOver = true
+    migration.isOver = true
     await selling
     expect(failed).toEqual([])
     for (let round = 0; round < 5; round += 1) expect(await buyAll(first)).toEqual([])
   })
 
-  test('is opened by it, sells beside the one that runs, and its books are right', async () => {
+  test('a shop opens a database of the next version, sells beside another shop, and verify finds nothing', async () => {
     const config = readConfig({
       TURNPIKE_SECRET_KEY: '56'.repeat(32),
       TURNPIKE_PORT: '0',
@@ -89,7 +89,7 @@ describe('this version on the schema of the next one', () => {
     const both = await Promise.all([buyAll(first), buyAll(other), buyAll(first), buyAll(other)])
     expect(both.flat()).toEqual([])
     const findings: Finding[] = []
-    // What the next version has added is no part of the schema that this one knows.
+    // These two compare the schema, which the next version has extended.
     for (const each of first.services.verifiers) {
       if (!['schema', 'integrity'].includes(each.name)) findings.push(...(await each.verify()).findings)
     }

@@ -8,12 +8,12 @@ import { type Service, startService } from '../harness/service.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-/** Longer than the shop remembers which nodes there are. */
-const rememberedMs = 501
-/** Less often than the shop does by itself, and often enough that it is not blind in between. */
+/** Longer than the shop caches the list of nodes. */
+const cacheMs = 501
+/** Longer than the interval of the outage check, and short enough to miss no outage. */
 const stepMs = 2 * lookEveryMs
 
-/** A shop on a clock that only the test moves, so that it looks in time on a machine of any speed. */
+/** A shop on a manual clock, so that its checks are on time on a machine of any speed. */
 async function openShop(engine: (typeof engines)[number]) {
   const clock = new HandClock(Date.now())
   const shop = await startService(engine, {}, runtimeWith(clock), false)
@@ -21,13 +21,13 @@ async function openShop(engine: (typeof engines)[number]) {
   return {
     shop,
     clock,
-    /** The shop looks after the next report of a gateway, so no gateway that runs is silent on this clock. */
+    /** Checks after the next report of the gateway, so that no running gateway counts as silent on this clock. */
     lookAfterReport: async (name: string): Promise<void> => {
-      clock.advance(rememberedMs)
-      await untilHeard(shop, name, clock.nowMs)
+      clock.advance(cacheMs)
+      await untilReported(shop, name, clock.nowMs)
       await look()
     },
-    /** Time passes and the shop looks; gateways that run report every 20 s of it. */
+    /** Advances the clock in steps with a check after each; running gateways report every 20 s of it. */
     passMs: async (ms: number, meanwhile: () => Promise<void>): Promise<void> => {
       for (let passed = 0; passed < ms; passed += stepMs) {
         clock.advance(stepMs)
@@ -38,14 +38,14 @@ async function openShop(engine: (typeof engines)[number]) {
   }
 }
 
-/** Waits until the shop has noted a report of a gateway since an instant. */
-async function untilHeard({ services }: Service, name: string, sinceAt: number): Promise<void> {
-  const isHeard = async () => ((await services.fleet.findByName(name))?.lastSeenAt ?? 0) >= sinceAt
-  if (!(await untilTrue(isHeard))) throw new Error(`${name} says nothing`)
+/** Waits until the shop has stored a report of the gateway since an instant. */
+async function untilReported({ services }: Service, name: string, sinceAt: number): Promise<void> {
+  const hasReported = async () => ((await services.fleet.findByName(name))?.lastSeenAt ?? 0) >= sinceAt
+  if (!(await untilTrue(hasReported))) throw new Error(`${name} sent no report`)
 }
 
-describe.each([...enginesOf('sqlite')])('a gateway that dies on %s', (engine) => {
-  test('a gateway that is silent for 30 s interrupts what it carried, until it or another gateway serves it again', async () => {
+describe.each([...enginesOf('sqlite')])('an outage of a gateway on %s', (engine) => {
+  test('a gateway silent for 30 s interrupts its proxies until it or another gateway serves them again', async () => {
     const { shop, clock, lookAfterReport, passMs } = await openShop(engine)
     const { services } = shop
     const gateways: GatewayProcess[] = []
@@ -55,15 +55,15 @@ describe.each([...enginesOf('sqlite')])('a gateway that dies on %s', (engine) =>
       await first.start()
       const buy = () => shop.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
       const isSold = async () => {
-        clock.advance(rememberedMs)
-        await untilHeard(shop, first.name, clock.nowMs)
+        clock.advance(cacheMs)
+        await untilReported(shop, first.name, clock.nowMs)
         return (await buy()).status === 200
       }
       expect(await untilTrue(isSold)).toBeTrue()
       const list = async () => (await shop.get('/dedicated/list')).data.proxies[0]
       const bought = await list()
       const nodeOf = async () => (await services.proxyOperator.show(bought.id)).node
-      await passMs(outageAfterMs + lookEveryMs, () => untilHeard(shop, first.name, clock.nowMs))
+      await passMs(outageAfterMs + lookEveryMs, () => untilReported(shop, first.name, clock.nowMs))
       expect(await list()).toMatchObject({ state: 'serving', expires_at: bought.expires_at })
 
       await first.kill()
@@ -86,15 +86,15 @@ describe.each([...enginesOf('sqlite')])('a gateway that dies on %s', (engine) =>
       gateways.push(second)
       await second.start()
       expect(await untilTrue(() => isBack(second.name))).toBeTrue()
-      const tell = async () => (await shop.get('/events')).data.events.map((event: { type: string }) => event.type)
+      const eventTypes = async () => (await shop.get('/events')).data.events.map((event: { type: string }) => event.type)
       const hasMoved = async () => {
         await lookAfterReport(second.name)
-        return (await nodeOf()) === second.name && (await tell()).includes('proxy.moved')
+        return (await nodeOf()) === second.name && (await eventTypes()).includes('proxy.moved')
       }
       expect(await untilTrue(hasMoved)).toBeTrue()
-      const told = await tell()
+      const types = await eventTypes()
       const once = ['proxy.interrupted', 'proxy.restored', 'proxy.extended']
-      expect(told).toEqual([...once, ...once, 'proxy.moved'])
+      expect(types).toEqual([...once, ...once, 'proxy.moved'])
       expect(await findingsOf(services)).toEqual([])
     } finally {
       for (const gateway of gateways) {

@@ -14,12 +14,12 @@ import { runCommand, runTurnpike } from '../harness/turnpike.ts'
 
 const version = '1.2.3'
 
-describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {
     service = await startService(engine)
-    // The operator's tool runs on the real clock.
+    // Commands run on the real clock.
     service.clock.nowMs = Date.now()
     env = {
       TURNPIKE_DATA: service.place.folder,
@@ -29,17 +29,17 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
   })
   afterAll(() => service.stop())
 
-  async function ask(...words: string[]) {
+  async function run(...words: string[]) {
     const ended = await runCommand([...words, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
   }
   const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
   const stateOf = async (secret: string) => (await askNode(service.url, 'GET', 'state', undefined, secret)).status
 
-  test('a node is added, joins with what was printed, is listed, and is shut out again', async () => {
+  test('node add prints a key with which a node joins; node list shows it; node revoke refuses it', async () => {
     const place = ['--kind', 'gateway', '--location', 'berlin', '--country', 'de', '--city', 'Berlin']
     const endpoint = ['--endpoint-host', 'gw1.example.net', '--endpoint-port', '10800']
-    const added = await ask('node', 'add', 'gw1', ...place, ...endpoint)
+    const added = await run('node', 'add', 'gw1', ...place, ...endpoint)
     const { key, command } = added.json
     expect(added.exit).toBe(0)
     expect(command).toBe(`TURNPIKE_SHOP_URL=https://shop.example.net TURNPIKE_NODE_KEY=${key} turnpike gateway`)
@@ -47,10 +47,10 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
     expect((await join(key, secret)).data).toMatchObject({ name: 'gw1', kind: 'gateway' })
     const health = { tunnels: 4, lag_ms: 9, carried: 12_300_000 }
     const body = { boot: 'boot-0001', version, health, most_ports: 700 }
-    const nothing = { proxies: [], subusers: [], peers: [], wishes: [], hosts: [], sources: [] }
-    const report = () => askNode(service.url, 'POST', 'report', { ...body, ...nothing }, secret)
+    const noCounts = { proxies: [], subusers: [], peers: [], wishes: [], hosts: [], sources: [] }
+    const report = () => askNode(service.url, 'POST', 'report', { ...body, ...noCounts }, secret)
     expect((await report()).status).toBe(200)
-    const listed = await ask('node', 'list')
+    const listed = await run('node', 'list')
     expect(listed.json.items).toContainEqual(
       expect.objectContaining({
         name: 'gw1',
@@ -71,39 +71,39 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
     expect((await report()).status).toBe(200)
     const lines = (await runCommand(['node', 'list'], env)).out
     expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 +4 +12\.3 MB +0\.0 MB +0\.0 MB +0 +700 +0 +20\d\d-/)
-    // As sales have it: what was not heard of for ten seconds is away.
+    // A node is offline after 10 s without a report.
     await service.services.db.transact((tx) =>
       tx.run('UPDATE nodes SET last_seen_at = $1 WHERE name = $2', [Date.now() - 10_001, 'gw1']),
     )
-    expect((await ask('node', 'list')).json.items).toContainEqual(
+    expect((await run('node', 'list')).json.items).toContainEqual(
       expect.objectContaining({ name: 'gw1', state: 'offline' }),
     )
-    expect((await ask('node', 'revoke', 'gw1')).json).toMatchObject({ name: 'gw1', state: 'closed' })
+    expect((await run('node', 'revoke', 'gw1')).json).toMatchObject({ name: 'gw1', state: 'closed' })
     service.clock.advance(999)
     expect(await stateOf(secret)).toBe(401)
   })
 
-  test('a key is printed on a line of its own, once, and a new one takes its place', async () => {
+  test('node add prints the key once on its own line, and node key replaces it', async () => {
     const added = await runCommand(['node', 'add', 'v1', '--kind', 'vpn', '--location', 'oslo'], env)
     const [first = ''] = added.out.split('\n')
     expect(first).toMatch(/^tpj_[0-9a-z]{40}$/)
     expect(added.out).toContain(`TURNPIKE_NODE_KEY=${first} turnpike vpn-node`)
-    const { key } = (await ask('node', 'key', 'v1')).json
+    const { key } = (await run('node', 'key', 'v1')).json
     expect((await join(first, makeSecret())).status).toBe(401)
     const secret = makeSecret()
     expect((await join(key, secret)).data).toMatchObject({ name: 'v1', kind: 'vpn' })
-    await ask('node', 'close', 'v1')
-    expect((await ask('node', 'key', 'v1')).json.error.code).toBe('conflict')
+    await run('node', 'close', 'v1')
+    expect((await run('node', 'key', 'v1')).json.error.code).toBe('conflict')
     service.clock.advance(999)
     expect(await stateOf(secret)).toBe(401)
-    expect((await ask('node', 'open', 'v1')).json.state).toBe('online')
+    expect((await run('node', 'open', 'v1')).json.state).toBe('online')
     service.clock.advance(999)
     expect(await stateOf(secret)).toBe(200)
-    await ask('node', 'revoke', 'v1')
+    await run('node', 'revoke', 'v1')
     expect((await runCommand(['node', 'open', 'v1'], env)).out).toContain('turnpike node key v1')
   })
 
-  test('what is mistyped is named, and a name is given once', async () => {
+  test('node add exits 2 for each malformed option and refuses a name that exists', async () => {
     const mistakes = [
       ['gw 2', '--kind', 'gateway'],
       ['gw2', '--kind', 'router'],
@@ -113,15 +113,15 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
       ['gw2', '--kind', 'gateway', '--endpoint-host', 'x', '--endpoint-port', '0'],
     ]
     for (const words of mistakes) expect((await runCommand(['node', 'add', ...words], env)).exit).toBe(2)
-    expect((await ask('node', 'add', 'twice')).json.kind).toBe('gateway')
-    expect((await ask('node', 'add', 'twice', '--kind', 'vpn')).json.error.code).toBe('conflict')
-    expect((await ask('node', 'revoke', 'nobody')).json.error.code).toBe('not_found')
+    expect((await run('node', 'add', 'twice')).json.kind).toBe('gateway')
+    expect((await run('node', 'add', 'twice', '--kind', 'vpn')).json.error.code).toBe('conflict')
+    expect((await run('node', 'revoke', 'nobody')).json.error.code).toBe('not_found')
   })
 
-  test('blocking a customer with the tool reaches a waiting node within a second of its end', async () => {
+  test('customer block reaches a waiting node within 1 s of the command’s end', async () => {
     const { token, customer } = await service.newCustomer(1000n)
-    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 6 }
-    const id = (await service.post('/dedicated/buy', wish, { token })).data.proxies[0].id as number
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 6 }
+    const id = (await service.post('/dedicated/buy', order, { token })).data.proxies[0].id as number
     const node = await joinNode(service)
     await node.catchUp()
     await node.catchUp()
@@ -134,7 +134,7 @@ describe.each([...enginesOf('sqlite')])('the operator and the nodes on %s', (eng
   })
 })
 
-describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('local nodes of a shop on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_LOCAL_NODES: 'gateway,vpn' })
@@ -150,7 +150,7 @@ describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) 
     ])
   const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
 
-  test('each finds a key that its owner alone can read, and joins with it', async () => {
+  test('each local node joins with a key file of mode 0600 in a folder of mode 0700', async () => {
     for (const kind of ['gateway', 'vpn'] as const) {
       expect(statSync(pathOf(kind)).mode & 0o777).toBe(0o600)
       expect(statSync(dirname(pathOf(kind))).mode & 0o777).toBe(0o700)
@@ -161,7 +161,7 @@ describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) 
     expect((await service.services.fleet.nodes('vpn')).map((node) => node.name)).toEqual(['local'])
   })
 
-  test('a node that was heard of lately gets no new key; one that fell silent does, and its secret stays good', async () => {
+  test('a local node gets a new key 60 s after its last report, and its secret stays valid', async () => {
     const secret = makeSecret()
     service.clock.advance(120_000)
     await restart()
@@ -176,7 +176,7 @@ describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) 
     expect((await askNode(service.url, 'GET', 'state', undefined, secret)).status).toBe(200)
   })
 
-  test('a key that is lost, used or about to expire is replaced without a restart', async () => {
+  test('a job replaces a local key that is deleted, used or 12 h old without a restart', async () => {
     const jobs = await restart()
     const run = async () => {
       for (const job of jobs) await job.work()
@@ -197,14 +197,14 @@ describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) 
     expect(await run()).not.toBe(third)
   })
 
-  test('a folder that others could read is closed to them again', async () => {
+  test('a start sets the mode of the key folder back to 0700', async () => {
     chmodSync(dirname(pathOf('gateway')), 0o755)
     service.clock.advance(120_000)
     await restart()
     expect(statSync(dirname(pathOf('gateway'))).mode & 0o777).toBe(0o700)
   })
 
-  test('a node that the operator shut out is not let in again', async () => {
+  test('a revoked local node gets no new key until the operator opens it', async () => {
     service.clock.advance(120_000)
     await service.services.fleet.revoke('local-gateway')
     const before = keyOf('gateway')
@@ -216,12 +216,12 @@ describe.each([...enginesOf('sqlite')])('nodes of this machine on %s', (engine) 
     expect((await join(keyOf('gateway'), makeSecret())).status).toBe(200)
   })
 
-  test('no key is in the log', () => {
+  test('the log contains no join key of a local node', () => {
     expect(service.log.join('')).not.toContain(keyOf('vpn').slice(4))
   })
 })
 
-test('without the setting no key is written', async () => {
+test('a shop without TURNPIKE_LOCAL_NODES writes no key file and adds no node', async () => {
   const service = await startService('sqlite')
   expect(existsSync(joinKeyFile(service.place.folder, 'gateway'))).toBe(false)
   expect(await service.services.fleet.findByName('local-gateway')).toBeUndefined()

@@ -8,7 +8,7 @@ import { needWireguardTools, toolsWithinMs, wgPublicKey } from '../harness/wireg
 
 const pool = 'residential'
 
-describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -18,8 +18,8 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     await service.stop()
   })
 
-  /** Everything that a report could change. */
-  async function everything(): Promise<string> {
+  /** The rows of every table that a report can change. */
+  async function readTables(): Promise<string> {
     const tables = ['usage_counts', 'usage_leases', 'traffic_accounts', 'traffic_hours', 'traffic_hosts', 'vpn_peers']
     const rows = await Promise.all(tables.map((name) => service.services.db.all(`SELECT * FROM ${name}`)))
     return Bun.inspect(
@@ -43,7 +43,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     return { id, token, customer, left }
   }
 
-  describe('joining', () => {
+  describe('POST /node/v1/join and the limits of a node', () => {
     const add = async (name: string) => {
       const { db, fleet } = service.services
       await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'here' }))
@@ -53,7 +53,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     const join = (key: string, secret: string) =>
       askNode(service.url, 'POST', 'join', { key, secret, version: '1.2.3' })
 
-    test('a node joins with its key and is then known by its secret', async () => {
+    test('a node joins with its key once and then authenticates with its secret', async () => {
       const key = await add('joins')
       const secret = makeSecret()
       expect((await askNode(service.url, 'GET', 'state', undefined, secret)).status).toBe(401)
@@ -64,7 +64,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
       expect((await askNode(service.url, 'GET', 'state', undefined, secret)).status).toBe(200)
     })
 
-    test('whoever guesses keys is stopped after ten in a minute', async () => {
+    test('the shop answers 429 after 10 wrong join keys per minute', async () => {
       const key = await add('guessed')
       const statuses: number[] = []
       for (let count = 0; count < 12; count += 1) {
@@ -76,10 +76,10 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
       expect((await join(key, makeSecret())).status).toBe(200)
     })
 
-    test('what nodes have tried, and their proofs, are taken so often in a minute, and in bodies of a size', async () => {
+    test('POST /node/v1/tried takes 600 requests per minute and 20,000 runs per body', async () => {
       const secret = makeSecret()
       await join(await add('eager'), secret)
-      const say = (runs: number) => {
+      const sendTrial = (runs: number) => {
         const served = Array.from({ length: 2000 }, (_, at) => [at * 2, 1])
         const ranges = Array.from({ length: runs / 2000 }, (_, at) => ({
           id: at + 1,
@@ -89,18 +89,18 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
         }))
         return askNode(service.url, 'POST', 'tried', { ranges }, secret)
       }
-      expect((await say(20_000)).status).toBe(200)
-      expect(await say(22_000)).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
-      for (let count = 2; count < 600; count += 1) await say(0)
-      const refused = await say(0)
+      expect((await sendTrial(20_000)).status).toBe(200)
+      expect(await sendTrial(22_000)).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
+      for (let count = 2; count < 600; count += 1) await sendTrial(0)
+      const refused = await sendTrial(0)
       expect([refused.status, refused.error.code]).toEqual([429, 'rate_limited'])
-      // Others are not asked to wait for it, nor its own proofs.
+      // The limit covers only this operation.
       expect((await askNode(service.url, 'GET', 'seen', undefined, secret)).status).toBe(200)
       service.clock.advance(100)
-      expect((await say(0)).status).toBe(200)
+      expect((await sendTrial(0)).status).toBe(200)
     })
 
-    test('a node reports four times at once and 1200 times a minute, and gets 429 with Retry-After beyond', async () => {
+    test('a node gets 429 with Retry-After above 4 concurrent and 1,200 reports per minute', async () => {
       const node = await joinNode(service)
       const report = () => node.ask('POST', 'report', reportOf({}))
       const written = Promise.withResolvers<void>()
@@ -108,7 +108,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
         await tx.run('UPDATE nodes SET version = version')
         await written.promise
       })
-      // Four wait for the database, one for each process that a node may have; the fifth is refused at once.
+      // Four wait for the database, one per process that a node may have; the fifth is refused at once.
       const many = Array.from({ length: 5 }, report)
       const refused = await Promise.race(many)
       written.resolve()
@@ -122,7 +122,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
       expect((await report()).status).toBe(200)
     })
 
-    test('a node begins ten boots a minute, and goes on with those that it has begun', async () => {
+    test('a node starts at most 10 boots per minute and may keep reporting for a started boot', async () => {
       const node = await joinNode(service)
       const report = async (boot: number) =>
         (await node.ask('POST', 'report', reportOf({ boot: `boot-000${boot}` }))).status
@@ -132,18 +132,18 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
       expect(await report(10)).toBe(200)
     })
 
-    test('a count of more than 2^52 - 1 bytes is refused with 400 and nothing of the report is taken', async () => {
+    test('a report with a count above 2^52 - 1 bytes answers 400 and changes nothing', async () => {
       const node = await joinNode(service)
       const { id } = await subuserWithTraffic()
-      const before = await everything()
-      const say = (received: number) =>
+      const before = await readTables()
+      const send = (received: number) =>
         node.ask('POST', 'report', reportOf({ subusers: [{ id, pool, received, sent: 0 }] }))
-      expect(await say(2 ** 52)).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
-      expect(await everything()).toBe(before)
-      expect((await say(2 ** 52 - 1)).status).toBe(200)
+      expect(await send(2 ** 52)).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
+      expect(await readTables()).toBe(before)
+      expect((await send(2 ** 52 - 1)).status).toBe(200)
     })
 
-    test('a gateway that begins anew and only asks for its state is not there yet: its port may be closed', async () => {
+    test('a restarted gateway counts as seen at its first report, not when it reads its state', async () => {
       const secret = makeSecret()
       await join(await add('opening'), secret)
       const lastSeenAt = async () => (await service.services.fleet.findByName('opening'))?.lastSeenAt
@@ -156,7 +156,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     })
 
     test.each(['revoke', 'close'] as const)(
-      'a node that is shut out (%s) is refused everything, also what it waits for',
+      'a node after %s gets 401 from every operation, also from a waiting read',
       async (how) => {
         const node = await joinNode(service)
         await node.catchUp()
@@ -165,7 +165,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
         await service.untilPending(1)
         await service.services.fleet[how](node.name)
         await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 6 })
-        // What was on its way in that very moment may still leave, without anything that came after it.
+        // A page in progress at that moment may still be answered, without later changes.
         const last = await waiting
         if (last.status === 200) expect(last.data.proxies).toEqual([])
         else expect(last.status).toBe(401)
@@ -181,7 +181,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     )
   })
 
-  test('a secret that is missing, malformed, of nobody, or a customer’s token opens nothing', async () => {
+  test('node operations answer 401 without a secret, with a wrong one and with a customer’s token', async () => {
     for (const secret of [null, '', 'x', makeSecret(), service.token]) {
       for (const [method, path] of [
         ['GET', 'state'],
@@ -198,11 +198,11 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     expect((await service.get('/balance', { token: node.secret })).status).toBe(401)
   })
 
-  test('bytes of proxies are counted once, however often, late or out of order they are reported', async () => {
+  test('bytes of a proxy are counted once when reports repeat or arrive out of order', async () => {
     const node = await joinNode(service)
-    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 6 }
-    const id = (await service.post('/dedicated/buy', wish)).data.proxies[0].id as number
-    const say = (received: number, sent: number, boot = 'boot-0001') =>
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 6 }
+    const id = (await service.post('/dedicated/buy', order)).data.proxies[0].id as number
+    const send = (received: number, sent: number, boot = 'boot-0001') =>
       node.report({
         boot,
         proxies: [
@@ -210,44 +210,44 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
           { id: 987_654_321, received: 5, sent: 5 },
         ],
       })
-    await say(100, 10)
-    await say(300, 30)
-    await say(200, 20)
-    await say(300, 30)
-    await say(7, 1, 'boot-0002')
+    await send(100, 10)
+    await send(300, 30)
+    await send(200, 20)
+    await send(300, 30)
+    await send(7, 1, 'boot-0002')
     const { db, traffic } = service.services
     const totals = await traffic.counts.totals(db, [`proxy:${id}`, 'proxy:987654321'])
     expect(totals.get(`proxy:${id}`)).toMatchObject({ received: 307n, sent: 31n })
     expect(totals.has('proxy:987654321')).toBe(false)
   })
 
-  test('a gateway gets leave to carry, settles what it carried, and a repeat changes nothing', async () => {
+  test('a gateway gets a lease of 8,388,608 bytes, settles the bytes relayed, and a repeat changes nothing', async () => {
     const { id, token } = await subuserWithTraffic()
     const node = await joinNode(service)
     const first = reportOf({ wishes: [{ id, pool, turn: 1, want: 'lease' }] })
     const { replaced, allowances, now } = await node.report(first)
     expect({ replaced, now }).toEqual({ replaced: false, now: service.clock.nowMs })
     expect(allowances).toEqual([{ id, pool, upto: 8_388_608 }])
-    const carried = reportOf({
+    const usage = reportOf({
       subusers: [{ id, pool, received: 3_000_000, sent: 1_000_000 }],
       hosts: [{ id, pool, host: 'example.com', received: 3_000_000, sent: 1_000_000 }],
       wishes: [{ id, pool, turn: 2, want: 'lease' }],
     })
-    const next = await node.report(carried)
+    const next = await node.report(usage)
     expect(next.allowances[0]?.upto ?? 0).toBeGreaterThan(8_388_608)
-    const before = await everything()
-    for (const again of [carried, first, carried]) await node.report(again)
-    const after = await everything()
-    // When a line was last heard of may move; what it says may not.
-    const still = (text: string) => text.replaceAll(/"?(updated|changed)_at\\?"?:\\?"\d+\\?"/g, '')
-    expect(still(after)).toBe(still(before))
+    const before = await readTables()
+    for (const again of [usage, first, usage]) await node.report(again)
+    const after = await readTables()
+    // The times of the last report may differ; the counts may not.
+    const withoutTimes = (text: string) => text.replaceAll(/"?(updated|changed)_at\\?"?:\\?"\d+\\?"/g, '')
+    expect(withoutTimes(after)).toBe(withoutTimes(before))
     const shown = (await service.get(`/premium/traffic/balance?pool_type=${pool}`, { token })).data
     expect(shown).toMatchObject({ traffic_gb: 0.996, used_gb: 0.004 })
-    const usage = (await service.get('/premium/usage?by=host', { token })).data
-    expect(usage.items).toMatchObject([{ key: 'example.com', received_bytes: 3_000_000, sent_bytes: 1_000_000 }])
+    const byHost = (await service.get('/premium/usage?by=host', { token })).data
+    expect(byHost.items).toMatchObject([{ key: 'example.com', received_bytes: 3_000_000, sent_bytes: 1_000_000 }])
   })
 
-  test('a blocked customer gets no more leave', async () => {
+  test('a blocked customer gets a lease of 0 bytes, and a new lease 1 s after unblocking', async () => {
     const { id, customer } = await subuserWithTraffic()
     const node = await joinNode(service)
     await service.services.setBlocked(customer, true)
@@ -259,15 +259,15 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     expect(given.allowances[0]?.upto).toBe(8_388_608)
   })
 
-  test('what is said of things that never were is ignored', async () => {
+  test('a report ignores sub-users, pools, devices and proxies that do not exist', async () => {
     const node = await joinNode(service)
-    const before = await everything()
-    const ghost = `sub_${'0'.repeat(26)}`
+    const before = await readTables()
+    const unknownId = `sub_${'0'.repeat(26)}`
     const answer = await node.report({
-      subusers: [ghost, 'x', `sub_${'u'.repeat(26)}`].map((id) => ({ id, pool, received: 5, sent: 5 })),
-      wishes: [{ id: ghost, pool, turn: 1, want: 'lease' }],
-      hosts: [{ id: ghost, pool, host: 'example.com', received: 1, sent: 1 }],
-      sources: [{ id: ghost, address: '198.18.0.1' }],
+      subusers: [unknownId, 'x', `sub_${'u'.repeat(26)}`].map((id) => ({ id, pool, received: 5, sent: 5 })),
+      wishes: [{ id: unknownId, pool, turn: 1, want: 'lease' }],
+      hosts: [{ id: unknownId, pool, host: 'example.com', received: 1, sent: 1 }],
+      sources: [{ id: unknownId, address: '198.18.0.1' }],
       proxies: [{ id: 987_654_320, received: 1, sent: 1 }],
     })
     expect(answer.allowances).toEqual([])
@@ -279,16 +279,16 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     expect(odd.allowances).toEqual([])
     const vpn = await joinNode(service, 'vpn')
     await vpn.report({ peers: [{ id: 'dev_x', received: 1, sent: 1, handshake_at: 1 }] })
-    expect((await everything()).length).toBeGreaterThanOrEqual(before.length)
+    expect((await readTables()).length).toBeGreaterThanOrEqual(before.length)
     const { db } = service.services
     expect(await db.all('SELECT 1 FROM usage_counts WHERE node = $1 OR node = $2', [node.id, vpn.id])).toEqual([])
   })
 
-  test('a body that is not as described is refused and changes nothing', async () => {
+  test('a malformed body or query answers 400 or 413 and changes nothing', async () => {
     const { id } = await subuserWithTraffic()
     const node = await joinNode(service)
     const good = reportOf({ subusers: [{ id, pool, received: 5, sent: 5 }] })
-    const before = await everything()
+    const before = await readTables()
     const many = Array.from({ length: 1001 }, () => ({ id: 1, received: 1, sent: 1 }))
     const bad: unknown[] = [
       { ...good, boot: 'short' },
@@ -324,10 +324,10 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     for (const query of ['wait=26', 'wait=-1', 'wait=x', 'cursor=x', 'cursor=', `cursor=${'x'.repeat(501)}`]) {
       expect((await node.ask('GET', `state?${query}`)).status).toBe(400)
     }
-    expect(await everything()).toBe(before)
+    expect(await readTables()).toBe(before)
   })
 
-  test('a report of a thousand lines of each sort fits', async () => {
+  test('a report with 1,000 lines of each kind is accepted', async () => {
     const { id } = await subuserWithTraffic()
     const node = await joinNode(service)
     const each = <Of>(make: (index: number) => Of): Of[] => Array.from({ length: 1000 }, (_, index) => make(index))
@@ -342,7 +342,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     expect(answer.status).toBe(200)
   })
 
-  test('a node says only what its kind can have carried, whoever’s name it gives', async () => {
+  test('a node may report only what its kind relays, and its secret decides which node it is', async () => {
     const { id } = await subuserWithTraffic()
     const [gateway, vpn] = [await joinNode(service), await joinNode(service, 'vpn')]
     const counts = [{ id, pool, received: 5, sent: 5 }]
@@ -354,31 +354,31 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     expect(await service.services.db.all('SELECT 1 FROM usage_counts WHERE node = $1', [vpn.id])).toEqual([])
   })
 
-  test('bytes of devices are counted, and a clock that is ahead does not put a handshake into the future', async () => {
+  test('bytes of a device are counted once, and a handshake in the future is stored as now', async () => {
     const { token } = await service.newCustomer(100_000n)
     const device = (await service.post('/vpn/buy', { period: 1 }, { token })).data.device as string
     const node = await joinNode(service, 'vpn')
-    const say = (received: number, handshake: number | null) =>
+    const send = (received: number, handshake: number | null) =>
       node.report({ peers: [{ id: device, received, sent: 1, handshake_at: handshake }] })
-    await say(100, service.clock.nowMs - 5000)
-    await say(50, null)
+    await send(100, service.clock.nowMs - 5000)
+    await send(50, null)
     const shown = async () => (await service.get('/vpn/info', { token })).data.devices[0]
     expect(await shown()).toMatchObject({ rx_bytes: 100, tx_bytes: 1 })
-    await say(200, service.clock.nowMs + 86_400_000)
+    await send(200, service.clock.nowMs + 86_400_000)
     expect(Date.parse((await shown()).last_handshake_at)).toBe(service.clock.nowMs)
   })
 
-  test('what a node says of its health is kept for the operator', async () => {
+  test('a report stores the node’s version and health', async () => {
     const node = await joinNode(service)
-    await node.report({ version: '9.9.9', health: { tunnels: 3, lag_ms: 12, carried: 4096 } })
+    await node.report({ version: '9.9.9', health: { tunnels: 3, lag_ms: 12, usage: 4096 } })
     expect(await service.services.fleet.findByName(node.name)).toMatchObject({
       version: '9.9.9',
       lastSeenAt: service.clock.nowMs,
-      health: { boot: 'boot-0001', tunnels: 3, lagMs: 12, carried: 4096 },
+      health: { boot: 'boot-0001', tunnels: 3, lagMs: 12, usage: 4096 },
     })
   })
 
-  test('a VPN node that only asks is noted as seen every twenty seconds, and not with every question', async () => {
+  test('a VPN node that only reads its state is stored as seen at most every 20 s', async () => {
     const node = await joinNode(service, 'vpn')
     const seenAt = async () => {
       await node.page()
@@ -394,7 +394,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
   })
 
   test(
-    'a VPN node is told its own keys and addresses, and no other node is',
+    'GET /node/v1/vpn gives a VPN node its key and addresses, and answers 403 to a gateway',
     async () => {
       const vpn = await joinNode(service, 'vpn')
       const setup = (await vpn.ask('GET', 'vpn')).data
@@ -412,7 +412,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     toolsWithinMs,
   )
 
-  test('the customers’ description knows nothing of nodes, and the wrong method is named', async () => {
+  test('the customers’ openapi.json has no node operation; a wrong method answers 405 with Allow', async () => {
     const text = await (await fetch(`${service.url}/api/v1/openapi.json`)).text()
     expect(text).not.toContain('/node/')
     expect(text).not.toContain('tpn_')
@@ -423,7 +423,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
     expect((await node.ask('GET', 'nothing')).status).toBe(404)
   })
 
-  test('no key, no secret and no private key is in the log', async () => {
+  test('the log contains no join key, no secret and no private key', async () => {
     const vpn = await joinNode(service, 'vpn')
     const key = (await vpn.ask('GET', 'vpn')).data.private_key as string
     await vpn.ask('POST', 'join', { key: `tpj_${'0'.repeat(40)}`, secret: vpn.secret, version: '1' })
@@ -436,7 +436,7 @@ describe.each([...enginesOf('sqlite')])('what nodes say to the shop on %s', (eng
 })
 
 test.each([...enginesOf('sqlite')])(
-  'a shop that stops answers waiting nodes with 503 and ends within 3 s, on %s',
+  'a stopping shop on %s answers waiting nodes with 503 and ends within 3 s',
   async (engine) => {
     const service = await startService(engine)
     const node = await joinNode(service)

@@ -7,27 +7,27 @@ import { isLong } from '../harness/scale.ts'
 import { endStarted, runCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 const token = 'sandbox-token-of-two-shops'
-/** A node reports every 2 s when it has nothing to tell: for so many reports its other requests are watched. */
+/** A node reports every 2 s when idle; the test watches its other requests for so many reports. */
 const watchedReports = isLong ? 4 : 1
 
-/** A request of the node protocol: how long it may be kept waiting, when it was asked and when it was answered. */
-type Asked = { readonly what: string; readonly waitMs: number; readonly askedAt: number; answeredAt?: number }
+/** A request of a node: how long it may wait, when it was sent and when it was answered. */
+type NodeRequest = { readonly operation: string; readonly waitMs: number; readonly sentAt: number; answeredAt?: number }
 
-/** Sends each connection to the next shop, and notes what is asked of the node protocol on it. */
-async function openBalancer(ports: readonly number[]): Promise<{ port: number; asked: Asked[]; server: Server }> {
-  const asked: Asked[] = []
+/** Sends each connection to the next shop and records the node requests on it. */
+async function openBalancer(ports: readonly number[]): Promise<{ port: number; requests: NodeRequest[]; server: Server }> {
+  const requests: NodeRequest[] =  []
   let turn = 0
   const server = createServer((client) => {
     turn += 1
-    let request: Asked | undefined
+    let request: NodeRequest | undefined
     const shop = connect(ports[turn % ports.length] ?? 0, '127.0.0.1')
     client.on('data', (bytes) => {
-      const [, what, query = ''] = /^(?:GET|POST) \/node\/v1\/(\w+)(\S*)/m.exec(bytes.toString('latin1')) ?? []
-      // One request a connection, as a balancer does that shares them out: the next one goes to the other shop.
+      const [, operation, query = ''] = /^(?:GET|POST) \/node\/v1\/(\w+)(\S*)/m.exec(bytes.toString('latin1')) ?? []
+      // One request per connection, so that the next request goes to the other shop.
       const plain = bytes.toString('latin1').replace(/^connection: keep-alive\r\n/im, 'Connection: close\r\n')
-      if (what) {
-        request = { what, waitMs: Number(/wait=(\d+)/.exec(query)?.[1] ?? 0) * 1000, askedAt: performance.now() }
-        asked.push(request)
+      if (operation) {
+        request = { operation, waitMs: Number(/wait=(\d+)/.exec(query)?.[1] ?? 0) * 1000, sentAt: performance.now() }
+        requests.push(request)
       }
       shop.write(Buffer.from(plain, 'latin1'))
     })
@@ -45,10 +45,10 @@ async function openBalancer(ports: readonly number[]): Promise<{ port: number; a
   })
   const port = freePort()
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  return { port, asked, server }
+  return { port, requests, server }
 }
 
-describe('a gateway that meets two shops behind a balancer', () => {
+describe('a gateway behind a balancer of two shops', () => {
   let place: Place
   let shops: number[]
   let balancer: Awaited<ReturnType<typeof openBalancer>>
@@ -86,12 +86,12 @@ describe('a gateway that meets two shops behind a balancer', () => {
     await place.remove()
   })
 
-  test('after a change at most 4 requests for a gateway’s state are answered before their wait of 10 s is over', async () => {
-    const countOf = (what: string) => balancer.asked.filter((each) => each.what === what).length
-    // On a slow machine more time passes, and with it more waits that end without a change.
-    const isEarly = ({ waitMs, askedAt, answeredAt }: Asked) =>
-      answeredAt !== undefined && answeredAt - askedAt < waitMs
-    const early = () => balancer.asked.filter((each) => each.what === 'state' && isEarly(each)).length
+  test('a gateway gets at most 4 early answers to its 10 s state requests per change', async () => {
+    const countOf = (operation: string) => balancer.requests.filter((each) => each.operation === operation).length
+    // A slow machine sees more waits that end without a change; these are not early.
+    const isEarly = ({ waitMs, sentAt, answeredAt }: NodeRequest) =>
+      answeredAt !== undefined && answeredAt - sentAt < waitMs
+    const early = () => balancer.requests.filter((each) => each.operation === 'state' && isEarly(each)).length
     const reports = () => countOf('report')
     const callers = await Promise.all(shops.map((port) => createCaller(`http://127.0.0.1:${port}`, token)))
     for (const [index, caller] of callers.entries()) {
@@ -100,7 +100,7 @@ describe('a gateway that meets two shops behind a balancer', () => {
       const [proxy] = bought.data.proxies
       const through = { proxy: `http://${proxy.username}:${proxy.password}@${proxy.ip}:${proxy.port}` }
       expect((await fetch(`http://127.0.0.1:${shops[index]}/healthz`, through)).status).toBe(200)
-      // The change is heard, and then there is nothing more to hear.
+      // The gateway reads the change; after it there is none to read.
       expect(await untilTrue(() => countOf('state') > asked)).toBe(true)
       const reported = reports()
       expect(await untilTrue(() => reports() >= reported + watchedReports)).toBe(true)

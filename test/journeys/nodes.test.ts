@@ -7,7 +7,7 @@ import { findingsOf, openBeside } from '../harness/vpn.ts'
 
 const overlapMs = 30_000
 
-describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('the state that nodes read from the shop on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -18,14 +18,14 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
   })
 
   const buy = async (count: number, token?: string): Promise<{ id: number; username: string; password: string }[]> => {
-    const wish = { country_code: 'DE', period: 30, count, ipv: 6 }
-    const answer = await service.post('/dedicated/buy', wish, token === undefined ? {} : { token })
+    const order = { country_code: 'DE', period: 30, count, ipv: 6 }
+    const answer = await service.post('/dedicated/buy', order, token === undefined ? {} : { token })
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.data.proxies
   }
 
-  /** A gateway that has heard everything there is, and for whom the overlap is quiet. */
-  async function quietGateway(): Promise<TestNode> {
+  /** A gateway that has read all changes and whose overlap window is empty. */
+  async function syncedGateway(): Promise<TestNode> {
     const node = await joinNode(service)
     service.clock.advance(2 * overlapMs)
     await node.catchUp()
@@ -33,7 +33,7 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     return node
   }
 
-  test('the whole state is read in pages and is what was bought', async () => {
+  test('a new gateway reads 1,200 bought proxies in pages of 500, without passwords, prices or customers', async () => {
     const { token, customer } = await service.newCustomer(1_000_000n)
     const bought = (await Promise.all([buy(500, token), buy(500, token), buy(200, token)])).flat()
     const node = await joinNode(service)
@@ -54,8 +54,8 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     for (const { password } of bought) expect(whole.includes(password)).toBe(false)
   })
 
-  test('nothing is given twice without need', async () => {
-    const node = await quietGateway()
+  test('a gateway reads each change once', async () => {
+    const node = await syncedGateway()
     expect(await node.catchUp()).toEqual([0])
     await buy(3)
     expect(await node.catchUp()).toEqual([3])
@@ -65,8 +65,8 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(await node.catchUp()).toEqual([1])
   })
 
-  test('an answer that never arrived is given again', async () => {
-    const node = await quietGateway()
+  test('a gateway that lost an answer reads the same changes again', async () => {
+    const node = await syncedGateway()
     const [proxy] = await buy(1)
     const lost = await node.page()
     expect(lost.proxies.map((each) => each.id)).toEqual([proxy?.id ?? 0])
@@ -75,8 +75,8 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(await node.catchUp()).toEqual([0])
   })
 
-  test('a purchase reaches a node that waits within 500 ms', async () => {
-    const node = await quietGateway()
+  test('a purchase reaches a waiting node within 500 ms', async () => {
+    const node = await syncedGateway()
     const waiting = node.page(20)
     await service.untilPending(1)
     const [proxy] = await buy(1)
@@ -86,12 +86,12 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(page.proxies.map((each) => each.id)).toEqual([proxy?.id ?? 0])
   })
 
-  test('a change made by another process reaches a node that waits within a second', async () => {
+  test('a change made by another process reaches a waiting node within 1 s', async () => {
     const beside = await openBeside(service)
     try {
       const { customer } = await service.newCustomer()
       await service.services.premium.subusers.load(customer, undefined)
-      const node = await quietGateway()
+      const node = await syncedGateway()
       const waiting = node.page(20)
       await service.untilPending(1)
       await beside.services.premium.whitelist.add(customer, undefined, '198.18.0.9', undefined)
@@ -105,17 +105,17 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     }
   })
 
-  test('a node that goes on with another shop process misses nothing', async () => {
+  test('a node that changes to another shop process misses no change', async () => {
     const beside = await openBeside(service)
     try {
-      const node = await quietGateway()
+      const node = await syncedGateway()
       const [first] = await buy(1)
       await node.catchUp()
       const [second] = await buy(1)
       const moved = new TestNode(beside.url, node.secret, node.name, node.id)
       moved.cursor = node.cursor
       await moved.catchUp()
-      // The cursor tells the other process what this one has given: all that it leaves out was heard.
+      // The cursor tells the other process which changes the node has read.
       expect([...moved.held.proxies.keys()]).toContain(second?.id ?? 0)
       expect(node.held.proxies.has(first?.id ?? 0)).toBe(true)
       expect(await moved.catchUp()).toEqual([0])
@@ -124,8 +124,8 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     }
   })
 
-  test('a commit that becomes visible 5 s late reaches a node that waits within 1 s', async () => {
-    const node = await quietGateway()
+  test('a commit that becomes visible 5 s late reaches a waiting node within 1 s', async () => {
+    const node = await syncedGateway()
     const [late] = await buy(1)
     service.clock.advance(overlapMs * 3)
     await node.catchUp()
@@ -146,8 +146,8 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(page.proxies.map((each) => [each.id, each.port_type])).toEqual([[late?.id ?? 0, 'socks']])
   })
 
-  test('two changes of one moment are both heard', async () => {
-    const node = await quietGateway()
+  test('a node reads two changes that have the same time', async () => {
+    const node = await syncedGateway()
     const [proxy] = await buy(1)
     await node.catchUp()
     await service.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' })
@@ -155,8 +155,8 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(node.held.proxies.get(proxy?.id ?? 0)?.port_type).toBe('socks')
   })
 
-  test('the first reading leaves out what is gone, and a node that knew of it is told', async () => {
-    const node = await quietGateway()
+  test('a first read leaves out ended proxies and deleted sub-users; a node that held them reads their end', async () => {
+    const node = await syncedGateway()
     const { token } = await service.newCustomer(10_000n)
     const [proxy] = await buy(1, token)
     const made = (await service.post('/premium/subusers', { name: 'Short', login: `short_${engine}` }, { token })).data
@@ -177,7 +177,7 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(node.held.subusers.get(made.subuser_id)?.state).toBe('deleted')
   })
 
-  test("a supplier's password is sent only to the gateway that dials the supplier, and to all for an exit of all", async () => {
+  test('a supplier’s password is sent only to the gateway that the exit belongs to, or to all for a shared exit', async () => {
     const [own, other] = [await joinNode(service), await joinNode(service)]
     const { exits } = service.services.premium
     const place = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
@@ -195,10 +195,10 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     }
   })
 
-  test('an exit is told with its place in slugs and how to log in there, and when it is drained', async () => {
+  test('a gateway reads an exit’s place as slugs with its credentials, and later that it is drained', async () => {
     const { premium } = service.services
-    const node = await quietGateway()
-    const wish = {
+    const node = await syncedGateway()
+    const fields = {
       pool: 'residential',
       kind: 'socks5',
       host: 'up.example.net',
@@ -210,18 +210,18 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
       zip: '50667',
       asn: 3320,
     } as const
-    const exit = await premium.exits.addOne(wish)
+    const exit = await premium.exits.addOne(fields)
     await node.catchUp()
     const place = { country: 'de', state: 'northrhinewestphalia', zip: '50667', asn: 3320, drained: false }
-    expect(node.held.exits.get(exit.id)).toMatchObject({ ...place, credentials: wish.credentials, port: 1080 })
+    expect(node.held.exits.get(exit.id)).toMatchObject({ ...place, credentials: fields.credentials, port: 1080 })
     expect(node.held.exits.get(exit.id)?.city).toMatch(/^[a-z0-9]+$/)
     await premium.exits.drain(exit.id, true)
     await node.catchUp()
     expect(node.held.exits.get(exit.id)?.drained).toBe(true)
   })
 
-  test('whatever a sub-user gets or loses is heard: traffic, password, addresses, ports, limits', async () => {
-    const node = await quietGateway()
+  test('a gateway reads each change of a sub-user: traffic, password, addresses, ports and limits', async () => {
+    const node = await syncedGateway()
     const { token, customer } = await service.newCustomer(100_000n)
     const { id, login } = await service.services.premium.subusers.load(customer, undefined)
     const known = () => node.held.subusers.get(id)
@@ -253,12 +253,12 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect((await change('/premium/whitelist/remove', { ip: '198.18.7.0/24' }))?.whitelist).toEqual([])
   })
 
-  test('blocking a customer reaches waiting nodes within a second, and so does letting him go on', async () => {
+  test('blocking and unblocking a customer reach waiting nodes within 1 s', async () => {
     const { token, customer } = await service.newCustomer(100_000n)
     const [proxy] = await buy(1, token)
     const { id } = await service.services.premium.subusers.load(customer, undefined)
     const device = (await service.post('/vpn/buy', { period: 1 }, { token })).data.device as string
-    const gateway = await quietGateway()
+    const gateway = await syncedGateway()
     const vpn = await joinNode(service, 'vpn')
     await vpn.catchUp()
     await vpn.catchUp()
@@ -278,14 +278,14 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
       await service.services.setBlocked(customer, blocked)
       const stopwatch = startStopwatch(engine)
       for (const [index, page] of (await waiting).entries()) (index === 0 ? gateway : vpn).hear(page)
-      // The block may fall between the reading of two tables; what is missing comes with the next page, at once.
+      // The block may commit between the reads of two tables; the next page then has the rest at once.
       if (!Bun.deepEquals(states(), [...expected])) gateway.hear(await gateway.page(20))
       expect(stopwatch.elapsedMs()).toBeLessThan(1000)
       expect(states()).toEqual([...expected])
     }
   })
 
-  test('credentials of one customer share an owner, of two do not', async () => {
+  test('credentials of one customer share an owner id, and those of two customers do not', async () => {
     const [one, two] = [await service.newCustomer(10_000n), await service.newCustomer(10_000n)]
     const names = [await buy(2, one.token), await buy(1, two.token)].flat().map((each) => each.username)
     const node = await joinNode(service)
@@ -297,7 +297,7 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect(owners[0]).toBe(new Bun.CryptoHasher('sha256').update(`owner ${one.customer}`).digest('hex').slice(0, 16))
   })
 
-  test('a name is found the moment it is bought; what is unknown or gone is not', async () => {
+  test('POST /node/v1/find finds a username as soon as it is bought, and no unknown or ended one', async () => {
     const node = await joinNode(service)
     const [proxy] = await buy(1)
     const found = await node.find({ username: proxy?.username ?? '' })
@@ -309,7 +309,7 @@ describe.each([...enginesOf('postgres')])('what nodes hear from the shop on %s',
     expect((await node.find({ username: proxy?.username ?? '' })).proxy).toBeNull()
   })
 
-  test('a VPN node hears of devices and of nothing else', async () => {
+  test('a VPN node reads devices only, and a gateway reads none', async () => {
     const { token } = await service.newCustomer(100_000n)
     const device = (await service.post('/vpn/buy', { period: 1 }, { token })).data.device as string
     await buy(1)
