@@ -123,7 +123,7 @@ describe.each([...engines])('the Idempotency-Key header on %s', (engine) => {
     expect((await buy('order-8')).text).toBe(kept.text)
   })
 
-  test('50 concurrent requests with one key buy once; the others are replayed or answer request_in_progress', async () => {
+  test('50 concurrent requests with one key buy once; the rest replay or answer request_in_progress', async () => {
     const before = await spent()
     const answers = await Promise.all(Array.from({ length: 50 }, () => buy('order-9')))
     const good = answers.filter((answer) => answer.status === 200)

@@ -25,7 +25,7 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
     return { ...ended, json: ended.out === '' ? undefined : JSON.parse(ended.out) }
   }
 
-  test('usage above a node’s link is refused, listed, quarantined and logged; forget-usage undoes the rest', async () => {
+  test('usage above a node’s link is refused, quarantined and logged; forget-usage undoes the rest', async () => {
     const { fleet, vpn } = service.services
     const { token } = await service.newCustomer(1000n)
     const { uuid, device } = (await service.post('/vpn/buy', { period: 1 }, { token })).data
@@ -67,7 +67,7 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
     expect(await findingsOf(service)).toEqual([])
   })
 
-  test('usage quarantine lists a claim of 2^54 - 2 bytes as 2^53 - 1; an exit day counts at most 2^51 per direction', async () => {
+  test('usage quarantine lists 2^54 - 2 bytes as 2^53 - 1; an exit counts 2^51 per day and direction', async () => {
     const { fleet, premium, vpn } = service.services
     const { token } = await service.newCustomer(1000n)
     const { device } = (await service.post('/vpn/buy', { period: 1 }, { token })).data

@@ -86,7 +86,8 @@ describe.each([...enginesOf('sqlite')])('an outage of a gateway on %s', (engine)
       gateways.push(second)
       await second.start()
       expect(await untilTrue(() => isBack(second.name))).toBeTrue()
-      const eventTypes = async () => (await shop.get('/events')).data.events.map((event: { type: string }) => event.type)
+      const eventTypes = async () =>
+        (await shop.get('/events')).data.events.map((event: { type: string }) => event.type)
       const hasMoved = async () => {
         await lookAfterReport(second.name)
         return (await nodeOf()) === second.name && (await eventTypes()).includes('proxy.moved')

@@ -221,7 +221,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     expect(totals.has('proxy:987654321')).toBe(false)
   })
 
-  test('a gateway gets a lease of 8,388,608 bytes, settles the bytes relayed, and a repeat changes nothing', async () => {
+  test('a gateway leases 8,388,608 bytes and settles the bytes relayed; a repeat changes nothing', async () => {
     const { id, token } = await subuserWithTraffic()
     const node = await joinNode(service)
     const first = reportOf({ wishes: [{ id, pool, turn: 1, want: 'lease' }] })

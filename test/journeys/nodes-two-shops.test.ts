@@ -14,8 +14,10 @@ const watchedReports = isLong ? 4 : 1
 type NodeRequest = { readonly operation: string; readonly waitMs: number; readonly sentAt: number; answeredAt?: number }
 
 /** Sends each connection to the next shop and records the node requests on it. */
-async function openBalancer(ports: readonly number[]): Promise<{ port: number; requests: NodeRequest[]; server: Server }> {
-  const requests: NodeRequest[] =  []
+async function openBalancer(
+  ports: readonly number[],
+): Promise<{ port: number; requests: NodeRequest[]; server: Server }> {
+  const requests: NodeRequest[] = []
   let turn = 0
   const server = createServer((client) => {
     turn += 1

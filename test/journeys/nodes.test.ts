@@ -155,7 +155,7 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
     expect(node.held.proxies.get(proxy?.id ?? 0)?.port_type).toBe('socks')
   })
 
-  test('a first read leaves out ended proxies and deleted sub-users; a node that held them reads their end', async () => {
+  test('a first read leaves out ended services; a node that held them reads their end', async () => {
     const node = await syncedGateway()
     const { token } = await service.newCustomer(10_000n)
     const [proxy] = await buy(1, token)
@@ -177,7 +177,7 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
     expect(node.held.subusers.get(made.subuser_id)?.state).toBe('deleted')
   })
 
-  test('a supplier’s password is sent only to the gateway that the exit belongs to, or to all for a shared exit', async () => {
+  test('a supplier’s password goes only to the exit’s gateway, or to all gateways for a shared exit', async () => {
     const [own, other] = [await joinNode(service), await joinNode(service)]
     const { exits } = service.services.premium
     const place = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }

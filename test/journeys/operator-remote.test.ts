@@ -11,13 +11,13 @@ const { test, isPossible } = await findGround('tests of commands against a shop 
 
 const shopUrl = `https://${places.node4}:8443`
 
-describe('operator commands against a shop in another network namespace, over TLS', () => {
+describe('operator commands over TLS from another network namespace', () => {
   let net: Net
   let folder: string
   let files: ReturnType<typeof putCertificate>
   let owner: string
 
-  const leash = (namespace: string) => ['ip', 'netns', 'exec', namespace, 'setpriv', '--pdeathsig', 'KILL']
+  const inNamespace = (namespace: string) => ['ip', 'netns', 'exec', namespace, 'setpriv', '--pdeathsig', 'KILL']
   const localEnv = () => ({
     PATH: process.env['PATH'] ?? '',
     TURNPIKE_DATA: join(folder, 'shop'),
@@ -26,13 +26,17 @@ describe('operator commands against a shop in another network namespace, over TL
   })
 
   async function run(namespace: string, env: Record<string, string>, words: readonly string[]) {
-    const child = Bun.spawn([...leash(namespace), ...runtimeCommand, ...words], { env, stdout: 'pipe', stderr: 'pipe' })
+    const child = Bun.spawn([...inNamespace(namespace), ...runtimeCommand, ...words], {
+      env,
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
     const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
     return { exit: await child.exited, out, err }
   }
-  /** A command on the shop's own machine. */
+  /** A command on the shop’s machine. */
   const runLocal = (...words: string[]) => run(net.node, localEnv(), words)
-  /** A command on another machine, which has nothing but the address, a token and the certificate. */
+  /** A command on another machine, which has only the shop’s URL, an operator token and the certificate. */
   const runRemote = (token: string, ...words: string[]) => {
     const env = { PATH: process.env['PATH'] ?? '', NODE_EXTRA_CA_CERTS: files.cert, TURNPIKE_OPERATOR_TOKEN: token }
     return run(net.origin, { ...env, TURNPIKE_DATA: join(folder, 'elsewhere') }, ['--shop', shopUrl, ...words])
@@ -41,7 +45,7 @@ describe('operator commands against a shop in another network namespace, over TL
     expect({ ...ended, out: '' }).toEqual({ exit: 0, out: '', err: '' })
     return JSON.parse(ended.out)
   }
-  const ask = async (...words: string[]) => readJson(await runRemote(owner, ...words, '--json'))
+  const runJson = async (...words: string[]) => readJson(await runRemote(owner, ...words, '--json'))
 
   async function makeOperator(name: string, role: string): Promise<string> {
     expect((await runLocal('operator', 'add', name, '--role', role)).exit).toBe(0)
@@ -54,7 +58,11 @@ describe('operator commands against a shop in another network namespace, over TL
     folder = mkdtempSync(join(tmpdir(), 'turnpike-remote-'))
     files = putCertificate(await makeCertificate('remote', places.node4))
     const env = { ...localEnv(), ...files.env, TURNPIKE_HOST: '0.0.0.0', TURNPIKE_PORT: '8443' }
-    const shop = Bun.spawn([...leash(net.node), ...runtimeCommand, 'shop'], { env, stdout: 'pipe', stderr: 'inherit' })
+    const shop = Bun.spawn([...inNamespace(net.node), ...runtimeCommand, 'shop'], {
+      env,
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
     net.atEnd(() => shop.kill('SIGKILL'))
     const isOpen = async () => (await runLocal('operator', 'list')).exit === 0
     expect(await untilTrue(isOpen)).toBe(true)
@@ -67,43 +75,51 @@ describe('operator commands against a shop in another network namespace, over TL
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('do the work of a day: prices, stock, a customer, money, an audit entry for each, and verify', async () => {
+  test('remote commands change prices, stock and balances, each with an audit entry; verify finds nothing', async () => {
     const prices = join(folder, 'prices.yaml')
     writeFileSync(prices, (await runRemote(owner, 'catalog', 'show', '--shipped')).out)
-    await ask('catalog', 'apply', prices)
-    await ask('stock', 'add', '203.0.113.0/28', '--country', 'DE', '--ipv', '4')
-    const { customer_id: customer } = await ask('customer', 'create', 'First customer')
-    expect((await ask('token', 'create', customer)).token).toStartWith('tp_')
-    const credited = await ask('credit', customer, '500', '--key', 'invoice-18', '--reference', 'bank transfer 4711')
-    const again = await ask('credit', customer, '500', '--key', 'invoice-18', '--reference', 'bank transfer 4711')
+    await runJson('catalog', 'apply', prices)
+    await runJson('stock', 'add', '203.0.113.0/28', '--country', 'DE', '--ipv', '4')
+    const { customer_id: customer } = await runJson('customer', 'create', 'First customer')
+    expect((await runJson('token', 'create', customer)).token).toStartWith('tp_')
+    const credited = await runJson(
+      'credit',
+      customer,
+      '500',
+      '--key',
+      'invoice-18',
+      '--reference',
+      'bank transfer 4711',
+    )
+    const again = await runJson('credit', customer, '500', '--key', 'invoice-18', '--reference', 'bank transfer 4711')
     expect([credited.balance_rub, again.balance_rub]).toEqual([again.balance_rub, credited.balance_rub])
-    await ask('debit', customer, '120.50', '--key', 'invoice-18-part', '--note', 'credited too much')
-    await ask('customer', 'block', customer)
-    const remote = await ask('transaction', 'list', customer)
+    await runJson('debit', customer, '120.50', '--key', 'invoice-18-part', '--note', 'credited too much')
+    await runJson('customer', 'block', customer)
+    const remote = await runJson('transaction', 'list', customer)
     expect(remote.items.map((each: { amount_rub: number }) => each.amount_rub).toSorted()).toEqual([-120.5, 500])
     expect(remote).toEqual(readJson(await runLocal('transaction', 'list', customer, '--json')))
-    const { items } = await ask('audit', 'list', '--limit', '50')
+    const { items } = await runJson('audit', 'list', '--limit', '50')
     const actions = items
       .filter((each: { name: string }) => each.name === 'owner-1')
       .map((each: { action: string }) => each.action)
     expect(actions).toEqual(expect.arrayContaining(['addStock', 'createCustomer', 'creditCustomer', 'debitCustomer']))
-    expect((await ask('verify')).ok).toBe(true)
+    expect((await runJson('verify')).ok).toBe(true)
     const shown = await runRemote(owner, 'customer', 'list')
     expect([shown.exit, shown.err]).toEqual([0, ''])
     expect(shown.out).toContain('379.50')
   })
 
-  test('are refused by role as over HTTP, and with a token that was revoked', async () => {
+  test('remote commands get forbidden below their role and invalid_token once the operator is removed', async () => {
     const reader = await makeOperator('reader-1', 'reader')
     expect(await runRemote(reader, 'customer', 'list')).toMatchObject({ exit: 0, err: '' })
     const refused = await runRemote(reader, 'customer', 'create', 'Second customer', '--json')
     expect([refused.exit, JSON.parse(refused.out).error.code]).toEqual([1, 'forbidden'])
-    await ask('operator', 'remove', 'reader-1')
+    await runJson('operator', 'remove', 'reader-1')
     const ended = await runRemote(reader, 'customer', 'list', '--json')
     expect([ended.exit, JSON.parse(ended.out).error.code]).toEqual([1, 'invalid_token'])
   })
 
-  test('send no token to a shop whose certificate is not trusted, nor over plain HTTP', async () => {
+  test('remote commands send no token over plain HTTP or to an untrusted certificate', async () => {
     const env = { PATH: process.env['PATH'] ?? '', TURNPIKE_OPERATOR_TOKEN: owner, TURNPIKE_DATA: folder }
     const untrusted = await run(net.origin, env, ['--shop', shopUrl, 'customer', 'list'])
     expect([untrusted.exit, untrusted.out]).toEqual([1, ''])

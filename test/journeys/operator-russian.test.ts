@@ -11,17 +11,17 @@ import { type Service, startService } from '../harness/service.ts'
 const sources = resolve(import.meta.dir, '../../src')
 const format = { moment: (iso: string) => iso.slice(0, 10) }
 
-/** Where the parts of `verify` say what they find. */
+/** Sources whose texts `verify` shows. */
 const audits = [
   'core/{chain,finding}.ts',
   'db/{integrity,row-history}.ts',
   'domains/**/{audit,*-audit}.ts',
   'domains/dedicated/outages/rules.ts',
 ]
-/** Where they have a database say it. */
+/** Sources whose SQL returns such texts. */
 const stores = ['domains/traffic/counts/store.ts', 'domains/traffic/leases/store.ts']
 
-const read = async (patterns: readonly string[]) => {
+const readSources = async (patterns: readonly string[]) => {
   const found: { readonly file: string; readonly text: string }[] = []
   for (const pattern of patterns) {
     for await (const file of new Glob(pattern).scan({ cwd: sources, absolute: true })) {
@@ -33,7 +33,7 @@ const read = async (patterns: readonly string[]) => {
 
 type Node = { readonly type?: unknown; readonly [name: string]: unknown }
 
-/** Every text in a program, with `{}` for what varies. */
+/** Every string in a program, with `{}` in place of each expression. */
 function* textsIn(of: unknown): Generator<string> {
   if (typeof of !== 'object' || of === null) return
   const node = of as Node
@@ -46,11 +46,11 @@ function* textsIn(of: unknown): Generator<string> {
   for (const each of Object.values(node)) yield* textsIn(each)
 }
 
-/** Questions to a database, and texts that tell nothing: names and what stands between them. */
-const isSaid = (text: string): boolean =>
+/** True for prose; false for SQL, names and separators. */
+const isProse = (text: string): boolean =>
   /[a-z]+ [a-z{]|\} [a-z]/.test(text) && !/\b(SELECT|UPDATE|INSERT|FROM|WHERE|PRAGMA|ORDER|UNION|LIMIT)\b/.test(text)
 
-/** What is written in these files and shown to nobody. */
+/** Texts of these sources that are not shown. */
 const unshown = new Set(['totp of {}', 'bytes name it', 'lots name it', '{}, and it is not there'])
 
 const isEnglish = (text: string): boolean =>
@@ -63,62 +63,64 @@ describe('the operator’s console in Russian', () => {
   })
   afterAll(() => shop.stop())
 
-  test('every action that the audit log may name has its line', async () => {
+  test('every action of the audit log has a Russian line', async () => {
     const named = async (api: string): Promise<string[]> => {
       const { paths } = (await (await fetch(`${shop.url}/${api}/v1/openapi.json`)).json()) as {
         paths: Record<string, { post?: { operationId: string } }>
       }
       return Object.values(paths).flatMap(({ post }) => (post ? [post.operationId] : []))
     }
-    // What signs in or out changes nothing; what asks for somebody is written down though it only reads.
+    // Sign-in and sign-out are not logged; export and findHolders only read and are logged.
     const ofOperators = (await named('auth')).filter((id) => id.endsWith('Operator') && !id.startsWith('sign'))
     const wanted = [...(await named('admin')), ...ofOperators, 'exportCustomer', 'findHolders']
     expect(Object.keys(actions).toSorted()).toEqual([...new Set(wanted)].toSorted())
   })
 
-  test('every promise and every part of verify has its name', async () => {
-    const named = (await read([...audits, 'domains/**/service*.ts'])).flatMap(({ text }) => {
+  test('every promise and every part of verify has a Russian name', async () => {
+    const named = (await readSources([...audits, 'domains/**/service*.ts'])).flatMap(({ text }) => {
       const begins = text.includes('(promise: string') ? /found\(\s*'([a-z_ -]+)',/g : /(?!)/g
-      const told = [...text.matchAll(/promise(?::| =) '([^']+)'/g), ...text.matchAll(begins)]
-      return told.map((each) => each[1] ?? '')
+      const names = [...text.matchAll(/promise(?::| =) '([^']+)'/g), ...text.matchAll(begins)]
+      return names.map((each) => each[1] ?? '')
     })
     expect(named.length).toBeGreaterThan(60)
     expect([...new Set(named)].filter((name) => !(name in promises))).toEqual([])
     for (const { name } of shop.services.verifiers) expect(sayPart(name, 'ru')).toMatch(/[а-я]|VPN/i)
   })
 
-  test('every finding of verify is said in Russian: what, where, and what to do', async () => {
+  test('every finding of verify has Russian text for place, problem and advice', async () => {
     const covered = new Set(Object.keys(coveredNames))
-    const texts = (await read(audits)).flatMap(({ file, text }) => [...textsIn(parseSync(file, text).program)])
-    const inStores = (await read(stores)).flatMap(({ text }) =>
+    const texts = (await readSources(audits)).flatMap(({ file, text }) => [...textsIn(parseSync(file, text).program)])
+    const inStores = (await readSources(stores)).flatMap(({ text }) =>
       [...text.matchAll(/'([^'\n]+)' AS problem/g)].map((each) => each[1] ?? ''),
     )
     expect(inStores.length).toBeGreaterThan(1)
-    const said = [...new Set([...texts, ...inStores])].filter(
-      (text) => isSaid(text) && !covered.has(text) && !unshown.has(text) && !(text in promises),
+    const prose = [...new Set([...texts, ...inStores])].filter(
+      (text) => isProse(text) && !covered.has(text) && !unshown.has(text) && !(text in promises),
     )
-    expect(said.length).toBeGreaterThan(150)
-    const left = said.filter((text) => {
+    expect(prose.length).toBeGreaterThan(150)
+    const left = prose.filter((text) => {
       const filled = text.replaceAll('{}', '42')
-      const ways = ['where', 'problem', 'advice'] as const
-      const spoken = ways.map((way) => {
-        const finding = { promise: 'vpn', where: '', problem: '', advice: '', [way]: filled }
-        return sayFinding(finding, 'ru', format)[way]
+      const fields = ['where', 'problem', 'advice'] as const
+      const translated = fields.map((field) => {
+        const finding = { promise: 'vpn', where: '', problem: '', advice: '', [field]: filled }
+        return sayFinding(finding, 'ru', format)[field]
       })
-      return !spoken.some((each) => each !== filled && !isEnglish(each))
+      return !translated.some((each) => each !== filled && !isEnglish(each))
     })
     expect(left).toEqual([])
   })
 
-  test('no line of these is for something that nobody says any more', async () => {
-    const all = (await read([...audits, ...stores])).map(({ text }) => text.replaceAll(/\$\{[^}]*\}/g, '{}')).join('\n')
+  test('every Russian line has an English text that verify still shows', async () => {
+    const all = (await readSources([...audits, ...stores]))
+      .map(({ text }) => text.replaceAll(/\$\{[^}]*\}/g, '{}'))
+      .join('\n')
     const derived = ['bytes name it, and it is not there', 'lots name it, and it is not there']
     const whole = ['movement {} of {} traffic of {}']
     const gone = [...problems, ...places].map(([english]) => english).filter((english) => !all.includes(english))
     expect(gone.filter((each) => !derived.includes(each) && !whole.includes(each))).toEqual([])
   })
 
-  test('what varies is filled in as it is written here', () => {
+  test('sayFinding fills values into the Russian text and leaves unknown text unchanged', () => {
     const of = { where: 'account of cus_1', problem: 'the balance is 1.50, its postings sum to 0.00' }
     expect(sayFinding({ promise: 'balance', ...of, advice: 'go home' }, 'ru', format)).toEqual({
       promise: 'Баланс',

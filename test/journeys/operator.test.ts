@@ -15,7 +15,7 @@ import {
   untilTrue,
 } from '../harness/turnpike.ts'
 
-describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) => {
+describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
   let place: Place
   let env: Record<string, string>
   beforeAll(async () => {
@@ -26,14 +26,13 @@ describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) =>
     }
   })
   afterAll(() => place.remove())
-  /** Runs a command and reads its JSON. */
-  async function ask(...words: string[]) {
+  async function runJson(...words: string[]) {
     const ended = await runCommand([...words, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
   }
 
-  test('a database without a schema is named, and migrate makes it', async () => {
-    const early = await ask('customer', 'list')
+  test('a command on a database without a schema names turnpike migrate, which creates the schema', async () => {
+    const early = await runJson('customer', 'list')
     expect([early.exit, early.json.error.code]).toEqual([1, 'conflict'])
     expect(early.json.error.message).toContain('turnpike migrate')
     const made = await runTurnpike(['migrate', '--json'], env)
@@ -42,35 +41,35 @@ describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) =>
     expect((await runCommand(['migrate'], env)).out).toBe('Nothing to do.\n')
   })
 
-  test('a customer is made, paid in, given a token, charged back and shut out, in words or in JSON', async () => {
-    const { json: customer } = await ask('customer', 'create', 'Ada & Söhne')
+  test('commands create, credit, debit and block a customer and issue and revoke a token', async () => {
+    const { json: customer } = await runJson('customer', 'create', 'Ada & Söhne')
     expect(customer).toMatchObject({ name: 'Ada & Söhne', blocked_at: null })
-    const credited = await ask('credit', customer.customer_id, '99.90', '--note', 'bank transfer')
+    const credited = await runJson('credit', customer.customer_id, '99.90', '--note', 'bank transfer')
     expect(credited.json).toMatchObject({ transaction: 1, amount_rub: 99.9, balance_rub: 99.9, repeated: false })
     const words = await runTurnpike(['credit', customer.customer_id, '0.10'], env)
     expect(words.out).toBe('Credited 0.10 RUB. The balance is 100.00 RUB.\n')
     const paid = ['credit', customer.customer_id, '50', '--key', 'invoice-17', '--reference', 'bank 4711'] as const
-    expect((await ask(...paid)).json).toMatchObject({ transaction: 3, balance_rub: 150 })
+    expect((await runJson(...paid)).json).toMatchObject({ transaction: 3, balance_rub: 150 })
     expect((await runCommand([...paid], env)).out).toContain('nothing changed now')
-    const taken = await ask('debit', customer.customer_id, '50', '--note', 'wrong customer')
+    const taken = await runJson('debit', customer.customer_id, '50', '--note', 'wrong customer')
     expect(taken.json).toMatchObject({ transaction: 4, amount_rub: -50, balance_rub: 100 })
     const back = await runCommand(['debit', customer.customer_id, '0.50'], env)
     expect(back.out).toBe('Debited 0.50 RUB. The balance is 99.50 RUB.\n')
     await runCommand(['credit', customer.customer_id, '0.50'], env)
-    expect((await ask('credit', customer.customer_id, '1', '--key', '')).exit).not.toBe(0)
-    expect((await ask('credit', customer.customer_id, '1', '--key', 'bell\u0007')).exit).not.toBe(0)
-    expect((await ask('debit', customer.customer_id, '100.01')).json.error.code).toBe('insufficient_funds')
-    expect((await ask('debit', customer.customer_id, '1', '--key', 'invoice-17')).json.error.code).toBe(
+    expect((await runJson('credit', customer.customer_id, '1', '--key', '')).exit).not.toBe(0)
+    expect((await runJson('credit', customer.customer_id, '1', '--key', 'bell\u0007')).exit).not.toBe(0)
+    expect((await runJson('debit', customer.customer_id, '100.01')).json.error.code).toBe('insufficient_funds')
+    expect((await runJson('debit', customer.customer_id, '1', '--key', 'invoice-17')).json.error.code).toBe(
       'idempotency_key_reused',
     )
-    const { json: movements } = await ask('transaction', 'list', customer.customer_id)
+    const { json: movements } = await runJson('transaction', 'list', customer.customer_id)
     expect(movements.items[3]).toMatchObject({
       kind: 'credit',
       key: 'invoice-17',
       reference: 'bank 4711',
       amount_rub: 50,
     })
-    const { json: token } = await ask(
+    const { json: token } = await runJson(
       'token',
       'create',
       customer.customer_id,
@@ -88,8 +87,8 @@ describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) =>
     const listed = await runCommand(['token', 'list', customer.customer_id], env)
     expect(listed.out).toContain(token.token_id)
     expect(listed.out).not.toContain(token.token)
-    expect((await ask('token', 'revoke', token.token_id)).json).toEqual({ token_id: token.token_id, revoked: true })
-    expect((await ask('token', 'list', customer.customer_id)).json.items).toMatchObject([
+    expect((await runJson('token', 'revoke', token.token_id)).json).toEqual({ token_id: token.token_id, revoked: true })
+    expect((await runJson('token', 'list', customer.customer_id)).json.items).toMatchObject([
       {
         name: 'laptop',
         scopes: ['read'],
@@ -99,15 +98,15 @@ describe.each([...enginesOf('sqlite')])("the operator's tool on %s", (engine) =>
         revoked_at: expect.any(String),
       },
     ])
-    expect((await ask('customer', 'block', customer.customer_id)).json.blocked_at).not.toBeNull()
-    const list = await ask('customer', 'list')
+    expect((await runJson('customer', 'block', customer.customer_id)).json.blocked_at).not.toBeNull()
+    const list = await runJson('customer', 'list')
     expect(list.json.items[0]).toMatchObject({ customer_id: customer.customer_id, balance_rub: 100 })
-    expect((await ask('customer', 'block', customer.customer_id, '--undo')).json.blocked_at).toBeNull()
-    expect((await ask('verify')).json).toMatchObject({ ok: true, found: 0 })
+    expect((await runJson('customer', 'block', customer.customer_id, '--undo')).json.blocked_at).toBeNull()
+    expect((await runJson('verify')).json).toMatchObject({ ok: true, found: 0 })
   })
 })
 
-describe('starting and stopping', () => {
+describe('start, stop and errors of the program', () => {
   let place: Place
   beforeAll(async () => {
     place = await makePreparedPlace('sqlite', 'stocked')
@@ -123,21 +122,21 @@ describe('starting and stopping', () => {
     TURNPIKE_LOG: 'debug',
     TURNPIKE_GATEWAY_PORT: gatewayPort,
   })
-  const opened = /open at (http:\/\/\S+)/
+  const openLine = /open at (http:\/\/\S+)/
 
-  test('what is not there is said to be missing, and what is mistyped is explained, with different endings', async () => {
-    const nobody = 'cus_00000000000000000000000000'
+  test('a command exits 1 for a missing object and 2 for wrong usage, each with one line on stderr', async () => {
+    const unknownCustomer = 'cus_00000000000000000000000000'
     await runCommand(['migrate'], settings())
     const attempts = [
-      [['credit', nobody, '1'], 1],
-      [['token', 'create', nobody], 1],
+      [['credit', unknownCustomer, '1'], 1],
+      [['token', 'create', unknownCustomer], 1],
       [['refund', 'ord_00000000000000000000000000'], 1],
-      [['credit', nobody, '1e3'], 2],
-      [['credit', nobody], 2],
+      [['credit', unknownCustomer, '1e3'], 2],
+      [['credit', unknownCustomer], 2],
       [['credit', 'someone', '5'], 1],
       [['customer', 'create', 'a\u0007b'], 2],
-      [['token', 'create', nobody, '--from', '10.0.0.1/8'], 2],
-      [['token', 'create', nobody, '--expires', '2027-02-30'], 2],
+      [['token', 'create', unknownCustomer, '--from', '10.0.0.1/8'], 2],
+      [['token', 'create', unknownCustomer, '--expires', '2027-02-30'], 2],
       [['verify', '--deep'], 2],
       [['backup', '/nowhere', '--shop', 'https://shop.example.net'], 2],
       [['dance'], 2],
@@ -150,7 +149,7 @@ describe('starting and stopping', () => {
     }
   })
 
-  test('a data folder that is a file is said to be one', async () => {
+  test('migrate exits 2 and names TURNPIKE_DATA when a file is in place of the data folder', async () => {
     const file = join(place.folder, 'a-file')
     writeFileSync(file, '')
     for (const data of [file, join(file, 'inside')]) {
@@ -159,7 +158,7 @@ describe('starting and stopping', () => {
     }
   })
 
-  test('help names every setting with its variable, and every command explains itself', async () => {
+  test('--help lists every setting with its variable, and COMMAND --help its own options', async () => {
     const { exit, out } = await runCommand(['--help'])
     expect(exit).toBe(0)
     for (const name of ['HOST', 'PORT', 'DATA', 'DATABASE_URL', 'SANDBOX_TOKEN', 'RATE_READS', 'RATE_CHARGES', 'LOG']) {
@@ -175,7 +174,7 @@ describe('starting and stopping', () => {
     expect((await runTurnpike([])).exit).toBe(2)
   })
 
-  test('the beginning of a command lists those that begin so, and a wrong one says where to look', async () => {
+  test('a command prefix lists the commands that start with it, and an unknown command names that list', async () => {
     for (const [words, exit] of [
       [['customer'], 2],
       [['customer', '--help'], 0],
@@ -191,7 +190,7 @@ describe('starting and stopping', () => {
     expect(wrong.err).toContain('no command "customer dance". "turnpike customer" lists')
   })
 
-  test('a bad setting stops the start with one clear line and 2, and never repeats a value that may be a secret', async () => {
+  test('a malformed setting exits 2 with one line that names it and never shows its value', async () => {
     const secret = 'hunter2secret'
     for (const [env, name] of [
       [{ TURNPIKE_PORT: 'http' }, 'TURNPIKE_PORT'],
@@ -199,7 +198,7 @@ describe('starting and stopping', () => {
       [{ TURNPIKE_SANDBOX_TOKEN: `${secret} with spaces` }, 'TURNPIKE_SANDBOX_TOKEN'],
     ] as const) {
       for (const role of ['up', 'shop']) {
-        // A setting is read in the same way whatever it is: each role is started as a process once.
+        // Both roles read settings in the same way, so each role starts as a process only once.
         const run = name === 'TURNPIKE_DATABASE_URL' ? runTurnpike : runCommand
         const { exit, out, err } = await run([role], { ...settings(), ...env })
         expect([exit, out]).toEqual([2, ''])
@@ -209,7 +208,7 @@ describe('starting and stopping', () => {
     }
   })
 
-  test('a port that is taken stops the start with one clear line', async () => {
+  test('a shop exits with one line when its port is in use', async () => {
     const holder = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
     const { exit, err } = await runTurnpike(['shop'], {
       ...settings(),
@@ -221,22 +220,22 @@ describe('starting and stopping', () => {
     expect(err).toMatch(/^turnpike: .*\n$/)
   })
 
-  test('told to stop, the shop ends with 0 at once when nothing runs, under any of the usual signals', async () => {
+  test('an idle shop exits 0 after SIGTERM, SIGINT and SIGHUP', async () => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       const shop = startTurnpike(['shop'], settings(), launcher)
-      await shop.until(opened)
+      await shop.until(openLine)
       shop.kill(signal)
       expect(await shop.exited).toBe(0)
       expect(shop.err()).toContain('shop closed')
     }
   })
 
-  test('told to stop while a request runs, it finishes that, refuses new ones, and ends with 0 within ten seconds', async () => {
+  test('a shop finishes an open request after SIGTERM, answers new ones 503 and exits 0 within 10 s', async () => {
     const postgres = await makePreparedPlace('postgres', 'stocked')
     const shop = startTurnpike(['shop'], { ...settings(), TURNPIKE_DATABASE_URL: postgres.address })
-    const url = (await shop.until(opened))[1] ?? ''
+    const url = (await shop.until(openLine))[1] ?? ''
     const token = (await shop.until(/TOKEN='(tp_test_\w+)'/))[1] ?? ''
-    const ask = () =>
+    const readBalance = () =>
       fetch(`${url}/api/v1/balance`, { headers: { Authorization: `Bearer ${token}`, Connection: 'close' } })
     const held = openDatabase(postgres.address)
     const locked = Promise.withResolvers<void>()
@@ -247,7 +246,7 @@ describe('starting and stopping', () => {
       await release.promise
     })
     await locked.promise
-    const running = ask()
+    const running = readBalance()
     const waiters = `SELECT COUNT(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
     expect(await untilTrue(async () => (await held.first<{ n: bigint }>(waiters))?.n === 1n)).toBe(true)
     const stopwatch = startStopwatch('postgres')
@@ -270,9 +269,9 @@ describe('starting and stopping', () => {
     await postgres.remove()
   })
 
-  test('when the launcher in front of it is killed outright, neither supervisor nor shop stays behind', async () => {
+  test('a killed launcher leaves no supervisor and no shop behind', async () => {
     const up = startTurnpike(['up'], settings(), launcher)
-    await up.until(opened)
+    await up.until(openLine)
     const shop = pidOf(up, 'shop')
     up.kill('SIGKILL')
     expect(await untilTrue(() => !isAlive(shop))).toBe(true)

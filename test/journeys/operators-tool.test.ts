@@ -7,14 +7,14 @@ import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...enginesOf('sqlite')])('operators by the tool on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('operator, customer and address commands on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
   })
   afterAll(() => service.stop())
 
-  const tool = async (...words: string[]) => {
+  const run = async (...words: string[]) => {
     const { folder, address } = service.place
     const { exit, out, err } = await runCommand([...words, '--json'], {
       TURNPIKE_DATA: folder,
@@ -24,17 +24,17 @@ describe.each([...enginesOf('sqlite')])('operators by the tool on %s', (engine) 
     return { exit, err, json: JSON.parse(out || 'null') }
   }
 
-  test('an operator comes by the link that is printed, and what the tool does is in the audit log as the tool’s', async () => {
-    const added = await tool('operator', 'add', 'anna', '--role', 'support')
+  test('operator add prints a sign-in link, and the audit log names commands as the tool’s', async () => {
+    const added = await run('operator', 'add', 'anna', '--role', 'support')
     expect(added.exit).toBe(0)
     const link = String(added.json.link)
     expect(link).toStartWith(`${service.url}/operator#enter=tpl_`)
     const page = await createBrowserSession(service.url)
     const opened = await page.post('/auth/v1/operator/sign-in/link', { link: link.split('=')[1] })
     expect(opened.data).toMatchObject({ kind: 'operator', name: 'anna', role: 'support' })
-    const customer = await tool('customer', 'create', 'Boris')
-    await tool('credit', customer.json.customer_id, '10', '--note', 'welcome')
-    const { json } = await tool('audit', 'list')
+    const customer = await run('customer', 'create', 'Boris')
+    await run('credit', customer.json.customer_id, '10', '--note', 'welcome')
+    const { json } = await run('audit', 'list')
     expect(json.items.slice(0, 3)).toMatchObject([
       {
         name: 'tool',
@@ -45,39 +45,39 @@ describe.each([...enginesOf('sqlite')])('operators by the tool on %s', (engine) 
       { name: 'tool', operator_id: null, action: 'createCustomer', request: { name: 'Boris' } },
       { name: 'tool', action: 'addOperator', request: { name: 'anna', role: 'support' } },
     ])
-    expect((await tool('operator', 'remove', 'anna')).json).toEqual({ name: 'anna', removed: true })
+    expect((await run('operator', 'remove', 'anna')).json).toEqual({ name: 'anna', removed: true })
     service.clock.advance(1000)
     expect((await page.get('/admin/v1/customers')).status).toBe(401)
     expect(await findingsOf(service.services)).toEqual([])
   })
 
-  test('a customer is exported into a file of his own and erased once it is meant; who had an address is asked with a reason', async () => {
-    const { json: made } = await tool('customer', 'create', 'Galina Ivanovna')
+  test('customer export writes a 0600 file, customer erase needs --yes, address holders needs --reason', async () => {
+    const { json: made } = await run('customer', 'create', 'Galina Ivanovna')
     const file = join(service.place.folder, 'galina.json')
-    expect((await tool('customer', 'export', made.customer_id)).exit).not.toBe(0)
-    expect((await tool('customer', 'export', made.customer_id, '--to', file)).json).toMatchObject({
+    expect((await run('customer', 'export', made.customer_id)).exit).not.toBe(0)
+    expect((await run('customer', 'export', made.customer_id, '--to', file)).json).toMatchObject({
       customer_id: made.customer_id,
     })
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    const told = JSON.parse(readFileSync(file, 'utf8'))
-    expect(told.records[0]).toMatchObject({
+    const exported = JSON.parse(readFileSync(file, 'utf8'))
+    expect(exported.records[0]).toMatchObject({
       table: 'customers',
       row: { id: made.customer_id, name: 'Galina Ivanovna' },
     })
-    expect((await tool('customer', 'export', made.customer_id, '--to', file)).json.error.message).toContain(
+    expect((await run('customer', 'export', made.customer_id, '--to', file)).json.error.message).toContain(
       'exists already',
     )
-    const refused = await tool('customer', 'erase', made.customer_id)
+    const refused = await run('customer', 'erase', made.customer_id)
     expect([refused.exit, refused.json.error.message]).toEqual([1, expect.stringContaining('cannot be undone')])
-    expect((await tool('customer', 'erase', made.customer_id, '--yes')).json).toMatchObject({
+    expect((await run('customer', 'erase', made.customer_id, '--yes')).json).toMatchObject({
       customer_id: made.customer_id,
       entries: 1,
     })
-    const asked = ['address', 'holders', '203.0.113.7', '--from', '2026-01-01T00:00:00Z']
-    expect((await tool(...asked)).json.error.message).toContain('--reason')
-    const answer = await tool(...asked, '--reason', 'report 17')
+    const command = ['address', 'holders', '203.0.113.7', '--from', '2026-01-01T00:00:00Z']
+    expect((await run(...command)).json.error.message).toContain('--reason')
+    const answer = await run(...command, '--reason', 'report 17')
     expect(answer.json).toEqual({ items: [], devices: [], is_exit: false, candidates: [] })
-    const { json } = await tool('audit', 'list')
+    const { json } = await run('audit', 'list')
     expect(json.items.slice(0, 4).map((each: { action: string }) => each.action)).toEqual([
       'findHolders',
       'eraseCustomer',

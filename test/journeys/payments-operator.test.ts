@@ -7,18 +7,17 @@ import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { introduce } from '../providers/shop.ts'
 
-/** The date so many days from now. */
+/** The date `days` from today. */
 const dayIn = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 
-/** From yesterday to tomorrow. */
 const daysAround = (): string[] => ['--from', dayIn(-1), '--to', dayIn(1)]
 
-describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('payment commands on %s', (engine) => {
   let shop: Service
   let aheadMs = 0
   let env: Record<string, string>
   beforeAll(async () => {
-    // The tool's clock is the real one.
+    // Commands run on the real clock.
     shop = await startService(engine, {}, runtimeWith({ read: () => Date.now() + aheadMs }))
     env = {
       TURNPIKE_DATA: shop.place.folder,
@@ -26,27 +25,27 @@ describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %
     }
   })
   afterAll(() => shop.stop())
-  async function ask(...words: string[]) {
+  async function runJson(...words: string[]) {
     const ended = await runCommand([...words, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
   }
 
-  test('a provider is set up with its secret from a file, which nothing shows again', async () => {
+  test('payments provider set reads the secret from a file, stores it encrypted and never shows it', async () => {
     const file = join(shop.place.folder, 'secret.txt')
     await Bun.write(file, 'live_very-secret-1\n')
-    const missing = await ask('payments', 'provider', 'set', 'yookassa', '--secret-file', file)
+    const missing = await runJson('payments', 'provider', 'set', 'yookassa', '--secret-file', file)
     expect(missing.json.error.message).toContain('shop_id')
     const words = ['--settings', 'shop_id=100500', '--secret-file', file, '--methods', 'card', '--fee', 'card=2.5']
-    const set = await ask('payments', 'provider', 'set', 'yookassa', ...words, '--min', 'card=50')
+    const set = await runJson('payments', 'provider', 'set', 'yookassa', ...words, '--min', 'card=50')
     expect(set).toMatchObject({ exit: 0, json: { name: 'yookassa', methods: [{ method: 'card' }] } })
-    const listed = await ask('payments', 'provider', 'list')
+    const listed = await runJson('payments', 'provider', 'list')
     expect(listed.json.items).toContainEqual(expect.objectContaining({ name: 'yookassa', state: 'enabled' }))
     expect(set.out + listed.out).not.toContain('very-secret')
-    const { json: methods } = await ask('payments', 'methods')
+    const { json: methods } = await runJson('payments', 'methods')
     expect(methods.items).toContainEqual(expect.objectContaining({ method: 'card', min_rub: 50, fee_percent: 2.5 }))
     const row = await shop.services.db.first<{ secret: Uint8Array }>('SELECT secret FROM payment_providers')
     expect(new TextDecoder().decode(row?.secret)).not.toContain('very-secret')
-    expect((await ask('payments', 'provider', 'disable', 'yookassa')).exit).toBe(0)
+    expect((await runJson('payments', 'provider', 'disable', 'yookassa')).exit).toBe(0)
     const { data } = await shop.get('/payments/methods')
     expect(data.items.map((each: { method: string }) => each.method)).toEqual(['sandbox'])
     const wrong = [
@@ -54,27 +53,27 @@ describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %
       ['payments', 'provider', 'set', 'invoice'],
       ['payments', 'reconcile', '--from', '2026-02-01', '--to', '2026-01-01'],
     ]
-    const ended = await Promise.all(wrong.map((each) => ask(...each)))
+    const ended = await Promise.all(wrong.map((each) => runJson(...each)))
     expect(ended.map((each) => each.exit)).not.toContain(0)
   })
 
-  test('an invoice is marked as paid once, given back, and stands in the reports', async () => {
+  test('payments mark-paid credits once, refund takes back, into debt on request, and reports count both', async () => {
     const set = ['payments', 'provider', 'set', 'invoice', '--settings', 'details=Account 42', '--fee', 'transfer=1']
-    expect((await ask(...set)).exit).toBe(0)
+    expect((await runJson(...set)).exit).toBe(0)
     const { token, customer } = await shop.newCustomer()
     const { data: begun } = await shop.post('/payments', { amount_rub: 1000, method: 'transfer' }, { token })
     expect(begun).toMatchObject({ fee_rub: 10, to_pay_rub: 1010 })
     expect(await (await fetch(begun.pay_url)).text()).toContain('Account 42')
     expect((await fetch(begun.pay_url, { method: 'POST' })).status).toBe(409)
     const mark = ['payments', 'mark-paid', begun.payment_id, '--key', 'statement-1']
-    expect((await ask(...mark)).json).toMatchObject({ status: 'paid', amount_rub: 1000 })
-    expect((await ask(...mark)).json).toMatchObject({ replayed: true })
-    expect((await ask('payments', 'mark-paid', begun.payment_id)).json).toMatchObject({
+    expect((await runJson(...mark)).json).toMatchObject({ status: 'paid', amount_rub: 1000 })
+    expect((await runJson(...mark)).json).toMatchObject({ replayed: true })
+    expect((await runJson('payments', 'mark-paid', begun.payment_id)).json).toMatchObject({
       status: 'paid',
       replayed: true,
     })
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(1000)
-    expect((await ask('payments', 'refund', begun.payment_id, '--amount', '400')).json).toMatchObject({
+    expect((await runJson('payments', 'refund', begun.payment_id, '--amount', '400')).json).toMatchObject({
       refunded_rub: 400,
     })
     await shop.services.db.transact((tx) =>
@@ -86,13 +85,13 @@ describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %
         reference: null,
       }),
     )
-    const spent = await ask('payments', 'refund', begun.payment_id)
+    const spent = await runJson('payments', 'refund', begun.payment_id)
     expect([spent.exit, spent.json.error.message]).toEqual([1, expect.stringContaining('--into-debt')])
-    expect((await ask('payments', 'refund', begun.payment_id, '--into-debt')).json).toMatchObject({
+    expect((await runJson('payments', 'refund', begun.payment_id, '--into-debt')).json).toMatchObject({
       status: 'refunded',
     })
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(-500)
-    const { json: shown } = await ask('payments', 'show', begun.payment_id)
+    const { json: shown } = await runJson('payments', 'show', begun.payment_id)
     expect(shown.steps.map((each: { kind: string }) => each.kind)).toEqual([
       'opened',
       'sent',
@@ -101,7 +100,7 @@ describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %
       'debited',
     ])
     const days = daysAround()
-    const { json: methods } = await ask('report', 'methods', ...days)
+    const { json: methods } = await runJson('report', 'methods', ...days)
     expect(methods.items).toEqual([
       expect.objectContaining({
         method: 'transfer',
@@ -111,53 +110,55 @@ describe.each([...enginesOf('sqlite')])('the operator’s tool for payments on %
         taken_back_rub: 1000,
       }),
     ])
-    const { json: held } = await ask('report', 'days', ...days)
+    const { json: held } = await runJson('report', 'days', ...days)
     expect([held.items.length, held.items.at(-1).held_rub]).toEqual([2, 100_000 - 500])
     const csv = await runCommand(['report', 'days', ...days, '--csv'], env)
     expect(csv.out.split('\n')[0]).toBe('day,turnover_rub,refunded_rub,topped_up_rub,taken_back_rub,held_rub')
     expect(csv.out.trim().split('\n')).toHaveLength(3)
   })
 
-  test('reconciling names what the provider and the shop say differently', async () => {
+  test('payments reconcile lists each payment that the provider and the shop have in different states', async () => {
     const { side, method } = await introduce(shop.services, 'crypto_pay')
     const { token } = await shop.newCustomer()
     const begin = async () => {
       const { data } = await shop.post('/payments', { amount_rub: 100, method }, { token })
       return [...side.bills.values()].find((each) => each.mark === data.payment_id)?.id ?? ''
     }
-    const [credited, unheard] = [await begin(), await begin()]
+    const [credited, unnotified] = [await begin(), await begin()]
     side.pay(credited)
     const { headers, body } = side.tell(credited)
     await fetch(`${shop.url}/api/v1/payments/notify/crypto_pay`, { method: 'POST', headers, body })
     const days = [...daysAround(), '--provider', 'crypto_pay']
-    const same = await ask('payments', 'reconcile', ...days)
+    const same = await runJson('payments', 'reconcile', ...days)
     expect(same).toMatchObject({ exit: 0, json: { state: 'done', compared: 2, differences: [] } })
-    side.pay(unheard)
-    const differ = await ask('payments', 'reconcile', ...days)
+    side.pay(unnotified)
+    const differ = await runJson('payments', 'reconcile', ...days)
     expect([differ.exit, differ.json.differences]).toEqual([
       1,
-      [expect.objectContaining({ provider_id: unheard, problem: 'paid at the provider, pending here' })],
+      [expect.objectContaining({ provider_id: unnotified, problem: 'paid at the provider, pending here' })],
     ])
     await side.stop()
-    const silent = await ask('payments', 'reconcile', ...days)
+    const silent = await runJson('payments', 'reconcile', ...days)
     expect([silent.exit, silent.json.state]).toEqual([1, 'failed'])
     expect(silent.json.problem).toContain('crypto_pay does not answer')
   })
 
-  test('code add, list and end, and referral set, add and list work from the tool', async () => {
-    const made = await ask('code', 'add', 'spring', '--percent', '10', '--uses', '5', '--until', dayIn(60))
+  test('code add, list and end, and referral set, add and list store and show their terms', async () => {
+    const made = await runJson('code', 'add', 'spring', '--percent', '10', '--uses', '5', '--until', dayIn(60))
     expect(made.json).toEqual({ name: 'SPRING' })
-    expect((await ask('code', 'add', 'Spring', '--amount', '5')).json.error.code).toBe('conflict')
-    expect((await ask('code', 'list')).json.items).toMatchObject([{ name: 'SPRING', percent: 10, uses: 5, used: 0 }])
-    expect((await ask('code', 'end', 'SPRING')).json.ended).toBeTrue()
-    expect((await ask('code', 'end', 'SPRING')).exit).toBe(1)
+    expect((await runJson('code', 'add', 'Spring', '--amount', '5')).json.error.code).toBe('conflict')
+    expect((await runJson('code', 'list')).json.items).toMatchObject([
+      { name: 'SPRING', percent: 10, uses: 5, used: 0 },
+    ])
+    expect((await runJson('code', 'end', 'SPRING')).json.ended).toBeTrue()
+    expect((await runJson('code', 'end', 'SPRING')).exit).toBe(1)
     const anna = await shop.newCustomer()
     // A referrer must be older than the customer who was referred.
     aheadMs += 1
     const boris = await shop.newCustomer()
-    expect((await ask('referral', 'set', '5', '--top-ups', '3')).exit).toBe(0)
-    expect((await ask('referral', 'add', boris.customer, '--by', anna.customer)).exit).toBe(0)
-    const { json } = await ask('referral', 'list')
+    expect((await runJson('referral', 'set', '5', '--top-ups', '3')).exit).toBe(0)
+    expect((await runJson('referral', 'add', boris.customer, '--by', anna.customer)).exit).toBe(0)
+    const { json } = await runJson('referral', 'list')
     expect(json).toMatchObject({ terms: { percent: 5, top_ups: 3 }, items: [{ referrer_id: anna.customer }] })
   })
 })

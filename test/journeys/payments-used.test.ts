@@ -3,7 +3,7 @@ import { curl } from '../harness/clients.ts'
 import { openRoad, startOrigin } from '../harness/gateway.ts'
 import { urlOf } from '../harness/library-clients.ts'
 
-test('top up, buy with it at once, use what was bought, and get the payment back', async () => {
+test('a top-up with a purchase delivers a working proxy, and its refund leaves the price as debt', async () => {
   const road = await openRoad('sqlite')
   const origin = startOrigin()
   try {
@@ -17,8 +17,8 @@ test('top up, buy with it at once, use what was bought, and get the payment back
     const { data: paid } = await road.get(`/payments/${begun.payment_id}`, { token })
     const { balance_rub: left } = (await road.get('/balance', { token })).data
     expect(left).toBe(1000 - paid.purchase.price_rub)
-    const wish = { amount: 'all' as const, intoDebt: true, note: 'test' }
-    await road.services.paymentOperator.refund(begun.payment_id, wish)
+    const refund = { amount: 'all' as const, intoDebt: true, note: 'test' }
+    await road.services.paymentOperator.refund(begun.payment_id, refund)
     expect((await road.get('/balance', { token })).data.balance_rub).toBe(left - 1000)
   } finally {
     await origin.stop()

@@ -9,7 +9,7 @@ import { type Introduced, introduce } from '../providers/shop.ts'
 
 const minuteMs = 60_000
 
-describe.each([...engines])('paying, on %s', (engine) => {
+describe.each([...engines])('payments on %s', (engine) => {
   let shop: Service
   const open: Introduced[] = []
   beforeAll(async () => {
@@ -21,26 +21,26 @@ describe.each([...engines])('paying, on %s', (engine) => {
   })
 
   const balanceOf = async (token: string): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
-  const press = (url: string) => fetch(url, { method: 'POST' })
-  const tell = async (provider: string, side: OtherSide, id: string): Promise<number> => {
+  const pressPay = (url: string) => fetch(url, { method: 'POST' })
+  const notify = async (provider: string, side: OtherSide, id: string): Promise<number> => {
     const { headers, body } = side.tell(id)
     return (await fetch(`${shop.url}/api/v1/payments/notify/${provider}`, { method: 'POST', headers, body })).status
   }
 
-  test('a sandbox needs nobody: a page with one button, and the money is there', async () => {
+  test('the sandbox payment page credits the amount once and links back to return_url', async () => {
     const { token } = await shop.newCustomer()
     const { data: methods } = await shop.get('/payments/methods', { token })
     expect(methods.items.map((each: { method: string }) => each.method)).toContain('sandbox')
-    const wish = { amount_rub: 500.5, method: 'sandbox', return_url: 'https://shop.example.net/done?a=1' }
-    const { data: begun } = await shop.post('/payments', wish, { token, key: 'top-up-1' })
+    const topUp = { amount_rub: 500.5, method: 'sandbox', return_url: 'https://shop.example.net/done?a=1' }
+    const { data: begun } = await shop.post('/payments', topUp, { token, key: 'top-up-1' })
     expect(begun).toMatchObject({ status: 'pending', amount_rub: 500.5, to_pay_rub: 500.5, pay_url: begun.qr })
     const page = await fetch(begun.pay_url)
     const inRussian = await fetch(begun.pay_url, { headers: { 'Accept-Language': 'ru-RU,ru;q=0.9,en;q=0.8' } })
     expect(await inRussian.text()).toContain('Это песочница: никто ничего не платит.')
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('500.50 RUB')])
     expect(await balanceOf(token)).toBe(0)
-    expect((await press(begun.pay_url)).status).toBe(200)
-    const again = await press(begun.pay_url)
+    expect((await pressPay(begun.pay_url)).status).toBe(200)
+    const again = await pressPay(begun.pay_url)
     expect(await again.text()).toContain(
       'href="https://shop.example.net/done?a=1" rel="noreferrer nofollow">Back to shop',
     )
@@ -49,26 +49,26 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect(now).toMatchObject({ status: 'paid', refunded_rub: 0 })
     const { data: listed } = await shop.get('/transactions', { token })
     expect(listed.transactions).toMatchObject([{ kind: 'credit', amount_rub: 500.5, payment_id: begun.payment_id }])
-    const { data: told } = await shop.get('/events?type=payment.paid', { token })
-    expect(told.events).toMatchObject([
+    const { data: listedEvents } = await shop.get('/events?type=payment.paid', { token })
+    expect(listedEvents.events).toMatchObject([
       { data: { payment_id: begun.payment_id, amount_rub: 500.5, balance_rub: 500.5 } },
     ])
   })
 
-  test('a key begins one payment, and its first answer is given again whatever has become of it', async () => {
+  test('POST /payments replays the first answer for a key, also after the payment was made', async () => {
     const { token } = await shop.newCustomer()
-    const wish = { amount_rub: 10, method: 'sandbox' }
-    const first = await shop.post('/payments', wish, { token, key: 'k' })
-    await press(first.data.pay_url)
-    const second = await shop.post('/payments', wish, { token, key: 'k' })
+    const topUp = { amount_rub: 10, method: 'sandbox' }
+    const first = await shop.post('/payments', topUp, { token, key: 'k' })
+    await pressPay(first.data.pay_url)
+    const second = await shop.post('/payments', topUp, { token, key: 'k' })
     expect([second.text, second.headers.get('idempotent-replayed')]).toEqual([first.text, 'true'])
-    const other = await shop.post('/payments', { ...wish, amount_rub: 11 }, { token, key: 'k' })
+    const other = await shop.post('/payments', { ...topUp, amount_rub: 11 }, { token, key: 'k' })
     expect([other.status, other.error.details.payment_id]).toEqual([422, first.data.payment_id])
     const { data } = await shop.get('/payments?limit=1', { token })
     expect([data.payments.length, data.next_cursor]).toEqual([1, null])
   })
 
-  test('pages of payments follow one another, and somebody else’s is not found', async () => {
+  test('GET /payments pages through a customer’s payments, newest first; others’ payments answer 404', async () => {
     const [anna, boris] = [await shop.newCustomer(), await shop.newCustomer()]
     for (let count = 0; count < 3; count += 1) {
       shop.clock.advance(5)
@@ -107,62 +107,62 @@ describe.each([...engines])('paying, on %s', (engine) => {
       'purchase.pool_type',
     ],
     [{ amount_rub: 5, method: 'sandbox', purchase: { product: 'vpn', period: 1 } }, 'amount_rub'],
-  ])('%j is refused, its field is named, and nothing is written', async (body, field) => {
+  ])('POST /payments refuses %j, names the field and stores no payment', async (body, field) => {
     const { token } = await shop.newCustomer()
     const refused = await shop.post('/payments', body, { token })
     expect([refused.status, refused.error.details[0].field]).toEqual([400, field])
     expect((await shop.get('/payments', { token })).data.payments).toEqual([])
   })
 
-  test('a token needs the scope to pay, and to buy by paying the one to trade too', async () => {
+  test('POST /payments needs the scope pay, and trade as well for a purchase', async () => {
     const { customer } = await shop.newCustomer()
     const issue = async (...scopes: ('read' | 'trade' | 'pay')[]) =>
       (await shop.services.customers.issueToken(customer, { name: 't', scopes })).text
-    const wish = { amount_rub: 5000, method: 'sandbox' }
+    const topUp = { amount_rub: 5000, method: 'sandbox' }
     const [trade, pay] = [await issue('read', 'trade'), await issue('pay')]
-    expect((await shop.post('/payments', wish, { token: trade })).error.details.needed).toBe('pay')
-    expect((await shop.post('/payments', wish, { token: pay })).status).toBe(200)
+    expect((await shop.post('/payments', topUp, { token: trade })).error.details.needed).toBe('pay')
+    expect((await shop.post('/payments', topUp, { token: pay })).status).toBe(200)
     const purchase = { product: 'vpn', period: 1 }
-    expect((await shop.post('/payments', { ...wish, purchase }, { token: pay })).error.details.needed).toBe('trade')
-    expect((await shop.post('/payments', wish, { token: null })).status).toBe(401)
+    expect((await shop.post('/payments', { ...topUp, purchase }, { token: pay })).error.details.needed).toBe('trade')
+    expect((await shop.post('/payments', topUp, { token: null })).status).toBe(401)
   })
 
-  test('a payment that is not made in time expires, and is credited all the same if it comes later', async () => {
+  test('an unpaid payment expires after 60 min with an event and credits nothing', async () => {
     const { token, customer } = await shop.newCustomer()
     const { data: begun } = await shop.post('/payments', { amount_rub: 50, method: 'sandbox' }, { token })
     shop.clock.advance(61 * minuteMs)
     while ((await shop.services.paymentWatch.lookAgain(100)).asked === 100);
     expect((await shop.get(`/payments/${begun.payment_id}`, { token })).data.status).toBe('expired')
     expect(await (await fetch(begun.pay_url)).text()).toContain('This is over.')
-    const { data: told } = await shop.get('/events?type=payment.expired', { token })
-    expect(told.events).toMatchObject([{ data: { payment_id: begun.payment_id } }])
+    const { data: listedEvents } = await shop.get('/events?type=payment.expired', { token })
+    expect(listedEvents.events).toMatchObject([{ data: { payment_id: begun.payment_id } }])
     expect(await balanceOf(token)).toBe(0)
     expect(customer).toStartWith('cus_')
   })
 
   test.each(['yookassa', 'crypto_pay', 'platega'] as const)(
-    'top up through %s, buy, have it taken back, owe it, pay it, and buy again',
+    'a top-up through %s is credited once; its chargeback leaves a debt that blocks purchases until paid',
     async (provider) => {
       const introduced = await introduce(shop.services, provider, { now: shop.clock.read })
       const { side, method } = introduced
       open.push(introduced)
       const { token } = await shop.newCustomer()
-      const topUp = async (amount: number) => {
+      const payByProvider = async (amount: number) => {
         const { data } = await shop.post('/payments', { amount_rub: amount, method }, { token })
         const bill = [...side.bills.values()].find((each) => each.mark === data.payment_id)
         expect([data.status, bill?.hundredths, data.pay_url]).toEqual(['pending', amount * 100, expect.any(String)])
         side.pay(bill?.id ?? '')
-        expect(await tell(provider, side, bill?.id ?? '')).toBe(200)
+        expect(await notify(provider, side, bill?.id ?? '')).toBe(200)
         return { id: data.payment_id as string, bill: bill?.id ?? '' }
       }
-      const first = await topUp(1000)
-      expect(await tell(provider, side, first.bill)).toBe(200)
+      const first = await payByProvider(1000)
+      expect(await notify(provider, side, first.bill)).toBe(200)
       expect(await balanceOf(token)).toBe(1000)
       const bought = await shop.post('/vpn/buy', { period: 1 }, { token })
       expect(bought.status).toBe(200)
       if (provider === 'crypto_pay') return
       side.giveBack(first.bill, 100_000)
-      expect(await tell(provider, side, first.bill)).toBe(200)
+      expect(await notify(provider, side, first.bill)).toBe(200)
       const owed = bought.data.price_rub as number
       expect(await balanceOf(token)).toBe(-owed)
       expect((await shop.get(`/payments/${first.id}`, { token })).data).toMatchObject({
@@ -173,18 +173,18 @@ describe.each([...engines])('paying, on %s', (engine) => {
       expect([refused.status, refused.error.code]).toEqual([402, 'insufficient_funds'])
       expect(refused.error.details).toMatchObject({ debt_rub: owed, charged: false })
       expect(refused.error.message).toContain(`you owe ${owed.toFixed(2)} RUB`)
-      await topUp(2000)
+      await payByProvider(2000)
       expect(await balanceOf(token)).toBe(2000 - owed)
       expect((await shop.post('/vpn/buy', { period: 1 }, { token })).status).toBe(200)
     },
   )
 
-  test('what is bought with a payment is bought once, at the price that was shown, though prices have risen', async () => {
+  test('a payment with a purchase buys once, at the quoted price, although prices have doubled', async () => {
     const { token } = await shop.newCustomer()
     const { data: quoted } = await shop.get('/vpn/quote?period=1', { token })
     const purchase = { product: 'vpn', period: 1 }
-    const wish = { amount_rub: quoted.price_rub, method: 'sandbox', purchase }
-    const { data: begun } = await shop.post('/payments', wish, { token, key: 'buy-now' })
+    const topUp = { amount_rub: quoted.price_rub, method: 'sandbox', purchase }
+    const { data: begun } = await shop.post('/payments', topUp, { token, key: 'buy-now' })
     expect(begun.purchase).toEqual({
       product: 'vpn',
       price_rub: quoted.price_rub,
@@ -197,7 +197,7 @@ describe.each([...engines])('paying, on %s', (engine) => {
     const { db, pricing } = shop.services
     const list = { ...(shippedCatalogue as object), vpn: { ...vpn, months: dearer } }
     await db.transact((tx) => pricing.apply(tx, list))
-    await Promise.all([press(begun.pay_url), press(begun.pay_url), shop.services.purchases.carryOutAll(10)])
+    await Promise.all([pressPay(begun.pay_url), pressPay(begun.pay_url), shop.services.purchases.carryOutAll(10)])
     await shop.services.purchases.carryOutAll(10)
     const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
     expect(now).toMatchObject({
@@ -211,7 +211,7 @@ describe.each([...engines])('paying, on %s', (engine) => {
     shop.clock.advance(1000)
   })
 
-  test('what is to be bought is compared as it was understood, and a wrong guess in it is named', async () => {
+  test('POST /payments compares the purchase of a repeat by meaning and warns about an unknown field', async () => {
     const { token } = await shop.newCustomer()
     const begin = (purchase: object) =>
       shop.post('/payments', { purchase, method: 'sandbox', amount_rub: 500 }, { token, key: 'purchase' })
@@ -226,14 +226,14 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect((await begin({ product: 'vpn', period: 3 })).error.code).toBe('idempotency_key_reused')
   })
 
-  test('a purchase that cannot be made says why and leaves the money; one whose payment is late lapses', async () => {
+  test('a refused purchase names the problem and leaves the money; one paid 3 h late lapses', async () => {
     const { token } = await shop.newCustomer()
     const purchase = { product: 'dedicated', country_code: 'DE', period: 30, count: 1, ipv: 4 }
     const { data: begun } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', purchase }, { token })
     await shop.services.db.transact((tx) =>
       tx.run(`UPDATE stock SET state = 'retired' WHERE state = 'free' AND ipv = 4`),
     )
-    await press(begun.pay_url)
+    await pressPay(begun.pay_url)
     await shop.services.db.transact((tx) =>
       tx.run(`UPDATE stock SET state = 'free' WHERE state = 'retired' AND ipv = 4`),
     )
@@ -242,7 +242,7 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect(await balanceOf(token)).toBe(5000)
     const { data: late } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', purchase }, { token })
     shop.clock.advance(3 * 60 * minuteMs)
-    await press(late.pay_url)
+    await pressPay(late.pay_url)
     expect((await shop.get(`/payments/${late.payment_id}`, { token })).data).toMatchObject({
       status: 'paid',
       purchase: { state: 'lapsed' },
@@ -250,7 +250,7 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect(await balanceOf(token)).toBe(10_000)
   })
 
-  test('a code adds to a top-up once for each customer, no oftener than it may, and goes back with it', async () => {
+  test('a code adds a bonus once per customer and twice in all, and a refund takes the bonus back', async () => {
     const { codes, paymentOperator } = shop.services
     const terms = {
       kind: 'percent' as const,
@@ -270,24 +270,24 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect((await begin(anna.token)).error.message).toContain('used by you already')
     const { data: second } = await begin(boris.token)
     expect((await begin(clara.token)).error.message).toContain('as often as it may be')
-    await press(first.pay_url)
+    await pressPay(first.pay_url)
     expect(await balanceOf(anna.token)).toBe(550)
     await paymentOperator.refund(first.payment_id, { amount: 'all', intoDebt: false, note: 'back' })
     expect(await balanceOf(anna.token)).toBe(0)
     await codes.end('SPRING')
-    await press(second.pay_url)
+    await pressPay(second.pay_url)
     expect(await balanceOf(boris.token)).toBe(550)
     expect((await begin(clara.token)).error.message).toContain('is over')
   })
 
-  test('whoever brings a customer gets a share of the first top-ups, if the operator says so', async () => {
+  test('a referrer gets 10 % of the first 2 top-ups once the operator has set these terms', async () => {
     const { referrals } = shop.services
     const anna = await shop.newCustomer()
     shop.clock.advance(5)
     const boris = await shop.newCustomer()
     const topUp = async () => {
       const { data } = await shop.post('/payments', { amount_rub: 100, method: 'sandbox' }, { token: boris.token })
-      await press(data.pay_url)
+      await pressPay(data.pay_url)
     }
     await referrals.add(boris.customer, anna.customer)
     await topUp()
@@ -302,10 +302,10 @@ describe.each([...engines])('paying, on %s', (engine) => {
     expect(await refusal(referrals.add(anna.customer, boris.customer))).toContain('before')
   })
 
-  test('what was never asked for stands in no page, and verify finds nothing wrong', async () => {
+  test('/pay answers 404 for unknown payments, and verify finds nothing', async () => {
     for (const path of ['/pay/pay_1', `/pay/pay_${'0'.repeat(26)}`]) {
       expect((await fetch(shop.url + path)).status).toBe(404)
-      expect((await press(shop.url + path)).status).toBe(404)
+      expect((await pressPay(shop.url + path)).status).toBe(404)
     }
     expect((await fetch(`${shop.url}/api/v1/payments/notify/yookassa`)).status).toBe(405)
     expect(await findingsOf(shop.services)).toEqual([])

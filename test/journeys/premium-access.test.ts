@@ -7,7 +7,7 @@ import { toldOf } from '../harness/told.ts'
 
 const generate = '/premium/proxies/generate'
 
-describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, {
@@ -22,7 +22,7 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     await service.stop()
   })
 
-  const newcomer = async () => {
+  const addCustomer = async () => {
     const { token, customer } = await service.newCustomer(1000n)
     const { data } = await service.get('/premium/password', { token })
     return {
@@ -34,8 +34,8 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     }
   }
 
-  test('the four formats and a template are written as the contract has them, by name and by address', async () => {
-    const { token, login, password } = await newcomer()
+  test('POST /premium/proxies/generate writes the four formats and a template, by name and by address', async () => {
+    const { token, login, password } = await addCustomer()
     const lineOf = async (body: object) => {
       const { data } = await service.post(generate, { pool_type: 'residential', type: 'rotating', ...body }, { token })
       expect(data.proxies).toEqual(data.domain.split('\n'))
@@ -56,15 +56,15 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect((await lineOf({ format_id: 3 }))[0]).toMatch(/^gw\.example\.net:2\d{4}$/)
   })
 
-  test('places that make a login too long are refused for ports too', async () => {
-    const { token } = await newcomer()
+  test('POST /premium/proxies/generate refuses places that make a login longer than 255 characters', async () => {
+    const { token } = await addCustomer()
     const namesOf = async (part: 'states' | 'cities'): Promise<string[]> => {
       const { data } = await service.post(`/premium/locations/${part}`, { pool_type: 'residential' }, { token })
       return data[part].map((each: { name: string }) => each.name)
     }
-    const wish = { pool_type: 'residential', states: await namesOf('states'), cities: await namesOf('cities') }
+    const order = { pool_type: 'residential', states: await namesOf('states'), cities: await namesOf('cities') }
     for (const rest of [{ format_id: 1 }, { format_id: 3 }, { format_id: 3, type: 'rotating' }]) {
-      const refused = await service.post(generate, { ...wish, ...rest }, { token })
+      const refused = await service.post(generate, { ...order, ...rest }, { token })
       expect([refused.status, refused.error.details[0].problem]).toEqual([
         400,
         expect.stringContaining('longer than 255'),
@@ -72,14 +72,14 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     }
   })
 
-  test('a login cannot look like the name of a dedicated proxy', async () => {
-    const { token } = await newcomer()
+  test('POST /premium/subusers refuses a login with the form of a dedicated proxy’s username', async () => {
+    const { token } = await addCustomer()
     const refused = await service.post('/premium/subusers', { login: 'tpthxr5y' }, { token })
     expect([refused.status, refused.error.details[0].field]).toEqual([400, 'login'])
   })
 
-  test('a thousand sticky lines have a thousand session names, and each says all that was asked', async () => {
-    const { token } = await newcomer()
+  test('1,000 sticky lines have 1,000 session names and the same place, pool and ttl', async () => {
+    const { token } = await addCustomer()
     const { data } = await service.post(
       generate,
       {
@@ -149,13 +149,13 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     ['format', { format: '{host}'.padEnd(501, '.') }],
     ['format', { format: '{host}', format_id: 1 }],
     ['subuser_id', { subuser_id: '!' }],
-  ])('what cannot be generated is refused saying which part: %s of %o', async (field, body) => {
+  ])('POST /premium/proxies/generate answers 400 that names %s for %o', async (field, body) => {
     const answer = await service.post(generate, { pool_type: 'residential', ...body })
     expect(answer.status).toBe(400)
     expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
   })
 
-  test('a login that no SOCKS5 client could send is refused rather than cut', async () => {
+  test('POST /premium/proxies/generate refuses a login longer than 255 characters instead of cutting it', async () => {
     const { services } = service
     const long = Array.from({ length: 12 }, (_, index) => `abcdefghijklmnopqrstuvwxyz${index}`)
     await services.db.transact(async (tx) => {
@@ -170,9 +170,9 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect(answer.error.message).toContain('longer than 255')
   })
 
-  test('a port belongs to one sub-user and one set of parameters, and asking again gives the same ports', async () => {
-    const one = await newcomer()
-    const two = await newcomer()
+  test('a port belongs to one sub-user and one set of parameters, and a repeat gives the same ports', async () => {
+    const one = await addCustomer()
+    const two = await addCustomer()
     const body = { pool_type: 'residential', country_code: 'DE', format_id: 3, quantity: 3 }
     const ask = async (token: string, more = {}) =>
       (await service.post(generate, { ...body, ...more }, { token })).data.proxies as string[]
@@ -188,8 +188,8 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     await service.post('/premium/whitelist/add', { ip: '198.18.0.0/24' }, { token: one.token })
     await service.post('/premium/whitelist/add', { ip: '198.18.0.7' }, { token: two.token })
     const portOf = (line: string | undefined) => Number(line?.split(':')[1])
-    // The same source is on both whitelists; the port tells who it is and what for.
-    const comes = async (source: string, port: number) => {
+    // Both whitelists contain the source; the port decides the sub-user and the parameters.
+    const findByPort = async (source: string, port: number) => {
       const subuser = (await nodes.find({ source, port }))?.subuser
       return (
         subuser && {
@@ -198,20 +198,20 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
         }
       )
     }
-    const first = await comes('198.18.0.7', portOf(a[0]))
+    const first = await findByPort('198.18.0.7', portOf(a[0]))
     expect(first?.id).toBe(one.id)
     expect(first?.login).toMatchObject({ countries: ['de'], session: { ttlMinutes: 10 } })
-    expect((await comes('198.18.0.7', portOf(b[0])))?.id).toBe(two.id)
-    expect((await comes('198.18.0.7', portOf(c[0])))?.login?.countries).toEqual(['fr'])
-    expect((await comes('198.18.0.7', portOf(rotating[0])))?.login?.session).toBeNull()
-    expect(await comes('198.18.1.7', portOf(a[0]))).toBeUndefined()
-    expect(await comes('198.18.0.8', portOf(b[0]))).toBeUndefined()
-    expect(await comes('198.18.0.7', 29_999)).toBeUndefined()
+    expect((await findByPort('198.18.0.7', portOf(b[0])))?.id).toBe(two.id)
+    expect((await findByPort('198.18.0.7', portOf(c[0])))?.login?.countries).toEqual(['fr'])
+    expect((await findByPort('198.18.0.7', portOf(rotating[0])))?.login?.session).toBeNull()
+    expect(await findByPort('198.18.1.7', portOf(a[0]))).toBeUndefined()
+    expect(await findByPort('198.18.0.8', portOf(b[0]))).toBeUndefined()
+    expect(await findByPort('198.18.0.7', 29_999)).toBeUndefined()
   })
 
-  test('two who ask at once for the last ports never share one, and who comes too late is told so', async () => {
-    const one = await newcomer()
-    const two = await newcomer()
+  test('concurrent requests never share a port, and a request above the rest answers out_of_stock', async () => {
+    const one = await addCustomer()
+    const two = await addCustomer()
     const ask = (token: string, quantity: number) =>
       service.post(generate, { pool_type: 'residential', format_id: 3, quantity }, { token })
     const answers = await Promise.all([ask(one.token, 400), ask(two.token, 400), ask(one.token, 400)])
@@ -221,12 +221,12 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     const tooMany = await ask(one.token, 1000)
     expect(tooMany.status).toBe(409)
     expect(tooMany.error.code).toBe('out_of_stock')
-    // What was refused took nothing: a few ports are still there.
-    expect((await ask((await newcomer()).token, 5)).status).toBe(200)
+    // The refused request took no port.
+    expect((await ask((await addCustomer()).token, 5)).status).toBe(200)
   })
 
-  test('a customer cannot take more ports than a customer may hold', async () => {
-    const { token } = await newcomer()
+  test('a customer holds at most 1,000 ports over all sub-users', async () => {
+    const { token } = await addCustomer()
     const { data } = await service.post('/premium/subusers', {}, { token })
     const body = { pool_type: 'residential', format_id: 3 }
     await service.post(generate, { ...body, quantity: 3 }, { token })
@@ -239,8 +239,8 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect(answer.error).toMatchObject({ code: 'conflict', details: { limit: 1000, available: 997 } })
   })
 
-  test('an address is listed once, in its one spelling, with its comment', async () => {
-    const { token } = await newcomer()
+  test('a whitelist stores an address once in canonical form, with its comment', async () => {
+    const { token } = await addCustomer()
     const add = (ip: string, comment?: string) => service.post('/premium/whitelist/add', { ip, comment }, { token })
     const first = await add('::ffff:8.8.8.8', 'office')
     expect(first.data).toMatchObject({ ip: '8.8.8.8', added: true, limit: 5 })
@@ -262,8 +262,8 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect((await service.post('/premium/whitelist/remove', { ip: '8.8.8.8' }, { token })).data.removed).toBe(false)
   })
 
-  test('a whitelist holds as many as it may, however many come at once', async () => {
-    const { token } = await newcomer()
+  test('a whitelist with a limit of 5 accepts 5 of 9 concurrent additions', async () => {
+    const { token } = await addCustomer()
     const answers = await Promise.all(
       Array.from({ length: 9 }, (_, index) =>
         service.post('/premium/whitelist/add', { ip: `9.9.9.${index}` }, { token }),
@@ -286,7 +286,7 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     ['the unspecified address', '0.0.0.0'],
     ['a number', 5],
     ['a long text', '1'.repeat(100)],
-  ])('%s is not whitelisted', async (_, ip) => {
+  ])('POST /premium/whitelist/add and remove refuse %s', async (_, ip) => {
     for (const path of ['add', 'remove']) {
       const answer = await service.post(`/premium/whitelist/${path}`, { ip })
       expect(answer.status).toBe(400)
@@ -294,15 +294,15 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     }
   })
 
-  test('a comment that is too long or not printable is refused', async () => {
+  test('POST /premium/whitelist/add refuses a comment over 200 characters or with control characters', async () => {
     for (const comment of ['a'.repeat(201), 'a\nb', 5]) {
       const answer = await service.post('/premium/whitelist/add', { ip: '8.8.4.4', comment })
       expect(answer.error.details[0].field).toBe('comment')
     }
   })
 
-  test('a use of a whitelisted address is remembered', async () => {
-    const { token, id } = await newcomer()
+  test('a gateway’s report sets last_used_at of the whitelist entry that contains the address', async () => {
+    const { token, id } = await addCustomer()
     await service.post('/premium/whitelist/add', { ip: '8.8.8.0/24' }, { token })
     await service.services.premium.metering.takeReport({
       node: `seen-${engine}`,
@@ -315,8 +315,8 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect(data.ips[0].last_used_at).toBe(new Date(service.clock.nowMs).toISOString())
   })
 
-  test('a password that is reset opens nothing any more, and nodes know of it at once', async () => {
-    const { token, login, password } = await newcomer()
+  test('a password reset replaces the digest that nodes read, at once', async () => {
+    const { token, login, password } = await addCustomer()
     const nodes = service.services.premium.nodes
     const sha256 = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex')
     const known = async () => (await nodes.find({ username: login }))?.subuser
@@ -331,8 +331,8 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect(changes.map(({ shape, changedAt }) => [shape.login, changedAt])).toContainEqual([login, service.clock.nowMs])
   })
 
-  test('a sub-user has its own login, password, whitelist and traffic, and its limits are kept', async () => {
-    const { token, login } = await newcomer()
+  test('a sub-user has its own login, password, whitelist, traffic and limits, and can be blocked', async () => {
+    const { token, login } = await addCustomer()
     const made = await service.post(
       '/premium/subusers',
       { name: 'Alice', login: `alice_${engine}`, day_limit_bytes: 10 ** 9, tunnel_limit: 50, keep_hosts: false },
@@ -382,16 +382,16 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect(JSON.stringify(node)).not.toContain(made.data.password)
   })
 
-  test('a deleted sub-user gives its traffic back, is gone, and its login is not given out again', async () => {
-    const { token } = await newcomer()
+  test('deleting a sub-user returns its traffic and later its leases, and keeps its login reserved', async () => {
+    const { token } = await addCustomer()
     const login = `gone_${engine}`
     const { data } = await service.post('/premium/subusers', { login }, { token })
     const id = data.subuser.subuser_id
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1, subuser_id: id }, { token })
     const { premium } = service.services
     const { metering, nodes } = premium
-    const wish = { subuser: id, pool: 'residential', turn: 1, want: 'lease' as const }
-    await metering.takeReport({ node: `del-${engine}`, boot: 'b', counts: [], wishes: [wish] })
+    const leaseRequest = { subuser: id, pool: 'residential', turn: 1, want: 'lease' as const }
+    await metering.takeReport({ node: `del-${engine}`, boot: 'b', counts: [], wishes: [leaseRequest] })
     const deleted = await service.post('/premium/subusers/delete', { subuser_id: id }, { token, key: 'd1' })
     expect(deleted.data).toMatchObject({
       deleted: { login },
@@ -404,16 +404,16 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect((await service.post('/premium/subusers/delete', { subuser_id: id }, { token })).status).toBe(404)
     expect((await service.get(`/premium/password?subuser_id=${id}`, { token })).status).toBe(404)
     expect((await service.post('/premium/subusers', { login }, { token })).error.code).toBe('conflict')
-    const told = await toldOf(nodes, 'subusers', { since: 0 })
-    expect(told.find(({ shape }) => shape.login === login)?.shape.state).toBe('deleted')
-    // Found as nothing: whose it was is nobody's business any more.
+    const changes = await toldOf(nodes, 'subusers', { since: 0 })
+    expect(changes.find(({ shape }) => shape.login === login)?.shape.state).toBe('deleted')
+    // An empty answer, so that nodes do not learn the former owner.
     expect(await nodes.find({ username: login })).toEqual({ proxy: null, subuser: null })
-    // What the node held comes back after the deletion, and goes where the rest went.
+    // A lease returned after the deletion goes to the same sub-user as the rest.
     await metering.takeReport({
       node: `del-${engine}`,
       boot: 'b',
       counts: [],
-      wishes: [{ ...wish, turn: 2, want: 'return' }],
+      wishes: [{ ...leaseRequest, turn: 2, want: 'return' }],
     })
     expect(await premium.passOn()).toBe(1)
     expect(await premium.passOn()).toBe(0)
@@ -421,8 +421,8 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect(left.traffic_gb).toBe(1)
   })
 
-  test('the default sub-user cannot be deleted, nor can one inherit from itself', async () => {
-    const { token, id } = await newcomer()
+  test('the default sub-user cannot be deleted, and a sub-user cannot inherit from itself', async () => {
+    const { token, id } = await addCustomer()
     const { data } = await service.post('/premium/subusers', {}, { token })
     const other = data.subuser.subuser_id
     expect((await service.post('/premium/subusers/delete', { subuser_id: id }, { token })).status).toBe(409)
@@ -445,7 +445,7 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     ['total_limit_bytes', { total_limit_bytes: '5' }],
     ['tunnel_limit', { tunnel_limit: 0 }],
     ['keep_hosts', { keep_hosts: 'no' }],
-  ])('a sub-user with a wrong %s is refused by name: %o', async (field, body) => {
+  ])('POST /premium/subusers answers 400 that names %s for %o', async (field, body) => {
     const paths = field === 'login' ? ['subusers'] : ['subusers', 'subusers/update']
     for (const path of paths) {
       const answer = await service.post(`/premium/${path}`, body)
@@ -454,7 +454,7 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     }
   })
 
-  test('every pool of a sandbox has eight exits in each country, and places are counted from them', async () => {
+  test('each pool of a sandbox has 8 exits per country, and locations count them', async () => {
     for (const pool of ['residential', 'datacenter', 'residential_premium']) {
       const { data } = await service.post('/premium/locations/countries', { pool_type: pool })
       expect(data.countries).toEqual(
@@ -482,7 +482,7 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
   })
 
   test.each(['countries', 'states', 'cities', 'zipcodes', 'asns'])(
-    '%s of a pool that is not there, or in a place that is not there, are refused',
+    'POST /premium/locations/%s refuses an unknown pool and an unknown country',
     async (kind) => {
       const path = `/premium/locations/${kind}`
       expect((await service.post(path, {})).error.details[0].field).toBe('pool_type')
@@ -497,7 +497,7 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     },
   )
 
-  test('an exit that is drained serves no more, and its credentials are known to nodes only', async () => {
+  test('a drained exit is not offered, and only nodes read its credentials', async () => {
     const { premium } = service.services
     const exit = await premium.exits.addOne({
       pool: 'mobile',
@@ -525,8 +525,8 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     expect((await ask()).status).toBe(200)
   })
 
-  test('neither log nor database holds a password in plain text', async () => {
-    const { token, password } = await newcomer()
+  test('the log and the database contain no password in plain text', async () => {
+    const { token, password } = await addCustomer()
     await service.post(generate, { pool_type: 'residential', quantity: 3 }, { token })
     await service.post('/premium/whitelist/add', { ip: 'nonsense' }, { token })
     const reset = await service.post('/premium/password/reset', {}, { token })
@@ -545,16 +545,16 @@ describe.each([...enginesOf('sqlite')])('premium access on %s', (engine) => {
     }
   })
 
-  test('a reader of changes that overlaps misses nothing, page by page', async () => {
-    const told = await toldOf(service.services.premium.nodes, 'subusers', { since: 0, limit: 3 })
-    const seen = told.map((each) => each.id)
+  test('a reader of sub-user changes in pages of 3 gets each row once', async () => {
+    const changes = await toldOf(service.services.premium.nodes, 'subusers', { since: 0, limit: 3 })
+    const seen = changes.map((each) => each.id)
     const rows = await service.services.db.all<{ id: string }>('SELECT id FROM subusers')
     expect(seen.toSorted()).toEqual(rows.map((row) => row.id).toSorted())
     expect(new Set(seen).size).toBe(seen.length)
   })
 })
 
-test('outside of a sandbox reserved addresses are not whitelisted', async () => {
+test('POST /premium/whitelist/add refuses reserved addresses outside a sandbox', async () => {
   const service = await startService('sqlite', { TURNPIKE_SANDBOX: 'off', TURNPIKE_GATEWAY_HOST: 'gw.example.net' })
   try {
     const { token } = await service.newCustomer(10n)
@@ -570,14 +570,14 @@ test('outside of a sandbox reserved addresses are not whitelisted', async () => 
 })
 
 test.each([...enginesOf('sqlite')])(
-  'a customer passes no limit by asking for several sub-users at once, on %s',
+  'concurrent requests for three sub-users cannot exceed the customer’s 1,000 ports, on %s',
   async (engine) => {
     const service = await startService(engine)
     const { token } = await service.newCustomer(1000n)
     const made = Array.from({ length: 3 }, () => service.post('/premium/subusers', {}, { token }))
     const ids = (await Promise.all(made)).map((each) => each.data.subuser.subuser_id as string)
-    const wish = { pool_type: 'residential', format_id: 3, quantity: 600 }
-    const answers = await Promise.all(ids.map((id) => service.post(generate, { ...wish, subuser_id: id }, { token })))
+    const order = { pool_type: 'residential', format_id: 3, quantity: 600 }
+    const answers = await Promise.all(ids.map((id) => service.post(generate, { ...order, subuser_id: id }, { token })))
     expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
     expect(answers.filter((each) => each.status === 409)).toHaveLength(2)
     await service.stop()
@@ -585,7 +585,7 @@ test.each([...enginesOf('sqlite')])(
 )
 
 test.each([...enginesOf('sqlite')])(
-  'a port whose login no gateway could read makes none of them deaf, on %s',
+  'a gateway leaves out a port whose login is too long and reads the rest, on %s',
   async (engine) => {
     const service = await startService(engine)
     const { token, customer } = await service.newCustomer(1000n)

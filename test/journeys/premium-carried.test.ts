@@ -5,7 +5,7 @@ import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
-describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('availability of premium traffic in production on %s', (engine) => {
   let service: Service
   let token: string
   let exit: string
@@ -20,9 +20,8 @@ describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (
   const buy = () => service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
   const generate = () =>
     service.post('/premium/proxies/generate', { pool_type: 'residential', countries: ['DE'], quantity: 1 }, { token })
-  const say = (isUp: boolean, node = 'nod_1', of = exit) =>
+  const report = (isUp: boolean, node = 'nod_1', of = exit) =>
     service.services.premium.exits.takeReports(node, [{ exit: of, isUp, sinceAt: service.clock.nowMs, reason: 'x' }])
-  /** What a quote says of it. */
   const isOffered = async () =>
     (await service.get('/premium/traffic/quote?pool_type=residential&gb=1', { token })).data.available
   const balance = async () => (await service.get('/balance', { token })).data.balance_rub
@@ -37,7 +36,7 @@ describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (
     expect(await balance()).toBe(before)
   }
 
-  test('is not sold for a pool without exits, nor for one whose exits no gateway has tried', async () => {
+  test('premium traffic is not sold for a pool without exits or with untested exits', async () => {
     await expectNothingSold()
     const place = { country: 'DE', state: '', city: '', zip: '', asn: null }
     const upstream = { pool: 'residential', kind: 'http' as const, host: 'up.example.net', port: 8080 }
@@ -45,8 +44,8 @@ describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (
     await expectNothingSold()
   })
 
-  test('is sold while a gateway says that an exit is up, and for half a minute after its last word', async () => {
-    await say(true)
+  test('premium traffic is sold for 30 s after a gateway’s last report that an exit is up', async () => {
+    await report(true)
     service.clock.advance(1001)
     expect(await isOffered()).toBe(true)
     expect((await buy()).status).toBe(200)
@@ -57,33 +56,33 @@ describe.each([...enginesOf('sqlite')])('premium traffic in production on %s', (
     await expectNothingSold()
   })
 
-  test('is not sold once the last exit is down', async () => {
-    await say(true)
+  test('premium traffic is not sold once the last exit is down', async () => {
+    await report(true)
     service.clock.advance(1001)
     expect((await buy()).status).toBe(200)
-    await say(false)
+    await report(false)
     service.clock.advance(1001)
     await expectNothingSold()
   })
 
   test.each([
-    ['not sold while one gateway says up and two say down', null, [true, false, false], false],
-    ['sold while one gateway says down and two say up', null, [false, true, true], true],
-    ['sold while one of two gateways says up', null, [true, false], true],
-    ['not sold while the gateway that the exit belongs to says down', 'nod_1', [false, true, true], false],
-    ['sold while the gateway that the exit belongs to says up', 'nod_1', [true, false, false], true],
-  ])('is %s', async (_, node, said, sold) => {
+    ['not sold while one gateway reports up and two report down', null, [true, false, false], false],
+    ['sold while one gateway reports down and two report up', null, [false, true, true], true],
+    ['sold while one of two gateways reports up', null, [true, false], true],
+    ['not sold while the gateway that the exit belongs to reports down', 'nod_1', [false, true, true], false],
+    ['sold while the gateway that the exit belongs to reports up', 'nod_1', [true, false, false], true],
+  ])('premium traffic is %s', async (_, node, reports, sold) => {
     const { exits } = service.services.premium
     const place = { country: 'DE', state: '', city: '', zip: '', asn: null }
     const upstream = { pool: 'datacenter', kind: 'http' as const, host: 'up.example.net', port: 8080 }
     const { id } = await exits.addOne({ ...upstream, ...place, node, credentials: null })
-    for (const [at, isUp] of said.entries()) await say(isUp, `nod_${at + 1}`, id)
+    for (const [at, isUp] of reports.entries()) await report(isUp, `nod_${at + 1}`, id)
     service.clock.advance(1001)
     expect(await exits.isCarried('datacenter')).toBe(sold)
     const pools = await exits.overview()
     expect(pools.find((each) => each.pool === 'datacenter')?.serving).toBe(sold ? 1 : 0)
-    const words = await exits.reports([id])
-    expect(statusOf({ node, drainedAt: null }, words, ageAt(service.clock.nowMs))).toBe(sold ? 'serving' : 'down')
+    const latest = await exits.reports([id])
+    expect(statusOf({ node, drainedAt: null }, latest, ageAt(service.clock.nowMs))).toBe(sold ? 'serving' : 'down')
     await exits.drain(id, true)
   })
 })

@@ -7,7 +7,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
 const pools = ['residential', 'residential_premium', 'datacenter', 'mobile']
-const stranger = 'sub_00000000000000000000000000'
+const unknownSubuser = 'sub_00000000000000000000000000'
 const noOrder = 'ord_00000000000000000000000000' as OrderId
 
 describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
@@ -20,22 +20,22 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     await service.stop()
   })
 
-  const newcomer = (roubles = 1000n) => service.newCustomer(roubles)
+  const addCustomer = (roubles = 1000n) => service.newCustomer(roubles)
 
-  test('a quote names the price, the tier, and how much more would reach the next one', async () => {
+  test('GET /premium/traffic/quote answers the price, the tier and the amount missing to the next tier', async () => {
     const { data } = await service.get('/premium/traffic/quote?pool_type=residential&gb=9.5')
     expect(data).toEqual({
       pool_type: 'residential',
       gb: 9.5,
       price_per_gb_rub: 320,
-      // Never more than ten gigabytes would cost.
+      // Capped at the price of 10 GB, where the next tier starts.
       price_rub: 2800,
       available: true,
       tier: { from_gb: 0, price_per_gb_rub: 320 },
       next_tier: { from_gb: 10, price_per_gb_rub: 280, missing_gb: 0.5 },
     })
-    const most = await service.get('/premium/traffic/quote?pool_type=datacenter&gb=10000')
-    expect(most.data).toMatchObject({ price_rub: 400_000, next_tier: null })
+    const largest = await service.get('/premium/traffic/quote?pool_type=datacenter&gb=10000')
+    expect(largest.data).toMatchObject({ price_rub: 400_000, next_tier: null })
   })
 
   test.each([
@@ -51,19 +51,19 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     ['gb', 'pool_type=residential&gb=1&gb=2'],
     ['pool_type', 'pool_type=Residential&gb=1'],
     ['pool_type', 'pool_type=space&gb=1'],
-  ])('a quote with a wrong %s is refused by name: %s', async (field, query) => {
+  ])('GET /premium/traffic/quote answers 400 that names %s for %s', async (field, query) => {
     const answer = await service.get(`/premium/traffic/quote?${query}`)
     expect(answer.status).toBe(400)
     expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
   })
 
-  test('a pool that is not sold is refused with those that are', async () => {
+  test('GET /premium/traffic/quote lists the four pools sold when the pool is unknown', async () => {
     const answer = await service.get('/premium/traffic/quote?pool_type=space&gb=1')
     expect(answer.error.details[0].allowed.toSorted()).toEqual(pools.toSorted())
   })
 
-  test('what is bought is charged as quoted and there at once', async () => {
-    const { token } = await newcomer()
+  test('POST /premium/traffic/buy charges the quoted price and adds 1.5 GB at once', async () => {
+    const { token } = await addCustomer()
     const bought = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1.5 }, { token })
     expect(bought.data).toMatchObject({
       pool_type: 'residential',
@@ -88,8 +88,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     })
   })
 
-  test('with too little money nothing is charged and nothing is added', async () => {
-    const { token } = await newcomer(100n)
+  test('POST /premium/traffic/buy answers 402 with too little money and adds no traffic', async () => {
+    const { token } = await addCustomer(100n)
     const answer = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     expect(answer.status).toBe(402)
     expect(answer.error.details).toEqual({ required_rub: 320, balance_rub: 100, charged: false })
@@ -97,8 +97,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect(data.traffic_gb).toBe(0)
   })
 
-  test('a purchase repeated under its key is answered byte for byte and happens once', async () => {
-    const { token } = await newcomer()
+  test('POST /premium/traffic/buy replays the first answer for its key and adds traffic once', async () => {
+    const { token } = await addCustomer()
     const body = { pool_type: 'mobile', gb: 0.5 }
     const first = await service.post('/premium/traffic/buy', body, { token, key: 'k1' })
     const again = await service.post('/premium/traffic/buy', body, { token, key: 'k1' })
@@ -121,14 +121,14 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     ['pool_type', { pool_type: 'space', gb: 1 }],
     ['subuser_id', { pool_type: 'residential', gb: 1, subuser_id: 5 }],
     ['subuser_id', { pool_type: 'residential', gb: 1, subuser_id: 'a b' }],
-  ])('a purchase with a wrong %s is refused by name: %o', async (field, body) => {
+  ])('POST /premium/traffic/buy answers 400 that names %s for %o', async (field, body) => {
     const answer = await service.post('/premium/traffic/buy', body)
     expect(answer.status).toBe(400)
     expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
   })
 
-  test('many purchases at once with money for exactly three make exactly three', async () => {
-    const { token } = await newcomer(960n)
+  test('3 of 12 concurrent purchases succeed with money for three', async () => {
+    const { token } = await addCustomer(960n)
     const answers = await Promise.all(
       Array.from({ length: 12 }, () =>
         service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token }),
@@ -140,14 +140,14 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect(data.traffic_gb).toBe(3)
   })
 
-  test('a customer seen for the first time by many requests at once has one default sub-user', async () => {
-    const { token } = await newcomer()
+  test('16 concurrent first requests of a customer create one default sub-user', async () => {
+    const { token } = await addCustomer()
     const answers = await Promise.all(Array.from({ length: 16 }, () => service.get('/premium/password', { token })))
     expect(new Set(answers.map((each) => each.text)).size).toBe(1)
   })
 
-  test('traffic moves between sub-users whole, and not beyond what is there', async () => {
-    const { token } = await newcomer()
+  test('POST /premium/traffic/move moves free traffic only, once per key, and charges nothing', async () => {
+    const { token } = await addCustomer()
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     const { data: made } = await service.post('/premium/subusers', { name: 'Alice' }, { token })
     const to = made.subuser.subuser_id
@@ -167,8 +167,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect((await service.get('/balance', { token })).data.balance_rub).toBe(680)
   })
 
-  test('many moves at once with bytes for exactly four make exactly four', async () => {
-    const { token } = await newcomer()
+  test('4 of 15 concurrent moves succeed with traffic for four', async () => {
+    const { token } = await addCustomer()
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 }, { token })
     const { data: made } = await service.post('/premium/subusers', {}, { token })
     const body = { pool_type: 'residential', gb: 0.5, to_subuser_id: made.subuser.subuser_id }
@@ -187,7 +187,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     ['gb', { pool_type: 'residential', gb: 0.01 }],
     ['all', { pool_type: 'residential', all: 'yes' }],
     ['to_subuser_id', { pool_type: 'residential', gb: 1 }],
-  ])('a move with a wrong %s is refused by name: %o', async (field, body) => {
+  ])('POST /premium/traffic/move answers 400 that names %s for %o', async (field, body) => {
     const { data } = await service.post('/premium/subusers', {})
     const to = 'to_subuser_id' in body ? { to_subuser_id: data.subuser.subuser_id } : {}
     const answer = await service.post('/premium/traffic/move', { ...body, ...to })
@@ -195,8 +195,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
   })
 
-  test('usage is told by hour, day, pool, sub-user and host, and a host no longer wanted is forgotten', async () => {
-    const { token, customer } = await newcomer()
+  test('GET /premium/usage sums by hour, day, pool, sub-user and host; keep_hosts: false deletes hosts', async () => {
+    const { token, customer } = await addCustomer()
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     const { premium } = service.services
     const { id: subuser } = await premium.subusers.load(customer, undefined)
@@ -239,14 +239,14 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect((await service.get('/premium/usage?by=pool', { token })).data.total_gb).toBe(0.0055)
   })
 
-  test('hosts are forgotten when they are older than they are kept, and hours are not', async () => {
-    const { token, customer } = await newcomer()
+  test('forgetHosts deletes hosts after 30 days and keeps the hours', async () => {
+    const { token, customer } = await addCustomer()
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     const { premium } = service.services
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const count = { subuser, pool: 'residential', received: 1000n, sent: 0n }
-    const wish = { subuser, pool: 'residential', turn: 1, want: 'lease' as const }
-    await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [], wishes: [wish] })
+    const leaseRequest = { subuser, pool: 'residential', turn: 1, want: 'lease' as const }
+    await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [], wishes: [leaseRequest] })
     const hosts = [{ ...count, host: 'old.example' }]
     await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [count], wishes: [], hosts })
     service.clock.advanceDays(29)
@@ -259,8 +259,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect((await service.get(`/premium/usage?by=day&${range}`, { token })).data.total_gb).toBe(0.000001)
   })
 
-  test('a node adds 2000 hosts a day to an account; the rest is one row "other" and the sum stays exact', async () => {
-    const { token, customer } = await newcomer()
+  test('a node adds 2,000 hosts per day to a sub-user; the rest is one row "other" and the sum is exact', async () => {
+    const { token, customer } = await addCustomer()
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     const { premium, db } = service.services
     const { id: subuser } = await premium.subusers.load(customer, undefined)
@@ -278,7 +278,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     }
     await report('boot-0001', 0, 0n)
     for (const from of [0, 1000, 2000]) await report('boot-0001', from, 3n)
-    // Known hosts go on, and those in "other" do too.
+    // Known hosts keep counting, as do those in "other".
     for (const from of [0, 2000]) await report('boot-0001', from, 2n, 3n)
     const countHosts = 'SELECT COUNT(*) AS n FROM traffic_hosts WHERE subuser_id = $1'
     expect(await db.first<{ n: bigint }>(countHosts, [subuser])).toEqual({ n: 2001n })
@@ -300,19 +300,19 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     ['pool_type', 'pool_type=nosuch'],
     ['host', 'host=%20'],
     ['subuser_id', 'subuser_id=a%20b'],
-  ])('usage with a wrong %s is refused by name: %s', async (field, query) => {
+  ])('GET /premium/usage answers 400 that names %s for %s', async (field, query) => {
     const answer = await service.get(`/premium/usage?${query}`)
     expect(answer.status).toBe(400)
     expect(answer.error.details.map((each: { field: string }) => each.field)).toEqual([field])
   })
 
-  test('a refusal says what is wrong with this request, not what could be wrong with another', async () => {
+  test('a refusal of a premium request names the problem of that request only', async () => {
     const backwards = await service.get('/premium/usage?from=2026-02-01&to=2026-01-01')
     expect(backwards.error.details).toEqual([{ field: 'from', problem: 'must not be after "to"' }])
     const pool = (await service.get('/premium/usage?pool_type=nosuch')).error.details[0]
     expect([pool.allowed.includes('residential'), pool.see]).toEqual([true, 'GET /premium/traffic/balance'])
     expect((await service.get('/premium/usage?pool_type=datacenter')).data.items).toEqual([])
-    const { token } = await newcomer(1n)
+    const { token } = await addCustomer(1n)
     const { data } = await service.post('/premium/subusers', {}, { token })
     const all = { pool_type: 'mobile', all: true, to_subuser_id: data.subuser.subuser_id }
     expect((await service.post('/premium/traffic/move', all, { token })).error).toEqual({
@@ -328,8 +328,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect(nowhere.error.details[0].problem).toBe('is no country: ISO 3166-1 has no code XX')
   })
 
-  test('traffic expires when the price list says so, and what expires first is used first', async () => {
-    const { token, customer } = await newcomer(100_000n)
+  test('traffic with a limit of 30 days expires then, and is used before traffic without one', async () => {
+    const { token, customer } = await addCustomer(100_000n)
     const { pricing, premium, traffic, db } = service.services
     await service.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 1 }, { token })
     const shown = (await pricing.show())?.value as { premium: { pools: { datacenter: object } } }
@@ -341,33 +341,33 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     await db.transact((tx) => pricing.apply(tx, shown))
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const node = `expiry-${engine}`
-    const wish = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'datacenter', turn, want })
-    await premium.metering.takeReport({ node, boot: 'b', counts: [], wishes: [wish(1, 'lease')] })
+    const leaseRequest = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'datacenter', turn, want })
+    await premium.metering.takeReport({ node, boot: 'b', counts: [], wishes: [leaseRequest(1, 'lease')] })
     const counts = [{ subuser, pool: 'datacenter', received: 5_000_000n, sent: 0n }]
-    await premium.metering.takeReport({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts, wishes: [leaseRequest(2, 'return')] })
     service.clock.advanceDays(29)
     await traffic.accounts.expire(100)
     expect((await service.get('/premium/traffic/balance?pool_type=datacenter', { token })).data.traffic_gb).toBe(2.995)
     service.clock.advanceDays(1)
     await traffic.accounts.expire(100)
     const { data } = await service.get('/premium/traffic/balance?pool_type=datacenter', { token })
-    // The five megabytes came from what was to expire; what never expires is whole.
+    // The 5 MB were taken from the expiring traffic; the other 1 GB is whole.
     expect(data).toMatchObject({ traffic_gb: 1, used_gb: 0.005 })
   })
 
-  test('unused traffic of an order is taken back for the same part of its price, wherever it was moved, once', async () => {
-    const { token, customer } = await newcomer()
+  test('a refund returns an order’s unused traffic, also moved traffic, at its part of the price, once', async () => {
+    const { token, customer } = await addCustomer()
     const { premium } = service.services
     const { data: bought } = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 }, { token })
     const { data: made } = await service.post('/premium/subusers', {}, { token })
     const to = made.subuser.subuser_id
     await service.post('/premium/traffic/move', { pool_type: 'residential', gb: 0.5, to_subuser_id: to }, { token })
     const { id: subuser } = await premium.subusers.load(customer, undefined)
-    const wish = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'residential', turn, want })
+    const leaseRequest = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'residential', turn, want })
     const node = `refund-${engine}`
-    await premium.metering.takeReport({ node, boot: 'b', counts: [], wishes: [wish(1, 'lease')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts: [], wishes: [leaseRequest(1, 'lease')] })
     const counts = [{ subuser, pool: 'residential', received: 8_000_000n, sent: 0n }]
-    await premium.metering.takeReport({ node, boot: 'b', counts, wishes: [wish(2, 'return')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts, wishes: [leaseRequest(2, 'return')] })
     const refund = await premium.traffic.refund(bought.order_id, 'unused')
     expect(refund.returned).toBe(1_992_000_000n as never)
     expect(refund.money).toBe(63_744n as never)
@@ -377,13 +377,13 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect((await refusalOf(premium.traffic.refund(noOrder, 'x'))).code).toBe('not_found')
   })
 
-  test('someone else’s sub-user, and one that does not exist, are the same nothing everywhere', async () => {
-    const { token } = await newcomer()
-    const other = await newcomer()
+  test('every premium operation answers for another customer’s sub-user as for an unknown one: 404', async () => {
+    const { token } = await addCustomer()
+    const other = await addCustomer()
     const theirs = (await service.get('/premium/password', { token: other.token })).data.subuser.subuser_id
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
-    for (const id of [theirs, stranger, 'nonsense']) {
-      const asked = [
+    for (const id of [theirs, unknownSubuser, 'nonsense']) {
+      const requests = [
         service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 0.1, subuser_id: id }, { token }),
         service.get(`/premium/traffic/balance?subuser_id=${id}`, { token }),
         service.post('/premium/traffic/move', { pool_type: 'residential', gb: 0.1, to_subuser_id: id }, { token }),
@@ -398,7 +398,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
         service.post('/premium/subusers/delete', { subuser_id: id }, { token }),
         service.get(`/premium/usage?subuser_id=${id}`, { token }),
       ]
-      for (const answer of await Promise.all(asked)) {
+      for (const answer of await Promise.all(requests)) {
         expect(answer.status).toBe(404)
         expect(answer.error).toEqual({
           code: 'not_found',
@@ -413,7 +413,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     expect((await service.get('/premium/password', { token: other.token })).status).toBe(200)
   })
 
-  test('without a token nothing is told and nothing is done', async () => {
+  test('every premium operation answers 401 without a token', async () => {
     const reads = ['traffic/quote', 'traffic/balance', 'whitelist', 'password', 'subusers', 'usage']
     const writes = [
       'traffic/buy',
@@ -425,17 +425,17 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     ]
     const more = ['subusers', 'subusers/update', 'subusers/delete']
     const places = ['countries', 'states', 'cities', 'zipcodes', 'asns'].map((each) => `locations/${each}`)
-    const asked = [
+    const requests = [
       ...reads.map((path) => service.get(`/premium/${path}`, { token: null })),
       ...[...writes, ...more, ...places].map((path) => service.post(`/premium/${path}`, {}, { token: null })),
     ]
-    for (const answer of await Promise.all(asked)) {
+    for (const answer of await Promise.all(requests)) {
       expect(answer.status).toBe(401)
       expect(answer.error.code).toBe('invalid_token')
     }
   })
 
-  test('every login that is generated is one that the grammar reads', async () => {
+  test('readProxyLogin reads every login that generate writes', async () => {
     const { data } = await service.post('/premium/proxies/generate', {
       pool_type: 'mobile',
       countries: ['DE', 'us'],

@@ -7,26 +7,26 @@ import { applyCatalogue, buyProxies } from '../harness/proxies.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
-describe.each([...enginesOf('postgres')])("the operator's hand on what was sold, on %s", (engine) => {
+describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %s', (engine) => {
   let place: Place
   let env: Record<string, string>
   beforeAll(async () => {
     place = await makePreparedPlace(engine, 'migrated')
     env = {
       TURNPIKE_DATA: place.folder,
-      // The key that the services of tests seal with.
+      // The key that the test services encrypt with.
       TURNPIKE_SECRET_KEY: '0'.repeat(64),
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
     }
     await runCommand(['migrate'], env)
   })
   afterAll(() => place.remove())
-  async function ask(...words: string[]) {
+  async function runJson(...words: string[]) {
     const ended = await runCommand([...words, '--json'], env)
     return { exit: ended.exit, json: JSON.parse(ended.out) }
   }
 
-  test('shows, interrupts, ends and refunds, each told to its customer, and mistakes change nothing', async () => {
+  test('commands show, interrupt, end and refund a proxy, write an event each, and refuse wrong usage', async () => {
     const db = openDatabase(place.address)
     const services = wire(db)
     await applyCatalogue(services, shipped)
@@ -36,7 +36,7 @@ describe.each([...enginesOf('postgres')])("the operator's hand on what was sold,
     const bought = await buyProxies(services, customer, { code: 'DE', ipv: 4, count: 2 })
     await db.close()
     const [first, second] = bought.proxies.map((proxy) => String(proxy.id)) as [string, string]
-    const shown = await ask('proxy', 'show', first)
+    const shown = await runJson('proxy', 'show', first)
     expect(shown.json).toMatchObject({
       customer_id: customer,
       status: 'active',
@@ -44,23 +44,23 @@ describe.each([...enginesOf('postgres')])("the operator's hand on what was sold,
       addresses: [{}],
     })
     expect(JSON.stringify(shown.json)).not.toContain('password')
-    expect((await ask('stock', 'quarantine', '10.9.0.0/30', '--dry-run')).json).toMatchObject({ customers: 1 })
-    expect((await ask('proxy', 'interrupted')).json.items).toEqual([])
-    expect((await ask('stock', 'quarantine', '10.9.0.0/30')).json).toMatchObject({ interrupted: 2 })
-    expect((await ask('proxy', 'interrupted')).json.items).toMatchObject([
+    expect((await runJson('stock', 'quarantine', '10.9.0.0/30', '--dry-run')).json).toMatchObject({ customers: 1 })
+    expect((await runJson('proxy', 'interrupted')).json.items).toEqual([])
+    expect((await runJson('stock', 'quarantine', '10.9.0.0/30')).json).toMatchObject({ interrupted: 2 })
+    expect((await runJson('proxy', 'interrupted')).json.items).toMatchObject([
       { reason: 'quarantine' },
       { reason: 'quarantine' },
     ])
-    const ended = await ask('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
+    const ended = await runJson('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
     expect(ended.json).toMatchObject({ customer, amount_rub: 0 })
     const again = await runCommand(['proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one'], env)
     expect(again.out).toStartWith('Done before under this key, nothing changed now: ')
-    const refunded = await ask('refund', bought.receipt.order, '--end', '--key', 'two')
+    const refunded = await runJson('refund', bought.receipt.order, '--end', '--key', 'two')
     expect(refunded.json.proxies).toEqual([Number(second)])
-    expect((await ask('proxy', 'end', 'x')).exit).not.toBe(0)
-    expect((await ask('refund', bought.receipt.order, '--whole')).exit).not.toBe(0)
-    const events = (await ask('event', 'list', customer)).json.items.map((each: { type: string }) => each.type)
+    expect((await runJson('proxy', 'end', 'x')).exit).not.toBe(0)
+    expect((await runJson('refund', bought.receipt.order, '--whole')).exit).not.toBe(0)
+    const events = (await runJson('event', 'list', customer)).json.items.map((each: { type: string }) => each.type)
     expect(events).toEqual(['proxy.interrupted', 'proxy.interrupted', 'proxy.ended', 'order.refunded', 'proxy.ended'])
-    expect((await ask('verify')).json).toMatchObject({ ok: true })
+    expect((await runJson('verify')).json).toMatchObject({ ok: true })
   })
 })

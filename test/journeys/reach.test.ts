@@ -7,7 +7,7 @@ import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
 import { startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 
-/** A production shop with prices, stock of both families, a VPN node that is up, and a customer with money. */
+/** A production shop with prices, IPv4 and IPv6 stock, a running VPN node and a customer with money. */
 async function openProduction(engine: (typeof engines)[number], env: Record<string, string>) {
   const service = await startService(engine, { TURNPIKE_SANDBOX: 'off', ...env })
   const { db, fleet } = service.services
@@ -34,41 +34,41 @@ async function openProduction(engine: (typeof engines)[number], env: Record<stri
   }
 }
 
-describe.each([...enginesOf('postgres')])('a production shop on %s', (engine) => {
-  let hidden: Awaited<ReturnType<typeof openProduction>>
-  let reached: Awaited<ReturnType<typeof openProduction>>
+describe.each([...enginesOf('postgres')])('public addresses of a production shop on %s', (engine) => {
+  let unreachable: Awaited<ReturnType<typeof openProduction>>
+  let reachable: Awaited<ReturnType<typeof openProduction>>
   beforeAll(async () => {
-    hidden = await openProduction(engine, {})
-    reached = await openProduction(engine, {
+    unreachable = await openProduction(engine, {})
+    reachable = await openProduction(engine, {
       TURNPIKE_GATEWAY_HOST: 'gw.example.net',
       TURNPIKE_VPN_HOST: 'vpn.example.net',
       TURNPIKE_PUBLIC_URL: 'https://shop.example.net',
     })
   })
   afterAll(async () => {
-    await hidden.service.stop()
-    await reached.service.stop()
+    await unreachable.service.stop()
+    await reachable.service.stop()
   })
 
-  test('whose addresses are this machine’s own says so at its start and to whoever watches it', async () => {
+  test('a production shop with loopback addresses logs a warning per setting and lists it in /readyz', async () => {
     const settings = ['TURNPIKE_GATEWAY_HOST', 'TURNPIKE_VPN_HOST', 'TURNPIKE_PUBLIC_URL']
-    const said = hidden.service.log.filter((line) => line.includes('"event":"not reachable"'))
-    expect(settings.map((name) => said.some((line) => line.includes(name)))).toEqual([true, true, true])
-    const body = await hidden.ready()
+    const warnings = unreachable.service.log.filter((line) => line.includes('"event":"not reachable"'))
+    expect(settings.map((name) => warnings.some((line) => line.includes(name)))).toEqual([true, true, true])
+    const body = await unreachable.ready()
     expect(body).toMatchObject({ ok: true })
     expect(body.warnings).toEqual(settings.map((name) => `${name} is 127.0.0.1`))
-    expect(reached.service.log.join('')).not.toContain('not reachable')
-    expect(await reached.ready()).toEqual({ ok: true })
+    expect(reachable.service.log.join('')).not.toContain('not reachable')
+    expect(await reachable.ready()).toEqual({ ok: true })
   })
 
-  test('sells nothing that nobody could reach, and charges nothing for it', async () => {
-    expect(await hidden.buyAll()).toEqual({ ipv4: 200, ipv6: 503, traffic: 503, vpn: 503 })
-    expect(await reached.buyAll()).toEqual({ ipv4: 200, ipv6: 200, traffic: 200, vpn: 200 })
+  test('a production shop with loopback addresses answers 503 to purchases that need a public address', async () => {
+    expect(await unreachable.buyAll()).toEqual({ ipv4: 200, ipv6: 503, traffic: 503, vpn: 503 })
+    expect(await reachable.buyAll()).toEqual({ ipv4: 200, ipv6: 200, traffic: 200, vpn: 200 })
   })
 
-  test('takes no private prefix as stock', async () => {
-    const env: Record<string, string> = { TURNPIKE_DATA: hidden.service.place.folder }
-    if (engine === 'postgres') env['TURNPIKE_DATABASE_URL'] = hidden.service.place.address
+  test('stock add refuses a private prefix in production', async () => {
+    const env: Record<string, string> = { TURNPIKE_DATA: unreachable.service.place.folder }
+    if (engine === 'postgres') env['TURNPIKE_DATABASE_URL'] = unreachable.service.place.address
     const add = (prefix: string) => runCommand(['stock', 'add', prefix, '--country', 'DE', '--ipv', '4'], env)
     const refused = await add('10.1.0.0/28')
     expect([refused.exit, refused.out]).toEqual([1, ''])
@@ -77,7 +77,7 @@ describe.each([...enginesOf('postgres')])('a production shop on %s', (engine) =>
   })
 })
 
-test('a sandbox warns of nothing and sells everything on this machine', async () => {
+test('a sandbox shop with loopback addresses logs no warning and sells traffic', async () => {
   const service = await startService('sqlite')
   expect(service.log.join('')).not.toContain('not reachable')
   expect(await (await fetch(`${service.url}/readyz`)).json()).toEqual({ ok: true })
@@ -85,7 +85,7 @@ test('a sandbox warns of nothing and sells everything on this machine', async ()
   await service.stop()
 })
 
-test('what is this machine’s own, and what is nobody’s to sell', () => {
+test('isLoopback and isSellable tell loopback and private addresses from public ones', () => {
   for (const host of ['127.0.0.1', '127.9.9.9', '::1', '[::1]', 'localhost', '0.0.0.0', '::', 'a.localhost']) {
     expect([host, isLoopback(host)]).toEqual([host, true])
   }

@@ -10,7 +10,7 @@ import { findingsOf } from '../harness/wired.ts'
 const password = 'correct horse battery'
 const hourMs = 3_600_000
 
-describe.each([...enginesOf('sqlite')])('a referral link on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('referral codes on %s', (engine) => {
   let shop: Service
   let anna: { customer: CustomerId; token: string }
   let code = ''
@@ -37,16 +37,16 @@ describe.each([...enginesOf('sqlite')])('a referral link on %s', (engine) => {
     const { data } = await page.post('/api/v1/payments', { amount_rub: 200, method: 'sandbox' })
     await fetch(data.pay_url, { method: 'POST', redirect: 'manual' })
   }
-  const show = async () => (await shop.get('/referral', { token: anna.token })).data
+  const showReferral = async () => (await shop.get('/referral', { token: anna.token })).data
 
-  test('is nobody’s as shipped, and a code that comes with a newcomer does not stop him', async () => {
-    expect(await show()).toEqual({ terms: null, code: null, link: null, brought: 0, earned_rub: 0 })
+  test('referrals are off by default, and a code in a registration is ignored', async () => {
+    expect(await showReferral()).toEqual({ terms: null, code: null, link: null, brought: 0, earned_rub: 0 })
     expect((await shop.post('/referral', {}, { token: anna.token })).data).toMatchObject({ terms: null, earned_rub: 0 })
     const { data } = await register('early@example.com', 'ANYTHING')
     expect(data).toMatchObject({ ref: 'off', who: { login: 'early@example.com' } })
   })
 
-  test('is the same one however often it is asked for, and needs a token that may act', async () => {
+  test('POST /referral answers the same code each time and needs a token with the scope trade', async () => {
     await shop.services.referrals.set({ hundredths: 500, topUps: 2 })
     const made = await Promise.all([1, 2, 3].map(() => shop.post('/referral', {}, { token: anna.token })))
     code = made[0]?.data.code
@@ -69,7 +69,7 @@ describe.each([...enginesOf('sqlite')])('a referral link on %s', (engine) => {
     expect((await shop.get('/referral', { token: 'tp_test_no' })).status).toBe(401)
   })
 
-  test('brings its owner a share of the newcomer’s first top-ups', async () => {
+  test('a referrer gets 5 % of the first 2 top-ups of a customer who registered with the code', async () => {
     const page = await createBrowserSession(shop.url)
     const look = async (text: string) => (await page.get(`/auth/v1/customer/register/ref?code=${text}`)).data.ref
     expect([await look(code), await look(code.toLowerCase()), await look('NONESUCH'), await look('%00')]).toEqual([
@@ -81,29 +81,29 @@ describe.each([...enginesOf('sqlite')])('a referral link on %s', (engine) => {
     const boris = await register('boris@example.com', code.toLowerCase())
     expect(boris.data).toMatchObject({ ref: 'known', who: { login: 'boris@example.com' } })
     for (let count = 0; count < 3; count += 1) await topUp(boris.page)
-    expect(await show()).toMatchObject({ brought: 1, earned_rub: 20 })
+    expect(await showReferral()).toMatchObject({ brought: 1, earned_rub: 20 })
     expect((await shop.get('/balance', { token: anna.token })).data.balance_rub).toBe(20)
   })
 
-  test('brings whoever is shut out nothing more', async () => {
+  test('a blocked referrer gets no share of a top-up', async () => {
     const early = await shop.newCustomer()
-    const { code: his } = (await shop.post('/referral', {}, { token: early.token })).data
+    const { code: theirCode } = (await shop.post('/referral', {}, { token: early.token })).data
     const look = async () => (await shop.get('/referral', { token: early.token })).data
     shop.clock.advance(5)
-    const brought = await register('late-bird@example.com', his)
+    const brought = await register('late-bird@example.com', theirCode)
     await shop.services.setBlocked(early.customer, true)
     await topUp(brought.page)
     await shop.services.setBlocked(early.customer, false)
     expect(await look()).toMatchObject({ brought: 1, earned_rub: 0 })
   })
 
-  test('that nobody has is named, and the newcomer is let in all the same', async () => {
+  test('a registration with an unknown code succeeds and answers ref: unknown', async () => {
     expect((await register('clara@example.com', 'NONESUCH')).data).toMatchObject({ ref: 'unknown', confirm: false })
     expect((await register('dora@example.com')).data).toMatchObject({ ref: null, confirm: false })
-    expect(await show()).toMatchObject({ brought: 1 })
+    expect(await showReferral()).toMatchObject({ brought: 1 })
   })
 
-  test('brings nobody himself, under another spelling of his address either', async () => {
+  test('a customer cannot use their own code with another spelling of their e-mail address', async () => {
     const egor = await register('egor@example.com')
     const own = (await egor.page.post('/api/v1/referral')).data.code
     const again = await register('Egor+bonus@example.com', own)
@@ -112,13 +112,13 @@ describe.each([...enginesOf('sqlite')])('a referral link on %s', (engine) => {
     expect((await egor.page.get('/api/v1/referral')).data).toMatchObject({ brought: 0, earned_rub: 0 })
   })
 
-  test('of somebody whom a clock has later than the newcomer stops nobody, and brings nothing', async () => {
-    // Another shop's clock is ahead, or this one's went back.
+  test('a code whose owner is dated after the new customer is ignored, and the registration succeeds', async () => {
+    // Another shop’s clock is ahead, or this one’s was set back.
     shop.clock.advance(48 * hourMs)
     const later = await shop.newCustomer()
-    const { code: his } = (await shop.post('/referral', {}, { token: later.token })).data
+    const { code: theirCode } = (await shop.post('/referral', {}, { token: later.token })).data
     shop.clock.advance(-48 * hourMs)
-    const { page, data } = await register('foma@example.com', his)
+    const { page, data } = await register('foma@example.com', theirCode)
     expect(data).toMatchObject({ ref: 'earlier', who: { login: 'foma@example.com' } })
     await topUp(page)
     expect((await page.get('/api/v1/balance')).data.balance_rub).toBe(200)
@@ -126,21 +126,21 @@ describe.each([...enginesOf('sqlite')])('a referral link on %s', (engine) => {
     expect(await findingsOf(shop.services)).toEqual([])
   })
 
-  test('of somebody who was shut out or has left is nobody’s, and nothing of it is kept', async () => {
+  test('the code of a blocked or erased customer is unknown, and erasure removes it from history', async () => {
     const egor = await shop.newCustomer()
-    const { code: his } = (await shop.post('/referral', {}, { token: egor.token })).data
+    const { code: theirCode } = (await shop.post('/referral', {}, { token: egor.token })).data
     await shop.services.setBlocked(egor.customer, true)
-    expect((await register('fyodor@example.com', his)).data.ref).toBe('unknown')
+    expect((await register('fyodor@example.com', theirCode)).data.ref).toBe('unknown')
     await shop.services.erasing.erase(egor.customer, { by: 'operator', isConfirmed: () => true })
-    expect(await shop.services.db.all('SELECT code FROM referral_codes WHERE code = $1', [his])).toEqual([])
+    expect(await shop.services.db.all('SELECT code FROM referral_codes WHERE code = $1', [theirCode])).toEqual([])
     const history = await shop.services.db.all<{ content: string | null }>(
       `SELECT content FROM row_history WHERE of_table = 'referral_codes'`,
     )
-    expect(history.some((row) => row.content?.includes(his))).toBe(false)
+    expect(history.some((row) => row.content?.includes(theirCode))).toBe(false)
     expect(await findingsOf(shop.services)).toEqual([])
   })
 
-  test('lets a code of the shop be priced before anything is paid', async () => {
+  test('GET /payments/quote prices a code before a payment and names what is wrong with it', async () => {
     const terms = { least: kopecks(10_000n), uses: 1, untilAt: null, note: 'test' }
     await shop.services.codes.add({ ...terms, code: 'SPRING', kind: 'percent', value: 1000n })
     const quote = (query: string) => shop.get(`/payments/quote?${query}`, { token: anna.token })
@@ -174,7 +174,7 @@ describe.each([...enginesOf('sqlite')])('a referral link on %s', (engine) => {
   })
 })
 
-describe.each([...enginesOf('sqlite')])('a referral link with letters on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('referral codes with e-mail confirmation on %s', (engine) => {
   let smtp: SmtpServer
   let shop: Service
   beforeAll(async () => {
@@ -192,15 +192,15 @@ describe.each([...enginesOf('sqlite')])('a referral link with letters on %s', (e
     await smtp?.stop()
   })
 
-  test('waits with the address, and tells nobody whose address its owner has', async () => {
+  test('a referral code is applied at the e-mail confirmation and does not reveal whose code it is', async () => {
     await shop.services.referrals.set({ hundredths: 500, topUps: 1 })
     const confirm = async (email: string, ref: string | undefined, count: number) => {
       const page = await createBrowserSession(shop.url)
-      const asked = await page.post('/auth/v1/customer/register', { email, password, ref })
+      const registered = await page.post('/auth/v1/customer/register', { email, password, ref })
       const link = /\/#confirm=(tpl_\w+)/.exec(textOf((await smtp.until(count)).at(-1) ?? ''))?.[1]
       shop.clock.advance(5)
       await page.post('/auth/v1/customer/register/confirm', { link, password })
-      return { page, ref: asked.data.ref }
+      return { page, ref: registered.data.ref }
     }
     const anna = await confirm('anna@example.com', undefined, 1)
     const { code } = (await anna.page.post('/api/v1/referral')).data

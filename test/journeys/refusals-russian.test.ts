@@ -11,10 +11,10 @@ import { type Service, startService } from '../harness/service.ts'
 
 const format = { moment: (iso: string) => iso.slice(0, 10) }
 
-const say = ({ code, message, details }: { code: string; message: string; details?: unknown }): string =>
+const saySentence = ({ code, message, details }: { code: string; message: string; details?: unknown }): string =>
   sayRefusal(new CallRefused(400, code, message, details ?? null, null, false), 'ru', format)
 
-/** Words that would be English in a Russian sentence; names, commands and what was typed are not. */
+/** True when a sentence has common English words; names, commands and typed values are not matched. */
 const isEnglish = (text: string): boolean => /\b(?:the|is|are|was|this|there|must|not|a|of)\b/i.test(text)
 
 type Example = {
@@ -24,7 +24,7 @@ type Example = {
   readonly params: object
   readonly details: unknown
 }
-/** Every example of a refusal, wherever it stands in a description. */
+/** Every example of a refusal anywhere in a description. */
 function examplesIn(value: unknown): Example[] {
   if (typeof value !== 'object' || value === null) return []
   if ('ok' in value && value.ok === false && 'error' in value) return [value.error as Example]
@@ -57,29 +57,29 @@ describe('refusals in Russian', () => {
     expect(english.error).toMatchObject({ code: 'invalid_token', reason: 'token_malformed', params: {} })
   })
 
-  test('every refusal that a description shows has a Russian sentence of its own', () => {
+  test('every refusal in the API descriptions has a Russian sentence', () => {
     const examples = described.flatMap(examplesIn)
     expect(examples.length).toBeGreaterThan(500)
     const listed = examples.filter((each) => Array.isArray(each.details))
-    expect([...new Set(listed.map(say))].filter(isEnglish)).toEqual([])
+    expect([...new Set(listed.map(saySentence))].filter(isEnglish)).toEqual([])
     const others = examples.filter((each) => !Array.isArray(each.details))
     expect(others.filter((each) => isEnglish(toSentence(ru, each.reason, each.params)))).toEqual([])
   })
 
-  test('every refusal of every domain is said in Russian, whatever it is about', async () => {
+  test('every refusal that a domain’s errors.ts can create has a Russian sentence', async () => {
     const domains = resolve(import.meta.dir, '../../src/domains')
     const texts = new Set<string>()
     for await (const file of new Glob('*/errors.ts').scan({ cwd: domains, absolute: true })) {
       const made: unknown = await import(file)
       for (const make of Object.values(made as object)) {
-        for (const each of refusalsOf(make)) texts.add(Array.isArray(each.details) ? say(each) : each.say(ru))
+        for (const each of refusalsOf(make)) texts.add(Array.isArray(each.details) ? saySentence(each) : each.say(ru))
       }
     }
     expect(texts.size).toBeGreaterThan(100)
     expect([...texts].filter(isEnglish)).toEqual([])
   })
 
-  test('what varies is filled in as it is written here; what nobody has translated keeps its own words', () => {
+  test('a Russian refusal contains its values, and an unknown problem keeps its English text', () => {
     const costs = new Refusal('insufficient_funds', { required_rub: 171, balance_rub: 42.5 })
     expect(costs.say(ru)).toBe('Это стоит 171,00 ₽, а на балансе 42,50 ₽. Пополните его и повторите.')
     const problems = [
@@ -87,27 +87,27 @@ describe('refusals in Russian', () => {
       { field: 'period', problem: 'must be one of 7, 14; did you mean it by "perod"?' },
       { field: 'shoe_size', problem: 'must shine' },
     ]
-    expect(say({ code: 'invalid_request', message: 'The request is not valid.', details: problems })).toBe(
+    expect(saySentence({ code: 'invalid_request', message: 'The request is not valid.', details: problems })).toBe(
       'Эл. почта: должно быть адресом эл. почты. Срок: должно быть одним из: 7, 14. shoe_size: must shine.',
     )
   })
 })
 
-/** Whether the maker was given values of the types that it takes: then field and problem are texts. */
-const isWhole = ({ details }: Refusal): boolean =>
+/** True when field and problem are texts, so the factory was called with the right types. */
+const isWellFormed = ({ details }: Refusal): boolean =>
   !Array.isArray(details) ||
   details.every(
     ({ field, problem }: { field?: unknown; problem?: unknown }) =>
       typeof field === 'string' && typeof problem === 'string' && /^[a-z]/.test(problem),
   )
 
-/** What a maker of refusals makes of one kind of thing or another: it takes amounts, names, lists or numbers. */
+/** Calls a factory of refusals with an amount, a name, a list and a number, and keeps what it creates. */
 function refusalsOf(make: unknown): Refusal[] {
   if (typeof make !== 'function') return []
   return [2n, 'X', ['X', 'Y'], 3].flatMap((given) => {
     try {
       const made: unknown = make(given, given, given, given)
-      return made instanceof Refusal && isWhole(made) ? [made] : []
+      return made instanceof Refusal && isWellFormed(made) ? [made] : []
     } catch {
       return []
     }

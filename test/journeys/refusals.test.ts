@@ -9,7 +9,7 @@ type Operation = {
   requestBody?: { content: Record<string, { schema: Schema; example?: Record<string, unknown> }> }
 }
 
-describe('a refusal helps', () => {
+describe('details of refusals', () => {
   let service: Service
   let operations: { method: 'GET' | 'POST'; path: string; operation: Operation }[]
   beforeAll(async () => {
@@ -29,8 +29,8 @@ describe('a refusal helps', () => {
 
   const problems = (details: unknown): Problem[] => details as Problem[]
 
-  test('every field that is missing is said to be required, in every operation', async () => {
-    // What only a session may do is not a token's to try.
+  test('every operation names each missing field as required', async () => {
+    // Operations that need a session are left out: a token cannot call them.
     for (const { method, path, operation } of operations.filter((each) => !each.operation.security)) {
       const schema = operation.requestBody?.content['application/json']?.schema
       const required = [
@@ -41,12 +41,12 @@ describe('a refusal helps', () => {
       if (required.length === 0) continue
       const { status, error } = await service.call(method, path, method === 'POST' ? { body: {} } : {})
       expect([path, status]).toEqual([path, 400])
-      const said = problems(error.details).map(({ field, problem }) => `${field} ${problem}`)
-      expect([path, new Set(said)]).toEqual([path, new Set(required.map((name) => `${name} is required`))])
+      const listed = problems(error.details).map(({ field, problem }) => `${field} ${problem}`)
+      expect([path, new Set(listed)]).toEqual([path, new Set(required.map((name) => `${name} is required`))])
     }
   })
 
-  test('what is allowed has the type that the field takes, in a query as in a body', async () => {
+  test('the allowed values of a field have its type, in a query and in a body', async () => {
     const query = await service.get('/dedicated/quote?country_code=DE&period=30&count=1&ipv=5')
     const body = await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 5 })
     for (const { error } of [query, body]) {
@@ -54,7 +54,7 @@ describe('a refusal helps', () => {
     }
   })
 
-  test('a country that is not sold is answered with those that are, and where to read more', async () => {
+  test('a refusal of an unknown country lists the countries sold and the operation that lists them', async () => {
     const answers = [
       await service.get('/dedicated/quote?country_code=BR&period=30&count=1&ipv=4'),
       await service.post('/dedicated/buy', { country_code: 'BR', period: 30, count: 1, ipv: 4 }),
@@ -79,7 +79,7 @@ describe('a refusal helps', () => {
     })
   })
 
-  test('a pool that there is not is answered with those that there are', async () => {
+  test('a refusal of an unknown pool lists the four pools', async () => {
     const { data } = await service.post('/premium/subusers', {})
     const to = data.subuser.subuser_id
     const pools = ['residential', 'residential_premium', 'datacenter', 'mobile']
@@ -105,7 +105,7 @@ describe('a refusal helps', () => {
     expect(problems(capital.error.details)[0]?.allowed).toEqual(pools)
   })
 
-  test('a period that is not sold is answered with those that are, as numbers', async () => {
+  test('a refusal of an unknown period lists the periods sold as numbers', async () => {
     const days = await service.get('/dedicated/quote?country_code=DE&period=8&count=1&ipv=4')
     expect(problems(days.error.details)[0]).toMatchObject({ field: 'period', allowed: [7, 14, 30, 60, 90] })
     for (const { error } of [await service.get('/vpn/quote?period=2'), await service.post('/vpn/buy', { period: 2 })]) {
@@ -115,7 +115,7 @@ describe('a refusal helps', () => {
     }
   })
 
-  test('nothing is refused alike wherever a number is read from a query', async () => {
+  test('every query parameter that is a number refuses 0', async () => {
     const rest = { country_code: 'DE', period: '30', count: '1', ipv: '4', ids: '1', pool_type: 'residential', gb: '1' }
     for (const { method, path, operation } of operations) {
       if (method !== 'GET' || operation.security) continue
@@ -133,7 +133,7 @@ describe('a refusal helps', () => {
     }
   })
 
-  test('a value of the wrong type is told which type is right', async () => {
+  test('a refusal of a wrong type names the right one', async () => {
     const { error } = await service.post('/dedicated/comment', { ids: 'x', comment: 5 })
     expect(problems(error.details)).toEqual([
       { field: 'ids', problem: 'must be a list', see: 'GET /dedicated/list' },

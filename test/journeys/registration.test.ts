@@ -8,7 +8,7 @@ import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 const password = 'correct horse battery'
 const email = 'anna@example.com'
 
-describe.each([...enginesOf('postgres')])('signing up with letters on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('registration with e-mail confirmation on %s', (engine) => {
   let smtp: SmtpServer
   let service: Service
   beforeAll(async () => {
@@ -33,17 +33,17 @@ describe.each([...enginesOf('postgres')])('signing up with letters on %s', (engi
     return link
   }
 
-  test('a customer signs up, confirms the address, and is let in; the same address again is told only by letter', async () => {
+  test('a customer registers and confirms by e-mail; a known address gets the same answer and a notice', async () => {
     const page = await createBrowserSession(service.url)
     expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: true, mail: true })
-    for (const wish of [
+    for (const input of [
       { email: 'nobody', password },
       { email, password: 'short' },
     ]) {
-      expect((await page.post('/auth/v1/customer/register', wish)).status).toBe(400)
+      expect((await page.post('/auth/v1/customer/register', input)).status).toBe(400)
     }
-    const asked = await page.post('/auth/v1/customer/register', { email, password })
-    expect(asked.data).toEqual({ confirm: true, who: null, ref: null })
+    const registered = await page.post('/auth/v1/customer/register', { email, password })
+    expect(registered.data).toEqual({ confirm: true, who: null, ref: null })
     expect((await page.post('/auth/v1/customer/sign-in', { login: email, password })).status).toBe(401)
     const link = await lastLink(1, 'confirm')
     expect(smtp.letters()[0]).toMatch(/^From: shop@example\.com$/m)
@@ -53,16 +53,16 @@ describe.each([...enginesOf('postgres')])('signing up with letters on %s', (engi
     expect((await page.post('/auth/v1/customer/register/confirm', { link, password })).status).toBe(404)
     const other = await createBrowserSession(service.url)
     const again = await other.post('/auth/v1/customer/register', { email: email.toUpperCase(), password })
-    expect(again.text).toBe(asked.text)
+    expect(again.text).toBe(registered.text)
     expect(textOf((await smtp.until(2))[1] ?? '')).toContain('is known already')
   })
 
-  test('a forgotten password is set anew by a letter, and the answer tells nobody whether there is such a customer', async () => {
+  test('a forgotten password is reset by an e-mail link, and the answer is the same for unknown addresses', async () => {
     service.clock.advance(3_600_000)
     const page = await createBrowserSession(service.url)
-    const nobody = await page.post('/auth/v1/customer/password/forgotten', { email: 'nobody@example.com' })
+    const unknown = await page.post('/auth/v1/customer/password/forgotten', { email: 'nobody@example.com' })
     const known = await page.post('/auth/v1/customer/password/forgotten', { email })
-    expect(nobody.text).toBe(known.text)
+    expect(unknown.text).toBe(known.text)
     const link = await lastLink(4, 'reset')
     expect((await page.post('/auth/v1/customer/password/reset', { link, password: 'short' })).status).toBe(400)
     expect((await page.post('/auth/v1/customer/password/reset', { link, password: 'a new good one' })).status).toBe(200)
@@ -71,12 +71,12 @@ describe.each([...enginesOf('postgres')])('signing up with letters on %s', (engi
     expect((await page.post('/auth/v1/customer/sign-in', { login: email, password: 'a new good one' })).status).toBe(
       200,
     )
-    // Nobody is told by letter how to become somebody.
+    // The e-mail to an unknown address has no link.
     expect(textOf(smtp.letters()[2] ?? '')).toContain('Nobody signs in with this address yet')
     expect(smtp.letters()).toHaveLength(4)
   })
 
-  test('as much is written for an address that is known as for one that is not: time tells nobody which it is', async () => {
+  test('a known and an unknown address write one link each, so that the time of the answer is the same', async () => {
     service.clock.advance(2 * 3_600_000)
     const page = await createBrowserSession(service.url)
     const links = async (path: '/register' | '/password/forgotten', to: string): Promise<number> => {
@@ -86,12 +86,12 @@ describe.each([...enginesOf('postgres')])('signing up with letters on %s', (engi
       return (await count()) - before
     }
     for (const path of ['/register', '/password/forgotten'] as const) {
-      expect([await links(path, email), await links(path, `nobody${path.length}@example.com`)]).toEqual([1, 1])
+      expect([await links(path, email), await links(path, `unknown${path.length}@example.com`)]).toEqual([1, 1])
     }
     service.clock.advance(2 * 3_600_000)
   })
 
-  test('one client prefix gets ten letters an hour, one address three', async () => {
+  test('one client prefix gets 10 e-mails per hour, and one address gets 3', async () => {
     service.clock.advance(3_600_000)
     const page = await createBrowserSession(service.url)
     const ask = (to: string) => page.post('/auth/v1/customer/password/forgotten', { email: to })
@@ -101,13 +101,13 @@ describe.each([...enginesOf('postgres')])('signing up with letters on %s', (engi
     expect(statuses).toEqual([200, 200, 200, 429, 200, 200, 200, 200, 200, 200, 429])
   })
 
-  test('no letter, address or password is in the log', () => {
+  test('the log contains no e-mail address, password or link', () => {
     const log = service.log.join('\n')
     for (const hidden of [password, email, 'tpl_0', 'a new good one']) expect(log).not.toContain(hidden)
   })
 })
 
-test('a production shop takes addresses that nobody has confirmed only if that is said', async () => {
+test('a production shop needs TURNPIKE_REGISTRATION=unconfirmed to register without e-mail', async () => {
   const start = (env: Record<string, string>) => startService('sqlite', { TURNPIKE_SANDBOX: 'off', ...env })
   const refused = await failureOf(start({ TURNPIKE_REGISTRATION: 'on' }))
   expect([refused.name, refused.message]).toEqual(['BadSetting', expect.stringContaining('unconfirmed')])
@@ -117,7 +117,7 @@ test('a production shop takes addresses that nobody has confirmed only if that i
   await service.stop()
 })
 
-test('without letters one signs up at once, and a login that is taken is refused', async () => {
+test('a shop without e-mail registers at once, refuses a taken login, and leave erases the address', async () => {
   const service = await startService('sqlite', { TURNPIKE_REGISTRATION: 'on' })
   try {
     const page = await createBrowserSession(service.url)
@@ -126,9 +126,9 @@ test('without letters one signs up at once, and a login that is taken is refused
     expect(opened.data).toMatchObject({ confirm: false, who: { login: email } })
     expect((await page.post('/auth/v1/customer/register', { email, password })).status).toBe(409)
     expect((await page.post('/auth/v1/customer/password/forgotten', { email })).status).toBe(409)
-    const told = (await page.get('/api/v1/export')).data
-    expect(told.next_cursor).toBeNull()
-    expect(told.items.find((each: { table: string }) => each.table === 'identities').row.email).toBe(email)
+    const exported = (await page.get('/api/v1/export')).data
+    expect(exported.next_cursor).toBeNull()
+    expect(exported.items.find((each: { table: string }) => each.table === 'identities').row.email).toBe(email)
     expect((await service.get('/export')).status).toBe(403)
     const gone = await page.post('/auth/v1/customer/leave', { current_password: password })
     expect(gone.status).toBe(200)

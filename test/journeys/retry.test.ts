@@ -6,10 +6,10 @@ import { applyCatalogue, shipped } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { quietly } from '../harness/wired.ts'
 
-type Wish = { readonly path: string; readonly body: Record<string, unknown> }
+type Purchase = { readonly path: string; readonly body: Record<string, unknown> }
 
-/** A price list on which nothing that is bought here is sold any more: other countries, periods, pools and terms. */
-function otherGoods(): unknown {
+/** A price list without anything that the test buys: other countries, periods, pools and terms. */
+function listWithoutPurchases(): unknown {
   const list = shipped() as unknown as {
     dedicated: { prolong_periods: number[]; kinds: Record<string, { periods: number[]; countries: object }> }
     premium: { pools: Record<string, unknown> }
@@ -25,94 +25,94 @@ function otherGoods(): unknown {
   return list
 }
 
-describe.each([...engines])(
-  'on %s a repeated key gets the first answer whatever was taken away meanwhile',
-  (engine) => {
-    let service: Service
-    let token: string
-    let wishes: readonly Wish[]
-    let first: readonly Answer[]
+describe.each([...engines])('replay by key after everything bought was withdrawn, on %s', (engine) => {
+  let service: Service
+  let token: string
+  let purchases: readonly Purchase[]
+  let first: readonly Answer[]
 
-    const send = (wish: Wish, index: number) => service.post(wish.path, wish.body, { token, key: `retry-${index}` })
+  const send = (purchase: Purchase, index: number) =>
+    service.post(purchase.path, purchase.body, { token, key: `retry-${index}` })
 
-    beforeAll(async () => {
-      service = await startService(engine)
-      const someone = await service.newCustomer(100_000n)
-      token = someone.token
-      const call = async (path: string, body: unknown) => (await service.post(path, body, { token })).data
-      const { proxies } = await call('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
-      await call('/premium/traffic/buy', { pool_type: 'residential', gb: 2 })
-      const [heir, leaver] = [await call('/premium/subusers', { name: 'heir' }), await call('/premium/subusers', {})]
-      wishes = [
-        { path: '/dedicated/buy', body: { country_code: 'FR', period: 7, count: 2, ipv: 4 } },
-        { path: '/dedicated/buy', body: { country_code: 'DE', period: 7, count: 1, ipv: 6 } },
-        { path: '/dedicated/buy', body: { country_code: 'DE', period: 7, count: 1, ipv: 3 } },
-        { path: '/dedicated/prolong', body: { ids: [proxies[0].id], period: 30 } },
-        { path: '/premium/traffic/buy', body: { pool_type: 'residential', gb: 0.3 } },
-        {
-          path: '/premium/traffic/move',
-          body: { pool_type: 'residential', gb: 0.1, to_subuser_id: heir.subuser.subuser_id },
-        },
-        { path: '/premium/subusers/delete', body: { subuser_id: leaver.subuser.subuser_id } },
-        { path: '/vpn/buy', body: { period: 1, name: 'phone', auto_renew: true } },
-        { path: '/vpn/renew', body: { period: 3 } },
-        { path: '/payments', body: { amount_rub: 5, method: 'sandbox' } },
-      ]
-      const answers: Answer[] = []
-      for (const [index, wish] of wishes.entries()) answers.push(await send(wish, index))
-      first = answers
-      await takeAway(someone.customer, heir.subuser.subuser_id)
+  beforeAll(async () => {
+    service = await startService(engine)
+    const someone = await service.newCustomer(100_000n)
+    token = someone.token
+    const call = async (path: string, body: unknown) => (await service.post(path, body, { token })).data
+    const { proxies } = await call('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
+    await call('/premium/traffic/buy', { pool_type: 'residential', gb: 2 })
+    const [keptSubuser, deletedSubuser] = [
+      await call('/premium/subusers', { name: 'heir' }),
+      await call('/premium/subusers', {}),
+    ]
+    purchases = [
+      { path: '/dedicated/buy', body: { country_code: 'FR', period: 7, count: 2, ipv: 4 } },
+      { path: '/dedicated/buy', body: { country_code: 'DE', period: 7, count: 1, ipv: 6 } },
+      { path: '/dedicated/buy', body: { country_code: 'DE', period: 7, count: 1, ipv: 3 } },
+      { path: '/dedicated/prolong', body: { ids: [proxies[0].id], period: 30 } },
+      { path: '/premium/traffic/buy', body: { pool_type: 'residential', gb: 0.3 } },
+      {
+        path: '/premium/traffic/move',
+        body: { pool_type: 'residential', gb: 0.1, to_subuser_id: keptSubuser.subuser.subuser_id },
+      },
+      { path: '/premium/subusers/delete', body: { subuser_id: deletedSubuser.subuser.subuser_id } },
+      { path: '/vpn/buy', body: { period: 1, name: 'phone', auto_renew: true } },
+      { path: '/vpn/renew', body: { period: 3 } },
+      { path: '/payments', body: { amount_rub: 5, method: 'sandbox' } },
+    ]
+    const answers: Answer[] = []
+    for (const [index, purchase] of purchases.entries()) answers.push(await send(purchase, index))
+    first = answers
+    await withdrawAll(someone.customer, keptSubuser.subuser.subuser_id)
+  })
+  afterAll(() => service.stop())
+
+  /**
+   * Removes the nodes, prices, stock, subscription, a sub-user, the money, the payment method and all scopes but
+   * `trade` and `pay`.
+   */
+  async function withdrawAll(customer: CustomerId, keptSubuser: SubuserId): Promise<void> {
+    const { db, fleet, ledger, orders, premium, providers, vpn } = service.services
+    await providers.enable('sandbox', false)
+    for (const { name } of [...(await fleet.nodes('vpn')), ...(await fleet.nodes('gateway'))]) await fleet.revoke(name)
+    await applyCatalogue(service.services, listWithoutPurchases())
+    await db.transact(async (tx) => {
+      await tx.run("UPDATE stock SET state = 'retired' WHERE state = 'free'")
+      await tx.run('UPDATE stock_prefixes SET retired_at = 1')
+      await tx.run("UPDATE tokens SET scopes = 'trade pay' WHERE customer_id = $1", [customer])
     })
-    afterAll(() => service.stop())
+    const { uuid } = first.find((answer) => answer.data.uuid !== undefined)?.data ?? {}
+    await vpn.delete(customer, uuid)
+    await premium.remove(quietly(customer), { subuser: keptSubuser, to: undefined })
+    const { balance } = await ledger.balance(customer)
+    await orders.sell(quietly(customer), { product: 'things', action: 'buy', input: null }, (sale) =>
+      sale.charge({ price: balance, calculation: null, note: 'all that was left' }),
+    )
+    service.clock.advance(60_000)
+  }
 
-    /**
-     * The nodes, the price list, the stock, the subscription, a sub-user, the money, the way to pay and every scope but
-     * those that buying and paying need.
-     */
-    async function takeAway(customer: CustomerId, heir: SubuserId): Promise<void> {
-      const { db, fleet, ledger, orders, premium, providers, vpn } = service.services
-      await providers.enable('sandbox', false)
-      for (const { name } of [...(await fleet.nodes('vpn')), ...(await fleet.nodes('gateway'))])
-        await fleet.revoke(name)
-      await applyCatalogue(service.services, otherGoods())
-      await db.transact(async (tx) => {
-        await tx.run("UPDATE stock SET state = 'retired' WHERE state = 'free'")
-        await tx.run('UPDATE stock_prefixes SET retired_at = 1')
-        await tx.run("UPDATE tokens SET scopes = 'trade pay' WHERE customer_id = $1", [customer])
-      })
-      const { uuid } = first.find((answer) => answer.data.uuid !== undefined)?.data ?? {}
-      await vpn.delete(customer, uuid)
-      await premium.remove(quietly(customer), { subuser: heir, to: undefined })
-      const { balance } = await ledger.balance(customer)
-      await orders.sell(quietly(customer), { product: 'things', action: 'buy', input: null }, (sale) =>
-        sale.charge({ price: balance, calculation: null, note: 'all that was left' }),
-      )
-      service.clock.advance(60_000)
+  test('the replay test covers every operation with an Idempotency-Key', async () => {
+    type Described = { paths: Record<string, { post?: { parameters?: { name: string }[] } }> }
+    const { paths } = (await (await fetch(`${service.url}/api/v1/openapi.json`)).json()) as Described
+    const keyed = Object.entries(paths)
+      .filter(([, { post }]) => post?.parameters?.some((each) => each.name === 'Idempotency-Key'))
+      .map(([path]) => path)
+    expect([...new Set(purchases.map((purchase) => purchase.path))].toSorted()).toEqual(keyed.toSorted())
+  })
+
+  test('each operation replays its first answer byte for byte by its key', async () => {
+    expect(first.map((answer) => answer.status)).toEqual(first.map(() => 200))
+    for (const [index, purchase] of purchases.entries()) {
+      const again = await send(purchase, index)
+      expect([purchase.path, again.status, again.text]).toEqual([purchase.path, 200, first[index]?.text as string])
+      expect(again.headers.get('idempotent-replayed')).toBe('true')
     }
+  })
 
-    test('every operation that takes a key is among them', async () => {
-      type Described = { paths: Record<string, { post?: { parameters?: { name: string }[] } }> }
-      const { paths } = (await (await fetch(`${service.url}/api/v1/openapi.json`)).json()) as Described
-      const keyed = Object.entries(paths)
-        .filter(([, { post }]) => post?.parameters?.some((each) => each.name === 'Idempotency-Key'))
-        .map(([path]) => path)
-      expect([...new Set(wishes.map((wish) => wish.path))].toSorted()).toEqual(keyed.toSorted())
-    })
-
-    test('each was answered, and is answered again, byte for byte', async () => {
-      expect(first.map((answer) => answer.status)).toEqual(first.map(() => 200))
-      for (const [index, wish] of wishes.entries()) {
-        const again = await send(wish, index)
-        expect([wish.path, again.status, again.text]).toEqual([wish.path, 200, first[index]?.text as string])
-        expect(again.headers.get('idempotent-replayed')).toBe('true')
-      }
-    })
-
-    test('without the key each of them is refused, so the answers came from nowhere else', async () => {
-      for (const wish of wishes) {
-        const answer = await service.post(wish.path, wish.body, { token })
-        expect([wish.path, answer.status >= 400 && answer.status < 600]).toEqual([wish.path, true])
-      }
-    })
-  },
-)
+  test('each operation is refused without the key, so the replays come from stored answers', async () => {
+    for (const purchase of purchases) {
+      const answer = await service.post(purchase.path, purchase.body, { token })
+      expect([purchase.path, answer.status >= 400 && answer.status < 600]).toEqual([purchase.path, true])
+    }
+  })
+})

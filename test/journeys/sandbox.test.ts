@@ -10,10 +10,10 @@ import { freePort } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { endStarted, startTurnpike } from '../harness/turnpike.ts'
 
-/** A shop that has printed all that it prints at its start. */
+/** A shop that has printed its whole banner. */
 type Opened = { readonly url: string; out(): string; err(): string; close(): Promise<void> }
 
-/** Starts a shop, or all of `up`, on a folder, as a process of its own. */
+/** Starts `shop` or `up` on a folder as a process. */
 async function startProcess(
   folder: string,
   env: Record<string, string> = {},
@@ -21,7 +21,7 @@ async function startProcess(
 ): Promise<Opened> {
   const shop = startTurnpike([role], {
     TURNPIKE_DATA: folder,
-    // A gateway has to know where the shop is.
+    // A gateway needs to know the shop’s port.
     TURNPIKE_PORT: role === 'up' ? String(freePort()) : '0',
     TURNPIKE_LOG: 'debug',
     ...env,
@@ -35,16 +35,16 @@ async function startProcess(
   return { url, out: () => shop.out(), err: () => shop.err(), close }
 }
 
-/** The same in this process, where no process is the point; as a process in a long run. */
+/** Opens a shop in this process; as a process in a long run. */
 async function open(folder: string, env: Record<string, string> = {}): Promise<Opened> {
   if (isLong) return startProcess(folder, env)
-  let said = ''
-  const log = createLog('debug', 'shop', (line) => void (said += line))
+  let logged = ''
+  const log = createLog('debug', 'shop', (line) => void (logged += line))
   const shop = await openShop(readConfig({ TURNPIKE_DATA: folder, TURNPIKE_PORT: '0', ...env }), log)
-  return { url: shop.url, out: shop.banner, err: () => said, close: () => shop.stop() }
+  return { url: shop.url, out: shop.banner, err: () => logged, close: () => shop.stop() }
 }
 
-/** Opens the console with both links that a start prints; each link works once, and none of it is in the log. */
+/** Signs in with both printed links; each works once and is not in the log. */
 async function useLinks(shop: Opened): Promise<void> {
   const operator = /as its operator {2}\S+\/operator#enter=(tpl_\w+)/.exec(shop.out())?.[1] ?? ''
   const customer = /as its customer {2}\S+\/#enter=(tpl_\w+)/.exec(shop.out())?.[1] ?? ''
@@ -66,7 +66,7 @@ async function useLinks(shop: Opened): Promise<void> {
 
 const fixed = [`it's-"fixed"-$HOME`, 'another-one-12345'] as const
 
-/** The token that scripts have fixed opens the shop, and the exported line gives a shell exactly that token. */
+/** A token set by TURNPIKE_SANDBOX_TOKEN works, and the printed export line gives a shell exactly that token. */
 async function useFixed(folder: string, token: string): Promise<void> {
   const shop = await open(folder, { TURNPIKE_SANDBOX_TOKEN: token })
   const caller = await createCaller(shop.url, token)
@@ -89,8 +89,8 @@ afterAll(async () => {
   await place.remove()
 })
 
-describe('the sandbox', () => {
-  test('an empty folder opens with a token and commands that work when pasted, and none of it is in the log', async () => {
+describe('the first start of a sandbox', () => {
+  test('up in an empty folder prints a token and commands that work when pasted, and logs no token', async () => {
     const folder = `${place.folder}/empty`
     const shop = await startProcess(folder, { TURNPIKE_GATEWAY_PORT: String(freePort()) }, 'up')
     const banner = shop.out()
@@ -115,11 +115,11 @@ describe('the sandbox', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700)
   })
 
-  test('scripts may fix the token, whatever characters it has, on the first start', async () => {
+  test('TURNPIKE_SANDBOX_TOKEN may contain quotes and $ at the first start', async () => {
     await useFixed(prepareFolder(`${place.folder}/fixed`, 'stocked'), fixed[0])
   })
 
-  test('an empty folder with TURNPIKE_SANDBOX=off opens an empty shop', async () => {
+  test('a shop with TURNPIKE_SANDBOX=off opens an empty folder as an empty production shop', async () => {
     const shop = await open(`${place.folder}/off`, { TURNPIKE_SANDBOX: 'off' })
     expect((await fetch(`${shop.url}/readyz`)).status).toBe(200)
     await shop.close()
@@ -128,20 +128,20 @@ describe('the sandbox', () => {
   })
 })
 
-describe('a sandbox that is started 3 times', () => {
+describe('three starts of a sandbox', () => {
   let folder: string
   let token: string
   beforeAll(() => {
     folder = prepareFolder(`${place.folder}/fresh`, 'stocked')
   })
 
-  test('prints at its first start a token and links for its customer and its operator', async () => {
+  test('the first start of a sandbox prints a token and sign-in links for its customer and operator', async () => {
     const first = await startProcess(folder)
     token = /tp_test_\w+/.exec(first.out())?.[0] ?? ''
     await useLinks(first)
   })
 
-  test('keeps its data, prints new links and no token at the next start, and stays a sandbox when told not to be one', async () => {
+  test('the second start of a sandbox prints new links and no token, and ignores TURNPIKE_SANDBOX=off', async () => {
     const second = await open(folder, { TURNPIKE_SANDBOX: 'off' })
     const caller = await createCaller(second.url, token)
     expect((await caller.get('/transactions')).data.transactions).toHaveLength(1)
@@ -150,7 +150,7 @@ describe('a sandbox that is started 3 times', () => {
     expect(second.err()).toMatch(/"event":"still a sandbox".*TURNPIKE_SANDBOX/)
   })
 
-  test('accepts a fixed token at a later start', async () => {
+  test('a later start of a sandbox accepts a new TURNPIKE_SANDBOX_TOKEN', async () => {
     await useFixed(folder, fixed[1])
   })
 })

@@ -11,16 +11,15 @@ import { freePort } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { type Ended, endStarted, type Running, runCommand, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
 
-const another = 'ab'.repeat(32)
+const otherKey = 'ab'.repeat(32)
 
-/** A shop in this process. */
 const openInside = (env: Record<string, string>): Promise<Shop> =>
   openShop(
     readConfig(env),
     createLog('error', 'shop', () => {}),
   )
 
-/** How a shop that must not open ends: as a process in a long run. */
+/** The result of a shop that must not open; as a process in a long run. */
 async function refusedShop(env: Record<string, string>): Promise<Ended> {
   if (isLong) return runTurnpike(['shop'], env)
   const failure = await failureOf(openInside(env))
@@ -28,7 +27,7 @@ async function refusedShop(env: Record<string, string>): Promise<Ended> {
   return { exit: 2, out: '', err: failure.message }
 }
 
-describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('the secret key of a shop on %s', (engine) => {
   let place: Place
   let key: string
   async function begin(beginning: Beginning): Promise<void> {
@@ -40,7 +39,7 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
     await endStarted()
     await place.remove()
   })
-  // A shop in production mode opens without stocking a sandbox, which takes half a second.
+  // A production shop opens without stocking a sandbox, which takes 0.5 s.
   const settings = (env: Record<string, string> = {}) => ({
     TURNPIKE_SANDBOX: 'off',
     TURNPIKE_DATA: place.folder,
@@ -56,30 +55,30 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
     shop.kill('SIGTERM')
     expect(await shop.exited).toBe(0)
   }
-  function expectToldOf({ exit, out, err }: Ended, text: string): void {
+  function expectError({ exit, out, err }: Ended, text: string): void {
     expect([exit, out]).toEqual([2, ''])
     expect(err).toContain(text)
-    expect(err).not.toContain(another)
+    expect(err).not.toContain(otherKey)
   }
   async function expectRefused(text: string, env: Record<string, string> = {}): Promise<void> {
-    expectToldOf(await refusedShop(settings(env)), text)
+    expectError(await refusedShop(settings(env)), text)
   }
 
-  test('a production shop that has sold nothing yet and whose key is missing or another one does not open, and makes no new key', async () => {
+  test('a production shop exits 2 when its key is missing or wrong, and creates no new key', async () => {
     await openOnce()
     renameSync(key, `${key}.away`)
-    expectToldOf(await runTurnpike(['shop'], settings()), 'There is no')
-    expectToldOf(await runCommand(['customer', 'list'], settings()), 'There is no')
+    expectError(await runTurnpike(['shop'], settings()), 'There is no')
+    expectError(await runCommand(['customer', 'list'], settings()), 'There is no')
     expect(existsSync(key)).toBe(false)
-    writeFileSync(key, `${another}\n`)
+    writeFileSync(key, `${otherKey}\n`)
     await expectRefused('is not the one')
-    await expectRefused('is not the one', { TURNPIKE_SECRET_KEY: another })
+    await expectRefused('is not the one', { TURNPIKE_SECRET_KEY: otherKey })
     renameSync(`${key}.away`, key)
     await openOnce()
     expect((await runCommand(['verify'], settings())).exit).toBe(0)
   })
 
-  test('a key without its database opens no new shop in its place', async () => {
+  test('a shop refuses a key whose database is missing and creates no new one', async () => {
     await openOnce()
     const elsewhere = join(place.folder, 'away')
     mkdirSync(elsewhere)
@@ -90,11 +89,11 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
       TURNPIKE_GATEWAY_PORT: String(freePort()),
     }
     copyFileSync(key, join(elsewhere, 'secret.key'))
-    expectToldOf(await refusedShop(lost), 'is the key of a shop')
+    expectError(await refusedShop(lost), 'is the key of a shop')
     expect(readdirSync(elsewhere)).toEqual(['secret.key'])
   })
 
-  test('a sandbox does not open without its key', async () => {
+  test('a sandbox exits 2 without its key', async () => {
     await place.remove()
     await begin('stocked')
     await openOnce({ TURNPIKE_SANDBOX: 'on' })
@@ -104,7 +103,7 @@ describe.each([...enginesOf('sqlite')])('the secret key on %s', (engine) => {
 })
 
 describe('two shops that open one database at once', () => {
-  /** Opens as a process in a long run. */
+  /** Opens in this process; as a process in a long run. */
   async function tryOpening(env: Record<string, string>): Promise<Shop | Running | undefined> {
     if (!isLong) return openInside(env).catch(() => undefined)
     const shop = startTurnpike(['shop'], env)
@@ -112,7 +111,7 @@ describe('two shops that open one database at once', () => {
     return opened.catch(() => undefined)
   }
 
-  test('of two shops with keys of their own one opens; the other is refused and leaves no key behind', async () => {
+  test('one of two shops with different keys opens; the other is refused and leaves no key file', async () => {
     const place = await makePreparedPlace('postgres', 'migrated')
     const folders = ['one', 'two'].map((name) => join(place.folder, name))
     const opened = await Promise.all(

@@ -7,12 +7,12 @@ import { freePort } from '../harness/gateway.ts'
 import { until } from '../harness/until.ts'
 
 const program = join(import.meta.dir, '../../bin/turnpike.mjs')
-const nobody = 65_534
+const serviceUid = 65_534
 const isRoot = process.getuid?.() === 0
-/** Somebody who owns nothing of the code; where we are nobody in particular ourselves, that is us. */
-const asSomebody = isRoot ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'] : []
+/** Runs as a user that owns none of the code; without root, the current user is such a user. */
+const asServiceUser = isRoot ? ['setpriv', `--reuid=${serviceUid}`, `--regid=${serviceUid}`, '--clear-groups'] : []
 
-describe('a service user, over code that it may not write', () => {
+describe('a service user without write access to the code', () => {
   let folder: string
   let own: string
   let linked: string
@@ -24,12 +24,12 @@ describe('a service user, over code that it may not write', () => {
     symlinkSync(program, linked)
     own = join(folder, 'own')
     mkdirSync(own)
-    if (isRoot) chownSync(own, nobody, nobody)
+    if (isRoot) chownSync(own, serviceUid, serviceUid)
     mkdirSync(join(folder, 'closed'), { mode: 0o555 })
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const start = (args: readonly string[], cwd: string, env: Record<string, string> = {}) =>
-    Bun.spawn([...asSomebody, linked, ...args], {
+    Bun.spawn([...asServiceUser, linked, ...args], {
       cwd,
       env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...env },
       stdin: 'ignore',
@@ -37,7 +37,7 @@ describe('a service user, over code that it may not write', () => {
       stderr: 'pipe',
     })
 
-  test('runs everything and uses the tool, with no home and nothing but its data folder to write to', async () => {
+  test('a service user without a home runs up and commands and writes only to its data folder', async () => {
     const settings = {
       TURNPIKE_DATA: join(own, 'data'),
       TURNPIKE_PORT: String(freePort()),
@@ -45,7 +45,8 @@ describe('a service user, over code that it may not write', () => {
     }
     const data = prepareFolder(settings.TURNPIKE_DATA, 'stocked')
     if (isRoot)
-      for (const path of [data, ...readdirSync(data).map((name) => join(data, name))]) chownSync(path, nobody, nobody)
+      for (const path of [data, ...readdirSync(data).map((name) => join(data, name))])
+        chownSync(path, serviceUid, serviceUid)
     const up = start(['up'], '/', settings)
     let out = ''
     const reading = (async () => {
@@ -63,7 +64,7 @@ describe('a service user, over code that it may not write', () => {
     expect(await up.exited).toBe(0)
   })
 
-  test('is told in one line when the data folder is not its own', async () => {
+  test('a shop whose user may not write the data folder exits 2 with one line', async () => {
     const closed = join(folder, 'closed')
     const shop = start(['shop'], closed)
     const err = await shop.stderr.text()

@@ -9,7 +9,7 @@ import { type Service, startService } from '../harness/service.ts'
 
 const password = 'correct horse battery'
 
-describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of customers on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -24,8 +24,8 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
   }
 
   let customersMade = 0
-  /** A customer with a password, and a browser in which he has signed in by link. */
-  async function newcomer(roubles = 0n) {
+  /** A customer with a password, and a browser that has signed in by link. */
+  async function addCustomer(roubles = 0n) {
     customersMade += 1
     const login = `customer-${customersMade}`
     const { customer, token } = await service.newCustomer(roubles)
@@ -39,7 +39,7 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
   const codeNow = (secret: string): string =>
     new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: service.clock.nowMs })
 
-  test('a link opens the console once, as the customer it was made for', async () => {
+  test('a sign-in link works once, for the console of its kind and customer', async () => {
     const { customer } = await service.newCustomer()
     const link = await linkFor(customer)
     const page = await browser()
@@ -53,8 +53,8 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     ).toBe(404)
   })
 
-  test('login and password sign in; a wrong one and an unknown name get the same answer', async () => {
-    const { login } = await newcomer()
+  test('a wrong password and an unknown login get the same 401, and a login is read in any case', async () => {
+    const { login } = await addCustomer()
     const page = await browser()
     const wrong = await page.post('/auth/v1/customer/sign-in', { login, password: 'not the password' })
     const unknown = await page.post('/auth/v1/customer/sign-in', { login: 'nobody-here', password })
@@ -66,16 +66,16 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect((await page.get('/auth/v1/customer/session')).data).toEqual(right.data)
   })
 
-  test('what is bought in a session is not what was spent through the API', async () => {
-    const { page } = await newcomer(1000n)
+  test('api_spent_rub leaves out a purchase in a session', async () => {
+    const { page } = await addCustomer(1000n)
     const bought = await page.post('/api/v1/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
     expect(bought.status).toBe(200)
     const { data } = await page.get('/api/v1/balance')
     expect(data).toEqual({ balance_rub: 1000 - bought.data.price_rub, api_spent_rub: 0 })
   })
 
-  test('a page of another origin, and a request without the header, get nothing', async () => {
-    const { page, login } = await newcomer(100n)
+  test('a session cookie is refused for another origin and without the console header', async () => {
+    const { page, login } = await addCustomer(100n)
     const body = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
     for (const headers of [{ Origin: 'https://evil.example' }, { 'Sec-Fetch-Site': 'cross-site' }]) {
       expect((await page.post('/api/v1/dedicated/buy', body, headers)).status).toBe(403)
@@ -87,8 +87,8 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect(bare.status).toBe(403)
   })
 
-  test('sessions are listed and ended, one or all others; an ended one opens nothing', async () => {
-    const { page, login } = await newcomer()
+  test('a customer lists sessions and ends one or all others; an ended session gets 401', async () => {
+    const { page, login } = await addCustomer()
     const other = await browser()
     const third = await browser()
     for (const each of [other, third]) {
@@ -107,16 +107,16 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect((await page.get('/api/v1/balance')).status).toBe(401)
   })
 
-  test("somebody else's session is not there", async () => {
-    const { page } = await newcomer()
-    const { page: other } = await newcomer()
+  test('another customer’s session answers 404 and stays open', async () => {
+    const { page } = await addCustomer()
+    const { page: other } = await addCustomer()
     const { session_id } = (await other.get('/auth/v1/customer/session')).data
     expect((await page.post('/auth/v1/customer/sessions/end', { session_id })).status).toBe(404)
     expect((await other.get('/api/v1/balance')).status).toBe(200)
   })
 
-  test('a new password ends other sessions and wants the old one', async () => {
-    const { page, login } = await newcomer()
+  test('a password change needs the old password and ends all other sessions', async () => {
+    const { page, login } = await addCustomer()
     const other = await browser()
     await other.post('/auth/v1/customer/sign-in', { login, password })
     const blind = await page.post('/auth/v1/customer/password', { password: 'another good one' })
@@ -133,16 +133,16 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect((await other.post('/auth/v1/customer/sign-in', { login, password })).status).toBe(401)
   })
 
-  test('a login is one customer’s only', async () => {
-    const { login } = await newcomer()
+  test('a login that another customer has is refused with 409', async () => {
+    const { login } = await addCustomer()
     const { customer } = await service.newCustomer()
     const page = await browser()
     await page.post('/auth/v1/customer/sign-in/link', { link: await linkFor(customer) })
     expect((await page.post('/auth/v1/customer/password', { login, password })).status).toBe(409)
   })
 
-  test('an e-mail address that nobody has confirmed is not taken as a login, and is free for whoever does', async () => {
-    const { page, login, customer } = await newcomer()
+  test('an unconfirmed e-mail address is refused as a login and stays free for its owner', async () => {
+    const { page, login, customer } = await addCustomer()
     const change = { password: 'another good one', current_password: password }
     for (const address of ['victim@example.com', 'VICTIM@example.com', 'ｖictim@example.com']) {
       const refused = await page.post('/auth/v1/customer/password', { ...change, login: address })
@@ -150,8 +150,8 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     }
     const { operators, identities, db } = service.services
     const operator = await db.transact((tx) => operators.add(tx, 'olga-of-letters', 'owner'))
-    const wish = { login: 'victim@example.com', current: undefined, password, clientPrefix: 'h' }
-    const slipped = identities.setPassword({ kind: 'operator', id: operator.id }, wish, null)
+    const input = { login: 'victim@example.com', current: undefined, password, clientPrefix: 'h' }
+    const slipped = identities.setPassword({ kind: 'operator', id: operator.id }, input, null)
     expect((await refusalOf(slipped)).code).toBe('invalid_request')
     expect((await (await browser()).post('/auth/v1/customer/sign-in', { login, password })).status).toBe(200)
     const owner = { kind: 'customer', id: (await service.newCustomer()).customer } as const
@@ -159,22 +159,22 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     const hash = await identities.hash(password, address.login, 'h')
     await db.transact((tx) => identities.create(tx, owner, { ...address, password: hash }))
     expect((await identities.profile({ kind: 'customer', id: customer })).email).toBeNull()
-    // His own, and confirmed: he may go by another name and come back to it.
-    const his = { current: password, password, clientPrefix: 'h' }
-    await identities.setPassword(owner, { ...his, login: 'victim' }, null)
-    await identities.setPassword(owner, { ...his, login: address.login }, null)
+    // The owner of a confirmed address may change the login and change it back.
+    const confirmed = { current: password, password, clientPrefix: 'h' }
+    await identities.setPassword(owner, { ...confirmed, login: 'victim' }, null)
+    await identities.setPassword(owner, { ...confirmed, login: address.login }, null)
     expect(await identities.profile(owner)).toMatchObject(address)
   })
 
-  test('of two who take a login at once one has it, and the other is told', async () => {
-    const both = [await newcomer(), await newcomer()]
-    const wish = { login: 'wanted-by-both', password: 'another good one', current_password: password }
-    const answers = await Promise.all(both.map(({ page }) => page.post('/auth/v1/customer/password', wish)))
+  test('one of two concurrent requests for a login gets it, and the other gets 409', async () => {
+    const both = [await addCustomer(), await addCustomer()]
+    const input = { login: 'wanted-by-both', password: 'another good one', current_password: password }
+    const answers = await Promise.all(both.map(({ page }) => page.post('/auth/v1/customer/password', input)))
     expect(answers.map((each) => each.status).toSorted((a, b) => a - b)).toEqual([200, 409])
   })
 
-  test('with a second factor signing in takes a code, and each code once', async () => {
-    const { page, login } = await newcomer()
+  test('sign-in with a second factor needs a code, and each code works once', async () => {
+    const { page, login } = await addCustomer()
     expect((await page.post('/auth/v1/customer/factor')).status).toBe(401)
     const { data } = await page.post('/auth/v1/customer/factor', { current_password: password })
     expect(data.uri).toStartWith('otpauth://totp/Turnpike:')
@@ -197,12 +197,12 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect(codes.findStep(data.secret, '12345', 0)).toBeUndefined()
   })
 
-  test('passwords are guessed twenty times and no more, and signing in rightly costs none of them', async () => {
-    const { login, customer } = await newcomer()
+  test('sign-in allows 20 wrong passwords per login and 30 right ones, then one per minute', async () => {
+    const { login, customer } = await addCustomer()
     const page = await browser()
     const tries = (given: string) => page.post('/auth/v1/customer/sign-in', { login, password: given })
     for (let count = 0; count < 30; count += 1) expect((await tries(password)).status).toBe(200)
-    // Rightly, that is thirty times and then one a minute; the newest twenty are open. One too many is an attempt.
+    // Right passwords: 30 and then one per minute; the newest 20 sessions stay open.
     const refused = await tries(password)
     expect([refused.status, refused.error.message]).toEqual([429, expect.stringContaining('signed in too often')])
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
@@ -219,26 +219,26 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect((await tries(password)).status).toBe(200)
   })
 
-  test('a blocked customer’s session does nothing from that moment on', async () => {
-    const { page, customer, login } = await newcomer()
+  test('a blocked customer’s session and sign-in answer 403', async () => {
+    const { page, customer, login } = await addCustomer()
     await service.services.setBlocked(customer, true)
     service.clock.advance(1000)
     expect((await page.get('/api/v1/balance')).status).toBe(403)
     expect((await page.post('/auth/v1/customer/sign-in', { login, password })).status).toBe(403)
   })
 
-  test('a session ends by itself after two weeks', async () => {
-    const { page } = await newcomer()
+  test('a session ends after 14 days', async () => {
+    const { page } = await addCustomer()
     service.clock.advance(14 * 86_400_000 - 1000)
     expect((await page.get('/api/v1/balance')).status).toBe(200)
     service.clock.advance(1000)
     expect((await page.get('/api/v1/balance')).status).toBe(401)
   })
 
-  test('customers make, see and revoke their own tokens; a token cannot', async () => {
-    const { page, token } = await newcomer(100n)
-    const wish = { name: 'shop window', scopes: ['read'], cap_rub: 99.9, from: ['127.0.0.0/8'] }
-    const made = (await page.post('/api/v1/tokens/create', wish)).data
+  test('a session creates, lists and revokes tokens; a token gets 403 for each', async () => {
+    const { page, token } = await addCustomer(100n)
+    const input = { name: 'shop window', scopes: ['read'], cap_rub: 99.9, from: ['127.0.0.0/8'] }
+    const made = (await page.post('/api/v1/tokens/create', input)).data
     expect(made).toMatchObject({
       name: 'shop window',
       scopes: ['read'],
@@ -269,21 +269,21 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect(listed).toMatchObject({ used_from: '127.0.0.1', used_at: new Date(service.clock.nowMs).toISOString() })
     for (const answer of [
       await service.get('/tokens', { token }),
-      await service.post('/tokens/create', wish, { token }),
+      await service.post('/tokens/create', input, { token }),
       await service.post('/tokens/revoke', { token_id: made.token_id }, { token }),
     ]) {
       expect([answer.status, answer.error.code]).toEqual([403, 'forbidden'])
     }
-    const { page: stranger } = await newcomer()
-    expect((await stranger.post('/api/v1/tokens/revoke', { token_id: made.token_id })).status).toBe(404)
+    const { page: otherCustomer } = await addCustomer()
+    expect((await otherCustomer.post('/api/v1/tokens/revoke', { token_id: made.token_id })).status).toBe(404)
     expect((await page.post('/api/v1/tokens/revoke', { token_id: made.token_id })).status).toBe(200)
     expect((await service.get('/balance', { token: made.token })).status).toBe(401)
   })
 
-  test('a customer who leaves takes his name with him, and his money stays behind only if he says so', async () => {
-    const { page, customer, login, token } = await newcomer(10n)
-    const asked = await page.post('/auth/v1/customer/leave', { current_password: password })
-    expect([asked.status, asked.error.details]).toEqual([409, { balance_rub: 10 }])
+  test('leave erases the customer’s name and needs give_up_balance while there is money', async () => {
+    const { page, customer, login, token } = await addCustomer(10n)
+    const refused = await page.post('/auth/v1/customer/leave', { current_password: password })
+    expect([refused.status, refused.error.details]).toEqual([409, { balance_rub: 10 }])
     const left = await page.post('/auth/v1/customer/leave', { current_password: password, give_up_balance: true })
     expect(left.data).toEqual({ done: true })
     expect((await service.get('/balance', { token })).status).toBe(401)
@@ -292,8 +292,8 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     expect([name, blockedAt !== null]).toEqual(['deleted', true])
   })
 
-  test('no password, secret or link is in the log or lies open in the database', async () => {
-    const { page } = await newcomer()
+  test('the log and the database contain no password, second factor or session secret in plain text', async () => {
+    const { page } = await addCustomer()
     const { data } = await page.post('/auth/v1/customer/factor', { current_password: password })
     const secret = [...page.cookies.values()][0] ?? 'none'
     const rows = await Promise.all(
@@ -305,7 +305,7 @@ describe.each([...enginesOf('postgres')])('signing in on %s', (engine) => {
     for (const hidden of [password, data.secret, secret]) expect(shown).not.toContain(hidden)
   })
 
-  test('nobody signs up where registration is not open', async () => {
+  test('register answers 403 while registration is off', async () => {
     const page = await browser()
     expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: false, mail: false })
     const refused = await page.post('/auth/v1/customer/register', { email: 'new@example.com', password })

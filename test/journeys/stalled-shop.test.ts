@@ -11,8 +11,8 @@ import { until } from '../harness/until.ts'
 
 const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
 
-describe.each([...enginesOf('sqlite')])('a shop that was stalled, on %s', (engine) => {
-  test('a shop that was stalled for 60 s sells at once, and refuses with 503 after 10 s of running without a report', async () => {
+describe.each([...enginesOf('sqlite')])('a stalled shop on %s', (engine) => {
+  test('a shop stalled for 60 s sells at once, and answers 503 after running 10 s without a report', async () => {
     const shop = new HandProcess()
     const service = await startService(engine, {}, shop.runtime, false)
     try {
@@ -20,7 +20,7 @@ describe.each([...enginesOf('sqlite')])('a shop that was stalled, on %s', (engin
       const report = () => node.report({})
       await report()
       await node.catchUp()
-      // A block of IPv6 is tried as one address; of the others, two addresses are enough.
+      // An IPv6 block is tried as one address; two addresses are enough of the others.
       const ranges = [...node.held.ranges.values()].map(({ id, prefix }) => ({
         id,
         served: [[0, prefix.includes(':') ? 1 : 2]],
@@ -44,11 +44,11 @@ describe.each([...enginesOf('sqlite')])('a shop that was stalled, on %s', (engin
   })
 })
 
-/** Longer than the 10 s after which a silent gateway sells nothing. */
+/** Longer than the 10 s after which a silent gateway’s addresses are not sold. */
 const stoppedMs = 13_000
 
 if (isLong) {
-  test('a shop process that was stopped for 13 s sells as soon as it runs, while its gateway kept reporting', async () => {
+  test('a shop process stopped for 13 s sells as soon as it runs, because its gateway kept reporting', async () => {
     const place = await makePreparedPlace('sqlite', 'stocked')
     try {
       const [port, gatewayPort] = [freePort(), freePort()]
@@ -74,7 +74,7 @@ if (isLong) {
       shop.kill('SIGSTOP')
       const stoppedAt = performance.now()
       await until(() => performance.now() - stoppedAt > stoppedMs)
-      // One request lies in the socket's buffer when the process runs again, and one is sent right after.
+      // One request waits in the socket buffer when the process resumes, and one is sent right after.
       const early = buy()
       shop.kill('SIGCONT')
       expect([(await early).status, (await buy()).status]).toEqual([200, 200])

@@ -6,13 +6,13 @@ import { openRoad, type Road } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { runCommand, untilTrue } from '../harness/turnpike.ts'
 
-type There = Socket<{ back: Socket<Near> }>
-type Near = { there?: There }
+type Upstream = Socket<{ back: Socket<ClientData> }>
+type ClientData = { upstream?: Upstream }
 
-/** A supplier: takes any login, notes it, and reaches what is asked for. */
+/** A supplier’s HTTP proxy that accepts any login, records it and connects to the destination. */
 function startSupplier() {
   const logins: string[] = []
-  const listener = Bun.listen<Near>({
+  const listener = Bun.listen<ClientData>({
     hostname: '127.0.0.1',
     port: 0,
     socket: {
@@ -20,8 +20,8 @@ function startSupplier() {
         socket.data = {}
       },
       async data(socket, bytes) {
-        if (socket.data.there) {
-          socket.data.there.write(bytes)
+        if (socket.data.upstream) {
+          socket.data.upstream.write(bytes)
           return
         }
         const head = bytes.toString()
@@ -33,31 +33,31 @@ function startSupplier() {
           return
         }
         logins.push(login)
-        socket.data.there = await Bun.connect<{ back: Socket<Near> }>({
+        socket.data.upstream = await Bun.connect<{ back: Socket<ClientData> }>({
           hostname: host,
           port: Number(port),
           data: { back: socket },
           socket: {
-            data: (there, received) => void there.data.back.write(received),
-            close: (there) => void there.data.back.end(),
+            data: (upstream, received) => void upstream.data.back.write(received),
+            close: (upstream) => void upstream.data.back.end(),
           },
         })
         socket.write('HTTP/1.1 200 OK\r\n\r\n')
       },
-      close: (socket) => void socket.data?.there?.end(),
+      close: (socket) => void socket.data?.upstream?.end(),
     },
   })
   return { port: listener.port, logins, stop: () => listener.stop(true) }
 }
 
-describe('a whole supplier behind one exit', () => {
+describe('an exit with a login template', () => {
   let road: Road
   let supplier: ReturnType<typeof startSupplier>
   let echo: ReturnType<typeof startEcho>
   let login: string
   let password: string
   let exit: string
-  const tool = async (...args: string[]) => {
+  const run = async (...args: string[]) => {
     const env = { TURNPIKE_DATA: road.place.folder }
     const ended = await runCommand([...args, '--json'], env)
     return { ...ended, json: JSON.parse(ended.out) }
@@ -71,7 +71,7 @@ describe('a whole supplier behind one exit', () => {
     writeFileSync(file, 'secret-of-the-supplier\n')
     const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
     const upstream = ['--upstream', `http://127.0.0.1:${supplier.port}`, '--username', template]
-    const added = await tool('exit', 'add', 'datacenter', ...upstream, '--password-file', file, '--countries', 'any')
+    const added = await run('exit', 'add', 'datacenter', ...upstream, '--password-file', file, '--countries', 'any')
     expect(added).toMatchObject({ exit: 0 })
     exit = added.json.exit_id
     expect(await untilTrue(async () => (await reach('-country-jp')).status === 200)).toBeTrue()
@@ -89,13 +89,13 @@ describe('a whole supplier behind one exit', () => {
     return supplier.logins.at(-1) ?? ''
   }
 
-  test('is asked for what the customer asked for', async () => {
+  test('a templated exit sends the supplier the country and city of the customer’s login', async () => {
     expect(await loginFor('-country-jp')).toBe('acct-country-jp')
     expect(await loginFor('-country-jp-city-osaka')).toBe('acct-country-jp-city-osaka')
     expect((await reach('-country-jp-zip-12345')).code).toBe('no_exit')
   })
 
-  test('has a session for each of the customer’s, the same each time, and it tells nothing of him', async () => {
+  test('a templated exit gives each session its own stable supplier session without the customer’s name', async () => {
     const first = await loginFor('-country-kr-session-one-ttl-30')
     expect(first).toMatch(/^acct-country-kr-session-[0-9a-f]{20}-ttl-30$/)
     expect(await loginFor('-country-kr-session-one-ttl-30')).toBe(first)
@@ -104,16 +104,16 @@ describe('a whole supplier behind one exit', () => {
     expect(others[0]).toEndWith('-ttl-10')
   })
 
-  test('is in lists for any country', async () => {
-    const wish = { pool_type: 'datacenter', countries: ['KZ'], type: 'sticky', quantity: 2, format_id: 2 }
-    const listed = await road.post('/premium/proxies/generate', wish)
+  test('a templated exit with --countries any serves every country in generate, and no zip code', async () => {
+    const order = { pool_type: 'datacenter', countries: ['KZ'], type: 'sticky', quantity: 2, format_id: 2 }
+    const listed = await road.post('/premium/proxies/generate', order)
     expect(listed.status).toBe(200)
-    expect((await road.post('/premium/proxies/generate', { ...wish, zipcodes: ['12345'] })).status).toBe(400)
+    expect((await road.post('/premium/proxies/generate', { ...order, zipcodes: ['12345'] })).status).toBe(400)
   })
 
-  test('is compared with what went through it, by day', async () => {
+  test('exit compare compares the supplier’s bytes with the relayed bytes by day', async () => {
     const days = async () =>
-      (await tool('exit', 'compare', exit, '--from', today, '--to', today, '--supplied', '0')).json
+      (await run('exit', 'compare', exit, '--from', today, '--to', today, '--supplied', '0')).json
     const today = new Date().toISOString().slice(0, 10)
     const before = (await days()).carried_bytes
     const tunnel = await openTunnel('http', at(), as('-country-jp'), echo.spot)
@@ -122,7 +122,7 @@ describe('a whole supplier behind one exit', () => {
     expect(await untilTrue(async () => (await days()).carried_bytes === before + 80_000)).toBeTrue()
     const file = join(road.place.folder, 'bill.csv')
     writeFileSync(file, `day,bytes\n${today},${before + 90_000}\n2020-01-01,5\n`)
-    const compared = await tool('exit', 'compare', exit, '--from', today, '--to', today, '--supplied', file)
+    const compared = await run('exit', 'compare', exit, '--from', today, '--to', today, '--supplied', file)
     expect(compared.json).toMatchObject({ supplied_bytes: before + 90_000, difference_bytes: 10_000 })
     writeFileSync(file, `${today},lots\nnonsense\n`)
     for (const bad of [file, 'lots', '-5']) {
@@ -131,7 +131,7 @@ describe('a whole supplier behind one exit', () => {
     }
   })
 
-  test('is refused when its template cannot be meant', async () => {
+  test('exit add exits 2 for a malformed or contradictory template', async () => {
     const add = (...words: string[]) =>
       runCommand(['exit', 'add', 'datacenter', '--upstream', 'http://127.0.0.1:1', ...words], {
         TURNPIKE_DATA: road.place.folder,

@@ -45,24 +45,24 @@ describe('a shop with a certificate from files', () => {
   })
   afterAll(() => files.remove())
 
-  const ask = (path: string, ...more: readonly string[]) =>
+  const request = (path: string, ...more: readonly string[]) =>
     run('curl', '-qsS', '--max-time', '60', '--cacert', files.cert, ...more, `https://127.0.0.1:${port}${path}`)
 
-  test('serves the API and the console over TLS 1.2 and 1.3, and nobody without TLS', async () => {
+  test('a shop serves the API and the console over TLS 1.2 and 1.3 only', async () => {
     const bearer = ['-H', `Authorization: Bearer ${token}`]
-    expect((await ask('/api/v1/balance', ...bearer)).out).toContain('"balance_rub":100000')
-    expect((await ask('/api/v1/balance', ...bearer, '--tls-max', '1.2')).out).toContain('"balance_rub":100000')
-    expect((await ask('/')).out).toContain('<!doctype html>')
-    expect((await ask('/api/v1/balance')).out).toContain('invalid_token')
+    expect((await request('/api/v1/balance', ...bearer)).out).toContain('"balance_rub":100000')
+    expect((await request('/api/v1/balance', ...bearer, '--tls-max', '1.2')).out).toContain('"balance_rub":100000')
+    expect((await request('/')).out).toContain('<!doctype html>')
+    expect((await request('/api/v1/balance')).out).toContain('invalid_token')
     expect(await servedAt(port, '-tls1_1', '-cipher', 'ALL:@SECLEVEL=0')).toBeUndefined()
     expect((await run('curl', '-qsS', `http://127.0.0.1:${port}/healthz`)).exit).not.toBe(0)
     const bought = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
     const body = ['-H', 'Content-Type: application/json', '-d', JSON.stringify(bought)]
-    // Nothing carries it here; what counts is that a body goes through and its answer comes back.
-    expect((await ask('/api/v1/dedicated/buy', ...bearer, ...body)).out).toContain('No gateway that has them')
+    // No gateway serves the address; the test checks that a body and its answer pass.
+    expect((await request('/api/v1/dedicated/buy', ...bearer, ...body)).out).toContain('No gateway that has them')
   })
 
-  test('takes a new certificate without a restart, and nobody who is connected notices', async () => {
+  test('SIGHUP serves a new certificate without a failed request or a closed connection', async () => {
     const kept = await openKept(port, files.cert)
     expect(await kept.get('/healthz')).toBe('200')
     const failures: string[] = []
@@ -70,7 +70,7 @@ describe('a shop with a certificate from files', () => {
     const others = Promise.all(
       [0, 1].map(async () => {
         while (!until.isOver) {
-          const { exit, err } = await ask('/healthz', '-k')
+          const { exit, err } = await request('/healthz', '-k')
           if (exit !== 0) failures.push(err)
         }
       }),
@@ -88,7 +88,7 @@ describe('a shop with a certificate from files', () => {
     kept.close()
   })
 
-  test('keeps the one it has when the files do not fit, and says so', async () => {
+  test('a shop keeps its certificate when the new files do not fit or have expired, and logs why', async () => {
     files.replace({ cert: second.cert, key: first.key })
     shop.kill('SIGHUP')
     await shop.until(/certificate not taken.*the key does not belong to the certificate/)
@@ -102,7 +102,7 @@ describe('a shop with a certificate from files', () => {
     expect(shop.err()).not.toContain('PRIVATE KEY')
   })
 
-  test('does not open with files that no client could be served with, and says what is wrong', async () => {
+  test('a shop exits 2 when its key does not belong to its certificate', async () => {
     const bad = putCertificate({ cert: second.cert, key: first.key })
     const ended = await runTurnpike(['shop'], { ...settings('bad'), TURNPIKE_PORT: '0', ...bad.env })
     expect(ended.exit).toBe(2)
@@ -112,7 +112,7 @@ describe('a shop with a certificate from files', () => {
   })
 })
 
-/** A connection that stays open, as a program's is. */
+/** A keep-alive connection. */
 async function openKept(port: number, ca: string) {
   const socket = await new Promise<TLSSocket>((resolve, reject) => {
     const opening = connect({ port, host: '127.0.0.1', ca: readFileSync(ca), servername: 'localhost' }, () =>
@@ -131,7 +131,7 @@ async function openKept(port: number, ca: string) {
   }
 }
 
-describe('everything with a certificate by ACME, from pebble', () => {
+describe('up with a certificate by ACME from pebble', () => {
   const [port, gatewayPort, tlsPort, metricsPort] = [freePort(), freePort(), freePort(), freePort()]
   const root = join(folder, 'root.pem')
   let pebble: Pebble
@@ -159,14 +159,14 @@ describe('everything with a certificate by ACME, from pebble', () => {
   })
   afterAll(() => pebble.stop())
 
-  const ask = (path: string, ...more: readonly string[]) => {
+  const request = (path: string, ...more: readonly string[]) => {
     const where = ['--cacert', root, '--resolve', `shop.test:${port}:127.0.0.1`]
     return run('curl', '-qsS', '--max-time', '60', ...where, ...more, `https://shop.test:${port}${path}`)
   }
 
-  test('says that it is open once it has its certificate, and until then nothing that frightens', async () => {
+  test('up prints that it is open once it has its certificate, and logs no warning before', async () => {
     expect(up.out()).toContain(`Turnpike is open at https://shop.test:${port}\n`)
-    expect((await ask('/healthz')).exit).toBe(0)
+    expect((await request('/healthz')).exit).toBe(0)
     expect(up.err()).toContain('certificate renewed')
     const loud = up
       .err()
@@ -175,10 +175,10 @@ describe('everything with a certificate by ACME, from pebble', () => {
     expect(loud).toEqual([])
   })
 
-  test('serves the shop, and proxies over TLS, by the names that it got', async () => {
+  test('up serves the shop and proxies over TLS by the names of its certificate', async () => {
     const bearer = ['-H', `Authorization: Bearer ${token}`, '-H', 'Content-Type: application/json']
     const buy = JSON.stringify({ country_code: 'DE', period: 7, count: 1, ipv: 4 })
-    const bought = JSON.parse((await ask('/api/v1/dedicated/buy', ...bearer, '-d', buy)).out)
+    const bought = JSON.parse((await request('/api/v1/dedicated/buy', ...bearer, '-d', buy)).out)
     const [{ username, password, exit_ip: from }] = bought.data.proxies
     const origin = startOrigin()
     const at = `https://${username}:${password}@proxy.shop.test:${tlsPort}`
@@ -188,14 +188,14 @@ describe('everything with a certificate by ACME, from pebble', () => {
     await origin.stop()
   })
 
-  test('keeps the account and the key for its own user alone', () => {
+  test('the ACME account, key and certificate have mode 0600 and are not logged', () => {
     for (const name of ['account.json', 'certificate.key', 'certificate.pem', 'attempts.json']) {
       expect(statSync(join(folder, 'acme/acme', name)).mode & 0o777).toBe(0o600)
     }
     expect(up.err()).not.toContain('PRIVATE')
   })
 
-  test('sends whoever comes without TLS to its own address, whatever he says', async () => {
+  test('the HTTP port redirects to the shop’s own https address, whatever the Host header and path', async () => {
     const at = `http://127.0.0.1:${pebble.challengePort}`
     const locationOf = async (path: string, ...more: readonly string[]) => {
       const { out } = await run('curl', '-qsSI', '--path-as-is', ...more, `${at}${path}`)
@@ -222,7 +222,7 @@ describe('everything with a certificate by ACME, from pebble', () => {
     }
   })
 
-  test('shows when its certificate ends, in figures and to the doctor', async () => {
+  test('metrics and doctor show when the certificate expires', async () => {
     for (const at of [metricsPort, metricsPort + 1]) {
       const text = await (await fetch(`http://127.0.0.1:${at}/metrics`)).text()
       const [, endsAt] = /^turnpike_tls_certificate_expires_timestamp_seconds (\d+)/m.exec(text) ?? []
@@ -233,14 +233,14 @@ describe('everything with a certificate by ACME, from pebble', () => {
     expect(out).toMatch(new RegExp(`ok {5}port ${port} of the shop`))
   })
 
-  test('asks for nothing when it is started again', async () => {
+  test('a restart keeps the certificate and requests no new one', async () => {
     const before = readFileSync(join(folder, 'acme/acme/certificate.pem'), 'utf8')
     up.kill('SIGTERM')
     await up.exited
-    // It is the shop that asks for certificates; a gateway beside it is started in a long run.
+    // Only the shop requests certificates; a long run starts a gateway as well.
     up = startTurnpike([isLong ? 'up' : 'shop'], env)
     await up.until(/Turnpike is open at/)
-    expect(await untilTrue(async () => (await ask('/healthz')).exit === 0)).toBe(true)
+    expect(await untilTrue(async () => (await request('/healthz')).exit === 0)).toBe(true)
     expect(readFileSync(join(folder, 'acme/acme/certificate.pem'), 'utf8')).toBe(before)
     expect(up.err()).not.toContain('certificate renewed')
   })

@@ -7,8 +7,8 @@ import { findingsOf } from '../harness/vpn.ts'
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-/** A token may spend up to its cap, and what it has set going is its spending, whenever that is charged. */
-describe.each([...enginesOf('sqlite')])('a spending cap and automatic renewal on %s', (engine) => {
+/** Automatic renewals count as spending of the token that set them. */
+describe.each([...enginesOf('sqlite')])('the cap of a token and automatic renewal on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -30,7 +30,7 @@ describe.each([...enginesOf('sqlite')])('a spending cap and automatic renewal on
       balance: async () => (await service.get('/balance', { token })).data.balance_rub as number,
     }
   }
-  /** Two months, with all that renews by itself on the way. */
+  /** Advances 62 days and runs the renewals of each day. */
   async function letTimePass() {
     for (let day = 0; day < 62; day += 1) {
       service.clock.advance(dayMs)
@@ -43,7 +43,7 @@ describe.each([...enginesOf('sqlite')])('a spending cap and automatic renewal on
     return { id: bought.data.proxies[0].id as number, price: bought.data.price_rub as number }
   }
 
-  test('a token with a rouble left renews nothing that it has set to renew: no proxy, no VPN', async () => {
+  test('a token with a cap of 1 rouble renews neither a proxy nor a VPN subscription that it set to renew', async () => {
     const { token, capped, balance } = await newCustomer(1n)
     const { id } = await buyProxy(token)
     await service.post('/vpn/buy', { period: 1 }, { token })
@@ -55,18 +55,18 @@ describe.each([...enginesOf('sqlite')])('a spending cap and automatic renewal on
     expect((await service.get('/vpn/info', { token })).data.auto_renew.problem).toBe('forbidden')
   })
 
-  test('a subscription bought with auto_renew is renewed as far as the cap of the token that bought it goes', async () => {
+  test('a subscription bought with auto_renew renews within the 700 roubles of its token’s cap, once', async () => {
     const { token, capped, balance } = await newCustomer(700n)
     expect((await service.post('/vpn/buy', { period: 1, auto_renew: true }, { token: capped })).status).toBe(200)
     await letTimePass()
     await letTimePass()
     expect(await balance()).toBe(10_000 - 2 * 299)
     expect((await service.get('/balance', { token })).data.api_spent_rub).toBe(2 * 299)
-    // What is left of the cap is what the token itself still has.
+    // The token itself has only the rest of the cap.
     expect((await service.post('/vpn/renew', { period: 1 }, { token: capped })).status).toBe(403)
   })
 
-  test('renewal that another token, or nobody, has set is not the capped one’s; who set it last counts', async () => {
+  test('the token that set automatic renewal last decides whose cap counts', async () => {
     const { token, capped, balance } = await newCustomer(1n)
     const { id } = await buyProxy(token)
     for (const setter of [capped, token]) {
@@ -79,7 +79,7 @@ describe.each([...enginesOf('sqlite')])('a spending cap and automatic renewal on
     await service.post('/dedicated/auto-renew', { ids: [id], period: null }, { token })
   })
 
-  test('a revoked token’s renewals go on as the customer wished, and still not past its cap', async () => {
+  test('renewals set by a revoked token continue within its cap', async () => {
     const { capped, revoke, balance } = await newCustomer(700n)
     expect((await service.post('/vpn/buy', { period: 1, auto_renew: true }, { token: capped })).status).toBe(200)
     await revoke()

@@ -6,25 +6,25 @@ import { requestInProgress } from '../../src/domains/orders/errors.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
-test('request_in_progress carries Retry-After', () => {
+test('request_in_progress answers Retry-After: 1', () => {
   expect(toRefusal(requestInProgress(), new Headers()).headers.get('Retry-After')).toBe('1')
 })
 
-describe.each([...engines])('why a token is refused, on %s', (engine) => {
+describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
   })
   afterAll(() => service.stop())
 
-  const ask = async (authorization?: string) => {
+  const readBalance = async (authorization?: string) => {
     const headers = authorization === undefined ? {} : { Authorization: authorization }
     const response = await fetch(`${service.url}/api/v1/balance`, { headers })
     const { error } = (await response.json()) as { error: { code: string; message: string; details: unknown } }
     return { status: response.status, ...error }
   }
 
-  test('401 tells a missing, a malformed, an unknown and an ended token apart', async () => {
+  test('GET /balance answers 401 that names a token missing, malformed, unknown or ended', async () => {
     const { customers } = service.services
     const { customer } = await service.newCustomer()
     const revoked = await customers.issueToken(customer, { name: 'revoked' })
@@ -34,23 +34,24 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     await customers.revokeToken(revoked.token.id)
     service.clock.advance(1000)
     const refused = (token: string) => ({ status: 401, code: 'invalid_token', details: { token } })
-    expect(await ask()).toMatchObject(refused('missing'))
+    expect(await readBalance()).toMatchObject(refused('missing'))
     for (const malformed of ['Bearer', 'Bearer x', 'Basic YTpi', never, `Bearer ${never.slice(0, -1)}`]) {
-      expect(await ask(malformed)).toMatchObject(refused('malformed'))
+      expect(await readBalance(malformed)).toMatchObject(refused('malformed'))
     }
-    expect(await ask(`Bearer ${unknown}`)).toMatchObject(refused('unknown'))
-    for (const { text } of [revoked, expired]) expect(await ask(`Bearer ${text}`)).toMatchObject(refused('ended'))
+    expect(await readBalance(`Bearer ${unknown}`)).toMatchObject(refused('unknown'))
+    for (const { text } of [revoked, expired])
+      expect(await readBalance(`Bearer ${text}`)).toMatchObject(refused('ended'))
     const messages = [
-      await ask(),
-      await ask('Bearer x'),
-      await ask(`Bearer ${unknown}`),
-      await ask(`Bearer ${revoked.text}`),
+      await readBalance(),
+      await readBalance('Bearer x'),
+      await readBalance(`Bearer ${unknown}`),
+      await readBalance(`Bearer ${revoked.text}`),
     ]
     expect(new Set(messages.map((each) => each.message)).size).toBe(4)
     for (const { message } of messages) expect(message).not.toContain(revoked.text)
   })
 
-  test('401 of /admin/v1 tells the same four apart for operator tokens', async () => {
+  test('the admin API answers 401 that names an operator token missing, malformed, unknown or ended', async () => {
     const { operators, db } = service.services
     const names = ['stays', 'removed'].map((each) => `${each}-${engine}`) as [string, string]
     await db.transact(async (tx) => {
@@ -99,7 +100,7 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     expect((await service.post('/premium/password/reset', {}, { token })).status).toBe(403)
   })
 
-  /** A customer who has bought a proxy and a VPN subscription with `trade` alone, and their secrets. */
+  /** A customer who bought a proxy and a VPN subscription with the scope trade, and the secrets of both. */
   async function buyEverything() {
     const { customer } = await service.newCustomer(10_000n)
     const issue = async (...scopes: Scope[]) =>
@@ -128,7 +129,7 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     '/events',
     '/transactions',
   ]
-  /** Whatever these requests are answered, as one text, and their statuses. */
+  /** The answers of all reads as one text, and the paths that were refused. */
   async function readAll(headers: Record<string, string>) {
     const answers = await Promise.all(reads.map((path) => fetch(`${service.url}/api/v1${path}`, { headers })))
     const texts = await Promise.all(answers.map((each) => each.text()))
@@ -136,7 +137,7 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
   }
   const refusedWithout = ['/dedicated/export', '/premium/password', '/vpn/config']
 
-  test('read shows no password, key or secret link of what was bought; passwords shows them', async () => {
+  test('the scope read shows no password, key or secret link; the scope passwords adds them', async () => {
     const { issue, secrets, proxy } = await buyEverything()
     const hidden = await readAll({ Authorization: `Bearer ${await issue('read')}` })
     expect(hidden.refused).toEqual(refusedWithout)
@@ -149,7 +150,7 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     expect(alone.refused).toEqual(reads)
   })
 
-  test('trade without passwords shows what a request makes, and no password that is there already', async () => {
+  test('the scope trade shows the passwords that its request creates, and no earlier ones', async () => {
     const { issue, secrets, proxy } = await buyEverything()
     const [trade, whole] = [await issue('trade'), await issue('trade', 'passwords')]
     const change = (path: string, body: object, token: string) => service.post(path, body, { token })
@@ -173,7 +174,7 @@ describe.each([...engines])('why a token is refused, on %s', (engine) => {
     expect(reset.data.proxies[0].password).toMatch(/^[0-9a-z]{20}$/)
   })
 
-  test('an operator who looks at the pages of a customer, and an export of the customer, show no password', async () => {
+  test('an operator’s view of a customer’s pages and an export of the customer contain no password', async () => {
     const { customer, secrets, proxy } = await buyEverything()
     const { signIn, operators, exporting, db } = service.services
     const operator = await db.transact((tx) => operators.add(tx, `looker-${engine}`, 'owner'))

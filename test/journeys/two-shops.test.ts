@@ -37,7 +37,7 @@ describe('two shops on one PostgreSQL', () => {
   })
   const at = (turn: number): Caller => callers[turn % callers.length] as Caller
 
-  test('two shops serve a token 60 requests a minute together, and not 60 each', async () => {
+  test('two shops serve a token 60 requests per minute together', async () => {
     const { token } = await first.newCustomer(100n)
     const answers = await Promise.all(Array.from({ length: 120 }, (_, turn) => at(turn).get('/balance', { token })))
     const served = answers.filter((each) => each.status === 200).length
@@ -47,7 +47,7 @@ describe('two shops on one PostgreSQL', () => {
       expect(status).toBe(429)
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
     }
-    // One comes back each second.
+    // One request per second is refilled.
     clock.advance(3000)
     const later = await Promise.all(Array.from({ length: 10 }, (_, turn) => at(turn).get('/balance', { token })))
     expect(later.filter((each) => each.status === 200)).toHaveLength(3)
@@ -55,7 +55,7 @@ describe('two shops on one PostgreSQL', () => {
     expect((await at(1).get('/balance', { token: another.token })).status).toBe(200)
   })
 
-  test('let nobody guess at a password more often than one would', async () => {
+  test('two shops allow 20 wrong passwords for one login together', async () => {
     const outcomes: boolean[] = []
     for (let turn = 0; turn < 30; turn += 1) {
       const { signIn } = turn % 2 === 0 ? first.services : second.services
@@ -70,18 +70,18 @@ describe('two shops on one PostgreSQL', () => {
     expect(outcomes.slice(0, 20)).not.toContain(false)
   })
 
-  test('sell once under one key, whichever of them is asked, and both at once', async () => {
+  test('two shops sell once per key when both get the request at once', async () => {
     const { customer, token } = await first.newCustomer(10_000n)
-    const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
     for (let round = 0; round < 5; round += 1) {
       const key = `twice-${round}`
-      const asked = [0, 1, 0, 1].map((turn) => at(turn).post('/dedicated/buy', wish, { token, key }))
-      const answers = await Promise.all(asked)
+      const requests = [0, 1, 0, 1].map((turn) => at(turn).post('/dedicated/buy', order, { token, key }))
+      const answers = await Promise.all(requests)
       const codes = answers.filter((each) => each.status !== 200).map((each) => each.error?.code)
       expect(codes.filter((code) => code !== 'request_in_progress')).toEqual([])
       const texts = new Set(answers.filter((each) => each.status === 200).map((each) => each.text))
       expect(texts.size).toBe(1)
-      const again = await at(round).post('/dedicated/buy', wish, { token, key })
+      const again = await at(round).post('/dedicated/buy', order, { token, key })
       expect(again.text).toBe([...texts][0] ?? '')
     }
     const rows = await first.services.db.all('SELECT id FROM proxies WHERE customer_id = $1', [customer])
