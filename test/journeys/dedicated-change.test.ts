@@ -187,7 +187,7 @@ describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (e
     expect((await service.post('/dedicated/replace', { id: first?.id }, { token })).data.exit_ip).toBe('127.61.1.0')
   })
 
-  test('an expired proxy refuses replacement but accepts a protocol and a comment; 3 days later it is 404', async () => {
+  test('an expired proxy accepts a protocol and a comment but no replacement; 3 days later it is 404', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token, { period: 7 })
     service.clock.nowMs = Date.parse(proxy?.expires_at ?? '')

@@ -57,7 +57,7 @@ describe.each([...enginesOf('sqlite')])('billing of bytes by the gateway of a sh
   })
 
   // The last test, because it stops the gateway, which then has reported all its counts.
-  test(`${count} random transfers of ${users} users are billed to the byte that clients sent and received`, async () => {
+  test(`${count} random transfers of ${users} users are billed to the byte sent and received`, async () => {
     const subusers = await addUsers(road, users, 1)
     const seed = Math.floor(Math.random() * 2 ** 31)
     const expected = subusers.map(() => 0)

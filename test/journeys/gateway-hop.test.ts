@@ -54,7 +54,7 @@ describe('hops between two gateways', () => {
   const relayed = (gateway: Stand) => gateway.engine.carrier.health.relayed ?? 0
 
   // The first test, because it expects all counters at 0.
-  test('a hop counts 100,000 bytes for the customer at the entry gateway and as relayed at the exit gateway', async () => {
+  test('a hop counts 100,000 bytes for the customer at the entry and as relayed at the exit gateway', async () => {
     const countOf = (gateway: Stand) => gateway.engine.carrier.takeChanged().subusers.at(-1)
     expect([countOf(a), countOf(b), relayed(a), relayed(b)]).toEqual([undefined, undefined, 0, 0])
     const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
@@ -88,7 +88,7 @@ describe('hops between two gateways', () => {
     }
   })
 
-  test('a gateway prefers its own exits without a session, and both gateways give a session the same exit', async () => {
+  test('a gateway prefers its own exits, and both gateways give a session the same exit', async () => {
     for (let turn = 0; turn < 5; turn += 1) {
       for (const [gateway, from] of [
         [a, '127.101.0.1'],

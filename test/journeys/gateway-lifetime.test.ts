@@ -90,7 +90,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
     neighbour.close()
   })
 
-  test.concurrent('POST /dedicated/replace closes the open tunnel, and the next one leaves from the new address', async () => {
+  test.concurrent('POST /dedicated/replace closes the tunnel; the next one leaves from the new address', async () => {
     const proxy = await buy('http')
     const tunnel = await openTunnel('http', at(), proxy, echo.spot)
     const replaced = await road.post('/dedicated/replace', { id: proxy.id })
@@ -103,7 +103,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
     again.close()
   })
 
-  test.concurrent('blocking a customer closes tunnels within 2 s and answers blocked; unblocking admits the customer', async () => {
+  test.concurrent('blocking a customer closes tunnels within 2 s and answers blocked; unblocking undoes it', async () => {
     const { customer, token } = await road.newCustomer(10_000n)
     const order = { country_code: 'DE', period: 7, count: 2, ipv: 4 }
     const { data } = await road.post('/dedicated/buy', order, { token })
@@ -120,7 +120,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
     expect(await tryConnect('http', http)).toMatchObject({ status: 200 })
   })
 
-  test('a stopping gateway refuses a SOCKS5 client that has logged in, and keeps open tunnels until they close', async () => {
+  test('a stopping gateway refuses a logged-in SOCKS5 client and keeps open tunnels until they close', async () => {
     const [http, socks] = [await buy('http'), await buy('socks')]
     const tunnel = await openTunnel('http', at(), http, echo.spot)
     const client = await knock(at(), socks)

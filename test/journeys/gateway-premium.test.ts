@@ -54,7 +54,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     return found.id
   }
 
-  test('a login without a session uses more than 10 exits of 40 connections, all in the requested country', async () => {
+  test('a login without a session uses over 10 exits in 40 connections, all in the requested country', async () => {
     const customer = await newCustomer('residential')
     const everywhere = await exitsOf(customer, '', 40)
     expect(new Set(everywhere).size).toBeGreaterThan(10)
@@ -87,7 +87,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     }
   })
 
-  test('a session keeps its exit across connections and protocols, and gets session_lost once when it loses it', async () => {
+  test('a session keeps its exit across connections and protocols, and gets session_lost once', async () => {
     const customer = await newCustomer('residential')
     const parts = '-pool-residential-session-a8f3-ttl-30'
     const first = await exitsOf(customer, parts, 6)
@@ -145,7 +145,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     expect(await untilTrue(async () => (await codeOf()) === 'pool_required')).toBeTrue()
   })
 
-  test('a login without traffic left answers traffic_exhausted and works as soon as a purchase is answered', async () => {
+  test('a login without traffic gets traffic_exhausted and works as soon as a purchase is answered', async () => {
     const customer = await newCustomer('datacenter')
     const proxy = `http://${customer.login}:${customer.password}@127.0.0.1:${road.port}`
     const whole = await curl('-x', proxy, '-o', '/dev/null', `${origin.url}/?bytes=110000000`)

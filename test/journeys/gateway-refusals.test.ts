@@ -235,7 +235,7 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
     expect(await untilTrue(async () => (await attempt('http', at(), pair.http, echo.spot)).status === 200)).toBeTrue()
   })
 
-  test('the gateway answers shop_unreachable to unknown logins while the shop is down, and serves known ones', async () => {
+  test('the gateway serves known logins while the shop is down and answers shop_unreachable to others', async () => {
     const { http, socks } = await newPair()
     const { as } = await newSubuser('residential', 'mobile')
     const known = [http, as('-pool-residential')]

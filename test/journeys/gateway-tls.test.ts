@@ -43,7 +43,7 @@ describe('proxies over TLS', () => {
   const through = (url: string, ...more: readonly string[]) =>
     curl('--proxy-cacert', files.cert, '-x', at(), ...more, url)
 
-  test('curl works through the TLS port as through the plain one, and the origin sees no trace of a proxy', async () => {
+  test('curl works through the TLS port as through the plain one, and the origin sees no proxy headers', async () => {
     expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
     expect(await through(plain.url, '-d', 'x'.repeat(70_000))).toMatchObject({
       body: expect.stringContaining('"sent":70000'),

@@ -35,7 +35,7 @@ describe('dedicated proxies with common client programs', () => {
     return seen.length
   }
 
-  test('a new proxy works with curl as soon as its purchase is answered, and leaves from the leased address', async () => {
+  test('a new proxy works with curl as soon as it is bought, and leaves from the leased address', async () => {
     for (const ipv of [3, 4]) {
       const [bought] = await road.buyProxies({ ipv, country_code: 'FR' })
       expect(await curl('-x', urlOf('http', bought), plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })

@@ -169,7 +169,7 @@ describe.each([...enginesOf('postgres')])('findHolders on %s', (engine) => {
     }
   })
 
-  test('findHolders names the sub-users of an exit’s pool in that hour, and by host where hosts are kept', async () => {
+  test('findHolders names the sub-users of an exit’s pool in that hour, and by host if hosts are kept', async () => {
     const row = await opened.db.first<{ hour: bigint; subuser_id: string }>(
       `SELECT hour, subuser_id FROM traffic_hours WHERE pool = 'residential' AND received > 0 ORDER BY hour LIMIT 1`,
     )

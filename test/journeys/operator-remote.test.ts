@@ -75,7 +75,7 @@ describe('operator commands over TLS from another network namespace', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('remote commands change prices, stock and balances, each with an audit entry; verify finds nothing', async () => {
+  test('remote commands change prices, stock and balances with audit entries, and verify finds nothing', async () => {
     const prices = join(folder, 'prices.yaml')
     writeFileSync(prices, (await runRemote(owner, 'catalog', 'show', '--shipped')).out)
     await runJson('catalog', 'apply', prices)

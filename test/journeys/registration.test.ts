@@ -57,7 +57,7 @@ describe.each([...enginesOf('postgres')])('registration with e-mail confirmation
     expect(textOf((await smtp.until(2))[1] ?? '')).toContain('is known already')
   })
 
-  test('a forgotten password is reset by an e-mail link, and the answer is the same for unknown addresses', async () => {
+  test('a forgotten password is reset by an e-mail link; known and unknown addresses get one answer', async () => {
     service.clock.advance(3_600_000)
     const page = await createBrowserSession(service.url)
     const unknown = await page.post('/auth/v1/customer/password/forgotten', { email: 'nobody@example.com' })

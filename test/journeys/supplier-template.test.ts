@@ -95,7 +95,7 @@ describe('an exit with a login template', () => {
     expect((await reach('-country-jp-zip-12345')).code).toBe('no_exit')
   })
 
-  test('a templated exit gives each session its own stable supplier session without the customer’s name', async () => {
+  test('a templated exit gives each session a stable supplier session without the customer’s name', async () => {
     const first = await loginFor('-country-kr-session-one-ttl-30')
     expect(first).toMatch(/^acct-country-kr-session-[0-9a-f]{20}-ttl-30$/)
     expect(await loginFor('-country-kr-session-one-ttl-30')).toBe(first)

@@ -43,7 +43,7 @@ describe.each([...enginesOf('sqlite')])('the cap of a token and automatic renewa
     return { id: bought.data.proxies[0].id as number, price: bought.data.price_rub as number }
   }
 
-  test('a token with a cap of 1 rouble renews neither a proxy nor a VPN subscription that it set to renew', async () => {
+  test('a token with a cap of 1 rouble renews neither a proxy nor a VPN that it set to renew', async () => {
     const { token, capped, balance } = await newCustomer(1n)
     const { id } = await buyProxy(token)
     await service.post('/vpn/buy', { period: 1 }, { token })

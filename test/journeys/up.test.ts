@@ -8,7 +8,7 @@ import { endStarted, isAlive, pidOf, type Running, runTurnpike, startTurnpike, u
 
 const opened = /open at (http:\/\/\S+)/
 const quote = '/dedicated/quote?country_code=DE&period=30&count=1&ipv=4'
-/** `turnpike up` with short pauses between two starts of a part. */
+/** `turnpike up` with short pauses between restarts. */
 const quickUp = [
   process.execPath,
   '--no-install',
@@ -22,7 +22,7 @@ const isAbout = (event: string, part: string) => (line: string) =>
 const deaths = (up: Running, part: string): number => up.err().split('\n').filter(isAbout('died', part)).length
 const untilDeaths = (up: Running, part: string, count: number) => untilTrue(() => deaths(up, part) >= count)
 
-/** Another program on a port, which keeps every byte that it receives. */
+/** Another program on a port, which records every byte that it receives. */
 function takePort(port: number) {
   const received: string[] = []
   const listener = Bun.listen({
@@ -35,8 +35,8 @@ function takePort(port: number) {
 
 /** Relays to PostgreSQL from an address where nothing listens until `arrive`. */
 function lateDatabase(address: string) {
-  const there = new URL(address)
-  const late = new URL(there)
+  const target = new URL(address)
+  const late = new URL(target)
   late.hostname = '127.0.0.1'
   late.port = String(freePort())
   const arrive = () => {
@@ -47,8 +47,8 @@ function lateDatabase(address: string) {
       socket: {
         open(client) {
           const connected = Bun.connect({
-            hostname: there.hostname,
-            port: Number(there.port),
+            hostname: target.hostname,
+            port: Number(target.port),
             socket: { data: (_, bytes) => void client.write(bytes), close: () => void client.end() },
           })
           ends.set(client, connected)
@@ -61,7 +61,7 @@ function lateDatabase(address: string) {
   return { url: late.href, arrive }
 }
 
-/** Every file of a data folder, those of its folders included. */
+/** Every file of a data folder and its subfolders. */
 const filesOf = ({ folder }: Place): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((each) => each.isFile())
@@ -79,14 +79,14 @@ const settingsOf = (place: Place) => {
   return { port, gatewayPort, env }
 }
 
-describe('one turnpike up, whose ports other programs hold at the start,', () => {
+describe('one turnpike up whose ports other programs hold at first', () => {
   let place: Place
   let settings: ReturnType<typeof settingsOf>
   let onPort: ReturnType<typeof takePort>
   let onGatewayPort: ReturnType<typeof takePort>
   let up: Running
   let caller: Caller
-  /** The shop's process that a test killed. */
+  /** The pid of the shop that a test killed. */
   let killed: number
   let postgres: Place
   let relay: ReturnType<ReturnType<typeof lateDatabase>['arrive']>
@@ -105,7 +105,7 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     await place.remove()
   })
 
-  test('names the taken port, starts the shop again after each of 2 deaths, and opens it once the port is free', async () => {
+  test('up names the port in use, restarts the shop after 2 exits, and opens it once the port is free', async () => {
     expect(await untilDeaths(up, 'shop', 2)).toBe(true)
     expect(up.err()).toContain(`Port ${settings.port} of the shop is in use by another program.`)
     await up.until(/"event":"started","part":"gateway"/)
@@ -118,7 +118,7 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     expect(await untilTrue(isReady)).toBe(true)
   })
 
-  test('prints nothing until the gateway is open too; then the gateway carries what the shop sells', async () => {
+  test('up prints its banner only once the gateway is open; the gateway then serves a bought proxy', async () => {
     expect(await untilDeaths(up, 'gateway', deaths(up, 'gateway') + 1)).toBe(true)
     expect(up.out()).toBe('')
     onGatewayPort.leave()
@@ -127,22 +127,22 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
     const bought = await caller.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
     const [proxy] = bought.data.proxies
-    const carried = await fetch(`http://127.0.0.1:${settings.port}/healthz`, {
+    const response = await fetch(`http://127.0.0.1:${settings.port}/healthz`, {
       proxy: `http://${proxy.username}:${proxy.password}@${proxy.ip}:${proxy.port}`,
     })
-    expect(carried.status).toBe(200)
+    expect(response.status).toBe(200)
   })
 
-  test('keeps selling while a second up on the same data folder exits with 2', async () => {
+  test('a second up on the same data folder exits 2, and the first keeps selling', async () => {
     const second = await runTurnpike(['up'], settingsOf(place).env)
     expect([second.exit, second.out]).toEqual([2, ''])
     expect(second.err).toContain('Another Turnpike is open on')
     expect((await caller.get(quote)).data.available).toBeGreaterThan(0)
   })
 
-  test('sends no byte to another program that takes the port after the shop was killed', async () => {
+  test('up sends no byte to another program that takes the port of a killed shop', async () => {
     const before = deaths(up, 'shop')
-    // The supervisor is stopped for as long as it takes to bind the port, so that it cannot start the shop first.
+    // The supervisor is stopped until the port is bound, so that it cannot start the shop first.
     up.kill('SIGSTOP')
     killed = pidOf(up, 'shop')
     process.kill(killed, 'SIGKILL')
@@ -163,7 +163,7 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     expect([onPort, onGatewayPort, taken.by].map((each) => each?.received)).toEqual([[], [], []])
   })
 
-  test('the supervisor brings a killed shop back on the same port, and stops it in order when told', async () => {
+  test('the supervisor restarts a killed shop on the same port, and SIGTERM stops shop and gateway', async () => {
     const isHealthy = () =>
       fetch(`http://127.0.0.1:${settings.port}/healthz`).then(
         (answer) => answer.ok,
@@ -177,9 +177,9 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     expect([isAlive(shop), isAlive(gateway)]).toEqual([false, false])
   })
 
-  test('opens on another database when that can be reached, and its gateway joins that database', async () => {
+  test('up opens once its PostgreSQL can be reached, and its gateway joins that database', async () => {
     postgres = await makePreparedPlace('postgres', 'stocked')
-    // For the test after this one.
+    // The next test checks that up restores these modes.
     chmodSync(place.folder, 0o777)
     for (const path of filesOf(place)) chmodSync(path, 0o666)
     const database = lateDatabase(postgres.address)
@@ -192,14 +192,14 @@ describe('one turnpike up, whose ports other programs hold at the start,', () =>
     expect(await untilTrue(async () => (await caller.get(quote)).data?.available > 0)).toBe(true)
   })
 
-  test('up gives all files of the data folder mode 0600, whatever modes they had before', () => {
-    // The SQLite file of the database before is not opened here: `sqlite.test.ts` checks its mode.
+  test('up gives every file of the data folder mode 0600, whatever modes they had', () => {
+    // up does not open the SQLite file here: `sqlite.test.ts` checks its mode.
     const files = filesOf(place).filter((path) => !path.includes('turnpike.db'))
     expect(files.map((path) => basename(path))).toEqual(expect.arrayContaining(['secret.key', 'node.json']))
     expect(files.filter((path) => (statSync(path).mode & 0o777) !== 0o600)).toEqual([])
   })
 
-  test('when the supervisor is killed outright, neither shop nor gateway stays behind', async () => {
+  test('a killed supervisor leaves no shop and no gateway behind', async () => {
     const [shop, gateway] = [pidOf(up, 'shop'), pidOf(up, 'gateway')]
     expect([isAlive(shop), isAlive(gateway)]).toEqual([true, true])
     process.kill(up.pid, 'SIGKILL')
@@ -218,7 +218,7 @@ describe('a start that fails', () => {
     await place.remove()
   })
 
-  test('after the sandbox token was made leaves the token for the next start, which alone prints it', async () => {
+  test('a start that fails after creating the sandbox token leaves it for the next start to print', async () => {
     const { port, env } = settingsOf(place)
     const onPort = takePort(port)
     const failed = await runTurnpike(['shop'], env)
@@ -238,7 +238,7 @@ describe('a start that fails', () => {
     await endStarted()
   })
 
-  test('for a setting that the gateway cannot use ends up with exit code 2 after the shop has closed', async () => {
+  test('up exits 2 and closes the shop when the gateway cannot use a setting', async () => {
     const { env } = settingsOf(place)
     const ended = await runTurnpike(['up'], { ...env, TURNPIKE_GATEWAY_LISTEN: '203.0.113.9' })
     expect([ended.exit, ended.out]).toEqual([2, ''])

@@ -8,7 +8,7 @@ import { historySql } from '../../tools/schema/history.ts'
 import { engines, makePreparedPlace, type Place } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 
-/** What the version after 0.2.0 may bring: a column, and a history of rows that had none, made by the generator. */
+/** A migration of the version after 0.2.0: a column, and a generated row history for a table that had none. */
 const next: Migration = {
   name: '0003-next',
   text: [
@@ -19,7 +19,7 @@ const next: Migration = {
 }
 const current = readMigrations()
 
-describe.each([...engines])('a database of version 0.2.0 on %s', (engine) => {
+describe.each([...engines])('migrations of a version 0.2.0 database on %s', (engine) => {
   let place: Place
   let db: Database
   beforeEach(async () => {
@@ -40,13 +40,13 @@ describe.each([...engines])('a database of version 0.2.0 on %s', (engine) => {
       `SELECT row_key AS key, version AS v FROM row_history WHERE of_table = 'customers, rank' ORDER BY row_key, version`,
     )
 
-  test('is migrated by one of two starters of the next version, and its rows begin a history', async () => {
+  test('one of two concurrent starts applies the next migration, and existing rows get a first version', async () => {
     const other = openDatabase(place.address)
     const applied = await Promise.all([db, other].map((each) => migrate(each, [...current, next])))
     await other.close()
     expect(applied.flat()).toEqual([next.name])
     expect(await ranks()).toEqual([{ key: 'cus_1', v: 1n }])
-    // The version before knows neither the column nor the history.
+    // Statements of the version before, which knows neither the column nor the history.
     await run(`INSERT INTO customers (id, name, created_at) VALUES ('cus_3', 'c', 1)`)
     await run(`UPDATE customers SET note = 'second' WHERE id = 'cus_2'`)
     await run(`UPDATE customers SET note = 'second' WHERE id = 'cus_2'`)
@@ -57,7 +57,7 @@ describe.each([...engines])('a database of version 0.2.0 on %s', (engine) => {
     expect((await createHistoryVerifier({ db }).verify()).findings).toEqual([])
   })
 
-  test('is opened by version 0.2.0 after the next one added to it, and refused after it took something away', async () => {
+  test('version 0.2.0 opens a database that the next version extended, and refuses one it contracted', async () => {
     await migrate(db, [...current, next])
     expect(await migrate(db, current)).toEqual([])
     const contracting = {
@@ -68,12 +68,12 @@ describe.each([...engines])('a database of version 0.2.0 on %s', (engine) => {
     expect((await failureOf(migrate(db, current))).message).toContain('0004-contracting, which this version')
   })
 
-  test('is refused by a version whose baseline has another text', async () => {
+  test('migrate refuses a database whose baseline has another text', async () => {
     const changed = current.map((each) => ({ ...each, text: `${each.text}-- changed\n` }))
     expect((await failureOf(migrate(db, changed))).message).toContain('0001-baseline is not the text that was applied')
   })
 
-  test('refuses movements of money and bytes that are wrong, changed or deleted', async () => {
+  test('the database refuses wrong, changed or deleted postings and traffic movements', async () => {
     const hash = engine === 'sqlite' ? `x'00'` : `'\\x00'`
     const post = (seq: number, kind: string, house: string, amount: number, after: number, also = 'NULL, NULL') =>
       run(

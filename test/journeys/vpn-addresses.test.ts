@@ -8,7 +8,7 @@ import { buyQuietly, findingsOf, inParallel, report } from '../harness/vpn.ts'
 const addressesOf = (service: Service) =>
   service.services.db.all<{ ipv4: bigint; ipv6: string }>('SELECT ipv4, ipv6 FROM vpn_peers WHERE removed_at IS NULL')
 
-describe.each([...enginesOf('postgres')])('addresses of devices on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('addresses of VPN devices on %s', (engine) => {
   let service: Service
   let small: Service
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe.each([...enginesOf('postgres')])('addresses of devices on %s', (engine)
     await small.stop()
   })
 
-  test('ten thousand devices get ten thousand addresses, and none looks at those of all others for its own', async () => {
+  test('each device gets its own IPv4 and IPv6 address, and adding one scans no table', async () => {
     const subscriptions = scaled(2000)
     const buyers = await Promise.all(
       Array.from({ length: Math.ceil(subscriptions / 50) }, () => service.newCustomer(100_000n)),
@@ -42,13 +42,13 @@ describe.each([...enginesOf('postgres')])('addresses of devices on %s', (engine)
     const addOne = () => service.services.vpn.addDevice(customer, { uuid: view.subscription.uuid })
     const { db } = service.services
     expect(await scansIn(db, ['vpn_addresses', 'vpn_peers', 'vpn_subscriptions'], addOne)).toEqual([])
-    const lookAtAll = () => db.transact((tx) => tx.all('SELECT id FROM vpn_peers WHERE received = 5'))
-    expect(await scansIn(db, ['vpn_peers'], lookAtAll)).toHaveLength(1)
-    // How long one more takes is measured by `npm run bench -- vpn-devices`.
+    const scanAll = () => db.transact((tx) => tx.all('SELECT id FROM vpn_peers WHERE received = 5'))
+    expect(await scansIn(db, ['vpn_peers'], scanAll)).toHaveLength(1)
+    // `npm run bench -- vpn-devices` measures how long one more device takes.
     expect(await findingsOf(service)).toEqual([])
   })
 
-  test('many customers who buy at the same moment get addresses of their own', async () => {
+  test('64 concurrent purchases get 64 different addresses', async () => {
     const buyers = await Promise.all(Array.from({ length: 64 }, () => small.newCustomer(1000n)))
     await Promise.all(buyers.map(({ customer }) => buyQuietly(small, customer)))
     const held = await addressesOf(small)
@@ -57,14 +57,14 @@ describe.each([...enginesOf('postgres')])('addresses of devices on %s', (engine)
   })
 })
 
-describe.each([...enginesOf('postgres')])('a small pool on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('a pool of 8 VPN addresses on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_VPN_POOL: '10.9.0.0/29' })
   })
   afterAll(() => service.stop())
 
-  test('an address rests before another device gets it: a day if it was used, else two minutes', async () => {
+  test('a removed device’s address rests 24 h if it was used and 2 min otherwise', async () => {
     const { token } = await service.newCustomer(10_000n)
     const first = (await service.post('/vpn/buy', { period: 3 }, { token })).data
     let unused = ''

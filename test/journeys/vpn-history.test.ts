@@ -7,7 +7,7 @@ import { findingsOf, report } from '../harness/vpn.ts'
 
 const dayMs = 86_400_000
 const prices: Record<number, number> = { 1: 29_900, 3: 79_900, 6: 149_000, 12: 269_000 }
-const mostDevices = 5
+const maxDevices = 5
 
 type Term = { price: number; startsAt: number; endsAt: number }
 type Sub = {
@@ -20,7 +20,7 @@ type Sub = {
   terms: Term[]
   bytes: number
 }
-/** The simplest thing that could be right: one customer's kopecks and subscriptions, in memory. */
+/** Reference model: one customer’s kopecks and subscriptions, in memory. */
 type Model = { kopecks: number; subs: Sub[]; boots: number }
 
 type Action =
@@ -59,8 +59,8 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('jobs' as const) }) },
 )
 
-/** Month by month, and the last day where the month is too short. */
-function later(fromMs: number, count: number, day: number): number {
+/** Adds months; a day that the month lacks becomes its last day. */
+function addMonths(fromMs: number, count: number, day: number): number {
   const from = new Date(fromMs)
   const first = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + count, 1)
   const lastDay = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + count + 1, 0)).getUTCDate()
@@ -69,7 +69,7 @@ function later(fromMs: number, count: number, day: number): number {
 
 function extend(sub: Sub, count: number, nowMs: number): void {
   if (sub.ends < nowMs) [sub.ends, sub.day] = [nowMs, new Date(nowMs).getUTCDate()]
-  const endsAt = later(sub.ends, count, sub.day)
+  const endsAt = addMonths(sub.ends, count, sub.day)
   sub.terms.push({ price: prices[count] ?? 0, startsAt: sub.ends, endsAt })
   sub.ends = endsAt
   sub.after = 0
@@ -84,7 +84,7 @@ const refund = (sub: Sub, nowMs: number): number => {
   return sum
 }
 
-describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('random histories of VPN subscriptions on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -93,7 +93,7 @@ describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s'
 
   const now = () => service.clock.nowMs
 
-  async function jobs(model: Model): Promise<void> {
+  async function runJobs(model: Model): Promise<void> {
     const { vpn } = service.services
     while ((await vpn.renewDue()).more);
     while ((await vpn.sweep()) > 0);
@@ -114,7 +114,7 @@ describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s'
   async function act(step: Action, model: Model, token: string): Promise<void> {
     const post = (path: string, body: unknown) => service.post(path, body, { token })
     if (step.do === 'pass') return service.clock.advance(step.days * dayMs + 12_345)
-    if (step.do === 'jobs') return jobs(model)
+    if (step.do === 'jobs') return runJobs(model)
     if (step.do === 'buy') {
       const answer = await post('/vpn/buy', { period: step.months, auto_renew: step.auto })
       const price = prices[step.months] ?? 0
@@ -143,7 +143,7 @@ describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s'
       const answer = await post('/vpn/renew', { uuid, period: step.months })
       const price = prices[step.months] ?? 0
       const tooFar =
-        later(Math.max(sub.ends, now()), step.months, sub.day) > later(now(), 240, new Date(now()).getUTCDate())
+        addMonths(Math.max(sub.ends, now()), step.months, sub.day) > addMonths(now(), 240, new Date(now()).getUTCDate())
       expect(answer.status).toBe(tooFar ? 409 : price > model.kopecks ? 402 : 200)
       if (!answer.ok) return undefined
       model.kopecks -= price
@@ -151,7 +151,7 @@ describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s'
       if (sub.devices.length === 0) sub.devices = [answer.data.device]
     } else if (step.do === 'add') {
       const answer = await post('/vpn/devices', { uuid })
-      expect(answer.status).toBe(sub.ends <= now() || sub.devices.length >= mostDevices ? 409 : 200)
+      expect(answer.status).toBe(sub.ends <= now() || sub.devices.length >= maxDevices ? 409 : 200)
       if (answer.ok) sub.devices.push(answer.data.device.id)
     } else if (step.do === 'remove') {
       const device = sub.devices[step.device % Math.max(1, sub.devices.length)]
@@ -162,7 +162,7 @@ describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s'
       const device = sub.devices[step.device % Math.max(1, sub.devices.length)]
       if (!device?.startsWith('dev_')) return undefined
       model.boots += 1
-      // Every report comes twice, and once more with less in it.
+      // Each report is sent twice, and once more with half the counts.
       for (const part of [1, 1, 0.5]) {
         const counts = [{ device, rx: Math.floor(step.rx * part), tx: Math.floor(step.tx * part) }]
         await report(service, `${uuid} ${model.boots}`, counts)
@@ -187,18 +187,18 @@ describe.each([...enginesOf('postgres')])('histories of VPN subscriptions on %s'
     expect(seen.size).toBe(model.subs.length)
     for (const sub of model.subs) {
       const item = seen.get(sub.uuid)
-      const status = sub.ends <= now() ? 'EXPIRED' : sub.devices.length >= mostDevices ? 'LIMITED' : 'ACTIVE'
+      const status = sub.ends <= now() ? 'EXPIRED' : sub.devices.length >= maxDevices ? 'LIMITED' : 'ACTIVE'
       expect(item).toMatchObject({ status, expires_at: new Date(sub.ends).toISOString() })
       expect(item.devices).toHaveLength(sub.devices.length)
       expect(item.traffic.rx_bytes + item.traffic.tx_bytes).toBe(sub.bytes)
       expect(item.auto_renew.period).toBe(sub.auto)
-      // A device that came with a renewal by itself is known to the model only now.
+      // The model learns the id of a device that an automatic renewal added only now.
       sub.devices = item.devices.map((each: { id: string }) => each.id)
     }
     expect((await service.get('/balance', { token })).data.balance_rub).toBe(model.kopecks / 100)
   }
 
-  test('whatever customers, time and nodes do, everything is as the simplest model says, and verify agrees', async () => {
+  test('random purchases, renewals, usage and time match a reference model; verify finds nothing', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(action, { minLength: 5, maxLength: 30 }), async (steps) => {
         const { token } = await service.newCustomer(6000n)

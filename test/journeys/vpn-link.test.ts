@@ -4,21 +4,21 @@ import { type Service, startService } from '../harness/service.ts'
 
 const html = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-describe.each([...enginesOf('postgres')])('the secret link on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_RATE_LINKS: '0' })
   })
   afterAll(() => service.stop())
 
-  async function bought() {
+  async function buySubscription() {
     const { token } = await service.newCustomer(10_000n)
     const { data } = await service.post('/vpn/buy', { period: 1, name: 'Anna’s'.replace('’', "'") }, { token })
     return { token, ...data }
   }
 
-  test('serves the configuration to a program, and nobody on the way keeps it', async () => {
-    const { subscription_url: url, config } = await bought()
+  test('the secret link serves a program the configuration with Cache-Control: no-store', async () => {
+    const { subscription_url: url, config } = await buySubscription()
     const answer = await fetch(url)
     expect(await answer.text()).toBe(config)
     expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8')
@@ -29,8 +29,8 @@ describe.each([...enginesOf('postgres')])('the secret link on %s', (engine) => {
     expect([head.status, await head.text()]).toEqual([200, ''])
   })
 
-  test('serves a page with the QR code to a browser, which may ask nobody else for anything', async () => {
-    const { subscription_url: url } = await bought()
+  test('the secret link serves a browser a page with the QR code that loads nothing from other hosts', async () => {
+    const { subscription_url: url } = await buySubscription()
     const answer = await fetch(url, { headers: html })
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(answer.headers.get('vary')).toBe('Accept')
@@ -44,8 +44,8 @@ describe.each([...enginesOf('postgres')])('the secret link on %s', (engine) => {
     expect(page).not.toContain('PrivateKey')
   })
 
-  test('serves pictures when asked, and every device by its id', async () => {
-    const { subscription_url: url, token } = await bought()
+  test('the secret link serves PNG and SVG on request, and each device by its id', async () => {
+    const { subscription_url: url, token } = await buySubscription()
     const added = (await service.post('/vpn/devices', { name: 'second' }, { token })).data
     expect((await fetch(`${url}?format=png`)).headers.get('content-type')).toBe('image/png')
     expect(await (await fetch(`${url}?format=svg`)).text()).toStartWith('<svg')
@@ -53,20 +53,20 @@ describe.each([...enginesOf('postgres')])('the secret link on %s', (engine) => {
     expect(await (await fetch(url, { headers: html })).text()).toContain(`?device=${added.device.id}`)
   })
 
-  test('whatever is not a link now is not found, in the same words', async () => {
-    const { subscription_url: url, token } = await bought()
-    const stranger = await bought()
+  test('an old, deleted or malformed secret link answers the same 404', async () => {
+    const { subscription_url: url, token } = await buySubscription()
+    const other = await buySubscription()
     const base = url.slice(0, url.lastIndexOf('/'))
     const old = url
     const renewed = (await service.post('/vpn/link/reset', {}, { token })).data.subscription_url
     expect(renewed).not.toBe(old)
     expect((await fetch(renewed)).status).toBe(200)
     expect((await service.get('/vpn/info', { token })).data.subscription_url).toBe(renewed)
-    await service.post('/vpn/delete', {}, { token: stranger.token })
+    await service.post('/vpn/delete', {}, { token: other.token })
     const answers = await Promise.all(
       [
         old,
-        stranger.subscription_url,
+        other.subscription_url,
         `${base}/${'A'.repeat(32)}`,
         `${base}/x`,
         `${renewed}?format=exe`,
@@ -78,12 +78,12 @@ describe.each([...enginesOf('postgres')])('the secret link on %s', (engine) => {
     )
     for (const answer of answers) expect(answer).toEqual(answers[0]!)
     expect(answers[0]?.[0]).toBe(404)
-    expect((await fetch(`${renewed}?device=${stranger.device}`)).status).toBe(404)
+    expect((await fetch(`${renewed}?device=${other.device}`)).status).toBe(404)
     expect((await fetch(renewed, { method: 'POST' })).status).toBe(405)
   })
 
-  test('tells an expired subscription apart, and works again after renewal', async () => {
-    const { subscription_url: url, token } = await bought()
+  test('the secret link shows an expired subscription, and works again after renewal', async () => {
+    const { subscription_url: url, token } = await buySubscription()
     service.clock.advanceDays(40)
     expect(await (await fetch(url, { headers: html })).text()).toContain('Expired')
     await service.post('/vpn/renew', { period: 1 }, { token })
@@ -91,8 +91,8 @@ describe.each([...enginesOf('postgres')])('the secret link on %s', (engine) => {
   })
 })
 
-describe.each([...enginesOf('postgres')])('the limit of the secret link on %s', (engine) => {
-  test('holds for each source, on its own, and says when to come again', async () => {
+describe.each([...enginesOf('postgres')])('the rate limit of the secret link on %s', (engine) => {
+  test('the secret link answers 429 with Retry-After after 3 requests per minute and source', async () => {
     const service = await startService(engine, {
       TURNPIKE_RATE_LINKS: '3',
       TURNPIKE_TRUSTED_PROXIES: '127.0.0.1',
@@ -108,7 +108,7 @@ describe.each([...enginesOf('postgres')])('the limit of the secret link on %s', 
       expect(refused.status).toBe(429)
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
       expect((await from('203.0.113.6')).status).toBe(200)
-      // Whoever has one IPv6 address has the whole /64.
+      // An IPv6 source counts as its /64.
       for (let opened = 0; opened < 3; opened += 1) expect((await from(`2001:db8::${opened + 1}`)).status).toBe(200)
       expect((await from('2001:db8::ffff')).status).toBe(429)
       expect((await service.get('/vpn/info')).status).toBe(200)

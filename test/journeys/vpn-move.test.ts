@@ -7,7 +7,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { runCommand } from '../harness/turnpike.ts'
 import { findingsOf, report } from '../harness/vpn.ts'
 
-describe.each([...enginesOf('sqlite')])('a VPN that moves on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('moving a VPN subscription between nodes on %s', (engine) => {
   let service: Service
   const nodes = new Map<string, Node>()
   beforeAll(async () => {
@@ -34,7 +34,7 @@ describe.each([...enginesOf('sqlite')])('a VPN that moves on %s', (engine) => {
   const partOf = (config: string, key: string) => new RegExp(`^${key} = (.*)$`, 'm').exec(config)?.[1]
   const hostOf = (config: string) => partOf(config, 'Endpoint')?.split('.')[0]
 
-  async function subscriber() {
+  async function addSubscriber() {
     const { token } = await service.newCustomer(10_000n)
     const bought = (await service.post('/vpn/buy', { period: 1, location: 'paris' }, { token })).data
     return {
@@ -45,9 +45,9 @@ describe.each([...enginesOf('sqlite')])('a VPN that moves on %s', (engine) => {
     }
   }
 
-  test('with one command keeps its keys, addresses and counts, and its configuration names the new node', async () => {
+  test('vpn move keeps keys, addresses and counts, and the configuration names the new node', async () => {
     await seen('paris-1', 'paris-2')
-    const { uuid, device, config, info } = await subscriber()
+    const { uuid, device, config, info } = await addSubscriber()
     const before = await config()
     const from = hostOf(before) ?? ''
     const to = from === 'paris-1' ? 'paris-2' : 'paris-1'
@@ -61,7 +61,7 @@ describe.each([...enginesOf('sqlite')])('a VPN that moves on %s', (engine) => {
     const after = await config()
     expect(hostOf(after)).toBe(to)
     for (const key of ['PrivateKey', 'Address', 'DNS']) expect(partOf(after, key)).toBe(partOf(before, key) as string)
-    // What the old node tells late, and what the new one counts, are each counted once.
+    // Late reports of the old node and reports of the new one are each counted once.
     await report(service, 'boot-1', [{ device, rx: 1500, tx: 500 }], named(from).id)
     await report(service, 'boot-7', [{ device, rx: 10, tx: 20 }], named(to).id)
     await report(service, 'boot-1', [{ device, rx: 1000, tx: 500 }], named(from).id)
@@ -69,9 +69,9 @@ describe.each([...enginesOf('sqlite')])('a VPN that moves on %s', (engine) => {
     expect((await runCommand(['vpn', 'move', uuid, '--to', 'nobody'], env)).exit).toBe(2)
   })
 
-  test('goes back to whoever is live when its node is silent for five minutes, and to nobody before', async () => {
+  test('a configuration names a live node once its own is silent for 5 min, until its own is back', async () => {
     await seen('paris-1', 'paris-2')
-    const { uuid, config } = await subscriber()
+    const { uuid, config } = await addSubscriber()
     const from = hostOf(await config()) ?? ''
     const to = from === 'paris-1' ? 'paris-2' : 'paris-1'
     await service.services.vpn.move(uuid, named(to))
@@ -85,21 +85,21 @@ describe.each([...enginesOf('sqlite')])('a VPN that moves on %s', (engine) => {
     expect(hostOf(await config())).toBe(to)
   })
 
-  test('is taken off a node that is drained, and nothing new comes to it', async () => {
+  test('a drained node gets no subscription, and its subscriptions use another node until undrain', async () => {
     await seen('paris-1', 'paris-2')
-    const { uuid, config } = await subscriber()
+    const { uuid, config } = await addSubscriber()
     await service.services.vpn.move(uuid, named('paris-1'))
     expect(hostOf(await config())).toBe('paris-1')
     await service.services.fleet.drain('paris-1', true)
     expect(hostOf(await config())).toBe('paris-2')
-    for (let count = 0; count < 8; count += 1) expect(hostOf(await (await subscriber()).config())).toBe('paris-2')
+    for (let count = 0; count < 8; count += 1) expect(hostOf(await (await addSubscriber()).config())).toBe('paris-2')
     await service.services.fleet.drain('paris-1', false)
     expect(hostOf(await config())).toBe('paris-1')
   })
 
-  test('stays within its location', async () => {
+  test('vpn move refuses a node of another location', async () => {
     await seen('paris-1', 'paris-2', 'rome-1')
-    const { uuid, config } = await subscriber()
+    const { uuid, config } = await addSubscriber()
     const before = await config()
     expect(await failureOf(service.services.vpn.move(uuid, named('rome-1')))).toMatchObject({ code: 'conflict' })
     expect(await config()).toBe(before)

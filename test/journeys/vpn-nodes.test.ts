@@ -4,7 +4,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { toldOf } from '../harness/told.ts'
 import { findingsOf, report, sellVpn } from '../harness/vpn.ts'
 
-describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('devices that VPN nodes read on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -14,7 +14,7 @@ describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => 
     await service.stop()
   })
 
-  async function subscriber(body: Record<string, unknown> = {}) {
+  async function addSubscriber(body: Record<string, unknown> = {}) {
     const { token } = await service.newCustomer(10_000n)
     const bought = (await service.post('/vpn/buy', { period: 1, ...body }, { token })).data
     return {
@@ -26,16 +26,16 @@ describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => 
     }
   }
 
-  /** Everything that a node would hear, page by page. */
-  async function heard(asked: { since?: number; limit?: number } = {}) {
-    const told = await toldOf(service.services.vpn.nodes, 'peers', asked)
-    return new Map(told.map((each) => [each.id, each.shape]))
+  /** All changes that a node reads, page by page. */
+  async function readPeers(page: { since?: number; limit?: number } = {}) {
+    const changes = await toldOf(service.services.vpn.nodes, 'peers', page)
+    return new Map(changes.map((each) => [each.id, each.shape]))
   }
 
-  test('what is bought is in the desired state at once, whole', async () => {
-    const { device, info } = await subscriber()
+  test('a bought device is in the node’s state at once with key, addresses and end', async () => {
+    const { device, info } = await addSubscriber()
     const shown = (await info()).devices[0]
-    expect((await heard()).get(device)).toEqual({
+    expect((await readPeers()).get(device)).toEqual({
       id: device,
       public_key: shown.public_key,
       allowed: [`${shown.ipv4}/32`, `${shown.ipv6}/128`],
@@ -46,22 +46,22 @@ describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => 
     })
   })
 
-  test('small pages together say the same as one large one', async () => {
-    for (let count = 0; count < 5; count += 1) await subscriber()
-    const whole = await heard()
-    expect([...(await heard({ limit: 2 })).values()]).toEqual([...whole.values()])
-    expect((await heard({ since: 0, limit: 2 })).size).toBeGreaterThanOrEqual(whole.size)
+  test('pages of 2 devices together equal one large page', async () => {
+    for (let count = 0; count < 5; count += 1) await addSubscriber()
+    const whole = await readPeers()
+    expect([...(await readPeers({ limit: 2 })).values()]).toEqual([...whole.values()])
+    expect((await readPeers({ since: 0, limit: 2 })).size).toBeGreaterThanOrEqual(whole.size)
   })
 
-  test('every change is heard by who asks for changes: removing, renewing, disabling, deleting', async () => {
-    const { device, bought, post } = await subscriber()
+  test('a node reads each removal, renewal, disabling and deletion of a device as a change', async () => {
+    const { device, bought, post } = await addSubscriber()
     const second = (await post('/vpn/devices', {})).data.device.id
     service.clock.advance(3_600_000)
     let since = service.clock.nowMs
     const stateAfter = async (act: () => Promise<unknown>, id: string) => {
-      expect((await heard({ since })).has(id)).toBe(false)
+      expect((await readPeers({ since })).has(id)).toBe(false)
       await act()
-      const state = (await heard({ since })).get(id)?.state
+      const state = (await readPeers({ since })).get(id)?.state
       service.clock.advance(3_600_000)
       since = service.clock.nowMs
       return state
@@ -71,19 +71,19 @@ describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => 
     expect(await stateAfter(() => service.services.vpn.setDisabled(bought.uuid, true), device)).toBe('down')
     expect(await stateAfter(() => service.services.vpn.setDisabled(bought.uuid, false), device)).toBe('up')
     expect(await stateAfter(() => post('/vpn/delete', {}), device)).toBe('down')
-    expect((await heard()).has(device)).toBe(false)
+    expect((await readPeers()).has(device)).toBe(false)
   })
 
-  test('what has expired is down without anybody having said so, and up again after renewal', async () => {
-    const { device, post } = await subscriber()
+  test('an expired device is down without a change, and up again after renewal', async () => {
+    const { device, post } = await addSubscriber()
     service.clock.advanceDays(40)
-    expect((await heard()).get(device)?.state).toBe('down')
+    expect((await readPeers()).get(device)?.state).toBe('down')
     await post('/vpn/renew', { period: 1 })
-    expect((await heard()).get(device)?.state).toBe('up')
+    expect((await readPeers()).get(device)?.state).toBe('up')
   })
 
-  test('bytes are counted once, however often, late or out of order a node reports them', async () => {
-    const { device, info } = await subscriber()
+  test('bytes of a device are counted once when reports repeat or arrive out of order', async () => {
+    const { device, info } = await addSubscriber()
     await report(service, 'boot-1', [{ device, rx: 100, tx: 10, handshakeAt: 5000 }])
     await report(service, 'boot-1', [{ device, rx: 100, tx: 10, handshakeAt: 5000 }])
     await report(service, 'boot-1', [{ device, rx: 300, tx: 30, handshakeAt: 9000 }])
@@ -97,8 +97,8 @@ describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => 
     expect(after).toMatchObject({ rx_bytes: 500, last_handshake_at: '1970-01-01T00:00:09.000Z' })
   })
 
-  test('totals survive the restart of a node, come from several nodes, and outlive the device', async () => {
-    const { device, info, post } = await subscriber()
+  test('byte totals add up over restarts and nodes, and stay after the device is removed', async () => {
+    const { device, info, post } = await addSubscriber()
     await report(service, 'boot-1', [{ device, rx: 100, tx: 0 }])
     await report(service, 'boot-2', [{ device, rx: 50, tx: 0 }])
     await report(service, 'boot-1', [{ device, rx: 7, tx: 7 }], 'node-2')
@@ -108,8 +108,8 @@ describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => 
     expect(await info()).toMatchObject({ devices: [], traffic: { rx_bytes: 167, tx_bytes: 7 } })
   })
 
-  test('a report about devices that nobody has is not an error and counts nothing', async () => {
-    const { device, info } = await subscriber()
+  test('a report about unknown devices is accepted and counts only the known ones', async () => {
+    const { device, info } = await addSubscriber()
     await report(service, 'boot-1', [
       { device: `dev_${'z'.repeat(26)}`, rx: 1, tx: 1 },
       { device, rx: 5, tx: 5 },
@@ -119,15 +119,15 @@ describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => 
     await report(service, 'boot-1', [])
   })
 
-  test('reports of many nodes at the same moment add up exactly', async () => {
-    const { device, info } = await subscriber()
+  test('concurrent reports of 16 nodes add up exactly', async () => {
+    const { device, info } = await addSubscriber()
     await Promise.all(
       Array.from({ length: 16 }, (_, index) => report(service, 'boot', [{ device, rx: 10, tx: 1 }], `many-${index}`)),
     )
     expect((await info()).traffic).toMatchObject({ rx_bytes: 160, tx_bytes: 16 })
   })
 
-  test('the traffic of a plan is a limit: reached it cuts off at once, renewed it goes on, and the first day is no loophole', async () => {
+  test('a plan’s 1 GB cuts devices off when used up, a renewal adds to it, and nothing of it is refunded', async () => {
     await sellVpn(service, {
       months: { 1: 300, 3: 900 },
       device_limit: 5,
@@ -135,18 +135,18 @@ describe.each([...enginesOf('sqlite')])('what VPN nodes see on %s', (engine) => 
       speed_mbit: 50,
       refund: 'pro_rata',
     })
-    const { device, info, post } = await subscriber()
-    expect((await heard()).get(device)).toMatchObject({ speed_mbit: 50, left: 1_000_000_000 })
+    const { device, info, post } = await addSubscriber()
+    expect((await readPeers()).get(device)).toMatchObject({ speed_mbit: 50, left: 1_000_000_000 })
     await report(service, 'boot-1', [{ device, rx: 600_000_000, tx: 399_999_999 }])
     expect(await info()).toMatchObject({ status: 'ACTIVE', traffic: { limit_bytes: 1_000_000_000 } })
     service.clock.advance(3_600_000)
     const since = service.clock.nowMs
     await report(service, 'boot-1', [{ device, rx: 600_000_001, tx: 400_000_010 }])
     expect(await info()).toMatchObject({ status: 'LIMITED', limited_by: ['traffic'] })
-    expect((await heard({ since })).get(device)).toMatchObject({ state: 'down', left: 0 })
+    expect((await readPeers({ since })).get(device)).toMatchObject({ state: 'down', left: 0 })
     await post('/vpn/renew', { period: 3 })
     expect(await info()).toMatchObject({ status: 'ACTIVE', traffic: { limit_bytes: 4_000_000_000 } })
-    expect((await heard({ since })).get(device)?.state).toBe('up')
+    expect((await readPeers({ since })).get(device)?.state).toBe('up')
     await report(service, 'boot-1', [{ device, rx: 4_000_000_000, tx: 0 }])
     expect((await post('/vpn/delete', {})).data.refunded_rub).toBe(0)
   })

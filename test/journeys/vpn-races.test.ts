@@ -4,7 +4,7 @@ import { scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
-describe.each([...engines])('vpn under races on %s', (engine) => {
+describe.each([...engines])('concurrent VPN requests on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -14,25 +14,25 @@ describe.each([...engines])('vpn under races on %s', (engine) => {
     await service.stop()
   })
 
-  const together = <Result>(count: number, job: (index: number) => Promise<Result>): Promise<Result[]> =>
+  const concurrently = <Result>(count: number, job: (index: number) => Promise<Result>): Promise<Result[]> =>
     Promise.all(Array.from({ length: count }, (_, index) => job(index)))
 
-  test('the last free place for a device is taken once', async () => {
+  test('1 of 12 concurrent requests gets the last device slot', async () => {
     for (let round = 0; round < scaled(30); round += 1) {
       const { token } = await service.newCustomer(1000n)
       await service.post('/vpn/buy', { period: 1 }, { token })
       for (let device = 2; device <= 4; device += 1) await service.post('/vpn/devices', {}, { token })
-      const answers = await together(12, () => service.post('/vpn/devices', {}, { token }))
+      const answers = await concurrently(12, () => service.post('/vpn/devices', {}, { token }))
       expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
       expect(answers.filter((each) => each.status === 409)).toHaveLength(11)
       expect((await service.get('/vpn/info', { token })).data.devices).toHaveLength(5)
     }
   })
 
-  test('renewals at the same moment all add up', async () => {
+  test('24 concurrent renewals add 24 months', async () => {
     const { token } = await service.newCustomer(100_000n)
     await service.post('/vpn/buy', { period: 12 }, { token })
-    const answers = await together(24, () => service.post('/vpn/renew', { period: 1 }, { token }))
+    const answers = await concurrently(24, () => service.post('/vpn/renew', { period: 1 }, { token }))
     expect(answers.every((each) => each.status === 200)).toBe(true)
     expect(new Set(answers.map((each) => each.data.expires_at)).size).toBe(24)
     const { data } = await service.get('/vpn/info', { token })
@@ -40,26 +40,26 @@ describe.each([...engines])('vpn under races on %s', (engine) => {
     expect((await service.get('/balance', { token })).data.balance_rub).toBe(100_000 - 2690 - 24 * 299)
   })
 
-  test('of many purchases with money for a few, exactly those few succeed', async () => {
+  test('7 of 40 concurrent purchases succeed with money for seven', async () => {
     const affordable = 7
     const { token } = await service.newCustomer(BigInt(299 * affordable + 298))
-    const answers = await together(40, () => service.post('/vpn/buy', { period: 1 }, { token }))
+    const answers = await concurrently(40, () => service.post('/vpn/buy', { period: 1 }, { token }))
     expect(answers.filter((each) => each.status === 200)).toHaveLength(affordable)
     expect(answers.filter((each) => each.status === 402)).toHaveLength(40 - affordable)
     expect((await service.get('/balance', { token })).data.balance_rub).toBe(298)
     expect((await service.get('/vpn/info', { token })).data.items).toHaveLength(affordable)
   })
 
-  test('one key at the same moment buys one subscription', async () => {
+  test('20 concurrent requests with one key buy one subscription', async () => {
     const { token } = await service.newCustomer(10_000n)
-    const answers = await together(20, () => service.post('/vpn/buy', { period: 1 }, { token, key: 'same' }))
+    const answers = await concurrently(20, () => service.post('/vpn/buy', { period: 1 }, { token, key: 'same' }))
     const done = answers.filter((each) => each.status === 200)
     expect(new Set(done.map((each) => each.text)).size).toBe(1)
     expect(answers.every((each) => each.status === 200 || each.error.code === 'request_in_progress')).toBe(true)
     expect((await service.get('/balance', { token })).data.balance_rub).toBe(10_000 - 299)
   })
 
-  test('deleting and renewing at the same moment leaves neither time without money nor money without time', async () => {
+  test('a concurrent deletion and renewal leave no subscription and the whole balance', async () => {
     for (let round = 0; round < scaled(30); round += 1) {
       const { token } = await service.newCustomer(10_000n)
       const { uuid } = (await service.post('/vpn/buy', { period: 1 }, { token })).data
@@ -74,11 +74,11 @@ describe.each([...engines])('vpn under races on %s', (engine) => {
     }
   })
 
-  test('one public key that two customers bring at the same moment is held by one', async () => {
+  test('1 of 4 customers who send one public key at once gets it', async () => {
     for (let round = 0; round < scaled(30); round += 1) {
       const key = new Uint8Array(crypto.getRandomValues(new Uint8Array(32)))
       key[31] = (key[31] ?? 0) & 63
-      const buyers = await together(4, () => service.newCustomer(1000n))
+      const buyers = await concurrently(4, () => service.newCustomer(1000n))
       const answers = await Promise.all(
         buyers.map(({ token }) => service.post('/vpn/buy', { period: 1, public_key: key.toBase64() }, { token })),
       )

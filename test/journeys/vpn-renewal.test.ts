@@ -6,7 +6,7 @@ import { findingsOf, openBeside } from '../harness/vpn.ts'
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('automatic renewal of VPN subscriptions on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
@@ -16,7 +16,7 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
     await service.stop()
   })
 
-  async function subscriber(roubles = 1000n, body: Record<string, unknown> = { auto_renew: true }) {
+  async function addSubscriber(roubles = 1000n, body: Record<string, unknown> = { auto_renew: true }) {
     const { token, customer } = await service.newCustomer(roubles)
     const bought = (await service.post('/vpn/buy', { period: 1, ...body }, { token })).data
     return {
@@ -25,15 +25,15 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
       bought,
       info: async () => (await service.get('/vpn/info', { token })).data,
       balance: async () => (await service.get('/balance', { token })).data,
-      /** Moves the clock to a moment before (or after) the end. */
+      /** Sets the clock to the end of the subscription plus the offset. */
       goTo: (offsetMs: number) => {
         service.clock.nowMs = Date.parse(bought.expires_at) + offsetMs
       },
     }
   }
 
-  test('charges one day before the end, once, as spent by the token that asked for it', async () => {
-    const { info, balance, goTo, bought } = await subscriber()
+  test('automatic renewal charges once, 24 h before the end, as spending of the token', async () => {
+    const { info, balance, goTo, bought } = await addSubscriber()
     expect((await info()).auto_renew).toMatchObject({ enabled: true, period: 1, problem: null })
     goTo(-dayMs - 1)
     await service.services.vpn.renewDue()
@@ -47,8 +47,8 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
     expect(await balance()).toEqual({ balance_rub: 1000 - 2 * 299, api_spent_rub: 2 * 299 })
   })
 
-  test('several processes at the same moment renew once', async () => {
-    const owners = await Promise.all(Array.from({ length: 6 }, () => subscriber()))
+  test('three processes that renew at once renew each of 6 subscriptions once', async () => {
+    const owners = await Promise.all(Array.from({ length: 6 }, () => addSubscriber()))
     owners[0]?.goTo(-hourMs)
     const others = [await openBeside(service), await openBeside(service)]
     try {
@@ -60,8 +60,8 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
     }
   })
 
-  test('a shop that stood still past the end renews once, from now, and charges nothing for the time between', async () => {
-    const { info, balance, goTo } = await subscriber(10_000n)
+  test('a shop that was down past the end renews once, from now, and charges nothing for the gap', async () => {
+    const { info, balance, goTo } = await addSubscriber(10_000n)
     goTo(20 * dayMs)
     await service.services.vpn.renewDue()
     await service.services.vpn.renewDue()
@@ -71,8 +71,8 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
     expect((await balance()).balance_rub).toBe(10_000 - 2 * 299)
   })
 
-  test('without money it is refused cleanly, says why, and works within the hour after a top-up', async () => {
-    const { info, balance, goTo, customer, bought } = await subscriber(300n)
+  test('automatic renewal without money charges nothing, names the problem, and retries after 1 h', async () => {
+    const { info, balance, goTo, customer, bought } = await addSubscriber(300n)
     goTo(-dayMs)
     const outcome = await service.services.vpn.renewDue()
     expect(outcome.refused).toBeGreaterThan(0)
@@ -88,8 +88,8 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
     expect((await balance()).balance_rub).toBe(1001 - 299)
   })
 
-  test('says when it will be tried: a day before the end, or when it may be tried again', async () => {
-    const { info, token, goTo, bought } = await subscriber(300n, {})
+  test('auto_renew.next_at is 24 h before the end, or 1 h after a failed attempt', async () => {
+    const { info, token, goTo, bought } = await addSubscriber(300n, {})
     const next = async () => Date.parse((await info()).auto_renew.next_at)
     await service.post('/vpn/auto-renew', { enabled: true }, { token })
     expect(await next()).toBe(Date.parse(bought.expires_at) - dayMs)
@@ -98,8 +98,8 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
     expect(await next()).toBe(service.clock.nowMs + hourMs)
   })
 
-  test('turned off it does nothing; turned on it takes the period that is said', async () => {
-    const { info, token, goTo, bought } = await subscriber(10_000n, {})
+  test('automatic renewal does nothing while off, and uses the period it was turned on with', async () => {
+    const { info, token, goTo, bought } = await addSubscriber(10_000n, {})
     goTo(-hourMs)
     await service.services.vpn.renewDue()
     expect((await info()).expires_at).toBe(bought.expires_at)
@@ -112,8 +112,8 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
     expect(off.data.auto_renew).toEqual({ enabled: false, period: null, next_at: null, problem: null })
   })
 
-  test('a blocked customer and a disabled subscription are not charged', async () => {
-    const [blocked, disabled] = [await subscriber(), await subscriber()]
+  test('automatic renewal charges no blocked customer and no disabled subscription', async () => {
+    const [blocked, disabled] = [await addSubscriber(), await addSubscriber()]
     await service.services.setBlocked(blocked.customer, true)
     await service.services.vpn.setDisabled(disabled.bought.uuid, true)
     blocked.goTo(-hourMs)
@@ -125,8 +125,8 @@ describe.each([...enginesOf('postgres')])('renewal by itself on %s', (engine) =>
     expect((await blocked.info()).auto_renew.problem).toBe('forbidden')
   })
 
-  test('a month past the end devices and keys are gone, and renewing begins anew with a device', async () => {
-    const { info, goTo, token, bought } = await subscriber(10_000n, {})
+  test('sweep deletes devices and keys 30 days after the end, and a renewal adds a new device', async () => {
+    const { info, goTo, token, bought } = await addSubscriber(10_000n, {})
     goTo(29 * dayMs)
     while ((await service.services.vpn.sweep()) > 0);
     expect((await info()).devices).toHaveLength(1)

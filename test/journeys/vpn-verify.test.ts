@@ -5,24 +5,24 @@ import { findingsOf, report } from '../harness/vpn.ts'
 
 type Bought = { uuid: string; device: string; order: string; second: string }
 
-/** Each corruption: what it does to a subscription, and what `verify` must say about it. */
+/** Each corruption: its name, the statements that cause it, and the finding that `verify` must report. */
 const corruptions: readonly (readonly [
   string,
   (of: Bought) => readonly (readonly [string, readonly unknown[]])[],
   RegExp,
 ])[] = [
   [
-    'time that nobody paid for',
+    'unpaid time',
     ({ uuid }) => [['UPDATE vpn_subscriptions SET expires_at = expires_at + 86400000 WHERE uuid = $1', [uuid]]],
     /does not end where its terms end/,
   ],
   [
-    'another day of the month',
+    'a changed anchor day',
     ({ uuid }) => [['UPDATE vpn_subscriptions SET anchor_day = 3 WHERE uuid = $1', [uuid]]],
     /another day than its terms/,
   ],
   [
-    'a term stretched',
+    'a stretched term',
     ({ uuid }) => [['UPDATE vpn_terms SET ends_at = ends_at + 1 WHERE subscription_uuid = $1 AND seq = 2', [uuid]]],
     /does not last/,
   ],
@@ -47,12 +47,12 @@ const corruptions: readonly (readonly [
     /paid by no order/,
   ],
   [
-    'a term that vanished',
+    'a deleted term',
     ({ uuid }) => [['DELETE FROM vpn_terms WHERE subscription_uuid = $1 AND seq = 1', [uuid]]],
     /stands where 1 should/,
   ],
   [
-    'a refund while it runs',
+    'a refund of a running subscription',
     ({ uuid }) => [['UPDATE vpn_terms SET refunded = 1 WHERE subscription_uuid = $1 AND seq = 1', [uuid]]],
     /refunded and the subscription is not deleted/,
   ],
@@ -67,7 +67,7 @@ const corruptions: readonly (readonly [
     /holds 2 devices of 1/,
   ],
   [
-    'bytes that no device carried',
+    'bytes that no device relayed',
     ({ uuid }) => [['UPDATE vpn_subscriptions SET received = received + 1 WHERE uuid = $1', [uuid]]],
     /other bytes than its devices/,
   ],
@@ -87,7 +87,7 @@ const corruptions: readonly (readonly [
     /its link does not open/,
   ],
   [
-    'devices of a deleted one',
+    'devices of a deleted subscription',
     ({ uuid }) => [['UPDATE vpn_subscriptions SET deleted_at = 1 WHERE uuid = $1', [uuid]]],
     /is deleted and holds devices/,
   ],
@@ -107,12 +107,12 @@ const corruptions: readonly (readonly [
     /private key does not open/,
   ],
   [
-    'a key that is lost',
+    'a missing private key',
     ({ device }) => [['UPDATE vpn_peers SET private_key = NULL WHERE id = $1', [device]]],
     /private key does not open/,
   ],
   [
-    'a key that must not be kept',
+    'a stored private key of a customer’s own key',
     ({ device }) => [['UPDATE vpn_peers SET own_key = 1 WHERE id = $1', [device]]],
     /must not have/,
   ],
@@ -149,17 +149,17 @@ const corruptions: readonly (readonly [
     /2 devices hold it at once/,
   ],
   [
-    'an address given to nobody',
+    'an address without its device',
     ({ device }) => [['UPDATE vpn_addresses SET peer_id = NULL WHERE peer_id = $1', [device]]],
     /its address is not given to it/,
   ],
   [
-    'an address given to a stranger',
+    'an address with an unknown device',
     ({ device }) => [["UPDATE vpn_addresses SET peer_id = 'dev_' || ipv4 WHERE peer_id = $1", [device]]],
     /given to no device that holds it/,
   ],
   [
-    'an order that gave no time',
+    'an order without a term',
     ({ order }) => [["UPDATE orders SET product = 'dedicated' WHERE id = $1", [order]]],
     /an order for something else|were placed, and time was given for/,
   ],
@@ -168,14 +168,14 @@ const corruptions: readonly (readonly [
 /** The verifiers of subscriptions and of the orders that paid for them. */
 const parts = ['vpn', 'money']
 
-describe.each([...enginesOf('sqlite')])('verify and the VPN on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('verify of VPN subscriptions on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
   })
   afterAll(() => service.stop())
 
-  async function subscriber(): Promise<Bought> {
+  async function addSubscriber(): Promise<Bought> {
     const { token } = await service.newCustomer(10_000n)
     const bought = (await service.post('/vpn/buy', { period: 1 }, { token })).data
     await service.post('/vpn/renew', { period: 3 }, { token })
@@ -184,18 +184,18 @@ describe.each([...enginesOf('sqlite')])('verify and the VPN on %s', (engine) => 
     return { uuid: bought.uuid, device: bought.device, order: bought.order_id, second }
   }
 
-  test('verify finds nothing in a sound shop and counts its 1 subscription and 2 devices', async () => {
-    await subscriber()
+  test('verify finds nothing in an intact shop and counts its 1 subscription and 2 devices', async () => {
+    await addSubscriber()
     expect(await findingsOf(service)).toEqual([])
     const vpn = service.services.verifiers.find((each) => each.name === 'vpn')
     expect((await vpn?.verify())?.covered).toMatchObject({ subscriptions: 1, devices: 2 })
   })
 
-  test.each(corruptions)('verify reports %s', async (_, spoil, expected) => {
-    const bought = await subscriber()
+  test.each(corruptions)('verify reports %s', async (_, corrupt, expected) => {
+    const bought = await addSubscriber()
     const before = (await findingsOf(service, parts)).length
     await service.services.db.transact(async (tx) => {
-      for (const [sql, values] of spoil(bought)) await tx.run(sql, values as never)
+      for (const [sql, values] of corrupt(bought)) await tx.run(sql, values as never)
     })
     const findings = await findingsOf(service, parts)
     expect(findings.length).toBeGreaterThan(before)

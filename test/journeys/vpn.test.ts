@@ -11,10 +11,10 @@ import {
   wgQuickStrip,
 } from '../harness/wireguard.ts'
 
-const strangeUuid = '01a1dd1a-0b28-703c-aa0f-79ef0a539e32'
-const strangeDevice = `dev_${'0'.repeat(26)}`
+const unknownUuid = '01a1dd1a-0b28-703c-aa0f-79ef0a539e32'
+const unknownDevice = `dev_${'0'.repeat(26)}`
 
-describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     await needWireguardTools()
@@ -25,8 +25,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     await service.stop()
   })
 
-  /** A customer of one's own, so that tests do not meet one another's subscriptions. */
-  const customer = async (roubles = 100_000n) => {
+  /** A new customer, so that tests do not share subscriptions. */
+  const addCustomer = async (roubles = 100_000n) => {
     const { token } = await service.newCustomer(roubles)
     return {
       token,
@@ -36,7 +36,7 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     }
   }
 
-  test('each term that is sold has a price, and one that is not is refused with those that are', async () => {
+  test('GET /vpn/quote prices the four terms and refuses others with the list', async () => {
     const all = await service.get('/vpn/quote')
     expect(all.data.prices).toHaveLength(4)
     expect((await service.get('/vpn/quote?period=12')).data).toEqual({
@@ -53,14 +53,14 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     ])
   })
 
-  test('whoever has no subscription has the status NONE, and that is no error', async () => {
-    const { get } = await customer()
+  test('GET /vpn/info without a subscription answers the status NONE', async () => {
+    const { get } = await addCustomer()
     const { data } = await get('/vpn/info')
     expect(data).toMatchObject({ status: 'NONE', uuid: null, expires_at: null, subscription_url: null, items: [] })
   })
 
-  test('buying gives a subscription, a device and a configuration that the real wg-quick accepts', async () => {
-    const { get, post } = await customer()
+  test('POST /vpn/buy answers a subscription, a device and a configuration that wg-quick accepts', async () => {
+    const { get, post } = await addCustomer()
     const { data } = await post('/vpn/buy', { period: 1 })
     expect(data).toMatchObject({ period: 1, price_rub: 299, balance_rub: 99_701, status: 'ACTIVE', node: 'offline' })
     expect(data.expires_at).toBe('2026-02-15T12:00:00.000Z')
@@ -77,8 +77,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect(info.node).toBe('offline')
   })
 
-  test('the configuration names the key that the shop has made for its node', async () => {
-    const { post } = await customer()
+  test('a configuration names the public key that the shop created for its node', async () => {
+    const { post } = await addCustomer()
     const { data } = await post('/vpn/buy', { period: 1 })
     const [node] = await service.services.fleet.nodes('vpn')
     const conf = readConf(data.config)
@@ -92,8 +92,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect(await wgPublicKey(privateKey ?? '')).toBe(node?.publicKey ?? '')
   })
 
-  test('both names of the period mean the same, and must agree', async () => {
-    const { get, post } = await customer()
+  test('period and period_months mean the same, and different values answer 400', async () => {
+    const { get, post } = await addCustomer()
     expect((await post('/vpn/buy', { period_months: 3 })).data.price_rub).toBe(799)
     expect((await post('/vpn/buy', { period: 3, period_months: 3 })).data.period).toBe(3)
     const two = { period: 3, period_months: 1 }
@@ -108,8 +108,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     }
   })
 
-  test('every malformed field is named, all at once, and nothing is charged', async () => {
-    const { get, post } = await customer()
+  test('VPN operations name all malformed fields at once and charge nothing', async () => {
+    const { get, post } = await addCustomer()
     await post('/vpn/buy', { period: 1 })
     const malformed: [string, unknown, string[]][] = [
       ['/vpn/buy', {}, ['period']],
@@ -163,7 +163,7 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await get('/balance')).data.balance_rub).toBe(99_701)
   })
 
-  test('without a token nothing is told and nothing is done', async () => {
+  test('every VPN operation answers invalid_token without a token', async () => {
     for (const path of ['quote', 'info', 'config', 'locations']) {
       expect((await service.get(`/vpn/${path}`, { token: null })).error.code).toBe('invalid_token')
     }
@@ -172,12 +172,12 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     }
   })
 
-  test("another customer's subscription and device look exactly like ones that do not exist", async () => {
-    const [mine, theirs] = [await customer(), await customer()]
+  test('another customer’s subscription and device answer the same 404 as unknown ones', async () => {
+    const [mine, theirs] = [await addCustomer(), await addCustomer()]
     const bought = (await theirs.post('/vpn/buy', { period: 1 })).data
     await mine.post('/vpn/buy', { period: 1 })
     const same = async (ask: (uuid: string, device: string) => Promise<{ status: number; text: string }>) => {
-      const [real, made] = [await ask(bought.uuid, bought.device), await ask(strangeUuid, strangeDevice)]
+      const [real, made] = [await ask(bought.uuid, bought.device), await ask(unknownUuid, unknownDevice)]
       expect(real.status).toBe(404)
       expect(real.text).toBe(made.text)
     }
@@ -194,27 +194,27 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await theirs.get('/vpn/info')).data.devices).toHaveLength(1)
   })
 
-  test('a device of another of my subscriptions is not found in this one', async () => {
-    const { get, post } = await customer()
+  test('a device of another subscription of the same customer answers 404', async () => {
+    const { get, post } = await addCustomer()
     const [one, two] = [(await post('/vpn/buy', { period: 1 })).data, (await post('/vpn/buy', { period: 1 })).data]
     expect((await get(`/vpn/config?uuid=${one.uuid}&device=${two.device}`)).status).toBe(404)
     expect((await post('/vpn/devices/remove', { uuid: one.uuid, device: two.device })).status).toBe(404)
   })
 
-  test('a sandbox without a node quotes available: false, and sells with a warning that says how to start one', async () => {
-    const { get, post } = await customer()
+  test('a sandbox without a VPN node quotes available: false and sells with a warning', async () => {
+    const { get, post } = await addCustomer()
     expect((await get('/vpn/quote?period=1')).data.available).toBe(false)
     expect((await get('/vpn/quote')).data.available).toBe(false)
-    const carried = 'turnpike up --local-nodes vpn'
+    const remedy = 'turnpike up --local-nodes vpn'
     for (const bought of [await post('/vpn/buy', { period: 1 }), await post('/vpn/renew', { period: 1 })]) {
       expect(bought.data.node).toBe('offline')
       const { warnings } = JSON.parse(bought.text)
-      expect(warnings).toEqual([{ field: 'node', problem: expect.stringContaining(carried) }])
+      expect(warnings).toEqual([{ field: 'node', problem: expect.stringContaining(remedy) }])
     }
   })
 
-  test('with several subscriptions the uuid must be said, and the refusal lists them', async () => {
-    const { get, post } = await customer()
+  test('VPN operations need the uuid when there are two subscriptions, and list both', async () => {
+    const { get, post } = await addCustomer()
     const one = (await post('/vpn/buy', { period: 1 })).data
     const two = (await post('/vpn/buy', { period: 12 })).data
     for (const ask of [
@@ -236,8 +236,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await get(`/vpn/info?uuid=${one.uuid.toUpperCase()}`)).data.items).toHaveLength(1)
   })
 
-  test('POST /vpn/renew without uuid renews the active subscription that ends first, which GET /vpn/info shows on top', async () => {
-    const { get, post } = await customer()
+  test('POST /vpn/renew without uuid renews the active subscription that ends first', async () => {
+    const { get, post } = await addCustomer()
     const top = async () => (await get('/vpn/info')).data.uuid
     const renewed = async () => (await post('/vpn/renew', { period: 1 })).data.uuid
     expect((await post('/vpn/renew', { period: 1 })).status).toBe(404)
@@ -245,7 +245,7 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect(await renewed()).toBe(long.uuid)
     const short = (await post('/vpn/buy', { period: 1 })).data
     expect([await top(), await renewed()]).toEqual([short.uuid, short.uuid])
-    // A disabled one is not active, however early it ends.
+    // A disabled subscription is not active, however early it ends.
     await service.services.vpn.setDisabled(short.uuid, true)
     expect([await top(), await renewed()]).toEqual([long.uuid, long.uuid])
     await service.services.vpn.setDisabled(short.uuid, false)
@@ -255,8 +255,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect([await top(), await renewed()]).toEqual([long.uuid, long.uuid])
   })
 
-  test('a subscription that has ended does not get in the way of the one that runs', async () => {
-    const { get, post } = await customer()
+  test('operations without uuid use the running subscription beside an ended one, except deletion', async () => {
+    const { get, post } = await addCustomer()
     const ended = (await post('/vpn/buy', { period: 1 })).data
     service.clock.advanceDays(32)
     const running = (await post('/vpn/buy', { period: 1 })).data
@@ -264,14 +264,14 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await get('/vpn/config')).data.uuid).toBe(running.uuid)
     expect((await post('/vpn/auto-renew', { enabled: true })).data.uuid).toBe(running.uuid)
     expect((await post('/vpn/renew', { period: 3 })).data.uuid).toBe(running.uuid)
-    // What cannot be undone is asked for by name.
+    // Deletion cannot be undone and needs the uuid.
     expect((await post('/vpn/delete', {})).error.details[0].field).toBe('uuid')
     expect((await post('/vpn/delete', { uuid: ended.uuid })).data.uuid).toBe(ended.uuid)
     expect((await post('/vpn/delete', {})).data.uuid).toBe(running.uuid)
   })
 
-  test('too little money buys, renews and takes nothing, and says so', async () => {
-    const { get, post } = await customer(300n)
+  test('POST /vpn/buy and renew answer 402 with too little money and change nothing', async () => {
+    const { get, post } = await addCustomer(300n)
     const refused = await post('/vpn/buy', { period: 12 })
     expect(refused.status).toBe(402)
     expect(refused.error.details).toEqual({ required_rub: 2690, balance_rub: 300, charged: false })
@@ -282,8 +282,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await get('/balance')).data.balance_rub).toBe(1)
   })
 
-  test('a repeat with the same key has one effect and gets the first answer, byte for byte', async () => {
-    const { get, post } = await customer()
+  test('POST /vpn/buy and renew replay the first answer for a key and act once', async () => {
+    const { get, post } = await addCustomer()
     const first = await post('/vpn/buy', { period: 1 }, 'vpn-1')
     const again = await post('/vpn/buy', { period: 1 }, 'vpn-1')
     expect(again.text).toBe(first.text)
@@ -295,8 +295,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await get('/balance')).data.balance_rub).toBe(100_000 - 2 * 299)
   })
 
-  test('no private key lies open in the database, not even in an answer that is kept for a repeat', async () => {
-    const { post } = await customer()
+  test('no table has a private key or link secret in plain text, nor has a stored answer', async () => {
+    const { post } = await addCustomer()
     const { data } = await post('/vpn/buy', { period: 1 }, 'sealed')
     const key = readConf(data.config)['Interface']?.['PrivateKey'] ?? ''
     const secret = data.subscription_url.split('/').at(-1)
@@ -316,8 +316,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     }
   })
 
-  test('renewing adds to what is left, and after the end begins now', async () => {
-    const { get, post } = await customer()
+  test('POST /vpn/renew adds to the time left, and starts now after the end', async () => {
+    const { get, post } = await addCustomer()
     const bought = (await post('/vpn/buy', { period: 1 })).data
     const renewed = (await post('/vpn/renew', { period: 3 })).data
     const day = (text: string) => text.slice(0, 10)
@@ -338,8 +338,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect(Date.parse(late.expires_at)).toBeLessThan(service.clock.nowMs + 32 * 86_400_000)
   })
 
-  test('without a subscription there is nothing to renew, configure or delete', async () => {
-    const { get, post } = await customer()
+  test('renewal, configuration and deletion without a subscription answer 404', async () => {
+    const { get, post } = await addCustomer()
     expect((await post('/vpn/renew', { period: 1 })).status).toBe(404)
     expect((await post('/vpn/delete', {})).status).toBe(404)
     expect((await get('/vpn/config')).status).toBe(404)
@@ -353,8 +353,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     ])
   })
 
-  test('a subscription cannot be paid without end', async () => {
-    const { post } = await customer()
+  test('POST /vpn/renew answers conflict above 20 years', async () => {
+    const { post } = await addCustomer()
     await post('/vpn/buy', { period: 12 })
     let answer = await post('/vpn/renew', { period: 12 })
     for (let years = 2; answer.status === 200 && years < 30; years += 1)
@@ -362,8 +362,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect(answer.error).toMatchObject({ code: 'conflict', details: { charged: false } })
   })
 
-  test('devices are added up to the limit, each with its own key and addresses, and a removed one makes room', async () => {
-    const { get, post } = await customer()
+  test('a subscription has up to 5 devices with own keys and addresses, and a removed one makes room', async () => {
+    const { get, post } = await addCustomer()
     const { device } = (await post('/vpn/buy', { period: 1, name: 'first' })).data
     const added = []
     for (let index = 2; index <= 5; index += 1)
@@ -385,8 +385,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await post('/vpn/devices', {})).status).toBe(200)
   })
 
-  test('a customer may bring a key: its private half is never asked for, and nobody else can hold it meanwhile', async () => {
-    const [mine, theirs] = [await customer(), await customer()]
+  test('a customer’s own public key is stored without a private key, and no other device can use it', async () => {
+    const [mine, theirs] = [await addCustomer(), await addCustomer()]
     const publicKey = await wgPublicKey(await wgPrivateKey())
     const bought = (await mine.post('/vpn/buy', { period: 1, public_key: publicKey })).data
     expect(bought.config).not.toMatch(/^PrivateKey/m)
@@ -401,14 +401,14 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await theirs.post('/vpn/buy', { period: 1, public_key: publicKey })).status).toBe(200)
   })
 
-  test("a node's own key cannot be a device's", async () => {
-    const { post } = await customer()
+  test('a node’s public key is refused for a device', async () => {
+    const { post } = await addCustomer()
     const [node] = await service.services.fleet.nodes('vpn')
     expect((await post('/vpn/buy', { period: 1, public_key: node?.publicKey })).error.code).toBe('conflict')
   })
 
-  test('a configuration is given as text and as QR codes for a terminal, a page and a file', async () => {
-    const { get, post } = await customer()
+  test('GET /vpn/config answers text and QR codes for a terminal, as SVG and as PNG', async () => {
+    const { get, post } = await addCustomer()
     const { config, device } = (await post('/vpn/buy', { period: 1 })).data
     const conf = (await get('/vpn/config')).data
     expect(conf).toMatchObject({ device, location: 'local', format: 'conf', encoding: 'utf-8', config })
@@ -420,15 +420,15 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect(Buffer.from(png.config, 'base64').subarray(1, 4).toString()).toBe('PNG')
   })
 
-  test('deleting cuts off, erases the keys and gives back the unused part of every term', async () => {
-    const { get, post } = await customer()
+  test('POST /vpn/delete erases the keys and refunds the unused part of every term', async () => {
+    const { get, post } = await addCustomer()
     const { uuid } = (await post('/vpn/buy', { period: 1 })).data
     await post('/vpn/renew', { period: 12 })
     await post('/vpn/devices', {})
     const days = (Date.parse((await get('/vpn/info')).data.expires_at) - service.clock.nowMs) / 86_400_000
     service.clock.advanceDays(10)
     const { data } = await post('/vpn/delete', { uuid })
-    // The whole year, and what is left of the month.
+    // The whole year, and the rest of the month.
     expect(data.refunded_rub).toBeGreaterThan(2690 + (299 * 17) / 31)
     expect(data.refunded_rub).toBeLessThan(2690 + (299 * 22) / 28)
     expect(data.balance_rub).toBe(100_000 - 299 - 2690 + data.refunded_rub)
@@ -446,16 +446,16 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect(refunds).toHaveLength(2)
   })
 
-  test('what an operator has refunded by hand is not refunded again', async () => {
-    const { get, post } = await customer()
+  test('POST /vpn/delete refunds nothing of an order that an operator refunded', async () => {
+    const { get, post } = await addCustomer()
     const { order_id: order, uuid } = (await post('/vpn/buy', { period: 1 })).data
     await service.services.orders.refund(order, 'all', 'sorry')
     expect((await post('/vpn/delete', { uuid })).data.refunded_rub).toBe(0)
     expect((await get('/balance')).data.balance_rub).toBe(100_000)
   })
 
-  test('what the operator disables carries nothing, cannot be renewed or deleted, and goes on when enabled', async () => {
-    const { get, post } = await customer()
+  test('a disabled subscription cannot be renewed or deleted, and is active again when enabled', async () => {
+    const { get, post } = await addCustomer()
     const { uuid } = (await post('/vpn/buy', { period: 1 })).data
     await service.services.vpn.setDisabled(uuid, true)
     expect((await get('/vpn/info')).data.status).toBe('DISABLED')
@@ -466,8 +466,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await get('/vpn/info')).data.status).toBe('ACTIVE')
   })
 
-  test('private keys, link secrets and configurations are in no line of the log', async () => {
-    const { get, post } = await customer()
+  test('the log contains no private key and no link secret', async () => {
+    const { get, post } = await addCustomer()
     const bought = (await post('/vpn/buy', { period: 1 })).data
     const added = (await post('/vpn/devices', {})).data
     await get('/vpn/config')
@@ -481,8 +481,8 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     }
   })
 
-  test('the order of a VPN says what was asked for and how it was priced', async () => {
-    const { get, post } = await customer()
+  test('GET /orders/{id} of a VPN shows the request and the calculation', async () => {
+    const { get, post } = await addCustomer()
     const { order_id: order, uuid } = (await post('/vpn/buy', { period: 6, location: 'local' })).data
     const { data } = await get(`/orders/${order}`)
     expect(data).toMatchObject({
@@ -494,9 +494,9 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect(data.calculation).toMatchObject({ months: 6, uuid })
   })
 
-  test('places to connect to are listed, and a device can be led to any of them', async () => {
+  test('GET /vpn/locations lists the nodes’ locations, and a configuration can name any of them', async () => {
     const { db, fleet } = service.services
-    const { get, post } = await customer()
+    const { get, post } = await addCustomer()
     const berlin = await db.transact((tx) =>
       fleet.add(tx, {
         kind: 'vpn',
@@ -523,16 +523,16 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
     expect((await get('/vpn/info')).data.node).toBe('offline')
   })
 
-  test('what was sold without refund gives back nothing', async () => {
+  test('POST /vpn/delete refunds nothing of a term sold without refund', async () => {
     await sellVpn(service, { months: { 1: 299, 3: 799, 6: 1490, 12: 2690 }, device_limit: 5 })
-    const { post } = await customer()
+    const { post } = await addCustomer()
     await post('/vpn/buy', { period: 12 })
     expect((await post('/vpn/delete', {})).data.refunded_rub).toBe(0)
     await sellVpn(service, { months: { 1: 299, 3: 799, 6: 1490, 12: 2690 }, device_limit: 5, refund: 'pro_rata' })
   })
 
-  test('a shop that is opened again finds everything as it was', async () => {
-    const { post, get } = await customer()
+  test('a second process on the database reads the same subscription and configuration', async () => {
+    const { post, get } = await addCustomer()
     const bought = (await post('/vpn/buy', { period: 1 })).data
     const beside = await openBeside(service)
     try {
@@ -546,14 +546,14 @@ describe.each([...enginesOf('sqlite')])('vpn on %s', (engine) => {
   })
 })
 
-describe.each([...enginesOf('sqlite')])('vpn in production on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('VPN operations in production on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_SANDBOX: 'off', TURNPIKE_VPN_HOST: 'vpn.example.net' })
   })
   afterAll(() => service.stop())
 
-  test('without a live node nothing is sold and nothing is charged; with one it is', async () => {
+  test('a production shop sells, renews and adds devices only while a VPN node is live', async () => {
     const { token } = await service.newCustomer(1000n)
     const { db, fleet, pricing } = service.services
     await db.transact((tx) => pricing.apply(tx, { vpn: { months: { 1: 100 }, refund: 'pro_rata' } }))

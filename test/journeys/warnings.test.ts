@@ -10,31 +10,31 @@ type Described = {
   >
 }
 
-describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('warnings and guesses about requests on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)
-    // Without a VPN node that is up, buying a VPN warns of that, too.
+    // Without a live VPN node a purchase of a VPN adds a warning.
     await nodeIsSeen(service)
   })
   afterAll(() => service.stop())
 
   const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
 
-  test('an unknown field is accepted, and the nearest known name is offered beside the data', async () => {
+  test('an unknown field is accepted with a warning that names the nearest known field', async () => {
     const answer = await service.post('/premium/locations/cities', { pool_type: 'residential', countrys: ['US'] })
     expect(answer.status).toBe(200)
     expect(answer.warnings).toEqual([{ field: 'countrys', problem: 'is not known here; did you mean countries?' }])
     expect(answer.data.cities.length).toBeGreaterThan(0)
   })
 
-  test('a request that was understood whole has no warnings at all', async () => {
+  test('an answer to a valid request has no warnings', async () => {
     const answer = await service.post('/premium/proxies/generate', { pool_type: 'residential', countries: ['US'] })
     expect(answer.status).toBe(200)
     expect(answer.text).not.toContain('"warnings"')
   })
 
-  test('every operation with a body warns of what it does not know', async () => {
+  test('every operation with a body warns about an unknown field', async () => {
     const description = (await (await fetch(`${service.url}/api/v1/openapi.json`)).json()) as Described
     const { data: bought } = await service.post('/dedicated/buy', order)
     const { data: vpn } = await service.post('/vpn/buy', { period: 1 })
@@ -49,7 +49,7 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
       to_subuser_id: made.subuser.subuser_id,
     }
     const last = ['/dedicated/replace', '/premium/subusers/delete', '/vpn/devices/remove', '/vpn/delete']
-    // What only a session may do is not a token's to try.
+    // Operations that need a session are left out: a token cannot call them.
     const isOpen = (path: string) => description.paths[path]?.['post']?.security === undefined
     const paths = Object.keys(description.paths).filter((path) => description.paths[path]?.['post'] && isOpen(path))
     for (const path of [...paths.filter((each) => !last.includes(each)), ...last]) {
@@ -65,7 +65,7 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
     }
   })
 
-  test('a query is looked at too, and so is a query where a body is read', async () => {
+  test('unknown query parameters are named, also where the operation reads its body', async () => {
     const listed = await service.get('/dedicated/list?contry_code=DE&limit=5')
     expect(listed.warnings).toEqual([
       { field: 'contry_code', problem: 'is not known here; did you mean country_code?' },
@@ -78,7 +78,7 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
     expect(bought.data.count).toBe(1)
   })
 
-  test('a repeated key gets the first answer byte for byte, its warnings included', async () => {
+  test('a replayed answer contains the warnings of the first one byte for byte', async () => {
     const first = await service.post('/dedicated/buy', { ...order, qty: 1 }, { key: 'warned' })
     expect(first.warnings).toHaveLength(1)
     const again = await service.post('/dedicated/buy', { ...order, qty: 1 }, { key: 'warned' })
@@ -86,7 +86,7 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
     expect(again.headers.get('idempotent-replayed')).toBe('true')
   })
 
-  test('a key where nobody looks for it is named, because its sender believes that a retry is safe', async () => {
+  test('a misspelt Idempotency-Key header or field is named, because its sender expects a safe retry', async () => {
     const problem = 'was ignored, so a retry is not safe; send it as the header Idempotency-Key'
     for (const name of ['X-Idempotency-Key', 'Idempotency_Key', 'IdempotencyKey']) {
       const answer = await service.post('/dedicated/buy', order, { headers: { [name]: 'a' } })
@@ -111,7 +111,7 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
     expect((await service.post('/premium/password/reset', {}, { key: 'a' })).warnings).toEqual(needless)
   })
 
-  test('a missing field is told together with what was sent in its place', async () => {
+  test('a refusal of a missing field names the field sent in its place', async () => {
     const missing = async (path: string, body: object): Promise<Record<string, string>> => {
       const { status, error } = await service.post(path, body)
       expect(status).toBe(400)
@@ -126,8 +126,8 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
       count: 'is required',
       ipv: 'is required',
     })
-    const guess = { country: 'DE', days: 7, quantity: 1, ip_version: 4 }
-    expect(await missing('/dedicated/buy', guess)).toEqual({
+    const spelling = { country: 'DE', days: 7, quantity: 1, ip_version: 4 }
+    expect(await missing('/dedicated/buy', spelling)).toEqual({
       country_code: meant('country'),
       period: meant('days'),
       count: meant('quantity'),
@@ -148,7 +148,7 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
     expect(quote.error.message).toBe(`The request is not valid. ids: ${meant('id')}`)
   })
 
-  test('many unknown fields are named up to a limit, and long names are cut', async () => {
+  test('an answer names 20 of 500 unknown fields and cuts names to 64 characters', async () => {
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`${index}${'x'.repeat(90)}`, 1]))
     const { warnings, status } = await service.post('/premium/password/reset', many)
     expect(status).toBe(200)
@@ -157,11 +157,11 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
     expect(warnings[20]).toEqual({ field: 'body', problem: 'has 480 more fields that are not known here' })
   })
 
-  describe('what is plain is understood', () => {
-    test('generate never takes one place for the whole world', async () => {
-      for (const guess of [{ country: 'us' }, { country: ['US'] }, { country_code: 'US' }]) {
-        const { data } = await service.post('/premium/proxies/generate', { pool_type: 'residential', ...guess })
-        expect([guess, data.params.countries]).toEqual([guess, ['US']])
+  describe('spellings that are accepted', () => {
+    test('POST /premium/proxies/generate reads country as countries instead of ignoring it', async () => {
+      for (const spelling of [{ country: 'us' }, { country: ['US'] }, { country_code: 'US' }]) {
+        const { data } = await service.post('/premium/proxies/generate', { pool_type: 'residential', ...spelling })
+        expect([spelling, data.params.countries]).toEqual([spelling, ['US']])
         expect(data.proxies[0]).toContain('-country-us-')
       }
       const { warnings } = await service.post('/premium/proxies/generate', { pool_type: 'residential', country: 'US' })
@@ -176,7 +176,7 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
       expect([wrong.status, wrong.error.details[0].field]).toEqual([400, 'countries.0'])
     })
 
-    test('a format may be its number, or a template that lacks its braces', async () => {
+    test('POST /premium/proxies/generate accepts a format number and a template without braces', async () => {
       const generate = async (format: unknown) =>
         (await service.post('/premium/proxies/generate', { pool_type: 'residential', format })).data.params
       expect(await generate(2)).toMatchObject({ format_id: 2, format: '{login}:{password}@{host}:{port}' })
@@ -185,13 +185,13 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
         expect(await generate(plain)).toMatchObject({ format: '{login}:{password}@{host}:{port}' })
       }
       expect(await generate('{login}|host')).toMatchObject({ format: '{login}|host' })
-      for (const odd of [5, '5', 'json', '', 1.5]) {
-        const answer = await service.post('/premium/proxies/generate', { pool_type: 'residential', format: odd })
-        expect([odd, answer.status, answer.error?.details[0].field]).toEqual([odd, 400, 'format'])
+      for (const malformed of [5, '5', 'json', '', 1.5]) {
+        const answer = await service.post('/premium/proxies/generate', { pool_type: 'residential', format: malformed })
+        expect([malformed, answer.status, answer.error?.details[0].field]).toEqual([malformed, 400, 'format'])
       }
     })
 
-    test('ids in a query may be written as programs write lists', async () => {
+    test('GET /dedicated/prolong/quote reads ids[] and ids[0] as a list', async () => {
       const { data } = await service.post('/dedicated/buy', { ...order, count: 2 })
       const [a, b] = data.proxies.map((each: { id: number }) => each.id)
       for (const query of [`ids[]=${a}&ids[]=${b}`, `ids%5B%5D=${a}&ids%5B%5D=${b}`, `ids[0]=${a}&ids[1]=${b}`]) {
@@ -200,7 +200,7 @@ describe.each([...enginesOf('postgres')])('a wrong guess is named on %s', (engin
       }
     })
 
-    test('gigabytes that a program has added up are what they were meant to be', async () => {
+    test('gb accepts the rounding error of 0.1 + 0.2 and refuses 0.15', async () => {
       expect(0.1 + 0.2).not.toBe(0.3)
       const bought = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 0.1 + 0.2 })
       expect(bought.data.traffic_added_gb).toBe(0.3)

@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 /**
- * In a space of processes that ends as a whole: with the first one in it, which ends with whoever started it, however
- * that was. The first must stay the user that it is, or the system forgets this.
+ * Command prefix that runs a program in its own mount and PID namespaces. The kernel kills the namespace with its
+ * first process, and that process with its parent. The first process must not change its user, which would clear the
+ * parent-death signal.
  */
 export const apart = 'setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc'.split(' ')
 
-/** What prepares a space has children too, which end: the last is the one that stays. */
+/** The last child of a process: the children that prepare the namespace come first and end. */
 export function childOf(pid: number): number {
   const tasks = `/proc/${pid}/task`
   const children = readdirSync(tasks).flatMap((task) =>
@@ -17,20 +18,20 @@ export function childOf(pid: number): number {
   return last
 }
 
-const mostTries = 200
+const maxTries = 200
 
-/** A space with a network of its own and nobody in it, to be entered by whoever is to be there. */
+/** Opens namespaces with their own network and only a sleeping process, for others to enter. */
 export async function openSpace(): Promise<Bun.Subprocess> {
   const host = Bun.spawn([...apart, '--net', '/bin/sleep', 'infinity'], {
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'ignore',
   })
-  for (let tries = 0; tries < mostTries && findName(host) !== 'sleep'; tries += 1) await Bun.sleep(50)
+  for (let tries = 0; tries < maxTries && findName(host) !== 'sleep'; tries += 1) await Bun.sleep(50)
   return host
 }
 
-/** What the first one inside is by now: it prepares the space, and then becomes what it is for. */
+/** Name of the first process in the namespace: it changes once the preparation is done. */
 function findName(host: Bun.Subprocess): string | undefined {
   try {
     return readFileSync(`/proc/${childOf(host.pid)}/comm`, 'utf8').trim()
@@ -39,10 +40,10 @@ function findName(host: Bun.Subprocess): string | undefined {
   }
 }
 
-/** All of it has gone when this settles, not only the one who stood in front. */
+/** Kills the namespace and waits until its first process is gone. */
 export async function endSpace(host: Bun.Subprocess): Promise<void> {
   const first = findName(host) === undefined ? 0 : childOf(host.pid)
   host.kill('SIGKILL')
   await host.exited
-  for (let tries = 0; tries < mostTries && existsSync(`/proc/${first}/stat`); tries += 1) await Bun.sleep(50)
+  for (let tries = 0; tries < maxTries && existsSync(`/proc/${first}/stat`); tries += 1) await Bun.sleep(50)
 }

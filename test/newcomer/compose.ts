@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root, run, version } from '../../tools/package/place.ts'
 import { childOf, endSpace, openSpace } from './apart.ts'
-import { expectSame, expectTold, type Steps } from './steps.ts'
+import { expectMatch, expectSame, type Steps } from './steps.ts'
 
 const composeFile = join(root, 'docs/operate/containers/compose.yaml')
 
@@ -11,7 +11,7 @@ const token = 'tp_test_of_compose'
 const wanted = ['shop', 'gateway'] as const
 const volume = '/var/lib/turnpike'
 
-/** What an example says of one container, as docker-compose reads it. */
+/** A service of the compose file, as docker-compose reads it. */
 type Service = {
   readonly command: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
@@ -30,14 +30,14 @@ type Bundle = {
 
 export async function readCompose(): Promise<Readonly<Record<string, Service>>> {
   const settings = { DATABASE_PASSWORD: 'a', SECRET_KEY: '00'.repeat(32), PUBLIC_URL: 'http://127.0.0.1:8080' }
-  const asked = ['docker-compose', '-f', composeFile, '--profile', 'vpn', 'config']
-  const text = await run(asked, '/', { ...settings, GATEWAY_HOST: '127.0.0.1' })
+  const command = ['docker-compose', '-f', composeFile, '--profile', 'vpn', 'config']
+  const text = await run(command, '/', { ...settings, GATEWAY_HOST: '127.0.0.1' })
   return (Bun.YAML.parse(text) as { services: Record<string, Service> }).services
 }
 
 /**
- * The shop and the gateway of the example for Docker Compose, each in a container with the rights that the example
- * gives it, on PostgreSQL: run by runc, which is what Docker runs them with. `bundle` is the image as umoci unpacks it.
+ * Runs the shop and the gateway of the compose file on PostgreSQL with runc, as Docker does, each with the rights
+ * that the file gives it. `bundle` is the image as umoci unpacks it.
  */
 export async function tryCompose(steps: Steps, bundle: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-compose-'))
@@ -49,7 +49,7 @@ export async function tryCompose(steps: Steps, bundle: string): Promise<void> {
   const runc = (...words: readonly string[]) => run(command(...words), '/')
   let database: Bun.Subprocess<'pipe', 'pipe', 'ignore'> | undefined
   try {
-    await steps.step('the example for Docker Compose: shop and gateway run as it says, and sell', async () => {
+    await steps.step('shop and gateway of compose.yaml start with its rights and sell a proxy', async () => {
       await run([...into(), 'ip', 'link', 'set', 'lo', 'up'], '/')
       database = Bun.spawn([...into(), process.execPath, join(import.meta.dir, 'database-worker.ts')], {
         ...quiet,
@@ -73,7 +73,7 @@ export async function tryCompose(steps: Steps, bundle: string): Promise<void> {
           join(place, 'config.json'),
           JSON.stringify(toContainer(base, service, own, join(bundle, 'rootfs'), data)),
         )
-        // Into a file: a pipe would stay open as long as the container.
+        // A pipe would stay open as long as the container.
         const log = Bun.file(join(place, 'log'))
         const started = Bun.spawn(command('run', '--detach', '--bundle', place, name), {
           ...quiet,
@@ -81,20 +81,20 @@ export async function tryCompose(steps: Steps, bundle: string): Promise<void> {
           stderr: log,
         })
         if ((await started.exited) !== 0) throw new Error(`${name} does not start: ${await log.text()}`)
-        await untilWell(runc, name, service)
+        await untilHealthy(runc, name, service)
       }
       await sell(into())
-      expectTold('the tool', await runc('exec', 'shop', 'turnpike', 'customer', 'list'), /cus_/)
+      expectMatch('the tool', await runc('exec', 'shop', 'turnpike', 'customer', 'list'), /cus_/)
       return undefined
     })
-    await steps.step('and both end when they are told to', async () => {
+    await steps.step('shop and gateway of compose.yaml stop after SIGTERM', async () => {
       for (const name of wanted.toReversed()) {
         await runc('kill', name, 'TERM')
         for (let tries = 0; tries < 150 && /running/.test(await runc('list')); tries += 1) {
           if (!new RegExp(`^${name} .*running`, 'm').test(await runc('list'))) break
           await Bun.sleep(100)
         }
-        expectTold(name, await runc('list'), new RegExp(`^${name} +\\d+ +stopped`, 'm'))
+        expectMatch(name, await runc('list'), new RegExp(`^${name} +\\d+ +stopped`, 'm'))
       }
       return undefined
     })
@@ -107,10 +107,10 @@ export async function tryCompose(steps: Steps, bundle: string): Promise<void> {
   }
 }
 
-/** As Docker would run it: what the image says, with what the example says on top. */
+/** The OCI configuration as Docker makes it: the image’s, with the service’s settings on top. */
 function toContainer(base: Bundle, service: Service, own: Record<string, string>, rootfs: string, data: string) {
   const settings = Object.entries({ ...service.environment, ...own }).map(([name, value]) => `${name}=${value}`)
-  expectSame('rights that are given up', service.cap_drop, ['ALL'])
+  expectSame('dropped capabilities', service.cap_drop, ['ALL'])
   return {
     ...base,
     process: {
@@ -131,33 +131,37 @@ function toContainer(base: Bundle, service: Service, own: Record<string, string>
   }
 }
 
-/** By what the example asks for it; a gateway is asked for nothing, and is there once it carries. */
-async function untilWell(runc: (...words: string[]) => Promise<string>, name: string, service: Service): Promise<void> {
+/** Waits for the service’s health check; the gateway has none. */
+async function untilHealthy(
+  runc: (...words: string[]) => Promise<string>,
+  name: string,
+  service: Service,
+): Promise<void> {
   const [how, ...words] = service.healthcheck?.test ?? []
   if (how !== 'CMD') return
   for (let tries = 0; ; tries += 1) {
-    const isWell = await runc('exec', name, ...words).then(
+    const isHealthy = await runc('exec', name, ...words).then(
       () => true,
       () => false,
     )
-    if (isWell) return
-    if (tries === 200) throw new Error(`${name} does not become well`)
+    if (isHealthy) return
+    if (tries === 200) throw new Error(`${name} does not become healthy`)
     await Bun.sleep(300)
   }
 }
 
 async function sell(into: readonly string[]): Promise<void> {
   const body = '{"country_code":"DE","period":30,"count":1,"ipv":4}'
-  const asked = ['-sS', '-H', `Authorization: Bearer ${token}`, '-H', 'Content-Type: application/json', '-d', body]
-  let said = ''
-  // What a gateway has just joined for is sold once it was tried.
-  for (let tries = 0; tries < 100 && !said.includes('"username"'); tries += 1) {
+  const command = ['-sS', '-H', `Authorization: Bearer ${token}`, '-H', 'Content-Type: application/json', '-d', body]
+  let answer = ''
+  // An address is sold once the gateway that joined has tried it.
+  for (let tries = 0; tries < 100 && !answer.includes('"username"'); tries += 1) {
     if (tries > 0) await Bun.sleep(300)
-    said = await run([...into, 'curl', ...asked, 'http://127.0.0.1:8080/api/v1/dedicated/buy'], '/')
+    answer = await run([...into, 'curl', ...command, 'http://127.0.0.1:8080/api/v1/dedicated/buy'], '/')
   }
-  const { data } = JSON.parse(said) as { data: { proxies: Record<string, string>[] } }
+  const { data } = JSON.parse(answer) as { data: { proxies: Record<string, string>[] } }
   const { username, password, ip, port } = data.proxies[0] ?? {}
-  const way = `http://${username}:${password}@${ip}:${port}`
-  const carried = await run([...into, 'curl', '-sS', '-x', way, 'http://127.0.0.1:8080/healthz'], '/')
-  expectSame('what went through the proxy', carried, `{"ok":true,"version":"${version}"}`)
+  const proxy = `http://${username}:${password}@${ip}:${port}`
+  const response = await run([...into, 'curl', '-sS', '-x', proxy, 'http://127.0.0.1:8080/healthz'], '/')
+  expectSame('the answer through the proxy', response, `{"ok":true,"version":"${version}"}`)
 }

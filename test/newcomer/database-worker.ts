@@ -1,4 +1,4 @@
-/** PostgreSQL in the network that this is started in, until its input ends. Says where it is. */
+/** Runs PostgreSQL in the current network namespace until stdin closes; prints its URL. */
 import { startPostgres } from '../harness/postgres.ts'
 
 const server = await startPostgres({ own: true })

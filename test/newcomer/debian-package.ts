@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Machine } from './empty-debian.ts'
 import { tryGatewayUnit } from './gateway-unit.ts'
-import { expectSame, expectTold, type Steps } from './steps.ts'
+import { expectMatch, expectSame, type Steps } from './steps.ts'
 
 const token = 'tp_test_of_the_newcomer'
 const shop = 'http://127.0.0.1:8080'
@@ -12,7 +12,7 @@ const buy =
 
 type Package = { readonly file: string; readonly version: string }
 
-/** What somebody does with the package from the first day to the last, in an empty Debian. */
+/** Installs, uses, upgrades, removes and purges the package in an empty Debian. */
 export async function tryDebianPackage(machine: Machine, steps: Steps, first: Package, next: Package): Promise<void> {
   const sh = (line: string) => machine.sh(line)
   const service = serviceOn(machine)
@@ -24,10 +24,10 @@ export async function tryDebianPackage(machine: Machine, steps: Steps, first: Pa
 
   async function sellAgain(version: string): Promise<void> {
     const again = await sh(buy)
-    expectTold('the same key again', again, /^idempotent-replayed: true/im)
+    expectMatch('the same key again', again, /^idempotent-replayed: true/im)
     expectSame('its bytes', bodyOf(again), bodyOf(bought))
     expectSame(
-      'what went through the proxy',
+      'the answer through the proxy',
       await sh(`curl -sS -x ${proxy} ${shop}/healthz`),
       `{"ok":true,"version":"${version}"}`,
     )
@@ -35,15 +35,15 @@ export async function tryDebianPackage(machine: Machine, steps: Steps, first: Pa
 
   copyFileSync(first.file, join(machine.folder, 'first.deb'))
   copyFileSync(next.file, join(machine.folder, 'next.deb'))
-  await steps.step('install', async () => {
-    expectTold('what it says', await sh('dpkg -i /first.deb'), /installed and not started/)
+  await steps.step('dpkg -i installs the package and starts nothing', async () => {
+    expectMatch('what it says', await sh('dpkg -i /first.deb'), /installed and not started/)
     expectSame('its version', (await sh('turnpike --version')).trim(), first.version)
     expectSame('the data folder', (await sh('stat -c "%a %U %G" /var/lib/turnpike')).trim(), '700 turnpike turnpike')
     expectSame('the settings', (await sh('stat -c "%a %U" /etc/turnpike/turnpike.env')).trim(), '600 root')
     expectSame('running', (await isAnswering()).trim(), 'no')
     return undefined
   })
-  await steps.step(`set up and start, ${machine.hasSystemd ? 'by systemd' : 'by the unit’s command'}`, async () => {
+  await steps.step(`the service starts with ${machine.hasSystemd ? 'systemd' : 'its unit’s command'}`, async () => {
     const settings = {
       TURNPIKE_SANDBOX: 'on',
       TURNPIKE_SANDBOX_TOKEN: `"${token}"`,
@@ -55,46 +55,46 @@ export async function tryDebianPackage(machine: Machine, steps: Steps, first: Pa
     await whenReady()
     return undefined
   })
-  await steps.step('buy a proxy and use it', async () => {
+  await steps.step('a customer buys a proxy and uses it', async () => {
     bought = await sh(buy)
     const [, ip, port, user, password] = proxyIn(bodyOf(bought))
     proxy = `http://${user}:${password}@${ip}:${port}`
     expectSame(
-      'what went through it',
+      'the answer through the proxy',
       await sh(`curl -sS -x ${proxy} ${shop}/healthz`),
       `{"ok":true,"version":"${first.version}"}`,
     )
-    expectTold('the console', await sh(`curl -sS ${shop}/`), /<script/)
+    expectMatch('the console', await sh(`curl -sS ${shop}/`), /<script/)
     return undefined
   })
-  await steps.step('the operator’s tool, as root', async () => {
-    expectTold('customers', await sh('turnpike customer list'), /cus_/)
-    expectTold('verify', await sh('cd /root && turnpike verify'), /./)
+  await steps.step('commands run as root and leave no file of root in the data folder', async () => {
+    expectMatch('customers', await sh('turnpike customer list'), /cus_/)
+    expectMatch('verify', await sh('cd /root && turnpike verify'), /./)
     expectSame('files of others in the data folder', await owners(), '')
     return undefined
   })
-  await steps.step(`upgrade to ${next.version}`, async () => {
+  await steps.step(`dpkg -i upgrades to ${next.version} and keeps data and settings`, async () => {
     await sh('dpkg -i /next.deb')
     await service.upgraded()
     await whenReady()
     await sellAgain(next.version)
-    expectTold('its settings', await sh('cat /etc/turnpike/turnpike.env'), /SANDBOX=on/)
+    expectMatch('its settings', await sh('cat /etc/turnpike/turnpike.env'), /SANDBOX=on/)
     return undefined
   })
-  await steps.step('it backs itself up, in a process of its own', async () => {
+  await steps.step('the service writes a backup', async () => {
     const whole = 'ls /var/lib/turnpike/backups/turnpike-*Z/manifest.json'
     await sh(`for i in $(seq 100); do ${whole} 2>/dev/null && break; sleep 1; done; ${whole}`)
     return undefined
   })
-  await steps.step('remove', async () => {
+  await steps.step('dpkg -r removes the program and keeps the data', async () => {
     await service.removing()
     await sh('dpkg -r turnpike')
     expectSame('running', (await isAnswering()).trim(), 'no')
     expectSame('the program', (await sh('ls /usr/bin/turnpike /usr/lib/turnpike 2>/dev/null || true')).trim(), '')
-    expectTold('the data', await sh('ls /var/lib/turnpike'), /turnpike\.db/)
+    expectMatch('the data', await sh('ls /var/lib/turnpike'), /turnpike\.db/)
     return undefined
   })
-  await steps.step('install again: what was sold is there', async () => {
+  await steps.step('a second installation serves what was sold before', async () => {
     await sh('dpkg -i /next.deb')
     await service.start()
     await whenReady()
@@ -102,11 +102,11 @@ export async function tryDebianPackage(machine: Machine, steps: Steps, first: Pa
     return undefined
   })
   await tryGatewayUnit(machine, steps, proxy, '/next.deb')
-  await steps.step('purge: settings go, data stay', async () => {
+  await steps.step('dpkg -P deletes the settings and keeps the data', async () => {
     await service.removing()
-    expectTold('what it says', await sh('dpkg -P turnpike'), /kept \/var\/lib\/turnpike/)
+    expectMatch('what it says', await sh('dpkg -P turnpike'), /kept \/var\/lib\/turnpike/)
     expectSame('settings', (await sh('ls -d /etc/turnpike 2>/dev/null || true')).trim(), '')
-    expectTold('the data', await sh('ls /var/lib/turnpike'), /turnpike\.db/)
+    expectMatch('the data', await sh('ls /var/lib/turnpike'), /turnpike\.db/)
     return undefined
   })
 }
@@ -119,7 +119,7 @@ function proxyIn(body: string): string[] {
   return ['', ip, port, username, password]
 }
 
-/** How the service is started and stopped: by systemd, or by hand with what its unit says. */
+/** Starts and stops the service with systemd, or by hand with the command of its unit. */
 function serviceOn(machine: Machine) {
   const sh = (line: string) => machine.sh(line)
   if (machine.hasSystemd) {
@@ -132,7 +132,7 @@ function serviceOn(machine: Machine) {
   const unit = '/usr/lib/systemd/system/turnpike.service'
   const settings = '/etc/turnpike/turnpike.env'
   const start = async () => {
-    const [, command = ''] = expectTold('the unit', await sh(`cat ${unit}`), /^ExecStart=(.+)$/m)
+    const [, command = ''] = expectMatch('the unit', await sh(`cat ${unit}`), /^ExecStart=(.+)$/m)
     machine.start(
       `set -a; TURNPIKE_DATA=/var/lib/turnpike TURNPIKE_SANDBOX=off; . ${settings}; set +a; ` +
         `exec setpriv --reuid turnpike --regid turnpike --clear-groups ${command}`,

@@ -14,25 +14,25 @@ import { join } from 'node:path'
 import { root, run } from '../../tools/package/place.ts'
 import { apart, childOf, endSpace } from './apart.ts'
 
-/** A Debian with nothing in it but what starts services and fetches pages, run apart from this machine. */
+/** A minimal Debian with systemd and curl, in its own namespaces. */
 export type Machine = {
   readonly folder: string
-  /** Whether services are started by systemd; otherwise by hand, as their units say. */
+  /** True when systemd runs; otherwise the test starts services by hand, as their units say. */
   readonly hasSystemd: boolean
-  /** Runs a line of shell as root; what it printed, both streams. A line that fails throws. */
+  /** Runs a shell line as root and returns both output streams. Throws if the line fails. */
   sh(line: string): Promise<string>
-  /** Starts a line of shell that goes on. */
+  /** Starts a shell line and does not wait for it. */
   start(line: string): Bun.Subprocess
-  /** How a program of this machine is run in its network. */
+  /** Command prefix that runs a program of the host in this machine’s network. */
   readonly inItsNetwork: readonly string[]
-  /** As the power does it, and nothing of it is left. */
+  /** Kills the machine and deletes its folder. */
   end(): Promise<void>
 }
 
 const release = 'bookworm'
 const included = ['curl', 'dbus', 'procps', 'systemd', 'systemd-sysv']
 
-/** The mirror that this machine has its own packages from. */
+/** The Debian mirror of this machine’s own apt sources. */
 function findMirror(): string {
   const lists = ['/etc/apt/sources.list', '/etc/apt/sources.list.d/debian.sources'].filter((path) => existsSync(path))
   const text = lists.map((path) => readFileSync(path, 'utf8')).join('\n')
@@ -41,7 +41,7 @@ function findMirror(): string {
   return found[1]
 }
 
-/** Made once and kept: what is tried begins with a copy of it. */
+/** Builds the base system once; each run starts with a copy of it. */
 async function makeBase(more: readonly string[]): Promise<string> {
   const kept = join(root, 'dist/newcomer', `${[release, ...more].join('+')}.tar`)
   if (existsSync(kept)) return kept
@@ -49,10 +49,10 @@ async function makeBase(more: readonly string[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-debootstrap-'))
   try {
     const packages = `--include=${[...included, ...more].join(',')}`
-    // What packages run as they are set up looks for the folder of passing files inside.
+    // Package scripts expect TMPDIR to exist inside the new system.
     const env = { TMPDIR: '/tmp' }
     await run(['debootstrap', '--variant=minbase', packages, release, folder, findMirror()], '/', env)
-    // Under its name once it is whole.
+    // Renamed only when complete.
     await run(['tar', '-C', folder, '--exclude=./var/cache/apt/archives/*.deb', '-cf', `${kept}.partial`, '.'], '/')
     renameSync(`${kept}.partial`, kept)
   } finally {
@@ -61,12 +61,12 @@ async function makeBase(more: readonly string[]): Promise<string> {
   return kept
 }
 
-/** With some more packages, if asked for. Its network is its own: nothing in it meets what runs on this machine. */
+/** Opens a machine with extra packages. Its network has no route to the host. */
 export async function openEmptyDebian(more: readonly string[] = []): Promise<Machine> {
   const base = await makeBase(more)
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-newcomer-'))
   await run(['tar', '-C', folder, '-xf', base], '/')
-  // Its own users have to come in too.
+  // The machine’s users need access, too.
   chmodSync(folder, 0o755)
   const booted = await boot(folder)
   return booted ?? openByHand(folder)
@@ -74,15 +74,15 @@ export async function openEmptyDebian(more: readonly string[] = []): Promise<Mac
 
 const quiet = { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' } as const
 
-/** With systemd in charge, where this machine lets it. */
+/** Boots with systemd; undefined where this machine does not allow that. */
 async function boot(folder: string): Promise<Machine | undefined> {
   const options = ['--quiet', '--boot', '--private-network', '--register=no', '--keep-unit', `--directory=${folder}`]
-  // In the form that a Debian of today has.
+  // The unified cgroup hierarchy of current Debian releases.
   const env = { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' }
   const host = Bun.spawn([...apart, 'systemd-nspawn', ...options], { ...quiet, env })
   const machine = enter(folder, host, () => childOf(childOf(host.pid)), true)
   const isUp = 'systemctl is-system-running | grep -E "running|degraded"'
-  if (await becomes(host, () => machine.sh(isUp))) return machine
+  if (await untilSucceeds(host, () => machine.sh(isUp))) return machine
   await endSpace(host)
   return undefined
 }
@@ -91,20 +91,20 @@ async function openByHand(folder: string): Promise<Machine> {
   const more = ['--net', '--uts', '--ipc', `--root=${folder}`]
   const host = Bun.spawn([...apart, ...more, '/bin/sleep', 'infinity'], quiet)
   const machine = enter(folder, host, () => childOf(host.pid), false)
-  if (!(await becomes(host, () => machine.sh('true')))) throw new Error('no namespaces can be made here')
+  if (!(await untilSucceeds(host, () => machine.sh('true')))) throw new Error('no namespaces can be made here')
   await run([...machine.inItsNetwork, 'ip', 'link', 'set', 'lo', 'up'], '/')
   return machine
 }
 
-const mostTries = 240
+const maxTries = 240
 
-async function becomes(host: Bun.Subprocess, ask: () => Promise<unknown>): Promise<boolean> {
-  for (let tries = 0; tries < mostTries && host.exitCode === null; tries += 1) {
-    const isSo = await ask().then(
+async function untilSucceeds(host: Bun.Subprocess, ask: () => Promise<unknown>): Promise<boolean> {
+  for (let tries = 0; tries < maxTries && host.exitCode === null; tries += 1) {
+    const isDone = await ask().then(
       () => true,
       () => false,
     )
-    if (isSo) return true
+    if (isDone) return true
     await Bun.sleep(500)
   }
   return false
@@ -112,7 +112,7 @@ async function becomes(host: Bun.Subprocess, ask: () => Promise<unknown>): Promi
 
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Everything comes in through the first process inside. */
+/** Enters the machine through its first process. */
 function enter(folder: string, host: Bun.Subprocess, findFirst: () => number, hasSystemd: boolean): Machine {
   const spaces = ['--mount', '--net', '--pid', '--uts', '--ipc', '--root', '--wd']
   const shell = (line: string) => {
@@ -135,7 +135,7 @@ function enter(folder: string, host: Bun.Subprocess, findFirst: () => number, ha
   }
 }
 
-/** The control groups that systemd-nspawn makes below its own and leaves behind. Those that are in use stay. */
+/** Removes the control groups that systemd-nspawn leaves behind, except those in use. */
 function removeGroups(): void {
   const lines = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')
   const places = lines.flatMap((line) => {
@@ -156,6 +156,6 @@ function removeGroup(folder: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    // Somebody else's container is in it.
+    // Another container uses the group.
   }
 }

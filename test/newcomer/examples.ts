@@ -2,23 +2,23 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { root, run } from '../../tools/package/place.ts'
 import { readCompose } from './compose.ts'
-import { expectTold, type Steps } from './steps.ts'
+import { expectMatch, type Steps } from './steps.ts'
 
 const folder = join(root, 'docs/operate/containers')
 
-/** Has the schemas of Kubernetes' own description, and is wanted here alone. */
+/** Contains the schemas of Kubernetes’ API description; only this test uses it. */
 const kubernetesModels = 'kubernetes-models@5.1.0'
 
 type Model = new (manifest: unknown) => { validate(): void }
 type Manifest = { readonly apiVersion: string; readonly kind: string }
 
-/** What others' programs say to the examples. */
+/** Checks the examples with docker-compose and the Kubernetes schemas. */
 export async function tryExamples(steps: Steps, work: string): Promise<void> {
-  await steps.step('docker-compose understands compose.yaml', async () => {
-    expectTold('the VPN node', JSON.stringify(await readCompose()), /NET_ADMIN/)
+  await steps.step('docker-compose reads compose.yaml', async () => {
+    expectMatch('the VPN node', JSON.stringify(await readCompose()), /NET_ADMIN/)
     return undefined
   })
-  await steps.step('the manifests are what Kubernetes describes', async () => {
+  await steps.step('the manifests match the Kubernetes schemas', async () => {
     await run(['npm', 'install', '--silent', '--no-audit', '--no-fund', '--prefix', work, kubernetesModels], work)
     const manifests: Manifest[] = []
     for (const name of readdirSync(join(folder, 'kubernetes'))) {
@@ -39,7 +39,7 @@ async function validate(manifest: Manifest, work: string): Promise<void> {
   new Kind(manifest).validate()
 }
 
-/** Kubernetes' schemas let pass what they do not know, such as a field that is misspelt; the compiler does not. */
+/** The schemas accept unknown fields, such as misspelt ones; the compiler does not. */
 async function compile(manifests: readonly Manifest[], work: string): Promise<void> {
   const program = manifests.map(({ apiVersion, kind, ...rest }, index) => {
     const type = `Kind${index}`

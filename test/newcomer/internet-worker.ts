@@ -1,4 +1,4 @@
-/** The rest of the world, in a network of its own: a page that tells from which address it was asked for. */
+/** A web server in its own network namespace that answers the client’s address. */
 Bun.serve({
   hostname: '0.0.0.0',
   port: 80,

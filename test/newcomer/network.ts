@@ -2,16 +2,16 @@ import { join } from 'node:path'
 import { run } from '../../tools/package/place.ts'
 import type { Machine } from './empty-debian.ts'
 
-/** Where the page is that tells who asks. It is a public address, as customers' destinations are. */
+/** Address of the page that shows the client’s address. It is public, as customers’ destinations are. */
 export const pageAddress = '185.12.0.80'
 
-/** What machines may have besides addresses of 203.0.113.0/24. */
+/** Ranges that machines may have addresses of besides 203.0.113.0/24. */
 const ranges = ['192.0.2.0/24', '198.51.100.0/24']
 
-/** A network with the rest of the world in it, into which machines are put. */
+/** A network with a web server, which machines can join. */
 export type Network = {
   readonly inItsNetwork: readonly string[]
-  /** Gives a machine its addresses, the first of them with the way to everybody. */
+  /** Gives a machine its addresses; the first one has the default route. */
   join(machine: Machine, addresses: readonly string[]): Promise<void>
   end(): Promise<void>
 }

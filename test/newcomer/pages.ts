@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import { root } from '../../tools/package/place.ts'
 import { commandsOf, fencesOf } from '../harness/markdown.ts'
 
-/** A command as a page has it: on which machine, and what the page shows it to print. */
+/** A command of a page: its machine, its text and the output that the page shows. */
 export type Typed = { readonly on: string; readonly text: string; readonly shown: readonly string[] }
 
 const textOf = (page: string): Promise<string> => Bun.file(join(root, 'docs', page)).text()
 
 /**
- * The commands of the one fence of a page that has these words in it. What follows a `cat` is what is written into its
- * file; what follows another command is what it prints.
+ * The commands of the only fence of a page that contains `words`. The lines after a `cat` are written to its file;
+ * the lines after another command are its output.
  */
 export async function typedIn(page: string, words: string): Promise<Typed[]> {
   const fences = fencesOf(await textOf(page)).filter(
@@ -30,7 +30,7 @@ export async function typedIn(page: string, words: string): Promise<Typed[]> {
   )
 }
 
-/** Commands of a page that are for any machine, by the words that they have in them, as a package has the program. */
+/** Commands of a page for any machine that contain the given words, with `turnpike` in place of `npx turnpike`. */
 export async function commandsIn(page: string, ...words: readonly string[]): Promise<string[]> {
   const all = commandsOf(await textOf(page)).map(({ text }) => text.replaceAll('npx turnpike', 'turnpike'))
   return words.map((each) => {
@@ -41,14 +41,14 @@ export async function commandsIn(page: string, ...words: readonly string[]): Pro
   })
 }
 
-/** What a fence of settings or the like has in it. */
+/** The text of the first fence in this language. */
 export async function fenceIn(page: string, language: string): Promise<string> {
   const [fence] = fencesOf(await textOf(page)).filter((each) => each.language === language)
   if (!fence) throw new Error(`${page} has no ${language}`)
   return fence.lines.join('\n')
 }
 
-/** What a page shows, as what it may be in truth: other numbers, other ids, and anything for `…`. */
+/** The output that a page shows as a pattern: other numbers and ids match, and `…` matches anything. */
 export function patternOf(shown: string): RegExp {
   const escaped = shown.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   const loose = escaped.replace(/\b(cus|tok|ord|nod)_[a-z0-9]+|\d+|…| {2,}/g, (found, kind?: string) => {

@@ -1,9 +1,8 @@
 /**
- * `npm run package:try [-- --from FILE.deb]`: makes the packages, installs them into an empty Debian as somebody does
- * who has never seen them, sells from them, upgrades, removes; follows docs/operate from the first day to the last on
- * machines of its own; reads, unpacks and runs the image, by itself and as the example for Docker Compose has it; and
- * lets programs that know better look at what we wrote. Needs Debian and root, takes ten minutes, and leaves nothing
- * behind but `dist`. The last line is the verdict.
+ * `npm run package:try [-- --from FILE.deb]`: builds the packages; installs, uses, upgrades and removes them in an
+ * empty Debian; follows docs/operate on its own machines; reads, unpacks and runs the image alone and with
+ * compose.yaml; checks the packages with lintian and the examples with the Kubernetes schemas. Needs Debian and root,
+ * takes 10 minutes, and leaves only `dist`. The last line is the result.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
@@ -42,7 +41,7 @@ if (lacking !== undefined) {
   process.exit(2)
 }
 
-/** All that is made on the way is in here, and goes however the run ends but by `kill -9`; processes go even then. */
+/** Temporary files. They are deleted on every exit except `kill -9`; processes end even then. */
 const work = mkdtempSync(join(tmpdir(), 'turnpike-try-'))
 chmodSync(work, 0o755)
 process.env['TMPDIR'] = work
@@ -51,25 +50,25 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]))
 }
 
-await steps.step('the packages are made', async () => {
+await steps.step('npm run package builds the packages', async () => {
   console.log((await run([process.execPath, 'tools/package/run.ts'])).trimEnd())
   return undefined
 })
 const own = ownTarget()
 for (const { debian } of targets) {
   await steps.step(`lintian finds no error in the package for ${debian}`, async () => {
-    const said = await run(['lintian', '--no-cfg', '--fail-on', 'error', debOf(version, debian)])
-    return said.trim().split('\n').length > 1 ? `warnings:\n${said.trimEnd()}` : undefined
+    const warnings = await run(['lintian', '--no-cfg', '--fail-on', 'error', debOf(version, debian)])
+    return warnings.trim().split('\n').length > 1 ? `warnings:\n${warnings.trimEnd()}` : undefined
   })
 }
 const next = version.replace(/\d+$/, (patch) => String(Number(patch) + 1))
 const nextDeb = join(work, 'next.deb')
-await steps.step(`a version after it, ${next}`, async () => {
+await steps.step(`the build makes a next version, ${next}`, async () => {
   await buildBinary(own, join(work, 'next'), next)
   await buildDeb(own, join(work, 'next'), nextDeb, next)
   return undefined
 })
-// From the release before to the one that is made, or from that to one after it.
+// Upgrades from the release before to the built one, or from the built one to a next version.
 const made = { file: debOf(version, own.debian), version }
 const after = { file: nextDeb, version: next }
 const before = values.from === undefined ? undefined : { file: values.from, version: versionIn(values.from) }
@@ -80,7 +79,7 @@ try {
 } finally {
   await machine.end()
 }
-// The pages are those of what is made.
+// The pages describe the built version.
 await tryStory(steps, made, after)
 for (const { debian } of targets) await tryImage(steps, join(packages, `turnpike-${version}-${debian}.oci.tar`), debian)
 await tryExamples(steps, work)
@@ -89,6 +88,6 @@ process.exit(steps.failed() > 0 ? 1 : 0)
 
 function versionIn(file: string): string {
   const found = /turnpike_([^_]+)-\d+_/.exec(file)?.[1]
-  if (found === undefined) throw new Error(`${file} is not called as a package of ours is`)
+  if (found === undefined) throw new Error(`${file} does not have the name of a Turnpike package`)
   return found.replace('~', '-')
 }

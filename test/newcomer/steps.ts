@@ -1,13 +1,13 @@
-/** What was tried, one after the other; a step that fails says what was there instead, and the rest goes on. */
+/** Runs steps in order. A failed step is reported and the following ones still run. */
 export type Steps = {
   step(name: string, work: () => Promise<string | undefined>): Promise<void>
-  /** Something that this machine does not allow, said and not counted. */
+  /** Reports a step that this machine cannot run; it is not counted. */
   leaveOut(name: string, reason: string): void
   readonly failed: () => number
   readonly passed: () => number
 }
 
-export function createSteps(say: (line: string) => void): Steps {
+export function createSteps(print: (line: string) => void): Steps {
   let [passed, failed] = [0, 0]
   return {
     async step(name, work) {
@@ -16,13 +16,13 @@ export function createSteps(say: (line: string) => void): Steps {
       try {
         const remark = await work()
         passed += 1
-        say(`ok   ${name} (${took()})${remark === undefined ? '' : `: ${remark}`}`)
+        print(`ok   ${name} (${took()})${remark === undefined ? '' : `: ${remark}`}`)
       } catch (error) {
         failed += 1
-        say(`FAIL ${name} (${took()})\n${error instanceof Error ? error.message : String(error)}`)
+        print(`FAIL ${name} (${took()})\n${error instanceof Error ? error.message : String(error)}`)
       }
     },
-    leaveOut: (name, reason) => say(`not tried: ${name}, because ${reason}`),
+    leaveOut: (name, reason) => print(`not tried: ${name}, because ${reason}`),
     passed: () => passed,
     failed: () => failed,
   }
@@ -33,7 +33,7 @@ export function expectSame(what: string, found: unknown, wanted: unknown): void 
   throw new Error(`${what}: ${JSON.stringify(found)} in place of ${JSON.stringify(wanted)}`)
 }
 
-export function expectTold(what: string, text: string, wanted: RegExp): RegExpExecArray {
+export function expectMatch(what: string, text: string, wanted: RegExp): RegExpExecArray {
   const found = wanted.exec(text)
   if (!found) throw new Error(`${what}: nothing like ${String(wanted)} in\n${text.trim().slice(-3000)}`)
   return found

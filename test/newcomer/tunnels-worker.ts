@@ -1,7 +1,7 @@
 /**
- * Somebody who is connected: keeps tunnels open through a proxy and talks through all of them, in the network of the
- * machine that is tried. Takes a proxy's address, a number and where to speak to; says `open` when all are, and once
- * its input ends how many broke and how many words went through.
+ * Keeps tunnels open through a proxy and sends data through all of them. Arguments: the proxy’s URL, the number of
+ * tunnels and the address of the destination. Prints `open` once all are open, and after stdin closes the number of
+ * broken tunnels and of messages sent.
  */
 import { openTunnel, startEcho } from '../harness/tunnel.ts'
 
@@ -11,16 +11,16 @@ const echo = startEcho(place)
 const at = { host: hostname, port: Number(port) }
 const open = () => openTunnel('http', at, { username, password }, echo.spot)
 const tunnels = await Promise.all(Array.from({ length: Number(count) }, open))
-const told = { isOver: false }
-let words = 0
-const word = 'x'.repeat(700)
+const state = { isOver: false }
+let messages = 0
+const message = 'x'.repeat(700)
 
 const lanes = Promise.all(
   tunnels.map(async (tunnel) => {
     try {
-      while (!told.isOver) {
-        if ((await tunnel.echo(word)) !== word) return false
-        words += 1
+      while (!state.isOver) {
+        if ((await tunnel.echo(message)) !== message) return false
+        messages += 1
         await Bun.sleep(50)
       }
       return true
@@ -31,7 +31,7 @@ const lanes = Promise.all(
 )
 console.log('open')
 for await (const _ of process.stdin);
-told.isOver = true
+state.isOver = true
 const broken = (await lanes).filter((isWhole) => !isWhole).length
-console.log(JSON.stringify({ broken, words }))
+console.log(JSON.stringify({ broken, messages }))
 process.exit(0)
