@@ -40,7 +40,7 @@ function findRuntime(from = root) {
 
 /**
  * Replaces this process with the runtime (execve) where Node can; otherwise starts it as a child, forwards signals to
- * it and exits with its code. TURNPIKE_LEASH names a pipe that closes if this process is killed, so that the child ends.
+ * it and exits with its code. TURNPIKE_LEASH names a pipe that closes if this process is killed; then the child ends.
  */
 export function run(args) {
   const program = findRuntime()
