@@ -38,13 +38,14 @@ CREATE TABLE catalogues (
 
 -- Price lists are append-only.
 -- @sqlite
-CREATE TRIGGER catalogues_stay BEFORE UPDATE ON catalogues
+CREATE TRIGGER catalogues_append_only BEFORE UPDATE ON catalogues
 BEGIN SELECT RAISE(ABORT, 'price lists are never changed'); END;
-CREATE TRIGGER catalogues_remain BEFORE DELETE ON catalogues
+CREATE TRIGGER catalogues_no_delete BEFORE DELETE ON catalogues
 BEGIN SELECT RAISE(ABORT, 'price lists are never deleted'); END;
 -- @postgres
-CREATE TRIGGER catalogues_stay BEFORE UPDATE OR DELETE ON catalogues FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER catalogues_remain BEFORE TRUNCATE ON catalogues FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER catalogues_append_only BEFORE UPDATE OR DELETE ON catalogues
+FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER catalogues_no_delete BEFORE TRUNCATE ON catalogues FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 -- @both
 
 -- === Customers and how they sign in ===
@@ -136,8 +137,8 @@ CREATE INDEX console_links_of_owner ON console_links (owner_id);
 -- === Money ===
 
 -- The balance of a customer. Below zero is a debt, which only a provider's chargeback makes. The bounds are what a JSON
--- number holds exactly. Triggers advance `revocation_epoch` when the customer is blocked or a token ends: a sale compares
--- it with the value at authentication (ADR 28).
+-- number holds exactly. Triggers advance `revocation_epoch` when the customer is blocked or a token ends: a sale
+-- compares it with the value at authentication (ADR 28).
 CREATE TABLE accounts (
   customer_id TEXT REFERENCES customers (id),
   balance BIGINT NOT NULL,
@@ -206,11 +207,13 @@ CREATE TABLE checkpoints (
 
 -- Postings and checkpoints are append-only. The refunds of a charge sum to at most the charge.
 -- @sqlite
-CREATE TRIGGER postings_stay BEFORE UPDATE ON postings BEGIN SELECT RAISE(ABORT, 'postings are never changed'); END;
-CREATE TRIGGER postings_remain BEFORE DELETE ON postings BEGIN SELECT RAISE(ABORT, 'postings are never deleted'); END;
-CREATE TRIGGER checkpoints_stay BEFORE UPDATE ON checkpoints
+CREATE TRIGGER postings_append_only BEFORE UPDATE ON postings
+BEGIN SELECT RAISE(ABORT, 'postings are never changed'); END;
+CREATE TRIGGER postings_no_delete BEFORE DELETE ON postings
+BEGIN SELECT RAISE(ABORT, 'postings are never deleted'); END;
+CREATE TRIGGER checkpoints_append_only BEFORE UPDATE ON checkpoints
 BEGIN SELECT RAISE(ABORT, 'checkpoints are never changed'); END;
-CREATE TRIGGER checkpoints_remain BEFORE DELETE ON checkpoints
+CREATE TRIGGER checkpoints_no_delete BEFORE DELETE ON checkpoints
 BEGIN SELECT RAISE(ABORT, 'checkpoints are never deleted'); END;
 CREATE TRIGGER postings_refunded_within AFTER INSERT ON postings
 WHEN NEW.kind = 'refund' AND (SELECT SUM(amount) FROM postings
@@ -219,10 +222,11 @@ WHEN NEW.kind = 'refund' AND (SELECT SUM(amount) FROM postings
     WHERE customer_id = NEW.customer_id AND seq = NEW.refund_of AND kind = 'charge'), 0)
 BEGIN SELECT RAISE(ABORT, 'a charge is refunded no more than it was'); END;
 -- @postgres
-CREATE TRIGGER postings_stay BEFORE UPDATE OR DELETE ON postings FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER postings_remain BEFORE TRUNCATE ON postings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER checkpoints_stay BEFORE UPDATE OR DELETE ON checkpoints FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER checkpoints_remain BEFORE TRUNCATE ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER postings_append_only BEFORE UPDATE OR DELETE ON postings FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER postings_no_delete BEFORE TRUNCATE ON postings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER checkpoints_append_only BEFORE UPDATE OR DELETE ON checkpoints
+FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER checkpoints_no_delete BEFORE TRUNCATE ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 -- A plan is kept for the life of a connection. Made while the table is small, it would scan the table for ever.
 CREATE FUNCTION refuse_excess() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
@@ -324,9 +328,9 @@ CREATE TABLE event_numbers (
 
 -- An event is never changed.
 -- @sqlite
-CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+CREATE TRIGGER events_append_only BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
 -- @postgres
-CREATE TRIGGER events_stay BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER events_append_only BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
 -- @both
 
 -- === Nodes ===
@@ -460,20 +464,20 @@ CREATE TABLE leases (
   proxy_id BIGINT NOT NULL,
   PRIMARY KEY (slot_id, started_at)
 );
-CREATE UNIQUE INDEX leases_one_at_a_time ON leases (slot_id) WHERE ended_at IS NULL;
+CREATE UNIQUE INDEX leases_one_open ON leases (slot_id) WHERE ended_at IS NULL;
 
 -- No lease begins before the one before it has ended. An address is dedicated or shared, never both; slot 0 is unique,
 -- so two imports at once cannot both begin.
 -- @sqlite
-CREATE TRIGGER leases_never_overlap BEFORE INSERT ON leases
+CREATE TRIGGER leases_no_overlap BEFORE INSERT ON leases
 WHEN EXISTS (SELECT 1 FROM leases WHERE slot_id = NEW.slot_id AND (ended_at IS NULL OR ended_at > NEW.started_at))
 BEGIN SELECT RAISE(ABORT, 'a slot is leased to one customer at a time'); END;
-CREATE TRIGGER leases_keep_their_past BEFORE UPDATE ON leases
+CREATE TRIGGER leases_ended_immutable BEFORE UPDATE ON leases
 WHEN OLD.ended_at IS NOT NULL OR NEW.slot_id <> OLD.slot_id OR NEW.started_at <> OLD.started_at
   OR NEW.proxy_id <> OLD.proxy_id
 BEGIN SELECT RAISE(ABORT, 'a lease that has ended is never changed'); END;
-CREATE TRIGGER leases_remain BEFORE DELETE ON leases BEGIN SELECT RAISE(ABORT, 'leases are never deleted'); END;
-CREATE TRIGGER stock_of_one_kind BEFORE INSERT ON stock
+CREATE TRIGGER leases_no_delete BEFORE DELETE ON leases BEGIN SELECT RAISE(ABORT, 'leases are never deleted'); END;
+CREATE TRIGGER stock_single_kind BEFORE INSERT ON stock
 WHEN NEW.slot > 0 AND EXISTS (SELECT 1 FROM stock WHERE address = NEW.address AND ipv <> NEW.ipv)
 BEGIN SELECT RAISE(ABORT, 'an address is of one kind'); END;
 -- @postgres
@@ -486,13 +490,13 @@ BEGIN
   RETURN NEW;
 END
 $$;
-CREATE TRIGGER leases_never_overlap BEFORE INSERT ON leases FOR EACH ROW EXECUTE FUNCTION refuse_overlap();
-CREATE TRIGGER leases_keep_their_past BEFORE UPDATE ON leases FOR EACH ROW
+CREATE TRIGGER leases_no_overlap BEFORE INSERT ON leases FOR EACH ROW EXECUTE FUNCTION refuse_overlap();
+CREATE TRIGGER leases_ended_immutable BEFORE UPDATE ON leases FOR EACH ROW
 WHEN (OLD.ended_at IS NOT NULL OR NEW.slot_id <> OLD.slot_id OR NEW.started_at <> OLD.started_at
   OR NEW.proxy_id <> OLD.proxy_id)
 EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER leases_remain BEFORE DELETE ON leases FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER leases_stay BEFORE TRUNCATE ON leases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER leases_no_delete BEFORE DELETE ON leases FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER leases_no_truncate BEFORE TRUNCATE ON leases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE FUNCTION refuse_second_kind() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM stock WHERE address = NEW.address AND ipv <> NEW.ipv) THEN
@@ -501,7 +505,7 @@ BEGIN
   RETURN NEW;
 END
 $$;
-CREATE TRIGGER stock_of_one_kind BEFORE INSERT ON stock FOR EACH ROW WHEN (NEW.slot > 0)
+CREATE TRIGGER stock_single_kind BEFORE INSERT ON stock FOR EACH ROW WHEN (NEW.slot > 0)
 EXECUTE FUNCTION refuse_second_kind();
 -- @both
 
@@ -572,18 +576,18 @@ CREATE TABLE proxy_outages (
     expires_after = expires_before + CASE WHEN given = 'time' THEN until_at - from_at ELSE 0 END),
   PRIMARY KEY (proxy_id, from_at)
 );
-CREATE UNIQUE INDEX proxy_outages_one_at_a_time ON proxy_outages (proxy_id) WHERE until_at IS NULL;
+CREATE UNIQUE INDEX proxy_outages_one_open ON proxy_outages (proxy_id) WHERE until_at IS NULL;
 
 -- Outages do not overlap, and one that is over is never changed.
 -- @sqlite
-CREATE TRIGGER proxy_outages_never_overlap BEFORE INSERT ON proxy_outages
+CREATE TRIGGER proxy_outages_no_overlap BEFORE INSERT ON proxy_outages
 WHEN EXISTS (SELECT 1 FROM proxy_outages
   WHERE proxy_id = NEW.proxy_id AND (until_at IS NULL OR until_at > NEW.from_at))
 BEGIN SELECT RAISE(ABORT, 'an outage is counted once'); END;
-CREATE TRIGGER proxy_outages_keep_their_past BEFORE UPDATE ON proxy_outages
+CREATE TRIGGER proxy_outages_ended_immutable BEFORE UPDATE ON proxy_outages
 WHEN OLD.until_at IS NOT NULL OR NEW.proxy_id <> OLD.proxy_id OR NEW.from_at <> OLD.from_at
 BEGIN SELECT RAISE(ABORT, 'an outage that is over is never changed'); END;
-CREATE TRIGGER proxy_outages_remain BEFORE DELETE ON proxy_outages
+CREATE TRIGGER proxy_outages_no_delete BEFORE DELETE ON proxy_outages
 BEGIN SELECT RAISE(ABORT, 'outages are never deleted'); END;
 -- @postgres
 CREATE FUNCTION refuse_second_outage() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
@@ -595,12 +599,12 @@ BEGIN
   RETURN NEW;
 END
 $$;
-CREATE TRIGGER proxy_outages_never_overlap BEFORE INSERT ON proxy_outages
+CREATE TRIGGER proxy_outages_no_overlap BEFORE INSERT ON proxy_outages
   FOR EACH ROW EXECUTE FUNCTION refuse_second_outage();
-CREATE TRIGGER proxy_outages_keep_their_past BEFORE UPDATE ON proxy_outages FOR EACH ROW
+CREATE TRIGGER proxy_outages_ended_immutable BEFORE UPDATE ON proxy_outages FOR EACH ROW
 WHEN (OLD.until_at IS NOT NULL OR NEW.proxy_id <> OLD.proxy_id OR NEW.from_at <> OLD.from_at)
 EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER proxy_outages_remain BEFORE DELETE ON proxy_outages FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER proxy_outages_no_delete BEFORE DELETE ON proxy_outages FOR EACH ROW EXECUTE FUNCTION refuse_change();
 -- @both
 
 -- === Premium proxies ===
@@ -695,7 +699,7 @@ CREATE TABLE traffic_lots (
   rest BIGINT NOT NULL CHECK (rest >= 0 AND rest <= size),
   PRIMARY KEY (subuser_id, pool, order_id)
 );
-CREATE INDEX traffic_lots_in_turn ON traffic_lots (subuser_id, pool, expires_at, order_id) WHERE rest > 0;
+CREATE INDEX traffic_lots_use_order ON traffic_lots (subuser_id, pool, expires_at, order_id) WHERE rest > 0;
 CREATE INDEX traffic_lots_of_order ON traffic_lots (order_id);
 CREATE INDEX traffic_lots_by_end ON traffic_lots (expires_at) WHERE rest > 0;
 
@@ -755,7 +759,7 @@ CREATE TABLE gateway_ports_resting (
   port BIGINT PRIMARY KEY CHECK (port BETWEEN 1024 AND 65535),
   since BIGINT NOT NULL
 );
-CREATE INDEX gateway_ports_resting_in_turn ON gateway_ports_resting (since, port);
+CREATE INDEX gateway_ports_resting_by_age ON gateway_ports_resting (since, port);
 
 -- Where traffic leaves: a local address, or an upstream proxy with sealed credentials. `node_id` NULL is every gateway.
 -- `offers` is what a templated login can ask for: 'any' or country codes, and after a bar other places.
@@ -815,32 +819,32 @@ CREATE TABLE exit_days (
 
 -- Movements of traffic are append-only.
 -- @sqlite
-CREATE TRIGGER traffic_movements_stay BEFORE UPDATE ON traffic_movements
+CREATE TRIGGER traffic_movements_append_only BEFORE UPDATE ON traffic_movements
 BEGIN SELECT RAISE(ABORT, 'movements of traffic are never changed'); END;
-CREATE TRIGGER traffic_movements_remain BEFORE DELETE ON traffic_movements
+CREATE TRIGGER traffic_movements_no_delete BEFORE DELETE ON traffic_movements
 BEGIN SELECT RAISE(ABORT, 'movements of traffic are never deleted'); END;
 -- @postgres
-CREATE TRIGGER traffic_movements_stay BEFORE UPDATE OR DELETE ON traffic_movements
+CREATE TRIGGER traffic_movements_append_only BEFORE UPDATE OR DELETE ON traffic_movements
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER traffic_movements_remain BEFORE TRUNCATE ON traffic_movements
+CREATE TRIGGER traffic_movements_no_delete BEFORE TRUNCATE ON traffic_movements
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 -- @both
 -- An address is sold by one product: what is in stock is no exit, and what is an exit is not in stock. One that is
 -- retired or drained is free for the other. On PostgreSQL adding stock shares the lock and adding an exit has it alone,
 -- so that neither misses what the other has not committed.
 -- @sqlite
-CREATE TRIGGER stock_of_one_product BEFORE INSERT ON stock
+CREATE TRIGGER stock_single_product BEFORE INSERT ON stock
 WHEN EXISTS (SELECT 1 FROM exits WHERE host = NEW.address AND kind = 'local' AND drained_at IS NULL)
 BEGIN SELECT RAISE(ABORT, 'the address is an exit'); END;
-CREATE TRIGGER stock_of_one_product_again AFTER UPDATE OF state ON stock
+CREATE TRIGGER stock_single_product_on_update AFTER UPDATE OF state ON stock
 WHEN OLD.state = 'retired' AND NEW.state <> 'retired'
   AND EXISTS (SELECT 1 FROM exits WHERE host = NEW.address AND kind = 'local' AND drained_at IS NULL)
 BEGIN SELECT RAISE(ABORT, 'the address is an exit'); END;
-CREATE TRIGGER exits_of_one_product BEFORE INSERT ON exits
+CREATE TRIGGER exits_single_product BEFORE INSERT ON exits
 WHEN NEW.kind = 'local' AND NEW.drained_at IS NULL
   AND EXISTS (SELECT 1 FROM stock WHERE address = NEW.host AND state <> 'retired')
 BEGIN SELECT RAISE(ABORT, 'the address is in stock'); END;
-CREATE TRIGGER exits_of_one_product_again BEFORE UPDATE OF kind, host, drained_at ON exits
+CREATE TRIGGER exits_single_product_on_update BEFORE UPDATE OF kind, host, drained_at ON exits
 WHEN NEW.kind = 'local' AND NEW.drained_at IS NULL
   AND EXISTS (SELECT 1 FROM stock WHERE address = NEW.host AND state <> 'retired')
 BEGIN SELECT RAISE(ABORT, 'the address is in stock'); END;
@@ -879,11 +883,11 @@ BEGIN
   RETURN NEW;
 END
 $$;
-CREATE TRIGGER stock_of_one_product AFTER INSERT ON stock REFERENCING NEW TABLE AS added
+CREATE TRIGGER stock_single_product AFTER INSERT ON stock REFERENCING NEW TABLE AS added
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_exit_as_stock();
-CREATE TRIGGER stock_of_one_product_again BEFORE UPDATE OF state ON stock
+CREATE TRIGGER stock_single_product_on_update BEFORE UPDATE OF state ON stock
 FOR EACH ROW EXECUTE FUNCTION refuse_exit_as_stock_again();
-CREATE TRIGGER exits_of_one_product BEFORE INSERT OR UPDATE OF kind, host, drained_at ON exits FOR EACH ROW
+CREATE TRIGGER exits_single_product BEFORE INSERT OR UPDATE OF kind, host, drained_at ON exits FOR EACH ROW
 WHEN (NEW.kind = 'local' AND NEW.drained_at IS NULL) EXECUTE FUNCTION refuse_stock_as_exit();
 -- @both
 
@@ -1046,15 +1050,15 @@ CREATE INDEX vpn_addresses_free ON vpn_addresses (free_at, ipv4) WHERE peer_id I
 
 -- Sums stay exact: no device and no subscription passes what a JSON number holds.
 -- @sqlite
-CREATE TRIGGER vpn_peers_stay_exact BEFORE UPDATE OF received, sent ON vpn_peers
+CREATE TRIGGER vpn_peers_exact_sums BEFORE UPDATE OF received, sent ON vpn_peers
 WHEN NEW.received + NEW.sent > 9000000000000000 OR typeof(NEW.received) <> 'integer' OR typeof(NEW.sent) <> 'integer'
 BEGIN SELECT RAISE(ABORT, 'a device has carried more than can be counted'); END;
-CREATE TRIGGER vpn_subscriptions_stay_exact BEFORE UPDATE OF received, sent ON vpn_subscriptions
+CREATE TRIGGER vpn_subscriptions_exact_sums BEFORE UPDATE OF received, sent ON vpn_subscriptions
 WHEN NEW.received + NEW.sent > 9000000000000000 OR typeof(NEW.received) <> 'integer' OR typeof(NEW.sent) <> 'integer'
 BEGIN SELECT RAISE(ABORT, 'a subscription has carried more than can be counted'); END;
 -- @postgres
-ALTER TABLE vpn_peers ADD CONSTRAINT vpn_peers_stay_exact CHECK (received + sent <= 9000000000000000);
-ALTER TABLE vpn_subscriptions ADD CONSTRAINT vpn_subscriptions_stay_exact CHECK (received + sent <= 9000000000000000);
+ALTER TABLE vpn_peers ADD CONSTRAINT vpn_peers_exact_sums CHECK (received + sent <= 9000000000000000);
+ALTER TABLE vpn_subscriptions ADD CONSTRAINT vpn_subscriptions_exact_sums CHECK (received + sent <= 9000000000000000);
 -- @both
 
 -- === Payments ===
@@ -1148,10 +1152,10 @@ CREATE TABLE payment_refunds (
 );
 CREATE UNIQUE INDEX payment_refunds_under_way ON payment_refunds (payment_id) WHERE state = 'asked';
 -- @sqlite
-CREATE TRIGGER payment_refunds_remain BEFORE DELETE ON payment_refunds
+CREATE TRIGGER payment_refunds_no_delete BEFORE DELETE ON payment_refunds
 BEGIN SELECT RAISE(ABORT, 'refunds of payments are never deleted'); END;
 -- @postgres
-CREATE TRIGGER payment_refunds_remain BEFORE DELETE ON payment_refunds FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payment_refunds_no_delete BEFORE DELETE ON payment_refunds FOR EACH ROW EXECUTE FUNCTION refuse_change();
 -- @both
 
 -- What a provider reported and no payment explains, until an operator resolves it and after.
@@ -1210,20 +1214,21 @@ CREATE TABLE referral_terms (
 
 -- Payments and what became of them are never deleted.
 -- @sqlite
-CREATE TRIGGER payment_changes_stay BEFORE UPDATE ON payment_changes
+CREATE TRIGGER payment_changes_append_only BEFORE UPDATE ON payment_changes
 BEGIN SELECT RAISE(ABORT, 'what has become of a payment is never changed'); END;
-CREATE TRIGGER payment_changes_remain BEFORE DELETE ON payment_changes
+CREATE TRIGGER payment_changes_no_delete BEFORE DELETE ON payment_changes
 BEGIN SELECT RAISE(ABORT, 'what has become of a payment is never deleted'); END;
-CREATE TRIGGER payments_remain BEFORE DELETE ON payments BEGIN SELECT RAISE(ABORT, 'payments are never deleted'); END;
-CREATE TRIGGER payment_notices_remain BEFORE DELETE ON payment_notices
+CREATE TRIGGER payments_no_delete BEFORE DELETE ON payments
+BEGIN SELECT RAISE(ABORT, 'payments are never deleted'); END;
+CREATE TRIGGER payment_notices_no_delete BEFORE DELETE ON payment_notices
 BEGIN SELECT RAISE(ABORT, 'what no payment explains is never deleted'); END;
 -- @postgres
-CREATE TRIGGER payment_changes_stay BEFORE UPDATE OR DELETE ON payment_changes
+CREATE TRIGGER payment_changes_append_only BEFORE UPDATE OR DELETE ON payment_changes
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER payment_changes_remain BEFORE TRUNCATE ON payment_changes
+CREATE TRIGGER payment_changes_no_delete BEFORE TRUNCATE ON payment_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER payments_remain BEFORE DELETE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER payment_notices_remain BEFORE DELETE ON payment_notices FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payments_no_delete BEFORE DELETE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payment_notices_no_delete BEFORE DELETE ON payment_notices FOR EACH ROW EXECUTE FUNCTION refuse_change();
 -- @both
 
 -- === Operators ===
@@ -1331,7 +1336,7 @@ CREATE TABLE audit_redactions (
 
 -- History is blanked and the audit log shortened by an erasure alone; nothing else of them ever changes.
 -- @sqlite
-CREATE TRIGGER row_history_stays BEFORE UPDATE ON row_history
+CREATE TRIGGER row_history_append_only BEFORE UPDATE ON row_history
 WHEN OLD.version > 0 AND (OLD.checkpoint IS NOT NULL OR NEW.content IS NOT OLD.content OR NEW.version <> OLD.version
   OR NEW.of_table <> OLD.of_table OR NEW.row_key <> OLD.row_key)
   AND NOT (NEW.of_table = OLD.of_table AND NEW.version = OLD.version AND NEW.checkpoint IS OLD.checkpoint
@@ -1339,22 +1344,23 @@ WHEN OLD.version > 0 AND (OLD.checkpoint IS NOT NULL OR NEW.content IS NOT OLD.c
     AND (NEW.content IS OLD.content OR (OLD.content IS NOT NULL AND NEW.content = 'erased'))
     AND EXISTS (SELECT 1 FROM erasures WHERE finished_at IS NULL))
 BEGIN SELECT RAISE(ABORT, 'history is never changed'); END;
-CREATE TRIGGER row_history_remains BEFORE DELETE ON row_history
+CREATE TRIGGER row_history_no_delete BEFORE DELETE ON row_history
 BEGIN SELECT RAISE(ABORT, 'history is never deleted'); END;
-CREATE TRIGGER audit_log_stays BEFORE UPDATE ON audit_log
+CREATE TRIGGER audit_log_append_only BEFORE UPDATE ON audit_log
 WHEN NEW.seq <> OLD.seq OR NEW.at <> OLD.at OR NEW.operator_id IS NOT OLD.operator_id OR NEW.name <> OLD.name
   OR NEW.role <> OLD.role OR NEW.action <> OLD.action OR NEW.source IS NOT OLD.source OR NEW.hash <> OLD.hash
   OR NOT EXISTS (SELECT 1 FROM audit_redactions WHERE seq = OLD.seq)
   OR NOT EXISTS (SELECT 1 FROM erasures WHERE finished_at IS NULL)
 BEGIN SELECT RAISE(ABORT, 'the audit log is never changed'); END;
-CREATE TRIGGER audit_log_remains BEFORE DELETE ON audit_log
+CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
 BEGIN SELECT RAISE(ABORT, 'the audit log is never shortened'); END;
-CREATE TRIGGER erasures_remain BEFORE DELETE ON erasures BEGIN SELECT RAISE(ABORT, 'erasures are never forgotten'); END;
-CREATE TRIGGER checkpoint_amendments_stay BEFORE UPDATE ON checkpoint_amendments
+CREATE TRIGGER erasures_no_delete BEFORE DELETE ON erasures
+BEGIN SELECT RAISE(ABORT, 'erasures are never forgotten'); END;
+CREATE TRIGGER checkpoint_amendments_append_only BEFORE UPDATE ON checkpoint_amendments
 BEGIN SELECT RAISE(ABORT, 'amendments are never changed'); END;
-CREATE TRIGGER checkpoint_amendments_remain BEFORE DELETE ON checkpoint_amendments
+CREATE TRIGGER checkpoint_amendments_no_delete BEFORE DELETE ON checkpoint_amendments
 BEGIN SELECT RAISE(ABORT, 'amendments are never deleted'); END;
-CREATE TRIGGER audit_redactions_remain BEFORE DELETE ON audit_redactions
+CREATE TRIGGER audit_redactions_no_delete BEFORE DELETE ON audit_redactions
 BEGIN SELECT RAISE(ABORT, 'redactions are never deleted'); END;
 -- @postgres
 CREATE FUNCTION refuse_unless_erased() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -1368,12 +1374,13 @@ BEGIN
   RAISE EXCEPTION 'row_history is append-only' USING ERRCODE = '23000';
 END
 $$;
-CREATE TRIGGER row_history_stays BEFORE UPDATE ON row_history FOR EACH ROW
+CREATE TRIGGER row_history_append_only BEFORE UPDATE ON row_history FOR EACH ROW
 WHEN (OLD.version > 0 AND (OLD.checkpoint IS NOT NULL OR NEW.content IS DISTINCT FROM OLD.content
   OR NEW.version <> OLD.version OR NEW.of_table <> OLD.of_table OR NEW.row_key <> OLD.row_key))
 EXECUTE FUNCTION refuse_unless_erased();
-CREATE TRIGGER row_history_remains BEFORE DELETE ON row_history FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER row_history_stand BEFORE TRUNCATE ON row_history FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER row_history_no_delete BEFORE DELETE ON row_history FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER row_history_no_truncate BEFORE TRUNCATE ON row_history
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE FUNCTION refuse_unless_redacted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.seq = OLD.seq AND NEW.at = OLD.at AND NEW.operator_id IS NOT DISTINCT FROM OLD.operator_id
@@ -1386,12 +1393,13 @@ BEGIN
   RAISE EXCEPTION 'audit_log is append-only' USING ERRCODE = '23000';
 END
 $$;
-CREATE TRIGGER audit_log_stays BEFORE UPDATE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_unless_redacted();
-CREATE TRIGGER audit_log_remains BEFORE DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER erasures_remain BEFORE DELETE ON erasures FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER checkpoint_amendments_stay BEFORE UPDATE OR DELETE ON checkpoint_amendments
+CREATE TRIGGER audit_log_append_only BEFORE UPDATE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_unless_redacted();
+CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER erasures_no_delete BEFORE DELETE ON erasures FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER checkpoint_amendments_append_only BEFORE UPDATE OR DELETE ON checkpoint_amendments
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER audit_redactions_remain BEFORE DELETE ON audit_redactions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_redactions_no_delete BEFORE DELETE ON audit_redactions
+FOR EACH ROW EXECUTE FUNCTION refuse_change();
 -- @both
 -- How triggers write a version. `kept` 1 adds the next version, 0 replaces version 0, the only one.
 -- @sqlite
@@ -1414,8 +1422,8 @@ END;
 CREATE FUNCTION row_content(whole jsonb, columns text[]) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT string_agg(
     CASE WHEN name LIKE '?%' THEN CASE WHEN whole ->> substr(name, 2) IS NULL THEN 'NULL' ELSE 'sealed' END
-      ELSE quote_nullable(whole ->> name) END, ',' ORDER BY place)
-  FROM unnest(columns) WITH ORDINALITY AS listed (name, place)
+      ELSE quote_nullable(whole ->> name) END, ',' ORDER BY position)
+  FROM unnest(columns) WITH ORDINALITY AS listed (name, position)
 $$;
 -- The arguments: the name in the history, whether versions are kept, the columns of the key, those of the content, and
 -- the content of a row that is as it began, or the columns that it is made of. An update that leaves the content as it
@@ -1423,9 +1431,9 @@ $$;
 CREATE FUNCTION note_row() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
   whole jsonb := CASE WHEN TG_OP = 'DELETE' THEN to_jsonb(OLD) ELSE to_jsonb(NEW) END;
-  named text := (SELECT string_agg(whole ->> name, ' ' ORDER BY place)
-    FROM unnest(TG_ARGV[2]::text[]) WITH ORDINALITY AS listed (name, place));
-  told text := CASE WHEN TG_OP = 'DELETE' THEN NULL ELSE NULLIF(
+  named text := (SELECT string_agg(whole ->> name, ' ' ORDER BY position)
+    FROM unnest(TG_ARGV[2]::text[]) WITH ORDINALITY AS listed (name, position));
+  new_content text := CASE WHEN TG_OP = 'DELETE' THEN NULL ELSE NULLIF(
     NULLIF(row_content(whole, TG_ARGV[3]::text[]), TG_ARGV[4]), row_content(whole, TG_ARGV[5]::text[])) END;
 BEGIN
   IF TG_OP = 'UPDATE' AND row_content(whole, TG_ARGV[3]::text[]) = row_content(to_jsonb(OLD), TG_ARGV[3]::text[]) THEN
@@ -1433,10 +1441,10 @@ BEGIN
   END IF;
   IF TG_ARGV[1] = 'kept' THEN
     INSERT INTO row_history (of_table, row_key, version, content)
-    SELECT TG_ARGV[0], named, COALESCE(MAX(version), 0) + 1, told
+    SELECT TG_ARGV[0], named, COALESCE(MAX(version), 0) + 1, new_content
     FROM row_history WHERE of_table = TG_ARGV[0] AND row_key = named;
   ELSE
-    INSERT INTO row_history AS known (of_table, row_key, version, content) VALUES (TG_ARGV[0], named, 0, told)
+    INSERT INTO row_history AS known (of_table, row_key, version, content) VALUES (TG_ARGV[0], named, 0, new_content)
     ON CONFLICT (of_table, row_key, version) DO UPDATE SET content = excluded.content;
   END IF;
   RETURN NULL;

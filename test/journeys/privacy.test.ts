@@ -374,13 +374,13 @@ async function addressOf(db: Database, id: CustomerId): Promise<string> {
 async function tamper(opened: { readonly db: Database }, sql: string): Promise<void> {
   await opened.db.transact(async (tx) => {
     if (opened.db.engine === 'postgres') {
-      await tx.run('ALTER TABLE row_history DISABLE TRIGGER row_history_stays')
+      await tx.run('ALTER TABLE row_history DISABLE TRIGGER row_history_append_only')
       await tx.run(sql)
-      await tx.run('ALTER TABLE row_history ENABLE TRIGGER row_history_stays')
+      await tx.run('ALTER TABLE row_history ENABLE TRIGGER row_history_append_only')
       return
     }
-    const made = await tx.first<{ sql: string }>(`SELECT sql FROM sqlite_master WHERE name = 'row_history_stays'`)
-    await tx.run('DROP TRIGGER row_history_stays')
+    const made = await tx.first<{ sql: string }>(`SELECT sql FROM sqlite_master WHERE name = 'row_history_append_only'`)
+    await tx.run('DROP TRIGGER row_history_append_only')
     await tx.run(sql)
     await tx.run(made?.sql ?? '')
   })

@@ -211,11 +211,11 @@ const corruptions: readonly Corruption[] = [
 async function dropGuards(db: Database): Promise<void> {
   await db.transact(async (tx) => {
     const on = db.engine === 'postgres' ? ' ON leases' : ''
-    for (const name of ['leases_never_overlap', 'leases_keep_their_past', 'leases_remain']) {
+    for (const name of ['leases_no_overlap', 'leases_ended_immutable', 'leases_no_delete']) {
       await tx.run(`DROP TRIGGER ${name}${on}`)
     }
-    await tx.run(`DROP TRIGGER stock_of_one_kind${db.engine === 'postgres' ? ' ON stock' : ''}`)
-    await tx.run('DROP INDEX leases_one_at_a_time')
+    await tx.run(`DROP TRIGGER stock_single_kind${db.engine === 'postgres' ? ' ON stock' : ''}`)
+    await tx.run('DROP INDEX leases_one_open')
   })
 }
 

@@ -140,8 +140,8 @@ describe.each([...engines])('verify of traffic on %s', (engine) => {
       await tx.run('ALTER TABLE traffic_movements DISABLE TRIGGER USER')
       return
     }
-    await tx.run('DROP TRIGGER traffic_movements_stay')
-    await tx.run('DROP TRIGGER traffic_movements_remain')
+    await tx.run('DROP TRIGGER traffic_movements_append_only')
+    await tx.run('DROP TRIGGER traffic_movements_no_delete')
   }
 
   test('verify finds nothing in correct books, and counts what it covered', async () => {

@@ -89,7 +89,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
     const services = wire(empty.db, empty.clock)
     await empty.db.transact(async (tx) => {
       await tx.run(
-        engine === 'sqlite' ? 'DROP TRIGGER catalogues_remain' : 'DROP TRIGGER catalogues_stay ON catalogues',
+        engine === 'sqlite' ? 'DROP TRIGGER catalogues_no_delete' : 'DROP TRIGGER catalogues_append_only ON catalogues',
       )
       await tx.run('DELETE FROM catalogues')
     })

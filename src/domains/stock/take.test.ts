@@ -266,7 +266,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       const refused = await failureOf(
         floor.db.transact(async (tx) => {
           const on = engine === 'sqlite' ? '' : ' ON leases'
-          await tx.run(`DROP TRIGGER leases_never_overlap${on}`)
+          await tx.run(`DROP TRIGGER leases_no_overlap${on}`)
           const at = floor.clock.nowMs + 1
           await tx.run('INSERT INTO leases (slot_id, started_at, proxy_id) VALUES ($1, $2, 1)', [place, at])
         }),
