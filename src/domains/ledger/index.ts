@@ -1,3 +1,22 @@
+import { bind } from '../../core/bind.ts'
+import { assertNotErased, lock, open } from './accounts.ts'
+import * as movements from './movements.ts'
+import { isErased, listOfOrder, refundsByDay, sumRefunds } from './store.ts'
+
 export { type Charges, createKeptVerifier, createLedgerAudit, type LedgerAudit } from './audit.ts'
-export { type Adjustment, createLedger, type Ledger, type Payer } from './movements.ts'
+export type { Adjustment, Payer } from './movements.ts'
 export { createLedgerReports, type LedgerReports } from './reports.ts'
+
+export type Ledger = ReturnType<typeof createLedger>
+
+export const createLedger = (deps: movements.LedgerDeps) => ({
+  ...bind(deps, movements),
+  ...bind(deps.db, { ofOrder: listOfOrder, refundsByDay }),
+  open,
+  lock,
+  assertNotErased,
+  /** Whether the customer was erased. While the account is locked, no erasure begins. */
+  isErased,
+  /** The sum of a charge's refunds. */
+  refundedOf: sumRefunds,
+})

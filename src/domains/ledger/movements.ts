@@ -3,11 +3,13 @@ import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type Kopecks, negate, subtract } from '../../core/money.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
+import { lock } from './accounts.ts'
 import { alreadyRefunded, erasedCustomer, keyMovedOther, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
-import { type Account, type Movement, openAccount, type Posting, post, spentAfter } from './rules.ts'
+import { type Account, type Movement, type Posting, post, spentAfter } from './rules.ts'
 import * as store from './store.ts'
 
-export type Ledger = ReturnType<typeof createLedger>
+/** All movements of money. Each runs in the caller's transaction, so that charge and delivery are one commit. */
+export type LedgerDeps = { db: Database; clock: Clock; sha256: Sha256 }
 
 /** The payer: a customer, through a token or (from the console) without one. */
 export type Payer = {
@@ -32,167 +34,150 @@ export type Adjustment = {
 /** The fields of a movement that is not a sale, an operator's adjustment or a payment. */
 const plain = { order: null, token: null, refundOf: null, key: null, reference: null }
 
-/** All movements of money. Each runs in the caller's transaction, so that charge and delivery are one commit. */
-export function createLedger(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
-  /** Locks the account until the transaction ends. */
-  async function lock(tx: Tx, customer: CustomerId): Promise<Account> {
-    const account = await store.lockAccount(tx, customer)
-    if (!account) throw noAccount()
-    return account
-  }
-
-  function move(tx: Tx, account: Account, movement: Movement): Posting {
-    const moved = post(account, movement, deps.clock(), deps.sha256)
-    store.writePosting(tx, moved.account, moved.posting)
-    return moved.posting
-  }
-
-  /** Moves money into the shop from `source`, or back to it. */
-  async function fund(
-    tx: Tx,
-    customer: CustomerId,
-    of: { kind: 'credit' | 'debit'; amount: Kopecks; source: string; note: string; reference: string | null },
-  ): Promise<Posting> {
-    const { kind, note, reference } = of
-    if (of.amount <= 0n) throw new RangeError(`a ${kind} is more than nothing`)
-    const account = await lock(tx, customer)
-    const amount = kind === 'debit' ? negate(of.amount) : of.amount
-    return move(tx, account, { ...plain, kind, house: `funds:${of.source}`, amount, note, reference })
-  }
-
-  return {
-    open: (tx: Tx, customer: CustomerId): void => store.insertAccount(tx, openAccount(customer)),
-
-    lock,
-
-    /** Whether the customer was erased. While the account is locked, no erasure begins. */
-    isErased: store.isErased,
-
-    async assertNotErased(tx: Tx, customer: CustomerId): Promise<void> {
-      await lock(tx, customer)
-      if (await store.isErased(tx, customer)) throw erasedCustomer()
-    },
-
-    /** Charges an account that this transaction has locked. A price of zero moves nothing. */
-    async charge(
-      tx: Tx,
-      account: Account,
-      by: Payer,
-      sale: { price: Kopecks; product: string; order: OrderId; note: string },
-    ): Promise<Posting | undefined> {
-      if (sale.price === 0n) return undefined
-      const posting = move(tx, account, {
-        ...plain,
-        kind: 'charge',
-        house: `revenue:${sale.product}`,
-        amount: negate(sale.price),
-        order: sale.order,
-        token: by.token?.id ?? null,
-        note: sale.note,
-      })
-      if (by.token && by.token.cap !== null) {
-        const spent = await store.findSpent(tx, by.token.id)
-        store.writeSpent(tx, by.token.id, spentAfter(spent, sale.price, by.token.cap))
-      }
-      return posting
-    },
-
-    /** A top-up. `source` is `operator`, `sandbox` or a payment provider; `reference` is the payment's id. */
-    credit: (
-      tx: Tx,
-      customer: CustomerId,
-      amount: Kopecks,
-      source: string,
-      note: string,
-      reference: string | null = null,
-    ): Promise<Posting> => fund(tx, customer, { kind: 'credit', amount, source, note, reference }),
-
-    /** Money of a payment that its provider took back. The balance may become a debt, on which nothing is sold. */
-    chargeback: (
-      tx: Tx,
-      customer: CustomerId,
-      amount: Kopecks,
-      source: string,
-      note: string,
-      reference: string,
-    ): Promise<Posting> => fund(tx, customer, { kind: 'debit', amount, source, note, reference }),
-
-    /**
-     * An operator's credit or debit. Under an idempotency key it happens once: the same adjustment again returns the
-     * first posting, another one is refused.
-     */
-    async adjust(
-      tx: Tx,
-      customer: CustomerId,
-      { kind, note, key, reference, ...given }: Adjustment,
-    ): Promise<{ readonly posting: Posting; readonly isRepeat: boolean }> {
-      if (given.amount <= 0n) throw new RangeError('an adjustment is more than nothing')
-      const account = await lock(tx, customer)
-      const amount = kind === 'debit' ? negate(given.amount) : given.amount
-      const earlier = key === null ? undefined : await store.findByKey(tx, key)
-      if (earlier) {
-        const isSame = earlier.customer === customer && earlier.amount === amount && earlier.reference === reference
-        if (!isSame) throw keyMovedOther(earlier.customer, earlier.seq)
-        return { posting: earlier, isRepeat: true }
-      }
-      if (await store.isErased(tx, customer)) throw erasedCustomer()
-      const movement = { ...plain, kind, house: 'funds:operator', amount, note, key, reference } as const
-      return { posting: move(tx, account, movement), isRepeat: false }
-    },
-
-    /**
-     * Refunds a charge, whole or in part, to the token and the revenue account that it was counted for. A charge is
-     * refunded once, unless `how` is 'in parts'. Refunds never sum to more than the charge.
-     */
-    async refund(
-      tx: Tx,
-      customer: CustomerId,
-      seq: number,
-      amount: Kopecks | 'all',
-      note: string,
-      how: 'once' | 'in parts' = 'once',
-    ): Promise<Posting> {
-      const account = await lock(tx, customer)
-      const charge = await store.findPosting(tx, customer, seq)
-      if (charge?.kind !== 'charge') throw nothingToRefund()
-      const before = await store.sumRefunds(tx, customer, seq)
-      if (before > 0n && how === 'once') throw alreadyRefunded(before)
-      const left = subtract(negate(charge.amount), before)
-      const given = amount === 'all' ? left : amount
-      if (given <= 0n || given > left) throw refundTooLarge(left)
-      const { house, order, token } = charge
-      if (token) store.reduceSpent(tx, token, given)
-      return move(tx, account, { ...plain, kind: 'refund', house, amount: given, order, token, refundOf: seq, note })
-    },
-
-    /** The sum of a charge's refunds. */
-    refundedOf: store.sumRefunds,
-
-    async balance(customer: CustomerId): Promise<{ balance: Kopecks; apiSpent: Kopecks }> {
-      const account = await store.findAccount(deps.db, customer)
-      if (!account) throw noAccount()
-      return account
-    },
-
-    /** The orders of charges below `before`, newest charge first. */
-    chargedOrders: (
-      customer: CustomerId,
-      before: number,
-      limit: number,
-      reader: Reader = deps.db,
-    ): Promise<OrderId[]> => store.listCharges(reader, customer, before, limit),
-
-    /** The posting number below which an order without a charge sorts. */
-    async placeAmongCharges(customer: CustomerId, order: string): Promise<number> {
-      return ((await store.findChargeBelow(deps.db, customer, order)) ?? 0) + 1
-    },
-
-    ofOrder: (customer: CustomerId, order: OrderId): Promise<Posting[]> => store.listOfOrder(deps.db, customer, order),
-
-    refundsByDay: (from: number) => store.refundsByDay(deps.db, from),
-
-    /** A page of postings, newest first. */
-    history: (customer: CustomerId, before: number | undefined, limit: number): Promise<Posting[]> =>
-      store.listPostings(deps.db, customer, before ?? Number.MAX_SAFE_INTEGER, limit),
-  }
+function move(deps: LedgerDeps, tx: Tx, account: Account, movement: Movement): Posting {
+  const moved = post(account, movement, deps.clock(), deps.sha256)
+  store.writePosting(tx, moved.account, moved.posting)
+  return moved.posting
 }
+
+/** Moves money into the shop from `source`, or back to it. */
+async function fund(
+  deps: LedgerDeps,
+  tx: Tx,
+  customer: CustomerId,
+  of: { kind: 'credit' | 'debit'; amount: Kopecks; source: string; note: string; reference: string | null },
+): Promise<Posting> {
+  const { kind, note, reference } = of
+  if (of.amount <= 0n) throw new RangeError(`a ${kind} is more than nothing`)
+  const account = await lock(tx, customer)
+  const amount = kind === 'debit' ? negate(of.amount) : of.amount
+  return move(deps, tx, account, { ...plain, kind, house: `funds:${of.source}`, amount, note, reference })
+}
+
+/** Charges an account that this transaction has locked. A price of zero moves nothing. */
+export async function charge(
+  deps: LedgerDeps,
+  tx: Tx,
+  account: Account,
+  by: Payer,
+  sale: { price: Kopecks; product: string; order: OrderId; note: string },
+): Promise<Posting | undefined> {
+  if (sale.price === 0n) return undefined
+  const posting = move(deps, tx, account, {
+    ...plain,
+    kind: 'charge',
+    house: `revenue:${sale.product}`,
+    amount: negate(sale.price),
+    order: sale.order,
+    token: by.token?.id ?? null,
+    note: sale.note,
+  })
+  if (by.token && by.token.cap !== null) {
+    const spent = await store.findSpent(tx, by.token.id)
+    store.writeSpent(tx, by.token.id, spentAfter(spent, sale.price, by.token.cap))
+  }
+  return posting
+}
+
+/** A top-up. `source` is `operator`, `sandbox` or a payment provider; `reference` is the payment's id. */
+export const credit = (
+  deps: LedgerDeps,
+  tx: Tx,
+  customer: CustomerId,
+  amount: Kopecks,
+  source: string,
+  note: string,
+  reference: string | null = null,
+): Promise<Posting> => fund(deps, tx, customer, { kind: 'credit', amount, source, note, reference })
+
+/** Money of a payment that its provider took back. The balance may become a debt, on which nothing is sold. */
+export const chargeback = (
+  deps: LedgerDeps,
+  tx: Tx,
+  customer: CustomerId,
+  amount: Kopecks,
+  source: string,
+  note: string,
+  reference: string,
+): Promise<Posting> => fund(deps, tx, customer, { kind: 'debit', amount, source, note, reference })
+
+/**
+ * An operator's credit or debit. Under an idempotency key it happens once: the same adjustment again returns the
+ * first posting, another one is refused.
+ */
+export async function adjust(
+  deps: LedgerDeps,
+  tx: Tx,
+  customer: CustomerId,
+  { kind, note, key, reference, ...given }: Adjustment,
+): Promise<{ readonly posting: Posting; readonly isRepeat: boolean }> {
+  if (given.amount <= 0n) throw new RangeError('an adjustment is more than nothing')
+  const account = await lock(tx, customer)
+  const amount = kind === 'debit' ? negate(given.amount) : given.amount
+  const earlier = key === null ? undefined : await store.findByKey(tx, key)
+  if (earlier) {
+    const isSame = earlier.customer === customer && earlier.amount === amount && earlier.reference === reference
+    if (!isSame) throw keyMovedOther(earlier.customer, earlier.seq)
+    return { posting: earlier, isRepeat: true }
+  }
+  if (await store.isErased(tx, customer)) throw erasedCustomer()
+  const movement = { ...plain, kind, house: 'funds:operator', amount, note, key, reference } as const
+  return { posting: move(deps, tx, account, movement), isRepeat: false }
+}
+
+/**
+ * Refunds a charge, whole or in part, to the token and the revenue account that it was counted for. A charge is
+ * refunded once, unless `how` is 'in parts'. Refunds never sum to more than the charge.
+ */
+export async function refund(
+  deps: LedgerDeps,
+  tx: Tx,
+  customer: CustomerId,
+  seq: number,
+  amount: Kopecks | 'all',
+  note: string,
+  how: 'once' | 'in parts' = 'once',
+): Promise<Posting> {
+  const account = await lock(tx, customer)
+  const charged = await store.findPosting(tx, customer, seq)
+  if (charged?.kind !== 'charge') throw nothingToRefund()
+  const before = await store.sumRefunds(tx, customer, seq)
+  if (before > 0n && how === 'once') throw alreadyRefunded(before)
+  const left = subtract(negate(charged.amount), before)
+  const given = amount === 'all' ? left : amount
+  if (given <= 0n || given > left) throw refundTooLarge(left)
+  const { house, order, token } = charged
+  if (token) store.reduceSpent(tx, token, given)
+  return move(deps, tx, account, { ...plain, kind: 'refund', house, amount: given, order, token, refundOf: seq, note })
+}
+
+export async function balance(
+  deps: LedgerDeps,
+  customer: CustomerId,
+): Promise<{ balance: Kopecks; apiSpent: Kopecks }> {
+  const account = await store.findAccount(deps.db, customer)
+  if (!account) throw noAccount()
+  return account
+}
+
+/** The orders of charges below `before`, newest charge first. */
+export const chargedOrders = (
+  deps: LedgerDeps,
+  customer: CustomerId,
+  before: number,
+  limit: number,
+  reader: Reader = deps.db,
+): Promise<OrderId[]> => store.listCharges(reader, customer, before, limit)
+
+/** The posting number below which an order without a charge sorts. */
+export async function placeAmongCharges(deps: LedgerDeps, customer: CustomerId, order: string): Promise<number> {
+  return ((await store.findChargeBelow(deps.db, customer, order)) ?? 0) + 1
+}
+
+/** A page of postings, newest first. */
+export const history = (
+  deps: LedgerDeps,
+  customer: CustomerId,
+  before: number | undefined,
+  limit: number,
+): Promise<Posting[]> => store.listPostings(deps.db, customer, before ?? Number.MAX_SAFE_INTEGER, limit)
