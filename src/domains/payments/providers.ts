@@ -1,3 +1,4 @@
+import { bind } from '../../core/bind.ts'
 import { type Kopecks, kopecks, readRoubles } from '../../core/money.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
@@ -47,122 +48,126 @@ export type Providers = ReturnType<typeof createProviders>
 export const contextOf = (name: string): string => `payment provider ${name}`
 const maxSecretLength = 1000
 
-/** The providers that the operator has set up, and a connection to each. */
-export function createProviders(deps: {
+type ProvidersDeps = {
   readonly db: Database
   readonly vault: Vault
   readonly clock: Clock
   readonly customers: Pick<Customers, 'mode'>
   readonly kinds: readonly ProviderKind[]
-}) {
-  const { db, kinds, vault, clock } = deps
+  readonly health: ReturnType<typeof createHealth>
   /** A connection counts its calls, so it is kept while the provider's row does not change. */
-  const connections = new Map<string, { readonly changedAt: number; readonly connection: PaymentProvider }>()
-  const names = kinds.map((each) => each.name)
-  const health = createHealth(clock)
+  readonly connections: Map<string, { readonly changedAt: number; readonly connection: PaymentProvider }>
+}
 
-  function loadKind(name: string): ProviderKind {
-    const kind = kinds.find((each) => each.name === name)
-    if (!kind) throw noSuchProvider(names)
-    return kind
-  }
-
-  function connect(kind: ProviderKind, row: store.ProviderRow): PaymentProvider | undefined {
-    if (!kind.connect) return undefined
-    const known = connections.get(kind.name)
-    if (known?.changedAt === row.changedAt) return known.connection
-    const secret = row.secret === null ? '' : vault.open(row.secret, contextOf(kind.name))
-    const connection = health.watch(kind.name, kind.connect(readTermsText(row.settings).settings, secret))
-    connections.set(kind.name, { changedAt: row.changedAt, connection })
-    return connection
-  }
-
-  /** The provider of a row; without one, the sandbox's own method needs no setup. */
-  function toProvider(kind: ProviderKind, row: store.ProviderRow | undefined): Provider | undefined {
-    if (row) {
-      const terms = readTermsText(row.settings)
-      return { kind, terms, isEnabled: row.isEnabled, connection: connect(kind, row) }
-    }
-    return kind.isSandbox ? { kind, terms: shippedTerms(kind), isEnabled: true, connection: undefined } : undefined
-  }
-
-  async function find(name: string): Promise<Provider | undefined> {
-    const kind = kinds.find((each) => each.name === name)
-    return kind && toProvider(kind, await store.findProvider(db, name))
-  }
-
-  /** All kinds, with what is set up of them. */
-  async function list(): Promise<readonly { readonly kind: ProviderKind; readonly set: Provider | undefined }[]> {
-    const rows = await store.listProviders(db)
-    return kinds.map((kind) => {
-      const row = rows.find((each) => each.name === kind.name)
-      return { kind, set: toProvider(kind, row) }
-    })
-  }
-
+/** The providers that the operator has set up, and a connection to each. */
+export function createProviders(given: Omit<ProvidersDeps, 'health' | 'connections'>) {
+  const health = createHealth(given.clock)
+  const deps: ProvidersDeps = { ...given, health, connections: new Map() }
   return {
-    find,
-    list,
-    names,
+    ...bind(deps, { find, list: listAll, load, methods: listMethods, set: setUp, enable }),
+    names: namesOf(given),
     healthOf: health.of,
-
-    async load(name: string): Promise<Provider> {
-      loadKind(name)
-      const provider = await find(name)
-      if (!provider) throw providerNotSet(name)
-      return provider
-    },
-
-    /** Every method that customers have now, in the order of the kinds. */
-    async methods(): Promise<readonly Method[]> {
-      const mode = await deps.customers.mode()
-      return (await list()).flatMap(({ kind, set }) => {
-        if (!set?.isEnabled || (kind.isSandbox && mode !== 'sandbox')) return []
-        const wantsEmail = set.terms.settings['receipts'] === 'on'
-        return set.terms.methods.flatMap((terms) => {
-          const offered = kind.methods.find((each) => each.method === terms.method)
-          return offered ? [{ ...offered, ...terms, provider: kind.name, wantsEmail }] : []
-        })
-      })
-    },
-
-    /** Sets a provider up, or changes it. The whole input is checked before anything is written. */
-    async set(name: string, input: ProviderInput): Promise<Provider | undefined> {
-      const kind = loadKind(name)
-      const before = await store.findProvider(db, name)
-      const was = before ? readTermsText(before.settings) : { settings: {}, methods: [] }
-      const methods = methodTerms(kind.methods, input, was.methods)
-      if (typeof methods === 'string') throw badSetting('methods', methods)
-      const row: store.ProviderRow = {
-        name,
-        settings: toTermsText({ settings: settingsOf(kind, input.settings, was.settings), methods }),
-        secret: input.secret === undefined ? (before?.secret ?? null) : sealed(kind, input.secret),
-        isEnabled: true,
-        changedAt: clock(),
-      }
-      if (kind.needsSecret && row.secret === null) throw badSetting('secret', `${name} wants a secret.`)
-      if (before?.changedAt === row.changedAt) connections.delete(name)
-      await db.transact(async (tx) => store.writeProvider(tx, row))
-      return toProvider(kind, row)
-    },
-
-    /** Takes a provider's methods off sale, or brings them back. Open payments are not affected. */
-    async enable(name: string, isEnabled: boolean): Promise<void> {
-      const kind = loadKind(name)
-      const shipped = kind.isSandbox ? { name, settings: toTermsText(shippedTerms(kind)), secret: null } : undefined
-      const row = (await store.findProvider(db, name)) ?? shipped
-      if (!row) throw providerNotSet(name)
-      await db.transact(async (tx) => store.writeProvider(tx, { ...row, isEnabled, changedAt: clock() }))
-    },
   }
+}
 
-  function sealed(kind: ProviderKind, secret: string): Uint8Array {
-    if (!kind.needsSecret) throw badSetting('secret', `${kind.name} has no secret.`)
-    if (!/^[\x21-\x7e]+$/.test(secret) || secret.length > maxSecretLength) {
-      throw badSetting('secret', `A secret is 1 to ${maxSecretLength} visible ASCII characters.`)
-    }
-    return vault.seal(secret, contextOf(kind.name))
+const namesOf = ({ kinds }: Pick<ProvidersDeps, 'kinds'>): string[] => kinds.map((each) => each.name)
+
+function loadKind(deps: ProvidersDeps, name: string): ProviderKind {
+  const kind = deps.kinds.find((each) => each.name === name)
+  if (!kind) throw noSuchProvider(namesOf(deps))
+  return kind
+}
+
+function connect(deps: ProvidersDeps, kind: ProviderKind, row: store.ProviderRow): PaymentProvider | undefined {
+  if (!kind.connect) return undefined
+  const known = deps.connections.get(kind.name)
+  if (known?.changedAt === row.changedAt) return known.connection
+  const secret = row.secret === null ? '' : deps.vault.open(row.secret, contextOf(kind.name))
+  const connection = deps.health.watch(kind.name, kind.connect(readTermsText(row.settings).settings, secret))
+  deps.connections.set(kind.name, { changedAt: row.changedAt, connection })
+  return connection
+}
+
+/** The provider of a row; without one, the sandbox's own method needs no setup. */
+function toProvider(deps: ProvidersDeps, kind: ProviderKind, row: store.ProviderRow | undefined): Provider | undefined {
+  if (row) {
+    const terms = readTermsText(row.settings)
+    return { kind, terms, isEnabled: row.isEnabled, connection: connect(deps, kind, row) }
   }
+  return kind.isSandbox ? { kind, terms: shippedTerms(kind), isEnabled: true, connection: undefined } : undefined
+}
+
+async function find(deps: ProvidersDeps, name: string): Promise<Provider | undefined> {
+  const kind = deps.kinds.find((each) => each.name === name)
+  return kind && toProvider(deps, kind, await store.findProvider(deps.db, name))
+}
+
+/** All kinds, with what is set up of them. */
+async function listAll(
+  deps: ProvidersDeps,
+): Promise<readonly { readonly kind: ProviderKind; readonly set: Provider | undefined }[]> {
+  const rows = await store.listProviders(deps.db)
+  return deps.kinds.map((kind) => {
+    const row = rows.find((each) => each.name === kind.name)
+    return { kind, set: toProvider(deps, kind, row) }
+  })
+}
+
+function sealed(deps: ProvidersDeps, kind: ProviderKind, secret: string): Uint8Array {
+  if (!kind.needsSecret) throw badSetting('secret', `${kind.name} has no secret.`)
+  if (!/^[\x21-\x7e]+$/.test(secret) || secret.length > maxSecretLength) {
+    throw badSetting('secret', `A secret is 1 to ${maxSecretLength} visible ASCII characters.`)
+  }
+  return deps.vault.seal(secret, contextOf(kind.name))
+}
+
+async function load(deps: ProvidersDeps, name: string): Promise<Provider> {
+  loadKind(deps, name)
+  const provider = await find(deps, name)
+  if (!provider) throw providerNotSet(name)
+  return provider
+}
+
+/** Every method that customers have now, in the order of the kinds. */
+async function listMethods(deps: ProvidersDeps): Promise<readonly Method[]> {
+  const mode = await deps.customers.mode()
+  return (await listAll(deps)).flatMap(({ kind, set }) => {
+    if (!set?.isEnabled || (kind.isSandbox && mode !== 'sandbox')) return []
+    const wantsEmail = set.terms.settings['receipts'] === 'on'
+    return set.terms.methods.flatMap((terms) => {
+      const offered = kind.methods.find((each) => each.method === terms.method)
+      return offered ? [{ ...offered, ...terms, provider: kind.name, wantsEmail }] : []
+    })
+  })
+}
+
+/** Sets a provider up, or changes it. The whole input is checked before anything is written. */
+async function setUp(deps: ProvidersDeps, name: string, input: ProviderInput): Promise<Provider | undefined> {
+  const kind = loadKind(deps, name)
+  const before = await store.findProvider(deps.db, name)
+  const was = before ? readTermsText(before.settings) : { settings: {}, methods: [] }
+  const methods = methodTerms(kind.methods, input, was.methods)
+  if (typeof methods === 'string') throw badSetting('methods', methods)
+  const row: store.ProviderRow = {
+    name,
+    settings: toTermsText({ settings: settingsOf(kind, input.settings, was.settings), methods }),
+    secret: input.secret === undefined ? (before?.secret ?? null) : sealed(deps, kind, input.secret),
+    isEnabled: true,
+    changedAt: deps.clock(),
+  }
+  if (kind.needsSecret && row.secret === null) throw badSetting('secret', `${name} wants a secret.`)
+  if (before?.changedAt === row.changedAt) deps.connections.delete(name)
+  await deps.db.transact(async (tx) => store.writeProvider(tx, row))
+  return toProvider(deps, kind, row)
+}
+
+/** Takes a provider's methods off sale, or brings them back. Open payments are not affected. */
+async function enable(deps: ProvidersDeps, name: string, isEnabled: boolean): Promise<void> {
+  const kind = loadKind(deps, name)
+  const shipped = kind.isSandbox ? { name, settings: toTermsText(shippedTerms(kind)), secret: null } : undefined
+  const row = (await store.findProvider(deps.db, name)) ?? shipped
+  if (!row) throw providerNotSet(name)
+  await deps.db.transact(async (tx) => store.writeProvider(tx, { ...row, isEnabled, changedAt: deps.clock() }))
 }
 
 const shippedTerms = (kind: ProviderKind): ProviderTerms => ({
