@@ -30,10 +30,8 @@ type Erased = {
   readonly entries: number
 }
 
-export type Erasing = ReturnType<typeof createErasing>
-
-/** Erases a customer's personal data. Money, orders and leases of addresses stay under the customer's id. */
-export function createErasing(deps: {
+/** Erasure of a customer's personal data. Money, orders and leases of addresses stay under the customer's id. */
+export type ErasingDeps = {
   readonly db: Database
   readonly clock: Clock
   readonly random: RandomBytes
@@ -45,133 +43,134 @@ export function createErasing(deps: {
   readonly block: (tx: Tx, id: CustomerId, blocked: boolean) => Promise<void>
   /** Clears the cache of sessions. */
   readonly onErased: () => void
-}) {
-  const { db, clock, operators } = deps
+}
 
-  /** Selects the log entries about a customer. */
-  async function isAbout(customer: CustomerId, batch: readonly Entry[]): Promise<(entry: Entry) => boolean> {
-    const named = batch.map((entry) => ({ entry, ...idsIn(entry.request) }))
-    const owned = await store.ownedAmong(
-      db,
-      customer,
-      named.flatMap((each) => each.ids),
-      named.filter((each) => byNumber.has(each.entry.action)).flatMap((each) => each.numbers),
-    )
-    const beginning = await store.findBeginning(db, customer)
-    const about = new Set(
-      named
-        .filter(
-          ({ entry, ids, numbers }) =>
-            ids.some((id) => id === customer || owned.has(id)) ||
-            (byNumber.has(entry.action) && numbers.some((number) => owned.has(String(number)))) ||
-            (beginning && isBeginning(entry, beginning)),
-        )
-        .map(({ entry }) => entry.seq),
-    )
-    return (entry) => about.has(entry.seq)
-  }
+/** Selects the log entries about a customer. */
+async function isAbout(
+  deps: ErasingDeps,
+  customer: CustomerId,
+  batch: readonly Entry[],
+): Promise<(entry: Entry) => boolean> {
+  const named = batch.map((entry) => ({ entry, ...idsIn(entry.request) }))
+  const owned = await store.ownedAmong(
+    deps.db,
+    customer,
+    named.flatMap((each) => each.ids),
+    named.filter((each) => byNumber.has(each.entry.action)).flatMap((each) => each.numbers),
+  )
+  const beginning = await store.findBeginning(deps.db, customer)
+  const about = new Set(
+    named
+      .filter(
+        ({ entry, ids, numbers }) =>
+          ids.some((id) => id === customer || owned.has(id)) ||
+          (byNumber.has(entry.action) && numbers.some((number) => owned.has(String(number)))) ||
+          (beginning && isBeginning(entry, beginning)),
+      )
+      .map(({ entry }) => entry.seq),
+  )
+  return (entry) => about.has(entry.seq)
+}
 
-  /** Redacts the requests of operators about a customer. */
-  async function redactLog(customer: CustomerId): Promise<number> {
-    let count = 0
-    for (let after = 0; ; ) {
-      const batch = await operators.logAfter(after, atOnce)
-      const isAboutCustomer = await isAbout(customer, batch)
-      const personal = batch.filter((entry) => isAboutCustomer(entry) && redact(entry.request) !== entry.request)
-      if (personal.length > 0) {
-        await db.transact(async (tx) => {
-          for (const entry of personal) await operators.redact(tx, entry, redact(entry.request), customer)
-        })
-      }
-      count += personal.length
-      const last = batch.at(-1)
-      if (!last || batch.length < atOnce) return count
-      after = last.seq
-    }
-  }
-
-  /** Blanks the customer's things in many small transactions; the customer is blocked already. */
-  async function blankThings(customer: CustomerId): Promise<void> {
-    for (const piece of store.blankings) {
-      while ((await db.transact((tx) => piece(tx, customer, thingsAtOnce, clock()))) === thingsAtOnce) continue
-    }
-    for (const walk of store.walks) {
-      for (let after: string | undefined = ''; after !== undefined; ) {
-        const from: string = after
-        after = await db.transact((tx) => walk(tx, customer, from, thingsAtOnce))
-      }
-    }
-  }
-
-  /** The part that is too large for one transaction. A job, or a repeated request, resumes it. */
-  async function finish(customer: CustomerId): Promise<Pick<Erased, 'versions' | 'entries'>> {
-    // A request that began before the block may have written since.
-    await db.transact((tx) => store.blankPerson(tx, customer, clock()))
-    await blankThings(customer)
-    while ((await db.transact((tx) => store.forgetHosts(tx, customer, atOnce))) === atOnce) continue
-    const entries = await redactLog(customer)
-    const versions = await deps.history.erase(customer, clock(), () => deps.random(8).toHex())
-    await db.transact((tx) => store.finishErasure(tx, customer, clock()))
-    return { entries, versions }
-  }
-
-  return {
-    /** What an erasure would destroy. */
-    async lost(customer: CustomerId): Promise<Lost> {
-      await deps.customers.load(customer)
-      return store.findLost(db, customer, (await deps.ledger.balance(customer)).balance, clock())
-    },
-
-    /** Erases a customer. Refused unless confirmed, and while a payment is open. It can be repeated. */
-    async erase(
-      customer: CustomerId,
-      request: { readonly by: 'customer' | 'operator'; readonly isConfirmed: (lost: Lost) => boolean },
-    ): Promise<Erased> {
-      await deps.customers.load(customer)
-      const nowMs = clock()
-      const lost = await db.transact(async (tx) => {
-        const account = await deps.ledger.lock(tx, customer)
-        const would = await store.findLost(tx, customer, account.balance, nowMs)
-        if (would.openPayments > 0) throw paymentsOpen(toLostDetails(would))
-        if (!request.isConfirmed(would)) throw notConfirmed(toLostDetails(would))
-        await store.beginErasure(tx, customer, request.by, nowMs)
-        await deps.block(tx, customer, true)
-        await store.blankPerson(tx, customer, nowMs)
-        for (const each of await store.operatorAnswers(tx, customer)) {
-          const redacted = { request: redact(each.request), answer: redact(each.answer) }
-          if (redacted.request === each.request && redacted.answer === each.answer) continue
-          await store.redactAnswer(tx, each.key, redacted.request, redacted.answer)
-        }
-        return would
+/** Redacts the requests of operators about a customer. */
+async function redactLog(deps: ErasingDeps, customer: CustomerId): Promise<number> {
+  let count = 0
+  for (let after = 0; ; ) {
+    const batch = await deps.operators.logAfter(after, atOnce)
+    const isAboutCustomer = await isAbout(deps, customer, batch)
+    const personal = batch.filter((entry) => isAboutCustomer(entry) && redact(entry.request) !== entry.request)
+    if (personal.length > 0) {
+      await deps.db.transact(async (tx) => {
+        for (const entry of personal) await deps.operators.redact(tx, entry, redact(entry.request), customer)
       })
-      deps.customers.forget()
-      deps.onErased()
-      const done = await finish(customer)
-      const kept = await store.findErasure(db, customer)
-      return { customer, erasedAt: Number(kept?.at ?? nowMs), lost, ...done }
-    },
-
-    /** Resumes interrupted erasures; returns how many are finished, and the refusals of the others. */
-    async resume(): Promise<{ finished: number; refused: readonly Refusal[] }> {
-      const refused: Refusal[] = []
-      const tryToFinish = async (customer: CustomerId): Promise<void> => {
-        await finish(customer).catch((error: unknown) => {
-          if (!(error instanceof Refusal)) throw error
-          refused.push(error)
-        })
-      }
-      const waiting = await store.unfinished(db)
-      for (const customer of waiting) await tryToFinish(customer)
-      const finished = waiting.length - refused.length
-      const sinceAt = clock() - repeatedForMs
-      for (let some = await store.begunSince(db, sinceAt, ''); some.length > 0; ) {
-        for (const customer of some) {
-          await db.transact((tx) => store.reopenErasure(tx, customer))
-          await tryToFinish(customer)
-        }
-        some = await store.begunSince(db, sinceAt, some.at(-1) ?? '')
-      }
-      return { finished, refused }
-    },
+    }
+    count += personal.length
+    const last = batch.at(-1)
+    if (!last || batch.length < atOnce) return count
+    after = last.seq
   }
+}
+
+/** Blanks the customer's things in many small transactions; the customer is blocked already. */
+async function blankThings(deps: ErasingDeps, customer: CustomerId): Promise<void> {
+  for (const piece of store.blankings) {
+    while ((await deps.db.transact((tx) => piece(tx, customer, thingsAtOnce, deps.clock()))) === thingsAtOnce) continue
+  }
+  for (const walk of store.walks) {
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const from: string = after
+      after = await deps.db.transact((tx) => walk(tx, customer, from, thingsAtOnce))
+    }
+  }
+}
+
+/** The part that is too large for one transaction. A job, or a repeated request, resumes it. */
+async function finish(deps: ErasingDeps, customer: CustomerId): Promise<Pick<Erased, 'versions' | 'entries'>> {
+  // A request that began before the block may have written since.
+  await deps.db.transact((tx) => store.blankPerson(tx, customer, deps.clock()))
+  await blankThings(deps, customer)
+  while ((await deps.db.transact((tx) => store.forgetHosts(tx, customer, atOnce))) === atOnce) continue
+  const entries = await redactLog(deps, customer)
+  const versions = await deps.history.erase(customer, deps.clock(), () => deps.random(8).toHex())
+  await deps.db.transact((tx) => store.finishErasure(tx, customer, deps.clock()))
+  return { entries, versions }
+}
+
+/** What an erasure would destroy. */
+export async function lost(deps: ErasingDeps, customer: CustomerId): Promise<Lost> {
+  await deps.customers.load(customer)
+  return store.findLost(deps.db, customer, (await deps.ledger.balance(customer)).balance, deps.clock())
+}
+
+/** Erases a customer. Refused unless confirmed, and while a payment is open. It can be repeated. */
+export async function erase(
+  deps: ErasingDeps,
+  customer: CustomerId,
+  request: { readonly by: 'customer' | 'operator'; readonly isConfirmed: (lost: Lost) => boolean },
+): Promise<Erased> {
+  await deps.customers.load(customer)
+  const nowMs = deps.clock()
+  const destroyed = await deps.db.transact(async (tx) => {
+    const account = await deps.ledger.lock(tx, customer)
+    const would = await store.findLost(tx, customer, account.balance, nowMs)
+    if (would.openPayments > 0) throw paymentsOpen(toLostDetails(would))
+    if (!request.isConfirmed(would)) throw notConfirmed(toLostDetails(would))
+    await store.beginErasure(tx, customer, request.by, nowMs)
+    await deps.block(tx, customer, true)
+    await store.blankPerson(tx, customer, nowMs)
+    for (const each of await store.operatorAnswers(tx, customer)) {
+      const redacted = { request: redact(each.request), answer: redact(each.answer) }
+      if (redacted.request === each.request && redacted.answer === each.answer) continue
+      await store.redactAnswer(tx, each.key, redacted.request, redacted.answer)
+    }
+    return would
+  })
+  deps.customers.forget()
+  deps.onErased()
+  const done = await finish(deps, customer)
+  const kept = await store.findErasure(deps.db, customer)
+  return { customer, erasedAt: Number(kept?.at ?? nowMs), lost: destroyed, ...done }
+}
+
+/** Resumes interrupted erasures; returns how many are finished, and the refusals of the others. */
+export async function resume(deps: ErasingDeps): Promise<{ finished: number; refused: readonly Refusal[] }> {
+  const refused: Refusal[] = []
+  const tryToFinish = async (customer: CustomerId): Promise<void> => {
+    await finish(deps, customer).catch((error: unknown) => {
+      if (!(error instanceof Refusal)) throw error
+      refused.push(error)
+    })
+  }
+  const waiting = await store.unfinished(deps.db)
+  for (const customer of waiting) await tryToFinish(customer)
+  const finished = waiting.length - refused.length
+  const sinceAt = deps.clock() - repeatedForMs
+  for (let some = await store.begunSince(deps.db, sinceAt, ''); some.length > 0; ) {
+    for (const customer of some) {
+      await deps.db.transact((tx) => store.reopenErasure(tx, customer))
+      await tryToFinish(customer)
+    }
+    some = await store.begunSince(deps.db, sinceAt, some.at(-1) ?? '')
+  }
+  return { finished, refused }
 }

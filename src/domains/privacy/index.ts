@@ -1,6 +1,12 @@
-export { createErasing, type Erasing } from './erase.ts'
+import { bind } from '../../core/bind.ts'
+import * as erasing from './erase.ts'
+
 export { historyDiffers } from './errors.ts'
 export { createExporting, type Exporting } from './export.ts'
 export { createRetaining, type Retaining } from './retain.ts'
 export type { AddressQuestion, Holders } from './rules.ts'
 export { traces } from './store-holdings.ts'
+
+export type Erasing = ReturnType<typeof createErasing>
+
+export const createErasing = (deps: erasing.ErasingDeps) => bind(deps, erasing)
