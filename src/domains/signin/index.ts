@@ -1,7 +1,22 @@
+import { bind } from '../../core/bind.ts'
+import { type SignInDeps, withBuckets } from './deps.ts'
+import * as identities from './identities.ts'
+import { assertPassword } from './passwords.ts'
+import { createRegistration } from './registration.ts'
+import * as sessions from './sessions.ts'
+
 export { createSignInVerifier } from './audit.ts'
 export { passwordFirst } from './errors.ts'
-export { createIdentities, type Identities } from './identities.ts'
 export { createPasswordWork } from './passwords.ts'
 export type { Mail } from './ports.ts'
-export { createRegistration, type Registration } from './registration.ts'
-export { type Credential, createSignIn, type Opened, type SignIn, type Visitor } from './sessions.ts'
+export type { Credential, Opened, Visitor } from './sessions.ts'
+
+export type SignIn = ReturnType<typeof createSignIn>
+export type Identities = ReturnType<typeof createIdentities>
+export type Registration = ReturnType<typeof createRegistration>
+
+export const createSignIn = (deps: SignInDeps) => bind(withBuckets(deps), sessions)
+
+export const createIdentities = (deps: identities.IdentitiesDeps) => ({ ...bind(deps, identities), assertPassword })
+
+export { createRegistration }

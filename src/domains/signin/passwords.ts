@@ -1,8 +1,10 @@
 import { networkOf } from '../../core/household.ts'
+import { malformed } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { createTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'
 import { tooBusy, tooManyAttempts } from './errors.ts'
 import type { Passwords } from './ports.ts'
+import { problemOfPassword } from './rules.ts'
 
 /** Largest number of hashes running or waiting, of the 66 that a process holds. */
 const underWayOf = { clientPrefix: 8, network: 24 }
@@ -76,4 +78,9 @@ export function createPasswordWork(deps: { readonly passwords: Passwords; readon
     isRight: (password: string, kept: string | undefined, clientPrefix: string): Promise<boolean> =>
       inTurn(clientPrefix, () => deps.passwords.isRight(password, kept)),
   }
+}
+
+export function assertPassword(password: string, login: string): void {
+  const problem = problemOfPassword(password, login)
+  if (problem !== undefined) throw malformed([{ field: 'password', problem }])
 }

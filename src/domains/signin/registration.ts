@@ -1,3 +1,4 @@
+import { bind } from '../../core/bind.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
 import { malformed, Refusal } from '../../core/refusal.ts'
@@ -5,12 +6,13 @@ import { type SharedTokenBuckets, secondsUntilOne } from '../../core/token-bucke
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
+import type { SignInDeps } from './deps.ts'
 import { invalidLink, loginTaken, tooManyAttempts } from './errors.ts'
-import type { Identities } from './identities.ts'
+import type { Identities, SignIn } from './index.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
 import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
-import type { Opened, SignIn, SignInDeps, Visitor } from './sessions.ts'
+import type { Opened, Visitor } from './sessions.ts'
 
 /** Letters of one kind in an hour, to one address and for one client prefix. */
 const toAddress = { perSecond: 3 / 3600, burst: 3 }
@@ -45,7 +47,7 @@ type Invitation = { readonly link: string | null; readonly sentTo: string | null
 type Erasing = {
   erase(
     customer: CustomerId,
-    wish: { readonly by: 'customer'; readonly isConfirmed: (lost: { readonly balance: Kopecks }) => boolean },
+    request: { readonly by: 'customer'; readonly isConfirmed: (lost: { readonly balance: Kopecks }) => boolean },
   ): Promise<unknown>
 }
 
@@ -60,224 +62,246 @@ function parseWaiting(payload: string): Waiting | WaitingAddress | undefined {
   return typeof password === 'string' ? { email, password, ref } : { email }
 }
 
-export type Registration = ReturnType<typeof createRegistration>
+type Given = Omit<SignInDeps, 'customers'> & {
+  readonly signIn: SignIn
+  readonly identities: Identities
+  readonly customers: Customers
+  readonly ledger: Pick<Ledger, 'balance'>
+  readonly mail: Mail | undefined
+  readonly isOpen: boolean
+  readonly erasing: Erasing
+  readonly referrals: Referrals
+  readonly siteUrl: () => string
+}
+type RegistrationDeps = ReturnType<typeof withBuckets>
 
-export function createRegistration(
-  deps: Omit<SignInDeps, 'customers'> & {
-    readonly signIn: SignIn
-    readonly identities: Identities
-    readonly customers: Customers
-    readonly ledger: Pick<Ledger, 'balance'>
-    readonly mail: Mail | undefined
-    readonly isOpen: boolean
-    readonly erasing: Erasing
-    readonly referrals: Referrals
-    readonly siteUrl: () => string
-  },
-) {
-  const { db, signIn, identities, customers, mail } = deps
-  const forNewcomers = deps.buckets('letters to newcomers', toAddress)
-  const forForgetful = deps.buckets('letters', toAddress)
-  const prefixes = deps.buckets('registration', forPrefix)
+const withBuckets = (given: Given) => ({
+  ...given,
+  forNewcomers: given.buckets('letters to newcomers', toAddress),
+  forForgetful: given.buckets('letters', toAddress),
+  prefixes: given.buckets('registration', forPrefix),
+})
 
-  function readEmail(text: string): string {
-    const email = toLogin(text)
-    if (!isEmail(email)) throw malformed([{ field: 'email', problem: 'must be an e-mail address' }])
-    return email
+export const createRegistration = (given: Given) => ({
+  /** The choices of the sign-in page. */
+  offers: { registration: given.isOpen, mail: given.mail !== undefined },
+  ...bind(withBuckets(given), { register, invite, lookAtRef, confirm, askReset, reset, leave }),
+})
+
+function readEmail(text: string): string {
+  const email = toLogin(text)
+  if (!isEmail(email)) throw malformed([{ field: 'email', problem: 'must be an e-mail address' }])
+  return email
+}
+
+async function limit(
+  deps: RegistrationDeps,
+  addresses: SharedTokenBuckets,
+  email: string,
+  { clientPrefix }: Visitor,
+): Promise<void> {
+  const ofPrefix = await deps.prefixes.take(clientPrefix, 1)
+  if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(forPrefix, ofPrefix.level))
+  const ofAddress = await addresses.take(email, 1)
+  if (ofAddress.taken === 0) throw tooManyAttempts(secondsUntilOne(toAddress, ofAddress.level))
+}
+
+const toOutcome = (found: CustomerId | 'off' | undefined): RefOutcome =>
+  found === undefined ? 'unknown' : found === 'off' ? 'off' : 'known'
+
+/** Whether an address has the same mailbox as the referrer. */
+async function isSamePerson(
+  deps: RegistrationDeps,
+  reader: Reader,
+  email: string,
+  referrer: CustomerId,
+): Promise<boolean> {
+  const known = await deps.identities.profile({ kind: 'customer', id: referrer }, reader)
+  return [known.login, known.email].some((each) => each !== null && toMailbox(each) === toMailbox(email))
+}
+
+/** The referrer of a new customer, and the result of the code. */
+async function findReferrer(deps: RegistrationDeps, reader: Reader, { email, ref }: Pick<Waiting, 'email' | 'ref'>) {
+  if (ref === undefined) return { referrer: undefined, outcome: null }
+  const found = await deps.referrals.findReferrer(reader, ref)
+  const outcome = toOutcome(found)
+  if (found === undefined || found === 'off') return { referrer: undefined, outcome }
+  return (await isSamePerson(deps, reader, email, found))
+    ? { referrer: undefined, outcome: 'own' as const }
+    : { referrer: found, outcome }
+}
+
+async function enrol(deps: RegistrationDeps, tx: Tx, waiting: Waiting) {
+  const { email, password } = waiting
+  // A neutral name: the row history keeps it after an erasure.
+  const customer = await deps.customers.addCustomer(tx, 'registered')
+  const owner = { kind: 'customer', id: customer.id } as const
+  await deps.identities.create(tx, owner, { login: email, email, password })
+  const { referrer, outcome } = await findReferrer(deps, tx, waiting)
+  const brought = referrer && (await deps.referrals.bring(tx, customer.id, referrer))
+  return { owner, ref: brought === 'earlier' ? brought : outcome }
+}
+
+async function admit(deps: RegistrationDeps, tx: Tx, waiting: Waiting, visitor: Visitor): Promise<Admission> {
+  const { owner, ref } = await enrol(deps, tx, waiting)
+  return { opened: await deps.signIn.open(tx, owner, visitor), ref }
+}
+
+const readWaiting = ({ purpose, payload }: OneTimeLink): Waiting | WaitingAddress | undefined =>
+  purpose === 'confirm' && payload !== null ? parseWaiting(payload) : undefined
+
+/** The owner whose password a link sets; a new customer is added. */
+async function ownerOf(deps: RegistrationDeps, tx: Tx, link: OneTimeLink, password: string): Promise<string> {
+  if (link.owner !== null) return link.owner
+  const waiting = readWaiting(link)
+  if (!waiting) throw invalidLink()
+  const known = await deps.identities.findByLogin('customer', waiting.email, tx)
+  return (known ?? (await enrol(deps, tx, { email: waiting.email, password }))).owner.id
+}
+
+/** Makes a link. If none is due, one that is not sent is written all the same, so that timing reveals no address. */
+const issueLink = (
+  deps: RegistrationDeps,
+  due: { readonly owner: string | null; readonly purpose: LinkPurpose; readonly payload?: string } | undefined,
+) =>
+  deps.db.transact(async (tx) =>
+    deps.signIn.issueLink(tx, { kind: 'customer', ...(due ?? { owner: null, purpose: 'confirm' }) }),
+  )
+
+/** Refuses a link that is not for choosing a password. */
+function assertForReset(link: OneTimeLink): OneTimeLink {
+  const waiting = readWaiting(link)
+  if (link.purpose !== 'reset' && (!waiting || waiting.password !== undefined)) throw invalidLink()
+  return link
+}
+
+/**
+ * Registers a customer: at once if no mail is sent, else by a link to the address. A known address gets a letter,
+ * and the answer is the same, so that it reveals no address.
+ */
+async function register(deps: RegistrationDeps, request: RegistrationRequest, visitor: Visitor): Promise<Registered> {
+  if (!deps.isOpen) throw new Refusal('registration_closed')
+  const email = readEmail(request.email)
+  deps.identities.assertPassword(request.password, email)
+  await limit(deps, deps.forNewcomers, email, visitor)
+  const password = await deps.identities.hash(request.password, email, visitor.clientPrefix)
+  const known = await deps.identities.findByLogin('customer', email)
+  if (!deps.mail) {
+    if (known) throw loginTaken()
+    return deps.db.transact(async (tx) => admit(deps, tx, { email, password, ref: request.ref }, visitor))
   }
+  const ref = request.ref === undefined ? null : toOutcome(await deps.referrals.findReferrer(deps.db, request.ref))
+  const payload = JSON.stringify({ email, password, ref: request.ref } satisfies Waiting)
+  const link = await issueLink(deps, known ? undefined : { owner: null, purpose: 'confirm', payload })
+  deps.mail.post(
+    known
+      ? letterOf('known', email, deps.siteUrl())
+      : letterOf('confirm', email, `${deps.siteUrl()}/#confirm=${link.text}`),
+  )
+  return { opened: undefined, ref }
+}
 
-  async function limit(addresses: SharedTokenBuckets, email: string, { clientPrefix }: Visitor): Promise<void> {
-    const ofPrefix = await prefixes.take(clientPrefix, 1)
-    if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(forPrefix, ofPrefix.level))
-    const ofAddress = await addresses.take(email, 1)
-    if (ofAddress.taken === 0) throw tooManyAttempts(secondsUntilOne(toAddress, ofAddress.level))
+/**
+ * Makes a link by which a customer signs in, once. An owner gets the link. Another operator gets it only for a
+ * customer who never used the account (`isNewcomer`); else it goes to the customer's e-mail address.
+ */
+async function invite(deps: RegistrationDeps, customer: CustomerId, isOwner: boolean): Promise<Invitation> {
+  const owner = { kind: 'customer', id: customer } as const
+  const { email, text, expiresAt } = await deps.db.transact(async (tx) => {
+    const isHandedOut = isOwner || (await deps.signIn.isNewcomer(tx, customer))
+    const profile = await deps.identities.profile(owner, tx)
+    if (!isHandedOut && (!deps.mail || profile.email === null)) {
+      throw new Refusal('link_needs_owner', {}, { needed: 'owner', has: 'support' })
+    }
+    const due = { kind: 'customer', owner: customer, purpose: 'enter' } as const
+    const link = deps.signIn.issueLink(tx, isHandedOut && !isOwner ? { ...due, payload: forNewcomer } : due)
+    return { email: isHandedOut ? null : profile.email, ...link }
+  })
+  const url = `${deps.siteUrl()}/#enter=${text}`
+  if (email === null) return { link: url, sentTo: null, expiresAt }
+  deps.mail?.post(letterOf('enter', email, url))
+  return { link: null, sentTo: email, expiresAt }
+}
+
+/** The result that a referral code would have. */
+const lookAtRef = async (deps: RegistrationDeps, ref: string): Promise<RefOutcome> =>
+  toOutcome(await deps.referrals.findReferrer(deps.db, ref))
+
+/**
+ * Completes a registration with both the letter's link and the password chosen for it. The address may belong to
+ * another person than the password.
+ */
+async function confirm(
+  deps: RegistrationDeps,
+  given: { readonly link: string; readonly password: string },
+  visitor: Visitor,
+): Promise<Opened> {
+  const tried = await deps.signIn.attempt(`link ${deps.sha256(given.link).toHex()}`, visitor.clientPrefix)
+  const found = readWaiting(await deps.signIn.loadLink(given.link))
+  if (found?.password === undefined) throw invalidLink()
+  await deps.signIn.assertPassword(found, given.password, tried)
+  const { opened } = await deps.db.transact(async (tx) => {
+    await deps.signIn.useLink(tx, given.link, 'confirm')
+    return admit(deps, tx, found, visitor)
+  })
+  await tried.succeeded()
+  return opened
+}
+
+/** E-mails a link to set a new or a first password. The answer is the same for every address. */
+async function askReset(deps: RegistrationDeps, text: string, visitor: Visitor): Promise<void> {
+  if (!deps.mail) throw new Refusal('mail_not_configured')
+  const email = readEmail(text)
+  await limit(deps, deps.forForgetful, email, visitor)
+  const known = await deps.identities.findByLogin('customer', email)
+  const payload = JSON.stringify({ email } satisfies WaitingAddress)
+  const isNew = !known && deps.isOpen
+  const link = await issueLink(
+    deps,
+    known?.email
+      ? { owner: known.owner.id, purpose: 'reset' }
+      : isNew
+        ? { owner: null, purpose: 'confirm', payload }
+        : undefined,
+  )
+  const url = `${deps.siteUrl()}/#reset=${link.text}`
+  if (known?.email) deps.mail.post(letterOf('reset', known.email, url))
+  else if (isNew) deps.mail.post(letterOf('first', email, url))
+}
+
+/** Sets a password by an e-mailed link. All sessions end. */
+async function reset(
+  deps: RegistrationDeps,
+  given: { readonly link: string; readonly password: string },
+  visitor: Visitor,
+): Promise<void> {
+  const tried = await deps.signIn.attempt(undefined, visitor.clientPrefix)
+  const { purpose } = assertForReset(await deps.signIn.loadLink(given.link))
+  const kept = await deps.identities.hash(given.password, '', visitor.clientPrefix)
+  await deps.db.transact(async (tx) => {
+    const owner = await ownerOf(deps, tx, await deps.signIn.useLink(tx, given.link, purpose), kept)
+    await deps.identities.replacePassword(tx, owner, { text: given.password, kept })
+  })
+  await tried.succeeded()
+  deps.signIn.forget()
+}
+
+/** Erases a customer at the customer's request. */
+async function leave(
+  deps: RegistrationDeps,
+  customer: CustomerId,
+  request: { password: string | undefined; giveUpBalance: boolean; clientPrefix: string },
+): Promise<void> {
+  const owner = { kind: 'customer', id: customer } as const
+  await deps.identities.confirm(owner, request.password, request.clientPrefix)
+  const { balance } = await deps.ledger.balance(customer)
+  const rub = toRoubles(balance)
+  // Only an operator erases a customer with a debt.
+  if (balance < 0n) throw new Refusal('debt_left', { debt_rub: -rub }, { debt_rub: -rub })
+  if (balance > 0n && !request.giveUpBalance) {
+    throw new Refusal('balance_left', { balance_rub: rub }, { balance_rub: rub })
   }
-
-  const toOutcome = (found: CustomerId | 'off' | undefined): RefOutcome =>
-    found === undefined ? 'unknown' : found === 'off' ? 'off' : 'known'
-
-  /** Whether an address has the same mailbox as the referrer. */
-  async function isSamePerson(reader: Reader, email: string, referrer: CustomerId): Promise<boolean> {
-    const known = await identities.profile({ kind: 'customer', id: referrer }, reader)
-    return [known.login, known.email].some((each) => each !== null && toMailbox(each) === toMailbox(email))
-  }
-
-  /** The referrer of a new customer, and the result of the code. */
-  async function findReferrer(reader: Reader, { email, ref }: Pick<Waiting, 'email' | 'ref'>) {
-    if (ref === undefined) return { referrer: undefined, outcome: null }
-    const found = await deps.referrals.findReferrer(reader, ref)
-    const outcome = toOutcome(found)
-    if (found === undefined || found === 'off') return { referrer: undefined, outcome }
-    return (await isSamePerson(reader, email, found))
-      ? { referrer: undefined, outcome: 'own' as const }
-      : { referrer: found, outcome }
-  }
-
-  async function enrol(tx: Tx, waiting: Waiting) {
-    const { email, password } = waiting
-    // A neutral name: the row history keeps it after an erasure.
-    const customer = await customers.addCustomer(tx, 'registered')
-    const owner = { kind: 'customer', id: customer.id } as const
-    await identities.create(tx, owner, { login: email, email, password })
-    const { referrer, outcome } = await findReferrer(tx, waiting)
-    const brought = referrer && (await deps.referrals.bring(tx, customer.id, referrer))
-    return { owner, ref: brought === 'earlier' ? brought : outcome }
-  }
-
-  async function admit(tx: Tx, waiting: Waiting, visitor: Visitor): Promise<Admission> {
-    const { owner, ref } = await enrol(tx, waiting)
-    return { opened: await signIn.open(tx, owner, visitor), ref }
-  }
-
-  const readWaiting = ({ purpose, payload }: OneTimeLink): Waiting | WaitingAddress | undefined =>
-    purpose === 'confirm' && payload !== null ? parseWaiting(payload) : undefined
-
-  /** The owner whose password a link sets; a new customer is added. */
-  async function ownerOf(tx: Tx, link: OneTimeLink, password: string): Promise<string> {
-    if (link.owner !== null) return link.owner
-    const waiting = readWaiting(link)
-    if (!waiting) throw invalidLink()
-    const known = await identities.findByLogin('customer', waiting.email, tx)
-    return (known ?? (await enrol(tx, { email: waiting.email, password }))).owner.id
-  }
-
-  /** Makes a link. If none is due, one that is not sent is written all the same, so that timing reveals no address. */
-  const issueLink = (
-    due: { readonly owner: string | null; readonly purpose: LinkPurpose; readonly payload?: string } | undefined,
-  ) =>
-    db.transact(async (tx) =>
-      signIn.issueLink(tx, { kind: 'customer', ...(due ?? { owner: null, purpose: 'confirm' }) }),
-    )
-
-  /** Refuses a link that is not for choosing a password. */
-  function assertForReset(link: OneTimeLink): OneTimeLink {
-    const waiting = readWaiting(link)
-    if (link.purpose !== 'reset' && (!waiting || waiting.password !== undefined)) throw invalidLink()
-    return link
-  }
-
-  return {
-    /** The choices of the sign-in page. */
-    offers: { registration: deps.isOpen, mail: mail !== undefined },
-
-    /**
-     * Registers a customer: at once if no mail is sent, else by a link to the address. A known address gets a letter,
-     * and the answer is the same, so that it reveals no address.
-     */
-    async register(request: RegistrationRequest, visitor: Visitor): Promise<Registered> {
-      if (!deps.isOpen) throw new Refusal('registration_closed')
-      const email = readEmail(request.email)
-      identities.assertPassword(request.password, email)
-      await limit(forNewcomers, email, visitor)
-      const password = await identities.hash(request.password, email, visitor.clientPrefix)
-      const known = await identities.findByLogin('customer', email)
-      if (!mail) {
-        if (known) throw loginTaken()
-        return db.transact(async (tx) => admit(tx, { email, password, ref: request.ref }, visitor))
-      }
-      const ref = request.ref === undefined ? null : toOutcome(await deps.referrals.findReferrer(db, request.ref))
-      const payload = JSON.stringify({ email, password, ref: request.ref } satisfies Waiting)
-      const link = await issueLink(known ? undefined : { owner: null, purpose: 'confirm', payload })
-      mail.post(
-        known
-          ? letterOf('known', email, deps.siteUrl())
-          : letterOf('confirm', email, `${deps.siteUrl()}/#confirm=${link.text}`),
-      )
-      return { opened: undefined, ref }
-    },
-
-    /**
-     * Makes a link by which a customer signs in, once. An owner gets the link. Another operator gets it only for a
-     * customer who never used the account (`isNewcomer`); else it goes to the customer's e-mail address.
-     */
-    async invite(customer: CustomerId, isOwner: boolean): Promise<Invitation> {
-      const owner = { kind: 'customer', id: customer } as const
-      const { email, text, expiresAt } = await db.transact(async (tx) => {
-        const isHandedOut = isOwner || (await signIn.isNewcomer(tx, customer))
-        const profile = await identities.profile(owner, tx)
-        if (!isHandedOut && (!mail || profile.email === null)) {
-          throw new Refusal('link_needs_owner', {}, { needed: 'owner', has: 'support' })
-        }
-        const due = { kind: 'customer', owner: customer, purpose: 'enter' } as const
-        const link = signIn.issueLink(tx, isHandedOut && !isOwner ? { ...due, payload: forNewcomer } : due)
-        return { email: isHandedOut ? null : profile.email, ...link }
-      })
-      const url = `${deps.siteUrl()}/#enter=${text}`
-      if (email === null) return { link: url, sentTo: null, expiresAt }
-      mail?.post(letterOf('enter', email, url))
-      return { link: null, sentTo: email, expiresAt }
-    },
-
-    /** The result that a referral code would have. */
-    lookAtRef: async (ref: string): Promise<RefOutcome> => toOutcome(await deps.referrals.findReferrer(db, ref)),
-
-    /**
-     * Completes a registration with both the letter's link and the password chosen for it. The address may belong to
-     * another person than the password.
-     */
-    async confirm(given: { readonly link: string; readonly password: string }, visitor: Visitor): Promise<Opened> {
-      const tried = await signIn.attempt(`link ${deps.sha256(given.link).toHex()}`, visitor.clientPrefix)
-      const found = readWaiting(await signIn.loadLink(given.link))
-      if (found?.password === undefined) throw invalidLink()
-      const waiting = await signIn.assertPassword(found, given.password, tried)
-      const { opened } = await db.transact(async (tx) => {
-        await signIn.useLink(tx, given.link, 'confirm')
-        return admit(tx, waiting, visitor)
-      })
-      await tried.succeeded()
-      return opened
-    },
-
-    /** E-mails a link to set a new or a first password. The answer is the same for every address. */
-    async askReset(text: string, visitor: Visitor): Promise<void> {
-      if (!mail) throw new Refusal('mail_not_configured')
-      const email = readEmail(text)
-      await limit(forForgetful, email, visitor)
-      const known = await identities.findByLogin('customer', email)
-      const payload = JSON.stringify({ email } satisfies WaitingAddress)
-      const isNew = !known && deps.isOpen
-      const link = await issueLink(
-        known?.email
-          ? { owner: known.owner.id, purpose: 'reset' }
-          : isNew
-            ? { owner: null, purpose: 'confirm', payload }
-            : undefined,
-      )
-      const url = `${deps.siteUrl()}/#reset=${link.text}`
-      if (known?.email) mail.post(letterOf('reset', known.email, url))
-      else if (isNew) mail.post(letterOf('first', email, url))
-    },
-
-    /** Sets a password by an e-mailed link. All sessions end. */
-    async reset(given: { readonly link: string; readonly password: string }, visitor: Visitor): Promise<void> {
-      const tried = await signIn.attempt(undefined, visitor.clientPrefix)
-      const { purpose } = assertForReset(await signIn.loadLink(given.link))
-      const kept = await identities.hash(given.password, '', visitor.clientPrefix)
-      await db.transact(async (tx) => {
-        const owner = await ownerOf(tx, await signIn.useLink(tx, given.link, purpose), kept)
-        await identities.replacePassword(tx, owner, { text: given.password, kept })
-      })
-      await tried.succeeded()
-      signIn.forget()
-    },
-
-    /** Erases a customer at the customer's request. */
-    async leave(
-      customer: CustomerId,
-      request: { password: string | undefined; giveUpBalance: boolean; clientPrefix: string },
-    ): Promise<void> {
-      const owner = { kind: 'customer', id: customer } as const
-      await identities.confirm(owner, request.password, request.clientPrefix)
-      const { balance } = await deps.ledger.balance(customer)
-      const rub = toRoubles(balance)
-      // Only an operator erases a customer with a debt.
-      if (balance < 0n) throw new Refusal('debt_left', { debt_rub: -rub }, { debt_rub: -rub })
-      if (balance > 0n && !request.giveUpBalance) {
-        throw new Refusal('balance_left', { balance_rub: rub }, { balance_rub: rub })
-      }
-      const isConfirmed = (lost: { readonly balance: Kopecks }) =>
-        lost.balance === 0n || (lost.balance > 0n && request.giveUpBalance)
-      await deps.erasing.erase(customer, { by: 'customer', isConfirmed })
-    },
-  }
+  const isConfirmed = (lost: { readonly balance: Kopecks }) =>
+    lost.balance === 0n || (lost.balance > 0n && request.giveUpBalance)
+  await deps.erasing.erase(customer, { by: 'customer', isConfirmed })
 }
