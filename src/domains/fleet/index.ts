@@ -1,5 +1,11 @@
+import { bind } from '../../core/bind.ts'
+import { withCaches } from './deps.ts'
+import * as useCases from './join.ts'
+import { findByName, findLink } from './store.ts'
+
 export { createFleetVerifier } from './audit.ts'
-export { createFleet, createForgetting, type Fleet, type NewNode } from './join.ts'
+export { createForgetting } from './forget-usage.ts'
+export type { NewNode } from './join.ts'
 export { createPorts, type Ports } from './lease-ports.ts'
 export {
   createGatewaySide,
@@ -10,3 +16,12 @@ export {
   type ToldTable,
 } from './nodes.ts'
 export { createReach, type PublicHosts } from './reach.ts'
+
+export type Fleet = ReturnType<typeof createFleet>
+
+/** The nodes: how they are added, join, authenticate and are kept out. */
+export const createFleet = (given: Parameters<typeof withCaches>[0]) => ({
+  ...bind(withCaches(given), useCases),
+  ...bind(given.db, { findByName }),
+  findLink,
+})

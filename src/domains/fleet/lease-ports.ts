@@ -3,7 +3,7 @@ import { runningSince, type Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { portsUsedUp } from './errors.ts'
-import type { Fleet } from './join.ts'
+import type { Fleet } from './index.ts'
 import { commonPortRoom, isLive, maxPortsOfCustomer } from './rules.ts'
 import * as store from './store.ts'
 

@@ -2,7 +2,7 @@ import { addressFromNumber, addressToNumber, type Prefix, readAddress } from '..
 import { Refusal } from '../../core/refusal.ts'
 import { type AddressClass, classify } from '../../core/reserved.ts'
 import type { Customers } from '../customers/index.ts'
-import type { Fleet } from './join.ts'
+import type { Fleet } from './index.ts'
 
 /** The hosts that customers are sent to: the gateway, VPN nodes without an endpoint of their own, and the shop. */
 export type PublicHosts = { readonly gateway: string; readonly vpn: string; readonly shop: string }

@@ -2,7 +2,7 @@ import type { NodeId } from '../../core/ids.ts'
 import { bytes, columnsOf, idColumn, int, oneOf, orNull, type Row, recordsOf, textColumn } from '../../db/columns.ts'
 import { chunked, list, runRows, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { Health, Node, NodeKind } from './rules.ts'
+import { type Health, type Node, type NodeKind, usualLinkMegabits } from './rules.ts'
 
 const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
   id: idColumn('id'),
@@ -68,14 +68,14 @@ export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | nul
   ])
 }
 
-/** A node's bandwidth, and since when it may have used it. */
+/** A node's bandwidth, which limits what it can claim to have carried, and since when it may have used it. */
 const linkColumns = columnsOf({ megabits: int('link_mbit'), joinedAt: orNull(int('joined_at')) })
 
-export const findLink = (
-  reader: Reader,
-  node: string,
-): Promise<{ megabits: number; joinedAt: number | null } | undefined> =>
-  linkColumns.first(reader, 'SELECT link_mbit, joined_at FROM nodes WHERE id = $1', [node])
+export const findLink = async (reader: Reader, node: string): Promise<{ megabits: number; joinedAt: number | null }> =>
+  (await linkColumns.first(reader, 'SELECT link_mbit, joined_at FROM nodes WHERE id = $1', [node])) ?? {
+    megabits: usualLinkMegabits,
+    joinedAt: null,
+  }
 
 export async function setLink(tx: Tx, node: NodeId, megabits: number): Promise<void> {
   await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [node, megabits])
