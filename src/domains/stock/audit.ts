@@ -4,7 +4,7 @@ import { type Finding, maxFindings } from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { Fleet } from '../fleet/index.ts'
-import type { Ranges } from './ranges/assign.ts'
+import type { Stock } from './index.ts'
 import {
   covers,
   isBlock,
@@ -26,7 +26,7 @@ export type AuditDeps = {
   /** The next number that a counter gives out. */
   readonly numbers: (reader: Reader, counter: string) => Promise<number>
   readonly fleet: Pick<Fleet, 'nodes'>
-  readonly stock: { readonly ranges: Pick<Ranges, 'judge'> }
+  readonly stock: { readonly ranges: Pick<Stock['ranges'], 'judge'> }
 }
 
 /** Checks all slots and leases. `onLease` checks each lease against its proxy. */

@@ -1,4 +1,57 @@
+import { bind } from '../../core/bind.ts'
+import { withCaches } from './deps.ts'
+import { createStockNodes } from './nodes.ts'
+import * as assign from './ranges/assign.ts'
+import * as liveness from './ranges/live.ts'
+import { seen, tried } from './ranges/prove.ts'
+import * as unfinished from './ranges/resume.ts'
+import * as served from './ranges/served.ts'
+import { carriersOf, setKnown, withdrawnAmong } from './ranges/store.ts'
+import * as slots from './take.ts'
+
 export { NoGateway } from './errors.ts'
 export { createStockOperator, type StockOperator } from './operate.ts'
 export { lookAtRanges, reasonsOf } from './ranges/overview.ts'
-export { createStock, type Readiness, type Stock } from './take.ts'
+export type { Readiness } from './take.ts'
+
+export type Stock = ReturnType<typeof createStock>
+
+export function createStock(given: Parameters<typeof withCaches>[0]) {
+  const deps = withCaches(given)
+  const {
+    prepare,
+    take,
+    lease,
+    release,
+    endRest,
+    available,
+    availableBeside,
+    blockAround,
+    add,
+    addAddresses,
+    hasBlock,
+  } = slots
+  /** The nodes that the operator assigns to ranges, and the nodes that serve them. */
+  const ranges = {
+    ...bind(deps, { ...assign, ...liveness, tried, seen }),
+    /** Imports that were broken off by a kill, a reboot or a lost database. */
+    unfinished: bind(deps, unfinished),
+  }
+  return {
+    ...bind(deps, { prepare, take, endRest, available, availableBeside, add, addAddresses, hasBlock }),
+    lease,
+    release,
+    blockAround,
+    ranges,
+    /** Which leased slots are served now, by which node, and since when the others are not. */
+    served: {
+      ...bind(deps, served),
+      /** The carriers of these slots, live or not. */
+      carriersAmong: carriersOf,
+      withdrawnAmong,
+      /** Marks the carrier as known to the holder. False if it was. */
+      tellMoved: setKnown,
+    },
+    nodes: createStockNodes(deps),
+  }
+}

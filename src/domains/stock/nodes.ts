@@ -1,13 +1,10 @@
-import type { Database } from '../../db/transaction.ts'
 import { type NodeSide, numberOf } from '../fleet/index.ts'
-import type { Ranges } from './ranges/assign.ts'
+import type { StockDeps } from './deps.ts'
+import { seen, tried } from './ranges/prove.ts'
 import * as store from './ranges/store.ts'
 
 /** Sends ranges to gateways and takes the results of their trials. */
-export const createStockNodes = (deps: {
-  db: Database
-  ranges: Pick<Ranges, 'tried' | 'seen'>
-}): NodeSide & Required<Pick<NodeSide, 'tried' | 'seen'>> => ({
+export const createStockNodes = (deps: StockDeps): NodeSide & Required<Pick<NodeSide, 'tried' | 'seen'>> => ({
   kind: 'gateway',
 
   tables: [
@@ -30,12 +27,12 @@ export const createStockNodes = (deps: {
   report: async () => undefined,
 
   tried(node, body, isLocal) {
-    const said = body.ranges.map(({ id: range, served, problems, seen_as: seenAs }) => {
+    const reports = body.ranges.map(({ id: range, served, problems, seen_as: seenAs }) => {
       return { range, served, problems, seenAs }
     })
-    return deps.ranges.tried(node, said, isLocal)
+    return tried(deps, node, reports, isLocal)
   },
-  seen: (node, from) => deps.ranges.seen(node, from),
+  seen: (node, from) => seen(deps, node, from),
 
   /** Addresses are not billed by traffic. */
   forgetUsage: async () => ({ things: 0, bytes: 0n }),

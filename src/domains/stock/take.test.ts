@@ -214,7 +214,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       calls += 1
       return new Uint8Array(16).fill(Math.floor(calls / 7))
     }
-    const { createStock } = await import('./take.ts')
+    const { createStock } = await import('./index.ts')
     const { createCounter } = await import('../../db/counter.ts')
     const stock = createStock({
       db: floor.db,

@@ -1,17 +1,13 @@
 import { type Address, contains, formatAddress, formatPrefix, type Prefix, readPrefix } from '../../core/address.ts'
-import type { RandomBytes } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { Stalls } from '../../core/stall-monitor.ts'
-import type { Clock } from '../../core/time.ts'
-import { ConstraintViolation, type Counter, type Database, type Reader, type Tx } from '../../db/transaction.ts'
-import type { Customers } from '../customers/index.ts'
-import type { Fleet } from '../fleet/index.ts'
+import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import type { Node } from '../fleet/rules.ts'
+import type { StockDeps } from './deps.ts'
 import { NoGateway, soldElsewhere } from './errors.ts'
-import { createStockNodes } from './nodes.ts'
-import { createRanges } from './ranges/assign.ts'
+import * as ranges from './ranges/assign.ts'
+import { away, live, serving, unprovenAt } from './ranges/live.ts'
+import * as imports from './ranges/resume.ts'
 import type { Planned } from './ranges/rules.ts'
-import { createServed } from './ranges/served.ts'
 import { type Kind, maxWrittenOut, randomAddress, type StockSlot, scattered, sizeOf, slotsOf } from './rules.ts'
 import * as store from './store.ts'
 
@@ -22,8 +18,6 @@ const importChunk = 4_000
 const mintAttempts = 20
 const lastId = Number.MAX_SAFE_INTEGER
 
-export type Stock = ReturnType<typeof createStock>
-
 /** What `take` needs and cannot wait for inside of a transaction. */
 export type Readiness = {
   readonly carriers: readonly Node[]
@@ -32,285 +26,280 @@ export type Readiness = {
   readonly spareIds: readonly number[]
 }
 
-export function createStock(deps: {
-  db: Database
-  clock: Clock
-  stalls: Stalls
-  random: RandomBytes
-  fleet: Pick<Fleet, 'nodes' | 'findByName'>
-  customers: Pick<Customers, 'mode'>
-  placeIds: Counter
-  rangeIds: Counter
-}) {
-  const { db, clock } = deps
-  const ranges = createRanges(deps)
-  /** The slot of the last sale of each kind, where the next search begins. */
-  const cursors = new Map<string, number>()
-  const counts = new Map<string, { count: Promise<number>; askedAt: number }>()
+const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
 
-  const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
+/**
+ * Locks slots after the cursor, then from the beginning. The cursor moves before the answer is there, so that
+ * concurrent sales search different slots.
+ */
+async function lockFromCursor(deps: StockDeps, tx: Tx, query: store.SlotQuery, count: number): Promise<StockSlot[]> {
+  const name = nameOf(query.kind)
+  const cursor = deps.cursors.get(name) ?? 0
+  deps.cursors.set(name, cursor + count)
+  const ahead = await store.lockFree(tx, query, { after: cursor, upto: lastId, max: count }, 'skip')
+  const max = count - ahead.length
+  const behind = max > 0 && cursor > 0 ? await store.lockFree(tx, query, { after: 0, upto: cursor, max }, 'skip') : []
+  const last = behind.at(-1) ?? ahead.at(-1)
+  if (last && (behind.length > 0 || last.id > (deps.cursors.get(name) ?? 0))) deps.cursors.set(name, last.id)
+  return [...ahead, ...behind]
+}
 
-  /**
-   * Locks slots after the cursor, then from the beginning. The cursor moves before the answer is there, so that
-   * concurrent sales search different slots.
-   */
-  async function lockFromCursor(tx: Tx, query: store.SlotQuery, count: number): Promise<StockSlot[]> {
-    const name = nameOf(query.kind)
-    const cursor = cursors.get(name) ?? 0
-    cursors.set(name, cursor + count)
-    const ahead = await store.lockFree(tx, query, { after: cursor, upto: lastId, max: count }, 'skip')
-    const max = count - ahead.length
-    const behind = max > 0 && cursor > 0 ? await store.lockFree(tx, query, { after: 0, upto: cursor, max }, 'skip') : []
-    const last = behind.at(-1) ?? ahead.at(-1)
-    if (last && (behind.length > 0 || last.id > (cursors.get(name) ?? 0))) cursors.set(name, last.id)
-    return [...ahead, ...behind]
+/** How many slots to lock: a customer gets one slot of a shared address, so more are looked at. */
+const wanted = (kind: Kind, count: number, held: ReadonlySet<string>): number =>
+  kind.ipv === 3 ? count * 3 + held.size * 2 : count
+
+function choose(tx: Tx, found: readonly StockSlot[], count: number, held: ReadonlySet<string>): StockSlot[] {
+  const taken = new Set(held)
+  const chosen: StockSlot[] = []
+  for (const slot of found) {
+    if (chosen.length === count || taken.has(slot.address)) continue
+    taken.add(slot.address)
+    chosen.push(slot)
   }
+  const ids = chosen.map((slot) => slot.id)
+  store.setLeased(tx, ids)
+  return chosen
+}
 
-  /** How many slots to lock: a customer gets one slot of a shared address, so more are looked at. */
-  const wanted = (kind: Kind, count: number, held: ReadonlySet<string>): number =>
-    kind.ipv === 3 ? count * 3 + held.size * 2 : count
+/** The usual sale: one dedicated address, found and leased in one statement. */
+async function takeNext(deps: StockDeps, tx: Tx, query: store.SlotQuery): Promise<StockSlot[]> {
+  const name = nameOf(query.kind)
+  const cursor = deps.cursors.get(name) ?? 0
+  deps.cursors.set(name, cursor + 1)
+  const slot = await store.leaseNext(tx, query, cursor)
+  if (slot && slot.id > (deps.cursors.get(name) ?? 0)) deps.cursors.set(name, slot.id)
+  return slot ? [slot] : []
+}
 
-  function choose(tx: Tx, found: readonly StockSlot[], count: number, held: ReadonlySet<string>): StockSlot[] {
-    const taken = new Set(held)
-    const chosen: StockSlot[] = []
-    for (const slot of found) {
-      if (chosen.length === count || taken.has(slot.address)) continue
-      taken.add(slot.address)
-      chosen.push(slot)
+/** Slots that no concurrent sale has locked. */
+async function takeUnlocked(deps: StockDeps, tx: Tx, query: store.SlotQuery, count: number, held: ReadonlySet<string>) {
+  const { kind } = query
+  const isPlain = count === 1 && kind.ipv !== 3 && query.unprovenAt === undefined
+  const next = isPlain ? await takeNext(deps, tx, query) : []
+  if (next.length > 0) return next
+  return choose(tx, await lockFromCursor(deps, tx, query, wanted(kind, count, held)), count, held)
+}
+
+/** Waits for the slots that concurrent sales have locked: those sales may fail. */
+async function takeLocked(tx: Tx, query: store.SlotQuery, count: number, held: ReadonlySet<string>) {
+  const all = { after: 0, upto: lastId, max: wanted(query.kind, count, held) }
+  return choose(tx, await store.lockFree(tx, query, all, 'wait'), count, held)
+}
+
+/** New slots of large blocks, in turn between the blocks. */
+async function mint(deps: StockDeps, tx: Tx, query: store.SlotQuery, ids: readonly number[]): Promise<StockSlot[]> {
+  if (ids.length === 0) return []
+  const blocks = (await store.blocksOf(tx, query)).flatMap((block) => {
+    const prefix = readPrefix(block.prefix)
+    return prefix ? [{ ...block, prefix }] : []
+  })
+  if (blocks.length === 0) return []
+  const minted = new Map<string, (typeof blocks)[number]>()
+  for (let attempt = 0; attempt < mintAttempts && minted.size < ids.length; attempt += 1) {
+    const drawn = new Map<string, (typeof blocks)[number]>()
+    for (let index = minted.size; index < ids.length; index += 1) {
+      const block = blocks[index % blocks.length]
+      if (block) drawn.set(formatAddress(randomAddress(block.prefix, deps.random)), block)
     }
-    const ids = chosen.map((slot) => slot.id)
-    store.setLeased(tx, ids)
-    return chosen
+    const known = await store.existing(tx, [...drawn.keys()])
+    const exits = await store.exitsAmong(tx, [...drawn.keys()])
+    for (const [address, block] of drawn) if (!known.has(address) && !exits.has(address)) minted.set(address, block)
   }
+  const slots = [...minted].map(([address, { range, carrier }], index) => {
+    return { id: ids[index] ?? 0, address, freeFrom: 0, range, carrier }
+  })
+  store.mintSlots(tx, slots, query.kind)
+  return slots
+}
 
-  /** The usual sale: one dedicated address, found and leased in one statement. */
-  async function takeNext(tx: Tx, query: store.SlotQuery): Promise<StockSlot[]> {
-    const name = nameOf(query.kind)
-    const cursor = cursors.get(name) ?? 0
-    cursors.set(name, cursor + 1)
-    const slot = await store.leaseNext(tx, query, cursor)
-    if (slot && slot.id > (cursors.get(name) ?? 0)) cursors.set(name, slot.id)
-    return slot ? [slot] : []
-  }
+/** Whether the missing slots are on gateways that are away. */
+async function areAway(tx: Tx, kind: Kind, missing: number, carriers: readonly string[]): Promise<boolean> {
+  if (carriers.length === 0) return false
+  const query = { kind, carriers }
+  if (kind.ipv === 6 && (await store.blocksOf(tx, query)).length > 0) return true
+  return (await store.countFree(tx, query, missing)) === missing
+}
 
-  /** Slots that no concurrent sale has locked. */
-  async function takeUnlocked(tx: Tx, query: store.SlotQuery, count: number, held: ReadonlySet<string>) {
-    const { kind } = query
-    const isPlain = count === 1 && kind.ipv !== 3 && query.unprovenAt === undefined
-    const next = isPlain ? await takeNext(tx, query) : []
-    if (next.length > 0) return next
-    return choose(tx, await lockFromCursor(tx, query, wanted(kind, count, held)), count, held)
-  }
-
-  /** Waits for the slots that concurrent sales have locked: those sales may fail. */
-  async function takeLocked(tx: Tx, query: store.SlotQuery, count: number, held: ReadonlySet<string>) {
-    const all = { after: 0, upto: lastId, max: wanted(query.kind, count, held) }
-    return choose(tx, await store.lockFree(tx, query, all, 'wait'), count, held)
-  }
-
-  /** New slots of large blocks, in turn between the blocks. */
-  async function mint(tx: Tx, query: store.SlotQuery, ids: readonly number[]): Promise<StockSlot[]> {
-    if (ids.length === 0) return []
-    const blocks = (await store.blocksOf(tx, query)).flatMap((block) => {
-      const prefix = readPrefix(block.prefix)
-      return prefix ? [{ ...block, prefix }] : []
-    })
-    if (blocks.length === 0) return []
-    const minted = new Map<string, (typeof blocks)[number]>()
-    for (let attempt = 0; attempt < mintAttempts && minted.size < ids.length; attempt += 1) {
-      const drawn = new Map<string, (typeof blocks)[number]>()
-      for (let index = minted.size; index < ids.length; index += 1) {
-        const block = blocks[index % blocks.length]
-        if (block) drawn.set(formatAddress(randomAddress(block.prefix, deps.random)), block)
+/**
+ * Adds addresses in chunks of one transaction each: the first slot of all, then the second. Nodes are sent the ranges
+ * at the end. An earlier import of the same addresses that was broken off is finished too.
+ */
+export async function addAddresses(
+  deps: StockDeps,
+  addresses: Iterable<string>,
+  kind: Kind,
+  onProgress: (done: number) => void = () => {},
+  homes: readonly string[] = [],
+): Promise<number> {
+  const all = [...addresses]
+  await imports.waitForOthers(deps, all)
+  const known = await store.existing(deps.db, all)
+  const unknown = all.filter((each) => !known.has(each))
+  const left = await imports.leftBehind(deps, all, unknown)
+  const planned = await ranges.plan(
+    deps,
+    unknown.filter((each) => left.byAddress(each) === undefined),
+    homes,
+  )
+  const begun = await ranges.begin(deps, planned)
+  const rangeOf: Planned['byAddress'] = (address) => left.byAddress(address) ?? begun.byAddress(address)
+  try {
+    let added = 0
+    for (let slot = 0; slot < slotsOf(kind.ipv); slot += 1) {
+      for (let at = 0; at < all.length; at += importChunk) {
+        added += await addChunk(deps, all.slice(at, at + importChunk), slot, kind, rangeOf)
+        onProgress(added)
       }
-      const known = await store.existing(tx, [...drawn.keys()])
-      const exits = await store.exitsAmong(tx, [...drawn.keys()])
-      for (const [address, block] of drawn) if (!known.has(address) && !exits.has(address)) minted.set(address, block)
     }
-    const slots = [...minted].map(([address, { range, carrier }], index) => {
-      return { id: ids[index] ?? 0, address, freeFrom: 0, range, carrier }
-    })
-    store.mintSlots(tx, slots, query.kind)
-    return slots
-  }
-
-  /** Whether the missing slots are on gateways that are away. */
-  async function areAway(tx: Tx, kind: Kind, missing: number, away: readonly string[]): Promise<boolean> {
-    if (away.length === 0) return false
-    const query = { kind, carriers: away }
-    if (kind.ipv === 6 && (await store.blocksOf(tx, query)).length > 0) return true
-    return (await store.countFree(tx, query, missing)) === missing
-  }
-
-  return {
-    ranges,
-    served: createServed(deps),
-    nodes: createStockNodes({ db, ranges }),
-
-    async prepare(kind: Kind, count: number): Promise<Readiness> {
-      const [carriers, away, unprovenAt, spareIds] = await Promise.all([
-        ranges.serving(),
-        ranges.away(),
-        ranges.unprovenAt(),
-        kind.ipv === 6 ? deps.placeIds.take(count) : Promise.resolve([]),
-      ])
-      return { carriers, away, unprovenAt, spareIds }
-    },
-
-    /** Takes served slots for a customer, or refuses with how many there are. `held` are the customer's addresses. */
-    async take(
-      tx: Tx,
-      kind: Kind,
-      count: number,
-      held: ReadonlySet<string>,
-      { carriers, away, unprovenAt, spareIds }: Readiness,
-    ): Promise<StockSlot[]> {
-      if (carriers.length === 0) throw new NoGateway()
-      const query = { kind, carriers: carriers.map((node) => node.id), unprovenAt }
-      const slots = await takeUnlocked(tx, query, count, held)
-      if (slots.length < count) slots.push(...(await mint(tx, query, spareIds.slice(0, count - slots.length))))
-      if (slots.length < count) {
-        const have = new Set([...held, ...slots.map((slot) => slot.address)])
-        slots.push(...(await takeLocked(tx, query, count - slots.length, have)))
-      }
-      if (slots.length === count) return slots
-      // A range that waits for its proof is back within minutes.
-      const later = unprovenAt === undefined ? away : [...away, ...query.carriers]
-      if (await areAway(tx, kind, count - slots.length, later)) throw new NoGateway()
-      const available = slots.length
-      throw new Refusal('out_of_stock', { available }, { available, charged: false })
-    },
-
-    /** Opens leases from now on, or from the end of the slot's last lease if the clock was set back. */
-    lease(tx: Tx, leases: readonly { place: StockSlot; proxy: number }[], nowMs: number): void {
-      const opened = leases.map(({ place: { id, freeFrom }, proxy }) => {
-        return { place: id, startedAt: Math.max(nowMs, freeFrom), proxy }
-      })
-      store.openLeases(tx, opened)
-    },
-
-    /** Ends leases; the slots rest until their time. */
-    async release(tx: Tx, places: readonly { id: number; endedAt: number; restUntil: number }[]): Promise<void> {
-      for (const { id, endedAt, restUntil } of places) {
-        const freeFrom = (await store.endLease(tx, id, endedAt)) ?? endedAt
-        store.setResting(tx, { id, freeFrom, restUntil })
-      }
-    },
-
-    /** Frees up to `max` rested slots. Returns how many; call again while it is `max`. */
-    endRest: (max: number): Promise<number> => db.transact((tx) => store.endRest(tx, clock(), max)),
-
-    /** How many slots are free and served, exact up to 20,000, at most a second old. */
-    available(kind: Kind): Promise<number> {
-      const nowMs = clock()
-      const known = counts.get(nameOf(kind))
-      if (known && Math.abs(nowMs - known.askedAt) < countRememberedMs) return known.count
-      const count = countNow(kind)
-      counts.set(nameOf(kind), { count, askedAt: nowMs })
-      count.catch(() => counts.delete(nameOf(kind)))
-      return count
-    },
-
-    /** How many are available outside of a range, of which `within` are free and served. */
-    async availableBeside(kind: Kind, within: number, blocks: readonly string[]): Promise<number> {
-      const query = { kind, carriers: await ranges.live(), unprovenAt: await ranges.unprovenAt() }
-      if (query.carriers.length === 0) return 0
-      const others =
-        kind.ipv === 6 ? (await store.blocksOf(db, query)).filter((each) => !blocks.includes(each.prefix)) : []
-      if (others.length > 0) return maxCounted
-      return Math.max(0, (await store.countFree(db, query, maxCounted + within)) - within)
-    },
-
-    /** The large block on sale that contains an address. */
-    async blockAround(reader: Reader, address: Address): Promise<string | undefined> {
-      return (await store.blocksOnSale(reader)).find((text) => {
-        const block = readPrefix(text)
-        return block !== undefined && block.base.version === address.version && contains(block, address)
-      })
-    },
-
-    /** Adds a prefix, as slots or as one block if it is large. Idempotent. `homes` are its nodes; none: any. */
-    async add(
-      prefix: Prefix,
-      kind: Kind,
-      onProgress: (done: number) => void = () => {},
-      homes: readonly string[] = [],
-    ): Promise<number> {
-      if (sizeOf(prefix) <= maxWrittenOut) return addAddresses(scattered(prefix), kind, onProgress, homes)
-      const id = await ranges.nextId()
-      return db.transact(async (tx) => {
-        if (!(await store.insertPrefix(tx, formatPrefix(prefix), kind, clock()))) return 0
-        if (await store.hasExitWithin(tx, prefix)) throw soldElsewhere()
-        await ranges.addBlock(tx, prefix, id, homes)
-        return 1
-      })
-    },
-
-    addAddresses,
-
-    hasBlock: (prefix: Prefix): Promise<boolean> => store.hasPrefix(db, formatPrefix(prefix)),
-  }
-
-  /**
-   * Adds addresses in chunks of one transaction each: the first slot of all, then the second. Nodes are sent the ranges
-   * at the end. An earlier import of the same addresses that was broken off is finished too.
-   */
-  async function addAddresses(
-    addresses: Iterable<string>,
-    kind: Kind,
-    onProgress: (done: number) => void = () => {},
-    homes: readonly string[] = [],
-  ): Promise<number> {
-    const all = [...addresses]
-    await ranges.unfinished.untilNobodyAdds(all)
-    const known = await store.existing(db, all)
-    const unknown = all.filter((each) => !known.has(each))
-    const left = await ranges.unfinished.leftBehind(all, unknown)
-    const wished = await ranges.plan(
-      unknown.filter((each) => left.byAddress(each) === undefined),
-      homes,
-    )
-    const begun = await ranges.begin(wished)
-    const rangeOf: Planned['byAddress'] = (address) => left.byAddress(address) ?? begun.byAddress(address)
-    try {
-      let added = 0
-      for (let slot = 0; slot < slotsOf(kind.ipv); slot += 1) {
-        for (let at = 0; at < all.length; at += importChunk) {
-          added += await addChunk(all.slice(at, at + importChunk), slot, kind, rangeOf)
-          onProgress(added)
-        }
-      }
-      await ranges.open(begun)
-      await ranges.unfinished.finish(left, homes)
-      counts.clear()
-      return added
-    } catch (error) {
-      if (!(error instanceof ConstraintViolation)) throw error
-      await db.transact(async (tx) => ranges.cancel(tx, wished, begun))
-      throw soldElsewhere()
-    }
-  }
-
-  async function addChunk(chunk: readonly string[], slot: number, kind: Kind, rangeOf: Planned['byAddress']) {
-    const ids = await deps.placeIds.take(chunk.length)
-    return db.transact(async (tx) => {
-      const there = await store.existing(tx, chunk)
-      // An address whose first slot is of another kind gets no more slots.
-      const others = slot === 0 ? new Set<string>() : await store.ofOtherKind(tx, chunk, kind)
-      const slots = chunk.flatMap((address, index): store.NewSlot[] => {
-        if (others.has(address)) return []
-        const where = there.get(address) ?? { range: rangeOf(address) ?? null, carrier: null }
-        return [{ id: ids[index] ?? 0, address, slot, ...kind, state: 'free', ...where }]
-      })
-      return store.insertSlots(tx, slots)
-    })
-  }
-
-  async function countNow(kind: Kind): Promise<number> {
-    const carriers = await ranges.live()
-    if (carriers.length === 0) return 0
-    const query = { kind, carriers, unprovenAt: await ranges.unprovenAt() }
-    if (kind.ipv === 6 && (await store.blocksOf(db, query)).length > 0) return maxCounted
-    return store.countFree(db, query, maxCounted)
+    await ranges.open(deps, begun)
+    await imports.finish(deps, left, homes)
+    deps.counts.clear()
+    return added
+  } catch (error) {
+    if (!(error instanceof ConstraintViolation)) throw error
+    await deps.db.transact(async (tx) => ranges.cancel(deps, tx, planned, begun))
+    throw soldElsewhere()
   }
 }
+
+async function addChunk(
+  deps: StockDeps,
+  chunk: readonly string[],
+  slot: number,
+  kind: Kind,
+  rangeOf: Planned['byAddress'],
+) {
+  const ids = await deps.placeIds.take(chunk.length)
+  return deps.db.transact(async (tx) => {
+    const there = await store.existing(tx, chunk)
+    // An address whose first slot is of another kind gets no more slots.
+    const others = slot === 0 ? new Set<string>() : await store.ofOtherKind(tx, chunk, kind)
+    const slots = chunk.flatMap((address, index): store.NewSlot[] => {
+      if (others.has(address)) return []
+      const where = there.get(address) ?? { range: rangeOf(address) ?? null, carrier: null }
+      return [{ id: ids[index] ?? 0, address, slot, ...kind, state: 'free', ...where }]
+    })
+    return store.insertSlots(tx, slots)
+  })
+}
+
+async function countNow(deps: StockDeps, kind: Kind): Promise<number> {
+  const carriers = await live(deps)
+  if (carriers.length === 0) return 0
+  const query = { kind, carriers, unprovenAt: await unprovenAt(deps) }
+  if (kind.ipv === 6 && (await store.blocksOf(deps.db, query)).length > 0) return maxCounted
+  return store.countFree(deps.db, query, maxCounted)
+}
+
+export async function prepare(deps: StockDeps, kind: Kind, count: number): Promise<Readiness> {
+  const [carriers, absent, checkedAt, spareIds] = await Promise.all([
+    serving(deps),
+    away(deps),
+    unprovenAt(deps),
+    kind.ipv === 6 ? deps.placeIds.take(count) : Promise.resolve([]),
+  ])
+  return { carriers, away: absent, unprovenAt: checkedAt, spareIds }
+}
+
+/** Takes served slots for a customer, or refuses with how many there are. `held` are the customer's addresses. */
+export async function take(
+  deps: StockDeps,
+  tx: Tx,
+  kind: Kind,
+  count: number,
+  held: ReadonlySet<string>,
+  { carriers, spareIds, ...ready }: Readiness,
+): Promise<StockSlot[]> {
+  if (carriers.length === 0) throw new NoGateway()
+  const query = { kind, carriers: carriers.map((node) => node.id), unprovenAt: ready.unprovenAt }
+  const slots = await takeUnlocked(deps, tx, query, count, held)
+  if (slots.length < count) slots.push(...(await mint(deps, tx, query, spareIds.slice(0, count - slots.length))))
+  if (slots.length < count) {
+    const have = new Set([...held, ...slots.map((slot) => slot.address)])
+    slots.push(...(await takeLocked(tx, query, count - slots.length, have)))
+  }
+  if (slots.length === count) return slots
+  // A range that waits for its proof is back within minutes.
+  const later = ready.unprovenAt === undefined ? ready.away : [...ready.away, ...query.carriers]
+  if (await areAway(tx, kind, count - slots.length, later)) throw new NoGateway()
+  const found = { available: slots.length }
+  throw new Refusal('out_of_stock', found, { ...found, charged: false })
+}
+
+/** Opens leases from now on, or from the end of the slot's last lease if the clock was set back. */
+export function lease(tx: Tx, leases: readonly { place: StockSlot; proxy: number }[], nowMs: number): void {
+  const opened = leases.map(({ place: { id, freeFrom }, proxy }) => {
+    return { place: id, startedAt: Math.max(nowMs, freeFrom), proxy }
+  })
+  store.openLeases(tx, opened)
+}
+
+/** Ends leases; the slots rest until their time. */
+export async function release(
+  tx: Tx,
+  places: readonly { id: number; endedAt: number; restUntil: number }[],
+): Promise<void> {
+  for (const { id, endedAt, restUntil } of places) {
+    const freeFrom = (await store.endLease(tx, id, endedAt)) ?? endedAt
+    store.setResting(tx, { id, freeFrom, restUntil })
+  }
+}
+
+/** Frees up to `max` rested slots. Returns how many; call again while it is `max`. */
+export const endRest = (deps: StockDeps, max: number): Promise<number> =>
+  deps.db.transact((tx) => store.endRest(tx, deps.clock(), max))
+
+/** How many slots are free and served, exact up to 20,000, at most a second old. */
+export function available(deps: StockDeps, kind: Kind): Promise<number> {
+  const nowMs = deps.clock()
+  const known = deps.counts.get(nameOf(kind))
+  if (known && Math.abs(nowMs - known.askedAt) < countRememberedMs) return known.count
+  const count = countNow(deps, kind)
+  deps.counts.set(nameOf(kind), { count, askedAt: nowMs })
+  count.catch(() => deps.counts.delete(nameOf(kind)))
+  return count
+}
+
+/** How many are available outside of a range, of which `within` are free and served. */
+export async function availableBeside(
+  deps: StockDeps,
+  kind: Kind,
+  within: number,
+  blocks: readonly string[],
+): Promise<number> {
+  const query = { kind, carriers: await live(deps), unprovenAt: await unprovenAt(deps) }
+  if (query.carriers.length === 0) return 0
+  const others =
+    kind.ipv === 6 ? (await store.blocksOf(deps.db, query)).filter((each) => !blocks.includes(each.prefix)) : []
+  if (others.length > 0) return maxCounted
+  return Math.max(0, (await store.countFree(deps.db, query, maxCounted + within)) - within)
+}
+
+/** The large block on sale that contains an address. */
+export async function blockAround(reader: Reader, address: Address): Promise<string | undefined> {
+  return (await store.blocksOnSale(reader)).find((text) => {
+    const block = readPrefix(text)
+    return block !== undefined && block.base.version === address.version && contains(block, address)
+  })
+}
+
+/** Adds a prefix, as slots or as one block if it is large. Idempotent. `homes` are its nodes; none: any. */
+export async function add(
+  deps: StockDeps,
+  prefix: Prefix,
+  kind: Kind,
+  onProgress: (done: number) => void = () => {},
+  homes: readonly string[] = [],
+): Promise<number> {
+  if (sizeOf(prefix) <= maxWrittenOut) return addAddresses(deps, scattered(prefix), kind, onProgress, homes)
+  const id = await ranges.nextId(deps)
+  return deps.db.transact(async (tx) => {
+    if (!(await store.insertPrefix(tx, formatPrefix(prefix), kind, deps.clock()))) return 0
+    if (await store.hasExitWithin(tx, prefix)) throw soldElsewhere()
+    await ranges.addBlock(deps, tx, prefix, id, homes)
+    return 1
+  })
+}
+
+export const hasBlock = (deps: StockDeps, prefix: Prefix): Promise<boolean> =>
+  store.hasPrefix(deps.db, formatPrefix(prefix))

@@ -2,7 +2,7 @@ import type { RunningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Node } from '../../fleet/rules.ts'
-import type { Ranges } from './assign.ts'
+import type { Stock } from '../index.ts'
 import { countOf, isServing, proofMs, type StockRange, servingWithinMs, type Trial } from './rules.ts'
 
 /** A range: its assigned gateways, how many of its slots are served and by which, and why the others are not. */
@@ -18,7 +18,10 @@ export type RangeOverview = {
 
 /** All ranges. Slots of a gateway that is serving now count as served. */
 export async function lookAtRanges(
-  deps: { readonly stock: { readonly ranges: Pick<Ranges, 'overview'> }; readonly fleet: Pick<Fleet, 'nodes'> },
+  deps: {
+    readonly stock: { readonly ranges: Pick<Stock['ranges'], 'overview'> }
+    readonly fleet: Pick<Fleet, 'nodes'>
+  },
   since: RunningSince,
 ): Promise<RangeOverview[]> {
   const { ranges, trials, carried: counts, blocks } = await deps.stock.ranges.overview()

@@ -1,7 +1,8 @@
 import { type Address, formatAddress, formatPrefix, readPrefix } from '../../../core/address.ts'
-import type { Clock } from '../../../core/time.ts'
-import type { Database, Tx } from '../../../db/transaction.ts'
+import type { Tx } from '../../../db/transaction.ts'
+import type { StockDeps } from '../deps.ts'
 import { sizeOf } from '../rules.ts'
+import { judge, live } from './live.ts'
 import {
   type AddressRun,
   addressesOf,
@@ -45,147 +46,142 @@ export function give(
   if (isBlock(range)) store.claimBlock(tx, range.prefix, node, alive)
 }
 
-/** Takes nodes' reports and proofs, and decides which node serves which slots. */
-export function createTried(deps: {
-  db: Database
-  clock: Clock
-  live: () => Promise<string[]>
-  judge: () => Promise<MayServe>
-}) {
-  const { db, clock } = deps
-
-  /**
-   * Applies a node's report about a range. Returns whether the caller is to claim all slots of the range, which it does
-   * for many ranges at once.
-   */
-  function apply(
-    tx: Tx,
-    range: StockRange,
-    said: Tried,
-    before: readonly Trial[],
-    { node, alive, mayServe }: { node: string; alive: readonly string[]; mayServe: MayServe },
-  ): boolean {
-    const own = before.find((each) => each.node === node)
-    const others = before.filter((each) => each.node !== node)
-    const there = entitled(range, others, alive, mayServe)
-    const lost = without(own?.served ?? [], said.served)
-    const slots = slotsOf(range, lost)
-    if (slots && lost.length > 0) {
-      store.release(tx, slots, node, clock())
-      if (isBlock(range)) store.releaseBlock(tx, range.prefix, node)
-      for (const other of others) {
-        if (mayServe(range, other)) give(tx, range, within(lost, other.served), other.node, there)
-      }
+/**
+ * Applies a node's report about a range. Returns whether the caller is to claim all slots of the range, which it does
+ * for many ranges at once.
+ */
+function apply(
+  deps: StockDeps,
+  tx: Tx,
+  range: StockRange,
+  reported: Tried,
+  before: readonly Trial[],
+  { node, alive, mayServe }: { node: string; alive: readonly string[]; mayServe: MayServe },
+): boolean {
+  const own = before.find((each) => each.node === node)
+  const others = before.filter((each) => each.node !== node)
+  const there = entitled(range, others, alive, mayServe)
+  const lost = without(own?.served ?? [], reported.served)
+  const slots = slotsOf(range, lost)
+  if (slots && lost.length > 0) {
+    store.release(tx, slots, node, deps.clock())
+    if (isBlock(range)) store.releaseBlock(tx, range.prefix, node)
+    for (const other of others) {
+      if (mayServe(range, other)) give(tx, range, within(lost, other.served), other.node, there)
     }
-    if (!mayServe(range, own)) return false
-    const gained = others.length > 0 ? said.served : without(said.served, own?.served ?? [])
-    const isPlain = !isBlock(range) && there.length === alive.length
-    if (isPlain && slotsOf(range, gained)?.addresses === 'all') return true
-    give(tx, range, gained, node, there)
-    return false
   }
+  if (!mayServe(range, own)) return false
+  const gained = others.length > 0 ? reported.served : without(reported.served, own?.served ?? [])
+  const isPlain = !isBlock(range) && there.length === alive.length
+  if (isPlain && slotsOf(range, gained)?.addresses === 'all') return true
+  give(tx, range, gained, node, there)
+  return false
+}
 
-  /** Takes reports about as many ranges as fit one transaction. */
-  async function takeReports(node: string, said: readonly Tried[], alive: readonly string[]): Promise<void> {
-    if (await isKnown(node, said)) return
-    const ids = said.map((each) => each.range)
-    const by = { node, alive: [...alive, node], mayServe: await deps.judge() }
-    await db.transactLong(async (tx) => {
-      const ranges = await store.lockRanges(tx, ids)
-      const trials = await store.trialsByRange(tx, ids)
-      const nowMs = clock()
-      const written: Parameters<typeof store.writeTrials>[1][number][] = []
-      const wholly: number[] = []
-      for (const each of said) {
-        const range = ranges.get(each.range)
-        if (range?.state !== 'in' || !mayCarry(range, node) || !fits(range, each.served)) continue
-        const before = trials.get(range.id) ?? []
-        if (apply(tx, range, each, before, by)) wholly.push(range.id)
-        const own = before.find((trial) => trial.node === node)
-        if (!own || !says(own, each)) written.push({ node, ...each, changedAt: nowMs })
-      }
-      store.claimAll(tx, wholly, node, by.alive)
-      store.writeTrials(tx, written)
-    })
-  }
+/** Takes reports about as many ranges as fit one transaction. */
+async function takeReports(
+  deps: StockDeps,
+  node: string,
+  reported: readonly Tried[],
+  alive: readonly string[],
+): Promise<void> {
+  if (await isKnown(deps, node, reported)) return
+  const ids = reported.map((each) => each.range)
+  const by = { node, alive: [...alive, node], mayServe: await judge(deps) }
+  await deps.db.transactLong(async (tx) => {
+    const ranges = await store.lockRanges(tx, ids)
+    const trials = await store.trialsByRange(tx, ids)
+    const nowMs = deps.clock()
+    const written: Parameters<typeof store.writeTrials>[1][number][] = []
+    const wholly: number[] = []
+    for (const each of reported) {
+      const range = ranges.get(each.range)
+      if (range?.state !== 'in' || !mayCarry(range, node) || !fits(range, each.served)) continue
+      const before = trials.get(range.id) ?? []
+      if (apply(deps, tx, range, each, before, by)) wholly.push(range.id)
+      const own = before.find((trial) => trial.node === node)
+      if (!own || !says(own, each)) written.push({ node, ...each, changedAt: nowMs })
+    }
+    store.claimAll(tx, wholly, node, by.alive)
+    store.writeTrials(tx, written)
+  })
+}
 
-  /** Whether a report is known and no other node has the ranges. Most reports end here. */
-  async function isKnown(node: string, said: readonly Tried[]): Promise<boolean> {
-    const ids = said.map((each) => each.range)
-    const byRange = await store.trialsByRange(db, ids)
-    return said.every((each) => {
-      const [own, ...others] = (byRange.get(each.range) ?? []).toSorted((a) => (a.node === node ? -1 : 1))
-      return own?.node === node && others.length === 0 && says(own, each)
-    })
-  }
+/** Whether a report is known and no other node has the ranges. Most reports end here. */
+async function isKnown(deps: StockDeps, node: string, reported: readonly Tried[]): Promise<boolean> {
+  const ids = reported.map((each) => each.range)
+  const byRange = await store.trialsByRange(deps.db, ids)
+  return reported.every((each) => {
+    const [own, ...others] = (byRange.get(each.range) ?? []).toSorted((a) => (a.node === node ? -1 : 1))
+    return own?.node === node && others.length === 0 && says(own, each)
+  })
+}
 
-  /**
-   * Whether only the node itself can have called from this address. A leased address is also used by its customer, who
-   * may run a hostile node. Then the call counts only for the carrier of the address, and only while no other live node
-   * claims the range: a customer of that node could have called.
-   */
-  async function isOwnCall(
-    node: string,
-    from: string,
-    trials: ReadonlyMap<number, readonly Trial[]>,
-    alive: readonly string[],
-  ): Promise<boolean> {
-    const carriers = await store.leasedCarriers(db, from, clock() - leasedWithinMs)
-    if (carriers.length === 0) return true
-    const isElsewhere = (each: Trial) => each.node !== node && each.served.length > 0 && alive.includes(each.node)
-    return carriers.every((each) => each === node) && ![...trials.values()].flat().some(isElsewhere)
-  }
+/**
+ * Whether only the node itself can have called from this address. A leased address is also used by its customer, who
+ * may run a hostile node. Then the call counts only for the carrier of the address, and only while no other live node
+ * claims the range: a customer of that node could have called.
+ */
+async function isOwnCall(
+  deps: StockDeps,
+  node: string,
+  from: string,
+  trials: ReadonlyMap<number, readonly Trial[]>,
+  alive: readonly string[],
+): Promise<boolean> {
+  const carriers = await store.leasedCarriers(deps.db, from, deps.clock() - leasedWithinMs)
+  if (carriers.length === 0) return true
+  const isElsewhere = (each: Trial) => each.node !== node && each.served.length > 0 && alive.includes(each.node)
+  return carriers.every((each) => each === node) && ![...trials.values()].flat().some(isElsewhere)
+}
 
-  /**
-   * Writes proofs of ranges without named gateways and gives the node what it claims of them, in one transaction.
-   * `from` is the address of the call, or null for the shop's own socket.
-   */
-  async function prove(node: string, ids: readonly number[], from: string | null): Promise<void> {
-    const mayServe = await deps.judge()
-    // A sandbox asks for no proof and keeps none.
-    if (mayServe({ homes: [] }, undefined)) return
-    const ownOf = (trials: readonly Trial[] | undefined) => trials?.find((each) => each.node === node)
-    const known = await store.trialsByRange(db, ids)
-    const due = ids.filter((id) => isProofDue(ownOf(known.get(id)), from, clock()))
-    if (due.length === 0) return
-    const alive = await deps.live()
-    if (from !== null && !(await isOwnCall(node, from, known, alive))) return
-    await db.transactLong(async (tx) => {
-      const ranges = [...(await store.lockRanges(tx, due)).values()].filter(isAnybodys)
-      const trials = await store.trialsByRange(tx, due)
-      const nowMs = clock()
-      const proven = ranges.map((each) => each.id)
-      store.writeProofs(tx, node, proven, { from, provenAt: nowMs, endsAt: nowMs + proofMs })
-      for (const range of ranges) {
-        const said = trials.get(range.id) ?? []
-        const own = ownOf(said)
-        if (!own || mayServe(range, own)) continue
-        const others = said.filter((each) => each !== own)
-        give(tx, range, own.served, node, entitled(range, others, [...alive, node], mayServe))
-      }
-    })
-  }
+/**
+ * Writes proofs of ranges without named gateways and gives the node what it claims of them, in one transaction.
+ * `from` is the address of the call, or null for the shop's own socket.
+ */
+async function prove(deps: StockDeps, node: string, ids: readonly number[], from: string | null): Promise<void> {
+  const mayServe = await judge(deps)
+  // A sandbox asks for no proof and keeps none.
+  if (mayServe({ homes: [] }, undefined)) return
+  const ownOf = (trials: readonly Trial[] | undefined) => trials?.find((each) => each.node === node)
+  const known = await store.trialsByRange(deps.db, ids)
+  const due = ids.filter((id) => isProofDue(ownOf(known.get(id)), from, deps.clock()))
+  if (due.length === 0) return
+  const alive = await live(deps)
+  if (from !== null && !(await isOwnCall(deps, node, from, known, alive))) return
+  await deps.db.transactLong(async (tx) => {
+    const ranges = [...(await store.lockRanges(tx, due)).values()].filter(isAnybodys)
+    const trials = await store.trialsByRange(tx, due)
+    const nowMs = deps.clock()
+    const proven = ranges.map((each) => each.id)
+    store.writeProofs(tx, node, proven, { from, provenAt: nowMs, endsAt: nowMs + proofMs })
+    for (const range of ranges) {
+      const reported = trials.get(range.id) ?? []
+      const own = ownOf(reported)
+      if (!own || mayServe(range, own)) continue
+      const others = reported.filter((each) => each !== own)
+      give(tx, range, own.served, node, entitled(range, others, [...alive, node], mayServe))
+    }
+  })
+}
 
-  return {
-    /**
-     * Takes a node's reports about ranges. Ranges of other nodes are ignored, and slots of a live node stay with it, so
-     * a lying node takes nothing from others. Ranges without named gateways need a proof first; a node at the shop's
-     * own socket runs as the shop's user, which is its proof.
-     */
-    async tried(node: string, said: readonly Tried[], isLocal = false): Promise<void> {
-      const alive = await deps.live()
-      const claimed = said.filter((each) => isLocal && each.served.length > 0).map((each) => each.range)
-      for (const part of inParts(claimed)) await prove(node, part, null)
-      for (const part of inParts(said)) await takeReports(node, part, alive)
-    },
+/**
+ * Takes a node's reports about ranges. Ranges of other nodes are ignored, and slots of a live node stay with it, so
+ * a lying node takes nothing from others. Ranges without named gateways need a proof first; a node at the shop's
+ * own socket runs as the shop's user, which is its proof.
+ */
+export async function tried(deps: StockDeps, node: string, reported: readonly Tried[], isLocal = false): Promise<void> {
+  const alive = await live(deps)
+  const claimed = reported.filter((each) => isLocal && each.served.length > 0).map((each) => each.range)
+  for (const part of inParts(claimed)) await prove(deps, node, part, null)
+  for (const part of inParts(reported)) await takeReports(deps, node, part, alive)
+}
 
-    /** A call from an address proves its range, unless a customer could have made the call. */
-    async seen(node: string, from: Address): Promise<void> {
-      const found = await store.rangesWith(db, prefixesAround(from).map(formatPrefix))
-      const ids = [...found.values()].filter(isAnybodys).map((each) => each.id)
-      if (ids.length > 0) await prove(node, ids, formatAddress(from))
-    },
-  }
+/** A call from an address proves its range, unless a customer could have made the call. */
+export async function seen(deps: StockDeps, node: string, from: Address): Promise<void> {
+  const found = await store.rangesWith(deps.db, prefixesAround(from).map(formatPrefix))
+  const ids = [...found.values()].filter(isAnybodys).map((each) => each.id)
+  if (ids.length > 0) await prove(deps, node, ids, formatAddress(from))
 }
 
 /** On sale, and on no named gateway. */
@@ -208,6 +204,6 @@ function fits(range: StockRange, served: readonly AddressRun[]): boolean {
   return prefix !== undefined && isNormal(served, isBlock(range) ? 1 : Number(sizeOf(prefix)))
 }
 
-const says = (trial: Trial, said: Tried): boolean =>
-  trial.seenAs === said.seenAs &&
-  JSON.stringify([trial.served, trial.problems]) === JSON.stringify([said.served, said.problems])
+const says = (trial: Trial, reported: Tried): boolean =>
+  trial.seenAs === reported.seenAs &&
+  JSON.stringify([trial.served, trial.problems]) === JSON.stringify([reported.served, reported.problems])
