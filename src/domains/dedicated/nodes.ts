@@ -11,34 +11,6 @@ import * as store from './store.ts'
 export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db, clock } = deps
 
-  // Blocks are read after the proxies, so that a block in between is applied early and never late.
-  async function tell(proxies: readonly Proxy[]): Promise<Told<NodeProxy>[]> {
-    const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
-    const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || proxy.interruptedBy === 'quarantine'
-    return proxies.map((proxy) => ({
-      id: String(proxy.id),
-      changedAt: proxy.changedAt,
-      shape: {
-        id: proxy.id,
-        username: proxy.username,
-        digest: proxy.passwordDigest.toHex(),
-        port_type: proxy.portType,
-        leave_from: proxy.address,
-        sources: [...proxy.sources],
-        entry_port: proxy.entryPort,
-        expires_at: proxy.expiresAt,
-        state: !isHeld(proxy, clock()) ? 'gone' : isWithheld(proxy) ? 'blocked' : 'active',
-        owner: ownerName(proxy.customer, deps.sha256),
-      },
-    }))
-  }
-
-  async function findNamed(username: string): Promise<Proxy | undefined> {
-    const id = readUsername(username)
-    const proxy = id === undefined ? undefined : await store.findProxy(db, id)
-    return proxy?.username === username ? proxy : undefined
-  }
-
   return {
     kind: 'gateway',
 
@@ -47,7 +19,7 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
         name: 'proxies',
         async read(after, limit, thereOnly) {
           const position = { changedAt: after.changedAt, id: numberOf(after) }
-          return tell(await store.changedAfter(db, position, limit, thereOnly ? clock() : undefined))
+          return tell(deps, await store.changedAfter(db, position, limit, thereOnly ? clock() : undefined))
         },
       },
     ],
@@ -55,9 +27,10 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
     mark: (sinceAt) => store.changeMark(db, sinceAt),
 
     async find(asked) {
-      const proxy = 'username' in asked ? await findNamed(asked.username) : await store.findByEntryPort(db, asked.port)
+      const proxy =
+        'username' in asked ? await findNamed(deps, asked.username) : await store.findByEntryPort(db, asked.port)
       if (!proxy) return undefined
-      const [told] = await tell([proxy])
+      const [told] = await tell(deps, [proxy])
       return { proxy: told && told.shape.state !== 'gone' ? told.shape : null, subuser: null }
     },
 
@@ -85,4 +58,32 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
 
     touch: (tx, customer) => store.touchProxies(tx, customer, clock()),
   }
+}
+
+// Blocks are read after the proxies, so that a block in between is applied early and never late.
+async function tell(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<Told<NodeProxy>[]> {
+  const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
+  const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || proxy.interruptedBy === 'quarantine'
+  return proxies.map((proxy) => ({
+    id: String(proxy.id),
+    changedAt: proxy.changedAt,
+    shape: {
+      id: proxy.id,
+      username: proxy.username,
+      digest: proxy.passwordDigest.toHex(),
+      port_type: proxy.portType,
+      leave_from: proxy.address,
+      sources: [...proxy.sources],
+      entry_port: proxy.entryPort,
+      expires_at: proxy.expiresAt,
+      state: !isHeld(proxy, deps.clock()) ? 'gone' : isWithheld(proxy) ? 'blocked' : 'active',
+      owner: ownerName(proxy.customer, deps.sha256),
+    },
+  }))
+}
+
+async function findNamed(deps: DedicatedDeps, username: string): Promise<Proxy | undefined> {
+  const id = readUsername(username)
+  const proxy = id === undefined ? undefined : await store.findProxy(deps.db, id)
+  return proxy?.username === username ? proxy : undefined
 }
