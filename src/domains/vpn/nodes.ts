@@ -1,4 +1,5 @@
 import { addressToNumber } from '../../core/address.ts'
+import { bind } from '../../core/bind.ts'
 import { bytes } from '../../core/bytes.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
@@ -28,88 +29,6 @@ const forgottenAtOnce = 500
 export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide, 'setup'>> {
   const { db, clock } = deps
 
-  function tell(of: peers.NodePeerRow, isBlocked: boolean): Told<NodePeer> {
-    const left = of.trafficLimit === null ? null : of.trafficLimit - usedBy(of)
-    return {
-      id: of.id,
-      changedAt: of.changedAt,
-      shape: {
-        id: of.id,
-        public_key: of.publicKey,
-        allowed: addressesOf(of),
-        state: of.removedAt === null && !isBlocked && mayCarry(of, clock()) ? 'up' : 'down',
-        expires_at: of.expiresAt,
-        speed_mbit: of.speedMegabits,
-        left: left === null ? null : toLeft(left > 0n ? left : 0n),
-      },
-    }
-  }
-
-  /** Adds new counts to devices and subscriptions. Reaching the traffic limit makes nodes read the devices again. */
-  async function takeCounts(tx: Tx, node: string, boot: string, reported: PeerCounts): Promise<void> {
-    const owners = await peers.findOwners(
-      tx,
-      reported.map((each) => each.id),
-    )
-    const known = reported.filter((each) => owners.has(each.id))
-    const counts = known.map((each) => ({
-      subject: each.id,
-      received: bytes(BigInt(each.received)),
-      sent: bytes(BigInt(each.sent)),
-    }))
-    const rooms = new Map([...owners].map(([id, of]) => [id, of.carried < maxBytes ? maxBytes - of.carried : 0n]))
-    const taken = await deps.traffic.counts.take(tx, { node, boot, counts }, { rooms })
-    deps.traffic.counts.refuse(tx, node, sumRefused(taken))
-    const added = new Map(taken.map((each) => [each.subject, each]))
-    const handshakes = latestHandshakes(known, clock())
-    const changed = [...new Set([...added.keys(), ...handshakes.keys()])].toSorted()
-    if (changed.length === 0) return
-    const byOwner = Map.groupBy(changed, (id) => owners.get(id)?.uuid)
-    const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
-    for (const before of await store.lockMany(tx, uuids.toSorted())) {
-      let [received, sent] = [0n, 0n]
-      for (const id of byOwner.get(before.uuid) ?? []) {
-        const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
-        peers.addUsage(tx, id, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
-        const { ipv4 = 0n, removedAt = null } = owners.get(id) ?? {}
-        if (removedAt !== null) peers.restLonger(tx, { ipv4, untilAt: removedAt + addressRestMs })
-        received += of.received
-        sent += of.sent
-      }
-      if (received === 0n && sent === 0n) continue
-      store.addTraffic(tx, before.uuid, received, sent)
-      const after = { ...before, received: bytes(before.received + received), sent: bytes(before.sent + sent) }
-      if (isTrafficUsedUp(after) && !isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, clock())
-    }
-  }
-
-  /** Takes bytes off devices and subscriptions, and recomputes the traffic limit. */
-  async function takeOff(tx: Tx, forgotten: Awaited<ReturnType<Traffic['counts']['disbelieve']>>): Promise<void> {
-    if (forgotten.length === 0) return
-    const owners = await peers.findOwners(
-      tx,
-      forgotten.map((each) => each.subject),
-    )
-    const byOwner = Map.groupBy(forgotten, (each) => owners.get(each.subject)?.uuid)
-    const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
-    for (const before of await store.lockMany(tx, uuids.toSorted())) {
-      let [received, sent] = [0n, 0n]
-      for (const each of byOwner.get(before.uuid) ?? []) {
-        peers.addUsage(tx, each.subject, { received: -each.received, sent: -each.sent, lastHandshakeAt: null })
-        received += each.received
-        sent += each.sent
-      }
-      store.addTraffic(tx, before.uuid, -received, -sent)
-      const used = bytes(usedBy(before) - received - sent)
-      const terms = (await store.listTerms(tx, [before.uuid])).map((term) => ({
-        ...term,
-        usedBefore: term.usedBefore > used ? used : term.usedBefore,
-      }))
-      store.writeUsedBefore(tx, before.uuid, used, limitOfTerms(terms))
-      if (isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, clock())
-    }
-  }
-
   return {
     kind: 'vpn',
 
@@ -120,7 +39,7 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
         async read(after, limit, thereOnly) {
           const found = await peers.pageChanged(db, after, limit, thereOnly)
           const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
-          return found.map((each) => tell(each, blocked.has(each.customer)))
+          return found.map((each) => tell(deps, each, blocked.has(each.customer)))
         },
       },
     ],
@@ -146,26 +65,114 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
      * device's last bytes still count; an unknown device is ignored.
      */
     async report(node, { boot, peers: counts }) {
-      if (counts.length > 0) await db.transact((tx) => takeCounts(tx, node, boot, counts))
+      if (counts.length > 0) await db.transact((tx) => takeCounts(deps, tx, node, boot, counts))
       return undefined
     },
 
-    /** Takes a node's counts off devices and subscriptions, 500 counts per transaction. */
-    async forgetUsage(node, sinceAt, dryRun) {
-      const believed = await deps.traffic.counts.believedOf(node, sinceAt)
-      if (dryRun) return believed
-      for (let count = forgottenAtOnce; count === forgottenAtOnce; ) {
-        count = await db.transact(async (tx) => {
-          const forgotten = await deps.traffic.counts.disbelieve(tx, node, sinceAt, forgottenAtOnce)
-          await takeOff(tx, forgotten)
-          return forgotten.length
-        })
-      }
-      return believed
-    },
+    ...bind(deps, { forgetUsage }),
 
     touch: (tx, customer) => peers.touchDevices(tx, customer, clock()),
   }
+}
+
+function tell({ clock }: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): Told<NodePeer> {
+  const left = of.trafficLimit === null ? null : of.trafficLimit - usedBy(of)
+  return {
+    id: of.id,
+    changedAt: of.changedAt,
+    shape: {
+      id: of.id,
+      public_key: of.publicKey,
+      allowed: addressesOf(of),
+      state: of.removedAt === null && !isBlocked && mayCarry(of, clock()) ? 'up' : 'down',
+      expires_at: of.expiresAt,
+      speed_mbit: of.speedMegabits,
+      left: left === null ? null : toLeft(left > 0n ? left : 0n),
+    },
+  }
+}
+
+/** Adds new counts to devices and subscriptions. Reaching the traffic limit makes nodes read the devices again. */
+async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, reported: PeerCounts): Promise<void> {
+  const owners = await peers.findOwners(
+    tx,
+    reported.map((each) => each.id),
+  )
+  const known = reported.filter((each) => owners.has(each.id))
+  const counts = known.map((each) => ({
+    subject: each.id,
+    received: bytes(BigInt(each.received)),
+    sent: bytes(BigInt(each.sent)),
+  }))
+  const rooms = new Map([...owners].map(([id, of]) => [id, of.carried < maxBytes ? maxBytes - of.carried : 0n]))
+  const taken = await deps.traffic.counts.take(tx, { node, boot, counts }, { rooms })
+  deps.traffic.counts.refuse(tx, node, sumRefused(taken))
+  const added = new Map(taken.map((each) => [each.subject, each]))
+  const handshakes = latestHandshakes(known, deps.clock())
+  const changed = [...new Set([...added.keys(), ...handshakes.keys()])].toSorted()
+  if (changed.length === 0) return
+  const byOwner = Map.groupBy(changed, (id) => owners.get(id)?.uuid)
+  const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
+  for (const before of await store.lockMany(tx, uuids.toSorted())) {
+    let [received, sent] = [0n, 0n]
+    for (const id of byOwner.get(before.uuid) ?? []) {
+      const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
+      peers.addUsage(tx, id, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
+      const { ipv4 = 0n, removedAt = null } = owners.get(id) ?? {}
+      if (removedAt !== null) peers.restLonger(tx, { ipv4, untilAt: removedAt + addressRestMs })
+      received += of.received
+      sent += of.sent
+    }
+    if (received === 0n && sent === 0n) continue
+    store.addTraffic(tx, before.uuid, received, sent)
+    const after = { ...before, received: bytes(before.received + received), sent: bytes(before.sent + sent) }
+    if (isTrafficUsedUp(after) && !isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, deps.clock())
+  }
+}
+
+/** Takes bytes off devices and subscriptions, and recomputes the traffic limit. */
+async function takeOff(
+  deps: VpnDeps,
+  tx: Tx,
+  forgotten: Awaited<ReturnType<Traffic['counts']['disbelieve']>>,
+): Promise<void> {
+  if (forgotten.length === 0) return
+  const owners = await peers.findOwners(
+    tx,
+    forgotten.map((each) => each.subject),
+  )
+  const byOwner = Map.groupBy(forgotten, (each) => owners.get(each.subject)?.uuid)
+  const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
+  for (const before of await store.lockMany(tx, uuids.toSorted())) {
+    let [received, sent] = [0n, 0n]
+    for (const each of byOwner.get(before.uuid) ?? []) {
+      peers.addUsage(tx, each.subject, { received: -each.received, sent: -each.sent, lastHandshakeAt: null })
+      received += each.received
+      sent += each.sent
+    }
+    store.addTraffic(tx, before.uuid, -received, -sent)
+    const used = bytes(usedBy(before) - received - sent)
+    const terms = (await store.listTerms(tx, [before.uuid])).map((term) => ({
+      ...term,
+      usedBefore: term.usedBefore > used ? used : term.usedBefore,
+    }))
+    store.writeUsedBefore(tx, before.uuid, used, limitOfTerms(terms))
+    if (isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, deps.clock())
+  }
+}
+
+/** Takes a node's counts off devices and subscriptions, 500 counts per transaction. */
+async function forgetUsage(deps: VpnDeps, node: string, sinceAt: number, dryRun: boolean) {
+  const believed = await deps.traffic.counts.believedOf(node, sinceAt)
+  if (dryRun) return believed
+  for (let count = forgottenAtOnce; count === forgottenAtOnce; ) {
+    count = await deps.db.transact(async (tx) => {
+      const forgotten = await deps.traffic.counts.disbelieve(tx, node, sinceAt, forgottenAtOnce)
+      await takeOff(deps, tx, forgotten)
+      return forgotten.length
+    })
+  }
+  return believed
 }
 
 /** The last handshake of each device, at most now: a node's clock may be ahead. */
