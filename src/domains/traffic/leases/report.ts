@@ -1,3 +1,4 @@
+import { bind } from '../../../core/bind.ts'
 import { bytes } from '../../../core/bytes.ts'
 import type { Tx } from '../../../db/transaction.ts'
 import { type ByteAccount, type ByteAccountKey, readSubject, subjectOf } from '../accounts/rules.ts'
@@ -15,12 +16,24 @@ const maxRequests = 1000
 /** Each open boot may leave one lease unpaid, so only a few may run beside the latest. */
 const maxBeside = 3
 
+type OpenReport = Awaited<ReturnType<typeof lockReport>>
+
 /**
  * Opens a node's report in the caller's transaction: stores its counts and locks its lines. Reports of one node are
  * serialised. A lease request of a later boot makes that boot the holder of the node's leases; a replaced boot gets
  * nothing more. The caller then calls `book`, and `grant` or `giveBack` for each request in order.
  */
 export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport) {
+  const open = await lockReport(deps, tx, report)
+  return {
+    /** A later boot holds the node's leases. */
+    replaced: open.replaced,
+    requests: report.wishes.toSorted((a, b) => a.turn - b.turn),
+    ...bind(open, { book, grant, giveBack, allowances }),
+  }
+}
+
+async function lockReport(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport) {
   if (report.wishes.length > maxRequests) throw tooMany('wishes', maxRequests)
   const nowMs = deps.clock()
   const requested = new Set(report.wishes.map(subjectOf))
@@ -31,94 +44,87 @@ export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: rules.L
   const elsewhere = await store.heldByOtherBoots(tx, report, [...requested])
   const accounts = new Map<string, ByteAccount>()
   const isMoving = report.wishes.some((each) => (each.moving ?? 0n) > 0n)
-  let maxMoving = isMoving ? await inFlight(deps, tx, report.node) : 0n
-
-  /** Keeps a step's line and moves the bytes in its account. */
-  async function keep(subject: string, step: rules.LeaseStep): Promise<void> {
-    const account = accounts.get(subject)
-    if (account) accounts.set(subject, await moveBytes(deps, tx, account, step))
-    lines.set(subject, step.line)
-  }
-
-  /** Answers a request, unless its account does not exist. */
-  async function answer(
-    request: rules.LeaseRequest,
-    toStep: (line: rules.LeaseLine, account: ByteAccount) => rules.LeaseStep,
-  ): Promise<void> {
-    const subject = subjectOf(request)
-    const [line, account] = [lines.get(subject), accounts.get(subject)]
-    if (!line || !account) return
-    const step = toStep(line, account)
-    await keep(subject, step)
-    store.writeLines(tx, [step.line], nowMs)
-  }
-
-  return {
-    /** A later boot holds the node's leases. */
-    replaced,
-    requests: report.wishes.toSorted((a, b) => a.turn - b.turn),
-
-    /**
-     * Locks the accounts, in sorted order, and books what was counted. Only late claims touch an account now; the rest
-     * is settled with the next request. Returns the carried bytes without those in quarantine.
-     */
-    async book(): Promise<rules.CarriedBytes[]> {
-      for (const [subject, line] of lines) {
-        const key = requested.has(subject) || line.claimable > 0n ? readSubject(subject) : undefined
-        const account = key && (await lockKnownAccount(tx, key))
-        if (account) accounts.set(subject, account)
-      }
-      const carried: rules.CarriedBytes[] = []
-      const changed: rules.LeaseLine[] = []
-      let refused = 0n
-      for (const { subject, received, sent, claimed } of added) {
-        const line = lines.get(subject)
-        const key = readSubject(subject)
-        if (!line || !key) continue
-        const step = rules.count(line, { claimed, believed: received + sent }, replaced)
-        await keep(subject, step)
-        changed.push(step.line)
-        refused += step.quarantined
-        const accepted = claimed - step.quarantined
-        const toCustomer = least(received, accepted)
-        if (accepted > 0n) carried.push({ ...key, received: toCustomer, sent: accepted - toCustomer })
-      }
-      store.writeLines(tx, changed, nowMs)
-      refuse(deps, tx, report.node, refused)
-      return carried
-    },
-
-    /**
-     * Fills a line up to one lease, limited by the account, the `ceiling` (null is none) and what one node may hold.
-     * Moving bytes count as far as the line holds them and the node's link carries them.
-     */
-    grant: (request: rules.LeaseRequest, ceiling: bigint | null): Promise<void> =>
-      answer(request, (line, account) => {
-        const free = replaced ? 0n : least(ceiling ?? account.balance, account.balance)
-        const held = rules.remaining(line) + (elsewhere.get(line.subject) ?? 0n)
-        const room = largest(rules.holdLimit(deps.terms, account) - held, 0n)
-        const moving = least(least(request.moving ?? 0n, rules.remaining(line)), maxMoving)
-        maxMoving -= moving
-        return rules.grant(
-          line,
-          request.turn,
-          rules.leaseSize(deps.terms, request.pace ?? 0n, free),
-          least(free, room),
-          moving,
-        )
-      }),
-
-    giveBack: (request: rules.LeaseRequest): Promise<void> =>
-      answer(request, (line) => rules.giveBack(line, request.turn)),
-
-    /** For each requested account, the count that the node must not pass. */
-    allowances: (): (ByteAccountKey & { readonly upto: bigint })[] =>
-      report.wishes.flatMap(({ subuser, pool }) => {
-        const line = lines.get(subjectOf({ subuser, pool }))
-        return line ? [{ subuser, pool, upto: rules.allowance(line) }] : []
-      }),
-  }
+  const maxMoving = isMoving ? await inFlight(deps, tx, report.node) : 0n
+  return { deps, tx, report, nowMs, requested, added, replaced, lines, elsewhere, accounts, maxMoving }
 }
+
+/** Keeps a step's line and moves the bytes in its account. */
+async function keep(open: OpenReport, subject: string, step: rules.LeaseStep): Promise<void> {
+  const account = open.accounts.get(subject)
+  if (account) open.accounts.set(subject, await moveBytes(open.deps, open.tx, account, step))
+  open.lines.set(subject, step.line)
+}
+
+/** Answers a request, unless its account does not exist. */
+async function answer(
+  open: OpenReport,
+  request: rules.LeaseRequest,
+  toStep: (line: rules.LeaseLine, account: ByteAccount) => rules.LeaseStep,
+): Promise<void> {
+  const subject = subjectOf(request)
+  const [line, account] = [open.lines.get(subject), open.accounts.get(subject)]
+  if (!line || !account) return
+  const step = toStep(line, account)
+  await keep(open, subject, step)
+  store.writeLines(open.tx, [step.line], open.nowMs)
+}
+
+/**
+ * Locks the accounts, in sorted order, and books what was counted. Only late claims touch an account now; the rest
+ * is settled with the next request. Returns the carried bytes without those in quarantine.
+ */
+async function book(open: OpenReport): Promise<rules.CarriedBytes[]> {
+  const { tx, lines } = open
+  for (const [subject, line] of lines) {
+    const key = open.requested.has(subject) || line.claimable > 0n ? readSubject(subject) : undefined
+    const account = key && (await lockKnownAccount(tx, key))
+    if (account) open.accounts.set(subject, account)
+  }
+  const carried: rules.CarriedBytes[] = []
+  const changed: rules.LeaseLine[] = []
+  let refused = 0n
+  for (const { subject, received, sent, claimed } of open.added) {
+    const line = lines.get(subject)
+    const key = readSubject(subject)
+    if (!line || !key) continue
+    const step = rules.count(line, { claimed, believed: received + sent }, open.replaced)
+    await keep(open, subject, step)
+    changed.push(step.line)
+    refused += step.quarantined
+    const accepted = claimed - step.quarantined
+    const toCustomer = least(received, accepted)
+    if (accepted > 0n) carried.push({ ...key, received: toCustomer, sent: accepted - toCustomer })
+  }
+  store.writeLines(tx, changed, open.nowMs)
+  refuse(open.deps, tx, open.report.node, refused)
+  return carried
+}
+
+/**
+ * Fills a line up to one lease, limited by the account, the `ceiling` (null is none) and what one node may hold.
+ * Moving bytes count as far as the line holds them and the node's link carries them.
+ */
+const grant = (open: OpenReport, request: rules.LeaseRequest, ceiling: bigint | null): Promise<void> =>
+  answer(open, request, (line, account) => {
+    const { terms } = open.deps
+    const free = open.replaced ? 0n : least(ceiling ?? account.balance, account.balance)
+    const held = rules.remaining(line) + (open.elsewhere.get(line.subject) ?? 0n)
+    const room = largest(rules.holdLimit(terms, account) - held, 0n)
+    const moving = least(least(request.moving ?? 0n, rules.remaining(line)), open.maxMoving)
+    open.maxMoving -= moving
+    const size = rules.leaseSize(terms, request.pace ?? 0n, free)
+    return rules.grant(line, request.turn, size, least(free, room), moving)
+  })
+
+const giveBack = (open: OpenReport, request: rules.LeaseRequest): Promise<void> =>
+  answer(open, request, (line) => rules.giveBack(line, request.turn))
+
+/** For each requested account, the count that the node must not pass. */
+const allowances = ({ report, lines }: OpenReport): (ByteAccountKey & { readonly upto: bigint })[] =>
+  report.wishes.flatMap(({ subuser, pool }) => {
+    const line = lines.get(subjectOf({ subuser, pool }))
+    return line ? [{ subuser, pool, upto: rules.allowance(line) }] : []
+  })
 
 /** Stores the report's counts, and decides which boot holds the node's leases. */
 async function takeCounts(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport, nowMs: number) {
