@@ -1,3 +1,4 @@
+import { bind } from '../core/bind.ts'
 import { sameBytes } from '../core/token-text.ts'
 import { amendmentsOf, type Covered, erasedContent } from './row-history.ts'
 import { chunked, list } from './rows.ts'
@@ -31,153 +32,171 @@ const blankable = `version > 0 AND content IS NOT NULL AND content <> '${erasedC
   (SELECT 1 FROM row_history AS later WHERE later.of_table = row_history.of_table
    AND later.row_key = row_history.row_key AND later.version = row_history.version + 1)`
 
+type ErasureDeps = {
+  readonly db: Database
+  readonly history: { readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Covered> }
+}
+
 /**
  * Blanks earlier versions of a customer's rows, in bounded transactions; an interrupted run is repeated. The last
  * version of a row stays.
  */
-export function createRowErasure(deps: {
-  readonly db: Database
-  readonly history: { readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Covered> }
-}) {
-  const { db, history } = deps
+export const createRowErasure = (deps: ErasureDeps) => bind(deps, { erase })
 
-  /** Changes versions under a checkpoint, and records their digest before and after. */
-  async function amend(tx: Tx, of: Where, change: () => Promise<number>): Promise<number> {
-    const { checkpoint, customer, nowMs } = of
-    const made = await tx.first<{ versions_digest: Uint8Array }>(
-      'SELECT versions_digest FROM checkpoints WHERE number = $1 FOR UPDATE',
-      [checkpoint],
-    )
-    const earlier = await amendmentsOf(tx, checkpoint)
-    const known = earlier.at(-1)?.after ?? made?.versions_digest
-    const before = (await history.digestOf(tx, checkpoint)).digest
-    if (!known || !sameBytes(known, before)) throw new HistoryDiffers(checkpoint)
-    const versions = await change()
-    const after = (await history.digestOf(tx, checkpoint)).digest
-    if (sameBytes(before, after)) return 0
-    await tx.run(
-      `INSERT INTO checkpoint_amendments (checkpoint, number, customer_id, versions, digest_before, digest_after, at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-      [checkpoint, (earlier.at(-1)?.number ?? 0) + 1, customer, versions, before, after, nowMs],
-    )
-    return versions
-  }
+/** Changes versions under a checkpoint, and records their digest before and after. */
+async function amend(deps: ErasureDeps, tx: Tx, of: Where, change: () => Promise<number>): Promise<number> {
+  const { checkpoint, customer, nowMs } = of
+  const made = await tx.first<{ versions_digest: Uint8Array }>(
+    'SELECT versions_digest FROM checkpoints WHERE number = $1 FOR UPDATE',
+    [checkpoint],
+  )
+  const earlier = await amendmentsOf(tx, checkpoint)
+  const known = earlier.at(-1)?.after ?? made?.versions_digest
+  const before = (await deps.history.digestOf(tx, checkpoint)).digest
+  if (!known || !sameBytes(known, before)) throw new HistoryDiffers(checkpoint)
+  const versions = await change()
+  const after = (await deps.history.digestOf(tx, checkpoint)).digest
+  if (sameBytes(before, after)) return 0
+  await tx.run(
+    `INSERT INTO checkpoint_amendments (checkpoint, number, customer_id, versions, digest_before, digest_after, at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [checkpoint, (earlier.at(-1)?.number ?? 0) + 1, customer, versions, before, after, nowMs],
+  )
+  return versions
+}
 
-  /** Blanks versions that no checkpoint covers yet, a bounded number of each kind. */
-  const eraseUnstamped = (traces: readonly PlainTrace[], customer: string): Promise<number[]> =>
-    db.transact(async (tx) => {
-      const counts: number[] = []
-      for (const { table, keys } of traces) {
-        const erased = await tx.run(
-          `UPDATE row_history SET content = '${erasedContent}'
-           WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
-             (SELECT of_table, row_key, version FROM row_history
-              WHERE of_table = $2 AND ${keys} AND checkpoint IS NULL AND ${blankable} LIMIT ${atOnce})`,
-          [customer, table],
-        )
-        counts.push(erased)
-      }
-      return counts
-    })
-
-  /** The checkpoints that cover versions of the customer which can be blanked. */
-  async function findCovering(traces: readonly PlainTrace[], customer: string): Promise<number[]> {
-    const found = new Set<number>()
+/** Blanks versions that no checkpoint covers yet, a bounded number of each kind. */
+const eraseUnstamped = (deps: ErasureDeps, traces: readonly PlainTrace[], customer: string): Promise<number[]> =>
+  deps.db.transact(async (tx) => {
+    const counts: number[] = []
     for (const { table, keys } of traces) {
-      const rows = await db.all<{ checkpoint: bigint }>(
-        `SELECT DISTINCT checkpoint FROM row_history
-         WHERE of_table = $2 AND ${keys} AND checkpoint IS NOT NULL AND ${blankable}`,
+      const erased = await tx.run(
+        `UPDATE row_history SET content = '${erasedContent}'
+         WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
+           (SELECT of_table, row_key, version FROM row_history
+            WHERE of_table = $2 AND ${keys} AND checkpoint IS NULL AND ${blankable} LIMIT ${atOnce})`,
         [customer, table],
       )
-      for (const row of rows) found.add(Number(row.checkpoint))
+      counts.push(erased)
     }
-    return [...found].toSorted((a, b) => a - b)
-  }
+    return counts
+  })
 
-  /** Blanks a customer's versions under one checkpoint, in one transaction: that digests its versions twice. */
-  const eraseUnder = (traces: readonly PlainTrace[], of: Where): Promise<number> =>
-    db.transactLong((tx) =>
-      amend(tx, of, async () => {
-        let erased = 0
-        for (const { table, keys } of traces) {
-          erased += await tx.run(
-            `UPDATE row_history SET content = '${erasedContent}'
-             WHERE of_table = $2 AND ${keys} AND checkpoint = $3 AND ${blankable}`,
-            [of.customer, table, of.checkpoint],
-          )
-        }
-        return erased
-      }),
+/** The checkpoints that cover versions of the customer which can be blanked. */
+async function findCovering(deps: ErasureDeps, traces: readonly PlainTrace[], customer: string): Promise<number[]> {
+  const found = new Set<number>()
+  for (const { table, keys } of traces) {
+    const rows = await deps.db.all<{ checkpoint: bigint }>(
+      `SELECT DISTINCT checkpoint FROM row_history
+       WHERE of_table = $2 AND ${keys} AND checkpoint IS NOT NULL AND ${blankable}`,
+      [customer, table],
     )
+    for (const row of rows) found.add(Number(row.checkpoint))
+  }
+  return [...found].toSorted((a, b) => a - b)
+}
 
-  /**
-   * Renames keys with all their versions in one transaction. Each checkpoint is amended once, because that digests its
-   * versions twice.
-   */
-  async function renameKeys(keys: readonly Key[], of: Omit<Where, 'checkpoint'>, newName: () => string) {
-    const names = new Map(keys.map((each) => [nameOf(each), `${each.row_key.split(' ')[0]} erased ${newName()}`]))
-    return db.transactLong(async (tx) => {
-      const change = async (checkpoint: number, versions: readonly KeptVersion[]): Promise<number> => {
-        for (const each of new Map(versions.map((version) => [nameOf(version), version])).values()) {
-          await tx.run(
-            `UPDATE row_history SET row_key = $3,
-               content = CASE WHEN content IS NULL THEN NULL ELSE '${erasedContent}' END
-             WHERE of_table = $1 AND row_key = $2 AND COALESCE(checkpoint, 0) = $4`,
-            [each.of_table, each.row_key, names.get(nameOf(each)) ?? '', checkpoint],
-          )
-        }
-        return versions.filter((each) => each.tells === 1n).length
-      }
+/** Blanks a customer's versions under one checkpoint, in one transaction: that digests its versions twice. */
+const eraseUnder = (deps: ErasureDeps, traces: readonly PlainTrace[], of: Where): Promise<number> =>
+  deps.db.transactLong((tx) =>
+    amend(deps, tx, of, async () => {
       let erased = 0
-      const covered = Map.groupBy(await lockVersions(tx, keys), (each) => Number(each.checkpoint ?? 0n))
-      for (const [checkpoint, versions] of [...covered].toSorted(([a], [b]) => a - b)) {
-        const work = () => change(checkpoint, versions)
-        erased += checkpoint === 0 ? await work() : await amend(tx, { checkpoint, ...of }, work)
+      for (const { table, keys } of traces) {
+        erased += await tx.run(
+          `UPDATE row_history SET content = '${erasedContent}'
+           WHERE of_table = $2 AND ${keys} AND checkpoint = $3 AND ${blankable}`,
+          [of.customer, table, of.checkpoint],
+        )
       }
       return erased
-    })
-  }
+    }),
+  )
 
-  /** Keys that still identify the customer. One query per beginning, so that each uses the index. */
-  async function findKeys({ table, beginnings, except }: PersonalTrace, customer: string): Promise<FoundKey[]> {
-    const found: FoundKey[] = []
-    for (const { beginning } of await db.all<{ beginning: string }>(beginnings, [customer])) {
-      const rows = await db.all<FoundKey>(
-        `SELECT of_table, row_key, MIN(COALESCE(checkpoint, 0)) AS first FROM row_history
-         WHERE of_table = $2 AND row_key > $3 AND row_key < $4 AND row_key NOT IN (${except})
-           AND row_key NOT LIKE '% erased %'
-         GROUP BY of_table, row_key`,
-        [beginning, table, `${beginning} `, `${beginning}!`],
-      )
-      found.push(...rows)
+/**
+ * Renames keys with all their versions in one transaction. Each checkpoint is amended once, because that digests its
+ * versions twice.
+ */
+async function renameKeys(
+  deps: ErasureDeps,
+  keys: readonly Key[],
+  of: Omit<Where, 'checkpoint'>,
+  newName: () => string,
+) {
+  const names = new Map(keys.map((each) => [nameOf(each), `${each.row_key.split(' ')[0]} erased ${newName()}`]))
+  return deps.db.transactLong(async (tx) => {
+    const change = async (checkpoint: number, versions: readonly KeptVersion[]): Promise<number> => {
+      for (const each of new Map(versions.map((version) => [nameOf(version), version])).values()) {
+        await tx.run(
+          `UPDATE row_history SET row_key = $3,
+             content = CASE WHEN content IS NULL THEN NULL ELSE '${erasedContent}' END
+           WHERE of_table = $1 AND row_key = $2 AND COALESCE(checkpoint, 0) = $4`,
+          [each.of_table, each.row_key, names.get(nameOf(each)) ?? '', checkpoint],
+        )
+      }
+      return versions.filter((each) => each.tells === 1n).length
     }
-    return found
-  }
-
-  async function eraseKeys(traces: readonly PersonalTrace[], of: Omit<Where, 'checkpoint'>, newName: () => string) {
-    const found: FoundKey[] = []
-    for (const trace of traces) found.push(...(await findKeys(trace, of.customer)))
     let erased = 0
-    for (const keys of inTurns(found)) erased += await renameKeys(keys, of, newName)
+    const covered = Map.groupBy(await lockVersions(tx, keys), (each) => Number(each.checkpoint ?? 0n))
+    for (const [checkpoint, versions] of [...covered].toSorted(([a], [b]) => a - b)) {
+      const work = () => change(checkpoint, versions)
+      erased += checkpoint === 0 ? await work() : await amend(deps, tx, { checkpoint, ...of }, work)
+    }
     return erased
-  }
+  })
+}
 
-  return {
-    /** Returns how many versions were blanked. */
-    async erase(traces: readonly Trace[], customer: string, nowMs: number, newName: () => string): Promise<number> {
-      const plain = traces.filter((each) => 'keys' in each)
-      const personal = traces.filter((each) => 'beginnings' in each)
-      let erased = 0
-      for (let counts = [atOnce]; counts.includes(atOnce); ) {
-        counts = await eraseUnstamped(plain, customer)
-        erased += counts.reduce((sum, count) => sum + count, 0)
-      }
-      for (const checkpoint of await findCovering(plain, customer)) {
-        erased += await eraseUnder(plain, { checkpoint, customer, nowMs })
-      }
-      return erased + (await eraseKeys(personal, { customer, nowMs }, newName))
-    },
+/** Keys that still identify the customer. One query per beginning, so that each uses the index. */
+async function findKeys(
+  deps: ErasureDeps,
+  { table, beginnings, except }: PersonalTrace,
+  customer: string,
+): Promise<FoundKey[]> {
+  const found: FoundKey[] = []
+  for (const { beginning } of await deps.db.all<{ beginning: string }>(beginnings, [customer])) {
+    const rows = await deps.db.all<FoundKey>(
+      `SELECT of_table, row_key, MIN(COALESCE(checkpoint, 0)) AS first FROM row_history
+       WHERE of_table = $2 AND row_key > $3 AND row_key < $4 AND row_key NOT IN (${except})
+         AND row_key NOT LIKE '% erased %'
+       GROUP BY of_table, row_key`,
+      [beginning, table, `${beginning} `, `${beginning}!`],
+    )
+    found.push(...rows)
   }
+  return found
+}
+
+async function eraseKeys(
+  deps: ErasureDeps,
+  traces: readonly PersonalTrace[],
+  of: Omit<Where, 'checkpoint'>,
+  newName: () => string,
+) {
+  const found: FoundKey[] = []
+  for (const trace of traces) found.push(...(await findKeys(deps, trace, of.customer)))
+  let erased = 0
+  for (const keys of inTurns(found)) erased += await renameKeys(deps, keys, of, newName)
+  return erased
+}
+
+/** Returns how many versions were blanked. */
+async function erase(
+  deps: ErasureDeps,
+  traces: readonly Trace[],
+  customer: string,
+  nowMs: number,
+  newName: () => string,
+): Promise<number> {
+  const plain = traces.filter((each) => 'keys' in each)
+  const personal = traces.filter((each) => 'beginnings' in each)
+  let erased = 0
+  for (let counts = [atOnce]; counts.includes(atOnce); ) {
+    counts = await eraseUnstamped(deps, plain, customer)
+    erased += counts.reduce((sum, count) => sum + count, 0)
+  }
+  for (const checkpoint of await findCovering(deps, plain, customer)) {
+    erased += await eraseUnder(deps, plain, { checkpoint, customer, nowMs })
+  }
+  return erased + (await eraseKeys(deps, personal, { customer, nowMs }, newName))
 }
 
 type Where = { readonly checkpoint: number; readonly customer: string; readonly nowMs: number }

@@ -36,7 +36,7 @@ export function openSqlite(path: string): Database {
   const writer = connect(path)
   const reader = connect(path)
   reader.connection.run('PRAGMA query_only = ON')
-  const commits = createCommits(writer)
+  const commits = new Commits(writer)
   const snapshots = createSnapshots(path)
   return {
     engine: 'sqlite',
@@ -125,47 +125,63 @@ function readerOn(session: Session, guard: Guard = named): Reader {
   }
 }
 
-function createCommits(session: Session) {
-  const { connection } = session
-  const waiting: Job[] = []
-  const countChanges = (): bigint =>
-    (session.statement('SELECT total_changes() AS n').get() as { readonly n: bigint }).n
-  let draining: Promise<void> | undefined
-  let isWritable = true
+class Commits {
+  readonly #session: Session
+  readonly #waiting: Job[] = []
+  #draining: Promise<void> | undefined
+  #isWritable = true
 
-  function enqueue<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
-    if (waiting.length >= maxWaiting) return Promise.reject(overloaded())
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  enqueue<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+    if (this.#waiting.length >= maxWaiting) return Promise.reject(overloaded())
     return new Promise<Result>((resolve, reject) => {
       const job = { work, resolve: resolve as (result: unknown) => void, reject, isUrgent: isUrgent() }
-      const behind = job.isUrgent ? waiting.findIndex((each) => !each.isUrgent) : -1
-      waiting.splice(behind === -1 ? waiting.length : behind, 0, job)
-      draining ??= drain()
+      const behind = job.isUrgent ? this.#waiting.findIndex((each) => !each.isUrgent) : -1
+      this.#waiting.splice(behind === -1 ? this.#waiting.length : behind, 0, job)
+      this.#draining ??= this.#drain()
     })
   }
 
-  async function drain(): Promise<void> {
-    while (waiting.length > 0) {
+  idle = async (): Promise<void> => this.#draining
+
+  isWritable = (): boolean => this.#isWritable
+
+  #countChanges(): bigint {
+    return (this.#session.statement('SELECT total_changes() AS n').get() as { readonly n: bigint }).n
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
       // One turn of the event loop, so that requests which arrived together share the commit.
       await nextTurn()
       try {
-        await begin(connection)
+        await begin(this.#session.connection)
       } catch (error) {
-        for (const job of waiting.splice(0)) job.reject(error)
+        for (const job of this.#waiting.splice(0)) job.reject(error)
         break
       }
-      await runBatch()
+      await this.#runBatch()
     }
-    draining = undefined
+    this.#draining = undefined
   }
 
-  async function runBatch(): Promise<void> {
+  async #runBatch(): Promise<void> {
+    const { connection } = this.#session
     const outcomes: Outcome[] = []
-    const before = countChanges()
+    const before = this.#countChanges()
     const watchdog = createWatchdog(workLimitMs)
     for (let pass = 0; pass < 2 && outcomes.length < maxInBatch; pass += 1) {
-      while (waiting.length > 0 && outcomes.length < maxInBatch && connection.inTransaction && !watchdog.isOver()) {
-        const job = waiting.shift()
-        if (job) outcomes.push(await runJob(job, watchdog))
+      while (
+        this.#waiting.length > 0 &&
+        outcomes.length < maxInBatch &&
+        connection.inTransaction &&
+        !watchdog.isOver()
+      ) {
+        const job = this.#waiting.shift()
+        if (job) outcomes.push(await runJob(this.#session, job, watchdog))
       }
       // Transactions that arrived while the first ones ran join the commit.
       if (pass === 0) await nextTurn()
@@ -176,10 +192,10 @@ function createCommits(session: Session) {
       if (!connection.inTransaction) throw unwritable(new Error('SQLite gave up the transaction'))
       named(() => connection.run('COMMIT'))
       // A commit without a change writes nothing, so it says nothing about the disk.
-      if (outcomes.some(({ result }) => isOfDisk(result))) isWritable = false
-      else if (countChanges() > before) isWritable = true
+      if (outcomes.some(({ result }) => isOfDisk(result))) this.#isWritable = false
+      else if (this.#countChanges() > before) this.#isWritable = true
     } catch (error) {
-      if (isOfDisk(error)) isWritable = false
+      if (isOfDisk(error)) this.#isWritable = false
       if (connection.inTransaction) connection.run('ROLLBACK')
       for (const each of outcomes) each.job.reject(each.ok ? error : each.result)
       return
@@ -189,35 +205,34 @@ function createCommits(session: Session) {
       else job.reject(result)
     }
   }
+}
 
-  async function runJob(job: Job, watchdog: Watchdog): Promise<Outcome> {
-    let open = true
-    let failure: Error | undefined
-    const guard: Guard = (action) => {
-      if (!open) throw new Error('this transaction is over')
-      try {
-        return named(action)
-      } catch (error) {
-        failure ??= error as Error
-        throw error
-      }
-    }
+async function runJob(session: Session, job: Job, watchdog: Watchdog): Promise<Outcome> {
+  const { connection } = session
+  let open = true
+  let failure: Error | undefined
+  const guard: Guard = (action) => {
+    if (!open) throw new Error('this transaction is over')
     try {
-      named(() => session.statement('SAVEPOINT work').run())
-      const result = await watchdog.wait(job.work(txOn(session, guard)))
-      open = false
-      // As on PostgreSQL, a statement that failed undoes its transaction, even if the work carried on after it.
-      if (failure) throw failure
-      named(() => session.statement('RELEASE work').run())
-      return { job, ok: true, result }
+      return named(action)
     } catch (error) {
-      open = false
-      if (connection.inTransaction) connection.run('ROLLBACK TO work; RELEASE work')
-      return { job, ok: false, result: error }
+      failure ??= error as Error
+      throw error
     }
   }
-
-  return { enqueue, idle: async () => draining, isWritable: () => isWritable }
+  try {
+    named(() => session.statement('SAVEPOINT work').run())
+    const result = await watchdog.wait(job.work(txOn(session, guard)))
+    open = false
+    // As on PostgreSQL, a statement that failed undoes its transaction, even if the work carried on after it.
+    if (failure) throw failure
+    named(() => session.statement('RELEASE work').run())
+    return { job, ok: true, result }
+  } catch (error) {
+    open = false
+    if (connection.inTransaction) connection.run('ROLLBACK TO work; RELEASE work')
+    return { job, ok: false, result: error }
+  }
 }
 
 function txOn(session: Session, guard: Guard): Tx {
