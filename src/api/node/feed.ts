@@ -1,3 +1,4 @@
+import { bind } from '../../core/bind.ts'
 import { malformed } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Told, ToldTable } from '../../domains/fleet/index.ts'
@@ -36,80 +37,74 @@ type Summed = Told & { readonly sum: bigint }
 /** Rows of one stretch that the node has, or beyond all of them. */
 type Group = { readonly fromAt: number; readonly sum: bigint; readonly rows: readonly Summed[] }
 
+type FeedDeps = { readonly tables: readonly ToldTable[]; readonly clock: Clock; readonly life?: number }
+
 /**
  * Change feed of the nodes: first whole tables, then changes, page by page. Every round looks back; rows that the
  * cursor shows as sent are left out. The feed keeps no state, so that each request may go to another shop.
  */
-export function createFeed(deps: {
-  readonly tables: readonly ToldTable[]
-  readonly clock: Clock
-  readonly life?: number
-}) {
-  const { tables, clock, life = 0 } = deps
+export const createFeed = (deps: FeedDeps) => bind(deps, { read })
 
-  /** The settled part of a table, from its beginning, without what is gone. */
-  async function readWhole(table: ToldTable, from: TablePosition, room: number): Promise<Part> {
-    const found = await table.read(from.after ?? { changedAt: from.sinceAt, id: '' }, room, true)
-    const settled = found.filter((row) => row.changedAt < settledBefore(from))
-    const shapes = settled.map((row) => row.shape)
-    const last = settled.at(-1)
-    if (settled.length === room && last) {
-      return { shapes, place: { ...from, after: { changedAt: last.changedAt, id: last.id } }, more: true }
-    }
-    const rest = await readChanges(table, afterWhole(from), room - shapes.length)
-    return { ...rest, shapes: [...shapes, ...rest.shapes] }
+/** The settled part of a table, from its beginning, without what is gone. */
+async function readWhole(table: ToldTable, from: TablePosition, room: number): Promise<Part> {
+  const found = await table.read(from.after ?? { changedAt: from.sinceAt, id: '' }, room, true)
+  const settled = found.filter((row) => row.changedAt < settledBefore(from))
+  const shapes = settled.map((row) => row.shape)
+  const last = settled.at(-1)
+  if (settled.length === room && last) {
+    return { shapes, place: { ...from, after: { changedAt: last.changedAt, id: last.id } }, more: true }
   }
+  const rest = await readChanges(table, afterWhole(from), room - shapes.length)
+  return { ...rest, shapes: [...shapes, ...rest.shapes] }
+}
 
-  /** Reads on in the order of changes until the room is full or the round is over. */
-  async function readChanges(table: ToldTable, from: TablePosition, room: number): Promise<Part> {
-    const told = createTelling(from, room)
-    const known = aheadOf(from.told, from.after)
-    let after = from.after ?? { changedAt: from.sinceAt, id: '' }
-    // A stretch may continue in the next read; it is held until it is whole.
-    let held: Summed[] = []
-    for (let read = 0; read < maxReads; read += 1) {
-      const found = (await table.read(after, pageRows, false)).map(toSummed)
-      const isEnd = found.length < pageRows
-      const groups = groupRows([...held, ...found], known)
-      held = isEnd || groups.at(-1)?.sum === 0n ? [] : [...(groups.pop()?.rows ?? [])]
-      for (const group of groups) if (!told.take(group)) return told.full()
-      if (isEnd) return told.end()
-      const last = found.at(-1)
-      if (last) after = { changedAt: last.changedAt, id: last.id }
-    }
-    // A stretch of more rows than that is sent again.
-    told.take({ fromAt: -1, sum: 0n, rows: held })
-    return told.full()
+/** Reads on in the order of changes until the room is full or the round is over. */
+async function readChanges(table: ToldTable, from: TablePosition, room: number): Promise<Part> {
+  const told = createTelling(from, room)
+  const known = aheadOf(from.told, from.after)
+  let after = from.after ?? { changedAt: from.sinceAt, id: '' }
+  // A stretch may continue in the next read; it is held until it is whole.
+  let held: Summed[] = []
+  for (let count = 0; count < maxReads; count += 1) {
+    const found = (await table.read(after, pageRows, false)).map(toSummed)
+    const isEnd = found.length < pageRows
+    const groups = groupRows([...held, ...found], known)
+    held = isEnd || groups.at(-1)?.sum === 0n ? [] : [...(groups.pop()?.rows ?? [])]
+    for (const group of groups) if (!told.take(group)) return told.full()
+    if (isEnd) return told.end()
+    const last = found.at(-1)
+    if (last) after = { changedAt: last.changedAt, id: last.id }
   }
+  // A stretch of more rows than that is sent again.
+  told.take({ fromAt: -1, sum: 0n, rows: held })
+  return told.full()
+}
 
+/** The page after a cursor; without one, the first. */
+async function read({ tables, clock, life = 0 }: FeedDeps, text: string | undefined): Promise<Page> {
+  const nowMs = clock()
+  const cursor = text === undefined ? undefined : readCursor(text, tables.length, life)
+  if (text !== undefined && !cursor) {
+    throw malformed([{ field: 'cursor', problem: 'was not given to this node; begin again without one' }])
+  }
+  const parts: Part[] = []
+  let room = pageRows
+  for (const [index, table] of tables.entries()) {
+    const at = followClock(cursor?.[index] ?? startPosition(nowMs), nowMs)
+    const from = at.phase === 'changes' && at.after === null ? { ...at, roundAt: nowMs } : at
+    const readOn = from.phase === 'whole' ? readWhole : readChanges
+    const part = room > 0 ? await readOn(table, from, room) : { shapes: [], place: at, more: true }
+    parts.push(part)
+    room -= part.shapes.length
+  }
   return {
-    /** The page after a cursor; without one, the first. */
-    async read(text: string | undefined): Promise<Page> {
-      const nowMs = clock()
-      const cursor = text === undefined ? undefined : readCursor(text, tables.length, life)
-      if (text !== undefined && !cursor) {
-        throw malformed([{ field: 'cursor', problem: 'was not given to this node; begin again without one' }])
-      }
-      const parts: Part[] = []
-      let room = pageRows
-      for (const [index, table] of tables.entries()) {
-        const at = followClock(cursor?.[index] ?? startPosition(nowMs), nowMs)
-        const from = at.phase === 'changes' && at.after === null ? { ...at, roundAt: nowMs } : at
-        const readOn = from.phase === 'whole' ? readWhole : readChanges
-        const part = room > 0 ? await readOn(table, from, room) : { shapes: [], place: at, more: true }
-        parts.push(part)
-        room -= part.shapes.length
-      }
-      return {
-        cursor: writeCursor(
-          parts.map((each) => each.place),
-          life,
-        ),
-        more: parts.some((each) => each.more),
-        count: pageRows - room,
-        given: parts.map((each) => each.shapes),
-      }
-    },
+    cursor: writeCursor(
+      parts.map((each) => each.place),
+      life,
+    ),
+    more: parts.some((each) => each.more),
+    count: pageRows - room,
+    given: parts.map((each) => each.shapes),
   }
 }
 

@@ -80,168 +80,40 @@ type Visit = {
   node?: Node
   rateLimit?: RateLimitState | undefined
 }
-type Route = { readonly method: 'GET' | 'POST'; readonly answer: (visit: Visit) => Promise<unknown> }
+type Route = { readonly method: 'GET' | 'POST'; readonly answer: (deps: NodeServer, visit: Visit) => Promise<unknown> }
 
 /** A node names its requests itself, so that its log and the shop's tell of the same one by the same id. */
 const idOf = (request: Request): string | undefined =>
   /^[0-9a-f]{24}$/.exec(request.headers.get('x-request-id') ?? '')?.[0]
 
+type NodeServer = NodeHttpDeps & ReturnType<typeof openLimits>
+
+/** Each shop's own limits: they keep one node from taking up a whole process. */
+const openLimits = ({ clock, requestId }: NodeHttpDeps) => ({
+  authThrottle: createAuthThrottle(clock, requestId()),
+  joins: createRateLimit(joinsPerMinute, clock),
+  trials: createRateLimit(trialsPerMinute, clock),
+  proofs: createRateLimit(proofsPerMinute, clock),
+  reports: createRateLimit(reportsPerMinute, clock),
+  /** How many reports of each node are being taken in. */
+  reporting: new Map<string, number>(),
+  boots: createRateLimit(bootsPerMinute, clock),
+  bootsOf: new Map<string, Set<string>>(),
+})
+
+const sidesOf = ({ nodeSides }: ReportDeps, { kind }: Node): NodeSide[] =>
+  nodeSides.filter((side) => side.kind === kind)
+
 /** The shop's half of the node protocol, as one function from request to answer. */
-export function createNodeHttp(deps: NodeHttpDeps) {
-  const authThrottle = createAuthThrottle(deps.clock, deps.requestId())
-  const joins = createRateLimit(joinsPerMinute, deps.clock)
-  const trials = createRateLimit(trialsPerMinute, deps.clock)
-  const proofs = createRateLimit(proofsPerMinute, deps.clock)
-  const reports = createRateLimit(reportsPerMinute, deps.clock)
-  const reporting = new Map<string, number>()
-  const boots = createRateLimit(bootsPerMinute, deps.clock)
-  const bootsOf = new Map<string, Set<string>>()
-  const sidesOf = (node: Node): NodeSide[] => deps.nodeSides.filter((side) => side.kind === node.kind)
-
-  async function authenticate(visit: Visit): Promise<Node> {
-    const check = () => deps.fleet.authenticate(bearerOf(visit.request))
-    visit.node = await authThrottle.letIn(findToken(visit.request), visit, check, (node) => node.id)
-    if (visit.from) deps.onAdmitted?.(visit.from)
-    return visit.node
-  }
-
-  /** Each shop's own: they keep one node from taking up a whole process. */
-  async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
-    visit.rateLimit = await rate(name)
-    if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
-  }
-
-  /** Rows are kept for each boot of a node, so a node begins a few a minute at most. */
-  async function limitBoots(visit: Visit, node: string, boot: string): Promise<void> {
-    const known = bootsOf.get(node) ?? new Set()
-    if (known.has(boot)) return
-    await limit(visit, boots, node)
-    known.add(boot)
-    for (const oldest of known) if (known.size > maxKnownBoots) known.delete(oldest)
-    bootsOf.set(node, known)
-  }
-
-  async function join(visit: Visit): Promise<unknown> {
-    await limit(visit, joins, visit.from ? householdOf(visit.from) : '')
-    const body = readFields(joinBodySchema, await readBody(visit.request))
-    const node = await deps.fleet.join(body.key, body.secret, body.version)
-    visit.node = node
-    authThrottle.expect(body.secret, node.id)
-    return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
-  }
-
-  async function state(visit: Visit): Promise<unknown> {
-    const node = await authenticate(visit)
-    const { cursor, wait = 0 } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
-    const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
-    if (node.kind === 'vpn' && isOverdue) {
-      await deps.fleet.seen(node.id, { version: node.version ?? '' })
-    }
-    return deps.state.read(node, { cursor, waitMs: wait * 1000 }, visit.request.signal, async () => {
-      if (deps.isStopping()) throw stopping()
-      await authenticate(visit)
-    })
-  }
-
-  async function find(visit: Visit): Promise<unknown> {
-    await authenticate(visit)
-    const body = readFields(findBodySchema, await readBody(visit.request))
-    const node = await authenticate(visit)
-    const finds = sidesOf(node).flatMap((side) => side.find ?? [])
-    if (finds.length === 0) throw wrongKind(node.kind)
-    for (const findIn of finds) {
-      const found = await findIn(body)
-      if (found) return foundSchema.parse(found)
-    }
-    return foundSchema.parse({ proxy: null, subuser: null })
-  }
-
-  /** Runs the work unless as many reports of the node as it has processes are being taken in already. */
-  async function withPlace<T>(node: string, work: () => Promise<T>): Promise<T> {
-    const taken = reporting.get(node) ?? 0
-    if (taken >= maxReportsAtOnce) throw rateLimited({ retryAfterSeconds: 1 })
-    reporting.set(node, taken + 1)
-    try {
-      return await work()
-    } finally {
-      const left = (reporting.get(node) ?? 1) - 1
-      if (left > 0) reporting.set(node, left)
-      else reporting.delete(node)
-    }
-  }
-
-  async function report(visit: Visit): Promise<unknown> {
-    const { id } = await authenticate(visit)
-    await limit(visit, reports, id)
-    return withPlace(id, () => deps.urgently(() => readReport(visit)))
-  }
-
-  async function readReport(visit: Visit): Promise<unknown> {
-    const body = readFields(reportBodySchema, await readBody(visit.request, maxReportBytes))
-    // Asked again: a node that was shut out while its report was on its way reports nothing more.
-    const node = await authenticate(visit)
-    await limitBoots(visit, node.id, body.boot)
-    return reportAnswerSchema.parse(await takeReport(deps, node, body))
-  }
-
-  async function tried(visit: Visit): Promise<unknown> {
-    await limit(visit, trials, (await authenticate(visit)).id)
-    const body = readFields(triedBodySchema, await readBody(visit.request, maxReportBytes))
-    const node = await authenticate(visit)
-    const takes = sidesOf(node).flatMap((side) => side.tried ?? [])
-    if (takes.length === 0) throw wrongKind(node.kind)
-    for (const take of takes) await take(node.id, body, visit.isLocal)
-    return triedAnswerSchema.parse({ now: deps.clock() })
-  }
-
-  /**
-   * A node that calls from an address proves that it can leave from it. The proof is written before the answer, which
-   * says who was seen.
-   */
-  async function seen(visit: Visit): Promise<unknown> {
-    const node = await authenticate(visit)
-    await limit(visit, proofs, node.id)
-    const { from } = visit
-    if (from) for (const take of sidesOf(node).flatMap((side) => side.seen ?? [])) await take(node.id, from)
-    return seenSchema.parse({ from: from ? formatAddress(from) : '' })
-  }
-
-  async function setup(visit: Visit): Promise<unknown> {
-    const node = await authenticate(visit)
-    const [setupOf] = sidesOf(node).flatMap((side) => side.setup ?? [])
-    if (!setupOf) throw wrongKind(node.kind)
-    const key = await deps.fleet.privateKey(node.id)
-    if (key === undefined) throw new Refusal('node_private_key_missing')
-    return vpnSetupSchema.parse(setupOf(node, key))
-  }
-
-  const routes = new Map<string, Route>([
-    ['join', { method: 'POST', answer: join }],
-    ['state', { method: 'GET', answer: state }],
-    ['find', { method: 'POST', answer: find }],
-    ['report', { method: 'POST', answer: report }],
-    ['tried', { method: 'POST', answer: tried }],
-    ['seen', { method: 'GET', answer: seen }],
-    ['vpn', { method: 'GET', answer: setup }],
-  ])
-
-  async function answer(visit: Visit): Promise<Response> {
-    if (deps.isStopping()) throw stopping()
-    const route = routes.get(visit.url.pathname.slice(nodeBase.length))
-    if (!route) throw new Refusal('node_path_not_found')
-    const { method } = route
-    if (visit.request.method !== method)
-      throw new Refusal('method_not_allowed', { methods: [method] }, { allow: [method] })
-    return new Response(JSON.stringify({ ok: true, data: await route.answer(visit) }), { headers: apiHeaders })
-  }
-
+export function createNodeHttp(given: NodeHttpDeps) {
+  const deps: NodeServer = { ...given, ...openLimits(given) }
   return async (request: Request, url: URL, from: Address | undefined, isLocal = false): Promise<Response> => {
     const startedAt = performance.now()
     const visit: Visit = { request, url, from, isLocal }
     const id = idOf(request) ?? deps.requestId()
     let fault: unknown
     let code: string | undefined
-    const response = await answer(visit).catch((error: unknown) => {
+    const response = await answer(deps, visit).catch((error: unknown) => {
       fault = error instanceof Refusal ? error.cause : error
       const refusal = error instanceof Refusal ? error : internalError()
       code = refusal.code
@@ -265,6 +137,142 @@ export function createNodeHttp(deps: NodeHttpDeps) {
   }
 }
 
+async function authenticate(deps: NodeServer, visit: Visit): Promise<Node> {
+  const check = () => deps.fleet.authenticate(bearerOf(visit.request))
+  visit.node = await deps.authThrottle.letIn(findToken(visit.request), visit, check, (node) => node.id)
+  if (visit.from) deps.onAdmitted?.(visit.from)
+  return visit.node
+}
+
+async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
+  visit.rateLimit = await rate(name)
+  if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
+}
+
+/** Rows are kept for each boot of a node, so a node begins a few a minute at most. */
+async function limitBoots(deps: NodeServer, visit: Visit, node: string, boot: string): Promise<void> {
+  const known = deps.bootsOf.get(node) ?? new Set()
+  if (known.has(boot)) return
+  await limit(visit, deps.boots, node)
+  known.add(boot)
+  for (const oldest of known) if (known.size > maxKnownBoots) known.delete(oldest)
+  deps.bootsOf.set(node, known)
+}
+
+async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
+  await limit(visit, deps.joins, visit.from ? householdOf(visit.from) : '')
+  const body = readFields(joinBodySchema, await readBody(visit.request))
+  const node = await deps.fleet.join(body.key, body.secret, body.version)
+  visit.node = node
+  deps.authThrottle.expect(body.secret, node.id)
+  return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
+}
+
+async function state(deps: NodeServer, visit: Visit): Promise<unknown> {
+  const node = await authenticate(deps, visit)
+  const { cursor, wait = 0 } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
+  const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
+  if (node.kind === 'vpn' && isOverdue) {
+    await deps.fleet.seen(node.id, { version: node.version ?? '' })
+  }
+  return deps.state.read(node, { cursor, waitMs: wait * 1000 }, visit.request.signal, async () => {
+    if (deps.isStopping()) throw stopping()
+    await authenticate(deps, visit)
+  })
+}
+
+async function find(deps: NodeServer, visit: Visit): Promise<unknown> {
+  await authenticate(deps, visit)
+  const body = readFields(findBodySchema, await readBody(visit.request))
+  const node = await authenticate(deps, visit)
+  const finds = sidesOf(deps, node).flatMap((side) => side.find ?? [])
+  if (finds.length === 0) throw wrongKind(node.kind)
+  for (const findIn of finds) {
+    const found = await findIn(body)
+    if (found) return foundSchema.parse(found)
+  }
+  return foundSchema.parse({ proxy: null, subuser: null })
+}
+
+/** Runs the work unless as many reports of the node as it has processes are being taken in already. */
+async function withReportSlot<T>(deps: NodeServer, node: string, work: () => Promise<T>): Promise<T> {
+  const taken = deps.reporting.get(node) ?? 0
+  if (taken >= maxReportsAtOnce) throw rateLimited({ retryAfterSeconds: 1 })
+  deps.reporting.set(node, taken + 1)
+  try {
+    return await work()
+  } finally {
+    const left = (deps.reporting.get(node) ?? 1) - 1
+    if (left > 0) deps.reporting.set(node, left)
+    else deps.reporting.delete(node)
+  }
+}
+
+async function report(deps: NodeServer, visit: Visit): Promise<unknown> {
+  const { id } = await authenticate(deps, visit)
+  await limit(visit, deps.reports, id)
+  return withReportSlot(deps, id, () => deps.urgently(() => readReport(deps, visit)))
+}
+
+async function readReport(deps: NodeServer, visit: Visit): Promise<unknown> {
+  const body = readFields(reportBodySchema, await readBody(visit.request, maxReportBytes))
+  // Authenticated again: the operator may have closed the node while its report was on its way.
+  const node = await authenticate(deps, visit)
+  await limitBoots(deps, visit, node.id, body.boot)
+  return reportAnswerSchema.parse(await takeReport(deps, node, body))
+}
+
+async function tried(deps: NodeServer, visit: Visit): Promise<unknown> {
+  await limit(visit, deps.trials, (await authenticate(deps, visit)).id)
+  const body = readFields(triedBodySchema, await readBody(visit.request, maxReportBytes))
+  const node = await authenticate(deps, visit)
+  const takes = sidesOf(deps, node).flatMap((side) => side.tried ?? [])
+  if (takes.length === 0) throw wrongKind(node.kind)
+  for (const take of takes) await take(node.id, body, visit.isLocal)
+  return triedAnswerSchema.parse({ now: deps.clock() })
+}
+
+/**
+ * A node that calls from an address proves that it can use it. The proof is written before the answer, which has the
+ * address that the shop saw.
+ */
+async function seen(deps: NodeServer, visit: Visit): Promise<unknown> {
+  const node = await authenticate(deps, visit)
+  await limit(visit, deps.proofs, node.id)
+  const { from } = visit
+  if (from) for (const take of sidesOf(deps, node).flatMap((side) => side.seen ?? [])) await take(node.id, from)
+  return seenSchema.parse({ from: from ? formatAddress(from) : '' })
+}
+
+async function setup(deps: NodeServer, visit: Visit): Promise<unknown> {
+  const node = await authenticate(deps, visit)
+  const [setupOf] = sidesOf(deps, node).flatMap((side) => side.setup ?? [])
+  if (!setupOf) throw wrongKind(node.kind)
+  const key = await deps.fleet.privateKey(node.id)
+  if (key === undefined) throw new Refusal('node_private_key_missing')
+  return vpnSetupSchema.parse(setupOf(node, key))
+}
+
+const routes = new Map<string, Route>([
+  ['join', { method: 'POST', answer: join }],
+  ['state', { method: 'GET', answer: state }],
+  ['find', { method: 'POST', answer: find }],
+  ['report', { method: 'POST', answer: report }],
+  ['tried', { method: 'POST', answer: tried }],
+  ['seen', { method: 'GET', answer: seen }],
+  ['vpn', { method: 'GET', answer: setup }],
+])
+
+async function answer(deps: NodeServer, visit: Visit): Promise<Response> {
+  if (deps.isStopping()) throw stopping()
+  const route = routes.get(visit.url.pathname.slice(nodeBase.length))
+  if (!route) throw new Refusal('node_path_not_found')
+  const { method } = route
+  if (visit.request.method !== method)
+    throw new Refusal('method_not_allowed', { methods: [method] }, { allow: [method] })
+  return new Response(JSON.stringify({ ok: true, data: await route.answer(deps, visit) }), { headers: apiHeaders })
+}
+
 type ReportDeps = {
   readonly fleet: Pick<Fleet, 'seen'>
   readonly nodeSides: readonly NodeSide[]
@@ -276,24 +284,24 @@ type ReportDeps = {
  * is mended by the next report. What a node of this kind cannot have carried is refused before anything is taken.
  */
 async function takeReport(deps: ReportDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
-  const sides = deps.nodeSides.filter((side) => side.kind === node.kind)
+  const sides = sidesOf(deps, node)
   const parts = sides.flatMap((side) => side.parts)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
-  let answer: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
-  for (const side of sides) answer = (await side.report(node.id, body)) ?? answer
+  let answered: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
+  for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
   // A draining process accepts no tunnels, so its report alone does not make the node sellable.
   if (body.leaving !== true) {
     await deps.fleet.seen(node.id, { version: body.version, health: body.health && toHealth(body, body.health) })
   }
-  return { now: deps.clock(), ...answer }
+  return { now: deps.clock(), ...answered }
 }
 
-const toHealth = (body: ReportBody, said: NonNullable<ReportBody['health']>): Health => ({
+const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): Health => ({
   boot: body.boot,
-  tunnels: said.tunnels,
-  lagMs: said.lag_ms,
-  carried: said.carried,
-  relayed: said.relayed ?? 0,
-  isStopping: said.stopping ?? false,
+  tunnels: health.tunnels,
+  lagMs: health.lag_ms,
+  carried: health.carried,
+  relayed: health.relayed ?? 0,
+  isStopping: health.stopping ?? false,
   mostPorts: body.most_ports ?? null,
 })

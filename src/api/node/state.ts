@@ -1,3 +1,4 @@
+import { bind } from '../../core/bind.ts'
 import type { NodeId } from '../../core/ids.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Customers } from '../../domains/customers/index.ts'
@@ -6,7 +7,7 @@ import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
 import type { Pricing } from '../../domains/pricing/index.ts'
 import { type StatePage, type StatePart, type StateParts, statePageSchema } from '../../node-protocol/state.ts'
 import { createFeed, type Page } from './feed.ts'
-import { createWatch } from './watch.ts'
+import { ChangeWatch } from './watch.ts'
 
 /**
  * In which order a page is filled: ranges first, which take time to try; gateways before exits of theirs, and exits
@@ -36,112 +37,117 @@ const holdBackMs = 20
 
 export type NodeState = ReturnType<typeof createNodeState>
 
-/** The desired state of nodes: pages at once, and changes to waiting nodes (long polling). */
-export function createNodeState(deps: {
+type Given = {
   readonly nodeSides: readonly NodeSide[]
   readonly customers: Pick<Customers, 'mode'>
   readonly pricing: Pick<Pricing, 'find'>
   readonly clock: Clock
   /** Which life of the database it is: after a restore another one. */
   readonly life?: number
-}) {
-  const { clock } = deps
-  const readings = { gateway: openReading('gateway'), vpn: openReading('vpn') }
-  const held = new Map<NodeId, Set<AbortController>>()
+}
+type StateDeps = Given & {
+  readonly readings: Readonly<Record<NodeKind, ReturnType<typeof openReading>>>
+  readonly held: Map<NodeId, Set<AbortController>>
+}
 
-  /** What nodes of one kind read, and the look-out for changes that they share. */
-  function openReading(kind: NodeKind) {
-    const { tables, mark } = tablesOf(kind, deps.nodeSides)
-    return {
-      tables,
-      feed: createFeed({ tables, clock, life: deps.life ?? 0 }),
-      watch: createWatch({ mark, clock, ...(kind === 'gateway' && { holdBackMs }) }),
-    }
-  }
+/** The desired state of nodes: pages at once, and changes to waiting nodes (long polling). */
+export function createNodeState(given: Given) {
+  const readings = { gateway: openReading(given, 'gateway'), vpn: openReading(given, 'vpn') }
+  const deps: StateDeps = { ...given, readings, held: new Map() }
+  return bind(deps, { read, poke, stop })
+}
 
-  /** Each thing as this very node may know it. */
-  const tailor = (table: ToldTable, given: readonly unknown[], node: NodeId): readonly unknown[] =>
-    table.forNode ? given.map((shape) => table.forNode?.(shape as StateParts[StatePart], node)) : given
-
-  async function toState(page: Page, tables: readonly ToldTable[], node: NodeId): Promise<StatePage> {
-    const mode = await deps.customers.mode()
-    const catalogue = await deps.pricing.find()
-    return statePageSchema.parse({
-      cursor: page.cursor,
-      more: page.more,
-      now: clock(),
-      mode: mode ?? 'production',
-      gateways: [],
-      speed_mbit: {
-        proxies: catalogue?.dedicated.speedMegabits ?? null,
-        subusers: catalogue?.premium.speedMegabits ?? null,
-      },
-      ranges: [],
-      proxies: [],
-      subusers: [],
-      exits: [],
-      peers: [],
-      ...Object.fromEntries(tables.map((table, index) => [table.name, tailor(table, page.given[index] ?? [], node)])),
-    })
-  }
-
-  /** Takes a place among a node's waiting requests; the oldest gives way. The signal says that it is over. */
-  function hold(node: NodeId, signal: AbortSignal): { signal: AbortSignal; release: () => void } {
-    const mine = new AbortController()
-    const places = held.get(node) ?? new Set()
-    held.set(node, places.add(mine))
-    if (places.size > maxHeld) [...places][0]?.abort()
-    return {
-      signal: AbortSignal.any([signal, mine.signal]),
-      release() {
-        places.delete(mine)
-        if (places.size === 0) held.delete(node)
-      },
-    }
-  }
-
+/** What nodes of one kind read, and the look-out for changes that they share. */
+function openReading({ nodeSides, clock, life = 0 }: Given, kind: NodeKind) {
+  const { tables, mark } = tablesOf(kind, nodeSides)
   return {
-    /**
-     * The page after a cursor. With nothing to tell it waits for something, and asks again whether the node may hear
-     * it: a node that was shut out while it waited hears nothing more.
-     */
-    async read(
-      node: Node,
-      asked: { cursor?: string | undefined; waitMs: number },
-      signal: AbortSignal,
-      stillMay: () => Promise<void>,
-    ): Promise<StatePage> {
-      const { tables, feed, watch } = readings[node.kind]
-      const untilAt = performance.now() + asked.waitMs
-      const place = hold(node.id, signal)
-      try {
-        for (let hasWaited = false; ; hasWaited = true) {
-          if (asked.waitMs > 0) await watch.ready()
-          const told = watch.told()
-          const startedAt = performance.now()
-          const page = await feed.read(asked.cursor)
-          watch.spent(performance.now() - startedAt)
-          if (hasWaited) await stillMay()
-          const leftMs = untilAt - performance.now()
-          if (page.count > 0 || page.more || leftMs <= 0 || place.signal.aborted)
-            return await toState(page, tables, node.id)
-          await watch.wait(told, leftMs, place.signal)
-        }
-      } finally {
-        place.release()
-      }
-    },
+    tables,
+    feed: createFeed({ tables, clock, life }),
+    watch: new ChangeWatch({ mark, clock, ...(kind === 'gateway' && { holdBackMs }) }),
+  }
+}
 
-    /** This process has changed something: waiting nodes read now and not after the next poll of the database. */
-    poke(): void {
-      readings.gateway.watch.poke()
-      readings.vpn.watch.poke()
-    },
+/** Each thing as this very node may know it. */
+const tailor = (table: ToldTable, given: readonly unknown[], node: NodeId): readonly unknown[] =>
+  table.forNode ? given.map((shape) => table.forNode?.(shape as StateParts[StatePart], node)) : given
 
-    /** Lets everybody who waits go. */
-    stop(): void {
-      readings.gateway.watch.stop()
-      readings.vpn.watch.stop()
+async function toState(deps: StateDeps, page: Page, tables: readonly ToldTable[], node: NodeId): Promise<StatePage> {
+  const mode = await deps.customers.mode()
+  const catalogue = await deps.pricing.find()
+  return statePageSchema.parse({
+    cursor: page.cursor,
+    more: page.more,
+    now: deps.clock(),
+    mode: mode ?? 'production',
+    gateways: [],
+    speed_mbit: {
+      proxies: catalogue?.dedicated.speedMegabits ?? null,
+      subusers: catalogue?.premium.speedMegabits ?? null,
+    },
+    ranges: [],
+    proxies: [],
+    subusers: [],
+    exits: [],
+    peers: [],
+    ...Object.fromEntries(tables.map((table, index) => [table.name, tailor(table, page.given[index] ?? [], node)])),
+  })
+}
+
+/** Adds a waiting request of a node; over the limit, the oldest one ends. The signal ends this one. */
+function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: AbortSignal; release: () => void } {
+  const mine = new AbortController()
+  const requests = deps.held.get(node) ?? new Set()
+  deps.held.set(node, requests.add(mine))
+  if (requests.size > maxHeld) [...requests][0]?.abort()
+  return {
+    signal: AbortSignal.any([signal, mine.signal]),
+    release() {
+      requests.delete(mine)
+      if (requests.size === 0) deps.held.delete(node)
     },
   }
+}
+
+/**
+ * The page after a cursor. Without a change it waits for one, and authenticates the node again: the operator may have
+ * closed it meanwhile.
+ */
+async function read(
+  deps: StateDeps,
+  node: Node,
+  asked: { cursor?: string | undefined; waitMs: number },
+  signal: AbortSignal,
+  stillMay: () => Promise<void>,
+): Promise<StatePage> {
+  const { tables, feed, watch } = deps.readings[node.kind]
+  const untilAt = performance.now() + asked.waitMs
+  const held = hold(deps, node.id, signal)
+  try {
+    for (let hasWaited = false; ; hasWaited = true) {
+      if (asked.waitMs > 0) await watch.ready()
+      const wakeUps = watch.wakeUps()
+      const startedAt = performance.now()
+      const page = await feed.read(asked.cursor)
+      watch.spent(performance.now() - startedAt)
+      if (hasWaited) await stillMay()
+      const leftMs = untilAt - performance.now()
+      if (page.count > 0 || page.more || leftMs <= 0 || held.signal.aborted)
+        return await toState(deps, page, tables, node.id)
+      await watch.wait(wakeUps, leftMs, held.signal)
+    }
+  } finally {
+    held.release()
+  }
+}
+
+/** This process has changed something: waiting nodes read now and not after the next poll of the database. */
+function poke(deps: StateDeps): void {
+  deps.readings.gateway.watch.poke()
+  deps.readings.vpn.watch.poke()
+}
+
+/** Answers all waiting requests. */
+function stop(deps: StateDeps): void {
+  deps.readings.gateway.watch.stop()
+  deps.readings.vpn.watch.stop()
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { HandTimers } from '../../../test/harness/hand-timers.ts'
 import { settle } from '../../../test/harness/hand-timing.ts'
-import { createWatch } from './watch.ts'
+import { ChangeWatch } from './watch.ts'
 
 const never = new AbortController().signal
 
@@ -9,7 +9,7 @@ const never = new AbortController().signal
 function open(options: { readonly holdBackMs?: number } = {}) {
   const place = { mark: 'a', nowMs: 1_000_000, looks: 0, fails: false }
   const timing = new HandTimers()
-  const watch = createWatch({
+  const watch = new ChangeWatch({
     mark: async (since) => {
       place.looks += 1
       if (place.fails) throw new Error('no database')
@@ -25,7 +25,7 @@ function open(options: { readonly holdBackMs?: number } = {}) {
     const startedAt = timing.now()
     let tookMs: number | undefined
     const wait = async (): Promise<void> => {
-      await watch.wait(watch.told(), limitMs, never)
+      await watch.wait(watch.wakeUps(), limitMs, never)
       tookMs = timing.now() - startedAt
     }
     void wait()
@@ -69,20 +69,20 @@ describe('the look-out for changes', () => {
   test('a change that is held back for 100 ms wakes a node once, after 100 ms', async () => {
     const { timing, watch, beginWaiting } = open({ holdBackMs: 100 })
     const { tookMs } = await beginWaiting()
-    const before = watch.told()
+    const before = watch.wakeUps()
     watch.poke()
     watch.poke()
     await timing.advance(99)
     expect(tookMs()).toBeUndefined()
     await timing.advance(1)
-    expect([tookMs(), watch.told()]).toEqual([100, before + 1])
+    expect([tookMs(), watch.wakeUps()]).toEqual([100, before + 1])
   })
 
   test('what changes between reading and waiting ends the wait before it begins', async () => {
     const { timing, watch } = open()
     await watch.ready()
     await timing.advance(5)
-    const told = watch.told()
+    const told = watch.wakeUps()
     watch.poke()
     await watch.wait(told, 5000, never)
     expect(timing.now()).toBe(5)
@@ -99,17 +99,17 @@ describe('the look-out for changes', () => {
   test('a change every millisecond wakes a node 7 times in 500 ms if an answer takes 20 ms', async () => {
     const { timing, watch } = open()
     await watch.ready()
-    const before = watch.told()
+    const before = watch.wakeUps()
     let answered = before
     for (let ms = 0; ms < 500; ms += 1) {
       await timing.advance(1)
       watch.poke()
-      if (watch.told() === answered) continue
-      answered = watch.told()
+      if (watch.wakeUps() === answered) continue
+      answered = watch.wakeUps()
       watch.spent(20)
     }
     // One telling after 5 ms, then a rest of four times what answering took.
-    expect(watch.told() - before).toBe(7)
+    expect(watch.wakeUps() - before).toBe(7)
   })
 
   test('a failing database ends a wait within 200 ms, and ready() rejects for the next node', async () => {
@@ -124,11 +124,11 @@ describe('the look-out for changes', () => {
   test('the look-out continues for 30 s between two waits, and then stops until the next one', async () => {
     const { place, timing, watch } = open()
     await watch.ready()
-    const told = watch.told()
+    const told = watch.wakeUps()
     await timing.advance(29_000)
     place.mark = 'b'
     await timing.advance(200)
-    expect(watch.told()).toBe(told + 1)
+    expect(watch.wakeUps()).toBe(told + 1)
     await timing.advance(2000)
     const { looks } = place
     await timing.advance(60_000)

@@ -6,7 +6,7 @@ const lookEveryMs = 200
 const lingerMs = 30_000
 /** At most a fifth of the time is spent on answers, however often something changes. */
 const restFor = 4
-const leastRestMs = 5
+const minRestMs = 5
 const maxRestMs = 400
 
 /** Monotonic time, and timers on it. */
@@ -20,126 +20,135 @@ const realTiming: Timing = {
   },
 }
 
-/**
- * Wakes waiting nodes when something may have changed. One watch serves all of this process: it polls the database a
- * few times a second for changes of other processes, and `poke` reports its own at once.
- */
-export function createWatch(deps: {
+type WatchDeps = {
   readonly mark: (sinceAt: number) => Promise<string>
   readonly clock: Clock
   /** Delay of a change of this process; none unless given. */
   readonly holdBackMs?: number
   /** Real unless a test hands in its own. */
   readonly timing?: Timing
-}) {
-  const { now, after } = deps.timing ?? realTiming
-  let base: { sinceAt: number; mark: string } | undefined
-  let looking: Promise<void> | undefined
-  let cancelLook: (() => void) | undefined
-  let cancelTelling: (() => void) | undefined
-  let usedAt = 0
-  let toldAt = 0
-  let spentMs = 0
-  let told = 0
-  let stopped = false
-  const waiting = new Set<() => void>()
+}
 
-  function tellNow(): void {
-    cancelTelling?.()
-    cancelTelling = undefined
-    toldAt = now()
-    spentMs = 0
-    told += 1
-    for (const wake of waiting) wake()
+/**
+ * Wakes waiting nodes when something may have changed. One watch serves all of this process: it polls the database a
+ * few times a second for changes of other processes, and `poke` reports its own at once.
+ */
+export class ChangeWatch {
+  readonly #deps: WatchDeps
+  readonly #timing: Timing
+  #base: { sinceAt: number; mark: string } | undefined
+  #looking: Promise<void> | undefined
+  #cancelLook: (() => void) | undefined
+  #cancelWakeUp: (() => void) | undefined
+  #usedAt = 0
+  #wokenAt = 0
+  #spentMs = 0
+  #wakeUps = 0
+  #isStopped = false
+  readonly #waiting = new Set<() => void>()
+
+  constructor(deps: WatchDeps) {
+    this.#deps = deps
+    this.#timing = deps.timing ?? realTiming
   }
 
-  function tell(holdBackMs = 0): void {
-    if (cancelTelling !== undefined || stopped) return
-    const restMs = Math.min(maxRestMs, Math.max(leastRestMs, restFor * spentMs))
-    const leftMs = Math.max(holdBackMs, toldAt + restMs - now())
-    if (leftMs <= 0) tellNow()
-    else cancelTelling = after(leftMs, tellLater)
+  /** Number of wake-ups so far. Read it before the data: `wait` for more than this misses no later change. */
+  wakeUps(): number {
+    return this.#wakeUps
   }
 
-  function tellLater(): void {
-    cancelTelling = undefined
-    tell()
+  /** Ensures that every later change wakes waiting nodes. */
+  async ready(): Promise<void> {
+    this.#usedAt = this.#timing.now()
+    if (this.#base === undefined && !this.#isStopped) await this.#lookOnce()
+  }
+
+  /** Resolves after the next wake-up, the time limit or the signal. */
+  async wait(seen: number, ms: number, signal: AbortSignal): Promise<void> {
+    if (this.#wakeUps > seen || ms <= 0 || this.#isStopped || signal.aborted) return
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        cancelLimit()
+        signal.removeEventListener('abort', wake)
+        this.#waiting.delete(wake)
+        resolve()
+      }
+      const cancelLimit = this.#timing.after(ms, wake)
+      signal.addEventListener('abort', wake)
+      this.#waiting.add(wake)
+    })
+  }
+
+  /** This process has changed something. */
+  poke(): void {
+    if (this.#base !== undefined) this.#wake(this.#deps.holdBackMs)
+  }
+
+  /** Time spent on an answer. */
+  spent(ms: number): void {
+    this.#spentMs += ms
+  }
+
+  stop(): void {
+    this.#cancelLook?.()
+    this.#wakeNow()
+    this.#isStopped = true
+  }
+
+  #wakeNow(): void {
+    this.#cancelWakeUp?.()
+    this.#cancelWakeUp = undefined
+    this.#wokenAt = this.#timing.now()
+    this.#spentMs = 0
+    this.#wakeUps += 1
+    for (const wake of this.#waiting) wake()
+  }
+
+  #wake(holdBackMs = 0): void {
+    if (this.#cancelWakeUp !== undefined || this.#isStopped) return
+    const restMs = Math.min(maxRestMs, Math.max(minRestMs, restFor * this.#spentMs))
+    const leftMs = Math.max(holdBackMs, this.#wokenAt + restMs - this.#timing.now())
+    if (leftMs <= 0) this.#wakeNow()
+    else this.#cancelWakeUp = this.#timing.after(leftMs, () => this.#wakeLater())
+  }
+
+  #wakeLater(): void {
+    this.#cancelWakeUp = undefined
+    this.#wake()
   }
 
   /** When the window moves, a change could fall between two marks, so waiting nodes are woken. */
-  async function look(): Promise<void> {
-    const nowMs = deps.clock()
+  async #look(): Promise<void> {
+    const nowMs = this.#deps.clock()
+    const base = this.#base
     const isFresh = base !== undefined && nowMs - base.sinceAt >= 0 && nowMs - base.sinceAt <= 2 * overlapMs
     const sinceAt = base && isFresh ? base.sinceAt : nowMs - overlapMs
     try {
-      const mark = await deps.mark(sinceAt)
-      const isSame = base?.sinceAt === sinceAt && base.mark === mark
-      const isFirst = base === undefined
-      base = { sinceAt, mark }
-      if (!isSame && !isFirst) tell()
+      const mark = await this.#deps.mark(sinceAt)
+      const isSame = this.#base?.sinceAt === sinceAt && this.#base.mark === mark
+      const isFirst = this.#base === undefined
+      this.#base = { sinceAt, mark }
+      if (!isSame && !isFirst) this.#wake()
     } catch (error) {
       // Waiting nodes read for themselves, meet the same error and report it.
-      base = undefined
-      tellNow()
+      this.#base = undefined
+      this.#wakeNow()
       throw error
     }
   }
 
-  function lookOnce(): Promise<void> {
-    looking ??= look().finally(() => {
-      looking = undefined
-      cancelLook ??= after(lookEveryMs, goOn)
+  #lookOnce(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+      this.#cancelLook ??= this.#timing.after(lookEveryMs, () => this.#lookAgain())
     })
-    return looking
+    return this.#looking
   }
 
-  function goOn(): void {
-    cancelLook = undefined
-    if (stopped) return
-    if (waiting.size === 0 && now() - usedAt > lingerMs) base = undefined
-    else lookOnce().catch(() => {})
-  }
-
-  return {
-    /** Number of wake-ups so far. Read it before the data: `wait` for more than this misses no later change. */
-    told: (): number => told,
-
-    /** Ensures that every later change wakes waiting nodes. */
-    async ready(): Promise<void> {
-      usedAt = now()
-      if (base === undefined && !stopped) await lookOnce()
-    },
-
-    /** Resolves after the next wake-up, the time limit or the signal. */
-    async wait(heard: number, ms: number, signal: AbortSignal): Promise<void> {
-      if (told > heard || ms <= 0 || stopped || signal.aborted) return
-      await new Promise<void>((resolve) => {
-        const wake = () => {
-          cancelLimit()
-          signal.removeEventListener('abort', wake)
-          waiting.delete(wake)
-          resolve()
-        }
-        const cancelLimit = after(ms, wake)
-        signal.addEventListener('abort', wake)
-        waiting.add(wake)
-      })
-    },
-
-    /** This process has changed something. */
-    poke(): void {
-      if (base !== undefined) tell(deps.holdBackMs)
-    },
-
-    /** Time spent on an answer. */
-    spent(ms: number): void {
-      spentMs += ms
-    },
-
-    stop(): void {
-      cancelLook?.()
-      tellNow()
-      stopped = true
-    },
+  #lookAgain(): void {
+    this.#cancelLook = undefined
+    if (this.#isStopped) return
+    if (this.#waiting.size === 0 && this.#timing.now() - this.#usedAt > lingerMs) this.#base = undefined
+    else this.#lookOnce().catch(() => {})
   }
 }
