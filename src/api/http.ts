@@ -107,10 +107,10 @@ function createLimit(deps: HttpDeps, perMinute: number, purpose: string): RateLi
   const ofName = createRateLimit(perMinute, deps.clock, purpose, deps.buckets)
   const ofCustomer = createRateLimit(perMinute * asMany, deps.clock, `${purpose} of a customer`, deps.buckets)
   return async (name, customer) => {
-    const standing = await ofName(name)
-    if (customer === undefined || !standing || standing.retryAfterSeconds) return standing
+    const own = await ofName(name)
+    if (customer === undefined || !own || own.retryAfterSeconds) return own
     const ofAll = await ofCustomer(customer)
-    return ofAll?.retryAfterSeconds ? ofAll : standing
+    return ofAll?.retryAfterSeconds ? ofAll : own
   }
 }
 
@@ -178,40 +178,62 @@ type Visit = {
   isAdmitted: boolean
 }
 
+type App = Hono<{ Bindings: { visit: Visit } }>
+type Run = (request: Request, params: Params, visit: Visit) => Promise<Response>
+/** `exact` has the operations without path parameters, by method and path: they need no router. */
+type Router = { readonly app: App; readonly exact: Map<string, Run> }
+
 /**
  * The customers' API as one function from request to answer. `from` is where the request came from, `hold` keeps the
  * next request on its connection waiting.
  */
 export function createHttp(deps: HttpDeps) {
-  const limits = {
+  const limits: Limits = {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
     charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
     authThrottle: createAuthThrottle(deps.clock, deps.requestId()),
     semaphore: new KeyedSemaphore(atOnce),
   }
-  const app = new Hono<{ Bindings: { visit: Visit } }>()
-  /** Operations whose path is the same for everybody, by method and path: they need no router. */
-  const exact = new Map<string, (request: Request, params: Params, visit: Visit) => Promise<Response>>()
+  const router: Router = { app: new Hono(), exact: new Map() }
+  const { app } = router
   const apis = [mount(customerApi(deps)), ...(deps.others ?? [])]
-
-  for (const api of apis) {
-    for (const operation of api.operations) {
-      const run = async (request: Request, params: Params, visit: Visit): Promise<Response> => {
-        try {
-          return await api.answer(operation, request, params, visit, limits)
-        } catch (error) {
-          throw error instanceof Refusal ? withSee(error, operation.see) : error
-        }
-      }
-      const path = api.base + toPattern(operation.path)
-      if (path === api.base + operation.path) exact.set(`${operation.method} ${path}`, run)
-      app.on(operation.method, path, ({ req, env }) => run(req.raw, req.param() as Params, env.visit))
-    }
-    const { version, publicUrl } = deps
-    const read = createDescription(api, api.base === base ? deps : { version, publicUrl })
-    const description = createSharedAnswer(async () => ({ body: await read() }))
-    app.get(`${api.base}/openapi.json`, ({ req }) => description(req.raw))
+  for (const api of apis) addApi(router, api, limits, deps)
+  addProbes(app, deps)
+  addPages(app, deps)
+  for (const [path, methods] of methodsByPath(apis, [...(deps.plain ?? []), ...(deps.console ?? [])])) {
+    app.all(path, () => {
+      throw new Refusal('method_not_allowed', { methods }, { allow: methods })
+    })
   }
+  app.notFound(() => {
+    throw new Refusal('path_not_found')
+  })
+  app.onError((error) => {
+    throw error
+  })
+  return withCors(deps.corsOrigins ?? [], base, (sent, from, hold) => answerNoted(deps, router, sent, from, hold))
+}
+
+function addApi({ app, exact }: Router, api: Mounted, limits: Limits, deps: HttpDeps): void {
+  for (const operation of api.operations) {
+    const run: Run = async (request, params, visit) => {
+      try {
+        return await api.answer(operation, request, params, visit, limits)
+      } catch (error) {
+        throw error instanceof Refusal ? withSee(error, operation.see) : error
+      }
+    }
+    const path = api.base + toPattern(operation.path)
+    if (path === api.base + operation.path) exact.set(`${operation.method} ${path}`, run)
+    app.on(operation.method, path, ({ req, env }) => run(req.raw, req.param(), env.visit))
+  }
+  const { version, publicUrl } = deps
+  const read = createDescription(api, api.base === base ? deps : { version, publicUrl })
+  const description = createSharedAnswer(async () => ({ body: await read() }))
+  app.get(`${api.base}/openapi.json`, ({ req }) => description(req.raw))
+}
+
+function addProbes(app: App, deps: HttpDeps): void {
   app.get('/healthz', () => Response.json({ ok: true, version: deps.version }, { headers: plainHeaders }))
   app.get('/readyz', async () => {
     const reason = deps.isStopping() ? 'The shop is stopping.' : await deps.findHindrance()
@@ -219,6 +241,9 @@ export function createHttp(deps: HttpDeps) {
     const warnings = (await deps.warnings?.()) ?? []
     return Response.json({ ok: true, ...(warnings.length > 0 && { warnings }) }, { headers: plainHeaders })
   })
+}
+
+function addPages(app: App, deps: HttpDeps): void {
   for (const route of deps.plain ?? []) {
     const limit = createRateLimit(route.perMinute, deps.clock, route.path, deps.buckets)
     const methods = route.takes === undefined ? ['GET'] : route.takes === 'POST' ? ['POST'] : ['GET', 'POST']
@@ -232,57 +257,53 @@ export function createHttp(deps: HttpDeps) {
   for (const path of docsEntrances) {
     app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))
   }
-  for (const [path, methods] of methodsByPath(apis, [...(deps.plain ?? []), ...(deps.console ?? [])])) {
-    app.all(path, () => {
-      throw new Refusal('method_not_allowed', { methods }, { allow: methods })
-    })
-  }
-  app.notFound(() => {
-    throw new Refusal('path_not_found')
-  })
-  app.onError((error) => {
-    throw error
-  })
+}
 
-  return withCors(deps.corsOrigins ?? [], base, async (sent, from, hold) => {
-    const startedAt = performance.now()
-    const request = named(sent)
-    const url = URL.parse(request.url)
-    const path = url?.pathname ?? ''
-    const visit: Visit = { id: deps.requestId(), from, hold, path, isSale: false, isAdmitted: false }
-    let response: Response
-    let fault: unknown
-    let code: string | undefined
-    try {
-      // The address is made of the Host header, which may be anything.
-      if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
-      if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
-      const asked = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request
-      const run = exact.get(`${asked.method} ${visit.path}`)
-      response = await (run ? run(asked, {}, visit) : app.fetch(asked, { visit }))
-    } catch (error) {
-      fault = error instanceof Refusal ? error.cause : error
-      const refusal = error instanceof Refusal ? error : internalError()
-      code = refusal.code
-      response = await compressRefusal(request.headers, toRefusal(refusal, request.headers))
-    }
-    if (request.method === 'HEAD') response = await withoutBody(response)
-    response.headers.set('X-Request-Id', visit.id)
-    if (visit.rateLimit) setRateLimit(response.headers, visit.rateLimit)
-    if (visit.isAdmitted && from) deps.onAdmitted?.(from)
-    deps.note({
-      id: visit.id,
-      method: request.method,
-      path: visit.path,
-      status: response.status,
-      code,
-      tookMs: performance.now() - startedAt,
-      customer: visit.customer,
-      isSale: visit.isSale,
-      fault,
-    })
-    return response
+/** Answers a request and writes its line in the log. */
+async function answerNoted(
+  deps: HttpDeps,
+  { app, exact }: Router,
+  sent: Request,
+  from: Address | undefined,
+  hold: Visit['hold'],
+): Promise<Response> {
+  const startedAt = performance.now()
+  const request = named(sent)
+  const url = URL.parse(request.url)
+  const path = url?.pathname ?? ''
+  const visit: Visit = { id: deps.requestId(), from, hold, path, isSale: false, isAdmitted: false }
+  let response: Response
+  let fault: unknown
+  let code: string | undefined
+  try {
+    // The address is made of the Host header, which may be anything.
+    if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
+    if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
+    const asked = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request
+    const run = exact.get(`${asked.method} ${visit.path}`)
+    response = await (run ? run(asked, {}, visit) : app.fetch(asked, { visit }))
+  } catch (error) {
+    fault = error instanceof Refusal ? error.cause : error
+    const refusal = error instanceof Refusal ? error : internalError()
+    code = refusal.code
+    response = await compressRefusal(request.headers, toRefusal(refusal, request.headers))
+  }
+  if (request.method === 'HEAD') response = await withoutBody(response)
+  response.headers.set('X-Request-Id', visit.id)
+  if (visit.rateLimit) setRateLimit(response.headers, visit.rateLimit)
+  if (visit.isAdmitted && from) deps.onAdmitted?.(from)
+  deps.note({
+    id: visit.id,
+    method: request.method,
+    path: visit.path,
+    status: response.status,
+    code,
+    tookMs: performance.now() - startedAt,
+    customer: visit.customer,
+    isSale: visit.isSale,
+    fault,
   })
+  return response
 }
 
 /** What customers call: with a token, or from a browser that has signed in. */
