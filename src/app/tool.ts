@@ -34,7 +34,7 @@ const upkeepCommands: readonly Command[] = [
   },
   {
     name: 'compact',
-    summary: 'Writes the file of a stopped SQLite shop anew: nothing is left in it of what was erased or forgotten.',
+    summary: 'Rewrites the file of a stopped SQLite shop without its deleted and erased data.',
     takes: [],
     options: [],
     async run(given) {
@@ -50,8 +50,7 @@ const upkeepCommands: readonly Command[] = [
   },
   {
     name: 'reopen',
-    summary:
-      'Opens a shop again that was closed because it was moved elsewhere. What was sold there since is not in it.',
+    summary: 'Opens a shop again that was closed because it was moved elsewhere. It lacks everything sold there since.',
     takes: [],
     options: [],
     async run(given) {

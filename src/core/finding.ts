@@ -52,14 +52,14 @@ const advices: Readonly<Record<string, string>> = {
   schema: 'stop the shop, compare with the migrations, and put back what is missing before anything is written again',
   file: 'stop the shop, copy the file aside, and restore the last backup that verifies; later sales are in the copy',
   constraint: 'read the rows with the question that the constraint asks, and restore them from a backup',
-  history: 'read its versions in row_history and write the right one back; whoever changed it went past the shop',
+  history: 'read its versions in row_history and write the right one back; it was changed past the shop',
   checkpoint:
     'keep this database as it is, and compare with a backup from before the checkpoint: the past was rewritten',
 }
 
 const adviceFor = (finding: Finding): string =>
   advices[finding.promise] ??
-  'compare the row with a backup; what is computed, like a balance, follows from what it is computed from'
+  'compare the row with a backup; a computed value, like a balance, follows from its sources'
 
 /** Result of all verifiers. `found` counts all findings; at most 1000 are listed. */
 export type Verdict = {

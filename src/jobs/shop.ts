@@ -75,7 +75,7 @@ export const outageJobs = (
     async work() {
       const { interrupted, ...over } = await outageWatch.look()
       if (interrupted > 0) log.warn('proxies interrupted', { interrupted })
-      if (over.restored + over.replaced + over.moved > 0) log.info('proxies go on', over)
+      if (over.restored + over.replaced + over.moved > 0) log.info('proxies resumed', over)
     },
   },
 ]

@@ -267,7 +267,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     const [second] = await noticed()
     expect(second).toMatchObject({ reason: 'excess' })
     const wrong = paymentOperator.resolve(second?.id ?? first.id, { customer, note: 'no' })
-    expect((await failureOf(wrong)).message).toContain('Credit the customer by itself')
+    expect((await failureOf(wrong)).message).toContain('Credit the customer separately')
     expect(await balanceOf(token)).toBe(200)
   })
 

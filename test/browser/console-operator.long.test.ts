@@ -240,7 +240,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await dialog().getByLabel('Who was brought').fill(boris.customer)
     await dialog().getByLabel('By whom').fill(boris.customer)
     await dialog().locator('button[type=submit]').click()
-    await dialog().getByText('Nobody brings himself.').waitFor()
+    await dialog().getByText('A customer cannot be the referrer of the same customer.').waitFor()
     await dialog().getByLabel('By whom').fill(anna.customer)
     await submit()
     await page.getByRole('table', { name: 'Who brought whom' }).getByRole('link', { name: anna.customer }).waitFor()

@@ -353,8 +353,8 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
       const cutOff = { ...gateway.env, TURNPIKE_SHOP_URL: `http://127.0.0.1:${freePort()}` }
       const { exit, err } = await runTurnpike(['gateway', 'reload'], cutOff)
       expect(exit).toBe(1)
-      expect(err).toContain('The new process cannot reach the shop. The gateway that runs goes on.')
-      expect(err).toContain('The new process has not taken over, and has said why; the gateway goes on as before.')
+      expect(err).toContain('The new process cannot reach the shop. The running gateway continues.')
+      expect(err).toContain('The new process has not taken over; the reason is above. The running gateway continues.')
       expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
       expect(await gateway.serving()).toBe(gateway.pid)
     })

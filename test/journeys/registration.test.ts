@@ -71,8 +71,8 @@ describe.each([...enginesOf('postgres')])('registration with e-mail confirmation
     expect((await page.post('/auth/v1/customer/sign-in', { login: email, password: 'a new good one' })).status).toBe(
       200,
     )
-    // The e-mail to an unknown address has no link.
-    expect(textOf(smtp.letters()[2] ?? '')).toContain('Nobody signs in with this address yet')
+    // An address without an account gets a letter with a link that opens one.
+    expect(textOf(smtp.letters()[2] ?? '')).toContain('This address has no account yet')
     expect(smtp.letters()).toHaveLength(4)
   })
 

@@ -50,7 +50,7 @@ export function adviseClock(skewMs: number | undefined, isSet: boolean | undefin
   if (isSet === false) {
     return note(of, 'nothing keeps it set, as far as the kernel knows', 'run an NTP client (chrony, systemd-timesyncd)')
   }
-  return ok(of, skewMs === undefined ? 'it is kept set, or nobody knows' : 'it agrees with the database server’s')
+  return ok(of, skewMs === undefined ? 'no problem is known' : 'it agrees with the database server’s')
 }
 
 /** A folder or file that other users may read. */

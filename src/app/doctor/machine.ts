@@ -130,8 +130,8 @@ function lookAtPorts(config: Config): Promise<Advice>[] {
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : ''
       if (/Refused|ECONNREFUSED/i.test(code))
-        return note(of, 'nobody listens there', 'start Turnpike, if it should run here')
-      return wrong(of, 'whoever has it does not answer as Turnpike does', 'see who has it (ss -ltnp)')
+        return note(of, 'no program listens there', 'start Turnpike, if it should run here')
+      return wrong(of, 'another program than Turnpike listens there', 'find that program (ss -ltnp)')
     }
   })
 }

@@ -116,7 +116,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
       ? [
           note(
             'registration',
-            'no letters are sent: anybody signs up with any address, and is told which are taken',
+            'the shop sends no mail, so it cannot confirm addresses, and a sign-up shows which are taken',
             'set TURNPIKE_SMTP_URL, or take customers in yourself (TURNPIKE_REGISTRATION=off)',
           ),
         ]

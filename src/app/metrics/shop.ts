@@ -76,7 +76,7 @@ function addNodeGauges(
   )
   metrics.gauge(
     'turnpike_node_last_seen_timestamp_seconds',
-    'When a node was last heard of, since 1970.',
+    'Time of a node’s last report, since 1970.',
     each((node) => (node.lastSeenAt === null ? undefined : node.lastSeenAt / 1000)),
   )
   metrics.gauge(

@@ -145,7 +145,7 @@ async function openBeside(
       meter.leave()
       void untilEmpty(engine, config, end, log).then(setReplaced)
     },
-    onGivenUp: () => log.warn('not taken over', { explanation: 'who had the listeners has stalled; this one goes on' }),
+    onGivenUp: () => log.warn('not taken over', { explanation: 'the new process has stalled; this one continues' }),
     onFault: (fault) => log.error('fault', { fault }),
   })
   await Promise.race([trials.ready, realTiming.pause(maxTrialMs, endTrials.signal)])

@@ -40,7 +40,7 @@ export async function meetPredecessor(config: Config, log: Log): Promise<Predece
   if (process.platform !== 'linux') throw new BadSetting('Only on Linux can one gateway take over from another.')
   const before = await findPredecessor(nodeFolder(config, 'gateway'), realTiming)
   if (!before) {
-    log.info('nobody to take over from')
+    log.info('no gateway to take over from')
     return undefined
   }
   const { hostname, port, pid, version } = before.who
@@ -62,7 +62,7 @@ export async function isHeard(
 }
 
 export const notHeard = (): Refusal =>
-  refuseHere('The new process cannot reach the shop. The gateway that runs goes on.', 'unavailable')
+  refuseHere('The new process cannot reach the shop. The running gateway continues.', 'unavailable')
 
 /** Settles when the last connection has ended, or when the time limit is over. */
 export async function untilEmpty(engine: Engine, config: Config, end: AbortSignal, log: Log): Promise<void> {

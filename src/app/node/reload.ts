@@ -15,7 +15,7 @@ const mark = 'TURNPIKE_BETWEEN'
 /** Replaces the running gateway by one of the installed program. The new process outlives this command. */
 export const reloadCommand: Command = {
   name: 'gateway reload',
-  summary: 'Exchanges the gateway that runs on this data folder for a new process; nobody who is connected notices.',
+  summary: 'Replaces the gateway that runs on this data folder by a new process, without closing a connection.',
   takes: [],
   options: [],
   async run(given) {
@@ -37,7 +37,7 @@ export const reloadCommand: Command = {
     while ((await serving()) !== pid) {
       if (!isRunning(pid) || realTiming.now() > giveUpAt) {
         if (isRunning(pid)) process.kill(pid)
-        throw refuseHere('The new process has not taken over, and has said why; the gateway goes on as before.')
+        throw refuseHere('The new process has not taken over; the reason is above. The running gateway continues.')
       }
       await realTiming.pause(lookEveryMs)
     }
@@ -74,7 +74,7 @@ async function startApart(flags: readonly string[]): Promise<number> {
   })
   const pid = Number(await between.stdout.text())
   if (pid > 0) return pid
-  throw refuseHere('No new process could be started; the gateway goes on as before.', 'unavailable')
+  throw refuseHere('No new process could be started. The running gateway continues.', 'unavailable')
 }
 
 function startGateway(flags: readonly string[]): number {

@@ -135,7 +135,7 @@ export const settings = {
     'TURNPIKE_DRAIN_SECONDS',
     'N',
     '0',
-    'how long a shop that is told to stop still serves while /readyz says no, for a balancer to notice',
+    'how long a stopping shop still serves while /readyz fails, so that a load balancer notices',
   ),
   ...gatewaySettings,
   localNodes: setting(

@@ -9,7 +9,7 @@ describe('settings about TLS', () => {
     const cases: [Record<string, string>, string][] = [
       [{ TURNPIKE_TLS_CERT: '/a.crt' }, 'TURNPIKE_TLS_KEY (--tls-key) must be given too'],
       [{ TURNPIKE_TLS_KEY: '/a.key' }, 'TURNPIKE_TLS_CERT (--tls-cert) must be given too'],
-      [{ ...files, ...acme }, 'cannot stand beside TURNPIKE_TLS_CERT'],
+      [{ ...files, ...acme }, 'excludes TURNPIKE_TLS_CERT'],
       [{ TURNPIKE_ACME_NAMES: 'shop.example.net' }, 'TURNPIKE_ACME_TERMS (--acme-terms) must be "agreed"'],
       [{ ...acme, TURNPIKE_ACME_TERMS: 'yes' }, 'must be "agreed"'],
       [{ ...acme, TURNPIKE_ACME_CONTACT: 'a@b.example?cc=c@d.example' }, 'must be an e-mail address'],

@@ -74,7 +74,7 @@ export function readTlsConfig(reading: TlsReading): TlsConfig {
   if (key !== undefined && cert === undefined) throw bad('tlsCert', 'must be given too, where there is a key')
   const acmeNames = readNames(reading)
   if (acmeNames.length > 0 && cert !== undefined) {
-    throw bad('acmeNames', 'cannot stand beside TURNPIKE_TLS_CERT: the certificate is from files or from an authority')
+    throw bad('acmeNames', 'excludes TURNPIKE_TLS_CERT: the certificate is from files or from an authority')
   }
   const config = {
     tlsCert: cert === undefined ? undefined : resolve(cert),

@@ -205,7 +205,7 @@ async function assertConfirming({ customers }: Services, config: Config): Promis
   // A sandbox has no money, and is there to be tried.
   if ((await customers.mode()) === 'sandbox') return
   throw new BadSetting(
-    'TURNPIKE_REGISTRATION is on, and without TURNPIKE_SMTP_URL nobody proves that an address is his. ' +
+    'TURNPIKE_REGISTRATION is on, and without TURNPIKE_SMTP_URL the shop cannot confirm e-mail addresses. ' +
       'Set TURNPIKE_SMTP_URL, or TURNPIKE_REGISTRATION=unconfirmed to take any address.',
   )
 }

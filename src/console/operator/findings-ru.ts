@@ -77,15 +77,15 @@ export const advices: readonly Said[] = [
     'прочитайте строки запросом, который задаёт ограничение, и восстановите их из копии',
   ],
   [
-    'read its versions in row_history and write the right one back; whoever changed it went past the shop',
-    'прочитайте её версии в row_history и верните верную; кто её менял, сделал это мимо магазина',
+    'read its versions in row_history and write the right one back; it was changed past the shop',
+    'прочитайте её версии в row_history и верните верную; её изменили мимо магазина',
   ],
   [
     'keep this database as it is, and compare with a backup from before the checkpoint: the past was rewritten',
     'оставьте эту базу как есть и сравните с копией, сделанной до контрольной точки: прошлое переписано',
   ],
   [
-    'compare the row with a backup; what is computed, like a balance, follows from what it is computed from',
+    'compare the row with a backup; a computed value, like a balance, follows from its sources',
     'сравните строку с копией; вычисляемое, например баланс, следует из того, из чего вычислено',
   ],
   [

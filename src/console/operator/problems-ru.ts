@@ -69,7 +69,7 @@ export const problems: readonly Said[] = [
   ['it follows number {}: checkpoints are missing', 'идёт за номером {}: контрольных точек не хватает'],
   ['the accounts are not as they stood when it was made', 'счета не такие, какими были, когда её делали'],
   // Of orders.
-  ['some belong to nobody who has an account', 'некоторые принадлежат тем, у кого нет счёта'],
+  ['some belong to no customer with an account', 'некоторые принадлежат тем, у кого нет счёта'],
   ['it has a price and no charge', 'есть цена, но нет списания'],
   ['its charge is not there', 'его списания нет'],
   ['its charge is for another order', 'его списание за другой заказ'],
@@ -92,7 +92,7 @@ export const problems: readonly Said[] = [
   ['posting {} of {} stands for it without a step', 'проводка {} у {} стоит за него без шага'],
   // Of events.
   ['the one before it is missing', 'предыдущего нет'],
-  ['it is not what was told', 'это не то, что было сообщено'],
+  ['it differs from its digest', 'не сходится со своим хешем'],
   ['it is of no kind', 'такого вида нет'],
   ['what it tells cannot be read', 'сообщённое не читается'],
   ['it is not the last one', 'оно не последнее'],
@@ -107,7 +107,7 @@ export const problems: readonly Said[] = [
   ],
   ['its password is not the one nodes know', 'пароль не тот, что знают узлы'],
   ['its password does not open', 'пароль не открывается'],
-  ['it stands for a login that is not its sub-user’s', 'стоит за логин не своего субпользователя'],
+  ['its login is not its sub-user’s', 'логин не своего субпользователя'],
   // Of dedicated proxies.
   ['it is held and has no lease', 'он занят, а аренды нет'],
   ['it never had a lease', 'аренды не было никогда'],
@@ -156,12 +156,12 @@ export const problems: readonly Said[] = [
     'его не несёт узел, который так сказал, или никто, хотя один несёт',
   ],
   [
-    'its holder knows of a node that there is not, or nobody holds it',
+    'its known carrier does not exist, or it has no holder',
     'его владелец знает об узле, которого нет, или владельца нет',
   ],
   ['it is carried and in no range', 'его несут, а он ни в одном диапазоне'],
   ['it is not in the range that it belongs to', 'он не в своём диапазоне'],
-  ['it is leased to nobody', 'оно занято никем'],
+  ['it is leased without a lease', 'оно занято, но аренды нет'],
   ['it is {} and has an open lease', 'состояние {}, а аренда открыта'],
   ['it was leased to two at once, or is no place', 'его арендовали сразу двое, или такого места нет'],
   ['it is not free from the end of its last lease on', 'свободно не с конца последней аренды'],
@@ -170,7 +170,7 @@ export const problems: readonly Said[] = [
   ['its address cannot be read', 'его адрес не читается'],
   ['its country is none', 'такой страны нет'],
   // Of traffic.
-  ['what stands after it is not the sum up to it', 'после него стоит не сумма до него'],
+  ['the balance after it is not the sum up to it', 'остаток после него не равен сумме до него'],
   ['something is below zero', 'что-то ниже нуля'],
   ['the balance is {}, its movements sum to {}', 'остаток {}, а по движениям {}'],
   [
@@ -187,7 +187,7 @@ export const problems: readonly Said[] = [
     'its count is not what the node reported, or more was billed than is believed of it',
     'сосчитано не то, что сообщил узел, или учтено больше, чем ему верят',
   ],
-  ['nobody has heard of the node that it is for', 'об узле, для которого он, никто не слышал'],
+  ['its node does not exist', 'его узла нет'],
   ['no lease knows of it', 'о нём не знает ни одна аренда'],
   ['its days do not add up to what gateways counted', 'дни не сходятся с тем, что насчитали шлюзы'],
   ['its hours are not what nodes have counted', 'часы не те, что насчитали узлы'],

@@ -18,14 +18,14 @@ export const en = {
   token_not_found: 'There is no such token.',
   proxy_not_found: 'There is no such proxy.',
   subscription_not_found: 'There is no such subscription.',
-  verification_running: 'A verification is running. Ask GET /verify how it goes.',
+  verification_running: 'A verification is running already. GET /verify shows its progress.',
   node_not_found: 'There is no such node.',
   customer_not_found: 'There is no such customer.',
   view_needs_session: 'Sign in to the console to view as a customer.',
-  refund_amount_with_end: 'With end, what is given back is not said.',
+  refund_amount_with_end: 'Leave amount_rub and again out: end decides how much is refunded.',
   exit_not_found: 'There is no such exit.',
   notice_not_found: 'There is no such notice, or it was dealt with already.',
-  reconciliation_running: 'A comparison is running. Ask GET /payment-reconciliation how it goes.',
+  reconciliation_running: 'A comparison is running already. GET /payment-reconciliation shows its progress.',
   code_not_found: 'There is no such code, or it has ended already.',
   price_list_not_found: 'There is no such price list.',
   view_is_read_only: 'An operator who looks at a customer’s pages cannot change or export anything there.',
@@ -35,12 +35,12 @@ export const en = {
   body_not_json: 'Send the body as JSON with Content-Type: application/json.',
   body_encoding_unknown: 'Send the body as it is or with Content-Encoding: gzip.',
   rate_limited: 'Too many requests. Wait as long as Retry-After says.',
-  session_needed: 'Sign in for this: a token may not do it, whatever its scopes are.',
+  session_needed: 'Sign in to the console for this. A token may not do it, whatever its scopes are.',
   connection_closed: 'The connection closed before the answer. Nothing was changed.',
   shop_stopping: 'The shop is shutting down. Nothing was changed; try again in a moment.',
   internal_error: 'Something went wrong on our side. Quote the X-Request-Id when you ask us.',
   path_not_found: 'There is nothing at this path. See /docs for what there is.',
-  file_not_found: 'There is no such file. Load the page anew.',
+  file_not_found: 'There is no such file. Reload the page.',
   vpn_subscription_not_found: 'There is no such VPN subscription.',
   vpn_device_not_found: 'There is no such VPN device.',
   vpn_device_missing: 'This subscription has no device. Add one with POST /vpn/devices.',
@@ -56,8 +56,8 @@ export const en = {
   renewal_not_due: 'This subscription is not due for renewal any more.',
   vpn_node_not_found: 'There is no open VPN node of this name.',
   device_location_differs: (of: { chosen: string; offered: string }) =>
-    `A device of this subscription was asked for in ${of.chosen}, and that node stands in ${of.offered}.`,
-  subscription_refund_is_unused_part: 'Ending a subscription gives back what is unused of it, as its customer could.',
+    `A device of this subscription was requested in ${of.chosen}, and that node is in ${of.offered}.`,
+  subscription_refund_is_unused_part: 'Ending a subscription refunds its unused part, never the whole price.',
   idempotency_key_reused: (of: { order: string | null }) =>
     'This Idempotency-Key was used for a different request, which ' +
     `succeeded${of.order === null ? '' : ` as order ${of.order}`}. Repeat that one exactly to get its answer ` +
@@ -83,7 +83,7 @@ export const en = {
   spending_cap_reached: (of: { cap_rub: number; spent_rub: number }) =>
     `This token may spend ${rub(of.cap_rub)} RUB in all and has spent ${rub(of.spent_rub)} RUB. Use another token.`,
   balance_too_large: 'The balance would be larger than the ledger holds.',
-  customer_erased: 'This customer was erased: nobody has this balance any more. No money was moved.',
+  customer_erased: 'This customer was erased, so the balance has no owner. No money was moved.',
   charge_not_found: 'There is no such charge to refund.',
   charge_already_refunded: (of: { given_rub: number }) =>
     `This charge has been refunded already: ${rub(of.given_rub)} RUB.`,
@@ -94,7 +94,7 @@ export const en = {
   sign_in_failed: 'Login, password or code is wrong.',
   code_required: 'Give the code that your second factor shows now.',
   too_many_attempts: 'Too many attempts. Wait a few minutes and try again.',
-  too_many_sessions: 'You have signed in too often. Wait a few minutes; sessions that are open go on.',
+  too_many_sessions: 'You have signed in too often. Wait a few minutes; open sessions stay open.',
   sign_in_busy: 'Too many people sign in at this moment. Try again in a moment.',
   session_invalid: 'Sign in: there is no session, or it has ended.',
   link_invalid: 'This link does not work: it was used, is too old, or never was one.',
@@ -102,15 +102,15 @@ export const en = {
   link_needs_owner:
     'This customer has used the account (a password, a token, a session or money) and has no e-mail address for ' +
     'the link. Ask an owner of the shop.',
-  login_taken: 'Somebody else has this login. Choose another one.',
-  password_missing: 'Set a password first: without one there is nothing a second factor could add to.',
+  login_taken: 'This login is taken. Choose another one.',
+  password_missing: 'Set a password first: a second factor is used together with a password.',
   second_factor_exists: 'There is a second factor already. Remove it first.',
   second_factor_missing: 'There is no second factor to confirm.',
   registration_closed: 'This shop does not take new customers by itself. Ask the operator.',
   mail_not_configured: 'This shop sends no mail. Ask the operator for a link to sign in with.',
-  debt_left: (of: { debt_rub: number }) => `You owe ${of.debt_rub} RUB. Pay them first, or ask whoever runs the shop.`,
+  debt_left: (of: { debt_rub: number }) => `You owe ${of.debt_rub} RUB. Pay your debt first, or ask the operator.`,
   balance_left: (of: { balance_rub: number }) =>
-    `There are ${of.balance_rub} RUB on the balance. Say give_up_balance: true to leave them behind.`,
+    `There are ${of.balance_rub} RUB on the balance. Repeat the request with "give_up_balance": true to give them up.`,
   subuser_login_taken: 'This login is taken. Choose another, or leave it out to get one.',
   subuser_limit: (of: { most: number }) => `A customer may have ${of.most} sub-users. Delete one first.`,
   default_subuser_stays: 'The default sub-user cannot be deleted. Block it instead.',
@@ -122,9 +122,9 @@ export const en = {
     `This address is in the block ${of.block}, which is sold as dedicated proxies. Take one outside of it, or ` +
     'retire the block first: "turnpike stock retire".',
   traffic_order_not_found: 'There is no such purchase of traffic.',
-  no_unused_traffic: 'None of the traffic of this order is left and free.',
+  no_unused_traffic: 'This order has no unused traffic.',
   no_traffic_to_move: (of: { pool: string }) => `There is no free traffic in ${of.pool} to move.`,
-  traffic_refund_is_unused_part: 'Traffic is taken back as far as it is unused, for that part of its price.',
+  traffic_refund_is_unused_part: 'Ending an order of traffic refunds its unused part, never the whole price.',
   insufficient_traffic: (of: { required_gb: number; available_gb: number }) =>
     `This takes ${of.required_gb} GB of traffic and ${of.available_gb} GB are free.`,
   traffic_limit: 'A sub-user cannot hold more traffic than 8,000,000 GB in a pool.',
@@ -139,7 +139,7 @@ export const en = {
   provider_silent:
     'The payment provider does not answer. Try again with the same Idempotency-Key, or with another method.',
   notification_not_authentic: 'This is not known to come from the provider.',
-  notice_limit: 'Too much waits for the operator already. Send it again later.',
+  notice_limit: 'Too many notices wait for the operator. Send it again later.',
   provider_not_found: (of: { known: readonly string[] }) =>
     `There is no such payment provider. There are: ${of.known.join(', ')}.`,
   provider_not_configured: (of: { name: string }) =>
@@ -154,23 +154,24 @@ export const en = {
     `A refund of ${rub(of.amount_rub)} RUB of this payment has no answer from the provider yet, so no other is asked ` +
     'for. Repeat that one first: under its key, or without a key and with the same amount.',
   referral_share_spent: (of: { referrer: string }) =>
-    `The share of ${of.referrer}, who brought this customer, goes back too and is spent: it would be a debt. ` +
-    'Say so if that is meant (--into-debt, into_debt).',
+    `The share of the referrer ${of.referrer} is taken back too. It is spent, so it would become a debt. ` +
+    'Repeat with "into_debt": true (--into-debt) to allow that.',
   refund_refused_by_provider: 'The payment provider did not accept this.',
   refund_without_answer:
-    'The payment provider does not answer. What it has done is noted once it says so; the same can be asked again.',
+    'The payment provider does not answer. The shop records the outcome once the provider reports it; the same ' +
+    'request can be repeated.',
   provider_list_unavailable: (of: { provider: string }) =>
     `${of.provider} does not answer, so its list could not be compared. Try again later.`,
   provider_list_refused: (of: { provider: string }) =>
     `${of.provider} does not give its list out. Look whether its secret is still right.`,
   notice_without_amount:
-    'This notice names no roubles that somebody has paid. Credit the customer by itself, then resolve it.',
-  promo_code_attempts: 'Too many codes that are none. Wait a few minutes and try again.',
+    'This notice has no paid amount in roubles. Credit the customer separately, then resolve the notice.',
+  promo_code_attempts: 'Too many unknown codes. Wait a few minutes and try again.',
   promo_code_exists: (of: { code: string }) =>
     `There is a code ${of.code} already. Codes are never used for something else.`,
-  referrer_already_set: 'Somebody has brought this customer already.',
-  referrer_is_customer: 'Nobody brings himself.',
-  referrer_is_newer: 'Whoever brings a customer was a customer before.',
+  referrer_already_set: 'This customer has a referrer already.',
+  referrer_is_customer: 'A customer cannot be the referrer of the same customer.',
+  referrer_is_newer: 'The referrer must be an older customer than the one brought.',
   held_price_limit: (of: { most: number }) =>
     `${of.most} of your open payments hold a price already. Pay one of them, or top up first and buy then.`,
   held_amount_limit: (of: { most_rub: number }) =>
@@ -182,26 +183,27 @@ export const en = {
     traffic_bytes: number
   }) =>
     `This cannot be undone, and takes with it: ${of.balance_rub} RUB, proxies: ${of.proxies}, VPN ` +
-    `subscriptions: ${of.vpn_subscriptions}, bytes of traffic: ${of.traffic_bytes}. Say that it is meant.`,
+    `subscriptions: ${of.vpn_subscriptions}, bytes of traffic: ${of.traffic_bytes}. Repeat the request with ` +
+    '"confirm": true (--yes).',
   erasure_with_open_payments: (of: { open_payments: number }) =>
-    `Payments under way: ${of.open_payments}. Their money would be nobody's. Wait until they are over.`,
+    `This customer has open payments: ${of.open_payments}. Their money would have no owner. Wait until they are over.`,
   history_differs: (of: { checkpoint: number }) =>
-    `The history of checkpoint ${of.checkpoint} is not what it was made over, so it is not blanked. Run ` +
-    '"turnpike verify"; what is left is erased once that is clean.',
+    `The row history under checkpoint ${of.checkpoint} does not match its digest, so it was not erased. Run ` +
+    '"turnpike verify"; the erasure continues once verify finds nothing.',
   no_port_free: 'No port is free for this. Use a login and a password.',
   port_limit: (of: { most: number; free: number }) =>
     `A customer may hold ${of.most} ports, and ${of.free} are left. Ask for fewer, or use a login and a password.`,
   node_name_taken: 'There is a node of this name already.',
   node_open: (of: { name: string }) =>
-    `This node is open and would go on to claim. Shut it out first: "turnpike node close ${of.name}", or "node ` +
+    `This node is open and would continue to claim bytes. Close it first: "turnpike node close ${of.name}", or "node ` +
     'revoke".',
   node_closed: 'This node is closed. Open it first, with "turnpike node open".',
   invalid_join_key: 'This key lets no node in: it is unknown, expired or used. "turnpike node key" makes a new one.',
   node_secret_invalid:
-    'Send the secret that this node has joined with as "Authorization: Bearer <secret>". This one opens nothing.',
+    'Send the secret that this node has joined with as "Authorization: Bearer <secret>". This one is not valid.',
   shop_url_missing: 'This cannot be sold now: the shop is not set up to be reached from elsewhere. Ask the operator.',
   address_not_public:
-    'Private, loopback and reserved addresses are not stock in production: nobody elsewhere could use them.',
+    'Private, loopback and reserved addresses are not stock in production: customers could not use them.',
   no_prices: 'The shop has no prices yet. Nothing was charged.',
   vpn_not_sold: 'VPN is not for sale here.',
   pool_not_sold: (of: { pool: string }) => `Traffic of the pool ${of.pool} is not for sale here.`,
@@ -215,7 +217,7 @@ export const en = {
   range_not_found: (of: { prefix: string }) => `Nothing in stock is within ${of.prefix}.`,
   gateway_not_found: (of: { name: string }) =>
     `There is no gateway called ${of.name}. "turnpike node list" shows them.`,
-  addresses_being_added: 'Somebody else is adding these addresses. Give the command again when he is done.',
+  addresses_being_added: 'Another import is adding these addresses. Repeat the command when it has finished.',
   address_is_exit:
     'An address of these is an exit of a premium pool. Drain that exit first: "turnpike exit list" shows them.',
   whitelist_limit: (of: { most: number }) =>
@@ -226,33 +228,33 @@ export const en = {
     `This proxy's address was replaced lately. It can be replaced again at ${of.again_at}.`,
   proxy_expired: 'This proxy has expired. Prolong it first.',
   addresses_withdrawn: (of: { ids: readonly number[] }) =>
-    `The addresses of these proxies are being withdrawn and cannot be had for longer: ${of.ids.join(', ')}. ` +
+    `The addresses of these proxies are being withdrawn, so they cannot be prolonged: ${of.ids.join(', ')}. ` +
     'Replace them first, or buy others. Nothing was charged.',
   addresses_not_served: (of: { ids: readonly number[] }) =>
     `These proxies have ended and no gateway serves their addresses at the moment: ${of.ids.join(', ')}. ` +
     'Nothing was charged; try again later.',
-  proxy_not_renewable: 'This proxy is not to be renewed now.',
-  proxy_already_ended: 'There is no such proxy, or not any more.',
-  order_already_ended: 'All that this order has bought has ended already. Nothing was given back now.',
+  proxy_not_renewable: 'This proxy is not due for renewal.',
+  proxy_already_ended: 'There is no such proxy, or it has ended.',
+  order_already_ended: 'Everything that this order bought has ended already. Nothing was refunded.',
   order_prolonged_only:
     'This order has prolonged proxies and bought none. End them one by one, or with the order that bought them.',
   prefix_not_in_stock: (of: { prefix: string }) => `Nothing of ${of.prefix} is in stock.`,
   database_busy: 'The shop is busy. Nothing was changed; try again in a moment.',
   database_unavailable: (of: { problem: DatabaseProblem }) =>
     `${databaseProblems[of.problem]} Repeat the request in a moment: with the same Idempotency-Key it has one ` +
-    'effect at most. Whoever bought without one looks into his orders first.',
+    'effect at most. If you sent no key, check your orders first.',
   session_header_missing: (of: { header: string }) => `Send the header ${of.header}: 1 with a session.`,
   request_from_other_site: 'This was sent by another site.',
   request_from_other_origin: 'This was sent by a page of another origin.',
   token_missing: 'Send an API token as "Authorization: Bearer <token>". This request has none.',
   token_malformed:
-    'Send an API token as "Authorization: Bearer <token>". What was sent is not one: compare it with the original.',
+    'Send an API token as "Authorization: Bearer <token>". This text is not a token: compare it with the original.',
   token_unknown: 'This API token is not known here. Check that it is for this shop, or create another one.',
   token_ended: 'This API token has expired or was revoked. Create another one.',
   operator_token_missing:
     'Send an operator\'s token as "Authorization: Bearer tpo_…", or sign in. This request has neither.',
   operator_token_malformed:
-    'Send an operator\'s token as "Authorization: Bearer tpo_…". What was sent is not one: check its text.',
+    'Send an operator\'s token as "Authorization: Bearer tpo_…". This text is not a token: check it.',
   operator_token_unknown:
     "This operator's token is not known here. Check that it is for this shop, or create another one.",
   operator_token_ended:
@@ -261,13 +263,14 @@ export const en = {
     `This costs ${rub(of.required_rub)} RUB and the balance is ${rub(of.balance_rub)} RUB. Top up and try again.`,
   insufficient_funds_with_debt: (of: { required_rub: number; debt_rub: number }) =>
     `This costs ${rub(of.required_rub)} RUB, and you owe ${rub(of.debt_rub)} RUB: a payment was taken back ` +
-    'after its money was spent. Nothing can be bought before that is paid. Top up and try again.',
+    'after its money was spent. Nothing can be bought before the debt is paid. Top up and try again.',
   order_cannot_be_ended: 'Nothing that this order has bought can be ended.',
   notification_not_confirmed: 'The provider was asked and does not answer. Send it again later.',
   setting_invalid: (of: { problem: string }) => of.problem,
   refund_is_spent: (of: { balance_rub: number; bonus_rub: number }) =>
     `${of.bonus_rub > 0 ? `Its bonus of ${rub(of.bonus_rub)} RUB goes back too. ` : ''}The balance is only ` +
-    `${rub(of.balance_rub)} RUB: the rest would be a debt. Say so if that is meant (--into-debt, into_debt).`,
+    `${rub(of.balance_rub)} RUB: the rest would become a debt. Repeat with "into_debt": true (--into-debt) to allow ` +
+    'that.',
   out_of_stock: (of: { available: number }) =>
     `${of.available === 0 ? 'None' : `Only ${of.available}`} are free here now. Nothing was charged.`,
   no_gateway_up: 'No gateway that has them is up at the moment. Nothing was charged; try again later.',

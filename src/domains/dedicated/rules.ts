@@ -131,7 +131,7 @@ export function readSource(text: string, sandbox: boolean): { source: string } |
   const read = readAddress(text.trim())
   const address = read && unmap(read)
   if (!address) return refuse('must be an IPv4 or IPv6 address')
-  if (address.bytes.every((byte) => byte === 0)) return refuse('must be an address that somebody can have')
+  if (address.bytes.every((byte) => byte === 0)) return refuse('must not be the unspecified address')
   if (!sandbox && !isPublic({ base: address, length: address.bytes.length * 8 }))
     return refuse('must be a public address; this one is reserved')
   return { source: formatAddress(address) }

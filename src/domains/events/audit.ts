@@ -23,7 +23,7 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
             const seq = Number(row.seq)
             const before = lastOf.get(row.customer_id)
             if (before && seq !== before.seq + 1) found(row.customer_id, seq, 'the one before it is missing')
-            if (!store.isUnchanged(row, deps.sha256)) found(row.customer_id, seq, 'it is not what was told')
+            if (!store.isUnchanged(row, deps.sha256)) found(row.customer_id, seq, 'it differs from its digest')
             if (!isEventType(row.type)) found(row.customer_id, seq, 'it is of no kind')
             if (!isReadable(row.data)) found(row.customer_id, seq, 'what it tells cannot be read')
             if (before && row.at < before.at) found(row.customer_id, seq, 'it is dated before the one before it')

@@ -145,7 +145,7 @@ async function nameStrays(reader: Reader, ledger: LedgerAudit): Promise<Finding[
       if (problem) findings.push(found(`order ${order.id}`, problem))
     }
   }
-  return findings.length > 0 ? findings : [found('orders', 'some belong to nobody who has an account')]
+  return findings.length > 0 ? findings : [found('orders', 'some belong to no customer with an account')]
 }
 
 function problemOf(order: Order, charge: Posting | undefined): string | undefined {

@@ -111,7 +111,7 @@ async function checkPorts(reader: Reader, findings: Finding[]): Promise<void> {
   for await (const batch of pages(reader, portsAfter, 0, (each) => each.port)) {
     for (const { port, login, parameters } of batch) {
       if (login === null || readProxyLogin(parameters)?.login !== login) {
-        findings.push(found('port', `port ${port}`, 'it stands for a login that is not its sub-user’s'))
+        findings.push(found('port', `port ${port}`, 'its login is not its sub-user’s'))
       }
     }
   }

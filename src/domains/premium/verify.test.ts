@@ -31,7 +31,7 @@ const corruptions: readonly {
   },
   {
     name: 'a movement whose amount was changed',
-    finding: /what stands after it is not the sum up to it/,
+    finding: /the balance after it is not the sum up to it/,
     plant: (tx, id) =>
       tx.run(`UPDATE traffic_movements SET amount = amount + 5 WHERE subuser_id = $1 AND kind = 'bought'`, [id]),
   },

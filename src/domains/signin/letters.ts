@@ -34,7 +34,7 @@ const letters: Readonly<Record<Occasion, LetterText>> = {
       'С этим адресом ещё никто не входит. Чтобы открыть учётную запись со своим паролем, откройте ссылку. ' +
       'Она действует сутки и один раз. Если вы этого не просили, ничего не делайте.',
     en:
-      'Nobody signs in with this address yet. To open an account with a password of your own, open the link. ' +
+      'This address has no account yet. To open an account with a password of your own, open the link. ' +
       'It works for a day, once. If you have not asked for it, do nothing.',
   },
   known: {
@@ -43,7 +43,7 @@ const letters: Readonly<Record<Occasion, LetterText>> = {
       'Кто-то, возможно вы, регистрировался с этим адресом, но он уже зарегистрирован. ' +
       'Войдите или задайте новый пароль.',
     en:
-      'Somebody, perhaps you, has signed up with this address, which is known already. ' +
+      'A sign-up was made with this address, perhaps by you. The address has an account already. ' +
       'Sign in, or set a new password.',
   },
 }

@@ -42,7 +42,7 @@ export async function verifyStock(
     note(
       'lease',
       `place ${place}`,
-      state === 'leased' ? 'it is leased to nobody' : `it is ${state} and has an open lease`,
+      state === 'leased' ? 'it is leased without a lease' : `it is ${state} and has an open lease`,
     )
   }
   for (const place of await store.overlaps(reader, maxShown)) {
@@ -178,7 +178,7 @@ async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, 
       const known = range === null ? undefined : ranges.get(range)
       const address = readAddress(text)
       if (knownCarrier !== null && (state !== 'leased' || !gateways.has(knownCarrier))) {
-        return 'its holder knows of a node that there is not, or nobody holds it'
+        return 'its known carrier does not exist, or it has no holder'
       }
       if (range === null) return carrier === null ? undefined : 'it is carried and in no range'
       if (!known || !address || !contains(known.prefix, address)) return 'it is not in the range that it belongs to'

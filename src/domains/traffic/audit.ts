@@ -96,7 +96,7 @@ async function walkAccount(
       sum.used += usedBy(movement)
       const { balanceAfter, asideAfter, owedAfter } = movement
       const isSum = balanceAfter === sum.balance && asideAfter === sum.aside && owedAfter === sum.owed
-      if (!isSum) problems.push('what stands after it is not the sum up to it')
+      if (!isSum) problems.push('the balance after it is not the sum up to it')
       if (sum.balance < 0n || sum.aside < 0n || sum.owed < 0n) problems.push('something is below zero')
       findings.push(...problems.map((problem) => found('bytes', where, problem)))
       if (movement.kind === 'bought' || movement.kind === 'moved_in') sum.arrived += movement.amount

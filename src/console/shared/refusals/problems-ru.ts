@@ -63,7 +63,7 @@ export const problems: readonly Said[] = [
     'должно быть адресом IPv4 или IPv6 либо диапазоном вроде 203.0.113.0/24',
   ],
   ['must be a public address; this one is reserved', 'должно быть публичным адресом, а этот служебный'],
-  ['must be an address that somebody can have', 'должно быть адресом, который может кому-то принадлежать'],
+  ['must not be the unspecified address', 'не должно быть неопределённым адресом (из одних нулей)'],
   ['must be a day like {}', 'должно быть днём, например {}'],
   ['must be a moment like {}', 'должно быть моментом, например {}'],
   ['must be a date or a moment like {}', 'должно быть днём или моментом, например {}'],

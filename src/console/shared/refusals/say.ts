@@ -64,7 +64,7 @@ const isProblem = (value: unknown): value is Problem =>
   typeof value.field === 'string' &&
   typeof value.problem === 'string'
 
-/** `did you mean` is for whoever wrote the request by hand. */
+/** `did you mean` helps a person who wrote the request by hand, so the console leaves it out. */
 const sayProblem = ({ field, problem }: Problem, format: Writing): string => {
   const [first = ''] = problem.split('; did you mean')
   const name = fields[field.split('.')[0] ?? ''] ?? field

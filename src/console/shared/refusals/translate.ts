@@ -1,7 +1,7 @@
 /** As much of a language's ways of writing as texts of the shop need. */
 export type Writing = { readonly moment: (iso: string) => string }
 
-/** A text and its translation. `{}` in both is what varies, in order; `{2}` is the second one, wherever it stands. */
+/** A text and its translation. `{}` in both is a variable part, in order; `{2}` is the second one in any place. */
 export type Said = readonly [english: string, russian: string]
 
 type Known = { readonly pattern: RegExp; readonly russian: string }
@@ -13,15 +13,15 @@ const toKnown = ([english, russian]: Said): Known => ({
   russian,
 })
 
-/** What varies, as the reader writes it: a moment by his clock, an amount with a comma. */
+/** A variable part in the reader's format: an instant in local time, an amount with a comma. */
 function write(value: string, format: Writing): string {
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return format.moment(value)
   return value.replace(/\b(\d+)\.(\d\d)\b(?![.\d])/g, '$1,$2')
 }
 
 /**
- * Texts of the shop in another language. A text is known by its own words, as translators have always done it; what is
- * not known comes back as undefined, and nothing is ever decided by it.
+ * Translates texts of the shop by matching the English text. An unknown text is undefined. No decision depends on a
+ * translation.
  */
 export function createTranslator(said: readonly Said[]) {
   const plain = new Map(said)

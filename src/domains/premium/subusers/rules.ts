@@ -80,7 +80,7 @@ export function readEntry(text: string, sandbox: boolean): { prefix: string } | 
     return refuse(`must be no wider than /${widest[prefix.base.version]} for IPv${prefix.base.version}`)
   }
   if (!sandbox && !isPublic(prefix)) return refuse('must be a public address; this one is reserved')
-  if (prefix.base.bytes.every((byte) => byte === 0)) return refuse('must be an address that somebody can have')
+  if (prefix.base.bytes.every((byte) => byte === 0)) return refuse('must not be the unspecified address')
   return { prefix: formatPrefix(prefix) }
 }
 

@@ -75,7 +75,7 @@ function whyNot(
 }
 
 const sentences: Readonly<Record<string, string>> = {
-  edge_of_its_network: 'not served: the network’s own address or its broadcast address, which nobody is reached at',
+  edge_of_its_network: 'not served: the network’s own address or its broadcast address, which is no host’s',
   leaving_not_tried_no_public_url: 'leaving not tried: the shop is on this machine and has no public https URL',
   leaving_not_tried_shop_not_trusted:
     'leaving not tried: the shop’s certificate is not trusted there (NODE_EXTRA_CA_CERTS names a CA of your own)',

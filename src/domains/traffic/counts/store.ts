@@ -176,7 +176,7 @@ export async function unsoundCounts(reader: Reader, limit: number): Promise<{ no
 /** Budgets of nodes without a boot or with a wrong checksum, and nodes that have counted without a budget. */
 export async function strayBudgets(reader: Reader, limit: number) {
   return reader.all<{ readonly node: string; readonly problem: string }>(
-    `SELECT node, 'nobody has heard of the node that it is for' AS problem FROM usage_budgets AS budgets
+    `SELECT node, 'its node does not exist' AS problem FROM usage_budgets AS budgets
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = budgets.node)
      UNION ALL SELECT node, 'it is not what was last written' FROM usage_budgets
      WHERE checksum <> ${checksumIn(['rest', 'at', `CASE purpose WHEN 'hosts' THEN 1 ELSE 0 END`])}

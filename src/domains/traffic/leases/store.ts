@@ -239,9 +239,9 @@ export async function strayCounts(reader: Reader, prefix: string, limit: number)
      WHERE subject >= $1 AND subject < $2 AND (received > 0 OR sent > 0) AND NOT EXISTS
        (SELECT 1 FROM usage_leases AS lines
         WHERE lines.node = counts.node AND lines.boot = counts.boot AND lines.subject = counts.subject)
-     UNION ALL SELECT node, boot, subject, 'nobody has heard of the boot that counted it' FROM usage_counts AS counts
+     UNION ALL SELECT node, boot, subject, 'its boot does not exist' FROM usage_counts AS counts
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = counts.node AND boots.boot = counts.boot)
-     UNION ALL SELECT node, boot, subject, 'nobody has heard of the boot that holds it' FROM usage_leases AS lines
+     UNION ALL SELECT node, boot, subject, 'the boot that holds it does not exist' FROM usage_leases AS lines
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = lines.node AND boots.boot = lines.boot)
      LIMIT $3`,
     [prefix, `${prefix}\u{ffff}`, limit],
