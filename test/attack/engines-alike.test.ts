@@ -151,7 +151,7 @@ async function act({ pieces, ending }: Plan, port: number): Promise<Outcome> {
 type Counted = ReadonlyMap<string, { readonly received: number; readonly sent: number }>
 
 function collect(stand: Stand, before: Counted): Counted {
-  const { proxies, subusers } = stand.engine.carrier.takeChanged()
+  const { proxies, subusers } = stand.engine.dataPath.takeChanged()
   const counts = [...proxies, ...subusers].map(({ id, received, sent }) => [String(id), { received, sent }] as const)
   return new Map([...before, ...counts])
 }

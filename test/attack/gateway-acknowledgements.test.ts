@@ -59,7 +59,7 @@ function startOrigin(): TCPSocketListener<Pouring> {
 }
 
 function look(): number {
-  for (const { received } of stand.engine.carrier.takeChanged().subusers) billed = received
+  for (const { received } of stand.engine.dataPath.takeChanged().subusers) billed = received
   return billed
 }
 

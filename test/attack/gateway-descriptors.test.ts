@@ -108,7 +108,7 @@ describe('descriptors', () => {
     for (const client of clients) expect(await toldTo(client)).toBe('504 connect_timeout')
     await until(() => stand.engine.status.dialling === 0)
     await until(() => synSent() === 0)
-    expect(stand.engine.carrier.health.tunnels).toBe(0)
+    expect(stand.engine.dataPath.health.tunnels).toBe(0)
     for (const client of clients) client.reset()
   })
 
@@ -116,7 +116,7 @@ describe('descriptors', () => {
     open({ limits: { connectMs: hourMs }, customer: { tunnels: 20 } })
     const gone = await Promise.all(Array.from({ length: 20 }, () => ask(`${silent4}:80`)))
     await until(() => stand.engine.status.dialling === 20 && synSent() === 20)
-    expect(stand.engine.carrier.health.tunnels).toBe(20)
+    expect(stand.engine.dataPath.health.tunnels).toBe(20)
     for (const client of gone) client.reset()
     await until(() => stand.engine.status.open === 0)
     const another = await ask(`${origin4}:${origin.port}`)

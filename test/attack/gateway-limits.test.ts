@@ -3,8 +3,8 @@ import type { Socket } from 'bun'
 import { readConfig } from '../../src/app/settings/config.ts'
 import { engineLimitsOf } from '../../src/app/settings/gateway.ts'
 import { readProxyLogin } from '../../src/core/login.ts'
-import { createSnapshot } from '../../src/dataplane/agent/snapshot.ts'
-import { createExitChooser } from '../../src/dataplane/gateway/access/exit-choice.ts'
+import { Snapshot } from '../../src/dataplane/agent/snapshot.ts'
+import { ExitChooser } from '../../src/dataplane/gateway/access/exit-choice.ts'
 import { localExit, loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
 import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
@@ -268,10 +268,10 @@ test('a tunnel whose traffic runs out on its way up or down is closed on both si
 describe('10,000 names of sessions', () => {
   test('each keeps its exit, and the table never has more than 100,000', () => {
     stand = openEngine()
-    const snapshot = createSnapshot()
+    const snapshot = new Snapshot()
     const exits = Array.from({ length: 4 }, (_, index) => ({ ...localExit, id: `exit-${index}` }))
     snapshot.apply({ proxies: [], subusers: [], exits })
-    const chooser = createExitChooser({ snapshot, random: () => 0, health: { isUp: () => true, generation: 0 } })
+    const chooser = new ExitChooser({ snapshot, random: () => 0, health: { isUp: () => true, generation: 0 } })
     const choose = (index: number) => {
       const login = readProxyLogin(`pavel-pool-residential-session-s${index}`)
       if (!login) throw new Error('the login is not one')

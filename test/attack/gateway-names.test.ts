@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createAsk } from '../../src/dataplane/agent/ask.ts'
+import { CredentialLookup } from '../../src/dataplane/agent/ask.ts'
 import { LinkError } from '../../src/dataplane/agent/shop-link.ts'
 import type { FindBody, Found } from '../../src/node-protocol/state.ts'
 import { foundProxy, loginLine, openEngine, type Stand } from '../harness/engine.ts'
@@ -17,7 +17,7 @@ let find: (question: FindBody) => Promise<Found>
 
 beforeEach(() => {
   find = async (question) => foundProxy('username' in question ? question.username : '')
-  const asking = createAsk({
+  const asking = new CredentialLookup({
     link: { find: (question) => find(question) },
     now: () => 0,
     log: quietLog,

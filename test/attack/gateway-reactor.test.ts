@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { createLinuxEngine, findLack } from '../../src/dataplane/gateway/relay/linux/engine.ts'
+import { findLack, LinuxEngine } from '../../src/dataplane/gateway/relay/linux/engine.ts'
 import { makeEngineDeps, passwordOf, until } from '../harness/engine.ts'
 import { freePort } from '../harness/gateway.ts'
 import { RawClient } from '../harness/raw-client.ts'
@@ -19,7 +19,7 @@ test('a reactor that dies is started again: its connections are closed, what it 
   const { deps, change, answerTo } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
-  const engine = createLinuxEngine({ ...deps, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
+  const engine = new LinuxEngine({ ...deps, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
   answerTo(engine)
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, () => {})
@@ -30,7 +30,7 @@ test('a reactor that dies is started again: its connections are closed, what it 
   await metered.echo('01234')
   const counted = { proxies: 0, subusers: 0 }
   const look = (): boolean => {
-    const { proxies, subusers } = engine.carrier.takeChanged()
+    const { proxies, subusers } = engine.dataPath.takeChanged()
     for (const { received, sent } of proxies) counted.proxies = received + sent
     for (const { received, sent } of subusers) counted.subusers = received + sent
     return counted.proxies === 20 && counted.subusers === 10
@@ -59,7 +59,7 @@ test('ports that are opened and closed while a reactor is dead are as they shoul
   const { deps, change } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
-  const engine = createLinuxEngine({ ...deps, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
+  const engine = new LinuxEngine({ ...deps, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
   engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, () => {})
   const [first, second] = [freePort(), freePort()]

@@ -96,13 +96,13 @@ async function expectCounts(own: Stand, kind: 'proxies' | 'subusers', expected: 
   // A later count of a credential includes the earlier ones.
   const counted = new Map<unknown, object>()
   const take = (): object[] => {
-    for (const each of own.engine.carrier.takeChanged()[kind]) counted.set(each.id, each)
+    for (const each of own.engine.dataPath.takeChanged()[kind]) counted.set(each.id, each)
     return [...counted.values()]
   }
   await untilTrue(() => Bun.deepEquals(take(), expected))
   expect(take()).toEqual([...expected])
   await own.stop()
-  expect(own.engine.carrier.takeChanged()[kind]).toEqual([])
+  expect(own.engine.dataPath.takeChanged()[kind]).toEqual([])
 }
 
 test('each of several users on one connection is counted for what is his', async () => {

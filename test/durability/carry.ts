@@ -7,11 +7,11 @@
 
 import { writeSync } from 'node:fs'
 import { makeBoot } from '../../src/dataplane/agent/boots.ts'
-import type { NodeCounts } from '../../src/dataplane/agent/carrier.ts'
+import type { NodeCounts } from '../../src/dataplane/agent/data-path.ts'
 import { sendEarlier } from '../../src/dataplane/agent/earlier.ts'
 import { takeIdentity } from '../../src/dataplane/agent/identity.ts'
-import { openJournal } from '../../src/dataplane/agent/journal.ts'
-import { createMeter } from '../../src/dataplane/agent/meter.ts'
+import { Journal } from '../../src/dataplane/agent/journal.ts'
+import { Meter } from '../../src/dataplane/agent/meter.ts'
 import { realTiming } from '../../src/dataplane/agent/runtime.ts'
 import { createShopLink, LinkError, type ShopLink } from '../../src/dataplane/agent/shop-link.ts'
 import type { ReportBody } from '../../src/node-protocol/report.ts'
@@ -55,22 +55,21 @@ const identity = await takeIdentity({ ...shared, linkWith, key, randomBytes: ran
 const boot = makeBoot({ folder, clock: Date.now, randomBytes: random })
 const node = identity.node
 const link = told(quality === 'rough' ? rough(linkWith(identity.secret)) : linkWith(identity.secret))
-const journal = openJournal({ ...shared, node, boot })
+const journal = new Journal({ ...shared, node, boot })
 const carrier = new ModelCarrier()
-const meter = createMeter({
+const meter = new Meter({
   ...shared,
-  carrier,
+  dataPath: carrier,
   link,
   boot,
   lagMs: () => 0,
   sendEarlier: (end) => sendEarlier({ ...shared, node, boot, link, end }),
-  journal: {
-    ...journal,
+  journal: Object.assign(Object.create(journal) as Journal, {
     note(counts: NodeCounts) {
       journal.note(counts)
       for (const each of counts.subusers) writeSync(1, `noted ${boot} ${each.id} ${each.received + each.sent}\n`)
     },
-  },
+  }),
 })
 meter.start()
 

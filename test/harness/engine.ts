@@ -1,15 +1,15 @@
 import { readConfig } from '../../src/app/settings/config.ts'
 import { engineLimitsOf, policyOf } from '../../src/app/settings/gateway.ts'
 import { makeHopKey } from '../../src/dataplane/agent/hop-key.ts'
-import { createSnapshot } from '../../src/dataplane/agent/snapshot.ts'
+import { Snapshot } from '../../src/dataplane/agent/snapshot.ts'
 import type { Ask } from '../../src/dataplane/gateway/access/admission.ts'
 import type { CustomerLimits } from '../../src/dataplane/gateway/access/limits.ts'
 import type { Policy } from '../../src/dataplane/gateway/access/policy.ts'
 import type { Lookup } from '../../src/dataplane/gateway/dial/resolve.ts'
 import { noLimit, type Speeds } from '../../src/dataplane/gateway/metering/speed-limit.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../src/dataplane/gateway/relay/engine.ts'
-import { createLinuxEngine } from '../../src/dataplane/gateway/relay/linux/engine.ts'
-import { createEngine } from '../../src/dataplane/gateway/relay/portable/engine.ts'
+import { LinuxEngine } from '../../src/dataplane/gateway/relay/linux/engine.ts'
+import { PortableEngine } from '../../src/dataplane/gateway/relay/portable/engine.ts'
 import { createSockets } from '../../src/dataplane/gateway/relay/sockets.ts'
 import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../src/node-protocol/state.ts'
 import { until } from './until.ts'
@@ -154,7 +154,7 @@ export function makeEngineDeps(options: StandOptions) {
   const config = readConfig({})
   const shipped = engineLimitsOf(config)
   const asked = { count: 0 }
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   const { leaveFrom = '127.0.0.1' } = options
   const change = snapshot.apply({
     proxies: proxies().map((each) => (each.leave_from === '::1' ? each : { ...each, leave_from: leaveFrom })),
@@ -173,7 +173,7 @@ export function makeEngineDeps(options: StandOptions) {
     if (!Bun.deepEquals(now, told)) told = now
     return told
   }
-  let allow: Engine['carrier']['allow'] = () => {}
+  let allow: Engine['dataPath']['allow'] = () => {}
   const deps: EngineDeps = {
     snapshot,
     agent: {
@@ -208,7 +208,7 @@ export function makeEngineDeps(options: StandOptions) {
     ...(options.lookup && { lookup: options.lookup }),
   }
   const answerTo = (engine: Engine): void => {
-    allow = (id, pool, upto) => engine.carrier.allow(id, pool, upto)
+    allow = (id, pool, upto) => engine.dataPath.allow(id, pool, upto)
   }
   return { deps, change, asked, faults, answerTo }
 }
@@ -217,8 +217,8 @@ export function openEngine(options: StandOptions = {}): Stand {
   const { deps, change, asked, faults, answerTo } = makeEngineDeps(options)
   const engine: Engine =
     (options.kind ?? gatewayEngine) === 'linux'
-      ? createLinuxEngine({ ...deps, isStrict: true })
-      : createEngine({ ...deps, sockets: createSockets(process.platform) })
+      ? new LinuxEngine({ ...deps, isStrict: true })
+      : new PortableEngine({ ...deps, sockets: createSockets(process.platform) })
   answerTo(engine)
   const port = engine.start({ hostname: options.hostname ?? '127.0.0.1', port: options.port ?? 0 })
   const fail = (failed: number): void => {

@@ -131,13 +131,13 @@ const verbs: Record<string, (given: Given) => unknown> = {
     await needNode().replace(peers)
     return performance.now() - beganMs
   },
-  counts: () => needNode().carrier.takeChanged().peers,
-  health: () => needNode().carrier.health,
+  counts: () => needNode().dataPath.takeChanged().peers,
+  health: () => needNode().dataPath.health,
   close: async () => {
     const last = needNode()
     node = undefined
     await last.close()
-    return last.carrier.takeChanged().peers
+    return last.dataPath.takeChanged().peers
   },
   /** The commands that were run since this was last asked. */
   calls: () => calls.splice(0),

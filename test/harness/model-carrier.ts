@@ -1,4 +1,5 @@
-import type { Carrier, CarrierAgent, SubuserCount } from '../../src/dataplane/agent/carrier.ts'
+import type { DataPath, SubuserCount } from '../../src/dataplane/agent/data-path.ts'
+import type { LeaseAgent } from '../../src/dataplane/agent/meter.ts'
 
 type Subject = { readonly id: string; readonly pool: string; received: number; sent: number; upto: number }
 
@@ -6,7 +7,7 @@ type Subject = { readonly id: string; readonly pool: string; received: number; s
  * A carrier as it should be: it never passes what it was allowed, and what it has given back it does not use. What it
  * has carried in truth is kept apart from what it was asked for, so that a test can tell what a death may cost.
  */
-export class ModelCarrier implements Carrier {
+export class ModelCarrier implements DataPath {
   readonly subjects = new Map<string, Subject>()
   readonly proxies = new Map<number, { received: number; sent: number }>()
   /** Both directions of each sub-user, as they were when the agent last asked: what a death must not cost. */
@@ -23,7 +24,7 @@ export class ModelCarrier implements Carrier {
   }
 
   /** Carries as much of it as it may, and asks for more when it runs low. */
-  carry(agent: CarrierAgent, id: string, pool: string, bytes: number): number {
+  carry(agent: LeaseAgent, id: string, pool: string, bytes: number): number {
     const subject = this.subject(id, pool)
     const part = Math.max(0, Math.min(bytes, subject.upto - subject.received - subject.sent))
     subject.received += Math.floor(part / 3)
@@ -39,7 +40,7 @@ export class ModelCarrier implements Carrier {
     this.changedProxies.add(id)
   }
 
-  giveBack(agent: CarrierAgent, id: string, pool: string): void {
+  giveBack(agent: LeaseAgent, id: string, pool: string): void {
     const subject = this.subject(id, pool)
     subject.upto = subject.received + subject.sent
     agent.giveBack(id, pool)

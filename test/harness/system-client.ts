@@ -1,6 +1,6 @@
 import { ptr } from 'bun:ffi'
 import { readAddress } from '../../src/core/address.ts'
-import { createKernel } from '../../src/dataplane/gateway/relay/linux/kernel.ts'
+import { Kernel } from '../../src/dataplane/gateway/relay/linux/kernel.ts'
 import { openLibc } from '../../src/dataplane/gateway/relay/linux/libc.ts'
 import { EAGAIN } from '../../src/dataplane/gateway/relay/linux/numbers.ts'
 import type { Processor } from '../../src/dataplane/gateway/relay/linux/structures.ts'
@@ -16,7 +16,7 @@ const MSG_OOB = 1
  */
 export class SystemClient {
   private static readonly libc = openLibc()
-  private static readonly kernel = createKernel(SystemClient.libc, process.arch as Processor)
+  private static readonly kernel = new Kernel(SystemClient.libc, process.arch as Processor)
   heard = Buffer.alloc(0)
   /** How the other side ended it, if it did. */
   end: 'ended' | 'reset' | undefined

@@ -51,11 +51,11 @@ describe('hops between two gateways', () => {
 
   const as = (parts: string) => ({ username: `pavel-pool-residential${parts}`, password: passwordOf('pavel') })
   const at = (gateway: Stand) => ({ host: '127.0.0.1', port: gateway.port })
-  const relayed = (gateway: Stand) => gateway.engine.carrier.health.relayed ?? 0
+  const relayed = (gateway: Stand) => gateway.engine.dataPath.health.relayed ?? 0
 
   // The first test, because it expects all counters at 0.
   test('a hop counts 100,000 bytes for the customer at the entry and as relayed at the exit gateway', async () => {
-    const countOf = (gateway: Stand) => gateway.engine.carrier.takeChanged().subusers.at(-1)
+    const countOf = (gateway: Stand) => gateway.engine.dataPath.takeChanged().subusers.at(-1)
     expect([countOf(a), countOf(b), relayed(a), relayed(b)]).toEqual([undefined, undefined, 0, 0])
     const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
     await tunnel.echo('x'.repeat(50_000))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import type { PeerCount } from '../../src/dataplane/agent/carrier.ts'
+import type { PeerCount } from '../../src/dataplane/agent/data-path.ts'
 import { findGround } from '../harness/ground.ts'
 import { places } from '../harness/netns.ts'
 import { isLong } from '../harness/scale.ts'

@@ -80,7 +80,7 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/dataplane/gateway/access/policy.ts', '../dial/resolve.ts', '../../agent/snapshot.ts'],
   ['src/dataplane/gateway/dial/dial.ts', '../relay/portable/side.ts', '../access/policy.ts'],
   ['src/dataplane/gateway/dial/resolve.ts', 'bun', 'node:dns/promises'],
-  ['src/dataplane/gateway/metering/tunnel-meter.ts', '../relay/sockets.ts', '../../agent/carrier.ts'],
+  ['src/dataplane/gateway/metering/tunnel-meter.ts', '../relay/sockets.ts', '../../agent/data-path.ts'],
   ['src/dataplane/gateway/metering/tunnel-meter.ts', '../access/admission.ts', './allowance.ts'],
   ['src/dataplane/gateway/relay/engine.ts', '../../../domains/fleet/rules.ts', '../dial/dial.ts'],
   ['src/app/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],

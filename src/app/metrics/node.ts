@@ -1,5 +1,5 @@
 import type { Metrics } from '../../core/metrics.ts'
-import type { Carrier } from '../../dataplane/agent/carrier.ts'
+import type { DataPath } from '../../dataplane/agent/data-path.ts'
 import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
 import type { Front } from '../../dataplane/tls/front.ts'
 
@@ -11,7 +11,7 @@ export type Standing = {
   readonly skewMs: () => number
 }
 
-export function addNodeMetrics(metrics: Metrics, carrier: Carrier, standing: Standing): void {
+export function addNodeMetrics(metrics: Metrics, dataPath: DataPath, standing: Standing): void {
   metrics.gauge('turnpike_shop_contact_age_seconds', 'How long ago the shop last answered this node.', () => {
     const awayMs = standing.awayMs()
     return awayMs === undefined ? undefined : awayMs / 1000
@@ -25,12 +25,12 @@ export function addNodeMetrics(metrics: Metrics, carrier: Carrier, standing: Sta
   metrics.gauge(
     'turnpike_tunnels',
     'Connections that are carried, or devices that are up.',
-    () => carrier.health.tunnels,
+    () => dataPath.health.tunnels,
   )
   metrics.total(
     'turnpike_carried_bytes_total',
     'Bytes carried, both directions together.',
-    () => carrier.health.carried,
+    () => dataPath.health.carried,
   )
 }
 
@@ -41,7 +41,7 @@ export function addGatewayMetrics(
 ): void {
   const standing = (state: 'open' | 'tunnels' | 'dialling' | 'settling') => engine.status[state]
   metrics.total('turnpike_gateway_relayed_bytes_total', 'Of the bytes carried, those for other gateways.', () => {
-    return engine.carrier.health.relayed ?? 0
+    return engine.dataPath.health.relayed ?? 0
   })
   metrics.gauge('turnpike_gateway_connections', 'Connections that were accepted, by what they are at.', () =>
     (['open', 'tunnels', 'dialling', 'settling'] as const).map((state) => ({

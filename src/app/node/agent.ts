@@ -4,14 +4,14 @@ import { randomBytes } from '../../adapters/random.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
 import { isRunning, listRunning, makeBoot } from '../../dataplane/agent/boots.ts'
-import type { Carrier } from '../../dataplane/agent/carrier.ts'
+import type { DataPath } from '../../dataplane/agent/data-path.ts'
 import { sendEarlier } from '../../dataplane/agent/earlier.ts'
 import { hasNewerKey, IdentityError, type NodeIdentity, takeIdentity } from '../../dataplane/agent/identity.ts'
-import { openJournal } from '../../dataplane/agent/journal.ts'
-import { createMeter, type Meter, type MeterDeps } from '../../dataplane/agent/meter.ts'
+import { Journal } from '../../dataplane/agent/journal.ts'
+import { Meter, type MeterDeps } from '../../dataplane/agent/meter.ts'
 import { realTiming } from '../../dataplane/agent/runtime.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
-import { createSync, type PagePlace } from '../../dataplane/agent/sync.ts'
+import { type PagePlace, StateSync } from '../../dataplane/agent/sync.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { maxBeside } from '../../node-protocol/report.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
@@ -24,7 +24,7 @@ export const nodeRuntimeOf = (log: Log) => ({ timing: realTiming, chance: Math.r
 
 export function standingOf(
   agent: Agent,
-  { sync, meter }: { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter },
+  { sync, meter }: { readonly sync: StateSync; readonly meter: Meter },
 ): Standing {
   return {
     awayMs() {
@@ -51,10 +51,10 @@ export type Agent = {
   readonly skewMs: () => number
   /** Makes `sync`, which receives the desired state, and `meter`, which reports usage. Neither starts by itself. */
   attach(
-    carrier: Carrier,
+    dataPath: DataPath,
     onPage: (page: StatePage, place: PagePlace) => void,
-    says?: MeterDeps['says'],
-  ): { readonly sync: ReturnType<typeof createSync>; readonly meter: Meter }
+    extraFields?: MeterDeps['extraFields'],
+  ): { readonly sync: StateSync; readonly meter: Meter }
 }
 
 /** Opens the node's side of the protocol and joins the shop if needed. Undefined when stopped before it has joined. */
@@ -89,9 +89,9 @@ export async function openAgent(
     hasNewerKey: () => hasNewerKey(folder, findKeyFile(config, kind)),
     clock: () => Date.now() + skewMs,
     skewMs: () => skewMs,
-    attach(carrier, onPage, says) {
+    attach(dataPath, onPage, extraFields) {
       const named = { folder, node: identity.node, boot, version: manifest.version, link }
-      const sync = createSync({
+      const sync = new StateSync({
         ...runtime,
         link,
         onPage(page, place) {
@@ -100,14 +100,14 @@ export async function openAgent(
           onPage(page, place)
         },
       })
-      const meter = createMeter({
+      const meter = new Meter({
         ...runtime,
         ...named,
-        carrier,
+        dataPath,
         beside,
-        journal: openJournal({ ...runtime, ...named }),
+        journal: new Journal({ ...runtime, ...named }),
         lagMs: () => sync.lagMs,
-        says,
+        extraFields,
         sendEarlier: (stop) =>
           sendEarlier({ ...runtime, ...named, end: stop, isAlive: (each) => isRunning(folder, each) }),
       })

@@ -1,7 +1,7 @@
 import type { Log } from '../../core/log.ts'
 import type { Engine, EngineDeps } from '../../dataplane/gateway/relay/engine.ts'
-import { createLinuxEngine, findLack } from '../../dataplane/gateway/relay/linux/engine.ts'
-import { createEngine } from '../../dataplane/gateway/relay/portable/engine.ts'
+import { findLack, LinuxEngine } from '../../dataplane/gateway/relay/linux/engine.ts'
+import { PortableEngine } from '../../dataplane/gateway/relay/portable/engine.ts'
 import { createSockets } from '../../dataplane/gateway/relay/sockets.ts'
 import type { EngineChoice } from '../settings/gateway.ts'
 import { BadSetting } from '../settings/reading.ts'
@@ -15,12 +15,12 @@ export function chooseEngine(
   deps: EngineDeps,
   machine: { readonly platform: string; readonly processor: string } = here,
 ): Engine {
-  const portable = (): Engine => createEngine({ ...deps, sockets: createSockets(process.platform) })
+  const portable = (): Engine => new PortableEngine({ ...deps, sockets: createSockets(process.platform) })
   if (choice === 'portable') return portable()
   const lack = findLack(machine.platform, machine.processor)
   if (lack === undefined) {
     const onRestart = (fault: unknown) => log.error('reactor started again', { fault })
-    return createLinuxEngine({ ...deps, onRestart })
+    return new LinuxEngine({ ...deps, onRestart })
   }
   if (choice === 'linux') throw new BadSetting(`The linux engine cannot run here: ${lack}.`)
   log.warn('portable engine', { explanation: `the linux engine cannot run here: ${lack}` })

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { someProxy } from '../../../test/harness/desired.ts'
-import { createSnapshot } from '../../dataplane/agent/snapshot.ts'
+import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { askShop } from './gateway.ts'
 
 test('a lookup is repeated when a page arrives during it, because the page may be older than the answer', async () => {
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   const bought = someProxy({ username: 'tp7', port_type: 'http' })
   const changed = { ...bought, port_type: 'socks' as const }
   let lookups = 0
@@ -19,7 +19,7 @@ test('a lookup is repeated when a page arrives during it, because the page may b
 })
 
 test('a lookup ends after 3 tries while pages keep arriving, and the last page is kept', async () => {
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   const proxy = someProxy({ username: 'tp7' })
   let lookups = 0
   const find = async () => {

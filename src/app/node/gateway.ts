@@ -6,15 +6,15 @@ import type { Command } from '../../cli/command.ts'
 import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import { classify } from '../../core/reserved.ts'
-import { createAsk } from '../../dataplane/agent/ask.ts'
+import { CredentialLookup } from '../../dataplane/agent/ask.ts'
 import { takeHopKey } from '../../dataplane/agent/hop-key.ts'
 import type { Meter } from '../../dataplane/agent/meter.ts'
 import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
-import { createSnapshot, type Snapshot } from '../../dataplane/agent/snapshot.ts'
-import { openSavedState, type PagePlace, readSavedState } from '../../dataplane/agent/sync.ts'
-import { createTrials } from '../../dataplane/agent/trials.ts'
-import { createExitReports, type ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
-import { openOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
+import { Snapshot } from '../../dataplane/agent/snapshot.ts'
+import { type PagePlace, readSavedState, SavedState } from '../../dataplane/agent/sync.ts'
+import { AddressTrials } from '../../dataplane/agent/trials.ts'
+import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
+import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
 import { type Front, openFront } from '../../dataplane/tls/front.ts'
@@ -106,7 +106,7 @@ async function openBeside(
   // After its first report the node is live, and the shop sells its addresses.
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
-  addNodeMetrics(metrics, engine.carrier, standingOf(agent, { sync, meter }))
+  addNodeMetrics(metrics, engine.dataPath, standingOf(agent, { sync, meter }))
   addGatewayMetrics(metrics, engine, () => words.countStates())
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
@@ -132,7 +132,7 @@ async function openBeside(
   })
   const { promise: replaced, resolve: setReplaced } = Promise.withResolvers<void>()
   const about = describeGateway(config)
-  const offer = openOffer({
+  const offer = new HandoverOffer({
     folder: agent.folder,
     boot: agent.boot,
     ...about,
@@ -142,7 +142,7 @@ async function openBeside(
       log.info('taken over', { open: engine.status.open, most_seconds: config.gatewayCarryOnSeconds })
       front?.close()
       await Promise.all([engine.drain(), stopShowing()])
-      meter.leave()
+      meter.beginDrain()
       void untilEmpty(engine, config, end, log).then(setReplaced)
     },
     onGivenUp: () => log.warn('not taken over', { explanation: 'the new process has stalled; this one continues' }),
@@ -232,9 +232,9 @@ const lookUpAll = async (name: string): Promise<string[]> =>
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const rules = createRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
-  const snapshot = createSnapshot()
-  const saved = openSavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
-  const words = createExitReports(realTiming.now)
+  const snapshot = new Snapshot()
+  const saved = new SavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
+  const words = new ExitReports(realTiming.now)
   const key = takeHopKey(agent.folder)
   const limits = limitsOf(config, log)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
@@ -244,7 +244,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
       giveBack: (id, pool) => meter.giveBack(id, pool),
       noteNow: () => meter.noteNow(),
     },
-    ask: askShop(snapshot, createAsk({ link: agent.link, now: realTiming.now, log })),
+    ask: askShop(snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log })),
     policy: rules.policy,
     speeds: rules.speeds,
     limits,
@@ -261,13 +261,13 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   })
   const trials = openTrials(agent, rules, log, trialTiming)
   const room = Number.isFinite(limits.ports) ? { most_ports: limits.ports } : {}
-  const says = () => ({ hop_key: key.publicKey, exit_reports: words.take(), ...room })
+  const extraFields = () => ({ hop_key: key.publicKey, exit_reports: words.take(), ...room })
   const { sync, meter } = agent.attach(
-    engine.carrier,
+    engine.dataPath,
     (page, place) => {
       engine.shutOut(false)
       saved.note(page, place)
-      trials.hear(page, place)
+      trials.apply(page, place)
       if (place.isFirst) snapshot.beginWhole()
       const changes = [snapshot.apply(page)]
       if (place.isWhole && place.isLast) changes.push(snapshot.endWhole())
@@ -275,7 +275,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
       for (const change of changes) engine.changed(change, notePort(log))
       words.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
     },
-    says,
+    extraFields,
   )
   // The saved state is served until the shop answers. It does not set the clock.
   for (const page of readSavedState(agent.folder, log)) {
@@ -293,7 +293,7 @@ const maxLookups = 3
  * known, so the page is kept and the lookup repeated.
  */
 export const askShop =
-  (snapshot: Snapshot, asking: Pick<ReturnType<typeof createAsk>, 'find'>): EngineDeps['ask'] =>
+  (snapshot: Snapshot, asking: Pick<CredentialLookup, 'find'>): EngineDeps['ask'] =>
   async (question, source) => {
     for (let lookups = 1; ; lookups += 1) {
       const end = snapshot.follow(question)
@@ -311,7 +311,7 @@ export const askShop =
 
 function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {
   const tryAddress = createTryAddress(process.platform)
-  return createTrials({
+  return new AddressTrials({
     ...nodeRuntimeOf(log),
     timing,
     node: agent.node,

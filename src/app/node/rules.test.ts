@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { someExit } from '../../../test/harness/desired.ts'
 import { readAddress } from '../../core/address.ts'
-import { createSnapshot } from '../../dataplane/agent/snapshot.ts'
+import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { mayReach } from '../../dataplane/gateway/access/policy.ts'
 import type { NodeExit, NodeGateway, NodeRange, StatePage } from '../../node-protocol/state.ts'
 import { readConfig } from '../settings/config.ts'
@@ -48,7 +48,7 @@ async function lookup(name: string): Promise<string[]> {
 
 function open(shopUrl = 'unix:/run/shop.sock') {
   const rules = createRules(readConfig({}), { shopUrl, lookup })
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   return {
     rules,
     hear: (told: StatePage, place = change): void => {

@@ -47,11 +47,11 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
     }),
   )
   revoked.call = () => void node.hold(true)
-  const { meter, sync } = agent.attach(node.carrier, passOnTo(node))
+  const { meter, sync } = agent.attach(node.dataPath, passOnTo(node))
   counted.note = () => meter.noteNow()
   meter.start()
   const metrics = createProcessMetrics(config, 'vpn-node')
-  addNodeMetrics(metrics, node.carrier, standingOf(agent, { sync, meter }))
+  addNodeMetrics(metrics, node.dataPath, standingOf(agent, { sync, meter }))
   const figures = serveMetrics(config, 'vpn-node', metrics, log)
   const running = sync.run(end)
   return {

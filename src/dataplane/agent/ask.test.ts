@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { HandTiming, hearingLog, quietLog, settle } from '../../../test/harness/hand-timing.ts'
 import type { FindBody, Found } from '../../node-protocol/state.ts'
-import { createAsk } from './ask.ts'
+import { CredentialLookup } from './ask.ts'
 import { LinkError } from './shop-link.ts'
 
 const none: Found = { proxy: null, subuser: null }
@@ -24,7 +24,7 @@ const proxy: Found = {
 function open(find: (body: FindBody) => Promise<Found>) {
   const timing = new HandTiming()
   const asked: FindBody[] = []
-  const ask = createAsk({
+  const ask = new CredentialLookup({
     now: timing.now,
     log: quietLog,
     link: {
@@ -156,7 +156,7 @@ describe('asking about a credential', () => {
     const { said, log } = hearingLog()
     const timing = new HandTiming()
     const link = { find: async () => Promise.reject(new LinkError('unreachable', 'away')) }
-    const ask = createAsk({ now: timing.now, log, link })
+    const ask = new CredentialLookup({ now: timing.now, log, link })
     for (let index = 0; index < 30; index += 1) await ask.find({ username: `u${index}` }, 'a')
     await timing.advance(60_000)
     await ask.find({ username: 'u' }, 'a')

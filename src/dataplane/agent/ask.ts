@@ -4,15 +4,15 @@ import { type FindBody, type Found, findBodySchema } from '../../node-protocol/s
 import { createLimitedLog, type NodeLog } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
-/** `unasked`: the lookup was not made; the client is asked to retry instead of being refused. */
-type AskAnswer =
+/** `unasked`: the node did not reach the shop; the gateway tells the client to retry. */
+type LookupResult =
   | { readonly outcome: 'found'; readonly found: Found }
   | { readonly outcome: 'none' }
   | { readonly outcome: 'unasked'; readonly why: 'limited' | 'unreachable' }
 
-const missLastsMs = 2_000
-/** A failed lookup is repeated only within this time. */
-const soonMs = 500
+const missTtlMs = 2_000
+/** A lookup that fails within this time is sent once more. */
+const retryWithinMs = 500
 const maxMisses = 10_000
 const maxInFlight = 256
 const maxSources = 10_000
@@ -25,70 +25,75 @@ const eachSource = { perSecond: 100, burst: 200 }
  * one request. An unknown address is cached for 2 s; an unknown name is not, because timing would tell guessers which
  * names exist.
  */
-export function createAsk(deps: { readonly link: Pick<ShopLink, 'find'>; readonly now: Clock; readonly log: NodeLog }) {
-  const { now } = deps
-  const limitedLog = createLimitedLog(deps.log, now)
-  const misses = new Map<string, number>()
-  const inFlight = new Map<string, Promise<AskAnswer>>()
-  const sources = createTokenBuckets(eachSource, now, maxSources)
-  const all = createTokenBuckets(overall, now)
+export class CredentialLookup {
+  private readonly limitedLog
+  private readonly misses = new Map<string, number>()
+  private readonly inFlight = new Map<string, Promise<LookupResult>>()
+  private readonly sources
+  private readonly all
+
+  constructor(
+    private readonly deps: { readonly link: Pick<ShopLink, 'find'>; readonly now: Clock; readonly log: NodeLog },
+  ) {
+    this.limitedLog = createLimitedLog(deps.log, deps.now)
+    this.sources = createTokenBuckets(eachSource, deps.now, maxSources)
+    this.all = createTokenBuckets(overall, deps.now)
+  }
+
+  async find(question: FindBody, source: string): Promise<LookupResult> {
+    const key = 'username' in question ? `u${question.username}` : `s${question.port} ${question.source}`
+    // A question that the schema rejects has no answer at the shop.
+    if (this.isMissed(key) || !findBodySchema.safeParse(question).success) return { outcome: 'none' }
+    const running = this.inFlight.get(key)
+    if (running) return running
+    if (!this.mayAsk(source)) return { outcome: 'unasked', why: 'limited' }
+    const answer = this.askShop(question, key)
+    this.inFlight.set(key, answer)
+    return answer
+  }
 
   /** Checks both buckets before taking from either: a limited source does not drain the overall bucket. */
-  function mayAsk(source: string): boolean {
-    if (inFlight.size >= maxInFlight || sources.level(source) < 1 || all.level('') < 1) return false
-    return sources.take(source) && all.take('')
+  private mayAsk(source: string): boolean {
+    if (this.inFlight.size >= maxInFlight || this.sources.level(source) < 1 || this.all.level('') < 1) return false
+    return this.sources.take(source) && this.all.take('')
   }
 
   /** Retries once: behind a load balancer the next request reaches another shop. */
-  async function findTwice(question: FindBody): Promise<Found> {
-    const askedAt = now()
+  private async findTwice(question: FindBody): Promise<Found> {
+    const askedAt = this.deps.now()
     try {
-      return await deps.link.find(question)
+      return await this.deps.link.find(question)
     } catch (error) {
-      const isAway = error instanceof LinkError && error.trouble === 'unreachable'
-      if (!isAway || now() - askedAt > soonMs) throw error
-      return deps.link.find(question)
+      const isUnreachable = error instanceof LinkError && error.trouble === 'unreachable'
+      if (!isUnreachable || this.deps.now() - askedAt > retryWithinMs) throw error
+      return this.deps.link.find(question)
     }
   }
 
-  async function askShop(question: FindBody, key: string): Promise<AskAnswer> {
+  private async askShop(question: FindBody, key: string): Promise<LookupResult> {
     try {
-      const found = await findTwice(question)
+      const found = await this.findTwice(question)
       if (found.proxy !== null || found.subuser !== null) return { outcome: 'found', found }
-      if ('source' in question) remember(key)
+      if ('source' in question) this.remember(key)
       return { outcome: 'none' }
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
-      limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'credential not asked for', { fault: error })
+      this.limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'credential not asked for', { fault: error })
       return { outcome: 'unasked', why: 'unreachable' }
     } finally {
-      inFlight.delete(key)
+      this.inFlight.delete(key)
     }
   }
 
-  function remember(key: string): void {
-    misses.delete(key)
-    makeRoom(misses, maxMisses)
-    misses.set(key, now())
+  private remember(key: string): void {
+    this.misses.delete(key)
+    makeRoom(this.misses, maxMisses)
+    this.misses.set(key, this.deps.now())
   }
 
-  function isMissed(key: string): boolean {
-    const missedAt = misses.get(key)
-    return missedAt !== undefined && now() - missedAt < missLastsMs
-  }
-
-  return {
-    async find(question: FindBody, source: string): Promise<AskAnswer> {
-      const key = 'username' in question ? `u${question.username}` : `s${question.port} ${question.source}`
-      // A question that the schema rejects has no answer at the shop.
-      if (isMissed(key) || !findBodySchema.safeParse(question).success) return { outcome: 'none' }
-      const asked = inFlight.get(key)
-      if (asked) return asked
-      if (!mayAsk(source)) return { outcome: 'unasked', why: 'limited' }
-      const answer = askShop(question, key)
-      inFlight.set(key, answer)
-      return answer
-    },
+  private isMissed(key: string): boolean {
+    const missedAt = this.misses.get(key)
+    return missedAt !== undefined && this.deps.now() - missedAt < missTtlMs
   }
 }
 

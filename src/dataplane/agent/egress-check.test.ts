@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type Address, formatAddress, readAddress, readPrefix } from '../../core/address.ts'
-import { createEgressCheck } from './egress-check.ts'
+import { EgressCheck } from './egress-check.ts'
 
 const at = (text: string): Address => {
   const address = readAddress(text)
@@ -15,7 +15,7 @@ function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: st
   const shop = { isThere: true, lost: new Set<string>(), seesAs: undefined as string | undefined }
   const calls: string[] = []
   let drawn = 0
-  const leaving = createEgressCheck({
+  const leaving = new EgressCheck({
     prefix,
     isBlock: given.isBlock ?? false,
     canUse: (address) => !given.isNotHere?.(formatAddress(address)),

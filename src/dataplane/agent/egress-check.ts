@@ -19,119 +19,119 @@ const maxFailures = 2
 const ofCertificates = /CERT|LEAF_SIGNATURE/
 const steps = 2 ** 40
 
-/** Calls the shop from a local address or from any of a family; resolves to the address it saw. */
+/** Calls the shop from one local address, or from any of the family; resolves to the address that the shop saw. */
 export type CallShop = (version: 4 | 6, from: string | undefined, end: AbortSignal) => Promise<string>
-
-export type EgressCheck = ReturnType<typeof createEgressCheck>
 
 /**
  * Checks that connections can leave from the addresses of a range, by calling the shop from them. If the shop cannot be
  * called in their family at all, no address fails.
  */
-export function createEgressCheck(deps: {
-  readonly prefix: Prefix
-  /** A large block is sampled instead of checked address by address. */
-  readonly isBlock: boolean
-  readonly call: CallShop
-  readonly canUse: (address: Address) => boolean
-  readonly chance: Chance
-}) {
-  const { base, length } = deps.prefix
-  const size = 1n << BigInt(base.bytes.length * 8 - length)
-  const failures = new Map<string, number>()
-  const calling = new Set<string>()
-  let seenAs: string | null = null
-  let isReached = false
-  let isDistrusted = false
-  let at = 0n
+export class EgressCheck {
+  private readonly base: Address
+  private readonly size: bigint
+  private readonly failures = new Map<string, number>()
+  private readonly calling = new Set<string>()
+  /** The address that the shop saw, if it differed. */
+  seenAs: string | null = null
+  /** Whether the shop was ever reached in this family. */
+  isReached = false
+  /** The last call failed because of the shop's certificate. */
+  isDistrusted = false
+  private at = 0n
+  /** Calls per pass over the range. */
+  readonly turns: number
 
-  const keyOf = (address: Address): string => (deps.isBlock ? '' : formatAddress(address))
-
-  function next(): Address {
-    const offset = deps.isBlock ? (size * BigInt(Math.floor(deps.chance() * steps))) / BigInt(steps) : at % size
-    at += 1n
-    return addressFromNumber(base.version, addressToNumber(base) + offset)
+  constructor(
+    private readonly deps: {
+      readonly prefix: Prefix
+      /** A large block is sampled instead of checked address by address. */
+      readonly isBlock: boolean
+      readonly call: CallShop
+      readonly canUse: (address: Address) => boolean
+      readonly chance: Chance
+    },
+  ) {
+    const { base, length } = deps.prefix
+    this.base = base
+    this.size = 1n << BigInt(base.bytes.length * 8 - length)
+    this.turns = deps.isBlock ? callsAtOnce : Number(this.size)
   }
 
-  async function canCall(end: AbortSignal): Promise<boolean> {
+  /** Checks the first addresses before the range is reported as serving. */
+  async begin(firstCalls: number, end: AbortSignal): Promise<void> {
+    if (!(await this.canCall(end))) return
+    const count = this.deps.isBlock ? callsAtOnce : Number(this.size < firstCalls ? this.size : BigInt(firstCalls))
+    const waiting = Array.from({ length: count }, () => this.next())
+    const work = async () => {
+      for (let each = waiting.shift(); each && !end.aborted; each = waiting.shift()) {
+        if (this.deps.canUse(each)) await this.callFrom(each, end)
+      }
+    }
+    await Promise.all(Array.from({ length: callsAtOnce }, work))
+  }
+
+  /** Checks the next address. Undefined if it is not on this machine or already being checked. */
+  step(end: AbortSignal): Promise<boolean> | undefined {
+    const address = this.next()
+    return this.calling.has(formatAddress(address)) || !this.deps.canUse(address)
+      ? undefined
+      : this.callFrom(address, end)
+  }
+
+  problemOf(address: Address): string | undefined {
+    return (this.failures.get(this.keyOf(address)) ?? 0) >= maxFailures ? 'cannot_leave' : undefined
+  }
+
+  private keyOf(address: Address): string {
+    return this.deps.isBlock ? '' : formatAddress(address)
+  }
+
+  private next(): Address {
+    const offset = this.deps.isBlock
+      ? (this.size * BigInt(Math.floor(this.deps.chance() * steps))) / BigInt(steps)
+      : this.at % this.size
+    this.at += 1n
+    return addressFromNumber(this.base.version, addressToNumber(this.base) + offset)
+  }
+
+  private async canCall(end: AbortSignal): Promise<boolean> {
     try {
-      await deps.call(base.version, undefined, end)
-      isReached = true
+      await this.deps.call(this.base.version, undefined, end)
+      this.isReached = true
       return true
     } catch (error) {
-      isDistrusted = error instanceof Error && 'code' in error && ofCertificates.test(String(error.code))
+      this.isDistrusted = error instanceof Error && 'code' in error && ofCertificates.test(String(error.code))
       return false
     }
   }
 
   /** Resolves to whether the result changed. */
-  async function callOnce(address: Address, end: AbortSignal): Promise<boolean> {
-    const [key, text] = [keyOf(address), formatAddress(address)]
-    const had = failures.get(key) ?? 0
+  private async callOnce(address: Address, end: AbortSignal): Promise<boolean> {
+    const [key, text] = [this.keyOf(address), formatAddress(address)]
+    const had = this.failures.get(key) ?? 0
     try {
-      const seen = await deps.call(base.version, text, end)
-      isReached = true
-      const isOther = seen !== text && seen !== seenAs
-      if (isOther) seenAs = seen
-      failures.delete(key)
+      const seen = await this.deps.call(this.base.version, text, end)
+      this.isReached = true
+      const isOther = seen !== text && seen !== this.seenAs
+      if (isOther) this.seenAs = seen
+      this.failures.delete(key)
       return isOther || had >= maxFailures
     } catch {
-      if (end.aborted || !(await canCall(end))) return false
-      failures.set(key, had + 1)
+      if (end.aborted || !(await this.canCall(end))) return false
+      this.failures.set(key, had + 1)
       return had + 1 === maxFailures
     }
   }
 
   /** Retries a first failure at once. */
-  async function callFrom(address: Address, end: AbortSignal): Promise<boolean> {
+  private async callFrom(address: Address, end: AbortSignal): Promise<boolean> {
     const text = formatAddress(address)
-    calling.add(text)
-    const isNews = await callOnce(address, end)
-    const failed = failures.get(keyOf(address)) ?? 0
-    const isNewsNow = failed > 0 && failed < maxFailures ? await callOnce(address, end) : false
-    calling.delete(text)
+    this.calling.add(text)
+    const isNews = await this.callOnce(address, end)
+    const failed = this.failures.get(this.keyOf(address)) ?? 0
+    const isNewsNow = failed > 0 && failed < maxFailures ? await this.callOnce(address, end) : false
+    this.calling.delete(text)
     return isNews || isNewsNow
-  }
-
-  return {
-    /** Calls per pass over the range. */
-    turns: deps.isBlock ? callsAtOnce : Number(size),
-
-    /** Checks the first addresses before the range is reported as serving. */
-    async begin(firstCalls: number, end: AbortSignal): Promise<void> {
-      if (!(await canCall(end))) return
-      const count = deps.isBlock ? callsAtOnce : Number(size < firstCalls ? size : BigInt(firstCalls))
-      const waiting = Array.from({ length: count }, next)
-      const work = async () => {
-        for (let each = waiting.shift(); each && !end.aborted; each = waiting.shift()) {
-          if (deps.canUse(each)) await callFrom(each, end)
-        }
-      }
-      await Promise.all(Array.from({ length: callsAtOnce }, work))
-    },
-
-    /** Checks the next address. Undefined if it is not on this machine or already being checked. */
-    step(end: AbortSignal): Promise<boolean> | undefined {
-      const address = next()
-      return calling.has(formatAddress(address)) || !deps.canUse(address) ? undefined : callFrom(address, end)
-    },
-
-    problemOf: (address: Address): string | undefined =>
-      (failures.get(keyOf(address)) ?? 0) >= maxFailures ? 'cannot_leave' : undefined,
-
-    /** Whether the shop was ever reached in this family. */
-    get isReached(): boolean {
-      return isReached
-    },
-
-    get isDistrusted(): boolean {
-      return isDistrusted
-    },
-
-    /** The address that the shop saw, if it differed. */
-    get seenAs(): string | null {
-      return seenAs
-    },
   }
 }
 
@@ -171,7 +171,7 @@ export function createCallShop(deps: {
         socket.destroy()
         plain.destroy()
         const seen = error ? undefined : readSeen(text)
-        if (seen === undefined) reject(error ?? new Error('the shop did not say whom it saw'))
+        if (seen === undefined) reject(error ?? new Error('the answer of the shop names no address'))
         else resolve(seen)
       }
       const giveUp = () => finish(new Error('no answer in time'))

@@ -18,7 +18,7 @@ import { HandTiming, hearingLog, quietLog } from '../../../test/harness/hand-tim
 import { scaled } from '../../../test/harness/scale.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { listEarlier, readJournal, sendEarlier } from './earlier.ts'
-import { eachKept, journalName, type KeptCounts, keyOf, openJournal, readRecords, saltOf, toRecord } from './journal.ts'
+import { eachKept, Journal, journalName, type KeptCounts, keyOf, readRecords, saltOf, toRecord } from './journal.ts'
 import { LinkError } from './shop-link.ts'
 
 const node = 'nod_1'
@@ -41,7 +41,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const open = (limits?: { maxBytes: number; maxTimesLive: number }, log = quietLog) =>
-  openJournal({ folder, node, boot, timing: new HandTiming(), log, ...(limits && { limits }) })
+  new Journal({ folder, node, boot, timing: new HandTiming(), log, ...(limits && { limits }) })
 const path = () => join(folder, journalName(boot))
 
 describe('the journal', () => {
@@ -116,7 +116,7 @@ describe('the journal', () => {
     const { said, log } = hearingLog()
     // A folder where the file should be: it cannot be opened by anybody.
     mkdirSync(path())
-    const journal = openJournal({ folder, node, boot, timing, log })
+    const journal = new Journal({ folder, node, boot, timing, log })
     for (let received = 1; received <= 50; received += 1) journal.note(subuser(`sub_${received}`, received))
     expect(said.map((each) => each.event)).toEqual(['journal not written'])
     rmSync(path(), { recursive: true })
@@ -239,7 +239,7 @@ describe('journals of earlier boots', () => {
   const later = '0mzzzzzzz-00000001'
   const end = new AbortController().signal
   const note = (of: string, counts: KeptCounts) =>
-    openJournal({ folder, node, boot: of, timing: new HandTiming(), log: quietLog }).note(counts)
+    new Journal({ folder, node, boot: of, timing: new HandTiming(), log: quietLog }).note(counts)
 
   test('earlier journals are reported oldest first under their own boot ids, then removed', async () => {
     const many = Array.from({ length: 2_500 }, (_, index) => ({ id: index + 1, received: index, sent: 1 }))

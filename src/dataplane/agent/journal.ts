@@ -2,7 +2,7 @@ import { closeSync, fdatasync, fsync, mkdirSync, openSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
-import type { PeerCount, ProxyCount, SubuserCount } from './carrier.ts'
+import type { PeerCount, ProxyCount, SubuserCount } from './data-path.ts'
 import { openOwn } from './own-file.ts'
 import { createLimitedLog, type NodeLog, parseJson, type Timing } from './runtime.ts'
 
@@ -114,113 +114,144 @@ function larger(a: KeptCount | undefined, b: KeptCount): KeptCount {
 const flushFile = promisify(fdatasync)
 const flushFolder = promisify(fsync)
 
-/** A journal is rewritten beyond this size, if live records are at most a quarter of it. */
+/** The journal compacts a file beyond this size if live records are at most a quarter of it. */
 const shipped = { maxBytes: 4 * 1024 * 1024, maxTimesLive: 4 }
 
 export const journalName = (boot: string): string => `journal-${boot}.log`
 
 /** `isTorn`: the last write was incomplete, so the next one starts on a new line. */
-type Sheet = { readonly fd: number; bytes: number; isTorn: boolean; isBroken: boolean }
-
-export type Journal = ReturnType<typeof openJournal>
+type JournalFile = { readonly fd: number; bytes: number; isTorn: boolean; isBroken: boolean }
 
 /**
  * Append-only journal of one boot's counts: note() writes, which survives `kill -9`; sync() flushes, for power
- * failures. Failed writes are logged and repeated with the next write. The file is created with the first count.
+ * failures. The next write repeats a failed one. The first count creates the file.
  */
-export function openJournal(deps: {
-  readonly folder: string
-  readonly node: string
-  readonly boot: string
-  readonly timing: Timing
-  readonly log: NodeLog
-  readonly limits?: typeof shipped
-}) {
-  const limits = deps.limits ?? shipped
-  const path = join(deps.folder, journalName(deps.boot))
-  const salt = saltOf(deps.node, deps.boot)
-  const limitedLog = createLimitedLog(deps.log, deps.timing.now)
+export class Journal {
+  private readonly limits
+  private readonly path
+  private readonly salt
+  private readonly limitedLog
   /** Latest record of each subject that the shop has not confirmed. */
-  const live = new Map<string, { readonly count: KeptCount['count']; readonly record: string }>()
-  const unwritten = new Set<string>()
-  let liveBytes = 0
-  let sheet: Sheet | undefined
-  /** The compacted file while it is being made; records go to both. */
-  let next: Sheet | undefined
-  let syncing: Promise<void> | undefined
+  private readonly live = new Map<string, { readonly count: KeptCount['count']; readonly record: string }>()
+  private readonly unwritten = new Set<string>()
+  private liveBytes = 0
+  private file: JournalFile | undefined
+  /** The compacted file while it is written; each record goes to both files. */
+  private compacted: JournalFile | undefined
+  private syncing: Promise<void> | undefined
 
-  function forget(key: string): void {
-    liveBytes -= live.get(key)?.record.length ?? 0
-    live.delete(key)
+  constructor(
+    private readonly deps: {
+      readonly folder: string
+      readonly node: string
+      readonly boot: string
+      readonly timing: Timing
+      readonly log: NodeLog
+      readonly limits?: typeof shipped
+    },
+  ) {
+    this.limits = deps.limits ?? shipped
+    this.path = join(deps.folder, journalName(deps.boot))
+    this.salt = saltOf(deps.node, deps.boot)
+    this.limitedLog = createLimitedLog(deps.log, deps.timing.now)
   }
 
-  function openSheet(at: string, flags: 'a' | 'w'): Sheet {
-    mkdirSync(deps.folder, { recursive: true, mode: 0o700 })
+  /** Flushes, and compacts a long file. Concurrent calls share one run. */
+  sync(): Promise<void> {
+    this.syncing ??= this.syncOnce().finally(() => {
+      this.syncing = undefined
+    })
+    return this.syncing
+  }
+
+  /** Records counts; failures are logged. */
+  note(counts: KeptCounts): void {
+    for (const kept of eachKept(counts)) {
+      const key = keyOf(kept)
+      const record = toRecord(kept, this.salt)
+      this.forget(key)
+      this.live.set(key, { count: kept.count, record })
+      this.liveBytes += record.length
+      this.unwritten.add(key)
+    }
+    this.write()
+  }
+
+  /** Drops counts that the shop confirmed, unless they have changed since. */
+  taken(counts: KeptCounts): void {
+    for (const kept of eachKept(counts)) {
+      const key = keyOf(kept)
+      if (this.live.get(key)?.count === kept.count) this.forget(key)
+    }
+  }
+
+  /** Deletes the file if the shop has confirmed everything. */
+  async close(): Promise<void> {
+    await this.sync()
+    if (!this.file) return
+    closeSync(this.file.fd)
+    this.file = undefined
+    if (this.live.size === 0) rmSync(this.path, { force: true })
+  }
+
+  private forget(key: string): void {
+    this.liveBytes -= this.live.get(key)?.record.length ?? 0
+    this.live.delete(key)
+  }
+
+  private openFile(at: string, flags: 'a' | 'w'): JournalFile {
+    mkdirSync(this.deps.folder, { recursive: true, mode: 0o700 })
     // An existing file may end in an incomplete record.
     return { fd: openOwn(at, flags), bytes: 0, isTorn: flags === 'a', isBroken: false }
   }
 
-  function append(to: Sheet, text: string): void {
-    const bytes = Buffer.from(to.isTorn ? `\n${text}` : text)
-    to.isTorn = true
-    let done = 0
-    // A write that takes no bytes would loop forever.
-    while (done < bytes.length) {
-      const taken = writeSync(to.fd, bytes, done)
-      if (taken === 0) throw new Error('the disk takes no more')
-      done += taken
-      to.bytes += taken
-    }
-    to.isTorn = false
-  }
-
-  function write(): void {
-    if (unwritten.size === 0) return
+  private write(): void {
+    if (this.unwritten.size === 0) return
     let text = ''
-    for (const key of unwritten) text += live.get(key)?.record ?? ''
-    if (next && !next.isBroken) {
+    for (const key of this.unwritten) text += this.live.get(key)?.record ?? ''
+    if (this.compacted && !this.compacted.isBroken) {
       try {
-        append(next, text)
+        append(this.compacted, text)
       } catch {
         // Only the compaction fails; the main file decides whether counts are safe.
-        next.isBroken = true
+        this.compacted.isBroken = true
       }
     }
     try {
-      sheet ??= openSheet(path, 'a')
-      append(sheet, text)
-      unwritten.clear()
+      this.file ??= this.openFile(this.path, 'a')
+      append(this.file, text)
+      this.unwritten.clear()
     } catch (error) {
-      limitedLog('error', 'journal not written', { fault: error })
+      this.limitedLog('error', 'journal not written', { fault: error })
     }
   }
 
   /** Compacts the journal into a new file and renames it over the old one. */
-  async function rewrite(old: Sheet): Promise<void> {
-    const newPath = `${path}.new`
-    const fresh = openSheet(newPath, 'w')
+  private async rewrite(old: JournalFile): Promise<void> {
+    const newPath = `${this.path}.new`
+    const fresh = this.openFile(newPath, 'w')
     try {
       let text = ''
-      for (const each of live.values()) text += each.record
+      for (const each of this.live.values()) text += each.record
       append(fresh, text)
-      next = fresh
+      this.compacted = fresh
       await flushFile(fresh.fd)
       if (fresh.isBroken) throw new Error('the shorter journal could not be written')
-      renameSync(newPath, path)
+      renameSync(newPath, this.path)
     } catch (error) {
       closeSync(fresh.fd)
       rmSync(newPath, { force: true })
       throw error
     } finally {
-      next = undefined
+      this.compacted = undefined
     }
-    sheet = fresh
+    this.file = fresh
     closeSync(old.fd)
-    await flushNames()
+    await this.flushNames()
   }
 
-  async function flushNames(): Promise<void> {
-    const folder = openSync(deps.folder, 'r')
+  private async flushNames(): Promise<void> {
+    const folder = openSync(this.deps.folder, 'r')
     try {
       await flushFolder(folder)
     } finally {
@@ -228,58 +259,30 @@ export function openJournal(deps: {
     }
   }
 
-  async function syncOnce(): Promise<void> {
-    write()
-    const open = sheet
+  private async syncOnce(): Promise<void> {
+    this.write()
+    const open = this.file
     if (!open) return
     try {
       await flushFile(open.fd)
-      const isLong = open.bytes > limits.maxBytes && open.bytes > liveBytes * limits.maxTimesLive
-      if (isLong) await rewrite(open)
+      const isLong = open.bytes > this.limits.maxBytes && open.bytes > this.liveBytes * this.limits.maxTimesLive
+      if (isLong) await this.rewrite(open)
     } catch (error) {
-      limitedLog('error', 'journal not flushed', { fault: error })
+      this.limitedLog('error', 'journal not flushed', { fault: error })
     }
   }
+}
 
-  function sync(): Promise<void> {
-    syncing ??= syncOnce().finally(() => {
-      syncing = undefined
-    })
-    return syncing
+function append(to: JournalFile, text: string): void {
+  const bytes = Buffer.from(to.isTorn ? `\n${text}` : text)
+  to.isTorn = true
+  let done = 0
+  // A write that takes no bytes would loop forever.
+  while (done < bytes.length) {
+    const taken = writeSync(to.fd, bytes, done)
+    if (taken === 0) throw new Error('the disk accepts no more bytes')
+    done += taken
+    to.bytes += taken
   }
-
-  return {
-    /** Records counts; failures are logged. */
-    note(counts: KeptCounts): void {
-      for (const kept of eachKept(counts)) {
-        const key = keyOf(kept)
-        const record = toRecord(kept, salt)
-        forget(key)
-        live.set(key, { count: kept.count, record })
-        liveBytes += record.length
-        unwritten.add(key)
-      }
-      write()
-    },
-
-    /** Drops counts that the shop confirmed, unless they have changed since. */
-    taken(counts: KeptCounts): void {
-      for (const kept of eachKept(counts)) {
-        const key = keyOf(kept)
-        if (live.get(key)?.count === kept.count) forget(key)
-      }
-    },
-
-    /** Flushes, and compacts a long file. Concurrent calls share one run. */
-    sync,
-
-    /** Deletes the file if the shop has confirmed everything. */
-    async close(): Promise<void> {
-      await sync()
-      if (!sheet) return
-      closeSync(sheet.fd)
-      sheet = undefined
-      if (live.size === 0) rmSync(path, { force: true })
-    },
-  }
+  to.isTorn = false
 }

@@ -10,8 +10,8 @@ import { allowance, count, giveBack, grant, type LeaseLine, newLine } from '../.
 import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../node-protocol/report.ts'
 import { makeBoot } from './boots.ts'
 import { sendEarlier } from './earlier.ts'
-import { openJournal } from './journal.ts'
-import { createMeter, type Meter } from './meter.ts'
+import { Journal, type KeptCounts } from './journal.ts'
+import { Meter } from './meter.ts'
 import { LinkError } from './shop-link.ts'
 
 const pool = 'residential'
@@ -150,14 +150,16 @@ class Node {
       },
     }
     const shared = { timing, chance: () => 0.5, log: quietLog, boot, version: '1' }
-    const journal = openJournal({ ...shared, folder, node: 'n' })
-    const meter = createMeter({
+    const journal = new Journal({ ...shared, folder, node: 'n' })
+    const meter = new Meter({
       ...shared,
-      carrier,
+      dataPath: carrier,
       link,
       lagMs: () => 0,
       sendEarlier: (end) => sendEarlier({ ...shared, folder, node: 'n', link, end }),
-      journal: { ...journal, note: (counts) => (run.isDead ? undefined : journal.note(counts)) },
+      journal: Object.assign(Object.create(journal) as Journal, {
+        note: (counts: KeptCounts) => (run.isDead ? undefined : journal.note(counts)),
+      }),
     })
     this.runs.push(Object.assign(run, { meter }) as Run)
     meter.start()

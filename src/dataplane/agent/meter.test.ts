@@ -6,8 +6,8 @@ import { HandTiming, hearingLog, passing, quietLog } from '../../../test/harness
 import { ModelCarrier } from '../../../test/harness/model-carrier.ts'
 import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../node-protocol/report.ts'
 import { readJournal } from './earlier.ts'
-import { openJournal } from './journal.ts'
-import { createMeter, type Meter, type MeterDeps } from './meter.ts'
+import { Journal } from './journal.ts'
+import { Meter, type MeterDeps } from './meter.ts'
 import { LinkError } from './shop-link.ts'
 
 const boot = '0mabcdefg-00000001'
@@ -65,10 +65,10 @@ describe('the meter', () => {
   const { said, log } = hearingLog()
 
   function open(more: Pick<MeterDeps, 'sendEarlier'> = {}): Meter {
-    return createMeter({
-      carrier,
+    return new Meter({
+      dataPath: carrier,
       link: shop,
-      journal: openJournal({ folder, node: 'nod_1', boot, timing, log: quietLog }),
+      journal: new Journal({ folder, node: 'nod_1', boot, timing, log: quietLog }),
       timing,
       chance: () => 1,
       log,

@@ -1,14 +1,5 @@
 import { maxInReport, type ReportAnswer, type ReportBody } from '../../node-protocol/report.ts'
-import type {
-  Carrier,
-  CarrierAgent,
-  ExitCounter,
-  HostCount,
-  NodeCounts,
-  PeerCount,
-  ProxyCount,
-  SubuserCount,
-} from './carrier.ts'
+import type { DataPath, ExitCounter, HostCount, NodeCounts, PeerCount, ProxyCount, SubuserCount } from './data-path.ts'
 import type { Journal } from './journal.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
@@ -35,105 +26,117 @@ const maxSources = 20_000
 const subjectKey = (id: string, pool: string): string => `${id}\n${pool}`
 
 /** Counts and lease requests that the shop has not confirmed, the latest per subject. */
-function createPending(now: () => number) {
-  const proxies = new Map<number, ProxyCount>()
-  const subusers = new Map<string, SubuserCount>()
-  const peers = new Map<string, PeerCount>()
-  const hosts = new Map<string, HostCount>()
-  const sources = new Map<string, Source>()
-  const exits = new Map<string, ExitCounter>()
-  const wishes = new Map<string, PendingWish>()
-  let turn = 0
+class ReportQueue {
+  private readonly proxies = new Map<number, ProxyCount>()
+  private readonly subusers = new Map<string, SubuserCount>()
+  private readonly peers = new Map<string, PeerCount>()
+  private readonly hosts = new Map<string, HostCount>()
+  private readonly sources = new Map<string, Source>()
+  private readonly exits = new Map<string, ExitCounter>()
+  private readonly wishes = new Map<string, PendingWish>()
+  private turn = 0
 
-  function wish(id: string, pool: string, want: PendingWish['want']): void {
-    turn += 1
-    wishes.set(subjectKey(id, pool), { id, pool, turn, want, numberedAt: now() })
+  constructor(private readonly now: () => number) {}
+
+  add(counts: NodeCounts): void {
+    for (const each of counts.proxies) this.proxies.set(each.id, each)
+    for (const each of counts.subusers) this.subusers.set(subjectKey(each.id, each.pool), each)
+    for (const each of counts.peers) this.peers.set(each.id, each)
+    for (const each of counts.exits ?? []) this.exits.set(each.id, each)
+    for (const each of counts.hosts) {
+      const key = `${subjectKey(each.id, each.pool)}\n${each.host}`
+      if (each.host.length <= 253 && (this.hosts.size < maxHosts || this.hosts.has(key))) this.hosts.set(key, each)
+    }
   }
 
-  return {
-    add(counts: NodeCounts): void {
-      for (const each of counts.proxies) proxies.set(each.id, each)
-      for (const each of counts.subusers) subusers.set(subjectKey(each.id, each.pool), each)
-      for (const each of counts.peers) peers.set(each.id, each)
-      for (const each of counts.exits ?? []) exits.set(each.id, each)
-      for (const each of counts.hosts) {
-        const key = `${subjectKey(each.id, each.pool)}\n${each.host}`
-        if (each.host.length <= 253 && (hosts.size < maxHosts || hosts.has(key))) hosts.set(key, each)
-      }
-    },
+  addSources(seen: readonly Source[]): void {
+    for (const each of seen) {
+      if (this.sources.size < maxSources && each.address.length <= 45)
+        this.sources.set(`${each.id}\n${each.address}`, each)
+    }
+  }
 
-    addSources(seen: readonly Source[]): void {
-      for (const each of seen) {
-        if (sources.size < maxSources && each.address.length <= 45) sources.set(`${each.id}\n${each.address}`, each)
-      }
-    },
+  /** A repeated request keeps its number. */
+  wish(id: string, pool: string, want: PendingWish['want']): void {
+    if (this.wishes.get(subjectKey(id, pool))?.want !== want) this.setWish(id, pool, want)
+  }
 
-    /** A repeated request keeps its number. */
-    wish(id: string, pool: string, want: PendingWish['want']): void {
-      if (wishes.get(subjectKey(id, pool))?.want !== want) wish(id, pool, want)
-    },
+  /** Renumbers requests so old that the shop may have let their lease lapse. */
+  renumber(olderThanMs: number): void {
+    for (const each of this.wishes.values()) {
+      if (this.now() - each.numberedAt > olderThanMs) this.setWish(each.id, each.pool, each.want)
+    }
+  }
 
-    /** Renumbers requests so old that the shop may have let their lease lapse. */
-    renumber(olderThanMs: number): void {
-      for (const each of wishes.values()) {
-        if (now() - each.numberedAt > olderThanMs) wish(each.id, each.pool, each.want)
-      }
-    },
+  dropWishes(): void {
+    return this.wishes.clear()
+  }
 
-    dropWishes: (): void => wishes.clear(),
+  /** Up to `max` items of each kind, oldest first, with the counts that the lease requests refer to. */
+  batch(max = maxInReport): Batch {
+    const wished = [...firstOf(this.wishes.values(), max)]
+    const counted = new Set<SubuserCount>()
+    for (const each of wished) {
+      const count = this.subusers.get(subjectKey(each.id, each.pool))
+      if (count) counted.add(count)
+    }
+    for (const each of this.subusers.values()) {
+      if (counted.size >= max) break
+      counted.add(each)
+    }
+    return {
+      proxies: [...firstOf(this.proxies.values(), max)],
+      subusers: [...counted],
+      peers: [...firstOf(this.peers.values(), max)],
+      hosts: [...firstOf(this.hosts.values(), max)],
+      sources: [...firstOf(this.sources.values(), max)],
+      ...(this.exits.size > 0 && { exits: [...firstOf(this.exits.values(), max)] }),
+      wishes: wished,
+    }
+  }
 
-    /** Up to `max` items of each kind, oldest first, with the counts that the lease requests refer to. */
-    batch(max = maxInReport): Batch {
-      const wished = [...firstOf(wishes.values(), max)]
-      const counted = new Set<SubuserCount>()
-      for (const each of wished) {
-        const count = subusers.get(subjectKey(each.id, each.pool))
-        if (count) counted.add(count)
-      }
-      for (const each of subusers.values()) {
-        if (counted.size >= max) break
-        counted.add(each)
-      }
-      return {
-        proxies: [...firstOf(proxies.values(), max)],
-        subusers: [...counted],
-        peers: [...firstOf(peers.values(), max)],
-        hosts: [...firstOf(hosts.values(), max)],
-        sources: [...firstOf(sources.values(), max)],
-        ...(exits.size > 0 && { exits: [...firstOf(exits.values(), max)] }),
-        wishes: wished,
-      }
-    },
+  /** Drops confirmed items. Returns the lease requests that are still the latest of their subject. */
+  settle(sent: Batch): PendingWish[] {
+    for (const each of sent.proxies) drop(this.proxies, each.id, each)
+    for (const each of sent.subusers) drop(this.subusers, subjectKey(each.id, each.pool), each)
+    for (const each of sent.peers) drop(this.peers, each.id, each)
+    for (const each of sent.exits ?? []) drop(this.exits, each.id, each)
+    for (const each of sent.hosts) drop(this.hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`, each)
+    for (const each of sent.sources) drop(this.sources, `${each.id}\n${each.address}`, each)
+    return sent.wishes.filter((each) => drop(this.wishes, subjectKey(each.id, each.pool), each))
+  }
 
-    /** Drops confirmed items. Returns the lease requests that are still the latest of their subject. */
-    settle(sent: Batch): PendingWish[] {
-      for (const each of sent.proxies) drop(proxies, each.id, each)
-      for (const each of sent.subusers) drop(subusers, subjectKey(each.id, each.pool), each)
-      for (const each of sent.peers) drop(peers, each.id, each)
-      for (const each of sent.exits ?? []) drop(exits, each.id, each)
-      for (const each of sent.hosts) drop(hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`, each)
-      for (const each of sent.sources) drop(sources, `${each.id}\n${each.address}`, each)
-      return sent.wishes.filter((each) => drop(wishes, subjectKey(each.id, each.pool), each))
-    },
+  /** Moves a rejected batch to the end of the queue. */
+  putBack(sent: Batch): void {
+    for (const each of sent.proxies) toEnd(this.proxies, each.id)
+    for (const each of sent.subusers) toEnd(this.subusers, subjectKey(each.id, each.pool))
+    for (const each of sent.peers) toEnd(this.peers, each.id)
+    for (const each of sent.exits ?? []) toEnd(this.exits, each.id)
+    for (const each of sent.hosts) toEnd(this.hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`)
+    for (const each of sent.sources) toEnd(this.sources, `${each.id}\n${each.address}`)
+    for (const each of sent.wishes) toEnd(this.wishes, subjectKey(each.id, each.pool))
+  }
 
-    /** Moves a rejected batch to the end of the queue. */
-    putBack(sent: Batch): void {
-      for (const each of sent.proxies) toEnd(proxies, each.id)
-      for (const each of sent.subusers) toEnd(subusers, subjectKey(each.id, each.pool))
-      for (const each of sent.peers) toEnd(peers, each.id)
-      for (const each of sent.exits ?? []) toEnd(exits, each.id)
-      for (const each of sent.hosts) toEnd(hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`)
-      for (const each of sent.sources) toEnd(sources, `${each.id}\n${each.address}`)
-      for (const each of sent.wishes) toEnd(wishes, subjectKey(each.id, each.pool))
-    },
+  get hasWishes(): boolean {
+    return this.wishes.size > 0
+  }
 
-    get hasWishes(): boolean {
-      return wishes.size > 0
-    },
+  get isEmpty(): boolean {
+    return (
+      this.proxies.size +
+        this.subusers.size +
+        this.peers.size +
+        this.hosts.size +
+        this.sources.size +
+        this.exits.size +
+        this.wishes.size ===
+      0
+    )
+  }
 
-    get isEmpty(): boolean {
-      return proxies.size + subusers.size + peers.size + hosts.size + sources.size + exits.size + wishes.size === 0
-    },
+  private setWish(id: string, pool: string, want: PendingWish['want']): void {
+    this.turn += 1
+    this.wishes.set(subjectKey(id, pool), { id, pool, turn: this.turn, want, numberedAt: this.now() })
   }
 }
 
@@ -175,7 +178,7 @@ const withdrawLimitMs = 1_000
 const earlierAgainMs = 60_000
 
 export type MeterDeps = {
-  readonly carrier: Carrier
+  readonly dataPath: DataPath
   readonly link: Pick<ShopLink, 'report'>
   readonly journal: Pick<Journal, 'note' | 'taken' | 'sync' | 'close'>
   readonly timing: Timing
@@ -187,215 +190,269 @@ export type MeterDeps = {
   readonly beside?: readonly string[] | undefined
   readonly lagMs: () => number
   /** Extra fields of a gateway's report. */
-  readonly says?: (() => Pick<ReportBody, 'hop_key' | 'exit_reports'>) | undefined
+  readonly extraFields?: (() => Pick<ReportBody, 'hop_key' | 'exit_reports'>) | undefined
   /** Reports earlier boots' journals; resolves to whether none is left. Lease requests wait for the first attempt. */
   readonly sendEarlier?: (end: AbortSignal) => Promise<boolean>
   /** A later boot holds this node's leases. Called once; no lease is requested afterwards. */
   readonly onReplaced?: () => void
 }
 
-export type Meter = CarrierAgent & {
-  start(): void
-  /** Sends everything pending; resolves to whether the shop has it all. */
-  flush(limitMs?: number): Promise<boolean>
-  /** Another process took over: report counts only, no health. */
-  leave(): void
-  /** Tells the shop to sell nothing more of this node. Gives up after one second. */
-  withdraw(): Promise<void>
-  /** Sends final counts and returns leases within 5 s. Call after the carrier has stopped. */
-  stop(): Promise<void>
-  readonly lastContactAt: number | undefined
-}
+/** The meter as the data path sees it. Each call returns at once. */
+export type LeaseAgent = Pick<Meter, 'wantLease' | 'giveBack' | 'noteNow'>
 
 /** Reports cumulative counts to the shop and requests leases; a lost or repeated report changes nothing. */
-export function createMeter(deps: MeterDeps): Meter {
-  const { carrier, journal, timing } = deps
-  const pending = createPending(timing.now)
-  const bell = createBell(timing)
-  const limitedLog = createLimitedLog(deps.log, timing.now)
+export class Meter {
+  private readonly dataPath: DataPath
+  private readonly journal: MeterDeps['journal']
+  private readonly timing: Timing
+  private readonly pending: ReportQueue
+  private readonly bell
+  private readonly limitedLog
   /** Leases held by this boot, with the last answer for each. */
-  const held = new Map<string, { readonly id: string; readonly pool: string; readonly upto: number }>()
+  private readonly held = new Map<string, { readonly id: string; readonly pool: string; readonly upto: number }>()
   /** `end` stops waiting; `cut` also aborts a request. */
-  const end = new AbortController()
-  const cut = new AbortController()
-  let loops: Promise<unknown> = Promise.resolve()
-  let stopping: Promise<void> | undefined
-  let lastInLine: Promise<unknown> = Promise.resolve()
-  let lastSentAt = Number.NEGATIVE_INFINITY
-  let lastContactAt: number | undefined
-  let failures = 0
-  let atOnce = maxInReport
-  let isReplaced = false
-  let isWithdrawn = false
-  let isDraining = false
-  let isNoteDue = false
-  let restEndsAt = Number.NEGATIVE_INFINITY
+  private readonly end = new AbortController()
+  private readonly cut = new AbortController()
+  private loops: Promise<unknown> = Promise.resolve()
+  private stopping: Promise<void> | undefined
+  private lastReport: Promise<unknown> = Promise.resolve()
+  private lastSentAt = Number.NEGATIVE_INFINITY
+  lastContactAt: number | undefined
+  private failures = 0
+  private atOnce = maxInReport
+  private isReplaced = false
+  private isWithdrawn = false
+  private isDraining = false
+  private isNoteDue = false
+  private restEndsAt = Number.NEGATIVE_INFINITY
 
-  /** Takes the carrier's counts and journals them. */
-  function gather(): void {
-    const beganAt = timing.now()
-    const changed = carrier.takeChanged()
-    pending.add(changed)
-    pending.addSources(carrier.takeSources())
-    journal.note(changed)
-    const endedAt = timing.now()
-    restEndsAt = endedAt + Math.min(maxRestMs, (endedAt - beganAt) * restTimes)
+  constructor(private readonly deps: MeterDeps) {
+    this.dataPath = deps.dataPath
+    this.journal = deps.journal
+    this.timing = deps.timing
+    this.pending = new ReportQueue(deps.timing.now)
+    this.bell = createBell(deps.timing)
+    this.limitedLog = createLimitedLog(deps.log, deps.timing.now)
   }
 
-  function toBody(batch: Batch): ReportBody {
-    const { tunnels, carried, relayed } = carrier.health
+  /** Requests a lease; the answer arrives through allow(). Repeated requests are merged. */
+  wantLease(id: string, pool: string): void {
+    this.request(id, pool, 'lease')
+  }
+
+  /** Returns an unused lease. */
+  giveBack(id: string, pool: string): void {
+    this.request(id, pool, 'return')
+  }
+
+  /** A tunnel has moved 1 MiB since the last journal write: write now. */
+  noteNow(): void {
+    if (this.stopping || this.isNoteDue) return
+    const restMs = this.restEndsAt - this.timing.now()
+    if (restMs <= 0) this.gather()
+    else void this.noteAfter(restMs)
+  }
+
+  start(): void {
+    this.loops = Promise.all([this.reportLoop(), this.noteLoop()])
+  }
+
+  /** Sends everything pending; resolves to whether the shop has it all. */
+  flush(limitMs = stopLimitMs): Promise<boolean> {
+    const limit = new AbortController()
+    return this.within(limitMs, limit, () => this.drain(limit.signal))
+  }
+
+  /** Another process took over: from now on reports carry counts only, without health. */
+  beginDrain(): void {
+    this.isDraining = true
+  }
+
+  /** Tells the shop to sell nothing more of this node. Gives up after one second. */
+  async withdraw(): Promise<void> {
+    this.isWithdrawn = true
+    const sent = new AbortController()
+    const sending = this.send().then(() => sent.abort())
+    await this.timing.pause(withdrawLimitMs, sent.signal)
+    // A hanging report is cut by stop().
+    void sending
+  }
+
+  /** Sends final counts and returns leases within 5 s. Call after the data path has stopped. */
+  stop(): Promise<void> {
+    this.stopping ??= this.stopOnce()
+    return this.stopping
+  }
+
+  /** Takes the data path's counts and journals them. */
+  private gather(): void {
+    const beganAt = this.timing.now()
+    const changed = this.dataPath.takeChanged()
+    this.pending.add(changed)
+    this.pending.addSources(this.dataPath.takeSources())
+    this.journal.note(changed)
+    const endedAt = this.timing.now()
+    this.restEndsAt = endedAt + Math.min(maxRestMs, (endedAt - beganAt) * restTimes)
+  }
+
+  private toBody(batch: Batch): ReportBody {
+    const { tunnels, carried, relayed } = this.dataPath.health
     const health = {
       tunnels,
       carried,
       ...(relayed !== undefined && { relayed }),
-      lag_ms: deps.lagMs(),
-      ...(isWithdrawn && { stopping: true }),
+      lag_ms: this.deps.lagMs(),
+      ...(this.isWithdrawn && { stopping: true }),
     }
     return {
       ...batch,
-      boot: deps.boot,
-      ...(deps.beside && deps.beside.length > 0 && { beside: [...deps.beside] }),
-      version: deps.version,
-      ...(isDraining ? { leaving: true } : { health, ...deps.says?.() }),
+      boot: this.deps.boot,
+      ...(this.deps.beside && this.deps.beside.length > 0 && { beside: [...this.deps.beside] }),
+      version: this.deps.version,
+      ...(this.isDraining ? { leaving: true } : { health, ...this.deps.extraFields?.() }),
       wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
         id,
         pool,
         turn,
         want,
-        ...(carrier.noteAsked && want === 'lease' && { moving: carrier.noteAsked(id, pool) }),
-        ...(carrier.paceOf && want === 'lease' && { pace: carrier.paceOf(id, pool) }),
+        ...(this.dataPath.noteAsked && want === 'lease' && { moving: this.dataPath.noteAsked(id, pool) }),
+        ...(this.dataPath.paceOf && want === 'lease' && { pace: this.dataPath.paceOf(id, pool) }),
       })),
     }
   }
 
-  function take(batch: Batch, answer: ReportAnswer): void {
-    const answered = pending.settle(batch)
-    journal.taken(batch)
+  private take(batch: Batch, answer: ReportAnswer): void {
+    const answered = this.pending.settle(batch)
+    this.journal.taken(batch)
     const allowances = new Map(answer.allowances.map((each) => [subjectKey(each.id, each.pool), each.upto]))
     for (const { id, pool, want } of answered) {
       const key = subjectKey(id, pool)
-      if (want === 'return') held.delete(key)
+      if (want === 'return') this.held.delete(key)
       else {
         // The shop omits a request that it has nothing for.
-        const upto = allowances.get(key) ?? held.get(key)?.upto ?? 0
-        held.set(key, { id, pool, upto })
-        carrier.allow(id, pool, upto)
+        const upto = allowances.get(key) ?? this.held.get(key)?.upto ?? 0
+        this.held.set(key, { id, pool, upto })
+        this.dataPath.allow(id, pool, upto)
       }
     }
-    if (answer.replaced) noteReplaced()
+    if (answer.replaced) this.noteReplaced()
   }
 
-  function noteReplaced(): void {
-    pending.dropWishes()
-    if (isReplaced) return
-    isReplaced = true
-    deps.log.error('replaced', { boot: deps.boot, explanation: 'another process runs with this node’s identity' })
-    deps.onReplaced?.()
+  private noteReplaced(): void {
+    this.pending.dropWishes()
+    if (this.isReplaced) return
+    this.isReplaced = true
+    this.deps.log.error('replaced', {
+      boot: this.deps.boot,
+      explanation: 'another process runs with this node’s identity',
+    })
+    this.deps.onReplaced?.()
   }
 
   /** A rejected batch goes to the end, and the next is a tenth as long: one bad item fails alone. */
-  function noteFailure(error: unknown, batch: Batch): void {
-    failures += 1
+  private noteFailure(error: unknown, batch: Batch): void {
+    this.failures += 1
     if (error instanceof LinkError && error.blamesRequest) {
-      pending.putBack(batch)
-      atOnce = Math.max(1, Math.floor(atOnce / 10))
+      this.pending.putBack(batch)
+      this.atOnce = Math.max(1, Math.floor(this.atOnce / 10))
     }
     const isFault = !(error instanceof LinkError) || error.trouble === 'fault'
-    limitedLog(isFault ? 'error' : 'warn', 'report not taken', { fault: error })
+    this.limitedLog(isFault ? 'error' : 'warn', 'report not taken', { fault: error })
   }
 
-  async function sendOnce(): Promise<'taken' | 'more' | 'failed'> {
-    gather()
-    pending.renumber(renumberMs)
-    const batch = pending.batch(atOnce)
-    const isFull = Object.values(batch).some((each) => (each?.length ?? 0) >= atOnce)
-    lastSentAt = timing.now()
+  private async sendOnce(): Promise<'taken' | 'more' | 'failed'> {
+    this.gather()
+    this.pending.renumber(renumberMs)
+    const batch = this.pending.batch(this.atOnce)
+    const isFull = Object.values(batch).some((each) => (each?.length ?? 0) >= this.atOnce)
+    this.lastSentAt = this.timing.now()
     try {
-      const answer = await deps.link.report(toBody(batch), cut.signal)
-      lastContactAt = timing.now()
-      failures = 0
-      atOnce = Math.min(maxInReport, atOnce * 10)
-      take(batch, answer)
+      const answer = await this.deps.link.report(this.toBody(batch), this.cut.signal)
+      this.lastContactAt = this.timing.now()
+      this.failures = 0
+      this.atOnce = Math.min(maxInReport, this.atOnce * 10)
+      this.take(batch, answer)
     } catch (error) {
-      noteFailure(error, batch)
+      this.noteFailure(error, batch)
       return 'failed'
     }
-    return isFull || pending.hasWishes ? 'more' : 'taken'
+    return isFull || this.pending.hasWishes ? 'more' : 'taken'
   }
 
   /** One report at a time. */
-  async function send(): Promise<'taken' | 'more' | 'failed'> {
-    const before = lastInLine
+  private async send(): Promise<'taken' | 'more' | 'failed'> {
+    const before = this.lastReport
     const { promise, resolve } = Promise.withResolvers<void>()
-    lastInLine = promise
+    this.lastReport = promise
     await before
     try {
-      return await sendOnce()
+      return await this.sendOnce()
     } finally {
       resolve()
     }
   }
 
-  const pauseAfterFailure = (until: AbortSignal): Promise<void> =>
-    timing.pause(growingPause(failures, firstPauseMs, maxPauseMs, deps.chance), until)
+  private pauseAfterFailure(until: AbortSignal): Promise<void> {
+    return this.timing.pause(growingPause(this.failures, firstPauseMs, maxPauseMs, this.deps.chance), until)
+  }
 
-  async function tryEarlier(): Promise<boolean> {
+  private async tryEarlier(): Promise<boolean> {
     try {
-      return (await deps.sendEarlier?.(end.signal)) ?? true
+      return (await this.deps.sendEarlier?.(this.end.signal)) ?? true
     } catch (error) {
       // An unreadable folder must not stop the node; the journals stay.
-      limitedLog('error', 'earlier counts not sent', { fault: error })
+      this.limitedLog('error', 'earlier counts not sent', { fault: error })
       return false
     }
   }
 
-  async function tryEarlierAgain(): Promise<void> {
-    do await timing.pause(earlierAgainMs, end.signal)
-    while (!end.signal.aborted && !(await tryEarlier()))
+  private async tryEarlierAgain(): Promise<void> {
+    do await this.timing.pause(earlierAgainMs, this.end.signal)
+    while (!this.end.signal.aborted && !(await this.tryEarlier()))
   }
 
-  async function reportLoop(): Promise<void> {
-    const again = (await tryEarlier()) ? undefined : tryEarlierAgain()
-    while (!end.signal.aborted) {
-      await bell.wait(Math.max(0, lastSentAt + heartbeatMs - timing.now()))
-      if (pending.hasWishes) await timing.pause(collectMs, end.signal)
-      if (end.signal.aborted) break
-      const outcome = await send()
-      if (outcome === 'failed') await pauseAfterFailure(end.signal)
-      if (outcome !== 'taken') bell.ring()
+  private async reportLoop(): Promise<void> {
+    const again = (await this.tryEarlier()) ? undefined : this.tryEarlierAgain()
+    while (!this.end.signal.aborted) {
+      await this.bell.wait(Math.max(0, this.lastSentAt + heartbeatMs - this.timing.now()))
+      if (this.pending.hasWishes) await this.timing.pause(collectMs, this.end.signal)
+      if (this.end.signal.aborted) break
+      const outcome = await this.send()
+      if (outcome === 'failed') await this.pauseAfterFailure(this.end.signal)
+      if (outcome !== 'taken') this.bell.ring()
     }
     await again
   }
 
-  async function noteAfter(restMs: number): Promise<void> {
-    isNoteDue = true
-    await timing.pause(restMs, end.signal)
-    isNoteDue = false
-    if (!stopping) gather()
+  private async noteAfter(restMs: number): Promise<void> {
+    this.isNoteDue = true
+    await this.timing.pause(restMs, this.end.signal)
+    this.isNoteDue = false
+    if (!this.stopping) this.gather()
   }
 
-  async function noteLoop(): Promise<void> {
-    while (!end.signal.aborted) {
-      await timing.pause(noteEveryMs, end.signal)
-      if (end.signal.aborted) return
-      gather()
-      void journal.sync()
-      if (!pending.isEmpty) bell.ring()
+  private async noteLoop(): Promise<void> {
+    while (!this.end.signal.aborted) {
+      await this.timing.pause(noteEveryMs, this.end.signal)
+      if (this.end.signal.aborted) return
+      this.gather()
+      void this.journal.sync()
+      if (!this.pending.isEmpty) this.bell.ring()
     }
   }
 
-  async function drain(until: AbortSignal): Promise<boolean> {
-    gather()
-    while (!pending.isEmpty && !until.aborted) {
-      if ((await send()) === 'failed') await pauseAfterFailure(until)
+  private async drain(until: AbortSignal): Promise<boolean> {
+    this.gather()
+    while (!this.pending.isEmpty && !until.aborted) {
+      if ((await this.send()) === 'failed') await this.pauseAfterFailure(until)
     }
-    return pending.isEmpty
+    return this.pending.isEmpty
   }
 
   /** Runs the work and aborts `limit` after so long. */
-  async function within<T>(limitMs: number, limit: AbortController, work: () => Promise<T>): Promise<T> {
+  private async within<T>(limitMs: number, limit: AbortController, work: () => Promise<T>): Promise<T> {
     const done = new AbortController()
-    const watching = timing.pause(limitMs, done.signal).then(() => limit.abort())
+    const watching = this.timing.pause(limitMs, done.signal).then(() => limit.abort())
     try {
       return await work()
     } finally {
@@ -404,66 +461,23 @@ export function createMeter(deps: MeterDeps): Meter {
     }
   }
 
-  async function stopOnce(): Promise<void> {
-    end.abort()
-    bell.ring()
-    for (const { id, pool } of isReplaced ? [] : held.values()) pending.wish(id, pool, 'return')
-    await within(stopLimitMs, cut, async () => {
-      await loops
-      await drain(cut.signal)
+  private async stopOnce(): Promise<void> {
+    this.end.abort()
+    this.bell.ring()
+    for (const { id, pool } of this.isReplaced ? [] : this.held.values()) this.pending.wish(id, pool, 'return')
+    await this.within(stopLimitMs, this.cut, async () => {
+      await this.loops
+      await this.drain(this.cut.signal)
     })
-    await journal.close()
+    await this.journal.close()
   }
 
-  function wish(id: string, pool: string, want: 'lease' | 'return'): void {
-    if (isReplaced || stopping) return
+  private request(id: string, pool: string, want: 'lease' | 'return'): void {
+    if (this.isReplaced || this.stopping) return
     const key = subjectKey(id, pool)
-    if (want === 'return' && !held.has(key)) return
-    if (!held.has(key)) held.set(key, { id, pool, upto: 0 })
-    pending.wish(id, pool, want)
-    bell.ring()
-  }
-
-  return {
-    wantLease: (id, pool) => wish(id, pool, 'lease'),
-    giveBack: (id, pool) => wish(id, pool, 'return'),
-
-    noteNow() {
-      if (stopping || isNoteDue) return
-      const restMs = restEndsAt - timing.now()
-      if (restMs <= 0) gather()
-      else void noteAfter(restMs)
-    },
-
-    start() {
-      loops = Promise.all([reportLoop(), noteLoop()])
-    },
-
-    flush(limitMs = stopLimitMs) {
-      const limit = new AbortController()
-      return within(limitMs, limit, () => drain(limit.signal))
-    },
-
-    leave() {
-      isDraining = true
-    },
-
-    async withdraw() {
-      isWithdrawn = true
-      const told = new AbortController()
-      const sending = send().then(() => told.abort())
-      await timing.pause(withdrawLimitMs, told.signal)
-      // A hanging report is cut by stop().
-      void sending
-    },
-
-    stop() {
-      stopping ??= stopOnce()
-      return stopping
-    },
-
-    get lastContactAt() {
-      return lastContactAt
-    },
+    if (want === 'return' && !this.held.has(key)) return
+    if (!this.held.has(key)) this.held.set(key, { id, pool, upto: 0 })
+    this.pending.wish(id, pool, want)
+    this.bell.ring()
   }
 }

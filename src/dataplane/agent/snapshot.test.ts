@@ -3,14 +3,14 @@ import * as fc from 'fast-check'
 import { someExit, someProxy, someSubuser } from '../../../test/harness/desired.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import type { NodeExit, NodeProxy, NodeSubuser } from '../../node-protocol/state.ts'
-import { createSnapshot, type PortMeaning, type Snapshot } from './snapshot.ts'
+import { type PortMeaning, Snapshot } from './snapshot.ts'
 
 type Part = { proxies?: NodeProxy[]; subusers?: NodeSubuser[]; exits?: NodeExit[] }
 const pageOf = (part: Part) => ({ proxies: [], subusers: [], exits: [], ...part })
 
 describe('what a node has heard', () => {
   test('apply() indexes a page and returns the changed keys', () => {
-    const snapshot = createSnapshot()
+    const snapshot = new Snapshot()
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa-country-de' }] })
     const changed = snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
     expect(changed).toEqual({ proxies: ['tp1abcd'], subusers: ['sub_1'], exits: true, ports: true, gateways: [] })
@@ -22,7 +22,7 @@ describe('what a node has heard', () => {
   })
 
   test('goes with what is gone, deleted or drained', () => {
-    const snapshot = createSnapshot()
+    const snapshot = new Snapshot()
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa' }] })
     snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
     const changed = snapshot.apply(
@@ -40,7 +40,7 @@ describe('what a node has heard', () => {
   })
 
   test('a whole read keeps known items until its end and then drops those that it omits', () => {
-    const snapshot = createSnapshot()
+    const snapshot = new Snapshot()
     const port = { port: 20_001, login: 'boris' }
     snapshot.apply(
       pageOf({
@@ -74,7 +74,7 @@ describe('what a node has heard', () => {
     ['a new password', { digest: 'f'.repeat(64) }],
     ['its end', { state: 'gone' as const }],
   ])('an answer that was overtaken by a page is worth nothing: %s', (_, change) => {
-    const snapshot = createSnapshot()
+    const snapshot = new Snapshot()
     const before = someProxy({ username: 'tp7', entry_port: 21_007 })
     snapshot.apply(pageOf({ proxies: [before] }))
     const questions = [{ username: 'tp7' }, { source: '192.0.2.1', port: 21_007 }, { username: 'tp8' }]
@@ -89,7 +89,7 @@ describe('what a node has heard', () => {
   })
 
   test('a port learnt from a lookup is reported as changed with the next page', () => {
-    const snapshot = createSnapshot()
+    const snapshot = new Snapshot()
     const proxy = someProxy({ username: 'tp7', entry_port: null })
     snapshot.apply(pageOf({ proxies: [proxy] }))
     const withPort = { ...proxy, entry_port: 21_007 }
@@ -101,7 +101,7 @@ describe('what a node has heard', () => {
   })
 
   test('the exits of a pool are one array until an exit changes', () => {
-    const snapshot = createSnapshot()
+    const snapshot = new Snapshot()
     snapshot.apply(pageOf({ exits: [someExit()] }))
     const exits = snapshot.exitsOf('residential')
     snapshot.apply(pageOf({ proxies: [someProxy()] }))
@@ -221,7 +221,7 @@ function expectSame(snapshot: Snapshot, model: Model): void {
 test('a snapshot equals the last version of each item after any history', () => {
   fc.assert(
     fc.property(fc.array(deeds, { maxLength: 30 }), (history) => {
-      const [snapshot, model] = [createSnapshot(), new Model()]
+      const [snapshot, model] = [new Snapshot(), new Model()]
       for (const deed of history) {
         take(snapshot, deed)
         model.take(deed)

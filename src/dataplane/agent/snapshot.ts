@@ -20,112 +20,29 @@ export type Changed = {
 
 /** The login or proxy of a customer port. */
 export type PortMeaning = { readonly subuser: string; readonly login: string } | { readonly username: string }
-type Question = { isOvertaken: boolean }
+type PendingLookup = { isOvertaken: boolean }
 const portName = (port: number): string => `port ${port}`
 
-export type Snapshot = ReturnType<typeof createSnapshot>
-
 /** The desired state as last received from the shop, indexed for lookup. */
-export function createSnapshot() {
-  const proxies = new Map<string, NodeProxy>()
-  const subusers = new Map<string, NodeSubuser>()
-  const logins = new Map<string, string>()
-  const ports = new Map<number, PortMeaning>()
-  const exits = new Map<string, NodeExit>()
-  const gateways = new Map<string, NodeGateway>()
-  let byPool: Map<string, NodeExit[]> | undefined
-  /** Lookups under way, by login or port. */
-  const questions = new Map<string, Set<Question>>()
+export class Snapshot {
+  private readonly proxyByName = new Map<string, NodeProxy>()
+  private readonly subuserById = new Map<string, NodeSubuser>()
+  private readonly logins = new Map<string, string>()
+  private readonly portMeanings = new Map<number, PortMeaning>()
+  private readonly exitById = new Map<string, NodeExit>()
+  private readonly gatewayById = new Map<string, NodeGateway>()
+  private byPool: Map<string, NodeExit[]> | undefined
+  /** Lookups at the shop that are not answered yet, by login or port. */
+  private readonly lookups = new Map<string, Set<PendingLookup>>()
   /** A lookup has changed ports; the next apply() reports it. */
-  let learntPorts = false
+  private learntPorts = false
   /** During a whole read: items not seen yet, dropped at the end. */
-  let unnamed: { proxies: Set<string>; subusers: Set<string>; exits: Set<string>; gateways: Set<string> } | undefined
-
-  /** Returns whether its port changed. */
-  function putProxy(proxy: NodeProxy): boolean {
-    unnamed?.proxies.delete(proxy.username)
-    const had = dropEntry(proxy.username)
-    if (proxy.state === 'gone') {
-      proxies.delete(proxy.username)
-      return had !== null
-    }
-    proxies.set(proxy.username, proxy)
-    if (proxy.entry_port !== null) ports.set(proxy.entry_port, { username: proxy.username })
-    return had !== proxy.entry_port
-  }
-
-  /** Returns the port it had. */
-  function dropEntry(username: string): number | null {
-    const port = proxies.get(username)?.entry_port ?? null
-    const meaning = port === null ? undefined : ports.get(port)
-    if (port !== null && meaning && 'username' in meaning && meaning.username === username) ports.delete(port)
-    return port
-  }
-
-  function dropPorts(id: string): boolean {
-    const known = subusers.get(id)?.ports ?? []
-    for (const { port } of known) {
-      const meaning = ports.get(port)
-      if (meaning && 'subuser' in meaning && meaning.subuser === id) ports.delete(port)
-    }
-    return known.length > 0
-  }
-
-  /** Returns whether its ports changed. */
-  function putSubuser(subuser: NodeSubuser): boolean {
-    unnamed?.subusers.delete(subuser.id)
-    const had = dropPorts(subuser.id)
-    if (subuser.state === 'deleted') {
-      subusers.delete(subuser.id)
-      logins.delete(subuser.login)
-      return had
-    }
-    subusers.set(subuser.id, subuser)
-    logins.set(subuser.login, subuser.id)
-    for (const { port, login } of subuser.ports) ports.set(port, { subuser: subuser.id, login })
-    return had || subuser.ports.length > 0
-  }
-
-  function putExit(exit: NodeExit): void {
-    unnamed?.exits.delete(exit.id)
-    if (exit.drained) exits.delete(exit.id)
-    else exits.set(exit.id, exit)
-  }
-
-  function putGateway(gateway: NodeGateway): void {
-    unnamed?.gateways.delete(gateway.id)
-    if (gateway.state === 'gone') gateways.delete(gateway.id)
-    else gateways.set(gateway.id, gateway)
-  }
-
-  /** Marks lookups about a name as overtaken: their answer may be older than the page. */
-  function overtake(name: string): void {
-    for (const question of questions.get(name) ?? []) question.isOvertaken = true
-  }
-
-  function overtakeProxy(username: string): void {
-    overtake(username)
-    const port = proxies.get(username)?.entry_port ?? null
-    if (port !== null) overtake(portName(port))
-  }
-
-  function overtakeSubuser(id: string): void {
-    const known = subusers.get(id)
-    if (known) overtake(known.login)
-    for (const { port } of known?.ports ?? []) overtake(portName(port))
-  }
-
-  /** Called before and after a page is applied, for old and new names and ports. */
-  function overtakeNamed(page: Pick<StatePage, 'proxies' | 'subusers'>): void {
-    for (const { username } of page.proxies) overtakeProxy(username)
-    for (const { id, login } of page.subusers) {
-      overtake(login)
-      overtakeSubuser(id)
-    }
-  }
+  private unnamed:
+    | { proxies: Set<string>; subusers: Set<string>; exits: Set<string>; gateways: Set<string> }
+    | undefined
 
   /** Removes items by username and id. */
-  function forget(
+  forget(
     usernames: readonly string[],
     ids: readonly string[],
     exitIds: readonly string[],
@@ -133,120 +50,229 @@ export function createSnapshot() {
   ): Changed {
     let portsChanged = false
     for (const username of usernames) {
-      overtakeProxy(username)
-      portsChanged = dropEntry(username) !== null || portsChanged
-      proxies.delete(username)
+      this.overtakeProxy(username)
+      portsChanged = this.dropEntry(username) !== null || portsChanged
+      this.proxyByName.delete(username)
     }
     for (const id of ids) {
-      overtakeSubuser(id)
-      portsChanged = dropPorts(id) || portsChanged
-      const login = subusers.get(id)?.login
-      if (login !== undefined) logins.delete(login)
-      subusers.delete(id)
+      this.overtakeSubuser(id)
+      portsChanged = this.dropPorts(id) || portsChanged
+      const login = this.subuserById.get(id)?.login
+      if (login !== undefined) this.logins.delete(login)
+      this.subuserById.delete(id)
     }
-    for (const id of exitIds) exits.delete(id)
-    for (const id of gatewayIds) gateways.delete(id)
-    byPool = undefined
+    for (const id of exitIds) this.exitById.delete(id)
+    for (const id of gatewayIds) this.gatewayById.delete(id)
+    this.byPool = undefined
     const exitsChanged = exitIds.length > 0
     return { proxies: usernames, subusers: ids, exits: exitsChanged, ports: portsChanged, gateways: gatewayIds }
   }
 
-  function knownOf(about: FindBody): Found {
-    const meaning = 'username' in about ? { username: about.username } : ports.get(about.port)
+  knownOf(about: FindBody): Found {
+    const meaning = 'username' in about ? { username: about.username } : this.portMeanings.get(about.port)
     const username = meaning && 'username' in meaning ? meaning.username : ''
-    const id = meaning && 'subuser' in meaning ? meaning.subuser : logins.get(username)
-    return { proxy: proxies.get(username) ?? null, subuser: (id !== undefined && subusers.get(id)) || null }
+    const id = meaning && 'subuser' in meaning ? meaning.subuser : this.logins.get(username)
+    return {
+      proxy: this.proxyByName.get(username) ?? null,
+      subuser: (id !== undefined && this.subuserById.get(id)) || null,
+    }
   }
 
-  return {
-    apply(
-      page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'> & { readonly gateways?: readonly NodeGateway[] },
-    ): Changed {
-      for (const gateway of page.gateways ?? []) putGateway(gateway)
-      overtakeNamed(page)
-      const entriesChanged = page.proxies.map(putProxy).includes(true)
-      const portsChanged = page.subusers.map(putSubuser).includes(true)
-      overtakeNamed(page)
-      for (const exit of page.exits) putExit(exit)
-      if (page.exits.length > 0) byPool = undefined
-      const isPortLearnt = learntPorts
-      learntPorts = false
-      return {
-        proxies: page.proxies.map((each) => each.username),
-        subusers: page.subusers.map((each) => each.id),
-        exits: page.exits.length > 0,
-        ports: entriesChanged || portsChanged || isPortLearnt,
-        gateways: (page.gateways ?? []).map((each) => each.id),
-      }
-    },
+  apply(
+    page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'> & { readonly gateways?: readonly NodeGateway[] },
+  ): Changed {
+    for (const gateway of page.gateways ?? []) this.putGateway(gateway)
+    this.overtakeNamed(page)
+    const entriesChanged = page.proxies.map((each) => this.putProxy(each)).includes(true)
+    const portsChanged = page.subusers.map((each) => this.putSubuser(each)).includes(true)
+    this.overtakeNamed(page)
+    for (const exit of page.exits) this.putExit(exit)
+    if (page.exits.length > 0) this.byPool = undefined
+    const isPortLearnt = this.learntPorts
+    this.learntPorts = false
+    return {
+      proxies: page.proxies.map((each) => each.username),
+      subusers: page.subusers.map((each) => each.id),
+      exits: page.exits.length > 0,
+      ports: entriesChanged || portsChanged || isPortLearnt,
+      gateways: (page.gateways ?? []).map((each) => each.id),
+    }
+  }
 
-    /** Starts a lookup. The returned function ends it and tells whether a page has overtaken the answer. */
-    follow(about: FindBody): () => boolean {
-      const name = 'username' in about ? about.username : portName(about.port)
-      const others = questions.get(name) ?? new Set<Question>()
-      // Joins a running lookup, which may be overtaken already.
-      const question = { isOvertaken: [...others].some((each) => each.isOvertaken) }
-      questions.set(name, others.add(question))
-      return () => {
-        others.delete(question)
-        if (others.size === 0) questions.delete(name)
-        return question.isOvertaken
-      }
-    },
+  /** Registers a lookup. The returned function ends it and returns whether a page has overtaken the answer. */
+  follow(about: FindBody): () => boolean {
+    const name = 'username' in about ? about.username : portName(about.port)
+    const others = this.lookups.get(name) ?? new Set<PendingLookup>()
+    // A lookup that joins a running one shares its answer, which a page may have overtaken.
+    const lookup = { isOvertaken: [...others].some((each) => each.isOvertaken) }
+    this.lookups.set(name, others.add(lookup))
+    return () => {
+      others.delete(lookup)
+      if (others.size === 0) this.lookups.delete(name)
+      return lookup.isOvertaken
+    }
+  }
 
-    knownOf,
+  learn(found: Found): void {
+    if (found.proxy && this.putProxy(found.proxy)) this.learntPorts = true
+    if (found.subuser && this.putSubuser(found.subuser)) this.learntPorts = true
+  }
 
-    learn(found: Found): void {
-      if (found.proxy && putProxy(found.proxy)) learntPorts = true
-      if (found.subuser && putSubuser(found.subuser)) learntPorts = true
-    },
+  /** Starts a whole read; known items stay until endWhole(). */
+  beginWhole(): void {
+    this.unnamed = {
+      proxies: new Set(this.proxyByName.keys()),
+      subusers: new Set(this.subuserById.keys()),
+      exits: new Set(this.exitById.keys()),
+      gateways: new Set(this.gatewayById.keys()),
+    }
+  }
 
-    /** Starts a whole read; known items stay until endWhole(). */
-    beginWhole(): void {
-      unnamed = {
-        proxies: new Set(proxies.keys()),
-        subusers: new Set(subusers.keys()),
-        exits: new Set(exits.keys()),
-        gateways: new Set(gateways.keys()),
-      }
-    },
+  /** Removes items that the whole read did not name. */
+  endWhole(): Changed {
+    const left = this.unnamed
+    this.unnamed = undefined
+    return this.forget(
+      [...(left?.proxies ?? [])],
+      [...(left?.subusers ?? [])],
+      [...(left?.exits ?? [])],
+      [...(left?.gateways ?? [])],
+    )
+  }
 
-    /** Removes items that the whole read did not name. */
-    endWhole(): Changed {
-      const left = unnamed
-      unnamed = undefined
-      return forget(
-        [...(left?.proxies ?? [])],
-        [...(left?.subusers ?? [])],
-        [...(left?.exits ?? [])],
-        [...(left?.gateways ?? [])],
-      )
-    },
+  proxies(): Iterable<NodeProxy> {
+    return this.proxyByName.values()
+  }
 
-    forget,
+  subusers(): Iterable<NodeSubuser> {
+    return this.subuserById.values()
+  }
 
-    proxies: (): Iterable<NodeProxy> => proxies.values(),
-    subusers: (): Iterable<NodeSubuser> => subusers.values(),
-    exits: (): Iterable<NodeExit> => exits.values(),
+  exits(): Iterable<NodeExit> {
+    return this.exitById.values()
+  }
 
-    gateways: (): Iterable<NodeGateway> => gateways.values(),
-    findGateway: (id: string): NodeGateway | undefined => gateways.get(id),
+  gateways(): Iterable<NodeGateway> {
+    return this.gatewayById.values()
+  }
 
-    findProxy: (username: string): NodeProxy | undefined => proxies.get(username),
-    findSubuser: (id: string): NodeSubuser | undefined => subusers.get(id),
-    findLogin(login: string): NodeSubuser | undefined {
-      const id = logins.get(login)
-      return id === undefined ? undefined : subusers.get(id)
-    },
-    findPort: (port: number): PortMeaning | undefined => ports.get(port),
-    ports: (): Iterable<number> => ports.keys(),
-    findExit: (id: string): NodeExit | undefined => exits.get(id),
+  findGateway(id: string): NodeGateway | undefined {
+    return this.gatewayById.get(id)
+  }
 
-    /** Exits of a pool. The same array until an exit changes, so callers can cache by identity. */
-    exitsOf(pool: string): readonly NodeExit[] {
-      byPool ??= Map.groupBy(exits.values(), (exit) => exit.pool)
-      return byPool.get(pool) ?? none
-    },
+  findProxy(username: string): NodeProxy | undefined {
+    return this.proxyByName.get(username)
+  }
+
+  findSubuser(id: string): NodeSubuser | undefined {
+    return this.subuserById.get(id)
+  }
+
+  findLogin(login: string): NodeSubuser | undefined {
+    const id = this.logins.get(login)
+    return id === undefined ? undefined : this.subuserById.get(id)
+  }
+
+  findPort(port: number): PortMeaning | undefined {
+    return this.portMeanings.get(port)
+  }
+
+  ports(): Iterable<number> {
+    return this.portMeanings.keys()
+  }
+
+  findExit(id: string): NodeExit | undefined {
+    return this.exitById.get(id)
+  }
+
+  /** Exits of a pool. The same array until an exit changes, so callers can cache by identity. */
+  exitsOf(pool: string): readonly NodeExit[] {
+    this.byPool ??= Map.groupBy(this.exitById.values(), (exit) => exit.pool)
+    return this.byPool.get(pool) ?? none
+  }
+
+  /** Returns whether its port changed. */
+  private putProxy(proxy: NodeProxy): boolean {
+    this.unnamed?.proxies.delete(proxy.username)
+    const had = this.dropEntry(proxy.username)
+    if (proxy.state === 'gone') {
+      this.proxyByName.delete(proxy.username)
+      return had !== null
+    }
+    this.proxyByName.set(proxy.username, proxy)
+    if (proxy.entry_port !== null) this.portMeanings.set(proxy.entry_port, { username: proxy.username })
+    return had !== proxy.entry_port
+  }
+
+  /** Returns the port it had. */
+  private dropEntry(username: string): number | null {
+    const port = this.proxyByName.get(username)?.entry_port ?? null
+    const meaning = port === null ? undefined : this.portMeanings.get(port)
+    if (port !== null && meaning && 'username' in meaning && meaning.username === username)
+      this.portMeanings.delete(port)
+    return port
+  }
+
+  private dropPorts(id: string): boolean {
+    const known = this.subuserById.get(id)?.ports ?? []
+    for (const { port } of known) {
+      const meaning = this.portMeanings.get(port)
+      if (meaning && 'subuser' in meaning && meaning.subuser === id) this.portMeanings.delete(port)
+    }
+    return known.length > 0
+  }
+
+  /** Returns whether its ports changed. */
+  private putSubuser(subuser: NodeSubuser): boolean {
+    this.unnamed?.subusers.delete(subuser.id)
+    const had = this.dropPorts(subuser.id)
+    if (subuser.state === 'deleted') {
+      this.subuserById.delete(subuser.id)
+      this.logins.delete(subuser.login)
+      return had
+    }
+    this.subuserById.set(subuser.id, subuser)
+    this.logins.set(subuser.login, subuser.id)
+    for (const { port, login } of subuser.ports) this.portMeanings.set(port, { subuser: subuser.id, login })
+    return had || subuser.ports.length > 0
+  }
+
+  private putExit(exit: NodeExit): void {
+    this.unnamed?.exits.delete(exit.id)
+    if (exit.drained) this.exitById.delete(exit.id)
+    else this.exitById.set(exit.id, exit)
+  }
+
+  private putGateway(gateway: NodeGateway): void {
+    this.unnamed?.gateways.delete(gateway.id)
+    if (gateway.state === 'gone') this.gatewayById.delete(gateway.id)
+    else this.gatewayById.set(gateway.id, gateway)
+  }
+
+  /** Marks lookups about a name as overtaken: their answer may be older than the page. */
+  private overtake(name: string): void {
+    for (const lookup of this.lookups.get(name) ?? []) lookup.isOvertaken = true
+  }
+
+  private overtakeProxy(username: string): void {
+    this.overtake(username)
+    const port = this.proxyByName.get(username)?.entry_port ?? null
+    if (port !== null) this.overtake(portName(port))
+  }
+
+  private overtakeSubuser(id: string): void {
+    const known = this.subuserById.get(id)
+    if (known) this.overtake(known.login)
+    for (const { port } of known?.ports ?? []) this.overtake(portName(port))
+  }
+
+  /** Called before and after a page is applied, for old and new names and ports. */
+  private overtakeNamed(page: Pick<StatePage, 'proxies' | 'subusers'>): void {
+    for (const { username } of page.proxies) this.overtakeProxy(username)
+    for (const { id, login } of page.subusers) {
+      this.overtake(login)
+      this.overtakeSubuser(id)
+    }
   }
 }
 

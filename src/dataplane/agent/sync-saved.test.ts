@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StatePage } from '../../node-protocol/state.ts'
 import { realTiming } from './runtime.ts'
-import { openSavedState, readSavedState } from './sync.ts'
+import { readSavedState, SavedState } from './sync.ts'
 
 const quiet = { error() {}, warn() {}, info() {} }
 
@@ -40,7 +40,7 @@ describe('the state on the disk of a node', () => {
     folder = mkdtempSync(join(tmpdir(), 'turnpike-state-'))
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
-  const open = () => openSavedState({ folder, timing: realTiming, log: quiet })
+  const open = () => new SavedState({ folder, timing: realTiming, log: quiet })
   const path = () => join(folder, 'state.log')
 
   test('saved pages are read back in order from a file with mode 0600', () => {
@@ -92,7 +92,7 @@ describe('the state on the disk of a node', () => {
   })
 
   test('the saved state is compacted to the latest version of each item', () => {
-    const saved = openSavedState({ folder, timing: realTiming, log: quiet, maxAdded: 2000 })
+    const saved = new SavedState({ folder, timing: realTiming, log: quiet, maxAdded: 2000 })
     const ids = Array.from({ length: 20 }, (_, index) => index + 1)
     saved.note(page(1, ...ids), whole)
     const wholeBytes = statSync(path()).size
@@ -113,7 +113,7 @@ describe('the state on the disk of a node', () => {
   })
 
   test('a compacted file keeps ranges and gateways', () => {
-    const saved = openSavedState({ folder, timing: realTiming, log: quiet, maxAdded: 1000 })
+    const saved = new SavedState({ folder, timing: realTiming, log: quiet, maxAdded: 1000 })
     const range = { id: 7, prefix: '45.12.7.0/24', homes: [], gone: false }
     const gateway = { id: 'nod_1', name: 'one', host: '45.12.0.1', port: 10_800, key: 'k', state: 'open' as const }
     saved.note({ ...page(1, 1), ranges: [range], gateways: [gateway] }, whole)

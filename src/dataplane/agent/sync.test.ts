@@ -6,7 +6,7 @@ import { patienceMs } from '../../../test/harness/until.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
 import { realTiming } from './runtime.ts'
 import { createShopLink, LinkError } from './shop-link.ts'
-import { createSync, type PagePlace } from './sync.ts'
+import { type PagePlace, StateSync } from './sync.ts'
 
 const exit = (id: string): StatePage['exits'][number] => ({
   id,
@@ -43,7 +43,7 @@ describe('keeping up with the shop', () => {
   let fails: boolean
 
   const open = () =>
-    createSync({
+    new StateSync({
       link: {
         async state(cursor, wait, until) {
           asked.push({ atMs: timing.now(), cursor, wait })
@@ -204,7 +204,7 @@ describe('keeping up over real sockets', () => {
     const linkWithin = (state: number) => createShopLink({ url: shop.url, secret: 'tpn_x', limitsMs: { state } })
     const [patient, quick] = [linkWithin(patienceMs), linkWithin(200)]
     let asked = 0
-    const sync = createSync({
+    const sync = new StateSync({
       link: {
         // The fourth question is the one that is met with silence.
         state(...question) {

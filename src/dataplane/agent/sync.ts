@@ -10,9 +10,9 @@ export type PagePlace = { readonly isWhole: boolean; readonly isFirst: boolean; 
 
 const firstPauseMs = 250
 const maxPauseMs = 10_000
-/** Short, so that a dead connection is noticed soon. */
+/** The shop holds a long poll this long; a short wait detects a dead connection soon. */
 const waitSeconds = 10
-/** Pause after a long poll that returned at once with nothing. */
+/** Pause after a long poll that returned within `quickMs` without a change. */
 const emptyPauseMs = 250
 const quickMs = 100
 
@@ -20,93 +20,101 @@ const quickMs = 100
  * Keeps the node up to date: the whole state page by page, then changes by long polling. `onPage` may receive an item
  * twice; if it throws, it receives the same page again.
  */
-export function createSync(deps: {
-  readonly link: Pick<ShopLink, 'state'>
-  readonly timing: Timing
-  readonly chance: Chance
-  readonly log: NodeLog
-  readonly onPage: (page: StatePage, place: PagePlace) => void
-}) {
-  const { timing } = deps
-  const limitedLog = createLimitedLog(deps.log, timing.now)
-  const { promise: ready, resolve: setReady } = Promise.withResolvers<void>()
-  let cursor: string | undefined
-  let isWhole = true
-  let isBehind = true
-  let failures = 0
-  let lastContactAt: number | undefined
+export class StateSync {
+  private readonly timing
+  private readonly limitedLog
+  private readonly firstRead = Promise.withResolvers<void>()
+  /** Resolves after the first whole read. */
+  readonly ready = this.firstRead.promise
+  private cursor: string | undefined
+  private isWhole = true
+  private isBehind = true
+  private failures = 0
+  lastContactAt: number | undefined
   /** When the node was last up to date; before that, when it started. */
-  let currentAt = timing.now()
+  private currentAt: number
 
-  function restart(): void {
-    cursor = undefined
-    isWhole = true
-    isBehind = true
-  }
-
-  function take(page: StatePage): void {
-    if (page.more && page.cursor === cursor) throw new LinkError('fault', 'the shop promises more and does not go on')
-    deps.onPage(page, { isWhole, isFirst: isWhole && cursor === undefined, isLast: !page.more })
-    cursor = page.cursor
-    isBehind = page.more
-    if (page.more) return
-    isWhole = false
-    currentAt = timing.now()
-    setReady()
-  }
-
-  function noteFailure(error: unknown): void {
-    failures += 1
-    isBehind = true
-    const isFault = !(error instanceof LinkError) || error.trouble === 'fault'
-    const awayMs = Math.round(timing.now() - (lastContactAt ?? currentAt))
-    limitedLog(isFault ? 'error' : 'warn', 'state not read', { fault: error, away_ms: awayMs })
-    if (error instanceof LinkError && error.status === 400 && cursor !== undefined) restart()
-  }
-
-  async function readOnce(end: AbortSignal): Promise<void> {
-    const askedAt = timing.now()
-    const mayWait = !isBehind && !isWhole
-    const page = await deps.link.state(cursor, mayWait ? waitSeconds : 0, end)
-    if (failures > 0) {
-      deps.log.info('shop reached again', { away_ms: Math.round(timing.now() - (lastContactAt ?? currentAt)) })
-    }
-    lastContactAt = timing.now()
-    take(page)
-    failures = 0
-    if (mayWait && isEmpty(page) && timing.now() - askedAt < quickMs) await timing.pause(emptyPauseMs, end)
-  }
-
-  return {
-    /** Resolves after the first whole read. */
-    ready,
-
-    get lastContactAt(): number | undefined {
-      return lastContactAt
+  constructor(
+    private readonly deps: {
+      readonly link: Pick<ShopLink, 'state'>
+      readonly timing: Timing
+      readonly chance: Chance
+      readonly log: NodeLog
+      readonly onPage: (page: StatePage, place: PagePlace) => void
     },
+  ) {
+    this.timing = deps.timing
+    this.limitedLog = createLimitedLog(deps.log, this.timing.now)
+    this.currentAt = this.timing.now()
+  }
 
-    /** Milliseconds since the node was last known to be up to date. */
-    get lagMs(): number {
-      return isBehind ? Math.max(0, Math.round(timing.now() - currentAt)) : 0
-    },
+  /** Milliseconds since the node was last known to be up to date. */
+  get lagMs(): number {
+    return this.isBehind ? Math.max(0, Math.round(this.timing.now() - this.currentAt)) : 0
+  }
 
-    /** A refused node keeps asking at the slowest rate: the operator may restore it. */
-    async run(end: AbortSignal): Promise<void> {
-      currentAt = timing.now()
-      while (!end.aborted) {
-        try {
-          await readOnce(end)
-        } catch (error) {
-          if (end.aborted) return
-          noteFailure(error)
-          const isRefused = error instanceof LinkError && error.trouble === 'refused'
-          await timing.pause(
-            isRefused ? maxPauseMs : growingPause(failures, firstPauseMs, maxPauseMs, deps.chance),
-            end,
-          )
-        }
+  /** A refused node keeps asking at the slowest rate: the operator may restore it. */
+  async run(end: AbortSignal): Promise<void> {
+    this.currentAt = this.timing.now()
+    while (!end.aborted) {
+      try {
+        await this.readOnce(end)
+      } catch (error) {
+        if (end.aborted) return
+        this.noteFailure(error)
+        const isRefused = error instanceof LinkError && error.trouble === 'refused'
+        await this.timing.pause(
+          isRefused ? maxPauseMs : growingPause(this.failures, firstPauseMs, maxPauseMs, this.deps.chance),
+          end,
+        )
       }
-    },
+    }
+  }
+
+  private restart(): void {
+    this.cursor = undefined
+    this.isWhole = true
+    this.isBehind = true
+  }
+
+  private take(page: StatePage): void {
+    if (page.more && page.cursor === this.cursor)
+      throw new LinkError('fault', 'the shop announces more pages and repeats the cursor')
+    this.deps.onPage(page, {
+      isWhole: this.isWhole,
+      isFirst: this.isWhole && this.cursor === undefined,
+      isLast: !page.more,
+    })
+    this.cursor = page.cursor
+    this.isBehind = page.more
+    if (page.more) return
+    this.isWhole = false
+    this.currentAt = this.timing.now()
+    this.firstRead.resolve()
+  }
+
+  private noteFailure(error: unknown): void {
+    this.failures += 1
+    this.isBehind = true
+    const isFault = !(error instanceof LinkError) || error.trouble === 'fault'
+    const awayMs = Math.round(this.timing.now() - (this.lastContactAt ?? this.currentAt))
+    this.limitedLog(isFault ? 'error' : 'warn', 'state not read', { fault: error, away_ms: awayMs })
+    if (error instanceof LinkError && error.status === 400 && this.cursor !== undefined) this.restart()
+  }
+
+  private async readOnce(end: AbortSignal): Promise<void> {
+    const askedAt = this.timing.now()
+    const mayWait = !this.isBehind && !this.isWhole
+    const page = await this.deps.link.state(this.cursor, mayWait ? waitSeconds : 0, end)
+    if (this.failures > 0) {
+      this.deps.log.info('shop reached again', {
+        away_ms: Math.round(this.timing.now() - (this.lastContactAt ?? this.currentAt)),
+      })
+    }
+    this.lastContactAt = this.timing.now()
+    this.take(page)
+    this.failures = 0
+    if (mayWait && isEmpty(page) && this.timing.now() - askedAt < quickMs) await this.timing.pause(emptyPauseMs, end)
   }
 }
 
@@ -114,82 +122,89 @@ const isEmpty = (page: StatePage): boolean =>
   [page.ranges, page.gateways, page.proxies, page.subusers, page.exits, page.peers].every((part) => part.length === 0)
 
 const fileName = 'state.log'
-/** Changes may add this much, or as much as the whole state, before the file is compacted. */
-const shippedMostAdded = 4 * 1024 * 1024
+/** Bytes that changes may add, or as many as the whole state has, before SavedState compacts the file. */
+const defaultMaxAdded = 4 * 1024 * 1024
 /** Items per page of a compacted file. */
-const thingsEach = 500
+const itemsPerPage = 500
 
 /**
  * The desired state on disk, one page per line: a node that starts while the shop is away serves from it. It is
  * replaced by the first whole read.
  */
-export function openSavedState(deps: {
-  readonly folder: string
-  readonly timing: Timing
-  readonly log: NodeLog
-  readonly maxAdded?: number
-}) {
-  const path = join(deps.folder, fileName)
-  // Two processes of one node may write at the same time.
-  const draft = join(deps.folder, `${fileName}.new-${process.pid}`)
-  removeDrafts(deps.folder)
-  const limitedLog = createLimitedLog(deps.log, deps.timing.now)
-  let descriptor: number | undefined
-  const maxAdded = deps.maxAdded ?? shippedMostAdded
-  let wholeBytes = 0
-  let addedBytes = 0
-  let isOver = false
+export class SavedState {
+  private readonly path: string
+  /** Named by process: two processes of one node may write at the same time. */
+  private readonly draft: string
+  private readonly limitedLog
+  private descriptor: number | undefined
+  private readonly maxAdded
+  private wholeBytes = 0
+  private addedBytes = 0
+  private isOver = false
 
-  function end(): void {
-    if (descriptor !== undefined) closeSync(descriptor)
-    descriptor = undefined
+  constructor(
+    private readonly deps: {
+      readonly folder: string
+      readonly timing: Timing
+      readonly log: NodeLog
+      readonly maxAdded?: number
+    },
+  ) {
+    this.path = join(deps.folder, fileName)
+    this.draft = join(deps.folder, `${fileName}.new-${process.pid}`)
+    removeDrafts(deps.folder)
+    this.limitedLog = createLimitedLog(deps.log, deps.timing.now)
+    this.maxAdded = deps.maxAdded ?? defaultMaxAdded
   }
 
-  function write(page: StatePage, place: PagePlace): void {
-    if (place.isFirst) {
-      end()
-      descriptor = openOwn(draft, 'w')
-      wholeBytes = 0
-      addedBytes = 0
+  /** Saves a page; a full disk is only logged. */
+  note(page: StatePage, place: PagePlace): void {
+    // An empty page is a long poll that timed out.
+    if (this.isOver || (!place.isWhole && isEmpty(page))) return
+    try {
+      this.write(page, place)
+    } catch (error) {
+      this.limitedLog('warn', 'state not saved', { fault: error })
+      this.closeFile()
     }
-    if (descriptor === undefined) return
-    const bytes = writeSync(descriptor, `${JSON.stringify(page)}\n`)
-    if (place.isWhole) wholeBytes += bytes
-    else addedBytes += bytes
-    if (place.isWhole && place.isLast) renameSync(draft, path)
-    if (!place.isWhole && addedBytes > Math.max(maxAdded, wholeBytes)) compact()
+  }
+
+  /** Stops saving: another process of this node saves from now on. */
+  close(): void {
+    this.isOver = true
+    this.closeFile()
+  }
+
+  private closeFile(): void {
+    if (this.descriptor !== undefined) closeSync(this.descriptor)
+    this.descriptor = undefined
+  }
+
+  private write(page: StatePage, place: PagePlace): void {
+    if (place.isFirst) {
+      this.closeFile()
+      this.descriptor = openOwn(this.draft, 'w')
+      this.wholeBytes = 0
+      this.addedBytes = 0
+    }
+    if (this.descriptor === undefined) return
+    const bytes = writeSync(this.descriptor, `${JSON.stringify(page)}\n`)
+    if (place.isWhole) this.wholeBytes += bytes
+    else this.addedBytes += bytes
+    if (place.isWhole && place.isLast) renameSync(this.draft, this.path)
+    if (!place.isWhole && this.addedBytes > Math.max(this.maxAdded, this.wholeBytes)) this.compact()
   }
 
   /** Rewrites the file with the latest version of each item. */
-  function compact(): void {
-    end()
-    descriptor = openOwn(draft, 'w')
-    wholeBytes = 0
-    addedBytes = 0
-    for (const page of foldPages(readSavedState(deps.folder, deps.log))) {
-      wholeBytes += writeSync(descriptor, `${JSON.stringify(page)}\n`)
+  private compact(): void {
+    this.closeFile()
+    this.descriptor = openOwn(this.draft, 'w')
+    this.wholeBytes = 0
+    this.addedBytes = 0
+    for (const page of foldPages(readSavedState(this.deps.folder, this.deps.log))) {
+      this.wholeBytes += writeSync(this.descriptor, `${JSON.stringify(page)}\n`)
     }
-    renameSync(draft, path)
-  }
-
-  return {
-    /** Saves a page; a full disk is only logged. */
-    note(page: StatePage, place: PagePlace): void {
-      // A long poll that timed out.
-      if (isOver || (!place.isWhole && isEmpty(page))) return
-      try {
-        write(page, place)
-      } catch (error) {
-        limitedLog('warn', 'state not saved', { fault: error })
-        end()
-      }
-    },
-
-    /** Another process saves from now on. */
-    close(): void {
-      isOver = true
-      end()
-    },
+    renameSync(this.draft, this.path)
   }
 }
 
@@ -241,8 +256,8 @@ function foldPages(pages: readonly StatePage[]): StatePage[] {
   const peers = latest((page) => page.peers)
   const all = [ranges, gateways, proxies, subusers, exits, peers]
   const max = Math.max(1, ...all.map((each) => each.length))
-  return Array.from({ length: Math.ceil(max / thingsEach) }, (_, index) => {
-    const part = <Of>(things: readonly Of[]): Of[] => things.slice(index * thingsEach, (index + 1) * thingsEach)
+  return Array.from({ length: Math.ceil(max / itemsPerPage) }, (_, index) => {
+    const part = <Of>(items: readonly Of[]): Of[] => items.slice(index * itemsPerPage, (index + 1) * itemsPerPage)
     return {
       ...last,
       ranges: part(ranges),
@@ -255,6 +270,6 @@ function foldPages(pages: readonly StatePage[]): StatePage[] {
   })
 }
 
-/** Whether the shop has removed the item, in the words of its kind. */
+/** Whether the shop has removed the item; each kind marks this with its own field. */
 const isGone = (item: { gone?: boolean; drained?: boolean; state?: string }): boolean =>
   item.gone === true || item.drained === true || item.state === 'gone' || item.state === 'deleted'

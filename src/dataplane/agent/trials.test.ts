@@ -4,7 +4,7 @@ import { formatAddress } from '../../core/address.ts'
 import type { NodeRange } from '../../node-protocol/state.ts'
 import { maxRuns, type TriedBody } from '../../node-protocol/tried.ts'
 import { LinkError } from './shop-link.ts'
-import { createTrials } from './trials.ts'
+import { AddressTrials } from './trials.ts'
 
 const whole = { isWhole: true, isFirst: true, isLast: true }
 const change = { isWhole: false, isFirst: false, isLast: true }
@@ -37,7 +37,7 @@ describe('trying addresses', () => {
 
   function open(...ranges: NodeRange[]) {
     let drawn = 0
-    const trials = createTrials({
+    const trials = new AddressTrials({
       node: 'nod_me',
       link: {
         async tried(body) {
@@ -62,7 +62,7 @@ describe('trying addresses', () => {
       chance: () => (drawn++ % 1000) / 1000,
       log: quietLog,
     })
-    trials.hear({ ranges }, whole)
+    trials.apply({ ranges }, whole)
     const running = trials.run(end.signal)
     return {
       trials,
@@ -118,7 +118,7 @@ describe('trying addresses', () => {
     const { trials, stop } = open(range(1, '45.12.0.0/31', ['nod_other']), range(2, '45.13.0.0/31', ['nod_me']))
     await timing.advance(1_000)
     expect(tried).toEqual(['45.13.0.0', '45.13.0.1'])
-    trials.hear({ ranges: [{ ...range(2, '45.13.0.0/31'), gone: true }] }, change)
+    trials.apply({ ranges: [{ ...range(2, '45.13.0.0/31'), gone: true }] }, change)
     await timing.advance(30_000)
     expect(tried.length).toBe(2)
     await stop()

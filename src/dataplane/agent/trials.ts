@@ -8,7 +8,7 @@ import {
   maxTriedSingly,
   type TriedRange,
 } from '../../node-protocol/tried.ts'
-import { type CallShop, createEgressCheck, type EgressCheck } from './egress-check.ts'
+import { type CallShop, EgressCheck } from './egress-check.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 import type { PagePlace } from './sync.ts'
@@ -28,9 +28,9 @@ const firstPauseMs = 100
 const maxPauseMs = 5_000
 /** Random samples per trial of a large block. */
 const drawnOfBlock = 4
-/** Changes are reported this soon during a round. */
-const sayEveryMs = 100
-/** New ranges share so many calls before they are reported as serving. */
+/** During a round, changes wait at most this long for their report. */
+const reportEveryMs = 100
+/** All new ranges together are called from this often before the node reports them as serving. */
 const firstCalls = 2048
 const maxFirstCalls = 256
 const minFirstCalls = 8
@@ -48,90 +48,119 @@ type Held = {
 export type TryAddress = (address: Address) => string | undefined
 
 /** Tries this node's addresses in rounds and reports which can be used: changes at once, everything each round. */
-export function createTrials(deps: {
-  readonly node: string
-  readonly link: Pick<ShopLink, 'tried'>
-  readonly tryAddress: TryAddress
-  readonly callShop: CallShop | undefined
-  /** False for loopback and in a sandbox, where egress proves nothing. */
-  readonly needsEgressCheck: (address: Address) => boolean
-  readonly timing: Timing
-  readonly chance: Chance
-  readonly log: NodeLog
-}) {
-  const { timing } = deps
-  const bell = createBell(timing)
-  const limitedLog = createLimitedLog(deps.log, timing.now)
-  const held = new Map<number, Held>()
-  let unnamed: Set<number> | undefined
-  const { promise: ready, resolve: setReady } = Promise.withResolvers<void>()
-  let failures = 0
-  let slice = 0
-  let sliceBeganAt = timing.now()
-  let firstCallsEach = maxFirstCalls
+export class AddressTrials {
+  private readonly timing
+  private readonly bell
+  private readonly limitedLog
+  private readonly held = new Map<number, Held>()
+  private unnamed: Set<number> | undefined
+  private readonly firstReport = Promise.withResolvers<void>()
+  /** Resolves after the first complete report. */
+  readonly ready = this.firstReport.promise
+  private failures = 0
+  private slice = 0
+  private sliceBeganAt: number
+  private firstCallsEach = maxFirstCalls
 
-  function put(range: NodeRange): void {
-    unnamed?.delete(range.id)
+  constructor(
+    private readonly deps: {
+      readonly node: string
+      readonly link: Pick<ShopLink, 'tried'>
+      readonly tryAddress: TryAddress
+      readonly callShop: CallShop | undefined
+      /** False for loopback and in a sandbox, where egress proves nothing. */
+      readonly needsEgressCheck: (address: Address) => boolean
+      readonly timing: Timing
+      readonly chance: Chance
+      readonly log: NodeLog
+    },
+  ) {
+    this.timing = deps.timing
+    this.bell = createBell(this.timing)
+    this.limitedLog = createLimitedLog(deps.log, this.timing.now)
+    this.sliceBeganAt = this.timing.now()
+  }
+
+  /** Takes ranges from a state page; a whole read drops those that it omits. */
+  apply(page: Pick<StatePage, 'ranges'>, place: PagePlace): void {
+    if (place.isFirst) this.unnamed = new Set(this.held.keys())
+    for (const range of page.ranges) this.put(range)
+    if (place.isWhole && place.isLast) {
+      for (const id of this.unnamed ?? []) this.held.delete(id)
+      this.unnamed = undefined
+    }
+    if (page.ranges.length > 0) this.bell.ring()
+  }
+
+  async run(end: AbortSignal): Promise<void> {
+    const stop = () => this.bell.ring()
+    end.addEventListener('abort', stop)
+    await Promise.all([this.tryLoop(end), this.callLoop(end)])
+    end.removeEventListener('abort', stop)
+  }
+
+  private put(range: NodeRange): void {
+    this.unnamed?.delete(range.id)
     const prefix = readPrefix(range.prefix)
-    const isMine = !range.gone && (range.homes.length === 0 || range.homes.includes(deps.node))
-    if (!isMine || !prefix) held.delete(range.id)
+    const isMine = !range.gone && (range.homes.length === 0 || range.homes.includes(this.deps.node))
+    if (!isMine || !prefix) this.held.delete(range.id)
     else {
-      const canUse = (address: Address) => deps.tryAddress(address) === undefined
-      const call = deps.callShop
-      const egress = call && createEgressCheck({ ...deps, prefix, isBlock: isBlock(prefix), call, canUse })
-      held.set(range.id, { range, prefix, egress, outcome: held.get(range.id)?.outcome, isNew: true })
+      const canUse = (address: Address) => this.deps.tryAddress(address) === undefined
+      const call = this.deps.callShop
+      const egress = call && new EgressCheck({ ...this.deps, prefix, isBlock: isBlock(prefix), call, canUse })
+      this.held.set(range.id, { range, prefix, egress, outcome: this.held.get(range.id)?.outcome, isNew: true })
     }
   }
 
   /** Yields after each slice; rests only in repeated trials. */
-  async function breathe(isNew: boolean, end: AbortSignal): Promise<void> {
-    slice += 1
-    if (slice < sliceSize) return
-    slice = 0
-    await timing.pause(isNew ? 0 : (timing.now() - sliceBeganAt) * restTimes, end)
-    sliceBeganAt = timing.now()
+  private async yieldAfterSlice(isNew: boolean, end: AbortSignal): Promise<void> {
+    this.slice += 1
+    if (this.slice < sliceSize) return
+    this.slice = 0
+    await this.timing.pause(isNew ? 0 : (this.timing.now() - this.sliceBeganAt) * restTimes, end)
+    this.sliceBeganAt = this.timing.now()
   }
 
-  async function tryEach(of: Held, end: AbortSignal): Promise<TriedRange> {
+  private async tryEach(of: Held, end: AbortSignal): Promise<TriedRange> {
     const finding = createFinding(of.range.id)
     const base = addressToNumber(of.prefix.base)
     const size = sizeOf(of.prefix)
     for (let offset = 0; offset < size && !end.aborted; offset += 1) {
       const address = addressFromNumber(of.prefix.base.version, base + BigInt(offset))
-      finding.add(offset, deps.tryAddress(address) ?? of.egress?.problemOf(address))
-      await breathe(of.isNew, end)
+      finding.add(offset, this.deps.tryAddress(address) ?? of.egress?.problemOf(address))
+      await this.yieldAfterSlice(of.isNew, end)
     }
-    return finding.end(of.egress?.seenAs ?? null, unprovenOf(of))
+    return finding.end(of.egress?.seenAs ?? null, this.unprovenOf(of))
   }
 
   /** A block serves as a whole: random samples decide. */
-  function tryBlock(of: Held): TriedRange {
+  private tryBlock(of: Held): TriedRange {
     const finding = createFinding(of.range.id)
     const base = addressToNumber(of.prefix.base)
     const size = 1n << BigInt(of.prefix.base.bytes.length * 8 - of.prefix.length)
     let problem: string | undefined
     for (let drawn = 0; drawn < drawnOfBlock && problem === undefined; drawn += 1) {
-      const offset = (size * BigInt(Math.floor(deps.chance() * 2 ** 40))) / 2n ** 40n
+      const offset = (size * BigInt(Math.floor(this.deps.chance() * 2 ** 40))) / 2n ** 40n
       const address = addressFromNumber(of.prefix.base.version, base + offset)
-      problem = deps.tryAddress(address) ?? of.egress?.problemOf(address)
+      problem = this.deps.tryAddress(address) ?? of.egress?.problemOf(address)
     }
     finding.add(0, problem)
-    return finding.end(of.egress?.seenAs ?? null, unprovenOf(of))
+    return finding.end(of.egress?.seenAs ?? null, this.unprovenOf(of))
   }
 
   /** Why egress is unproven. Reported, but no reason to stop serving. */
-  function unprovenOf(of: Held): string | undefined {
-    if (!deps.needsEgressCheck(of.prefix.base) || of.egress?.isReached) return undefined
+  private unprovenOf(of: Held): string | undefined {
+    if (!this.deps.needsEgressCheck(of.prefix.base) || of.egress?.isReached) return undefined
     if (!of.egress) return 'leaving_not_tried_no_public_url'
     return of.egress.isDistrusted ? 'leaving_not_tried_shop_not_trusted' : 'leaving_not_tried_shop_not_reached'
   }
 
   /** Returns the result if it changed. */
-  async function tryRange(of: Held, end: AbortSignal): Promise<TriedRange | undefined> {
+  private async tryRange(of: Held, end: AbortSignal): Promise<TriedRange | undefined> {
     const before = JSON.stringify(of.outcome)
-    if (of.isNew && deps.needsEgressCheck(of.prefix.base)) await of.egress?.begin(firstCallsEach, end)
-    const outcome = isBlock(of.prefix) ? tryBlock(of) : await tryEach(of, end)
-    if (end.aborted || held.get(of.range.id) !== of) return undefined
+    if (of.isNew && this.deps.needsEgressCheck(of.prefix.base)) await of.egress?.begin(this.firstCallsEach, end)
+    const outcome = isBlock(of.prefix) ? this.tryBlock(of) : await this.tryEach(of, end)
+    if (end.aborted || this.held.get(of.range.id) !== of) return undefined
     of.outcome = outcome
     const isChanged = of.isNew || JSON.stringify(outcome) !== before
     of.isNew = false
@@ -139,16 +168,17 @@ export function createTrials(deps: {
   }
 
   /** Sends reports one by one; resolves to whether the shop took all. */
-  async function tell(ranges: readonly TriedRange[], end: AbortSignal): Promise<boolean> {
+  private async report(ranges: readonly TriedRange[], end: AbortSignal): Promise<boolean> {
     for (const part of parts(ranges)) {
       try {
-        await deps.link.tried({ ranges: part }, end)
-        failures = 0
+        await this.deps.link.tried({ ranges: part }, end)
+        this.failures = 0
       } catch (error) {
         if (!(error instanceof LinkError)) throw error
-        failures += 1
-        if (!end.aborted) limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'trials not taken', { fault: error })
-        await timing.pause(growingPause(failures, firstPauseMs, maxPauseMs, deps.chance), end)
+        this.failures += 1
+        if (!end.aborted)
+          this.limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'trials not taken', { fault: error })
+        await this.timing.pause(growingPause(this.failures, firstPauseMs, maxPauseMs, this.deps.chance), end)
         return false
       }
     }
@@ -156,94 +186,75 @@ export function createTrials(deps: {
   }
 
   /** New ranges first, because they wait to be sold. */
-  async function round(end: AbortSignal): Promise<void> {
-    const inTurn = [...held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
-    const fresh = inTurn.filter((each) => each.isNew && deps.needsEgressCheck(each.prefix.base)).length
-    firstCallsEach = Math.max(minFirstCalls, Math.min(maxFirstCalls, Math.floor(firstCalls / Math.max(1, fresh))))
-    let unsaid: TriedRange[] = []
-    let saidAt = timing.now()
-    sliceBeganAt = timing.now()
+  private async round(end: AbortSignal): Promise<void> {
+    const inTurn = [...this.held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
+    const fresh = inTurn.filter((each) => each.isNew && this.deps.needsEgressCheck(each.prefix.base)).length
+    this.firstCallsEach = Math.max(minFirstCalls, Math.min(maxFirstCalls, Math.floor(firstCalls / Math.max(1, fresh))))
+    let unsent: TriedRange[] = []
+    let sentAt = this.timing.now()
+    this.sliceBeganAt = this.timing.now()
     for (const each of inTurn) {
-      const changed = held.get(each.range.id) === each ? await tryRange(each, end) : undefined
+      const changed = this.held.get(each.range.id) === each ? await this.tryRange(each, end) : undefined
       if (end.aborted) return
-      if (changed) unsaid.push(changed)
-      if (unsaid.length === 0 || (unsaid.length < maxRangesTried && timing.now() - saidAt < sayEveryMs)) continue
-      await tell(unsaid, end)
-      unsaid = []
-      saidAt = timing.now()
+      if (changed) unsent.push(changed)
+      if (unsent.length === 0 || (unsent.length < maxRangesTried && this.timing.now() - sentAt < reportEveryMs))
+        continue
+      await this.report(unsent, end)
+      unsent = []
+      sentAt = this.timing.now()
     }
-    const all = [...held.values()].flatMap(({ outcome }) => outcome ?? [])
-    if (await tell(all, end)) setReady()
+    const all = [...this.held.values()].flatMap(({ outcome }) => outcome ?? [])
+    if (await this.report(all, end)) this.firstReport.resolve()
   }
 
-  async function listen(call: Promise<boolean>): Promise<void> {
-    if (await call) bell.ring()
+  private async ringOnChange(call: Promise<boolean>): Promise<void> {
+    if (await call) this.bell.ring()
   }
 
-  async function callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
+  private async callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
     const turns = ranges.reduce((sum, each) => sum + (each.egress?.turns ?? 0), 0)
     const pauseMs = Math.min(callEveryMs, Math.max(minCallPauseMs, callAllMs / turns))
     const calls = new Set<Promise<void>>()
     let passedOver = 0
-    let beganAt = timing.now()
+    let beganAt = this.timing.now()
     for (const each of ranges) {
       for (
         let turn = 0;
-        turn < (each.egress?.turns ?? 0) && held.get(each.range.id) === each && !end.aborted;
+        turn < (each.egress?.turns ?? 0) && this.held.get(each.range.id) === each && !end.aborted;
         turn += 1
       ) {
         const call = each.egress?.step(end)
         if (call) {
-          const ended = listen(call).finally(() => calls.delete(ended))
+          const ended = this.ringOnChange(call).finally(() => calls.delete(ended))
           calls.add(ended)
-          await timing.pause(pauseMs, end)
+          await this.timing.pause(pauseMs, end)
           if (calls.size >= maxCallsAtOnce) await Promise.race(calls)
-        } else if (++passedOver % sliceSize === 0) await timing.pause((timing.now() - beganAt) * restTimes, end)
+        } else if (++passedOver % sliceSize === 0)
+          await this.timing.pause((this.timing.now() - beganAt) * restTimes, end)
         else continue
-        beganAt = timing.now()
+        beganAt = this.timing.now()
       }
     }
     await Promise.all(calls)
   }
 
-  async function callOn(end: AbortSignal): Promise<void> {
+  private async callLoop(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
-      await timing.pause(callEveryMs, end)
-      const inTurn = [...held.values()].filter((each) => !each.isNew && deps.needsEgressCheck(each.prefix.base))
-      await callFromEach(inTurn, end)
+      await this.timing.pause(callEveryMs, end)
+      const inTurn = [...this.held.values()].filter(
+        (each) => !each.isNew && this.deps.needsEgressCheck(each.prefix.base),
+      )
+      await this.callFromEach(inTurn, end)
     }
   }
 
-  async function tryOn(end: AbortSignal): Promise<void> {
+  private async tryLoop(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
-      const beganAt = timing.now()
-      bell.quiet()
-      await round(end)
-      await bell.wait(Math.max(0, beganAt + everyMs - timing.now()))
+      const beganAt = this.timing.now()
+      this.bell.quiet()
+      await this.round(end)
+      await this.bell.wait(Math.max(0, beganAt + everyMs - this.timing.now()))
     }
-  }
-
-  return {
-    /** Resolves after the first complete report. */
-    ready,
-
-    /** Takes ranges from a state page; a whole read drops those that it omits. */
-    hear(page: Pick<StatePage, 'ranges'>, place: PagePlace): void {
-      if (place.isFirst) unnamed = new Set(held.keys())
-      for (const range of page.ranges) put(range)
-      if (place.isWhole && place.isLast) {
-        for (const id of unnamed ?? []) held.delete(id)
-        unnamed = undefined
-      }
-      if (page.ranges.length > 0) bell.ring()
-    },
-
-    async run(end: AbortSignal): Promise<void> {
-      const stop = () => bell.ring()
-      end.addEventListener('abort', stop)
-      await Promise.all([tryOn(end), callOn(end)])
-      end.removeEventListener('abort', stop)
-    },
   }
 }
 

@@ -6,12 +6,12 @@ import { refusalOf } from '../../../test/harness/failure.ts'
 import { HandTiming } from '../../../test/harness/hand-timing.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
 import { realTiming } from '../agent/runtime.ts'
-import { findPredecessor, openOffer, type Predecessor } from './handover.ts'
+import { findPredecessor, HandoverOffer, type Predecessor } from './handover.ts'
 
 describe('a gateway that is being taken over from', () => {
   let folder: string
   let door: Bun.TCPSocketListener
-  let offer: ReturnType<typeof openOffer> | undefined
+  let offer: HandoverOffer | undefined
   let leaves = 0
   let givenUp = 0
   beforeEach(() => {
@@ -31,7 +31,7 @@ describe('a gateway that is being taken over from', () => {
 
   function offering(): void {
     const { port, fd } = door as unknown as { port: number; fd: number }
-    offer = openOffer({
+    offer = new HandoverOffer({
       folder,
       boot: '2027-0001',
       who: () => ({ pid: process.pid, version: '0', hostname: '127.0.0.1', port, leaving: false }),

@@ -4,7 +4,7 @@ import { Refusal, refuseHere } from '../../core/refusal.ts'
 import type { After } from '../../core/time.ts'
 import { listRunning, openRunning, runningSocket } from '../agent/boots.ts'
 import { parseJson, type Timing } from '../agent/runtime.ts'
-import { createPassing, maxAtOnce, type Passing, type Received } from './relay/linux/descriptor-passing.ts'
+import { DescriptorPassing, maxAtOnce, type Received } from './relay/linux/descriptor-passing.ts'
 import { after } from './relay/portable/dialler.ts'
 
 /**
@@ -46,8 +46,7 @@ const takenWithinMs = 30_000
 type Asking = { text: string }
 type Listener = { readonly port: number; readonly descriptor: number }
 
-/** The old process's side: answers a new process that takes over. */
-export function openOffer(deps: {
+type OfferDeps = {
   readonly folder: string
   readonly boot: string
   readonly who: () => Who
@@ -60,83 +59,90 @@ export function openOffer(deps: {
   readonly onGivenUp: () => void
   readonly onFault: (fault: unknown) => void
   readonly after?: After
-}) {
-  const wait = deps.after ?? after
-  let passing: Passing | undefined
-  /** The process that has received listeners. */
-  let taker: Socket<Asking> | undefined
-  let stopWaiting: (() => void) | undefined
+}
 
-  function setTaker(socket: Socket<Asking> | undefined): void {
-    if (taker === socket) return
-    taker = socket
-    stopWaiting?.()
+/** The old process's side: answers a new process that takes over. */
+export class HandoverOffer {
+  private readonly running: { close(): void }
+  private passing: DescriptorPassing | undefined
+  /** The process that has received listeners. */
+  private taker: Socket<Asking> | undefined
+  private stopWaiting: (() => void) | undefined
+
+  constructor(private readonly deps: OfferDeps) {
+    this.running = openRunning<Asking>(deps.folder, deps.boot, {
+      open(socket) {
+        socket.data = { text: '' }
+      },
+      data: (socket, bytes) => this.read(socket, bytes.toString('utf8')),
+      close: (socket) => {
+        if (this.taker === socket) this.setTaker(undefined)
+      },
+      error() {},
+    })
+  }
+
+  close(): void {
+    this.stopWaiting?.()
+    this.running.close()
+  }
+
+  private read(socket: Socket<Asking>, text: string): void {
+    socket.data.text += text
+    if (socket.data.text.length > maxLineBytes) {
+      socket.terminate()
+      return
+    }
+    const lines = socket.data.text.split('\n')
+    socket.data.text = lines.pop() ?? ''
+    for (const line of lines) {
+      this.answer(socket, line).catch((fault: unknown) => {
+        this.deps.onFault(fault)
+        socket.terminate()
+      })
+    }
+  }
+
+  private setTaker(socket: Socket<Asking> | undefined): void {
+    if (this.taker === socket) return
+    this.taker = socket
+    this.stopWaiting?.()
     if (!socket) return
-    stopWaiting = wait(takenWithinMs, () => {
-      deps.onGivenUp()
+    this.stopWaiting = (this.deps.after ?? after)(takenWithinMs, () => {
+      this.deps.onGivenUp()
       socket.terminate()
     })
   }
 
-  async function answer(socket: Socket<Asking>, line: string): Promise<void> {
+  private async answer(socket: Socket<Asking>, line: string): Promise<void> {
     const read = questionSchema.safeParse(parseJson(line))
-    if (!read.success) return say(socket, { no: 'That makes no sense to this version.' })
+    if (!read.success) return this.send(socket, { no: 'That makes no sense to this version.' })
     const question = read.data
-    if (question.ask === 'who') return say(socket, deps.who())
-    const obstacle = taker && taker !== socket ? 'Another process takes over already.' : deps.findObstacle()
-    if (obstacle !== undefined) return say(socket, { no: obstacle })
-    setTaker(socket)
-    if (question.ask === 'listeners') return share(socket, question.from)
-    stopWaiting?.()
-    await deps.leave()
-    say(socket, { left: true })
+    if (question.ask === 'who') return this.send(socket, this.deps.who())
+    const isTaken = this.taker && this.taker !== socket
+    const obstacle = isTaken ? 'Another process takes over already.' : this.deps.findObstacle()
+    if (obstacle !== undefined) return this.send(socket, { no: obstacle })
+    this.setTaker(socket)
+    if (question.ask === 'listeners') return this.share(socket, question.from)
+    this.stopWaiting?.()
+    await this.deps.leave()
+    this.send(socket, { left: true })
   }
 
-  function share(socket: Socket<Asking>, from: number): void {
-    const all = deps.listeners().toSorted((a, b) => a.port - b.port)
+  private share(socket: Socket<Asking>, from: number): void {
+    const all = this.deps.listeners().toSorted((a, b) => a.port - b.port)
     const some = all.slice(from, from + maxAtOnce)
     const more = from + maxAtOnce < all.length
     const descriptors = some.map((each) => each.descriptor)
-    say(socket, { ports: some.map((each) => each.port), more }, descriptors)
+    this.send(socket, { ports: some.map((each) => each.port), more }, descriptors)
   }
 
   /** Uses sendmsg directly, because Bun cannot send descriptors. Answers are small. */
-  function say(socket: Socket<Asking>, word: Answer, descriptors: readonly number[] = []): void {
-    passing ??= createPassing()
+  private send(socket: Socket<Asking>, answer: Answer, descriptors: readonly number[] = []): void {
+    this.passing ??= new DescriptorPassing()
     const { fd } = socket as unknown as { readonly fd: number }
-    if (!passing.send(fd, new TextEncoder().encode(`${JSON.stringify(word)}\n`), descriptors)) socket.terminate()
-  }
-
-  const running = openRunning<Asking>(deps.folder, deps.boot, {
-    open(socket) {
-      socket.data = { text: '' }
-    },
-    data(socket, bytes) {
-      socket.data.text += bytes.toString('utf8')
-      if (socket.data.text.length > maxLineBytes) {
-        socket.terminate()
-        return
-      }
-      const lines = socket.data.text.split('\n')
-      socket.data.text = lines.pop() ?? ''
-      for (const line of lines) {
-        answer(socket, line).catch((fault: unknown) => {
-          deps.onFault(fault)
-          socket.terminate()
-        })
-      }
-    },
-    close(socket) {
-      if (taker === socket) setTaker(undefined)
-    },
-    error() {},
-  })
-
-  return {
-    close(): void {
-      stopWaiting?.()
-      running.close()
-    },
+    const bytes = new TextEncoder().encode(`${JSON.stringify(answer)}\n`)
+    if (!this.passing.send(fd, bytes, descriptors)) socket.terminate()
   }
 }
 
@@ -175,13 +181,13 @@ export async function findPredecessor(folder: string, timing: Timing): Promise<P
 }
 
 async function meet(path: string, timing: Timing): Promise<Predecessor | undefined> {
-  const passing = createPassing()
+  const passing = new DescriptorPassing()
   const descriptor = passing.connect(path)
   // It has exited since.
   if (descriptor < 0) return undefined
   const line = createLine(passing, descriptor, timing)
   try {
-    const { word: who } = await line.ask({ ask: 'who' }, whoSchema)
+    const { answer: who } = await line.ask({ ask: 'who' }, whoSchema)
     return {
       who,
       listeners: () => takeListeners(line),
@@ -201,7 +207,7 @@ async function meet(path: string, timing: Timing): Promise<Predecessor | undefin
 type Line = ReturnType<typeof createLine>
 
 /** Sends one question at a time. */
-function createLine(passing: Passing, descriptor: number, timing: Timing) {
+function createLine(passing: DescriptorPassing, descriptor: number, timing: Timing) {
   async function receive(giveUpAt: number): Promise<Received> {
     while (timing.now() < giveUpAt) {
       const got = passing.receive(descriptor)
@@ -213,10 +219,10 @@ function createLine(passing: Passing, descriptor: number, timing: Timing) {
   }
 
   return {
-    async ask<Word>(
+    async ask<Of>(
       question: Question,
-      schema: z.ZodType<Word>,
-    ): Promise<{ readonly word: Word; readonly descriptors: readonly number[] }> {
+      schema: z.ZodType<Of>,
+    ): Promise<{ readonly answer: Of; readonly descriptors: readonly number[] }> {
       passing.send(descriptor, new TextEncoder().encode(`${JSON.stringify(question)}\n`))
       const giveUpAt = timing.now() + answerWithinMs
       const descriptors: number[] = []
@@ -226,11 +232,11 @@ function createLine(passing: Passing, descriptor: number, timing: Timing) {
         text += new TextDecoder().decode(got.bytes)
         descriptors.push(...got.descriptors)
       }
-      const answer = answerSchema.safeParse(parseJson(text))
-      if (answer.success && 'no' in answer.data) throw cannot(answer.data.no)
-      const read = schema.safeParse(answer.data)
+      const any = answerSchema.safeParse(parseJson(text))
+      if (any.success && 'no' in any.data) throw cannot(any.data.no)
+      const read = schema.safeParse(any.data)
       if (!read.success) throw cannot('The gateway that runs is of a version that cannot be taken over from.')
-      return { word: read.data, descriptors }
+      return { answer: read.data, descriptors }
     },
   }
 }
@@ -238,12 +244,12 @@ function createLine(passing: Passing, descriptor: number, timing: Timing) {
 async function takeListeners(line: Line): Promise<Map<number, number>> {
   const taken = new Map<number, number>()
   for (let round = 0; round < maxRounds; round += 1) {
-    const { word, descriptors } = await line.ask({ ask: 'listeners', from: taken.size }, listenersSchema)
-    for (const [index, listened] of word.ports.entries()) {
+    const { answer, descriptors } = await line.ask({ ask: 'listeners', from: taken.size }, listenersSchema)
+    for (const [index, listened] of answer.ports.entries()) {
       const descriptor = descriptors[index]
       if (descriptor !== undefined) taken.set(listened, descriptor)
     }
-    if (!word.more) return taken
+    if (!answer.more) return taken
   }
   throw cannot('The gateway that runs names ports without end.')
 }

@@ -1,4 +1,4 @@
-import type { PeerCount } from '../agent/carrier.ts'
+import type { PeerCount } from '../agent/data-path.ts'
 import type { DevicePeer } from './peers.ts'
 
 type Total = { received: number; sent: number; handshakeAt: number | null }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/time.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
-import type { Carrier } from '../agent/carrier.ts'
+import type { DataPath } from '../agent/data-path.ts'
 import type { NodeLog } from '../agent/runtime.ts'
 import { clearRemains, createChanges, type MachineChanges, undoChanges } from './changes.ts'
 import { createPeerCounts } from './counts.ts'
@@ -27,7 +27,7 @@ type WireguardDeps = {
 }
 
 export type WireguardNode = {
-  readonly carrier: Carrier
+  readonly dataPath: DataPath
   readonly kind: Device['kind']
   /** Applies changed peers. */
   apply(peers: readonly NodePeer[]): Promise<void>
@@ -168,7 +168,7 @@ function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
     return turns.next()
   }
   return {
-    carrier: toCarrier(counts, clock),
+    dataPath: toDataPath(counts, clock),
     kind: device.kind,
     apply: (peers) => hear({ peers, isAll: false }),
     replace: (peers) => hear({ peers, isAll: true }),
@@ -218,7 +218,7 @@ function createTurns(work: () => Promise<void>) {
   }
 }
 
-const toCarrier = (counts: ReturnType<typeof createPeerCounts>, clock: Clock): Carrier => ({
+const toDataPath = (counts: ReturnType<typeof createPeerCounts>, clock: Clock): DataPath => ({
   takeChanged: () => ({ proxies: [], subusers: [], hosts: [], peers: counts.takeChanged() }),
   takeSources: () => [],
   // Peers have no leases: `left` comes with their state.

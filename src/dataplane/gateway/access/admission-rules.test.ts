@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { sha256, someProxy, someSubuser } from '../../../../test/harness/desired.ts'
 import type { NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
-import { createSnapshot } from '../../agent/snapshot.ts'
+import { Snapshot } from '../../agent/snapshot.ts'
 import {
   type Access,
   type AdmissionVerdict,
@@ -16,7 +16,7 @@ import {
 const at = { nowMs: 500_000, lastContactAt: 500_000 }
 
 function snapshotOf(known: { proxies?: NodeProxy[]; subusers?: NodeSubuser[] }) {
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   snapshot.apply({ proxies: [], subusers: [], exits: [], ...known })
   return snapshot
 }
@@ -31,7 +31,7 @@ const pairs = new Map<string, { username: string; password: string }>()
 const proven: Proven = new WeakMap()
 
 function byPassword(
-  snapshot: ReturnType<typeof createSnapshot>,
+  snapshot: Snapshot,
   username: string,
   password = 'secret',
   protocol: 'http' | 'socks' = 'http',
@@ -120,8 +120,7 @@ describe('a dedicated proxy', () => {
   })
 
   const open = { sources: ['192.0.2.7', '2001:db8::7'], entry_port: 21_000 }
-  const bySource = (of: ReturnType<typeof createSnapshot>, source: string, to = 21_000) =>
-    admitBySource(of, source, to, 'http', at)
+  const bySource = (of: Snapshot, source: string, to = 21_000) => admitBySource(of, source, to, 'http', at)
 
   test('a dedicated proxy admits only its source addresses at its port', () => {
     const entered = snapshotOf({ proxies: [someProxy(open)] })

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { HandTiming } from '../../../../test/harness/hand-timing.ts'
 import type { Found } from '../../../node-protocol/state.ts'
-import { createSnapshot } from '../../agent/snapshot.ts'
-import { createAdmission, refusalDelayMs } from './admission.ts'
+import { Snapshot } from '../../agent/snapshot.ts'
+import { Admission, refusalDelayMs } from './admission.ts'
 
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const none: Found = { proxy: null, subuser: null }
@@ -25,12 +25,12 @@ const known: Found = {
 
 /** Knows one name, as the shop does; what is asked and waited for is written down. */
 function open() {
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   if (known.proxy) snapshot.apply({ proxies: [known.proxy], subusers: [], exits: [] })
   const notes: string[] = []
   let nowMs = 1_000_000
   let canAsk = true
-  const admission = createAdmission({
+  const admission = new Admission({
     snapshot,
     async ask(question) {
       notes.push('asked')
@@ -65,9 +65,9 @@ function open() {
 /** Time moves only by hand; the shop takes so long for the name that it knows, and so long for others. */
 function openTimed(lookup: { readonly known: number; readonly unknown: number; readonly canAsk?: boolean }) {
   const timing = new HandTiming()
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   if (known.proxy) snapshot.apply({ proxies: [known.proxy], subusers: [], exits: [] })
-  const admission = createAdmission({
+  const admission = new Admission({
     snapshot,
     async ask(question) {
       const isKnown = 'username' in question && question.username === 'known'

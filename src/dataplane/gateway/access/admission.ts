@@ -80,7 +80,7 @@ function prove(
   const login = proxy ? undefined : readProxyLogin(username)
   const subuser = login && snapshot.findLogin(login.login)
   // Constant work: unknown names are hashed and compared too.
-  const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? nobodysDigest)
+  const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? noDigest)
   if (!isRight) return undefined
   if (proxy) return toDedicated(proxy, protocol, undefined)
   return subuser && login && toPremium(subuser, login, undefined)
@@ -188,7 +188,7 @@ function isAmong(listed: readonly string[], source: string): boolean {
   })
 }
 
-const nobodysDigest = '0'.repeat(64)
+const noDigest = '0'.repeat(64)
 
 /** Constant-time comparison. */
 function matches(digest: Uint8Array, expected: string): boolean {
@@ -224,91 +224,101 @@ const unknownClientRefusals: readonly RefusalCode[] = ['bad_credentials', 'crede
 /** Refusals of wrong credentials that are delayed. */
 const delayedRefusals: readonly RefusalCode[] = ['bad_credentials', 'shop_unreachable']
 
-export type Admission = ReturnType<typeof createAdmission>
+/** Authenticates clients against the snapshot. Asks the shop before it refuses one. */
+export class Admission {
+  private readonly proven: Proven = new WeakMap()
+  private readonly wrong: WrongCredentials
+  constructor(
+    private readonly deps: {
+      snapshot: Snapshot
+      ask: Ask
+      moment: () => Moment
+      sha256: (text: string) => Uint8Array
+      mainPort: () => number
+      noteSource: (subuser: string, address: string) => void
+      after: After
+      /** Monotonic. */
+      now: Clock
+      refusalDelayMs: number
+    },
+  ) {
+    this.wrong = new WrongCredentials(deps.sha256, () => deps.moment().nowMs)
+  }
 
-/** Decides who is admitted. Asks the shop before each refusal. */
-export function createAdmission(deps: {
-  snapshot: Snapshot
-  ask: Ask
-  moment: () => Moment
-  sha256: (text: string) => Uint8Array
-  mainPort: () => number
-  noteSource: (subuser: string, address: string) => void
-  after: After
-  /** Monotonic. */
-  now: Clock
-  refusalDelayMs: number
-}) {
-  const { snapshot } = deps
-  const proven: Proven = new WeakMap()
-  const wrong = createWrongGuesses(deps.sha256, () => deps.moment().nowMs)
+  /** Every port but the main one belongs to a login and admits by client address. */
+  isCustomerPort(port: number): boolean {
+    return port !== this.deps.mainPort()
+  }
 
-  function judgeVisitor({ credentials, protocol, source, port }: Visitor): AdmissionVerdict {
-    const at = deps.moment()
-    if (credentials) return withPool(admitByPassword(snapshot, credentials, protocol, at, deps.sha256, proven))
-    if (port === deps.mainPort()) return { refusal: 'credentials_required' }
-    return withPool(admitBySource(snapshot, source, port, protocol, at))
+  /** Synchronous for known clients. */
+  admit(visitor: Visitor): MaybePromise<AdmissionVerdict> {
+    const first = this.judgeVisitor(visitor)
+    const isSure = 'access' in first || (!visitor.credentials && visitor.port === this.deps.mainPort())
+    if (visitor.credentials) return isSure ? first : this.askAndJudge(visitor)
+    return whenReady(isSure ? first : this.askAndJudge(visitor), (verdict) => this.reportSource(visitor, verdict))
+  }
+
+  private judgeVisitor({ credentials, protocol, source, port }: Visitor): AdmissionVerdict {
+    const at = this.deps.moment()
+    if (credentials)
+      return withPool(admitByPassword(this.deps.snapshot, credentials, protocol, at, this.deps.sha256, this.proven))
+    if (port === this.deps.mainPort()) return { refusal: 'credentials_required' }
+    return withPool(admitBySource(this.deps.snapshot, source, port, protocol, at))
   }
 
   /** Asks the shop, so that a purchase made a moment ago works. All names take the same path. */
-  async function judgeAfresh(visitor: Visitor): Promise<AdmissionVerdict> {
+  private async askShop(visitor: Visitor): Promise<AdmissionVerdict> {
     const { credentials, source, port } = visitor
-    if (credentials && wrong.has(credentials)) return { refusal: 'bad_credentials' }
+    if (credentials && this.wrong.has(credentials)) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
-    const asked = await deps.ask(question, source)
-    const verdict = judgeVisitor(visitor)
+    const asked = await this.deps.ask(question, source)
+    const verdict = this.judgeVisitor(visitor)
     // A node without contact cannot call credentials wrong.
     const isUnauthenticated = 'refusal' in verdict && unknownClientRefusals.includes(verdict.refusal)
     if (asked === 'unasked' && isUnauthenticated) return { refusal: 'shop_unreachable' }
-    if (credentials && isUnauthenticated) wrong.add(credentials)
+    if (credentials && isUnauthenticated) this.wrong.add(credentials)
     return verdict
   }
 
-  async function askAndJudge(visitor: Visitor): Promise<AdmissionVerdict> {
-    const startedAt = deps.now()
-    const verdict = await judgeAfresh(visitor)
+  private async askAndJudge(visitor: Visitor): Promise<AdmissionVerdict> {
+    const startedAt = this.deps.now()
+    const verdict = await this.askShop(visitor)
     if ('refusal' in verdict && delayedRefusals.includes(verdict.refusal)) {
-      const leftMs = deps.refusalDelayMs - ((deps.now() - startedAt) % deps.refusalDelayMs)
-      await new Promise<void>((resolve) => deps.after(leftMs, resolve))
+      const leftMs = this.deps.refusalDelayMs - ((this.deps.now() - startedAt) % this.deps.refusalDelayMs)
+      await new Promise<void>((resolve) => this.deps.after(leftMs, resolve))
     }
     return verdict
   }
 
-  function noteSource({ source }: Visitor, verdict: AdmissionVerdict): AdmissionVerdict {
+  private reportSource({ source }: Visitor, verdict: AdmissionVerdict): AdmissionVerdict {
     if ('access' in verdict && verdict.access.kind === 'premium') {
-      deps.noteSource(verdict.access.subuser.id, source)
+      this.deps.noteSource(verdict.access.subuser.id, source)
     }
     return verdict
-  }
-
-  return {
-    /** Every port but the main one belongs to a login and admits by client address. */
-    isPortOfSomebody: (port: number): boolean => port !== deps.mainPort(),
-
-    /** Synchronous for known clients. */
-    admit(visitor: Visitor): MaybePromise<AdmissionVerdict> {
-      const first = judgeVisitor(visitor)
-      const isSure = 'access' in first || (!visitor.credentials && visitor.port === deps.mainPort())
-      if (visitor.credentials) return isSure ? first : askAndJudge(visitor)
-      return whenReady(isSure ? first : askAndJudge(visitor), (verdict) => noteSource(visitor, verdict))
-    },
   }
 }
 
 /** Cache of wrong credentials, by digest. */
-function createWrongGuesses(sha256: (text: string) => Uint8Array, clock: () => number) {
-  const foundAt = new Map<string, number>()
-  const keyOf = ({ username, password }: Credentials): string =>
-    Buffer.from(sha256(`${username}\0${password}`)).toString('latin1')
-  return {
-    has(credentials: Credentials): boolean {
-      const at = foundAt.get(keyOf(credentials))
-      return at !== undefined && Math.abs(clock() - at) < wrongForMs
-    },
-    add(credentials: Credentials): void {
-      if (foundAt.size >= maxWrong) foundAt.clear()
-      foundAt.set(keyOf(credentials), clock())
-    },
+class WrongCredentials {
+  private readonly foundAt = new Map<string, number>()
+
+  constructor(
+    private readonly sha256: (text: string) => Uint8Array,
+    private readonly clock: () => number,
+  ) {}
+
+  has(credentials: Credentials): boolean {
+    const at = this.foundAt.get(this.keyOf(credentials))
+    return at !== undefined && Math.abs(this.clock() - at) < wrongForMs
+  }
+
+  add(credentials: Credentials): void {
+    if (this.foundAt.size >= maxWrong) this.foundAt.clear()
+    this.foundAt.set(this.keyOf(credentials), this.clock())
+  }
+
+  private keyOf({ username, password }: Credentials): string {
+    return Buffer.from(this.sha256(`${username}\0${password}`)).toString('latin1')
   }
 }
 

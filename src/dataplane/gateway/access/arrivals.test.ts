@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { LinkedQueueItem } from '../../../core/linked-queue.ts'
-import { createArrivals, type WaitingClient } from './arrivals.ts'
+import { Arrivals, type WaitingClient } from './arrivals.ts'
 import { shippedPorts } from './policy.ts'
 
 const policy = {
@@ -20,7 +20,7 @@ interface Guest extends WaitingClient, LinkedQueueItem<Guest> {
 function open(connections: number) {
   let nowMs = 1_000_000
   let lingering = 0
-  const arrivals = createArrivals<Guest>({
+  const arrivals = new Arrivals<Guest>({
     policy: () => policy,
     clock: () => nowMs,
     connections,
@@ -35,7 +35,7 @@ function open(connections: number) {
       isIn: false,
       before: undefined,
       behind: undefined,
-      spare() {
+      evict() {
         guest.isIn = false
         arrivals.leave(guest)
         arrivals.closed()

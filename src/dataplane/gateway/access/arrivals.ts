@@ -5,7 +5,7 @@ import type { Clock } from '../../../core/time.ts'
 import type { Policy } from './policy.ts'
 
 /** Connections beyond the limit that still get a `gateway_full` answer; further ones are closed. */
-const maxToBeTold = 500
+const maxToBeRefused = 500
 /** Connections of one network that may be in a handshake or idle between requests. */
 const maxFromOneNetwork = 2000
 const minShare = 8
@@ -23,37 +23,88 @@ export type WaitingClient = {
   readonly isWaiting: boolean
   /** It has never been authenticated. */
   readonly isUnauthenticated: boolean
-  spare(): void
+  evict(): void
 }
 
 /**
  * Limits connections before authentication. When full, evicts waiting connections, unauthenticated first, from the
  * network with the most; tunnels are never evicted.
  */
-export function createArrivals<T extends WaitingClient & LinkedQueueItem<T>>(deps: {
-  policy: () => Policy
-  clock: Clock
-  connections: number
-  /** Closed connections whose descriptors are still open. */
-  lingering: () => number
-}) {
-  const waiting = new Map<string, LinkedQueue<T>>()
-  const share = (part: number, max: number): number => Math.min(max, Math.max(minShare, Math.ceil(part)))
-  const toBeTold = share(deps.connections / 20, maxToBeTold)
-  const fromOneNetwork = share(deps.connections / 2, maxFromOneNetwork)
-  let open = 0
-  let spared = 0
-  let turnedAway = 0
+export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
+  private readonly waiting = new Map<string, LinkedQueue<T>>()
+  /** Connections beyond the limit that get an answer, and waiting connections allowed from one network. */
+  private readonly maxRefused: number
+  private readonly maxPerNetwork: number
+  open = 0
+  private evicted = 0
+  private turnedAway = 0
 
-  const inUse = (): number => open + deps.lingering()
+  constructor(
+    private readonly deps: {
+      policy: () => Policy
+      clock: Clock
+      connections: number
+      /** Closed connections whose descriptors are still open. */
+      lingering: () => number
+    },
+  ) {
+    this.maxRefused = shareOf(deps.connections / 20, maxToBeRefused)
+    this.maxPerNetwork = shareOf(deps.connections / 2, maxFromOneNetwork)
+  }
+
+  opened(): void {
+    this.open += 1
+  }
+
+  closed(): void {
+    this.open -= 1
+  }
+
+  get isFull(): boolean {
+    return this.inUse() > this.deps.connections
+  }
+
+  /** Evicts one waiting connection. False if there is none. */
+  makeRoom(): boolean {
+    return this.evict(this.findCandidateOfAll())
+  }
+
+  /** Totals: evicted connections and rejected newcomers. */
+  get pressure(): { readonly spared: number; readonly turnedAway: number } {
+    return { spared: this.evicted, turnedAway: this.turnedAway }
+  }
+
+  enter(client: T): boolean {
+    if (!this.mayEnter(client)) {
+      this.turnedAway += 1
+      return false
+    }
+    const network = networkOf(client.source)
+    const clients = this.waiting.get(network) ?? new LinkedQueue<T>()
+    clients.join(client)
+    this.waiting.set(network, clients)
+    return true
+  }
+
+  /** The connection closed or became a tunnel. */
+  leave(client: T): void {
+    const network = networkOf(client.source)
+    const clients = this.waiting.get(network)
+    clients?.leave(client)
+    if (clients?.size === 0) this.waiting.delete(network)
+  }
+
+  private inUse(): number {
+    return this.open + this.deps.lingering()
+  }
 
   /** Eviction candidate within a network: unauthenticated first, oldest first. */
-  function findSpare(clients: LinkedQueue<T>, isCrowd: boolean): T | undefined {
+  private findCandidate(clients: LinkedQueue<T>, isCrowd: boolean): T | undefined {
     let resting: T | undefined
     let looked = 0
     for (let client = clients.first; client; client = client.behind) {
       if (client.isWaiting && !client.isUnauthenticated) resting ??= client
-      else if (client.isWaiting && (isCrowd || deps.clock() - client.cameAt >= graceMs)) return client
+      else if (client.isWaiting && (isCrowd || this.deps.clock() - client.cameAt >= graceMs)) return client
       looked += 1
       if (looked === maxOfNetwork) break
     }
@@ -61,11 +112,11 @@ export function createArrivals<T extends WaitingClient & LinkedQueueItem<T>>(dep
   }
 
   /** Eviction candidate overall: unauthenticated first, from the largest network. */
-  function findSpareOfAll(): T | undefined {
+  private findCandidateOfAll(): T | undefined {
     let found: { readonly spare: T; readonly size: number } | undefined
     let looked = 0
-    for (const clients of waiting.values()) {
-      const spare = findSpare(clients, clients.size > minShare)
+    for (const clients of this.waiting.values()) {
+      const spare = this.findCandidate(clients, clients.size > minShare)
       const isBetter = !found || (found.spare.isUnauthenticated ? clients.size > found.size : spare?.isUnauthenticated)
       if (spare && isBetter && !(found?.spare.isUnauthenticated && !spare.isUnauthenticated))
         found = { spare, size: clients.size }
@@ -75,57 +126,22 @@ export function createArrivals<T extends WaitingClient & LinkedQueueItem<T>>(dep
     return found?.spare
   }
 
-  function close(spare: T | undefined): boolean {
-    if (!spare) return false
-    spared += 1
-    spare.spare()
+  private evict(client: T | undefined): boolean {
+    if (!client) return false
+    this.evicted += 1
+    client.evict()
     return true
   }
 
-  function mayEnter(client: T): boolean {
-    if (!mayCome(client.source, deps.policy())) return false
-    const network = waiting.get(networkOf(client.source))
-    if (network && network.size >= fromOneNetwork && !close(findSpare(network, true))) return false
-    return inUse() <= deps.connections + toBeTold || close(findSpareOfAll())
-  }
-
-  return {
-    opened: (): void => void (open += 1),
-    closed: (): void => void (open -= 1),
-    get open(): number {
-      return open
-    },
-    get isFull(): boolean {
-      return inUse() > deps.connections
-    },
-    /** Evicts one waiting connection. False if there is none. */
-    makeRoom: (): boolean => close(findSpareOfAll()),
-    /** Totals: evicted connections and rejected newcomers. */
-    get pressure(): { readonly spared: number; readonly turnedAway: number } {
-      return { spared, turnedAway }
-    },
-
-    enter(client: T): boolean {
-      if (!mayEnter(client)) {
-        turnedAway += 1
-        return false
-      }
-      const network = networkOf(client.source)
-      const clients = waiting.get(network) ?? new LinkedQueue<T>()
-      clients.join(client)
-      waiting.set(network, clients)
-      return true
-    },
-
-    /** The connection closed or became a tunnel. */
-    leave(client: T): void {
-      const network = networkOf(client.source)
-      const clients = waiting.get(network)
-      clients?.leave(client)
-      if (clients?.size === 0) waiting.delete(network)
-    },
+  private mayEnter(client: T): boolean {
+    if (!mayCome(client.source, this.deps.policy())) return false
+    const network = this.waiting.get(networkOf(client.source))
+    if (network && network.size >= this.maxPerNetwork && !this.evict(this.findCandidate(network, true))) return false
+    return this.inUse() <= this.deps.connections + this.maxRefused || this.evict(this.findCandidateOfAll())
   }
 }
+
+const shareOf = (part: number, max: number): number => Math.min(max, Math.max(minShare, Math.ceil(part)))
 
 /** Rate-limit key: the IPv4 address, or the IPv6 /64. */
 function networkOf(source: string): string {

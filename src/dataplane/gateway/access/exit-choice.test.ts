@@ -4,13 +4,13 @@ import { someExit } from '../../../../test/harness/desired.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { type ProxyLogin, readProxyLogin } from '../../../core/login.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
-import { createSnapshot } from '../../agent/snapshot.ts'
-import { createExitChooser } from './exit-choice.ts'
+import { Snapshot } from '../../agent/snapshot.ts'
+import { ExitChooser } from './exit-choice.ts'
 
 const minute = 60_000
 
 function chooserWith(exits: readonly NodeExit[], random: () => number = Math.random) {
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   const apply = (...changed: NodeExit[]) => snapshot.apply({ proxies: [], subusers: [], exits: changed })
   apply(...exits)
   const down = new Set<string>()
@@ -22,7 +22,7 @@ function chooserWith(exits: readonly NodeExit[], random: () => number = Math.ran
     },
   }
   return {
-    chooser: createExitChooser({ snapshot, random, health }),
+    chooser: new ExitChooser({ snapshot, random, health }),
     /** Takes exits for dead, or for alive again. */
     setDown: (exit: NodeExit, yes: boolean) => {
       generation += 1
@@ -43,7 +43,7 @@ function as(parts: string): ProxyLogin {
   return login
 }
 
-type Chooser = ReturnType<typeof createExitChooser>
+type Chooser = ExitChooser
 const pick = (chooser: Chooser, parts: string, nowMs = 0, owner = 'sub_1'): string => {
   const choice = chooser.choose(owner, 'residential', as(parts), nowMs)
   return 'exit' in choice ? choice.exit.id : choice.refusal

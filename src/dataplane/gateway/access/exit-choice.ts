@@ -22,86 +22,84 @@ const maxSessions = 100_000
 const maxFilters = 1000
 const shippedMinutes = 10
 
-type ExitChooser = ReturnType<typeof createExitChooser>
-
 /**
  * Chooses the exit of a premium tunnel by the login's place. A session keeps its exit; its first exit is chosen by
  * rendezvous hashing, so every gateway chooses the same one, also after a restart.
  */
-export function createExitChooser(deps: {
-  snapshot: Snapshot
-  random: () => number
-  health: Pick<ExitHealth, 'isUp' | 'generation'>
-  /** This gateway's id. Exits of other gateways are a fallback. */
-  self?: string
-}) {
-  const { health } = deps
-  const sessions = new Map<string, Session>()
-  const fitting = new Map<string, FittingNow>()
+export class ExitChooser {
+  private readonly sessions = new Map<string, Session>()
+  private readonly fitting = new Map<string, FittingNow>()
+  /** By login object: the reader caches logins, so equal logins are the same object. */
+  private readonly fittingLogin = new WeakMap<ProxyLogin, FittingNow>()
 
-  /** Logins are cached objects. */
-  const fittingLogin = new WeakMap<ProxyLogin, FittingNow>()
+  constructor(
+    private readonly deps: {
+      snapshot: Snapshot
+      random: () => number
+      health: Pick<ExitHealth, 'isUp' | 'generation'>
+      /** This gateway's id. Exits of other gateways are a fallback. */
+      self?: string
+    },
+  ) {}
 
-  function findFitting(pool: string, login: ProxyLogin): Fitting {
-    const all = deps.snapshot.exitsOf(pool)
-    const last = fittingLogin.get(login)
-    if (last?.all === all && last.generation === health.generation) return last
-    const found = fitAfresh(all, pool, login)
-    fittingLogin.set(login, found)
+  /** `failed`: exits that failed for this tunnel. */
+  choose(owner: string, pool: string, login: ProxyLogin, nowMs: number, failed: readonly NodeExit[] = []): Choice {
+    const { fit: exits, near } = this.findFitting(pool, login)
+    if (!login.session) {
+      const exit = this.drawAnother(near, failed) ?? this.drawAnother(exits, failed)
+      return exit ? { exit } : { refusal: 'no_exit' }
+    }
+    const key = `${owner} ${login.session.name} ${placeKey(pool, login)}`
+    const known = this.sessions.get(key)
+    if (!known) return this.begin(key, exits, login, 0, nowMs)
+    if (nowMs >= known.endsAt) return this.begin(key, exits, login, known.turn + 1, nowMs)
+    const exit = this.deps.snapshot.findExit(known.exit)
+    if (exit && this.deps.health.isUp(exit.id)) return { exit, session: `${key} ${known.turn}` }
+    // Refused once, so that the client learns that its address changes.
+    this.sessions.delete(key)
+    return { refusal: 'session_lost' }
+  }
+
+  get size(): number {
+    return this.sessions.size
+  }
+
+  private findFitting(pool: string, login: ProxyLogin): Fitting {
+    const all = this.deps.snapshot.exitsOf(pool)
+    const last = this.fittingLogin.get(login)
+    if (last?.all === all && last.generation === this.deps.health.generation) return last
+    const found = this.fitAfresh(all, pool, login)
+    this.fittingLogin.set(login, found)
     return found
   }
 
-  function fitAfresh(all: readonly NodeExit[], pool: string, login: ProxyLogin): FittingNow {
-    const { generation } = health
+  private fitAfresh(all: readonly NodeExit[], pool: string, login: ProxyLogin): FittingNow {
+    const { generation } = this.deps.health
     const key = placeKey(pool, login)
-    const known = fitting.get(key)
+    const known = this.fitting.get(key)
     // The array is replaced whenever an exit changes.
     if (known?.all === all && known.generation === generation) return known
-    const fit = all.filter((exit) => health.isUp(exit.id) && fits(exit, login))
-    const near = fit.filter((exit) => exit.node === null || exit.node === deps.self)
-    if (fitting.size >= maxFilters) fitting.clear()
+    const fit = all.filter((exit) => this.deps.health.isUp(exit.id) && fits(exit, login))
+    const near = fit.filter((exit) => exit.node === null || exit.node === this.deps.self)
+    if (this.fitting.size >= maxFilters) this.fitting.clear()
     const found = { all, generation, fit, near: near.length > 0 ? near : fit }
-    fitting.set(key, found)
+    this.fitting.set(key, found)
     return found
   }
 
-  function drawAnother(exits: readonly NodeExit[], failed: readonly NodeExit[]): NodeExit | undefined {
+  private drawAnother(exits: readonly NodeExit[], failed: readonly NodeExit[]): NodeExit | undefined {
     const among = failed.length === 0 ? exits : exits.filter((exit) => !failed.some((each) => each.id === exit.id))
-    return among[Math.floor(deps.random() * among.length)]
+    return among[Math.floor(this.deps.random() * among.length)]
   }
 
-  function begin(key: string, exits: readonly NodeExit[], login: ProxyLogin, turn: number, nowMs: number): Choice {
+  private begin(key: string, exits: readonly NodeExit[], login: ProxyLogin, turn: number, nowMs: number): Choice {
     const session = `${key} ${turn}`
     const exit = draw(exits, session)
     if (!exit) return { refusal: 'no_exit' }
-    if (sessions.size >= maxSessions) forgetSome(sessions, nowMs)
+    if (this.sessions.size >= maxSessions) forgetSome(this.sessions, nowMs)
     const minutes = login.session?.ttlMinutes ?? shippedMinutes
-    sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
+    this.sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
     return { exit, session }
-  }
-
-  return {
-    /** `failed`: exits that failed for this tunnel. */
-    choose(owner: string, pool: string, login: ProxyLogin, nowMs: number, failed: readonly NodeExit[] = []): Choice {
-      const { fit: exits, near } = findFitting(pool, login)
-      if (!login.session) {
-        const exit = drawAnother(near, failed) ?? drawAnother(exits, failed)
-        return exit ? { exit } : { refusal: 'no_exit' }
-      }
-      const key = `${owner} ${login.session.name} ${placeKey(pool, login)}`
-      const known = sessions.get(key)
-      if (!known) return begin(key, exits, login, 0, nowMs)
-      if (nowMs >= known.endsAt) return begin(key, exits, login, known.turn + 1, nowMs)
-      const exit = deps.snapshot.findExit(known.exit)
-      if (exit && health.isUp(exit.id)) return { exit, session: `${key} ${known.turn}` }
-      // Refused once, so that the client learns that its address changes.
-      sessions.delete(key)
-      return { refusal: 'session_lost' }
-    },
-
-    get size(): number {
-      return sessions.size
-    },
   }
 }
 

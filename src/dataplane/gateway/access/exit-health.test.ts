@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { someExit } from '../../../../test/harness/desired.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
-import { createExitHealth, type ExitReport } from './exit-health.ts'
+import { ExitHealth, type ExitReport } from './exit-health.ts'
 
 const healthOf = (...ids: string[]) => healthOfExits(...ids.map((id) => someExit({ id })))
 
 function healthOfExits(...exits: NodeExit[]) {
   let nowMs = 1_000_000
   const words: ExitReport[] = []
-  const health = createExitHealth({ clock: () => nowMs, onChange: (word) => void words.push(word) })
+  const health = new ExitHealth({ clock: () => nowMs, onChange: (word) => void words.push(word) })
   health.keep(exits)
   return {
     health,

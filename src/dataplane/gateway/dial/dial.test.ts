@@ -5,10 +5,11 @@ import { readAddress, readPrefix } from '../../../core/address.ts'
 import type { EgressPath } from '../access/exit-choice.ts'
 import { type Policy, shippedPorts } from '../access/policy.ts'
 import { after, createDialler } from '../relay/portable/dialler.ts'
+import type { Side } from '../relay/side.ts'
 import { createSockets } from '../relay/sockets.ts'
-import { createDial } from './dial.ts'
+import { DestinationDialler } from './dial.ts'
 import { createResolve } from './resolve.ts'
-import { createUpstreams } from './upstream.ts'
+import { Upstreams } from './upstream.ts'
 
 const sandbox: Policy = {
   allowLoopback: true,
@@ -56,9 +57,9 @@ const resolve = createResolve({
   },
 })
 const hops = { self: 'nod_self', findGateway: () => undefined, writeTicket: () => '' }
-const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
-  createDial({
-    upstreams: createUpstreams({ resolve, dialler, hops, policy: () => policy }),
+function dialWith(policy: Policy = sandbox, connectMs = 2000): DestinationDialler<Side>['dial'] {
+  const destinations = new DestinationDialler({
+    upstreams: new Upstreams({ resolve, dialler, hops, policy: () => policy }),
     policy: () => policy,
     connectMs,
     health: {
@@ -69,6 +70,8 @@ const dialWith = (policy: Policy = sandbox, connectMs = 2000) =>
     dialler,
     resolve,
   })
+  return (target, way, owner) => destinations.dial(target, way, owner)
+}
 
 const from = (address: string): EgressPath => ({ kind: 'address', address })
 const port = (host: string) => (host.includes(':') || host === 'six.example' ? echoSix.spot.port : echo.spot.port)
@@ -251,7 +254,7 @@ test('a supplier’s name that leads to this machine or a private network is not
   const production = { ...sandbox, allowLoopback: false }
   // As the kernel says of a public address that is on this machine.
   const here = { ...dialler, isDeliveredHere: () => true }
-  const upstreams = createUpstreams({ resolve, dialler: here, hops, policy: () => production })
+  const upstreams = new Upstreams({ resolve, dialler: here, hops, policy: () => production })
   const tryAt = (host: string) => {
     const exit = someExit({ kind: 'http', host, port: echo.spot.port })
     return upstreams.tryExit(exit, (origin) => origin.abort())

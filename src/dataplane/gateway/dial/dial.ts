@@ -8,7 +8,7 @@ import { type Denial, mayName, mayReach, type Policy } from '../access/policy.ts
 import type { RefusalCode } from '../access/refusals.ts'
 import type { ConnectTarget } from '../protocol/authority.ts'
 import type { Resolve } from './resolve.ts'
-import type { Connected, createUpstreams, Dialler, ExitRefusal, IsDeliveredHere } from './upstream.ts'
+import type { Connected, Dialler, ExitRefusal, IsDeliveredHere, Upstreams } from './upstream.ts'
 
 export type Dialled<Origin> =
   | {
@@ -20,76 +20,83 @@ export type Dialled<Origin> =
     }
   | ExitRefusal
 
-export type Dial<Origin> = (target: ConnectTarget, way: EgressPath, owner: string) => MaybePromise<Dialled<Origin>>
-
 const maxTries = 3
 
 /** Connects to a destination. Each address is judged by its bytes, and exactly the judged literal is dialled. */
-export function createDial<Origin>(deps: {
-  policy: () => Policy
-  resolve: Resolve
-  connectMs: number
-  dialler: Dialler<Origin>
-  upstreams: Pick<ReturnType<typeof createUpstreams<Origin>>, 'isLocal' | 'goVia'>
-  health: Pick<ExitHealth, 'worked' | 'failed' | 'doubted'>
-}): Dial<Origin> {
-  const findDestinations = createDestinations({ ...deps, isDeliveredHere: deps.dialler.isDeliveredHere })
-  const { dialler, health, upstreams } = deps
+export class DestinationDialler<Origin> {
+  private readonly findDestinations
 
-  function leave(there: ConnectTarget, from: string, maxMs: number): Promise<Dialled<Origin>> {
-    const connected = dialler.connect(there, from, maxMs)
-    if (!from.includes(':') || !deps.policy().allowLoopback) return connected
+  constructor(
+    private readonly deps: {
+      policy: () => Policy
+      resolve: Resolve
+      connectMs: number
+      dialler: Dialler<Origin>
+      upstreams: Pick<Upstreams<Origin>, 'isLocal' | 'goVia'>
+      health: Pick<ExitHealth, 'worked' | 'failed' | 'doubted'>
+    },
+  ) {
+    this.findDestinations = createDestinations({ ...deps, isDeliveredHere: deps.dialler.isDeliveredHere })
+  }
+
+  dial(target: ConnectTarget, way: EgressPath, owner: string): MaybePromise<Dialled<Origin>> {
+    return whenReady(this.findDestinations(target, way, owner), (found) => {
+      if ('refusal' in found) return found
+      return found.isLiteral
+        ? this.go(target, way, this.deps.connectMs)
+        : this.tryEach(found.addresses, target.port, way)
+    })
+  }
+
+  private leave(there: ConnectTarget, from: string, maxMs: number): Promise<Dialled<Origin>> {
+    const connected = this.deps.dialler.connect(there, from, maxMs)
+    if (!from.includes(':') || !this.deps.policy().allowLoopback) return connected
     return connected.then((outcome) => {
       const isMissing = 'refusal' in outcome && outcome.refusal === 'address_unavailable'
-      return isMissing ? leaveFromOwn(there, maxMs) : outcome
+      return isMissing ? this.leaveFromOwn(there, maxMs) : outcome
     })
   }
 
   /** A sandbox sells addresses that the machine lacks: it uses its own and reports that. */
-  async function leaveFromOwn(there: ConnectTarget, maxMs: number): Promise<Dialled<Origin>> {
-    const own = await dialler.connect(there, '::1', maxMs)
+  private async leaveFromOwn(there: ConnectTarget, maxMs: number): Promise<Dialled<Origin>> {
+    const own = await this.deps.dialler.connect(there, '::1', maxMs)
     return 'origin' in own ? { ...own, leftFrom: '::1' } : own
   }
 
-  function goThrough(there: ConnectTarget, exit: NodeExit, maxMs: number): Promise<Dialled<Origin>> {
-    if (upstreams.isLocal(exit)) return dialler.connect(there, exit.host, maxMs).then((left) => noteLeft(exit, left))
-    return upstreams.goVia(exit, there, maxMs).then((outcome) => note(exit, outcome))
+  private goThrough(there: ConnectTarget, exit: NodeExit, maxMs: number): Promise<Dialled<Origin>> {
+    if (this.deps.upstreams.isLocal(exit))
+      return this.deps.dialler.connect(there, exit.host, maxMs).then((left) => this.noteLeft(exit, left))
+    return this.deps.upstreams.goVia(exit, there, maxMs).then((outcome) => this.note(exit, outcome))
   }
 
-  function note(exit: NodeExit, outcome: Dialled<Origin>): Dialled<Origin> {
-    if ('origin' in outcome) health.worked(exit.id)
-    else if (outcome.problem !== undefined) health.failed(exit.id, outcome.problem)
-    else if (outcome.isDoubtful) health.doubted(exit.id)
+  private note(exit: NodeExit, outcome: Dialled<Origin>): Dialled<Origin> {
+    if ('origin' in outcome) this.deps.health.worked(exit.id)
+    else if (outcome.problem !== undefined) this.deps.health.failed(exit.id, outcome.problem)
+    else if (outcome.isDoubtful) this.deps.health.doubted(exit.id)
     return outcome
   }
 
-  function noteLeft(exit: NodeExit, left: Connected<Origin>): Dialled<Origin> {
+  private noteLeft(exit: NodeExit, left: Connected<Origin>): Dialled<Origin> {
     const isGone = 'refusal' in left && left.refusal === 'address_unavailable'
     // The address may be gone, or its ports used up.
-    return note(exit, isGone ? { ...left, isDoubtful: true } : left)
+    return this.note(exit, isGone ? { ...left, isDoubtful: true } : left)
   }
 
-  function go(there: ConnectTarget, way: EgressPath, maxMs: number): Promise<Dialled<Origin>> {
-    return way.kind === 'address' ? leave(there, way.address, maxMs) : goThrough(there, way.exit, maxMs)
+  private go(there: ConnectTarget, way: EgressPath, maxMs: number): Promise<Dialled<Origin>> {
+    return way.kind === 'address' ? this.leave(there, way.address, maxMs) : this.goThrough(there, way.exit, maxMs)
   }
 
-  async function tryEach(addresses: readonly Address[], port: number, way: EgressPath): Promise<Dialled<Origin>> {
-    const giveUpAt = performance.now() + deps.connectMs
+  private async tryEach(addresses: readonly Address[], port: number, way: EgressPath): Promise<Dialled<Origin>> {
+    const giveUpAt = performance.now() + this.deps.connectMs
     let failure: Dialled<Origin> = { refusal: 'unreachable' }
     for (const address of addresses.slice(0, maxTries)) {
       const leftMs = giveUpAt - performance.now()
       if (leftMs <= 0) break
-      failure = await go({ host: formatAddress(address), port }, way, leftMs)
+      failure = await this.go({ host: formatAddress(address), port }, way, leftMs)
       if ('origin' in failure || failure.problem !== undefined) return failure
     }
     return failure
   }
-
-  return (target, way, owner) =>
-    whenReady(findDestinations(target, way, owner), (found) => {
-      if ('refusal' in found) return found
-      return found.isLiteral ? go(target, way, deps.connectMs) : tryEach(found.addresses, target.port, way)
-    })
 }
 
 type Destinations =

@@ -219,75 +219,98 @@ export type Conversed = { readonly early: Uint8Array } | ExitRefusal
 /** `problem`: the exit is at fault. `isDoubtful`: the exit or the destination is. */
 export type ExitRefusal = { readonly refusal: RefusalCode; readonly problem?: string; readonly isDoubtful?: true }
 
-type Hops = {
+export type Hops = {
   readonly self: string
   readonly findGateway: (id: string) => NodeGateway | undefined
   readonly writeTicket: (to: string, exit: string, target: ConnectTarget) => string
 }
 
 /** Connects through upstream proxies and through other gateways, and checks exits. */
-export function createUpstreams<Origin>(deps: {
-  resolve: Resolve
-  dialler: Dialler<Origin>
-  hops: Hops
-  policy: () => Policy
-}) {
-  const { dialler, hops } = deps
+export class Upstreams<Origin> {
+  constructor(
+    private readonly deps: {
+      resolve: Resolve
+      dialler: Dialler<Origin>
+      hops: Hops
+      policy: () => Policy
+    },
+  ) {}
+
+  isLocal(exit: NodeExit): boolean {
+    return exit.kind === 'local' && this.isOurs(exit)
+  }
+
+  async goVia(exit: NodeExit, there: ConnectTarget, maxMs: number) {
+    const way = this.wayTo(exit, there)
+    return way ? this.converse(way.at, way.talk, maxMs) : noGateway
+  }
+
+  /** Why an exit does not work, or undefined. Sends nothing to any destination. */
+  async tryExit(exit: NodeExit, drop: (origin: Origin) => void): Promise<string | undefined> {
+    if (exit.kind === 'local' && this.isOurs(exit)) return this.tryAddress(exit.host, drop)
+    const way = this.wayTo(exit, undefined)
+    const outcome = way ? await this.converse(way.at, way.talk, tryMs) : noGateway
+    if ('origin' in outcome) drop(outcome.origin)
+    else if (outcome.refusal !== 'gateway_full') return outcome.problem ?? 'it does not answer'
+    return undefined
+  }
 
   /**
    * A supplier controls where its name points: it must not point into this machine or its network. An operator can
    * still configure such an address literally.
    */
-  function mayBeSupplier(address: Address, port: number): boolean {
-    const { allowLoopback, allowLocalDelivery } = deps.policy()
+  private mayBeSupplier(address: Address, port: number): boolean {
+    const { allowLoopback, allowLocalDelivery } = this.deps.policy()
     const place = classify(unmap(address))
     if (place === 'loopback' && allowLoopback) return true
-    return place === 'public' && (allowLocalDelivery || !dialler.isDeliveredHere?.(address, port, undefined))
+    return place === 'public' && (allowLocalDelivery || !this.deps.dialler.isDeliveredHere?.(address, port, undefined))
   }
 
-  async function findAddress({ host, port, isSupplier }: Spot): Promise<Address | string> {
+  private async findAddress({ host, port, isSupplier }: Spot): Promise<Address | string> {
     const literal = readAddress(host)
     if (literal) return literal
     let problem = 'its name is not known'
     for (const version of [4, 6] as const) {
-      const resolved = await deps.resolve(host, version, asker)
+      const resolved = await this.deps.resolve(host, version, asker)
       if (!('addresses' in resolved)) continue
-      const address = resolved.addresses.find((each) => !isSupplier || mayBeSupplier(each, port))
+      const address = resolved.addresses.find((each) => !isSupplier || this.mayBeSupplier(each, port))
       if (address) return address
       problem = 'its name leads to no public address'
     }
     return problem
   }
 
-  async function connect(at: Spot, maxMs: number): Promise<{ readonly origin: Origin } | ExitRefusal> {
-    const address = await findAddress(at)
+  private async connect(at: Spot, maxMs: number): Promise<{ readonly origin: Origin } | ExitRefusal> {
+    const address = await this.findAddress(at)
     if (typeof address === 'string') return { refusal: 'exit_failed', problem: address }
     const there = { host: formatAddress(address), port: at.port }
-    const connected = await dialler.connect(there, undefined, Math.min(maxMs, connectMs))
+    const connected = await this.deps.dialler.connect(there, undefined, Math.min(maxMs, connectMs))
     if ('origin' in connected) return connected
     // This gateway, not the exit, is out of descriptors.
     if (connected.refusal === 'gateway_full') return connected
     return { refusal: 'exit_failed', problem: connectProblem(connected.refusal) }
   }
 
-  async function converse(
+  private async converse(
     at: Spot,
     talk: UpstreamTalk,
     maxMs: number,
   ): Promise<{ readonly origin: Origin; readonly early: Uint8Array } | ExitRefusal> {
     const startedAt = performance.now()
-    const connected = await connect(at, maxMs)
+    const connected = await this.connect(at, maxMs)
     if ('refusal' in connected) return connected
     const leftMs = maxMs - (performance.now() - startedAt)
-    const conversed = await dialler.converse(connected.origin, talk, leftMs)
+    const conversed = await this.deps.dialler.converse(connected.origin, talk, leftMs)
     return 'refusal' in conversed ? conversed : { origin: connected.origin, early: conversed.early }
   }
 
-  const isOurs = (exit: NodeExit): boolean => exit.node === null || exit.node === hops.self
+  private isOurs(exit: NodeExit): boolean {
+    return exit.node === null || exit.node === this.deps.hops.self
+  }
 
   /** An address works if a connection can leave from it, even to itself. */
-  async function tryAddress(host: string, drop: (origin: Origin) => void): Promise<string | undefined> {
-    const connected = await dialler.connect({ host, port: unusedPort }, host, tryMs)
+  private async tryAddress(host: string, drop: (origin: Origin) => void): Promise<string | undefined> {
+    const connected = await this.deps.dialler.connect({ host, port: unusedPort }, host, tryMs)
     if ('origin' in connected) drop(connected.origin)
     return 'refusal' in connected && connected.refusal === 'address_unavailable'
       ? 'this machine does not have the address'
@@ -295,34 +318,15 @@ export function createUpstreams<Origin>(deps: {
   }
 
   /** The peer and handshake for an exit; without a target, for a health check. */
-  function wayTo(exit: NodeExit, target: ConnectTarget | undefined): { at: Spot; talk: UpstreamTalk } | undefined {
-    if (isOurs(exit)) {
+  private wayTo(exit: NodeExit, target: ConnectTarget | undefined): { at: Spot; talk: UpstreamTalk } | undefined {
+    if (this.isOurs(exit)) {
       const talk = target ? talkTo(exit, target) : tryOut(triedLogin(exit))
       return { at: { host: exit.host, port: exit.port ?? 0, isSupplier: true }, talk }
     }
-    const gateway = hops.findGateway(exit.node ?? '')
+    const gateway = this.deps.hops.findGateway(exit.node ?? '')
     if (!gateway) return undefined
-    const ticket = hops.writeTicket(gateway.id, exit.id, target ?? triedTarget)
+    const ticket = this.deps.hops.writeTicket(gateway.id, exit.id, target ?? triedTarget)
     return { at: gateway, talk: target ? hopTo(ticket, target) : tryHop(ticket) }
-  }
-
-  return {
-    isLocal: (exit: NodeExit): boolean => exit.kind === 'local' && isOurs(exit),
-
-    async goVia(exit: NodeExit, there: ConnectTarget, maxMs: number) {
-      const way = wayTo(exit, there)
-      return way ? converse(way.at, way.talk, maxMs) : noGateway
-    },
-
-    /** Why an exit does not work, or undefined. Sends nothing to any destination. */
-    async tryExit(exit: NodeExit, drop: (origin: Origin) => void): Promise<string | undefined> {
-      if (exit.kind === 'local' && isOurs(exit)) return tryAddress(exit.host, drop)
-      const way = wayTo(exit, undefined)
-      const outcome = way ? await converse(way.at, way.talk, tryMs) : noGateway
-      if ('origin' in outcome) drop(outcome.origin)
-      else if (outcome.refusal !== 'gateway_full') return outcome.problem ?? 'it does not answer'
-      return undefined
-    },
   }
 }
 

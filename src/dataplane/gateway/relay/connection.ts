@@ -13,7 +13,7 @@ import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
 import type { Side, SideOwner } from './side.ts'
 import type { ProxyTunnel, ProxyTunnels, StartRelay } from './tunnel.ts'
 
-type ConnectionDeps = {
+export type ConnectionDeps = {
   readonly admission: Admission
   readonly admitHop: (ticket: string, target: ConnectTarget) => AdmissionVerdict
   readonly tunnels: ProxyTunnels
@@ -115,7 +115,7 @@ export class Connection implements SideOwner, WaitingClient {
   }
 
   /** Evicts this connection. */
-  spare(): void {
+  evict(): void {
     this.side.abort()
   }
 
@@ -129,7 +129,7 @@ export class Connection implements SideOwner, WaitingClient {
     if (dialect === 'http') this.stage = 'http'
     else if (dialect === 'socks5') {
       this.stage = 'socks'
-      this.socks = new Socks5Reader({ allowAnonymous: this.deps.admission.isPortOfSomebody(this.side.arrivedAt) })
+      this.socks = new Socks5Reader({ allowAnonymous: this.deps.admission.isCustomerPort(this.side.arrivedAt) })
     } else {
       if (dialect === 'socks4') this.side.write(socks4Refusal)
       this.close()

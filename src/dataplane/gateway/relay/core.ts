@@ -1,25 +1,27 @@
 import { SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { After } from '../../../core/time.ts'
-import type { Carrier } from '../../agent/carrier.ts'
+import type { NodeExit } from '../../../node-protocol/state.ts'
+import type { DataPath, NodeCounts } from '../../agent/data-path.ts'
+
 import { createSign, createVerify } from '../../agent/hop-key.ts'
 import type { Changed } from '../../agent/snapshot.ts'
-import { type Ask, createAdmission, type Moment } from '../access/admission.ts'
-import { createArrivals } from '../access/arrivals.ts'
-import { createExitChooser, createWayChooser } from '../access/exit-choice.ts'
-import { createExitHealth } from '../access/exit-health.ts'
+import { Admission, type Ask, type Moment } from '../access/admission.ts'
+import { Arrivals } from '../access/arrivals.ts'
+import { createWayChooser, ExitChooser } from '../access/exit-choice.ts'
+import { ExitHealth } from '../access/exit-health.ts'
 import { createHopAdmission, createTicketWriter } from '../access/hop.ts'
 import { createTunnelLimits } from '../access/limits.ts'
 import { createRecheck } from '../access/recheck.ts'
 import type { RefusalCode } from '../access/refusals.ts'
-import { createDial } from '../dial/dial.ts'
-import { createResolve } from '../dial/resolve.ts'
-import { createUpstreams, type Dialler } from '../dial/upstream.ts'
-import { createMetering } from '../metering/metering.ts'
-import { Connection } from './connection.ts'
+import { DestinationDialler } from '../dial/dial.ts'
+import { createResolve, type Resolve } from '../dial/resolve.ts'
+import { type Dialler, type Hops, Upstreams } from '../dial/upstream.ts'
+import { Metering } from '../metering/metering.ts'
+import { Connection, type ConnectionDeps } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
-import { createTunnels, type ProxyTunnel, type StartRelay } from './tunnel.ts'
+import { type ProxyTunnel, ProxyTunnels, type StartRelay } from './tunnel.ts'
 
 export const tickMs = 250
 
@@ -32,219 +34,259 @@ export type EngineSockets = {
 }
 
 /** A gateway without its sockets: admission, dialling, metering and cutting off, the same for both engines. */
-export function createCore(deps: EngineDeps & EngineSockets) {
-  const { snapshot, limits, clock, sockets, after } = deps
-  const connections = new SwapRemoveSet<'connectionIndex', Connection>('connectionIndex')
-  let mainPort = 0
-  let isStopping = false
-  let isShutOut = false
-  let isDraining = false
-  let nowMs = clock()
+export class GatewayCore implements Required<DataPath> {
+  isStopping = false
+  private readonly connections = new SwapRemoveSet<'connectionIndex', Connection>('connectionIndex')
+  private readonly arrivals: Arrivals<Connection>
+  private readonly open: ReturnType<typeof createRecheck<ProxyTunnel>>
+  private readonly metering: Metering<Side>
+  private readonly exits: ExitHealth
+  private readonly upstreams: Upstreams<Side>
+  private readonly tunnels: ProxyTunnels
+  private readonly connectionDeps: ConnectionDeps
+  private mainPort = 0
+  private isShutOut = false
+  private isDraining = false
+  /** Time of the last tick: connections need no exact clock. */
+  private tickAt: number
 
-  const moment = (): Moment => ({ nowMs: clock(), lastContactAt: deps.lastContactAt() })
-  const arrivals = createArrivals<Connection>({
-    policy: deps.policy,
-    clock,
-    connections: limits.connections,
-    lingering: () => metering.settling + tunnels.abandoned,
-  })
-  const open = createRecheck<ProxyTunnel>({ snapshot, moment, idleMs: limits.idleMs })
-  const metering = createMetering<Side>({
-    agent: deps.agent,
-    watch: (side) => side.watch(sockets),
-    clock,
-    after,
-    ...(deps.speeds && { speeds: deps.speeds }),
-  })
-  const resolve = createResolve({
-    clock,
-    after,
-    namesPerSecond: limits.customer.namesPerSecond,
-    ...(deps.lookup && { lookup: deps.lookup }),
-  })
-  const health = createExitHealth({ clock, onChange: deps.onExit, retryMs: limits.exitRetryMs })
-  const self = deps.hop.node
-  const hops = {
-    self,
-    findGateway: (id: string) => snapshot.findGateway(id),
-    writeTicket: createTicketWriter({ self, clock, nonce: makeNonce, sign: createSign(deps.hop.privateKey) }),
-  }
-  const upstreams = createUpstreams({ resolve, dialler: deps.dialler, hops, policy: deps.policy })
-  const admission = createAdmission({
-    ...deps,
-    ask,
-    moment,
-    mainPort: () => mainPort,
-    noteSource: metering.noteSource,
-    now: () => performance.now(),
-    refusalDelayMs: limits.refusalDelayMs,
-  })
-  const tunnels = createTunnels({
-    snapshot,
-    moment,
-    limits: createTunnelLimits(limits.customer, clock),
-    chooseWay: createWayChooser({
-      ask,
-      moment,
-      chooser: createExitChooser({ ...deps, health, self }),
-      findOwnExit,
-      sha256: deps.sha256,
-      random: deps.random,
-      allowanceOf: metering.allowanceOf,
+  constructor(private readonly deps: EngineDeps & EngineSockets) {
+    const { snapshot, limits, clock, after, policy, sockets } = deps
+    this.tickAt = clock()
+    this.arrivals = new Arrivals({
+      policy,
+      clock,
+      connections: limits.connections,
+      lingering: () => this.metering.settling + this.tunnels.abandoned,
+    })
+    this.open = createRecheck({ snapshot, moment: () => this.moment(), idleMs: limits.idleMs })
+    this.metering = new Metering({
+      agent: deps.agent,
+      watch: (side) => side.watch(sockets),
+      clock,
       after,
-    }),
-    dial: createDial({
-      policy: deps.policy,
+      ...(deps.speeds && { speeds: deps.speeds }),
+    })
+    this.exits = new ExitHealth({ clock, onChange: deps.onExit, retryMs: limits.exitRetryMs })
+    const { node: self, privateKey } = deps.hop
+    const hops = {
+      self,
+      findGateway: (id: string) => snapshot.findGateway(id),
+      writeTicket: createTicketWriter({ self, clock, nonce: makeNonce, sign: createSign(privateKey) }),
+    }
+    const resolve = createResolve({
+      clock,
+      after,
+      namesPerSecond: limits.customer.namesPerSecond,
+      ...(deps.lookup && { lookup: deps.lookup }),
+    })
+    this.upstreams = new Upstreams({ resolve, dialler: deps.dialler, hops, policy })
+    this.tunnels = this.createTunnels(resolve)
+    this.connectionDeps = this.createConnectionDeps(hops)
+  }
+
+  /** The port without a customer; every other port belongs to one. */
+  setMainPort(port: number): void {
+    this.mainPort = port
+  }
+
+  /** A client connected; it is closed at once if there is no room. */
+  accepted(side: Side, source: string): void {
+    this.arrivals.opened()
+    const connection = new Connection(side, source, this.connectionDeps)
+    if (this.arrivals.enter(connection)) this.connections.add(connection)
+    else side.abort()
+  }
+
+  departed(): void {
+    this.arrivals.closed()
+  }
+
+  tick(): void {
+    const nowMs = this.deps.clock()
+    this.tickAt = nowMs
+    this.connections.forEach((connection) => {
+      if (nowMs >= connection.deadlineAt) connection.expire()
+    })
+    this.open.afterTime(nowMs)
+    this.metering.sweep()
+    this.tunnels.look()
+    this.tryExits()
+  }
+
+  changed(change: Changed): void {
+    this.expectMore(change.subusers)
+    if (change.exits) this.exits.keep(this.deps.snapshot.exits())
+    this.open.afterChange(change)
+  }
+
+  shutOut(yes: boolean): void {
+    this.isShutOut = yes
+    if (yes) this.open.cutAll()
+  }
+
+  /** Connections close after their current response. */
+  drain(): void {
+    this.isDraining = true
+  }
+
+  beginStop(): void {
+    this.isStopping = true
+    this.connections.forEach((connection) => {
+      if (connection.isResting) connection.side.release()
+    })
+  }
+
+  endStop(): void {
+    this.open.cutAll()
+    this.connections.forEach((connection) => connection.side.abort())
+    this.metering.sweep()
+  }
+
+  get status() {
+    const { spared, turnedAway } = this.arrivals.pressure
+    return {
+      open: this.arrivals.open,
+      connections: this.connections.size,
+      tunnels: this.open.size,
+      dialling: this.tunnels.dialling,
+      settling: this.metering.settling,
+      spared,
+      turnedAway,
+      starved: this.tunnels.starved,
+    }
+  }
+
+  takeChanged(): NodeCounts {
+    return this.metering.takeChanged()
+  }
+
+  takeSources(): ReturnType<DataPath['takeSources']> {
+    return this.metering.takeSources()
+  }
+
+  noteAsked(id: string, pool: string): number {
+    return this.metering.noteAsked(id, pool)
+  }
+
+  paceOf(id: string, pool: string): number {
+    return this.metering.paceOf(id, pool)
+  }
+
+  allow(id: string, pool: string, upto: number): void {
+    this.metering.allow(id, pool, upto)
+  }
+
+  get health() {
+    const { carried, relayed } = this.metering
+    return { tunnels: this.open.size + this.tunnels.dialling, carried, relayed }
+  }
+
+  private createTunnels(resolve: Resolve): ProxyTunnels {
+    const { deps, metering, exits: health, upstreams } = this
+    const { snapshot, limits, clock, policy, sockets, dialler } = deps
+    const moment = (): Moment => this.moment()
+    const dialling = new DestinationDialler({
+      policy,
       resolve,
       connectMs: limits.connectMs,
-      dialler: deps.dialler,
+      dialler,
       upstreams,
       health,
-    }),
-    metering,
-    sockets,
-    open,
-    closedFor,
-  })
-  const connectionDeps = {
-    admission,
-    admitHop: createHopAdmission({ ...hops, clock, verify: createVerify() }),
-    tunnels,
-    startRelay: deps.startRelay,
-    clock: () => nowMs,
-    timeouts: limits,
-    isDraining: () => isDraining,
-    onClosed: forget,
-    onFault: deps.onFault,
+    })
+    return new ProxyTunnels({
+      snapshot,
+      moment,
+      limits: createTunnelLimits(limits.customer, clock),
+      chooseWay: createWayChooser({
+        ask: (question, source) => this.ask(question, source),
+        moment,
+        chooser: new ExitChooser({ ...deps, health, self: deps.hop.node }),
+        findOwnExit: (id) => this.findOwnExit(id),
+        sha256: deps.sha256,
+        random: deps.random,
+        allowanceOf: (subject) => metering.allowanceOf(subject),
+        after: deps.after,
+      }),
+      dial: (target, way, owner) => dialling.dial(target, way, owner),
+      metering,
+      sockets,
+      open: this.open,
+      closedFor: () => this.closedFor(),
+    })
   }
 
-  function findOwnExit(id: string) {
-    const exit = snapshot.findExit(id)
-    return exit?.node === self && health.isUp(id) ? exit : undefined
+  private createConnectionDeps(hops: Hops): ConnectionDeps {
+    const { deps, metering } = this
+    return {
+      admission: new Admission({
+        ...deps,
+        ask: (question, source) => this.ask(question, source),
+        moment: () => this.moment(),
+        mainPort: () => this.mainPort,
+        noteSource: (id, address) => metering.noteSource(id, address),
+        now: () => performance.now(),
+        refusalDelayMs: deps.limits.refusalDelayMs,
+      }),
+      admitHop: createHopAdmission({ ...hops, clock: deps.clock, verify: createVerify() }),
+      tunnels: this.tunnels,
+      startRelay: deps.startRelay,
+      clock: () => this.tickAt,
+      timeouts: deps.limits,
+      isDraining: () => this.isDraining,
+      onClosed: (connection) => {
+        if (this.connections.delete(connection)) this.arrivals.leave(connection)
+      },
+      onFault: deps.onFault,
+    }
   }
 
-  function closedFor(): RefusalCode | undefined {
-    if (isStopping) return 'gateway_stopping'
-    if (isShutOut) return 'gateway_closed'
-    return arrivals.isFull && !arrivals.makeRoom() && !metering.letGo() ? 'gateway_full' : undefined
+  private moment(): Moment {
+    return { nowMs: this.deps.clock(), lastContactAt: this.deps.lastContactAt() }
   }
 
-  /** Cuts tunnels that may no longer pass after an answer of the shop. */
-  async function ask(...[question, source]: Parameters<Ask>): ReturnType<Ask> {
-    const asked = await deps.ask(question, source)
+  private findOwnExit(id: string): NodeExit | undefined {
+    const exit = this.deps.snapshot.findExit(id)
+    return exit?.node === this.deps.hop.node && this.exits.isUp(id) ? exit : undefined
+  }
+
+  private closedFor(): RefusalCode | undefined {
+    if (this.isStopping) return 'gateway_stopping'
+    if (this.isShutOut) return 'gateway_closed'
+    const hasRoom = !this.arrivals.isFull || this.arrivals.makeRoom() || this.metering.letGo()
+    return hasRoom ? undefined : 'gateway_full'
+  }
+
+  /** Asks the shop, and cuts tunnels that may no longer pass after its answer. */
+  private async ask(...[question, source]: Parameters<Ask>): ReturnType<Ask> {
+    const asked = await this.deps.ask(question, source)
     if (asked === 'unasked') return asked
-    const known = snapshot.knownOf(question)
-    if (known.subuser) expectMore([known.subuser.id])
-    open.afterAnswer(known)
+    const known = this.deps.snapshot.knownOf(question)
+    if (known.subuser) this.expectMore([known.subuser.id])
+    this.open.afterAnswer(known)
     return asked
   }
 
   /** The customer may have bought traffic. */
-  function expectMore(ids: readonly string[]): void {
+  private expectMore(ids: readonly string[]): void {
     for (const id of ids) {
-      for (const { pool, left } of snapshot.findSubuser(id)?.pools ?? []) if (left > 0) metering.expectMore(id, pool)
+      for (const { pool, left } of this.deps.snapshot.findSubuser(id)?.pools ?? []) {
+        if (left > 0) this.metering.expectMore(id, pool)
+      }
     }
   }
 
-  function tryExits(): void {
-    if (isStopping || isShutOut) return
-    for (const exit of health.takeDue()) {
-      upstreams.tryExit(exit, drop).then(
-        (problem) => health.tried(exit, problem),
+  private tryExits(): void {
+    if (this.isStopping || this.isShutOut) return
+    for (const exit of this.exits.takeDue()) {
+      this.upstreams.tryExit(exit, drop).then(
+        (problem) => this.exits.tried(exit, problem),
         (fault: unknown) => {
-          health.tried(exit, undefined)
-          deps.onFault(fault)
+          this.exits.tried(exit, undefined)
+          this.deps.onFault(fault)
         },
       )
     }
-  }
-
-  function forget(connection: Connection): void {
-    if (connections.delete(connection)) arrivals.leave(connection)
-  }
-
-  const carrier: Required<Carrier> = {
-    takeChanged: () => metering.takeChanged(),
-    takeSources: () => metering.takeSources(),
-    noteAsked: metering.noteAsked,
-    paceOf: metering.paceOf,
-    allow: (...given) => metering.allow(...given),
-    get health() {
-      return { tunnels: open.size + tunnels.dialling, carried: metering.carried, relayed: metering.relayed }
-    },
-  }
-
-  return {
-    carrier,
-
-    /** The port without a customer; every other port belongs to one. */
-    setMainPort: (port: number): void => void (mainPort = port),
-
-    /** A client connected; it is closed at once if there is no room. */
-    accepted(side: Side, source: string): void {
-      arrivals.opened()
-      const connection = new Connection(side, source, connectionDeps)
-      if (arrivals.enter(connection)) connections.add(connection)
-      else side.abort()
-    },
-
-    departed: (): void => arrivals.closed(),
-
-    tick(): void {
-      nowMs = clock()
-      connections.forEach((connection) => {
-        if (nowMs >= connection.deadlineAt) connection.expire()
-      })
-      open.afterTime(nowMs)
-      metering.sweep()
-      tunnels.look()
-      tryExits()
-    },
-
-    changed(change: Changed): void {
-      expectMore(change.subusers)
-      if (change.exits) health.keep(snapshot.exits())
-      open.afterChange(change)
-    },
-
-    shutOut(yes: boolean): void {
-      isShutOut = yes
-      if (yes) open.cutAll()
-    },
-
-    /** Connections close after their current response. */
-    drain: (): void => void (isDraining = true),
-
-    beginStop(): void {
-      isStopping = true
-      connections.forEach((connection) => {
-        if (connection.isResting) connection.side.release()
-      })
-    },
-
-    endStop(): void {
-      open.cutAll()
-      connections.forEach((connection) => connection.side.abort())
-      metering.sweep()
-    },
-
-    get isStopping(): boolean {
-      return isStopping
-    },
-
-    get status() {
-      const { spared, turnedAway } = arrivals.pressure
-      return {
-        open: arrivals.open,
-        connections: connections.size,
-        tunnels: open.size,
-        dialling: tunnels.dialling,
-        settling: metering.settling,
-        spared,
-        turnedAway,
-        starved: tunnels.starved,
-      }
-    },
   }
 }
 

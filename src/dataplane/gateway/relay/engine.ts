@@ -1,4 +1,5 @@
-import type { Carrier, CarrierAgent } from '../../agent/carrier.ts'
+import type { DataPath } from '../../agent/data-path.ts'
+import type { LeaseAgent } from '../../agent/meter.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
 import type { Ask } from '../access/admission.ts'
@@ -25,7 +26,7 @@ export type EngineLimits = Timeouts & {
 export type EngineDeps = {
   /** Announce changes with changed(). */
   readonly snapshot: Snapshot
-  readonly agent: CarrierAgent
+  readonly agent: LeaseAgent
   readonly ask: Ask
   readonly policy: () => Policy
   readonly speeds?: () => Speeds
@@ -37,7 +38,7 @@ export type EngineDeps = {
   /** This gateway's id and the private key for hops. */
   readonly hop: { readonly node: string; readonly privateKey: string }
   /** An exit's state became known or changed. */
-  readonly onExit: (word: ExitReport) => void
+  readonly onExit: (report: ExitReport) => void
   /** Reports a bug. */
   readonly onFault: (fault: unknown) => void
   /** Replaces the system's resolver. */
@@ -56,7 +57,7 @@ export type Pressure = {
 
 /** Relays customers' bytes, in an event loop of its own. */
 export type Engine = {
-  readonly carrier: Carrier
+  readonly dataPath: DataPath
   /**
    * Starts to serve and returns the port. Throws if it cannot listen. `inherited` listeners (port → descriptor) are
    * adopted, so that waiting clients are kept; those without a customer are closed.

@@ -38,7 +38,7 @@ export const maxAhead = 256 * 1024
 export function createSockets(platform: NodeJS.Platform): Sockets {
   if (platform !== 'linux') return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} }
   const kernel = openKernel()
-  const owner = { release: kernel.close }
+  const owner = { release: (descriptor: number) => kernel.close(descriptor) }
   return {
     connect(there, from) {
       const address = readAddress(there.host)

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { sha256, someProxy } from '../../../../test/harness/desired.ts'
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
-import { createSnapshot } from '../../agent/snapshot.ts'
+import { Snapshot } from '../../agent/snapshot.ts'
 import { admitByPassword } from '../access/admission.ts'
 import type { ChosenWay } from '../access/exit-choice.ts'
 import { createTunnelLimits } from '../access/limits.ts'
 import { createRecheck } from '../access/recheck.ts'
 import type { Dialled } from '../dial/dial.ts'
-import { createMetering } from '../metering/metering.ts'
+import { Metering } from '../metering/metering.ts'
 import { patient, Side } from './side.ts'
 import { createSockets } from './sockets.ts'
-import { createTunnels, type ProxyTunnel } from './tunnel.ts'
+import { type ProxyTunnel, ProxyTunnels } from './tunnel.ts'
 
 const nowMs = 500_000
 const moment = () => ({ nowMs, lastContactAt: nowMs })
@@ -18,16 +18,16 @@ const newSide = () => new Side(patient, { after: () => () => {}, noteHeld() {} }
 
 /** A customer who may have one tunnel, and whose way and dial are as told. */
 function openOne(told: { choose?: () => never; dial: () => MaybePromise<Dialled<Side>> }) {
-  const snapshot = createSnapshot()
+  const snapshot = new Snapshot()
   snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
   const agent = { wantLease() {}, giveBack() {}, noteNow() {} }
-  const metering = createMetering<Side>({ agent, watch: () => undefined, clock: () => nowMs, after: () => () => {} })
+  const metering = new Metering<Side>({ agent, watch: () => undefined, clock: () => nowMs, after: () => () => {} })
   const way: ChosenWay = {
     way: { kind: 'address', address: '192.0.2.9' },
     allowance: metering.allowanceOf({ kind: 'proxy', id: 1 }),
   }
   const limits = createTunnelLimits({ tunnels: 1, newPerSecond: 100, namesPerSecond: 100 }, () => nowMs)
-  const tunnels = createTunnels({
+  const tunnels = new ProxyTunnels({
     snapshot,
     moment,
     limits,

@@ -7,7 +7,7 @@ import type { ChosenWay, createWayChooser } from '../access/exit-choice.ts'
 import type { TunnelLimits } from '../access/limits.ts'
 import type { createRecheck } from '../access/recheck.ts'
 import type { RefusalCode } from '../access/refusals.ts'
-import type { Dial, Dialled } from '../dial/dial.ts'
+import type { DestinationDialler, Dialled } from '../dial/dial.ts'
 import type { ExitRefusal } from '../dial/upstream.ts'
 import type { Metering } from '../metering/metering.ts'
 import type { TunnelMeter } from '../metering/tunnel-meter.ts'
@@ -15,31 +15,14 @@ import type { ConnectTarget } from '../protocol/authority.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 
-/** An admitted client connection with its connection to the destination. */
-export type ProxyTunnel = {
-  readonly access: Access
-  readonly origin: Side
-  readonly early: Uint8Array
-  readonly meter: TunnelMeter
-  readonly sockets: Sockets
-  /** Header fields for HTTP clients. */
-  readonly extra: Readonly<Record<string, string>> | undefined
-  activeAt: number
-  isHalfOpen: boolean
-  openIndex: SetIndex
-  /** Set by the relay. */
-  relay: { cut(): void } | undefined
-  /** Closes both sides at once. */
-  cut(): void
-  finish(): void
-}
-
-type TunnelContext = { readonly sockets: Sockets; end(tunnel: ProxyTunnel): void }
-
-/** A class without closures, to keep idle tunnels small. */
-class OpenTunnel implements ProxyTunnel {
+/**
+ * An admitted client connection with its connection to the destination. A class without closures, to keep idle tunnels
+ * small.
+ */
+export class ProxyTunnel {
   isHalfOpen = false
   openIndex: SetIndex = notInSet
+  /** Set by the relay. */
   relay: { cut(): void } | undefined
 
   constructor(
@@ -47,21 +30,23 @@ class OpenTunnel implements ProxyTunnel {
     readonly origin: Side,
     readonly early: Uint8Array,
     readonly meter: TunnelMeter,
+    /** Header fields for HTTP clients. */
     readonly extra: Readonly<Record<string, string>> | undefined,
     public activeAt: number,
-    private readonly around: TunnelContext,
+    private readonly tunnels: ProxyTunnels,
   ) {}
 
   get sockets(): Sockets {
-    return this.around.sockets
+    return this.tunnels.sockets
   }
 
+  /** Closes both sides at once. */
   cut(): void {
     this.relay?.cut()
   }
 
   finish(): void {
-    this.around.end(this)
+    this.tunnels.end(this)
   }
 }
 
@@ -69,7 +54,7 @@ class OpenTunnel implements ProxyTunnel {
 export type StartRelay = (client: Side, tunnel: ProxyTunnel, fromClient: Uint8Array, fromOrigin: Uint8Array) => void
 
 /** A tunnel whose destination is being connected. */
-type Dialling = {
+type DialAttempt = {
   readonly access: Access
   readonly target: ConnectTarget
   readonly client: Side
@@ -89,160 +74,158 @@ type Refused = { readonly refusal: RefusalCode }
 const nothing = new Uint8Array(0)
 const none: readonly NodeExit[] = []
 
-export type ProxyTunnels = ReturnType<typeof createTunnels>
+/** Opens tunnels for admitted clients: chooses the exit, dials, and tries another exit after a failure. */
+export class ProxyTunnels {
+  readonly sockets: Sockets
+  private readonly metering: Metering<Side>
+  private readonly attempts = new SwapRemoveSet<'diallingIndex', DialAttempt>('diallingIndex')
+  /** Dial attempts whose client had gone at the last look(). */
+  abandoned = 0
+  /** Dial attempts that failed for lack of descriptors or memory. */
+  starved = 0
 
-export function createTunnels(deps: {
-  snapshot: Snapshot
-  moment: () => Moment
-  limits: TunnelLimits
-  chooseWay: ReturnType<typeof createWayChooser>
-  dial: Dial<Side>
-  metering: Metering<Side>
-  sockets: Sockets
-  open: ReturnType<typeof createRecheck<ProxyTunnel>>
-  /** Why no new tunnel can be opened, or undefined. */
-  closedFor: () => RefusalCode | undefined
-}) {
-  const { metering, sockets } = deps
-  const dialling = new SwapRemoveSet<'diallingIndex', Dialling>('diallingIndex')
-  let abandoned = 0
-  let starved = 0
-
-  /** Hops have no limits here: the other gateway keeps its customers' limits. */
-  function leavePlace(access: Access): void {
-    if (access.kind !== 'hop') deps.limits.leave(access.owner, access.key)
+  constructor(
+    private readonly deps: {
+      snapshot: Snapshot
+      moment: () => Moment
+      limits: TunnelLimits
+      chooseWay: ReturnType<typeof createWayChooser>
+      dial: DestinationDialler<Side>['dial']
+      metering: Metering<Side>
+      sockets: Sockets
+      open: ReturnType<typeof createRecheck<ProxyTunnel>>
+      /** Why no new tunnel can be opened, or undefined. */
+      closedFor: () => RefusalCode | undefined
+    },
+  ) {
+    this.sockets = deps.sockets
+    this.metering = deps.metering
   }
 
-  function leave(entry: Dialling): void {
-    if (!entry.hasLeft) leavePlace(entry.access)
+  end(tunnel: ProxyTunnel): void {
+    if (!this.deps.open.remove(tunnel)) return
+    this.metering.finish(tunnel.meter)
+    this.leavePlace(tunnel.access)
+  }
+
+  get dialling(): number {
+    return this.attempts.size
+  }
+
+  look(): void {
+    this.abandoned = 0
+    this.attempts.forEach(({ client }) => {
+      if (client.isClosed) this.abandoned += 1
+    })
+  }
+
+  /** Opens a tunnel for an admitted client, or returns the reason why not. */
+  open(access: Access, target: ConnectTarget, client: Side): MaybePromise<ProxyTunnel | Refused> {
+    const closed = this.deps.closedFor()
+    if (closed) return { refusal: closed }
+    const max = access.kind === 'premium' ? access.subuser.tunnels : null
+    const denied = access.kind === 'hop' ? undefined : this.deps.limits.enter(access.owner, access.key, max)
+    if (denied) return { refusal: denied }
+    const fresh = { failed: none, refusal: undefined, hasLeft: false, diallingIndex: notInSet }
+    return this.choose({ access, target, client, ...fresh })
+  }
+
+  /** Hops have no limits here: the other gateway keeps its customers' limits. */
+  private leavePlace(access: Access): void {
+    if (access.kind !== 'hop') this.deps.limits.leave(access.owner, access.key)
+  }
+
+  private leave(entry: DialAttempt): void {
+    if (!entry.hasLeft) this.leavePlace(entry.access)
     entry.hasLeft = true
   }
 
-  function refuse(entry: Dialling, refusal: RefusalCode): Refused {
-    leave(entry)
+  private refuse(entry: DialAttempt, refusal: RefusalCode): Refused {
+    this.leave(entry)
     return { refusal }
   }
 
-  function fail(entry: Dialling, fault: unknown): never {
-    dialling.delete(entry)
-    leave(entry)
+  private fail(entry: DialAttempt, fault: unknown): never {
+    this.attempts.delete(entry)
+    this.leave(entry)
     throw fault
   }
 
   /** The connection attempt ended; access is checked again. */
-  function arrive(
-    entry: Dialling,
+  private arrive(
+    entry: DialAttempt,
     { way, allowance }: ChosenWay,
     dialled: Dialled<Side>,
   ): MaybePromise<ProxyTunnel | Refused> {
     const { access, target, client } = entry
-    dialling.delete(entry)
+    this.attempts.delete(entry)
     if ('refusal' in dialled) {
-      if (dialled.refusal === 'gateway_full') starved += 1
-      return goElsewhere(entry, way, dialled)
+      if (dialled.refusal === 'gateway_full') this.starved += 1
+      return this.goElsewhere(entry, way, dialled)
     }
-    const refusal = client.isClosed ? 'gateway_stopping' : accessRefusal(access, deps.snapshot, deps.moment())
+    const refusal = client.isClosed ? 'gateway_stopping' : accessRefusal(access, this.deps.snapshot, this.deps.moment())
     if (refusal) {
       dialled.origin.abort()
-      return refuse(entry, refusal)
+      return this.refuse(entry, refusal)
     }
     const host = access.kind === 'premium' && access.subuser.keep_hosts ? target.host : undefined
     const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
-    return begin(access, dialled, metering.begin(allowance, client, access.owner, host, exit))
+    return this.begin(access, dialled, this.metering.begin(allowance, client, access.owner, host, exit))
   }
 
   /** Tries another exit unless the login asked for this one. */
-  function goElsewhere(
-    entry: Dialling,
+  private goElsewhere(
+    entry: DialAttempt,
     way: ChosenWay['way'],
     failure: ExitRefusal,
   ): MaybePromise<ProxyTunnel | Refused> {
-    if (way.kind !== 'exit' || !mayGoElsewhere(entry.access, failure)) return refuse(entry, failure.refusal)
+    if (way.kind !== 'exit' || !mayGoElsewhere(entry.access, failure)) return this.refuse(entry, failure.refusal)
     entry.failed = [...entry.failed, way.exit]
     entry.refusal = failure.refusal
-    if (entry.failed.length >= maxExits || entry.client.isClosed) return refuse(entry, failure.refusal)
-    return choose(entry)
+    if (entry.failed.length >= maxExits || entry.client.isClosed) return this.refuse(entry, failure.refusal)
+    return this.choose(entry)
   }
 
-  function choose(entry: Dialling): MaybePromise<ProxyTunnel | Refused> {
-    const chosen = guard(entry, () => deps.chooseWay(entry.access, entry.failed))
-    if (!(chosen instanceof Promise)) return go(entry, chosen)
+  private choose(entry: DialAttempt): MaybePromise<ProxyTunnel | Refused> {
+    const chosen = this.guard(entry, () => this.deps.chooseWay(entry.access, entry.failed))
+    if (!(chosen instanceof Promise)) return this.go(entry, chosen)
     return chosen.then(
-      (known) => go(entry, known),
-      (fault: unknown) => fail(entry, fault),
+      (known) => this.go(entry, known),
+      (fault: unknown) => this.fail(entry, fault),
     )
   }
 
-  function go(entry: Dialling, chosen: ChosenWay | Refused): MaybePromise<ProxyTunnel | Refused> {
-    if ('refusal' in chosen) return refuse(entry, entry.refusal ?? chosen.refusal)
-    dialling.add(entry)
-    return guard(entry, () => {
-      const dialled = deps.dial(entry.target, chosen.way, entry.access.owner)
-      if (!(dialled instanceof Promise)) return arrive(entry, chosen, dialled)
+  private go(entry: DialAttempt, chosen: ChosenWay | Refused): MaybePromise<ProxyTunnel | Refused> {
+    if ('refusal' in chosen) return this.refuse(entry, entry.refusal ?? chosen.refusal)
+    this.attempts.add(entry)
+    return this.guard(entry, () => {
+      const dialled = this.deps.dial(entry.target, chosen.way, entry.access.owner)
+      if (!(dialled instanceof Promise)) return this.arrive(entry, chosen, dialled)
       return dialled.then(
-        (outcome) => guard(entry, () => arrive(entry, chosen, outcome)),
-        (fault: unknown) => fail(entry, fault),
+        (outcome) => this.guard(entry, () => this.arrive(entry, chosen, outcome)),
+        (fault: unknown) => this.fail(entry, fault),
       )
     })
   }
 
   /** Errors must not leak the customer's place. */
-  function guard<Result>(entry: Dialling, act: () => Result): Result {
+  private guard<Result>(entry: DialAttempt, act: () => Result): Result {
     try {
       return act()
     } catch (fault) {
-      return fail(entry, fault)
+      return this.fail(entry, fault)
     }
   }
 
-  function begin(
+  private begin(
     access: Access,
     { origin, early, leftFrom }: Exclude<Dialled<Side>, ExitRefusal>,
     meter: TunnelMeter,
   ): ProxyTunnel {
     const extra = leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom }
-    const tunnel = new OpenTunnel(access, origin, early ?? nothing, meter, extra, deps.moment().nowMs, around)
-    deps.open.add(tunnel)
+    const tunnel = new ProxyTunnel(access, origin, early ?? nothing, meter, extra, this.deps.moment().nowMs, this)
+    this.deps.open.add(tunnel)
     return tunnel
-  }
-
-  const around: TunnelContext = {
-    sockets,
-    end(tunnel) {
-      if (!deps.open.remove(tunnel)) return
-      metering.finish(tunnel.meter)
-      leavePlace(tunnel.access)
-    },
-  }
-
-  return {
-    get dialling(): number {
-      return dialling.size
-    },
-    /** Dialling tunnels whose client had gone at the last look(). */
-    get abandoned(): number {
-      return abandoned
-    },
-    get starved(): number {
-      return starved
-    },
-    look(): void {
-      abandoned = 0
-      dialling.forEach(({ client }) => {
-        if (client.isClosed) abandoned += 1
-      })
-    },
-
-    /** Opens a tunnel for an admitted client, or returns the reason why not. */
-    open(access: Access, target: ConnectTarget, client: Side): MaybePromise<ProxyTunnel | Refused> {
-      const closed = deps.closedFor()
-      if (closed) return { refusal: closed }
-      const max = access.kind === 'premium' ? access.subuser.tunnels : null
-      const denied = access.kind === 'hop' ? undefined : deps.limits.enter(access.owner, access.key, max)
-      if (denied) return { refusal: denied }
-      const fresh = { failed: none, refusal: undefined, hasLeft: false, diallingIndex: notInSet }
-      return choose({ access, target, client, ...fresh })
-    },
   }
 }
 

@@ -1,7 +1,19 @@
 import { expect, test } from 'bun:test'
-import { createMirror } from './counts.ts'
+import { ReactorCounts } from './counts.ts'
+import type { ToReactor } from './messages.ts'
+import { makeMemory, viewMemory } from './shared-memory.ts'
 
-const told = (received: number, sent: number, moving = 0) => ({
+function openCounts() {
+  const posted: ToReactor[] = []
+  const counts = new ReactorCounts({ memory: viewMemory(makeMemory()), post: (message) => void posted.push(message) })
+  const leaseOf = () => {
+    counts.allow('sub', 'mobile', 1000)
+    return { moving: counts.noteAsked('sub', 'mobile'), posted: posted.at(-1) }
+  }
+  return { counts, leaseOf }
+}
+
+const countsMessage = (received: number, sent: number, moving = 0) => ({
   type: 'counts' as const,
   counts: {
     proxies: [{ id: 7, received, sent }],
@@ -15,26 +27,26 @@ const told = (received: number, sent: number, moving = 0) => ({
 })
 
 test("counts continue after a reactor's death, and limits are converted for its successor", () => {
-  const mirror = createMirror()
-  mirror.take(told(100, 10))
-  mirror.take(told(200, 20, 33))
-  expect(mirror.takeChanged()).toMatchObject({
+  const { counts, leaseOf } = openCounts()
+  counts.take(countsMessage(100, 10))
+  counts.take(countsMessage(200, 20, 33))
+  expect(counts.takeChanged()).toMatchObject({
     proxies: [{ id: 7, received: 200, sent: 20 }],
     subusers: [{ id: 'sub', pool: 'mobile', received: 200, sent: 20 }],
     hosts: [{ host: 'a.example', received: 200, sent: 20 }],
   })
-  expect({ moving: mirror.movingOf('sub', 'mobile'), upto: mirror.uptoOf('sub', 'mobile', 1000) }).toEqual({
+  expect(leaseOf()).toEqual({
     moving: 33,
-    upto: 1000,
+    posted: { type: 'allow', id: 'sub', pool: 'mobile', upto: 1000 },
   })
-  mirror.restart()
-  expect(mirror.takeChanged().proxies).toEqual([])
-  expect({ moving: mirror.movingOf('sub', 'mobile'), upto: mirror.uptoOf('sub', 'mobile', 1000) }).toEqual({
+  counts.noteDeath()
+  expect(counts.takeChanged().proxies).toEqual([])
+  expect(leaseOf()).toEqual({
     moving: 0,
-    upto: 780,
+    posted: { type: 'allow', id: 'sub', pool: 'mobile', upto: 780 },
   })
-  mirror.take(told(1, 2))
-  expect(mirror.takeChanged()).toMatchObject({
+  counts.take(countsMessage(1, 2))
+  expect(counts.takeChanged()).toMatchObject({
     proxies: [{ id: 7, received: 201, sent: 22 }],
     subusers: [{ received: 201, sent: 22 }],
     hosts: [{ received: 201, sent: 22 }],
@@ -42,13 +54,13 @@ test("counts continue after a reactor's death, and limits are converted for its 
 })
 
 test("counts reported just before a reactor's death are kept", () => {
-  const mirror = createMirror()
-  mirror.take(told(100, 10))
-  mirror.restart()
-  expect(mirror.takeChanged()).toMatchObject({
+  const { counts } = openCounts()
+  counts.take(countsMessage(100, 10))
+  counts.noteDeath()
+  expect(counts.takeChanged()).toMatchObject({
     proxies: [{ id: 7, received: 100, sent: 10 }],
     subusers: [{ received: 100, sent: 10 }],
   })
-  expect(mirror.takeSources()).toEqual([{ id: 'sub', address: '192.0.2.1' }])
-  expect(mirror.takeSources()).toEqual([])
+  expect(counts.takeSources()).toEqual([{ id: 'sub', address: '192.0.2.1' }])
+  expect(counts.takeSources()).toEqual([])
 })

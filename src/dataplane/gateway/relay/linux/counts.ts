@@ -1,6 +1,14 @@
 import type { After } from '../../../../core/time.ts'
-import type { Carrier, ExitCounter, HostCount, NodeCounts, ProxyCount, SubuserCount } from '../../../agent/carrier.ts'
+import type {
+  DataPath,
+  ExitCounter,
+  HostCount,
+  NodeCounts,
+  ProxyCount,
+  SubuserCount,
+} from '../../../agent/data-path.ts'
 import type { CountsMessage, FromReactor, LeaseStatus } from './messages.ts'
+import type { ReactorThread } from './thread.ts'
 
 /** Counts reach the main thread within this time. */
 const everyMs = 50
@@ -8,21 +16,21 @@ const everyMs = 50
 const minMs = 10
 
 /** Sends cumulative counts to the main thread at a limited rate. */
-export function createReports(carrier: Required<Carrier>, post: (message: FromReactor) => void, now: () => number) {
+export function createReports(dataPath: Required<DataPath>, post: (message: FromReactor) => void, now: () => number) {
   let sentAt = Number.NEGATIVE_INFINITY
   let isUrgent = false
   let isPlanned = false
 
   function send(): void {
     sentAt = now()
-    const counts = carrier.takeChanged()
-    const sources = carrier.takeSources()
+    const counts = dataPath.takeChanged()
+    const sources = dataPath.takeSources()
     if (isEmpty(counts) && sources.length === 0) return
     const leased = counts.subusers.map(({ id, pool }) => ({
       id,
       pool,
-      moving: carrier.noteAsked(id, pool),
-      pace: carrier.paceOf(id, pool),
+      moving: dataPath.noteAsked(id, pool),
+      pace: dataPath.paceOf(id, pool),
     }))
     post({ type: 'counts', counts, leased, sources, isUrgent })
     isUrgent = false
@@ -92,53 +100,74 @@ class Table<Count extends Bytes> {
 }
 
 /** Counts of all reactors of this boot; a dead reactor's unreported counts are not billed. */
-export function createMirror() {
-  const proxies = new Table<ProxyCount>()
-  const subusers = new Table<SubuserCount>()
-  const hosts = new Table<HostCount>()
-  const exits = new Table<ExitCounter>()
-  const leases = new Map<string, LeaseStatus>()
-  let sources: { readonly id: string; readonly address: string }[] = []
+export class ReactorCounts implements DataPath {
+  private readonly proxies = new Table<ProxyCount>()
+  private readonly subusers = new Table<SubuserCount>()
+  private readonly hosts = new Table<HostCount>()
+  private readonly exits = new Table<ExitCounter>()
+  private readonly leases = new Map<string, LeaseStatus>()
+  private sources: { readonly id: string; readonly address: string }[] = []
+  /** Bytes that earlier reactors relayed. */
+  private carriedBefore = 0
+  private relayedBefore = 0
 
-  return {
-    take({ counts, leased, sources: from }: CountsMessage): void {
-      for (const count of counts.proxies) proxies.put(String(count.id), count)
-      for (const count of counts.subusers) subusers.put(subuserKey(count.id, count.pool), count)
-      for (const count of counts.hosts) hosts.put(`${subuserKey(count.id, count.pool)} ${count.host}`, count)
-      for (const count of counts.exits ?? []) exits.put(count.id, count)
-      for (const each of leased) leases.set(subuserKey(each.id, each.pool), each)
-      sources.push(...from)
-    },
+  constructor(private readonly thread: Pick<ReactorThread, 'memory' | 'post'>) {}
 
-    takeChanged(): NodeCounts {
-      return {
-        proxies: proxies.takeChanged(),
-        subusers: subusers.takeChanged(),
-        hosts: hosts.takeChanged(),
-        peers: [],
-        exits: exits.takeChanged(),
-      }
-    },
+  take({ counts, leased, sources }: CountsMessage): void {
+    for (const count of counts.proxies) this.proxies.put(String(count.id), count)
+    for (const count of counts.subusers) this.subusers.put(subuserKey(count.id, count.pool), count)
+    for (const count of counts.hosts) this.hosts.put(`${subuserKey(count.id, count.pool)} ${count.host}`, count)
+    for (const count of counts.exits ?? []) this.exits.put(count.id, count)
+    for (const each of leased) this.leases.set(subuserKey(each.id, each.pool), each)
+    this.sources.push(...sources)
+  }
 
-    takeSources(): readonly { readonly id: string; readonly address: string }[] {
-      const taken = sources
-      sources = []
-      return taken
-    },
+  /** The reactor has died; the next one counts from zero. */
+  noteDeath(): void {
+    const { carried, relayed } = this.thread.memory
+    this.carriedBefore += carried
+    this.relayedBefore += relayed
+    for (const table of [this.proxies, this.subusers, this.hosts, this.exits]) table.restart()
+    this.leases.clear()
+  }
 
-    /** Same instant as the counts. */
-    movingOf: (id: string, pool: string): number => leases.get(subuserKey(id, pool))?.moving ?? 0,
-    paceOf: (id: string, pool: string): number => leases.get(subuserKey(id, pool))?.pace ?? 0,
+  takeChanged(): NodeCounts {
+    return {
+      proxies: this.proxies.takeChanged(),
+      subusers: this.subusers.takeChanged(),
+      hosts: this.hosts.takeChanged(),
+      peers: [],
+      exits: this.exits.takeChanged(),
+    }
+  }
 
-    /** Converts a limit to the count of the current reactor. */
-    uptoOf(id: string, pool: string, upto: number): number {
-      const { received, sent } = subusers.beforeOf(subuserKey(id, pool))
-      return Math.max(0, upto - received - sent)
-    },
+  takeSources(): readonly { readonly id: string; readonly address: string }[] {
+    const taken = this.sources
+    this.sources = []
+    return taken
+  }
 
-    restart(): void {
-      for (const table of [proxies, subusers, hosts, exits]) table.restart()
-      leases.clear()
-    },
+  /** Bytes under way at the instant of the last counts. */
+  noteAsked(id: string, pool: string): number {
+    return this.leases.get(subuserKey(id, pool))?.moving ?? 0
+  }
+
+  paceOf(id: string, pool: string): number {
+    return this.leases.get(subuserKey(id, pool))?.pace ?? 0
+  }
+
+  /** Converts the limit to the count of the current reactor, which began at zero. */
+  allow(id: string, pool: string, upto: number): void {
+    const { received, sent } = this.subusers.beforeOf(subuserKey(id, pool))
+    this.thread.post({ type: 'allow', id, pool, upto: Math.max(0, upto - received - sent) })
+  }
+
+  get health() {
+    const { carried, relayed, status } = this.thread.memory
+    return {
+      tunnels: status.tunnels + status.dialling,
+      carried: this.carriedBefore + carried,
+      relayed: this.relayedBefore + relayed,
+    }
   }
 }

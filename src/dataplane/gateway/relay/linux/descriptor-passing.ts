@@ -22,15 +22,66 @@ const headBytes = 16
 const maxPathBytes = 107
 
 export type Received = { readonly bytes: Uint8Array; readonly descriptors: readonly number[] }
-export type Passing = ReturnType<typeof createPassing>
 
 /** Passes descriptors between processes (unix(7), SCM_RIGHTS). */
-export function createPassing() {
-  const libc = openLibc()
-  const orError = (result: number): number => (result < 0 ? -(libc.errno[0] ?? 0) : result)
+export class DescriptorPassing {
+  private readonly libc = openLibc()
+
+  /** Returns the descriptor or a negative errno. */
+  connect(path: string): number {
+    const bytes = new TextEncoder().encode(path)
+    if (bytes.length > maxPathBytes) throw new Error(`the path of a socket has at most ${maxPathBytes} bytes: ${path}`)
+    const address = new Uint8Array(3 + bytes.length)
+    address[0] = AF_UNIX
+    address.set(bytes, 2)
+    const descriptor = this.orError(this.libc.socket(AF_UNIX, SOCK_STREAM | CLOEXEC, 0))
+    if (descriptor < 0) return descriptor
+    const failed = this.orError(this.libc.connect(descriptor, Number(ptr(address)), address.length))
+    if (failed < 0) this.libc.close(descriptor)
+    return failed < 0 ? failed : descriptor
+  }
+
+  /** Returns whether everything was sent. */
+  send(over: number, bytes: Uint8Array, descriptors: readonly number[] = []): boolean {
+    if (descriptors.length > maxAtOnce) throw new Error('too many descriptors for one message')
+    const dataBytes = descriptors.length * 4
+    const control = new Uint8Array(dataBytes === 0 ? 0 : headBytes + Math.ceil(dataBytes / 8) * 8)
+    if (dataBytes > 0) {
+      const head = new DataView(control.buffer)
+      head.setBigUint64(0, BigInt(headBytes + dataBytes), true)
+      head.setInt32(8, SOL_SOCKET, true)
+      head.setInt32(12, SCM_RIGHTS, true)
+      for (const [index, each] of descriptors.entries()) head.setInt32(headBytes + index * 4, each, true)
+    }
+    const { message, held } = this.describe(bytes, control)
+    const sent = this.libc.sendmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_NOSIGNAL)
+    return sent === held.payload.length
+  }
+
+  /** Undefined if nothing has arrived; empty bytes at the end of the stream. */
+  receive(over: number): Received | undefined {
+    const { message, held } = this.describe(new Uint8Array(maxBytes), new Uint8Array(headBytes + maxAtOnce * 4))
+    const got = this.orError(this.libc.recvmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
+    if (got === -EAGAIN) return undefined
+    // The peer closed with unread data.
+    if (got === -ECONNRESET) return { bytes: new Uint8Array(), descriptors: [] }
+    if (got < 0) throw new Error(`recvmsg failed with ${-got}`)
+    return {
+      bytes: held.payload.slice(0, got),
+      descriptors: readRights(held.control, Number(message.getBigUint64(40, true))),
+    }
+  }
+
+  close(descriptor: number): void {
+    this.libc.close(descriptor)
+  }
+
+  private orError(result: number): number {
+    return result < 0 ? -(this.libc.errno[0] ?? 0) : result
+  }
 
   /** The result keeps the memory alive that the kernel is pointed to. */
-  function describe(payload: Uint8Array, control: Uint8Array) {
+  private describe(payload: Uint8Array, control: Uint8Array) {
     const vector = BigUint64Array.of(BigInt(ptr(payload)), BigInt(payload.length))
     const message = new DataView(new ArrayBuffer(messageBytes))
     message.setBigUint64(16, BigInt(ptr(vector)), true)
@@ -40,56 +91,6 @@ export function createPassing() {
       message.setBigUint64(40, BigInt(control.length), true)
     }
     return { message, held: { payload, control, vector } }
-  }
-
-  return {
-    /** Returns the descriptor or a negative errno. */
-    connect(path: string): number {
-      const bytes = new TextEncoder().encode(path)
-      if (bytes.length > maxPathBytes)
-        throw new Error(`the path of a socket has at most ${maxPathBytes} bytes: ${path}`)
-      const address = new Uint8Array(3 + bytes.length)
-      address[0] = AF_UNIX
-      address.set(bytes, 2)
-      const descriptor = orError(libc.socket(AF_UNIX, SOCK_STREAM | CLOEXEC, 0))
-      if (descriptor < 0) return descriptor
-      const failed = orError(libc.connect(descriptor, Number(ptr(address)), address.length))
-      if (failed < 0) libc.close(descriptor)
-      return failed < 0 ? failed : descriptor
-    },
-
-    /** Returns whether everything was sent. */
-    send(over: number, bytes: Uint8Array, descriptors: readonly number[] = []): boolean {
-      if (descriptors.length > maxAtOnce) throw new Error('too many descriptors for one message')
-      const dataBytes = descriptors.length * 4
-      const control = new Uint8Array(dataBytes === 0 ? 0 : headBytes + Math.ceil(dataBytes / 8) * 8)
-      if (dataBytes > 0) {
-        const head = new DataView(control.buffer)
-        head.setBigUint64(0, BigInt(headBytes + dataBytes), true)
-        head.setInt32(8, SOL_SOCKET, true)
-        head.setInt32(12, SCM_RIGHTS, true)
-        for (const [index, each] of descriptors.entries()) head.setInt32(headBytes + index * 4, each, true)
-      }
-      const { message, held } = describe(bytes, control)
-      const sent = libc.sendmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_NOSIGNAL)
-      return sent === held.payload.length
-    },
-
-    /** Undefined if nothing has arrived; empty bytes at the end of the stream. */
-    receive(over: number): Received | undefined {
-      const { message, held } = describe(new Uint8Array(maxBytes), new Uint8Array(headBytes + maxAtOnce * 4))
-      const got = orError(libc.recvmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
-      if (got === -EAGAIN) return undefined
-      // The peer closed with unread data.
-      if (got === -ECONNRESET) return { bytes: new Uint8Array(), descriptors: [] }
-      if (got < 0) throw new Error(`recvmsg failed with ${-got}`)
-      return {
-        bytes: held.payload.slice(0, got),
-        descriptors: readRights(held.control, Number(message.getBigUint64(40, true))),
-      }
-    },
-
-    close: (descriptor: number): void => void libc.close(descriptor),
   }
 }
 

@@ -1,18 +1,19 @@
 import type { NodeExit } from '../../../../node-protocol/state.ts'
-import type { Carrier } from '../../../agent/carrier.ts'
 import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
-import { createLookup } from '../../dial/resolve.ts'
+import type { TlsSocket } from '../../../tls/tls-socket.ts'
+import type { Policy } from '../../access/policy.ts'
+import { createLookup, type Lookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { createSockets } from '../sockets.ts'
-import { createMirror } from './counts.ts'
-import { createKernel, openKernel } from './kernel.ts'
+import { ReactorCounts } from './counts.ts'
+import { Kernel, openKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
 import type { FromReactor, StateChange } from './messages.ts'
-import { createPorts } from './ports.ts'
+import { ListeningPorts } from './ports.ts'
 import { openRouteLookup } from './routes.ts'
 import type { Processor } from './structures.ts'
-import { createThread, type ReactorThread } from './thread.ts'
+import { ReactorThread } from './thread.ts'
 import { createTlsLines } from './tls-lines.ts'
 
 const tickMs = 250
@@ -28,226 +29,221 @@ type LinuxEngineDeps = EngineDeps & {
 }
 
 /** The epoll and splice engine, main thread: answers the reactor's questions and keeps its counts. */
-export function createLinuxEngine(
-  deps: LinuxEngineDeps,
-): Engine & { readonly thread: Pick<ReactorThread, 'terminate'> } {
-  const { snapshot, agent } = deps
-  const kernel = openKernel()
-  const lookup = deps.lookup ?? createLookup()
-  const mirror = createMirror()
-  const feed = createStateFeed(snapshot)
-  const thread = createThread({
-    kernel,
-    limits: deps.limits,
-    hop: deps.hop,
-    isStrict: deps.isStrict ?? false,
-    onMessage: (message) => take(message),
-    onDeath(fault) {
-      carriedBefore += thread.memory.carried
-      relayedBefore += thread.memory.relayed
-      mirror.restart()
-      lines.reactorDied()
-      deps.onRestart?.(fault)
-    },
-    onBirth: () => brief(),
-  })
-  const lines = createTlsLines({ kernel, thread, sockets: createSockets(process.platform) })
-  const ports = createPorts(kernel, thread, deps.limits.ports)
-  let policy = deps.policy()
-  let speeds: Speeds = noLimit
-  let isShutOut = false
-  /** By earlier reactors. */
-  let carriedBefore = 0
-  let relayedBefore = 0
-  let hasStarted = false
-  let isStopping = false
-  let isDraining = false
-  let ticker: ReturnType<typeof setInterval> | undefined
-  let onStopped: () => void = () => {}
+export class LinuxEngine implements Engine {
+  readonly thread: ReactorThread
+  readonly dataPath: ReactorCounts
+  private readonly lookup: Lookup
+  private readonly feed: StateFeed
+  private readonly lines: ReturnType<typeof createTlsLines>
+  private readonly ports: ListeningPorts
+  private policy: Policy
+  private speeds: Speeds = noLimit
+  private isShutOut = false
+  private hasStarted = false
+  private isStopping = false
+  private isDraining = false
+  private ticker: ReturnType<typeof setInterval> | undefined
+  private onStopped: () => void = () => {}
+
+  constructor(private readonly deps: LinuxEngineDeps) {
+    const kernel = openKernel()
+    this.thread = new ReactorThread({
+      kernel,
+      limits: deps.limits,
+      hop: deps.hop,
+      isStrict: deps.isStrict ?? false,
+      onMessage: (message) => this.take(message),
+      onDeath: (fault) => {
+        this.dataPath.noteDeath()
+        this.lines.reactorDied()
+        deps.onRestart?.(fault)
+      },
+      onBirth: () => this.brief(),
+    })
+    this.dataPath = new ReactorCounts(this.thread)
+    this.lookup = deps.lookup ?? createLookup()
+    this.feed = new StateFeed(deps.snapshot)
+    this.lines = createTlsLines({ kernel, thread: this.thread, sockets: createSockets(process.platform) })
+    this.ports = new ListeningPorts(kernel, this.thread, deps.limits.ports)
+    this.policy = deps.policy()
+  }
+
+  takeTls(tls: TlsSocket): void {
+    this.lines.take(tls)
+  }
+
+  start(at: Parameters<Engine['start']>[0]): number {
+    const port = this.ports.openMain(at.hostname, at.port, at.inherited)
+    this.hasStarted = true
+    this.thread.start()
+    this.ticker = setInterval(() => this.publish(), tickMs)
+    return port
+  }
+
+  changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void {
+    if (!this.hasStarted) return
+    this.publish()
+    for (const each of this.feed.changed(change)) this.thread.post({ type: 'state', change: each })
+    if (change.ports && !this.isStopping && !this.isDraining) {
+      this.ports.openThese(new Set(this.deps.snapshot.ports()), onPortFailure)
+    }
+  }
+
+  shutOut(yes: boolean): void {
+    this.isShutOut = yes
+    this.thread.post({ type: 'shut-out', yes })
+  }
+
+  listeners(): ReturnType<Engine['listeners']> {
+    return this.ports.list()
+  }
+
+  async drain(): Promise<void> {
+    this.isDraining = true
+    this.thread.post({ type: 'drain' })
+    this.ports.closeAll()
+    while (this.ports.closing > 0 && this.thread.isRunning) await Bun.sleep(closeStepMs)
+  }
+
+  async stop(drainMs: number): Promise<void> {
+    const { thread } = this
+    this.isStopping = true
+    clearInterval(this.ticker)
+    thread.post({ type: 'begin-stop' })
+    this.ports.closeAll()
+    if (!thread.isRunning) {
+      thread.retire()
+      return
+    }
+    const giveUpAt = performance.now() + drainMs
+    // The reactor may not have started to stop yet, so sleep first.
+    do await Bun.sleep(Math.min(drainMs, drainStepMs))
+    while (thread.memory.status.tunnels > 0 && performance.now() < giveUpAt)
+    const stopped = new Promise<void>((resolve) => {
+      this.onStopped = resolve
+    })
+    thread.retire()
+    thread.post({ type: 'end-stop' })
+    await Promise.race([stopped, Bun.sleep(stopWithinMs)])
+    this.lines.stop()
+  }
+
+  get status() {
+    return { ...this.thread.memory.status, listeners: this.ports.count }
+  }
 
   /** Sends a new reactor everything it needs. */
-  function brief(): void {
-    lookAround()
-    thread.post({ type: 'policy', policy })
-    thread.post({ type: 'speeds', speeds })
-    if (isShutOut) thread.post({ type: 'shut-out', yes: true })
-    if (isDraining) thread.post({ type: 'drain' })
-    for (const change of feed.whole()) thread.post({ type: 'state', change })
-    ports.announce()
+  private brief(): void {
+    const { thread } = this
+    this.publish()
+    thread.post({ type: 'policy', policy: this.policy })
+    thread.post({ type: 'speeds', speeds: this.speeds })
+    if (this.isShutOut) thread.post({ type: 'shut-out', yes: true })
+    if (this.isDraining) thread.post({ type: 'drain' })
+    for (const change of this.feed.whole()) thread.post({ type: 'state', change })
+    this.ports.announce()
   }
 
-  /** Publishes clock skew, last contact, policy and speeds. */
-  function lookAround(): void {
+  /** Publishes clock skew and last contact, and sends policy and speeds that changed. */
+  private publish(): void {
+    const { deps, thread } = this
     thread.memory.skewMs = deps.clock() - Date.now()
     thread.memory.lastContactAt = deps.lastContactAt()
-    const now = deps.policy()
-    if (now !== policy) thread.post({ type: 'policy', policy: now })
-    policy = now
-    const fast = deps.speeds?.() ?? noLimit
-    if (fast !== speeds) thread.post({ type: 'speeds', speeds: fast })
-    speeds = fast
+    const policy = deps.policy()
+    if (policy !== this.policy) thread.post({ type: 'policy', policy })
+    this.policy = policy
+    const speeds = deps.speeds?.() ?? noLimit
+    if (speeds !== this.speeds) thread.post({ type: 'speeds', speeds })
+    this.speeds = speeds
   }
 
-  function take(message: FromReactor): void {
-    if (message.type === 'ask') void ask(message)
-    else if (message.type === 'look-up') void lookUp(message)
+  private take(message: FromReactor): void {
+    const { deps } = this
+    if (message.type === 'ask') void this.ask(message)
+    else if (message.type === 'look-up') void this.lookUp(message)
     else if (message.type === 'counts') {
-      mirror.take(message)
-      if (message.isUrgent) agent.noteNow()
-    } else if (message.type === 'want-lease') agent.wantLease(message.id, message.pool)
-    else if (message.type === 'give-back') agent.giveBack(message.id, message.pool)
-    else if (message.type === 'unlistened') ports.close(message.descriptor)
-    else if (message.type === 'tls-taken') lines.taken(message.descriptor)
-    else if (message.type === 'exit') deps.onExit(message.word)
+      this.dataPath.take(message)
+      if (message.isUrgent) deps.agent.noteNow()
+    } else if (message.type === 'want-lease') deps.agent.wantLease(message.id, message.pool)
+    else if (message.type === 'give-back') deps.agent.giveBack(message.id, message.pool)
+    else if (message.type === 'unlistened') this.ports.close(message.descriptor)
+    else if (message.type === 'tls-taken') this.lines.taken(message.descriptor)
+    else if (message.type === 'exit') deps.onExit(message.report)
     else if (message.type === 'fault') deps.onFault(message.fault)
-    else if (message.type === 'stopped') onStopped()
-    else thread.terminate()
+    else if (message.type === 'stopped') this.onStopped()
+    else this.thread.terminate()
   }
 
-  async function ask({ ticket, question, source }: Extract<FromReactor, { type: 'ask' }>): Promise<void> {
-    const reply = thread.replyTo()
+  private async ask({ ticket, question, source }: Extract<FromReactor, { type: 'ask' }>): Promise<void> {
+    const reply = this.thread.replyTo()
     try {
-      const asked = await deps.ask(question, source)
-      reply({ type: 'asked', ticket, answer: asked === 'unasked' ? asked : snapshot.knownOf(question) })
+      const asked = await this.deps.ask(question, source)
+      const answer = asked === 'unasked' ? asked : this.deps.snapshot.knownOf(question)
+      reply({ type: 'asked', ticket, answer })
     } catch (fault) {
-      deps.onFault(fault)
+      this.deps.onFault(fault)
       reply({ type: 'asked', ticket, answer: 'unasked' })
     }
   }
 
-  async function lookUp({ ticket, name, version }: Extract<FromReactor, { type: 'look-up' }>): Promise<void> {
-    const reply = thread.replyTo()
+  private async lookUp({ ticket, name, version }: Extract<FromReactor, { type: 'look-up' }>): Promise<void> {
+    const reply = this.thread.replyTo()
     try {
-      reply({ type: 'looked-up', ticket, answer: await lookup(name, version) })
+      reply({ type: 'looked-up', ticket, answer: await this.lookup(name, version) })
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : ''
       reply({ type: 'looked-up', ticket, answer: { code } })
     }
-  }
-
-  const carrier: Carrier = {
-    takeChanged: () => mirror.takeChanged(),
-    takeSources: () => mirror.takeSources(),
-    noteAsked: (id, pool) => mirror.movingOf(id, pool),
-    paceOf: (id, pool) => mirror.paceOf(id, pool),
-    allow: (id, pool, upto) => thread.post({ type: 'allow', id, pool, upto: mirror.uptoOf(id, pool, upto) }),
-    get health() {
-      const { tunnels, dialling } = thread.memory.status
-      const { carried, relayed } = thread.memory
-      return { tunnels: tunnels + dialling, carried: carriedBefore + carried, relayed: relayedBefore + relayed }
-    },
-  }
-
-  return {
-    carrier,
-    thread,
-
-    takeTls: (tls) => lines.take(tls),
-
-    start(at) {
-      const port = ports.openMain(at.hostname, at.port, at.inherited)
-      hasStarted = true
-      thread.start()
-      ticker = setInterval(lookAround, tickMs)
-      return port
-    },
-
-    changed(change, onPortFailure) {
-      if (!hasStarted) return
-      lookAround()
-      for (const each of feed.changed(change)) thread.post({ type: 'state', change: each })
-      if (change.ports && !isStopping && !isDraining) ports.openThese(new Set(snapshot.ports()), onPortFailure)
-    },
-
-    shutOut(yes) {
-      isShutOut = yes
-      thread.post({ type: 'shut-out', yes })
-    },
-
-    listeners: () => ports.list(),
-
-    async drain() {
-      isDraining = true
-      thread.post({ type: 'drain' })
-      ports.closeAll()
-      while (ports.closing > 0 && thread.isRunning) await Bun.sleep(closeStepMs)
-    },
-
-    async stop(drainMs) {
-      isStopping = true
-      clearInterval(ticker)
-      thread.post({ type: 'begin-stop' })
-      ports.closeAll()
-      if (!thread.isRunning) {
-        thread.retire()
-        return
-      }
-      const giveUpAt = performance.now() + drainMs
-      // The reactor may not have started to stop yet, so sleep first.
-      do await Bun.sleep(Math.min(drainMs, drainStepMs))
-      while (thread.memory.status.tunnels > 0 && performance.now() < giveUpAt)
-      const stopped = new Promise<void>((resolve) => {
-        onStopped = resolve
-      })
-      thread.retire()
-      thread.post({ type: 'end-stop' })
-      await Promise.race([stopped, Bun.sleep(stopWithinMs)])
-      lines.stop()
-    },
-
-    get status() {
-      return { ...thread.memory.status, listeners: ports.count }
-    },
   }
 }
 
 const maxAtOnce = 1000
 
 /** Keeps the reactor's snapshot equal to this thread's: everything once, then changes. */
-function createStateFeed(snapshot: Snapshot) {
-  let exits = new Map<string, NodeExit>()
+class StateFeed {
+  private exits = new Map<string, NodeExit>()
 
-  function* slices<Item>(items: readonly Item[]): Generator<Item[]> {
-    for (let at = 0; at < items.length; at += maxAtOnce) yield items.slice(at, at + maxAtOnce)
+  constructor(private readonly snapshot: Snapshot) {}
+
+  *whole(): Generator<StateChange> {
+    this.exits = new Map()
+    // Gateways come before their exits.
+    for (const gateways of slices([...this.snapshot.gateways()])) yield { gateways }
+    yield* this.changedExits()
+    for (const proxies of slices([...this.snapshot.proxies()])) yield { proxies }
+    for (const subusers of slices([...this.snapshot.subusers()])) yield { subusers }
   }
 
-  function* changedExits(): Generator<StateChange> {
-    const now = new Map([...snapshot.exits()].map((exit) => [exit.id, exit]))
-    const gone = [...exits.keys()].filter((id) => !now.has(id))
-    const fresh = [...now.values()].filter((exit) => exits.get(exit.id) !== exit)
-    exits = now
+  *changed(change: Changed): Generator<StateChange> {
+    for (const ids of slices(change.gateways ?? [])) {
+      const gateways = ids.flatMap((id) => this.snapshot.findGateway(id) ?? [])
+      yield { gateways, goneGateways: ids.filter((id) => !this.snapshot.findGateway(id)) }
+    }
+    if (change.exits) yield* this.changedExits()
+    for (const usernames of slices(change.proxies)) {
+      const proxies = usernames.flatMap((username) => this.snapshot.findProxy(username) ?? [])
+      const goneProxies = usernames.filter((username) => !this.snapshot.findProxy(username))
+      yield { proxies, goneProxies }
+    }
+    for (const ids of slices(change.subusers)) {
+      const subusers = ids.flatMap((id) => this.snapshot.findSubuser(id) ?? [])
+      const goneSubusers = ids.filter((id) => !this.snapshot.findSubuser(id))
+      yield { subusers, goneSubusers }
+    }
+  }
+
+  private *changedExits(): Generator<StateChange> {
+    const now = new Map([...this.snapshot.exits()].map((exit) => [exit.id, exit]))
+    const gone = [...this.exits.keys()].filter((id) => !now.has(id))
+    const fresh = [...now.values()].filter((exit) => this.exits.get(exit.id) !== exit)
+    this.exits = now
     yield { goneExits: gone }
     for (const each of slices(fresh)) yield { exits: each }
   }
+}
 
-  return {
-    *whole(): Generator<StateChange> {
-      exits = new Map()
-      // Gateways come before their exits.
-      for (const gateways of slices([...snapshot.gateways()])) yield { gateways }
-      yield* changedExits()
-      for (const proxies of slices([...snapshot.proxies()])) yield { proxies }
-      for (const subusers of slices([...snapshot.subusers()])) yield { subusers }
-    },
-
-    *changed(change: Changed): Generator<StateChange> {
-      for (const ids of slices(change.gateways ?? [])) {
-        const gateways = ids.flatMap((id) => snapshot.findGateway(id) ?? [])
-        yield { gateways, goneGateways: ids.filter((id) => !snapshot.findGateway(id)) }
-      }
-      if (change.exits) yield* changedExits()
-      for (const usernames of slices(change.proxies)) {
-        const proxies = usernames.flatMap((username) => snapshot.findProxy(username) ?? [])
-        const goneProxies = usernames.filter((username) => !snapshot.findProxy(username))
-        yield { proxies, goneProxies }
-      }
-      for (const ids of slices(change.subusers)) {
-        const subusers = ids.flatMap((id) => snapshot.findSubuser(id) ?? [])
-        const goneSubusers = ids.filter((id) => !snapshot.findSubuser(id))
-        yield { subusers, goneSubusers }
-      }
-    },
-  }
+function* slices<Item>(items: readonly Item[]): Generator<Item[]> {
+  for (let at = 0; at < items.length; at += maxAtOnce) yield items.slice(at, at + maxAtOnce)
 }
 
 /** Why this engine cannot run here, or undefined. Tries the system calls that a sandbox may forbid. */
@@ -263,7 +259,7 @@ export function findLack(platform: string, processor: string): string | undefine
 
 function tryCalls(processor: Processor): string | undefined {
   const libc = openLibc()
-  const kernel = createKernel(libc, processor)
+  const kernel = new Kernel(libc, processor)
   kernel.close(openRouteLookup(libc).descriptor)
   const [poll, bell] = [kernel.openPoll(), kernel.openBell()]
   const pipe = kernel.openPipe(0)

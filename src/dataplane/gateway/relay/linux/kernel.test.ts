@@ -1,7 +1,7 @@
 import { ptr } from 'bun:ffi'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { until } from '../../../../../test/harness/until.ts'
-import { createKernel, type Kernel } from './kernel.ts'
+import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
 import { EAGAIN, IPPROTO_TCP, TCP_INFO } from './numbers.ts'
 import type { Processor } from './structures.ts'
@@ -53,7 +53,7 @@ async function packetsForFirstWords(kernel: Kernel, listener: number): Promise<n
 }
 
 describe('a request is acknowledged with its answer, not by a packet of its own,', () => {
-  const kernel = createKernel(libc, processor)
+  const kernel = new Kernel(libc, processor)
 
   test.each(['opened here', 'handed over'])(
     "a request's ACK travels with the response on a port %s",
@@ -70,7 +70,7 @@ describe('a request is acknowledged with its answer, not by a packet of its own,
 })
 
 test('calls made by their number do what those of the C library do, and leave the same errors', async () => {
-  const kernel = createKernel(makeDirect(libc, processor), processor)
+  const kernel = new Kernel(makeDirect(libc, processor), processor)
   const listener = kernel.listen(loopback, 0, 16)
   opened.push(listener)
   const { client, server } = await meet(kernel, listener, 'there')

@@ -1,22 +1,21 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
-import type { CarrierAgent } from '../../../agent/carrier.ts'
-import { createSnapshot } from '../../../agent/snapshot.ts'
+import { Snapshot } from '../../../agent/snapshot.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import { noLimit } from '../../metering/speed-limit.ts'
-import { createCore, tickMs } from '../core.ts'
+import { GatewayCore, tickMs } from '../core.ts'
 import { createHeldGauge } from '../engine.ts'
-import { patient, Side } from '../side.ts'
+import { patient, Side, type SideAround } from '../side.ts'
 import { PortListener, TlsChannel } from './channel.ts'
 import { createReports } from './counts.ts'
 import { Descriptors, PipePool } from './descriptors.ts'
-import { createKernel } from './kernel.ts'
+import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
 import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messages.ts'
 import { createMovement } from './movement.ts'
 import { Reactor } from './reactor.ts'
 import { openRouteLookup } from './routes.ts'
-import { viewMemory, viewTlsMemory } from './shared-memory.ts'
+import { type SharedMemory, viewMemory, viewTlsMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
 
 /** Time for lingering connections after a stop. */
@@ -29,22 +28,22 @@ const minToCollect = 10_000
 type Answers = { asked: 'asked' | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
 
 /** Pending questions to the main thread. */
-function createQuestions<Kind extends keyof Answers>() {
-  const waiting = new Map<number, (answer: Answers[Kind]) => void>()
-  let last = 0
-  return {
-    ask(send: (ticket: number) => void): Promise<Answers[Kind]> {
-      last += 1
-      const ticket = last
-      return new Promise((resolve) => {
-        waiting.set(ticket, resolve)
-        send(ticket)
-      })
-    },
-    answer(ticket: number, answer: Answers[Kind]): void {
-      waiting.get(ticket)?.(answer)
-      waiting.delete(ticket)
-    },
+class PendingQuestions<Kind extends keyof Answers> {
+  private readonly waiting = new Map<number, (answer: Answers[Kind]) => void>()
+  private last = 0
+
+  ask(send: (ticket: number) => void): Promise<Answers[Kind]> {
+    this.last += 1
+    const ticket = this.last
+    return new Promise((resolve) => {
+      this.waiting.set(ticket, resolve)
+      send(ticket)
+    })
+  }
+
+  answer(ticket: number, answer: Answers[Kind]): void {
+    this.waiting.get(ticket)?.(answer)
+    this.waiting.delete(ticket)
   }
 }
 
@@ -61,68 +60,99 @@ const nothingAllowed: Policy = {
  * A gateway on a thread that never returns to its own event loop: it waits in epoll and polls its message port. Only
  * unknown credentials, names and leases need the main thread.
  */
-export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => void) {
-  const { inbox, bell, isStrict } = terms
-  const memory = viewMemory(terms.memory)
-  const onFault = (fault: unknown): void => post({ type: 'fault', fault: toPlain(fault) })
-  const processor = process.arch as Processor
-  const libc = makeDirect(openLibc(), processor)
-  const kernel = createKernel(libc, processor)
-  const descriptors = new Descriptors(memory.owned, kernel.close, isStrict)
-  const routes = openRouteLookup(libc)
-  descriptors.own(routes.descriptor)
-  const reactor = new Reactor(kernel, descriptors, onFault)
-  const pipes = new PipePool((bytes) => kernel.openPipe(bytes), descriptors, isStrict, terms.limits.connections)
-  const held = createHeldGauge()
-  const around = { after: reactor.timers.after, noteHeld: held.note }
-  const snapshot = createSnapshot()
-  const asking = createQuestions<'asked'>()
-  const lookingUp = createQuestions<'looked-up'>()
-  const listeners = new Map<number, PortListener>()
-  let policy = nothingAllowed
-  let speeds = noLimit
-  let mainPort = 0
-  let endAt: number | undefined
-  let heard = 0
+export class ReactorLoop {
+  private readonly memory: SharedMemory
+  private readonly kernel: Kernel
+  private readonly descriptors: Descriptors
+  private readonly reactor: Reactor
+  private readonly held = createHeldGauge()
+  private readonly around: SideAround
+  private readonly snapshot = new Snapshot()
+  private readonly asking = new PendingQuestions<'asked'>()
+  private readonly lookingUp = new PendingQuestions<'looked-up'>()
+  private readonly listeners = new Map<number, PortListener>()
+  /** Lease messages, sent after the turn, outside the relay's call stack. */
+  private readonly leaseMessages: FromReactor[] = []
+  private readonly core: GatewayCore
+  private readonly reports: ReturnType<typeof createReports>
+  private readonly collectGarbage = createGarbageCollection()
+  private policy = nothingAllowed
+  private speeds = noLimit
+  private mainPort = 0
+  private endAt: number | undefined
+  /** Value of `memory.posted` when the inbox was last read. */
+  private readUpTo = 0
 
-  const tidyUp = createTidyUp()
-  const clock = (): number => reactor.wallMs + memory.skewMs
-  /** Sent after the turn, outside the relay's call stack. */
-  const wishes: FromReactor[] = []
-  const agent: CarrierAgent = {
-    wantLease: (id, pool) => void wishes.push({ type: 'want-lease', id, pool }),
-    giveBack: (id, pool) => void wishes.push({ type: 'give-back', id, pool }),
-    noteNow: () => reports.hurry(),
+  constructor(
+    private readonly terms: ReactorTerms,
+    private readonly post: (message: FromReactor) => void,
+  ) {
+    this.memory = viewMemory(terms.memory)
+    const processor = process.arch as Processor
+    const libc = makeDirect(openLibc(), processor)
+    const kernel = new Kernel(libc, processor)
+    this.kernel = kernel
+    this.descriptors = new Descriptors(this.memory.owned, (descriptor) => kernel.close(descriptor), terms.isStrict)
+    const routes = openRouteLookup(libc)
+    this.descriptors.own(routes.descriptor)
+    this.reactor = new Reactor(kernel, this.descriptors, this.onFault)
+    const { connections } = terms.limits
+    const pipes = new PipePool((bytes) => kernel.openPipe(bytes), this.descriptors, terms.isStrict, connections)
+    this.around = { after: this.reactor.timers.after, noteHeld: this.held.note }
+    this.core = new GatewayCore({
+      ...createMovement(this.reactor, pipes, this.around, this.clock, routes.isDeliveredHere),
+      snapshot: this.snapshot,
+      agent: {
+        wantLease: (id, pool) => void this.leaseMessages.push({ type: 'want-lease', id, pool }),
+        giveBack: (id, pool) => void this.leaseMessages.push({ type: 'give-back', id, pool }),
+        noteNow: () => this.reports.hurry(),
+      },
+      ask: (question, source) => this.asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
+      lookup: (name, version) => this.lookUp(name, version),
+      policy: () => this.policy,
+      speeds: () => this.speeds,
+      limits: terms.limits,
+      hop: terms.hop,
+      clock: this.clock,
+      lastContactAt: () => this.memory.lastContactAt,
+      sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
+      random: Math.random,
+      onExit: (report) => post({ type: 'exit', report }),
+      onFault: this.onFault,
+    })
+    this.reports = createReports(this.core, post, () => this.reactor.nowMs)
   }
-  const core = createCore({
-    ...createMovement(reactor, pipes, around, clock, routes.isDeliveredHere),
-    snapshot,
-    agent,
-    ask: (question, source) => asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
-    async lookup(name, version) {
-      const answer = await lookingUp.ask((ticket) => post({ type: 'look-up', ticket, name, version }))
-      if ('code' in answer) throw Object.assign(new Error('the name was not found'), answer)
-      return answer
-    },
-    policy: () => policy,
-    speeds: () => speeds,
-    limits: terms.limits,
-    hop: terms.hop,
-    clock,
-    lastContactAt: () => memory.lastContactAt,
-    sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
-    random: Math.random,
-    onExit: (word) => post({ type: 'exit', word }),
-    onFault,
-  })
-  const reports = createReports(core.carrier, post, () => reactor.nowMs)
 
-  function apply(change: StateChange): void {
+  /** Returns when stopped and nothing is open. */
+  run(): void {
+    this.reactor.watchLevel(this.terms.bell, { onEvents: () => this.kernel.hush(this.terms.bell), onFault: () => {} })
+    this.tick()
+    while (!this.isOver()) {
+      this.memory.isAsleep = true
+      this.reactor.turn(this.readInbox)
+      this.memory.isAsleep = false
+      this.publish()
+    }
+    this.reports.send()
+    this.post({ type: 'ended' })
+  }
+
+  private readonly onFault = (fault: unknown): void => this.post({ type: 'fault', fault: toPlain(fault) })
+
+  private readonly clock = (): number => this.reactor.wallMs + this.memory.skewMs
+
+  private async lookUp(name: string, version: 4 | 6): ReturnType<Lookup> {
+    const answer = await this.lookingUp.ask((ticket) => this.post({ type: 'look-up', ticket, name, version }))
+    if ('code' in answer) throw Object.assign(new Error('the name was not found'), answer)
+    return answer
+  }
+
+  private apply(change: StateChange): void {
     const { proxies = [], subusers = [], exits = [], gateways = [] } = change
     const { goneProxies = [], goneSubusers = [], goneExits = [], goneGateways = [] } = change
-    const changed = snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits], gateways })
-    const forgotten = snapshot.forget(goneProxies, goneSubusers, goneExits, goneGateways)
-    core.changed({
+    const changed = this.snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits], gateways })
+    const forgotten = this.snapshot.forget(goneProxies, goneSubusers, goneExits, goneGateways)
+    this.core.changed({
       proxies: [...changed.proxies, ...forgotten.proxies],
       subusers: [...changed.subusers, ...forgotten.subusers],
       exits: changed.exits || forgotten.exits,
@@ -131,115 +161,111 @@ export function createLoop(terms: ReactorTerms, post: (message: FromReactor) => 
     })
   }
 
-  function unlisten(descriptor: number): void {
-    listeners.get(descriptor)?.close()
-    listeners.delete(descriptor)
-    post({ type: 'unlistened', descriptor })
+  private unlisten(descriptor: number): void {
+    this.listeners.get(descriptor)?.close()
+    this.listeners.delete(descriptor)
+    this.post({ type: 'unlistened', descriptor })
   }
 
-  function takeTls({ descriptor, source, memory: shared }: Extract<ToReactor, { type: 'tls' }>): void {
-    const own = kernel.duplicate(descriptor)
-    post({ type: 'tls-taken', descriptor })
-    if (own < 0 || !descriptors.own(own)) return
-    const side = new Side(patient, around)
-    const channel = new TlsChannel(reactor, own, side, mainPort, () => core.departed(), viewTlsMemory(shared))
+  private takeTls({ descriptor, source, memory: shared }: Extract<ToReactor, { type: 'tls' }>): void {
+    const own = this.kernel.duplicate(descriptor)
+    this.post({ type: 'tls-taken', descriptor })
+    if (own < 0 || !this.descriptors.own(own)) return
+    const side = new Side(patient, this.around)
+    const channel = new TlsChannel(
+      this.reactor,
+      own,
+      side,
+      this.mainPort,
+      () => this.core.departed(),
+      viewTlsMemory(shared),
+    )
     side.attach(channel)
-    core.accepted(side, source)
+    this.core.accepted(side, source)
     if (!side.isClosed) channel.watch()
   }
 
   /** Applied at once; the waiting client continues after newer messages are read. */
-  function hearAnswer({ ticket, answer }: Extract<ToReactor, { type: 'asked' }>): void {
-    if (answer !== 'unasked') snapshot.learn(answer)
-    asking.answer(ticket, answer === 'unasked' ? answer : 'asked')
+  private takeAnswer({ ticket, answer }: Extract<ToReactor, { type: 'asked' }>): void {
+    if (answer !== 'unasked') this.snapshot.learn(answer)
+    this.asking.answer(ticket, answer === 'unasked' ? answer : 'asked')
   }
 
-  function obey(message: ToReactor): void {
-    if (message.type === 'asked') hearAnswer(message)
-    else if (message.type === 'looked-up') lookingUp.answer(message.ticket, message.answer)
-    else if (message.type === 'allow') core.carrier.allow(message.id, message.pool, message.upto)
-    else if (message.type === 'state') apply(message.change)
-    else if (message.type === 'policy') policy = message.policy
-    else if (message.type === 'speeds') speeds = message.speeds
-    else if (message.type === 'shut-out') core.shutOut(message.yes)
-    else if (message.type === 'unlisten') unlisten(message.descriptor)
-    else if (message.type === 'tls') takeTls(message)
+  private take(message: ToReactor): void {
+    if (message.type === 'asked') this.takeAnswer(message)
+    else if (message.type === 'looked-up') this.lookingUp.answer(message.ticket, message.answer)
+    else if (message.type === 'allow') this.core.allow(message.id, message.pool, message.upto)
+    else if (message.type === 'state') this.apply(message.change)
+    else if (message.type === 'policy') this.policy = message.policy
+    else if (message.type === 'speeds') this.speeds = message.speeds
+    else if (message.type === 'shut-out') this.core.shutOut(message.yes)
+    else if (message.type === 'unlisten') this.unlisten(message.descriptor)
+    else if (message.type === 'tls') this.takeTls(message)
     else if (message.type === 'listen') {
       if (message.isMain) {
-        mainPort = message.port
-        core.setMainPort(mainPort)
+        this.mainPort = message.port
+        this.core.setMainPort(this.mainPort)
       }
-      listeners.set(message.descriptor, new PortListener(reactor, message.descriptor, message.port, around, core))
-    } else if (message.type === 'drain') core.drain()
-    else if (message.type === 'begin-stop') core.beginStop()
+      this.listeners.set(
+        message.descriptor,
+        new PortListener(this.reactor, message.descriptor, message.port, this.around, this.core),
+      )
+    } else if (message.type === 'drain') this.core.drain()
+    else if (message.type === 'begin-stop') this.core.beginStop()
     else {
-      core.endStop()
-      endAt = performance.now() + lingerMs
-      reports.send()
-      post({ type: 'stopped' })
+      this.core.endStop()
+      this.endAt = performance.now() + lingerMs
+      this.reports.send()
+      this.post({ type: 'stopped' })
     }
   }
 
   /** Returns whether there were messages. */
-  function hear(): boolean {
-    if (memory.posted === heard) return false
-    heard = memory.posted
-    for (let got = receiveMessageOnPort(inbox); got; got = receiveMessageOnPort(inbox)) {
+  private readonly readInbox = (): boolean => {
+    if (this.memory.posted === this.readUpTo) return false
+    this.readUpTo = this.memory.posted
+    for (let got = receiveMessageOnPort(this.terms.inbox); got; got = receiveMessageOnPort(this.terms.inbox)) {
       try {
-        obey(got.message as ToReactor)
+        this.take(got.message as ToReactor)
       } catch (fault) {
-        onFault(fault)
+        this.onFault(fault)
       }
     }
     return true
   }
 
-  function tick(): void {
-    reactor.timers.after(tickMs, tick)
-    core.tick()
-    tidyUp(reactor.seen)
+  private readonly tick = (): void => {
+    this.reactor.timers.after(tickMs, this.tick)
+    this.core.tick()
+    this.collectGarbage(this.reactor.seen)
   }
 
   /** Lease requests go out with the counts of the same instant. */
-  function tell(): void {
-    if (wishes.length > 0) {
-      reports.send()
-      for (const wish of wishes.splice(0)) post(wish)
-    } else reports.sendIfDue(reactor.timers.after)
-    tellStatus()
-    const { carried, relayed } = core.carrier.health
-    memory.carried = carried
-    memory.relayed = relayed ?? 0
+  private publish(): void {
+    if (this.leaseMessages.length > 0) {
+      this.reports.send()
+      for (const message of this.leaseMessages.splice(0)) this.post(message)
+    } else this.reports.sendIfDue(this.reactor.timers.after)
+    this.publishStatus()
+    const { carried, relayed } = this.core.health
+    this.memory.carried = carried
+    this.memory.relayed = relayed ?? 0
   }
 
   /** Field by field: spreading an object of unknown shape is too slow for every turn. */
-  function tellStatus(): void {
-    const { open, connections, tunnels, dialling, settling, spared, turnedAway, starved } = core.status
-    const { maxHeld } = held
-    memory.status = { open, connections, tunnels, dialling, settling, maxHeld, spared, turnedAway, starved }
+  private publishStatus(): void {
+    const { open, connections, tunnels, dialling, settling, spared, turnedAway, starved } = this.core.status
+    const { maxHeld } = this.held
+    this.memory.status = { open, connections, tunnels, dialling, settling, maxHeld, spared, turnedAway, starved }
   }
 
-  const isOver = (): boolean => endAt !== undefined && (core.status.open === 0 || performance.now() > endAt)
-
-  return {
-    /** Returns when stopped and nothing is open. */
-    run(): void {
-      reactor.watchLevel(bell, { onEvents: () => kernel.hush(bell), onFault() {} })
-      tick()
-      while (!isOver()) {
-        memory.isAsleep = true
-        reactor.turn(hear)
-        memory.isAsleep = false
-        tell()
-      }
-      reports.send()
-      post({ type: 'ended' })
-    },
+  private isOver(): boolean {
+    return this.endAt !== undefined && (this.core.status.open === 0 || performance.now() > this.endAt)
   }
 }
 
 /** Bun collects garbage when its own loop is idle, which never happens on this thread. */
-function createTidyUp(): (seen: number) => void {
+function createGarbageCollection(): (seen: number) => void {
   let last = 0
   let collected = 0
   return (seen) => {

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../../../node-protocol/state.ts'
-import type { NodeCounts } from '../../../agent/carrier.ts'
+import type { NodeCounts } from '../../../agent/data-path.ts'
 import type { ExitReport } from '../../access/exit-health.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
@@ -57,7 +57,7 @@ export type FromReactor =
   | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
   | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
   | CountsMessage
-  | { readonly type: 'exit'; readonly word: ExitReport }
+  | { readonly type: 'exit'; readonly report: ExitReport }
   | { readonly type: 'fault'; readonly fault: unknown }
   | { readonly type: 'stopped' }
   /** Nothing is open any more. */

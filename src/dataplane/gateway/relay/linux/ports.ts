@@ -7,95 +7,103 @@ import type { ReactorThread } from './thread.ts'
 const backlog = 4096
 
 /** Listening ports. Opened on the main thread, where errors are known at once; they outlive a reactor. */
-export function createPorts(kernel: Kernel, thread: Pick<ReactorThread, 'post' | 'isRunning'>, max: number) {
+export class ListeningPorts {
   /** Descriptors by port; `leaving` are those that the reactor must release first. */
-  const open = new Map<number, number>()
-  const releasing = new Set<number>()
+  private readonly open = new Map<number, number>()
+  private readonly releasing = new Set<number>()
   /** From the previous process, not used yet. */
-  const inherited = new Map<number, number>()
-  let hostname = ''
-  let mainPort = 0
+  private readonly inherited = new Map<number, number>()
+  private hostname = ''
+  private mainPort = 0
 
-  function listen(port: number): number {
-    const address = readAddress(hostname)
-    if (!address) throw systemError('EINVAL', `${hostname} is not an address`)
-    const handed = inherited.get(port)
-    inherited.delete(port)
-    if (handed !== undefined && kernel.adopt(handed, backlog) === 0) {
-      open.set(port, handed)
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly thread: Pick<ReactorThread, 'post' | 'isRunning'>,
+    private readonly max: number,
+  ) {}
+
+  openMain(at: string, port: number, handed: ReadonlyMap<number, number> = new Map()): number {
+    this.hostname = at
+    for (const [each, descriptor] of handed) this.inherited.set(each, descriptor)
+    this.mainPort = this.listen(port)
+    return this.mainPort
+  }
+
+  /** Announces all ports to a new reactor. */
+  announce(): void {
+    // The dead reactor did not release these.
+    for (const descriptor of this.releasing) this.kernel.close(descriptor)
+    this.releasing.clear()
+    for (const [port, descriptor] of this.open) this.announceOne(port, descriptor)
+  }
+
+  /** Opens and closes customer ports. */
+  openThese(wanted: ReadonlySet<number>, note: (port: number, error: unknown) => void): void {
+    for (const [port, descriptor] of this.open)
+      if (port !== this.mainPort && !wanted.has(port)) this.drop(port, descriptor)
+    const missing = [...wanted].filter((port) => !this.open.has(port))
+    const room = Math.max(0, this.max - (this.open.size - 1))
+    for (const port of missing.slice(0, room)) {
+      try {
+        this.announceOne(this.listen(port), this.open.get(port) ?? -1)
+      } catch (error) {
+        note(port, error)
+      }
+    }
+    if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, this.max))
+    // Ports without a customer.
+    for (const descriptor of this.inherited.values()) this.kernel.close(descriptor)
+    this.inherited.clear()
+  }
+
+  list() {
+    return [...this.open].map(([port, descriptor]) => ({ port, descriptor }))
+  }
+
+  closeAll(): void {
+    for (const [port, descriptor] of this.open) this.drop(port, descriptor)
+  }
+
+  /** The reactor has released it. */
+  close(descriptor: number): void {
+    if (this.releasing.delete(descriptor)) this.kernel.close(descriptor)
+  }
+
+  get count(): number {
+    return this.open.size
+  }
+
+  get closing(): number {
+    return this.releasing.size
+  }
+
+  private listen(port: number): number {
+    const address = readAddress(this.hostname)
+    if (!address) throw systemError('EINVAL', `${this.hostname} is not an address`)
+    const handed = this.inherited.get(port)
+    this.inherited.delete(port)
+    if (handed !== undefined && this.kernel.adopt(handed, backlog) === 0) {
+      this.open.set(port, handed)
       return port
     }
-    const descriptor = kernel.listen(address, port, backlog)
-    if (descriptor < 0) throw systemError(nameOf(-descriptor), `cannot listen on ${hostname} port ${port}`)
-    const opened = port === 0 ? kernel.portOf(descriptor) : port
-    open.set(opened, descriptor)
+    const descriptor = this.kernel.listen(address, port, backlog)
+    if (descriptor < 0) throw systemError(nameOf(-descriptor), `cannot listen on ${this.hostname} port ${port}`)
+    const opened = port === 0 ? this.kernel.portOf(descriptor) : port
+    this.open.set(opened, descriptor)
     return opened
   }
 
-  const announceOne = (port: number, descriptor: number): void =>
-    thread.post({ type: 'listen', descriptor, port, isMain: port === mainPort })
-
-  function drop(port: number, descriptor: number): void {
-    open.delete(port)
-    if (!thread.isRunning) kernel.close(descriptor)
-    else {
-      releasing.add(descriptor)
-      thread.post({ type: 'unlisten', descriptor })
-    }
+  private announceOne(port: number, descriptor: number): void {
+    this.thread.post({ type: 'listen', descriptor, port, isMain: port === this.mainPort })
   }
 
-  return {
-    openMain(at: string, port: number, handed: ReadonlyMap<number, number> = new Map()): number {
-      hostname = at
-      for (const [each, descriptor] of handed) inherited.set(each, descriptor)
-      mainPort = listen(port)
-      return mainPort
-    },
-
-    /** Announces all ports to a new reactor. */
-    announce(): void {
-      // The dead reactor did not release these.
-      for (const descriptor of releasing) kernel.close(descriptor)
-      releasing.clear()
-      for (const [port, descriptor] of open) announceOne(port, descriptor)
-    },
-
-    /** Opens and closes customer ports. */
-    openThese(wanted: ReadonlySet<number>, note: (port: number, error: unknown) => void): void {
-      for (const [port, descriptor] of open) if (port !== mainPort && !wanted.has(port)) drop(port, descriptor)
-      const missing = [...wanted].filter((port) => !open.has(port))
-      const room = Math.max(0, max - (open.size - 1))
-      for (const port of missing.slice(0, room)) {
-        try {
-          announceOne(listen(port), open.get(port) ?? -1)
-        } catch (error) {
-          note(port, error)
-        }
-      }
-      if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, max))
-      // Ports without a customer.
-      for (const descriptor of inherited.values()) kernel.close(descriptor)
-      inherited.clear()
-    },
-
-    list: () => [...open].map(([port, descriptor]) => ({ port, descriptor })),
-
-    closeAll(): void {
-      for (const [port, descriptor] of open) drop(port, descriptor)
-    },
-
-    /** The reactor has released it. */
-    close(descriptor: number): void {
-      if (releasing.delete(descriptor)) kernel.close(descriptor)
-    },
-
-    get count(): number {
-      return open.size
-    },
-
-    get closing(): number {
-      return releasing.size
-    },
+  private drop(port: number, descriptor: number): void {
+    this.open.delete(port)
+    if (!this.thread.isRunning) this.kernel.close(descriptor)
+    else {
+      this.releasing.add(descriptor)
+      this.thread.post({ type: 'unlisten', descriptor })
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { Descriptors, ownedWords } from './descriptors.ts'
-import { createKernel } from './kernel.ts'
+import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
 import { Reactor } from './reactor.ts'
 import type { Processor } from './structures.ts'
@@ -15,7 +15,7 @@ afterAll(() => {
 /** Polls without waiting; time is the test's. */
 function openReactor(clock: () => number): Reactor {
   const processor = process.arch as Processor
-  const kernel = createKernel(makeDirect(libc, processor), processor)
+  const kernel = new Kernel(makeDirect(libc, processor), processor)
   const openPoll = (): number => {
     const poll = kernel.openPoll()
     opened.push(poll)
@@ -24,8 +24,10 @@ function openReactor(clock: () => number): Reactor {
   const onFault = (fault: unknown): void => {
     throw fault
   }
-  const poll: typeof kernel.poll = (descriptor) => kernel.poll(descriptor, 0)
-  return new Reactor({ ...kernel, openPoll, poll }, new Descriptors(owned, kernel.close, true), onFault, clock)
+  const poll: Kernel['poll'] = (descriptor) => kernel.poll(descriptor, 0)
+  const polling = Object.assign(Object.create(kernel) as Kernel, { openPoll, poll })
+  const descriptors = new Descriptors(owned, (descriptor) => kernel.close(descriptor), true)
+  return new Reactor(polling, descriptors, onFault, clock)
 }
 
 test('a timer of 50 ms that is started 60 ms into a turn fires 50 ms later, not before', () => {

@@ -11,113 +11,110 @@ const maxPauseMs = 5000
 /** After this long, the backoff starts over. */
 const healthyMs = 60_000
 
-export type ReactorThread = ReturnType<typeof createThread>
-
 /** The reactor's thread. If it dies, its descriptors are closed and another is started. */
-export function createThread(deps: {
-  kernel: Kernel
-  limits: EngineLimits
-  hop: EngineDeps['hop']
-  isStrict: boolean
-  onMessage: (message: FromReactor) => void
-  onDeath: (fault: unknown) => void
-  onBirth: () => void
-}) {
-  const { kernel } = deps
-  let worker: Worker | undefined
-  let outbox: MessagePort | undefined
-  let buffer = makeMemory()
-  let memory: SharedMemory = viewMemory(buffer)
-  let bell = -1
-  let isWanted = false
-  let bornAt = 0
-  let pauseMs = firstPauseMs
+export class ReactorThread {
+  private readonly kernel
+  private worker: Worker | undefined
+  private outbox: MessagePort | undefined
+  private buffer = makeMemory()
+  memory: SharedMemory = viewMemory(this.buffer)
+  private bell = -1
+  private isWanted = false
+  private bornAt = 0
+  private pauseMs = firstPauseMs
 
-  function spawn(): void {
-    buffer = makeMemory()
-    memory = viewMemory(buffer)
-    bell = kernel.openBell()
-    if (bell < 0) throw new Error(`eventfd failed with ${-bell}`)
+  constructor(
+    private readonly deps: {
+      kernel: Kernel
+      limits: EngineLimits
+      hop: EngineDeps['hop']
+      isStrict: boolean
+      onMessage: (message: FromReactor) => void
+      onDeath: (fault: unknown) => void
+      onBirth: () => void
+    },
+  ) {
+    this.kernel = deps.kernel
+  }
+
+  post(message: ToReactor): void {
+    if (!this.outbox) return
+    this.outbox.postMessage(message, [])
+    this.memory.notePosted()
+    if (this.memory.isAsleep) this.kernel.ring(this.bell)
+  }
+
+  start(): void {
+    this.isWanted = true
+    this.spawn()
+  }
+
+  /** Replies to the current reactor only; its successor would mistake the answer for its own. */
+  replyTo(): (message: ToReactor) => void {
+    const asker = this.worker
+    return (message) => {
+      if (this.worker === asker) this.post(message)
+    }
+  }
+
+  /** Its end is expected. */
+  retire(): void {
+    this.isWanted = false
+    this.worker?.unref()
+  }
+
+  /** A wanted reactor is restarted. */
+  terminate(): void {
+    void this.worker?.terminate()
+  }
+
+  get isRunning(): boolean {
+    return this.worker !== undefined
+  }
+
+  private spawn(): void {
+    this.buffer = makeMemory()
+    this.memory = viewMemory(this.buffer)
+    this.bell = this.kernel.openBell()
+    if (this.bell < 0) throw new Error(`eventfd failed with ${-this.bell}`)
     const { port1, port2 } = new MessageChannel()
     const terms: ReactorTerms = {
       inbox: port2,
-      memory: buffer,
-      bell,
-      limits: deps.limits,
-      hop: deps.hop,
-      isStrict: deps.isStrict,
+      memory: this.buffer,
+      bell: this.bell,
+      limits: this.deps.limits,
+      hop: this.deps.hop,
+      isStrict: this.deps.isStrict,
     }
     const born = new Worker(new URL('./worker.ts', import.meta.url), { workerData: terms, transferList: [port2] })
     let fault: unknown = new Error('a reactor ended without a word')
     born.on('message', (message: FromReactor) => {
-      if (worker === born) deps.onMessage(message)
+      if (this.worker === born) this.deps.onMessage(message)
     })
     born.on('error', (error) => {
       fault = error
     })
     born.on('exit', () => {
-      if (worker === born) bury(fault)
+      if (this.worker === born) this.bury(fault)
     })
-    worker = born
-    outbox = port1
-    bornAt = performance.now()
-    deps.onBirth()
+    this.worker = born
+    this.outbox = port1
+    this.bornAt = performance.now()
+    this.deps.onBirth()
   }
 
   /** Descriptors belong to the process and survive the thread. */
-  function bury(fault: unknown): void {
-    worker = undefined
-    outbox?.close()
-    outbox = undefined
-    for (const descriptor of ownedIn(memory.owned)) kernel.close(descriptor)
-    memory.owned.fill(0)
-    memory.status = noStatus
-    kernel.close(bell)
-    if (!isWanted) return
-    deps.onDeath(fault)
-    pauseMs = performance.now() - bornAt >= healthyMs ? firstPauseMs : Math.min(maxPauseMs, pauseMs * 2)
-    setTimeout(() => isWanted && spawn(), pauseMs)
-  }
-
-  function post(message: ToReactor): void {
-    if (!outbox) return
-    outbox.postMessage(message, [])
-    memory.notePosted()
-    if (memory.isAsleep) kernel.ring(bell)
-  }
-
-  return {
-    start(): void {
-      isWanted = true
-      spawn()
-    },
-
-    post,
-
-    /** Replies to the current reactor only; its successor would mistake the answer for its own. */
-    replyTo(): (message: ToReactor) => void {
-      const asker = worker
-      return (message) => {
-        if (worker === asker) post(message)
-      }
-    },
-
-    /** Its end is expected. */
-    retire(): void {
-      isWanted = false
-      worker?.unref()
-    },
-
-    /** A wanted reactor is restarted. */
-    terminate(): void {
-      void worker?.terminate()
-    },
-
-    get isRunning(): boolean {
-      return worker !== undefined
-    },
-    get memory(): SharedMemory {
-      return memory
-    },
+  private bury(fault: unknown): void {
+    this.worker = undefined
+    this.outbox?.close()
+    this.outbox = undefined
+    for (const descriptor of ownedIn(this.memory.owned)) this.kernel.close(descriptor)
+    this.memory.owned.fill(0)
+    this.memory.status = noStatus
+    this.kernel.close(this.bell)
+    if (!this.isWanted) return
+    this.deps.onDeath(fault)
+    this.pauseMs = performance.now() - this.bornAt >= healthyMs ? firstPauseMs : Math.min(maxPauseMs, this.pauseMs * 2)
+    setTimeout(() => this.isWanted && this.spawn(), this.pauseMs)
   }
 }

@@ -1,6 +1,8 @@
 import type { Socket, TCPSocketListener } from 'bun'
+import type { DataPath } from '../../../agent/data-path.ts'
+import type { Changed } from '../../../agent/snapshot.ts'
 import type { TlsSocket } from '../../../tls/tls-socket.ts'
-import { createCore, tickMs } from '../core.ts'
+import { GatewayCore, tickMs } from '../core.ts'
 import { createHeldGauge, type Engine, type EngineDeps, noRoom } from '../engine.ts'
 import { Relay } from '../relay.ts'
 import { noteHandshake, toSideSocket } from '../secured-socket.ts'
@@ -19,148 +21,161 @@ const listenWithBun = (listener: TCPSocketListener<Side>): Listening => ({
 })
 
 /** The engine on Bun's sockets, for any platform. */
-export function createEngine(deps: EngineDeps & { readonly sockets: Sockets }): Engine {
-  const { snapshot, clock } = deps
-  const listeners = new Map<number, Listening>()
-  const inherited = new Map<number, number>()
-  let isDraining = false
-  let mainPort = 0
-  let hostname = ''
-  let ticker: ReturnType<typeof setInterval> | undefined
-
-  const held = createHeldGauge()
-  const around = { after, noteHeld: held.note }
-  const core = createCore({
-    ...deps,
-    dialler: createDialler(around, deps.sockets),
-    after,
-    startRelay: (client, tunnel, fromClient, fromOrigin) =>
-      new Relay(client, tunnel, clock).start(fromClient, fromOrigin),
-  })
-
-  const listening = {
+export class PortableEngine implements Engine {
+  private readonly openListeners = new Map<number, Listening>()
+  private readonly inherited = new Map<number, number>()
+  private readonly held = createHeldGauge()
+  private readonly around = { after, noteHeld: this.held.note }
+  private readonly accepter = createAccepter((descriptor, source) => this.adopt(descriptor, source))
+  private readonly core: GatewayCore
+  private readonly socketHandlers = {
     ...handlers,
-    open(socket: Socket<Side>) {
-      const side = new Side(patient, around)
+    open: (socket: Socket<Side>): void => {
+      const side = new Side(patient, this.around)
       socket.data = side
       side.attach(socket)
-      core.accepted(side, socket.remoteAddress)
+      this.core.accepted(side, socket.remoteAddress)
     },
-    close(socket: Socket<Side>) {
-      core.departed()
+    close: (socket: Socket<Side>): void => {
+      this.core.departed()
       socket.data.onSocketClose()
     },
   }
+  private isDraining = false
+  private mainPort = 0
+  private hostname = ''
+  private ticker: ReturnType<typeof setInterval> | undefined
+
+  constructor(private readonly deps: EngineDeps & { readonly sockets: Sockets }) {
+    this.core = new GatewayCore({
+      ...deps,
+      dialler: createDialler(this.around, deps.sockets),
+      after,
+      startRelay: (client, tunnel, fromClient, fromOrigin) =>
+        new Relay(client, tunnel, deps.clock).start(fromClient, fromOrigin),
+    })
+  }
+
+  get dataPath(): DataPath {
+    return this.core
+  }
+
+  takeTls(tls: TlsSocket): void {
+    const side = new Side(patient, this.around)
+    noteHandshake(tls, this.deps.sockets)
+    tls.owner = {
+      onSocketData: (bytes) => side.onSocketData(bytes),
+      onSocketDrain: () => side.onSocketDrain(),
+      onSocketEnd: () => side.onSocketEnd(),
+      onSocketClose: () => {
+        this.core.departed()
+        side.onSocketClose()
+      },
+    }
+    side.attach(toSideSocket(tls, this.mainPort, this.deps.sockets))
+    this.core.accepted(side, tls.source)
+  }
+
+  shutOut(yes: boolean): void {
+    this.core.shutOut(yes)
+  }
+
+  start(at: Parameters<Engine['start']>[0]): number {
+    this.hostname = at.hostname
+    for (const [port, descriptor] of at.inherited ?? []) this.inherited.set(port, descriptor)
+    this.mainPort = this.listen(at.port)
+    this.core.setMainPort(this.mainPort)
+    this.ticker = setInterval(() => this.core.tick(), tickMs)
+    return this.mainPort
+  }
+
+  changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void {
+    this.core.changed(change)
+    if (change.ports && this.mainPort !== 0 && !this.core.isStopping && !this.isDraining)
+      this.listenOnPorts(onPortFailure)
+  }
+
+  listeners(): ReturnType<Engine['listeners']> {
+    return [...this.openListeners.values()].map(({ port, descriptor }) => ({ port, descriptor }))
+  }
+
+  async drain(): Promise<void> {
+    this.isDraining = true
+    this.core.drain()
+    this.stopListening()
+    this.openListeners.clear()
+  }
+
+  async stop(drainMs: number): Promise<void> {
+    this.core.beginStop()
+    this.stopListening()
+    const giveUpAt = performance.now() + drainMs
+    while (this.core.status.tunnels > 0 && performance.now() < giveUpAt) await Bun.sleep(drainStepMs)
+    this.core.endStop()
+    clearInterval(this.ticker)
+  }
+
+  get status() {
+    return { ...this.core.status, listeners: this.openListeners.size, maxHeld: this.held.maxHeld }
+  }
 
   /** A connection accepted on an inherited port. */
-  function take(descriptor: number, source: string): void {
-    const side = new Side(patient, around)
+  private adopt(descriptor: number, source: string): void {
+    const side = new Side(patient, this.around)
     const socket = {
-      ...listening,
-      open(opened: Socket<Side>) {
+      ...this.socketHandlers,
+      open: (opened: Socket<Side>): void => {
         side.attach(opened)
-        core.accepted(side, source)
+        this.core.accepted(side, source)
       },
     }
     void Bun.connect<Side>({ fd: descriptor, allowHalfOpen: true, data: side, socket } as never)
   }
 
-  const accepter = createAccepter(take)
-
-  function listen(port: number): number {
-    const handed = inherited.get(port)
-    inherited.delete(port)
+  private listen(port: number): number {
+    const handed = this.inherited.get(port)
+    this.inherited.delete(port)
     const listener =
       handed === undefined
-        ? listenWithBun(Bun.listen<Side>({ hostname, port, allowHalfOpen: true, exclusive: true, socket: listening }))
-        : accepter.open(handed, port)
-    listeners.set(listener.port, listener)
+        ? listenWithBun(
+            Bun.listen<Side>({
+              hostname: this.hostname,
+              port,
+              allowHalfOpen: true,
+              exclusive: true,
+              socket: this.socketHandlers,
+            }),
+          )
+        : this.accepter.open(handed, port)
+    this.openListeners.set(listener.port, listener)
     return listener.port
   }
 
   /** Opens and closes customer ports. */
-  function listenOnPorts(note: (port: number, error: unknown) => void): void {
-    const wanted = new Set(snapshot.ports())
-    for (const [port, listener] of listeners) {
-      if (port === mainPort || wanted.has(port)) continue
-      listeners.delete(port)
+  private listenOnPorts(note: (port: number, error: unknown) => void): void {
+    const wanted = new Set(this.deps.snapshot.ports())
+    for (const [port, listener] of this.openListeners) {
+      if (port === this.mainPort || wanted.has(port)) continue
+      this.openListeners.delete(port)
       listener.stop()
     }
-    const missing = [...wanted].filter((port) => !listeners.has(port))
-    const room = Math.max(0, deps.limits.ports - (listeners.size - 1))
+    const missing = [...wanted].filter((port) => !this.openListeners.has(port))
+    const room = Math.max(0, this.deps.limits.ports - (this.openListeners.size - 1))
     for (const port of missing.slice(0, room)) {
       try {
-        listen(port)
+        this.listen(port)
       } catch (error) {
         note(port, error)
       }
     }
-    if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, deps.limits.ports))
+    if (missing.length > room) note(missing[room] ?? 0, noRoom(missing.length - room, this.deps.limits.ports))
     // Ports without a customer.
-    for (const [port, descriptor] of inherited) accepter.open(descriptor, port).stop()
-    inherited.clear()
+    for (const [port, descriptor] of this.inherited) this.accepter.open(descriptor, port).stop()
+    this.inherited.clear()
   }
 
-  function stopListening(): void {
-    for (const listener of listeners.values()) listener.stop()
-    accepter.end()
-  }
-
-  function takeTls(tls: TlsSocket): void {
-    const side = new Side(patient, around)
-    noteHandshake(tls, deps.sockets)
-    tls.owner = {
-      onSocketData: (bytes) => side.onSocketData(bytes),
-      onSocketDrain: () => side.onSocketDrain(),
-      onSocketEnd: () => side.onSocketEnd(),
-      onSocketClose() {
-        core.departed()
-        side.onSocketClose()
-      },
-    }
-    side.attach(toSideSocket(tls, mainPort, deps.sockets))
-    core.accepted(side, tls.source)
-  }
-
-  return {
-    takeTls,
-    carrier: core.carrier,
-    shutOut: (yes) => core.shutOut(yes),
-
-    start(at) {
-      hostname = at.hostname
-      for (const [port, descriptor] of at.inherited ?? []) inherited.set(port, descriptor)
-      mainPort = listen(at.port)
-      core.setMainPort(mainPort)
-      ticker = setInterval(() => core.tick(), tickMs)
-      return mainPort
-    },
-
-    changed(change, onPortFailure) {
-      core.changed(change)
-      if (change.ports && mainPort !== 0 && !core.isStopping && !isDraining) listenOnPorts(onPortFailure)
-    },
-
-    listeners: () => [...listeners.values()].map(({ port, descriptor }) => ({ port, descriptor })),
-
-    async drain() {
-      isDraining = true
-      core.drain()
-      stopListening()
-      listeners.clear()
-    },
-
-    async stop(drainMs) {
-      core.beginStop()
-      stopListening()
-      const giveUpAt = performance.now() + drainMs
-      while (core.status.tunnels > 0 && performance.now() < giveUpAt) await Bun.sleep(drainStepMs)
-      core.endStop()
-      clearInterval(ticker)
-    },
-
-    get status() {
-      return { ...core.status, listeners: listeners.size, maxHeld: held.maxHeld }
-    },
+  private stopListening(): void {
+    for (const listener of this.openListeners.values()) listener.stop()
+    this.accepter.end()
   }
 }

@@ -1,10 +1,6 @@
 import type { ReportBody } from '../../node-protocol/report.ts'
 
-/**
- * What the agent needs from a gateway engine or a WireGuard device. Counts are cumulative since the boot; `received`
- * went to the customer, `sent` came from the customer.
- */
-
+/** Counts are cumulative since the boot; `received` went to the customer, `sent` came from the customer. */
 export type ProxyCount = Readonly<ReportBody['proxies'][number]>
 export type SubuserCount = Readonly<ReportBody['subusers'][number]>
 export type HostCount = Readonly<ReportBody['hosts'][number]>
@@ -19,7 +15,8 @@ export type NodeCounts = {
   readonly exits?: readonly ExitCounter[]
 }
 
-export type Carrier = {
+/** The part of a node that moves customers' bytes, a gateway engine or a WireGuard device, as its meter sees it. */
+export type DataPath = {
   /** Cumulative counts of all subjects that changed since the last call. */
   takeChanged(): NodeCounts
   /** Whitelisted addresses that customers connected from since the last call. */
@@ -32,14 +29,4 @@ export type Carrier = {
   paceOf?(id: string, pool: string): number
   /** `relayed` is the part of `carried` that belongs to other gateways. */
   readonly health: { readonly tunnels: number; readonly carried: number; readonly relayed?: number }
-}
-
-/** What a carrier calls on the agent. Each call returns at once. */
-export type CarrierAgent = {
-  /** Requests a lease; the answer arrives through allow(). Repeated requests are merged. */
-  wantLease(id: string, pool: string): void
-  /** Returns an unused lease. */
-  giveBack(id: string, pool: string): void
-  /** A tunnel has moved 1 MiB since the last journal write: write now. */
-  noteNow(): void
 }
