@@ -1,5 +1,5 @@
-import { type FieldProblem, Refusal } from '../core/refusal.ts'
-import { languageOf, sentencesOf } from './language.ts'
+import { isProblems, Refusal, toSentDetails } from '../core/refusal.ts'
+import { languageOf, problemsOf, sentencesOf } from './language.ts'
 import type { RateLimitState } from './rate.ts'
 import { statusOfKind } from './status.ts'
 
@@ -54,9 +54,10 @@ export const named = (request: Request): Request =>
 
 /** A refusal in the language that the request prefers. */
 export function toRefusal(refusal: Refusal, asked: Headers): Response {
-  const { code, reason, params, details } = refusal
+  const { code, reason, params } = refusal
   const language = languageOf(asked)
   const message = refusal.say(sentencesOf[language])
+  const details = toSentDetails(refusal.details, problemsOf[language])
   const response = new Response(JSON.stringify({ ok: false, error: { code, message, reason, params, details } }), {
     status: refusal.code === 'internal_error' ? 500 : statusOfKind[refusal.kind],
     headers: { ...apiHeaders, 'Content-Language': language, Vary: 'Accept-Language' },
@@ -87,10 +88,7 @@ export function withSee(refusal: Refusal, see: Readonly<Record<string, string>>)
   }
   const { details } = refusal
   if (details === null) return refusal
-  const pointed = Array.isArray(details)
-    ? (details as readonly FieldProblem[]).map(point)
-    : point(details as { readonly [name: string]: unknown })
-  return refusal.with(pointed)
+  return refusal.with(isProblems(details) ? details.map(point) : point(details))
 }
 
 export function setRateLimit(headers: Headers, standing: RateLimitState): void {

@@ -1,7 +1,8 @@
+import { type FieldProblem, toSent } from '../core/messages/problems.ts'
 import type { Caller } from '../domains/customers/index.ts'
 import type { PurchaseRequest } from '../domains/orders/index.ts'
+import { type Language, problemsOf } from './language.ts'
 import type { Operation, z } from './operation.ts'
-import type { Warning } from './warnings.ts'
 
 /** A request after parsing: the caller, the idempotency key and the input. */
 export type Call<Op extends Operation, By = Caller> = {
@@ -10,7 +11,13 @@ export type Call<Op extends Operation, By = Caller> = {
   readonly params: z.output<Op['params']>
   readonly query: z.output<Op['query']>
   readonly body: z.output<Op['body']>
-  readonly warnings: readonly Warning[]
+  /**
+   * Fields that were sent and did nothing, or not what their names say. They are named beside the answer, so that the
+   * caller sees a wrong guess.
+   */
+  readonly warnings: readonly FieldProblem[]
+  /** Of the sentences in the answer. */
+  readonly language: Language
   /** Throws when the client's connection has closed, so that a transaction which would go unanswered is undone. */
   readonly assertConnected: () => void
 }
@@ -41,7 +48,7 @@ export function bind<Op extends Operation, By = Caller>(
     operation,
     run: async (call) => {
       const data = await run(call)
-      return { body: toSuccess(operation, data, call.warnings), replayed: false, issued: issuedIn(operation, data) }
+      return { body: toSuccess(operation, data, call), replayed: false, issued: issuedIn(operation, data) }
     },
   }
 }
@@ -57,7 +64,7 @@ export function bindCookie<Op extends Operation, By>(
     operation,
     run: async (call) => {
       const { data, cookie, owner } = await run(call)
-      return { body: toSuccess(operation, data, call.warnings), replayed: false, cookie, owner }
+      return { body: toSuccess(operation, data, call), replayed: false, cookie, owner }
     },
   }
 }
@@ -71,7 +78,7 @@ export function bindRepeatable<Op extends Operation, By>(
     operation,
     run: async (call) => {
       const { data, isRepeat } = await run(call)
-      return { body: toSuccess(operation, data, call.warnings), replayed: isRepeat }
+      return { body: toSuccess(operation, data, call), replayed: isRepeat }
     },
   }
 }
@@ -89,7 +96,7 @@ export function bindFile<Op extends Operation>(
     run: async (call) => {
       const answer = await run(call)
       return 'data' in answer
-        ? { body: toSuccess(operation, answer.data, call.warnings), replayed: false }
+        ? { body: toSuccess(operation, answer.data, call), replayed: false }
         : { body: answer.text, mediaType: answer.mediaType, replayed: false }
     },
   }
@@ -101,7 +108,7 @@ export function bindPurchase<Op extends Operation, Bought>(
   toShape: (bought: Bought) => z.input<Op['answer']>,
   run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answered>,
   /** Warnings for the customer about what was bought. */
-  warningsOf: (bought: Bought) => readonly Warning[] = () => [],
+  warningsOf: (bought: Bought) => readonly FieldProblem[] = () => [],
 ): Bound {
   return {
     operation,
@@ -109,7 +116,7 @@ export function bindPurchase<Op extends Operation, Bought>(
       const toBody = (bought: Bought): string => {
         // Last before the commit: a sale whose client has gone is rolled back.
         call.assertConnected()
-        return toSuccess(operation, toShape(bought), [...call.warnings, ...warningsOf(bought)])
+        return toSuccess(operation, toShape(bought), call, warningsOf(bought))
       }
       return run({ by: call.caller, key: call.key, toBody }, call)
     },
@@ -120,5 +127,12 @@ const issuedIn = ({ isIssuing }: Operation, data: unknown): string | undefined =
   isIssuing ? (data as { readonly token: string }).token : undefined
 
 /** The answer passes its schema, which drops undeclared fields. */
-const toSuccess = (operation: Operation, value: unknown, warnings: readonly Warning[]): string =>
-  JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })
+function toSuccess(
+  operation: Operation,
+  value: unknown,
+  { warnings: found, language }: Pick<Call<Operation>, 'warnings' | 'language'>,
+  ofSale: readonly FieldProblem[] = [],
+): string {
+  const warnings = [...found, ...ofSale].map((each) => toSent(problemsOf[language], each))
+  return JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })
+}

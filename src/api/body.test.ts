@@ -104,7 +104,8 @@ describe.each([
     const { request } = openRequest(headers)
     expect(await refusalOf(readBytes(request, 100, tickMs))).toMatchObject({
       code: 'invalid_request',
-      details: [{ field: 'body', problem: 'did not arrive within 10 seconds' }],
+      message: 'The request is not valid. body: did not arrive within 10 seconds',
+      details: [{ field: 'body', reason: 'too_slow', params: { seconds: 10 } }],
     })
   })
 
@@ -148,7 +149,7 @@ describe('a compressed request body', () => {
       const refusal = await refusalOf(readBody(packed(bytes)))
       expect([refusal.code, refusal.details]).toEqual([
         'invalid_request',
-        [{ field: 'body', problem: 'is not whole gzip, as Content-Encoding says' }],
+        [{ field: 'body', reason: 'not_gzip', params: {} }],
       ])
     }
   })

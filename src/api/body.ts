@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../core/refusal.ts'
+import { Refusal, refuseField } from '../core/refusal.ts'
 import { type Json, readJson } from './json.ts'
 
 const usualLimitBytes = 64 * 1024
@@ -32,7 +32,7 @@ export async function readBody(request: Request, maxBytes = usualLimitBytes): Pr
   }
   const value = readJson(decode(await unpack(sent, request.headers.get('content-encoding'), maxBytes)))
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw malformed([{ field: 'body', problem: 'must be a JSON object' }])
+    throw refuseField('body', 'type', { expected: 'object' })
   }
   return value
 }
@@ -48,12 +48,12 @@ async function unpack(sent: Uint8Array, encoding: string | null, maxBytes: numbe
     return await collectChunks(unpacked, new Promise<never>(() => {}), maxBytes)
   } catch (error) {
     if (error instanceof Refusal) throw error
-    throw malformed([{ field: 'body', problem: 'is not whole gzip, as Content-Encoding says' }])
+    throw refuseField('body', 'not_gzip')
   }
 }
 
 /** The client closed the connection early. It does not read this refusal; the log does not call it a fault. */
-const cutShort = (): Refusal => malformed([{ field: 'body', problem: 'ended before all of it had come' }])
+const cutShort = (): Refusal => refuseField('body', 'cut_short')
 
 async function collect(request: Request, maxBytes: number, tickMs: number): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
@@ -63,7 +63,7 @@ async function collect(request: Request, maxBytes: number, tickMs: number): Prom
     timer = setInterval(() => {
       ticks += 1
       if (ticks === arrivalTicks) {
-        reject(malformed([{ field: 'body', problem: `did not arrive within ${arrivalTicks} seconds` }]))
+        reject(refuseField('body', 'too_slow', { seconds: arrivalTicks }))
       }
     }, tickMs)
   })
@@ -108,6 +108,6 @@ function decode(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes)
   } catch {
-    throw malformed([{ field: 'body', problem: 'is not UTF-8' }])
+    throw refuseField('body', 'not_utf8')
   }
 }

@@ -229,7 +229,14 @@ describe('the description of the API', () => {
         json(operation.responses[status]?.content).examples?.[code]?.value.error.details
       expect([name, detailsOf('400', 'invalid_request')]).toEqual([
         name,
-        expect.arrayContaining([expect.objectContaining({ field: expect.any(String), problem: expect.any(String) })]),
+        expect.arrayContaining([
+          expect.objectContaining({
+            field: expect.any(String),
+            problem: expect.any(String),
+            reason: expect.any(String),
+            params: expect.any(Object),
+          }),
+        ]),
       ])
       expect([name, detailsOf('403', 'forbidden')]).toMatchObject([name, { charged: false }])
       expect([name, detailsOf('429', 'rate_limited')]).toEqual([name, { charged: false }])

@@ -1,5 +1,6 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
-import { malformed, Refusal } from '../core/refusal.ts'
+import { problemsEn } from '../core/messages/problems-en.ts'
+import { Refusal, refuseField, toSentDetails } from '../core/refusal.ts'
 import { internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
 import { exampleOrder } from './fields.ts'
 import {
@@ -265,7 +266,9 @@ function responsesOf(operation: Operation, words: ApiWords): Record<string, unkn
 const examplesOf = (operation: Operation, codes: readonly ApiCode[], words: ApiWords) =>
   Object.fromEntries(
     codes.map((code) => {
-      const { message, reason, params, details } = exampleOf(operation, code, words)
+      const example = exampleOf(operation, code, words)
+      const { message, reason, params } = example
+      const details = toSentDetails(example.details, problemsEn)
       return [
         code,
         { summary: meanings[code], value: { ok: false, error: { code, message, reason, params, details } } },
@@ -325,7 +328,7 @@ function malformedExample(operation: Operation): RefusalExample {
       refusalOf(() => readFields(schema, {}, part)) ?? refusalOf(() => readFields(schema, { [first]: {} }, part))
     if (found) return withSee(found, operation.see)
   }
-  return malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
+  return refuseField('Host', 'host_and_port')
 }
 
 function refusalOf(read: () => unknown): Refusal | undefined {

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { type ProblemArguments, problem } from '../core/messages/problems.ts'
 import { Refusal } from '../core/refusal.ts'
 import { toIso } from '../core/time.ts'
 
@@ -48,14 +49,15 @@ export const given = (description: string, max: number, example?: string) =>
     .max(max)
     .openapi({ description, ...(example !== undefined && { example }) })
 
-/** A text in a request that must match a pattern or pass a check; `problem` is its refusal. */
+/** A text in a request that must match a pattern or pass a check. */
 export function checked(
   description: string,
   check: RegExp | ((text: string) => boolean),
-  problem: string,
+  problemOf: ProblemArguments,
   example?: string,
 ) {
-  const schema = check instanceof RegExp ? z.string().regex(check, problem) : z.string().refine(check, problem)
+  const message = problem(...problemOf)
+  const schema = check instanceof RegExp ? z.string().regex(check, message) : z.string().refine(check, message)
   return schema.openapi({ description, ...(example !== undefined && { example }) })
 }
 
@@ -92,6 +94,8 @@ const describedRange = ({ min, max, example, description }: Range) => ({
   ...(description && { description }),
 })
 
+const outOf = ({ min, max }: Range): string => problem('between', { from: min, to: max })
+
 /**
  * A whole number in a query: plain decimal digits and nothing else. `1e1`, `+5`, ` 5`, `5.0` and `0x5` are refused, and
  * so is anything past 2^53.
@@ -99,9 +103,9 @@ const describedRange = ({ min, max, example, description }: Range) => ({
 export function queryInteger(range: Range) {
   return z
     .string()
-    .refine((written) => /^\d{1,16}$/.test(written), 'must be a whole number in plain digits')
+    .refine((written) => /^\d{1,16}$/.test(written), problem('plain_digits'))
     .transform(Number)
-    .refine((value) => value >= range.min && value <= range.max, `must be from ${range.min} to ${range.max}`)
+    .refine((value) => value >= range.min && value <= range.max, outOf(range))
     .openapi({ type: 'integer', ...describedRange(range) })
 }
 
@@ -109,7 +113,7 @@ export function queryInteger(range: Range) {
 export function bodyInteger(range: Range) {
   return z
     .int()
-    .refine((value) => value >= range.min && value <= range.max, `must be from ${range.min} to ${range.max}`)
+    .refine((value) => value >= range.min && value <= range.max, outOf(range))
     .openapi(describedRange(range))
 }
 

@@ -5,6 +5,7 @@ import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.
 import { addCustomer } from '../../test/harness/wired.ts'
 import { type Address, readAddress } from '../core/address.ts'
 import { type Code, kindOfCode, type RefusalKind } from '../core/messages/codes.ts'
+import { fieldProblem } from '../core/messages/problems.ts'
 import { kopecks } from '../core/money.ts'
 import { malformed } from '../core/refusal.ts'
 import { bind } from './bind.ts'
@@ -258,7 +259,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
   })
 
   test('a refusal above 1 KiB is compressed as well', async () => {
-    const problems = Array.from({ length: 50 }, () => ({ field: 'ids', problem: 'is wrong' }))
+    const problems = Array.from({ length: 50 }, () => fieldProblem('ids', 'invalid'))
     const http = createHttp({
       customers: { authenticate: () => Promise.reject(malformed(problems)) },
       bound: [bind(getBalance, async () => getBalance.example)],

@@ -3,7 +3,7 @@ import type { Address } from '../core/address.ts'
 import { householdOf } from '../core/household.ts'
 import type { CustomerId } from '../core/ids.ts'
 import { KeyedSemaphore } from '../core/keyed-semaphore.ts'
-import { malformed, Refusal } from '../core/refusal.ts'
+import { Refusal, refuseField } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import type { OpenTokenBuckets } from '../core/token-buckets.ts'
 import type { Caller, Customers } from '../domains/customers/index.ts'
@@ -32,6 +32,7 @@ import type { ConsoleRoute } from './console.ts'
 import { withCors } from './cors.ts'
 import { type ApiWords, createDescription, customerWords } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
+import { languageOf } from './language.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateLimitState } from './rate.ts'
@@ -277,7 +278,7 @@ async function answerNoted(
   let code: string | undefined
   try {
     // The address is made of the Host header, which may be anything.
-    if (!url) throw malformed([{ field: 'Host', problem: 'must be a host and maybe a port' }])
+    if (!url) throw refuseField('Host', 'host_and_port')
     if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
     const asked = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request
     const run = exact.get(`${asked.method} ${visit.path}`)
@@ -389,6 +390,7 @@ export function runOperation<By>(
     query: readFields(operation.query, query, 'query'),
     body: readFields(operation.body, fields),
     warnings,
+    language: languageOf(request.headers),
     assertConnected: () => assertConnected(request),
   })
 }
@@ -413,5 +415,5 @@ const keyOf = (request: Request): string | undefined => readKey(request.headers.
 /** An idempotency key, from a header or from the command line. */
 export function readKey(key: string | undefined): string | undefined {
   if (key === undefined || isIdempotencyKey(key)) return key
-  throw malformed([{ field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' }])
+  throw refuseField('Idempotency-Key', 'visible', { from: 1, to: 255 })
 }

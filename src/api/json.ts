@@ -1,4 +1,5 @@
-import { malformed } from '../core/refusal.ts'
+import type { JsonFault } from '../core/messages/problems-en.ts'
+import { type Refusal, refuseField } from '../core/refusal.ts'
 
 /** What a JSON text holds. Objects have no prototype, so a key can never reach one. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
@@ -20,7 +21,7 @@ export function readJson(text: string): Json {
   reader.skipSpace()
   const value = reader.value(0)
   reader.skipSpace()
-  if (!reader.atEnd()) throw reader.refuse('there is something after its end')
+  if (!reader.atEnd()) throw reader.refuse('after_end')
   return value
 }
 
@@ -29,8 +30,8 @@ class JsonReader {
 
   constructor(private readonly text: string) {}
 
-  refuse(problem: string) {
-    return malformed([{ field: 'body', problem: `not acceptable JSON at character ${this.at + 1}: ${problem}` }])
+  refuse(fault: JsonFault): Refusal {
+    return refuseField('body', 'not_json', { at: this.at + 1, fault })
   }
 
   atEnd(): boolean {
@@ -43,7 +44,7 @@ class JsonReader {
 
   value(depth: number): Json {
     const first = this.text[this.at]
-    if (depth === maxDepth && (first === '{' || first === '[')) throw this.refuse(`it nests deeper than ${maxDepth}`)
+    if (depth === maxDepth && (first === '{' || first === '[')) throw this.refuse('too_deep')
     switch (first) {
       case '{':
         return this.object(depth)
@@ -68,17 +69,17 @@ class JsonReader {
     this.skipSpace()
     if (this.take('}')) return result
     for (;;) {
-      if (this.text[this.at] !== '"') throw this.refuse('a key in double quotes is expected')
+      if (this.text[this.at] !== '"') throw this.refuse('key_expected')
       const key = this.string()
-      if (key === '__proto__') throw this.refuse('the key "__proto__" is not allowed')
-      if (key in result) throw this.refuse('a key is given twice')
+      if (key === '__proto__') throw this.refuse('proto_key')
+      if (key in result) throw this.refuse('duplicate_key')
       this.skipSpace()
-      if (!this.take(':')) throw this.refuse('":" is expected')
+      if (!this.take(':')) throw this.refuse('colon_expected')
       this.skipSpace()
       result[key] = this.value(depth + 1)
       this.skipSpace()
       if (this.take('}')) return result
-      if (!this.take(',')) throw this.refuse('"," or "}" is expected')
+      if (!this.take(',')) throw this.refuse('comma_or_brace_expected')
       this.skipSpace()
     }
   }
@@ -92,7 +93,7 @@ class JsonReader {
       result.push(this.value(depth + 1))
       this.skipSpace()
       if (this.take(']')) return result
-      if (!this.take(',')) throw this.refuse('"," or "]" is expected')
+      if (!this.take(',')) throw this.refuse('comma_or_bracket_expected')
       this.skipSpace()
     }
   }
@@ -100,11 +101,11 @@ class JsonReader {
   private string(): string {
     stringPattern.lastIndex = this.at
     const match = stringPattern.exec(this.text)
-    if (!match) throw this.refuse('a string is not closed, or holds a character that must be escaped')
+    if (!match) throw this.refuse('string_open')
     const content = match[1] ?? ''
     const value = content.includes('\\') ? String(JSON.parse(match[0])) : content
-    if (value.includes('\0')) throw this.refuse('a string holds NUL')
-    if (!value.isWellFormed()) throw this.refuse('a string holds half of a surrogate pair')
+    if (value.includes('\0')) throw this.refuse('string_nul')
+    if (!value.isWellFormed()) throw this.refuse('string_surrogate')
     this.at += match[0].length
     return value
   }
@@ -112,19 +113,19 @@ class JsonReader {
   private number(): number {
     numberPattern.lastIndex = this.at
     const match = numberPattern.exec(this.text)
-    if (!match) throw this.refuse(this.atEnd() ? 'it ends too early' : 'a value is expected')
-    if (match[0].length > maxNumberLength) throw this.refuse('a number has too many digits')
+    if (!match) throw this.refuse(this.atEnd() ? 'early_end' : 'value_expected')
+    if (match[0].length > maxNumberLength) throw this.refuse('number_long')
     const value = Number(match[0])
-    if (!Number.isFinite(value)) throw this.refuse('a number is too large')
-    if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw this.refuse('a whole number is past 2^53')
-    if (Object.is(value, -0)) throw this.refuse('minus nothing is not a number here')
-    if (!isKept(match[0], String(value))) throw this.refuse('a number has more digits than can be kept')
+    if (!Number.isFinite(value)) throw this.refuse('number_large')
+    if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw this.refuse('number_unsafe')
+    if (Object.is(value, -0)) throw this.refuse('number_negative_zero')
+    if (!isKept(match[0], String(value))) throw this.refuse('number_inexact')
     this.at += match[0].length
     return value
   }
 
   private word<Value extends Json>(word: string, value: Value): Value {
-    if (!this.text.startsWith(word, this.at)) throw this.refuse('a value is expected')
+    if (!this.text.startsWith(word, this.at)) throw this.refuse('value_expected')
     this.at += word.length
     return value
   }

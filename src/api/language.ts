@@ -1,10 +1,14 @@
 import { en } from '../core/messages/en.ts'
+import type { ProblemSentences } from '../core/messages/problems.ts'
+import { problemsEn } from '../core/messages/problems-en.ts'
+import { problemsRu } from '../core/messages/problems-ru.ts'
 import { ru } from '../core/messages/ru.ts'
 import type { Sentences } from '../core/messages/sentences.ts'
 
-type Language = 'en' | 'ru'
+export type Language = 'en' | 'ru'
 
 export const sentencesOf: Readonly<Record<Language, Sentences>> = { en, ru }
+export const problemsOf: Readonly<Record<Language, ProblemSentences>> = { en: problemsEn, ru: problemsRu }
 
 /** Russian where `Accept-Language` prefers it to English, English otherwise (RFC 9110, 12.5.4). */
 export function languageOf(headers: Headers): Language {

@@ -221,7 +221,11 @@ export const refusalSchema = z
           z.array(
             z.object({
               field: z.string().openapi({ description: 'The name of the field; a dot leads into a list.' }),
-              problem: z.string().openapi({ description: 'What is wrong with it.' }),
+              problem: z.string().openapi({
+                description: 'For people: what is wrong with it, in the language of `message`.',
+              }),
+              reason: z.string().openapi({ description: 'Stable, for programs: what is wrong with it.' }),
+              params: z.looseObject({}).openapi({ description: 'What `problem` names: limits, allowed values.' }),
               allowed: z
                 .array(z.union([z.string(), z.number()]))
                 .optional()
@@ -241,7 +245,11 @@ export const refusalSchema = z
 const warningSchema = z
   .object({
     field: z.string().openapi({ description: 'The name as it was sent.' }),
-    problem: z.string().openapi({ description: 'What became of it, with the nearest known name.' }),
+    problem: z.string().openapi({
+      description: 'For people: what became of it, with the nearest known name, in Russian for `Accept-Language: ru`.',
+    }),
+    reason: z.string().openapi({ description: 'Stable, for programs: what became of it.' }),
+    params: z.looseObject({}).openapi({ description: 'What `problem` names.' }),
   })
   .openapi('Warning')
 

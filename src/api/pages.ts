@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { malformed } from '../core/refusal.ts'
+import { refuseField } from '../core/refusal.ts'
 import { checked, queryInteger, text } from './fields.ts'
 
 const usualLimit = 100
@@ -9,23 +9,13 @@ export const pageQuery = {
   limit: queryInteger({ min: 1, max: 500, example: 100, description: 'How many to answer with.' })
     .default(usualLimit)
     .openapi({ default: usualLimit }),
-  cursor: checked(
-    'The `next_cursor` of the page before.',
-    /^[A-Za-z0-9_-]{1,200}$/,
-    'must be a next_cursor that a list has answered with',
-    'MTAw',
-  ).optional(),
+  cursor: checked('The `next_cursor` of the page before.', /^[A-Za-z0-9_-]{1,200}$/, ['cursor'], 'MTAw').optional(),
 }
 
 /** The same for an export, whose cursor may hold a long name. */
 export const exportQuery = {
   limit: pageQuery.limit,
-  cursor: checked(
-    'The `next_cursor` of the page before.',
-    /^[A-Za-z0-9_-]{1,2000}$/,
-    'must be a next_cursor that this export has answered with',
-    'WzAsMV0',
-  ).optional(),
+  cursor: checked('The `next_cursor` of the page before.', /^[A-Za-z0-9_-]{1,2000}$/, ['cursor'], 'WzAsMV0').optional(),
 }
 
 /** One row of an export, with the name of its table. */
@@ -51,8 +41,7 @@ export function positionOf<Position>(
 ): Position | undefined {
   if (cursor === undefined) return undefined
   const position = read(Buffer.from(cursor, 'base64url').toString())
-  if (position === undefined)
-    throw malformed([{ field: 'cursor', problem: 'must be a next_cursor that this list has answered with' }])
+  if (position === undefined) throw refuseField('cursor', 'cursor')
   return position
 }
 

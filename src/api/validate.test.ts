@@ -1,20 +1,21 @@
 import { expect, test } from 'bun:test'
 import { z } from '@hono/zod-openapi'
-import type { FieldProblem } from '../core/refusal.ts'
-import { Refusal } from '../core/refusal.ts'
+import { type FieldProblem, problem, type SentProblem } from '../core/messages/problems.ts'
+import { problemsEn } from '../core/messages/problems-en.ts'
+import { Refusal, toSentProblems } from '../core/refusal.ts'
 import { readFields } from './validate.ts'
 
-function problemsOf(schema: z.ZodType, value: unknown, from: 'body' | 'query' = 'body'): readonly FieldProblem[] {
+function problemsOf(schema: z.ZodType, value: unknown, from: 'body' | 'query' = 'body'): readonly SentProblem[] {
   try {
     readFields(schema, value, from)
     return []
   } catch (error) {
-    if (error instanceof Refusal) return error.details as readonly FieldProblem[]
+    if (error instanceof Refusal) return toSentProblems(error.details as readonly FieldProblem[], problemsEn)
     throw error
   }
 }
 
-const cases: readonly (readonly [schema: z.ZodType, value: unknown, problem: string])[] = [
+const cases: readonly (readonly [schema: z.ZodType, value: unknown, sentence: string])[] = [
   [z.string(), undefined, 'is required'],
   [z.enum(['a', 'b']), undefined, 'is required'],
   [z.string(), 5, 'must be a string'],
@@ -43,27 +44,34 @@ const cases: readonly (readonly [schema: z.ZodType, value: unknown, problem: str
   [z.union([z.string(), z.int()]), true, 'has none of the allowed forms'],
   [z.strictObject({}), { x: 1 }, 'has unknown fields: x'],
   [z.string().refine(() => false), 'x', 'is not valid'],
-  [z.string().max(3, 'must be short'), 'four', 'must be short'],
+  [z.string().max(3, problem('uuid')), 'four', 'must be a UUID'],
+  [z.string().max(3, 'a text that is no problem'), 'four', 'is not valid'],
 ]
 
 test('readFields names the problem of every kind of check in plain English, and a message of the check itself first', () => {
-  for (const [schema, value, problem] of cases) {
+  for (const [schema, value, sentence] of cases) {
     const [found] = problemsOf(z.object({ field: schema }), { field: value })
-    expect(found?.problem).toBe(problem)
+    expect(found?.problem).toBe(sentence)
   }
 })
 
 test('readFields lists the allowed values beside the problem', () => {
   const schema = z.object({ ipv: z.literal([3, 4, 6]), kind: z.enum(['a', 'b']) })
   expect(problemsOf(schema, { ipv: 5 })).toEqual([
-    { field: 'ipv', problem: 'must be one of 3, 4, 6', allowed: [3, 4, 6] },
-    { field: 'kind', problem: 'is required' },
+    {
+      field: 'ipv',
+      problem: 'must be one of 3, 4, 6',
+      reason: 'one_of',
+      params: { allowed: [3, 4, 6] },
+      allowed: [3, 4, 6],
+    },
+    { field: 'kind', problem: 'is required', reason: 'required', params: {} },
   ])
 })
 
 test('readFields refuses a query parameter that is given twice', () => {
   const schema = z.object({ limit: z.string() })
   expect(problemsOf(schema, { limit: ['1', '2'] }, 'query')).toEqual([
-    { field: 'limit', problem: 'must be given once' },
+    { field: 'limit', problem: 'must be given once', reason: 'once', params: {} },
   ])
 })

@@ -1,14 +1,16 @@
-import { type FieldProblem, malformed } from '../core/refusal.ts'
+import { decodeProblem, type FieldProblem, fieldProblem, problem, toFieldProblem } from '../core/messages/problems.ts'
+import type { ValueType } from '../core/messages/problems-en.ts'
+import { malformed } from '../core/refusal.ts'
 import { findMeant } from './names.ts'
 import type { z } from './operation.ts'
 
-/** Parses untrusted values with a schema. A refusal names every faulty field, each with a problem in plain English. */
+/** Parses untrusted values with a schema. A refusal names every faulty field, each with its problem. */
 export function readFields<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
   from: 'body' | 'query' = 'body',
 ): z.output<Schema> {
-  const outcome = schema.safeParse(value, { reportInput: true, error: (issue) => problemOf(issue, from) })
+  const outcome = schema.safeParse(value, { reportInput: true, error: (issue) => messageOf(issue, from) })
   if (outcome.success) return outcome.data
   const problems = outcome.error.issues.map(toProblem)
   throw malformed(withMeant(problems, 'shape' in schema ? Object.keys(schema.shape as object) : [], value))
@@ -26,68 +28,69 @@ function withMeant(
   const meant = findMeant(missing, unknown)
   return problems.map((each) => {
     const name = meant.get(each.field)
-    return name === undefined ? each : { ...each, problem: `${each.problem}; did you mean it by "${name}"?` }
+    return name === undefined || each.reason !== 'required'
+      ? each
+      : fieldProblem(each.field, 'misspelt', { sent: name })
   })
 }
 
-const typeProblems: Readonly<Record<string, string>> = {
-  int: 'must be a whole number',
-  number: 'must be a number',
-  string: 'must be a string',
-  boolean: 'must be true or false',
-  array: 'must be a list',
-  object: 'must be an object',
-  record: 'must be an object',
+const typeOf: Readonly<Record<string, ValueType>> = {
+  int: 'whole_number',
+  number: 'number',
+  string: 'string',
+  boolean: 'boolean',
+  array: 'list',
+  object: 'object',
+  record: 'object',
 }
 
-/** What `minimum` and `maximum` of an issue count, by the kind of value. */
-const units: Readonly<Record<string, string>> = { string: 'character', array: 'item', set: 'item', map: 'entry' }
-
-function limitOf(origin: string, limit: number | bigint): string {
-  const unit = units[origin]
-  return unit === undefined ? String(limit) : `${limit} ${unit}${Number(limit) === 1 ? '' : 's'}`
-}
-
-/** The Zod error map: the problem of each issue whose check has no message of its own. */
-function problemOf(issue: z.core.$ZodRawIssue, from: 'body' | 'query'): string {
+/** The Zod error map: the encoded problem of each issue whose check has no message of its own. */
+function messageOf(issue: z.core.$ZodRawIssue, from: 'body' | 'query'): string {
   const isOfType = issue.code === 'invalid_type' || issue.code === 'invalid_value' || issue.code === 'invalid_union'
-  if (isOfType && issue.input === undefined) return 'is required'
+  if (isOfType && issue.input === undefined) return problem('required')
   switch (issue.code) {
-    case 'invalid_type':
-      if (from === 'query' && Array.isArray(issue.input)) return 'must be given once'
-      return typeProblems[issue.expected] ?? 'has the wrong type'
+    case 'invalid_type': {
+      if (from === 'query' && Array.isArray(issue.input)) return problem('once')
+      const expected = typeOf[issue.expected]
+      return expected === undefined ? problem('wrong_type') : problem('type', { expected })
+    }
     case 'invalid_value':
-      return `must be one of ${issue.values.map(String).join(', ')}`
+      return problem('one_of', { allowed: issue.values.filter(isShowable) })
     case 'too_small':
-      if (units[issue.origin]) return `must have at least ${limitOf(issue.origin, issue.minimum)}`
-      return issue.inclusive ? `must be at least ${issue.minimum}` : `must be more than ${issue.minimum}`
+      return tooSmall(issue.origin, Number(issue.minimum), issue.inclusive)
     case 'too_big':
-      if (units[issue.origin]) return `must have at most ${limitOf(issue.origin, issue.maximum)}`
-      return issue.inclusive ? `must be at most ${issue.maximum}` : `must be less than ${issue.maximum}`
+      return tooBig(issue.origin, Number(issue.maximum), issue.inclusive)
     case 'not_multiple_of':
-      return `must be a multiple of ${issue.divisor}`
+      return problem('multiple_of', { step: issue.divisor })
     case 'unrecognized_keys':
-      return `has unknown fields: ${issue.keys.join(', ')}`
+      return problem('unknown_fields', { names: issue.keys })
     case 'invalid_format':
-      return 'has the wrong format'
+      return problem('wrong_format')
     case 'invalid_key':
-      return 'has a name that is not allowed'
+      return problem('name_not_allowed')
     case 'invalid_union':
-      return 'has none of the allowed forms'
+      return problem('no_allowed_form')
     default:
-      return 'is not valid'
+      return problem('invalid')
   }
 }
 
-/** The problem of a field, with the allowed values where they are a short list. */
-function toProblem(issue: z.core.$ZodIssue): FieldProblem {
-  const field = issue.path.map(String).join('.') || 'body'
-  const isWrong = issue.code === 'invalid_value' && issue.input !== undefined
-  const values: unknown = isWrong ? issue.values : issue.code === 'custom' ? issue.params?.['allowed'] : undefined
-  if (!Array.isArray(values)) return { field, problem: issue.message }
-  const allowed = values.filter(isShowable)
-  return { field, problem: `must be one of ${allowed.join(', ')}`, allowed }
+const isCounted = (origin: string): boolean => ['array', 'set', 'map'].includes(origin)
+
+function tooSmall(origin: string, min: number, isInclusive: boolean | undefined): string {
+  if (origin === 'string') return problem('min_characters', { min })
+  if (isCounted(origin)) return problem('min_items', { min })
+  return isInclusive ? problem('at_least', { min }) : problem('more_than', { min })
 }
+
+function tooBig(origin: string, max: number, isInclusive: boolean | undefined): string {
+  if (origin === 'string') return problem('max_characters', { max })
+  if (isCounted(origin)) return problem('max_items', { max })
+  return isInclusive ? problem('at_most', { max }) : problem('less_than', { max })
+}
+
+const toProblem = (issue: z.core.$ZodIssue): FieldProblem =>
+  toFieldProblem(issue.path.map(String).join('.') || 'body', decodeProblem(issue.message))
 
 const isShowable = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
 

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { z } from '@hono/zod-openapi'
 import * as fc from 'fast-check'
+import { type FieldProblem, toProblemSentence } from '../core/messages/problems.ts'
+import { problemsEn } from '../core/messages/problems-en.ts'
 import { findWarnings } from './warnings.ts'
+
+const sentenceOf = (problem: FieldProblem | undefined) => problem && toProblemSentence(problemsEn, problem)
 
 const names = ['pool_type', 'country_code', 'countries', 'session_ttl', 'quantity', 'format_id', 'ids', 'ip']
 const body = z.object(Object.fromEntries(names.map((name) => [name, z.string()])))
@@ -14,7 +18,7 @@ const operation = {
   charges: true,
 }
 const problemOf = (name: string) =>
-  findWarnings({ ...operation, singular: {} }, {}, { [name]: 1 }, new Headers()).warnings[0]?.problem
+  sentenceOf(findWarnings({ ...operation, singular: {} }, {}, { [name]: 1 }, new Headers()).warnings[0])
 
 describe('the nearest known name', () => {
   test.each([
@@ -72,7 +76,7 @@ test('within a field that is an object its own names are known, if it says enoug
       new Headers(),
     ).warnings
   expect(find({ product: 'a', cout: 1, count: 2 })).toEqual([
-    { field: 'what.cout', problem: 'is not known here; did you mean count?' },
+    { field: 'what.cout', reason: 'ignored_similar', params: { nearest: 'count' } },
   ])
   for (const said of [{ product: 'b', cout: 1 }, null, 'a', [{ cout: 1 }]]) expect(find(said)).toEqual([])
 })
@@ -90,5 +94,6 @@ test('findWarnings explains the first 20 unknown names and counts the others', (
   const looking = { ...operation, body: z.object({ what: z.any() }), inner: [{ field: 'what', namesIn }] }
   const { warnings } = findWarnings(looking, {}, { what }, new Headers())
   expect([warnings.length, looks]).toEqual([21, 20])
-  expect(warnings.at(-1)).toEqual({ field: 'body', problem: 'has 4980 more fields that are not known here' })
+  expect(warnings.at(-1)).toEqual({ field: 'body', reason: 'more_unknown', params: { fields: 4980 } })
+  expect(sentenceOf(warnings.at(-1))).toBe('has 4980 more fields that are not known here')
 })

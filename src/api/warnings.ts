@@ -1,12 +1,7 @@
+import { type FieldProblem, fieldProblem, type ProblemArguments } from '../core/messages/problems.ts'
 import type { Json } from './json.ts'
 import { findNearest } from './names.ts'
 import type { Operation } from './operation.ts'
-
-/**
- * Something that was sent and did nothing, or not what its name says: named beside the answer, so that a wrong guess
- * is seen.
- */
-export type Warning = { readonly field: string; readonly problem: string }
 
 type Body = { readonly [name: string]: Json }
 
@@ -22,15 +17,13 @@ export function findWarnings(
   query: Readonly<Record<string, unknown>>,
   body: Body,
   headers: Headers,
-): { readonly fields: Body; readonly warnings: readonly Warning[] } {
+): { readonly fields: Body; readonly warnings: readonly FieldProblem[] } {
   // Most questions say nothing at all.
   if (isEmpty(query) && isEmpty(body)) return { fields: body, warnings: ofKey(operation, headers) }
   const inQuery = Object.keys(operation.query.shape)
   const inBody = Object.keys(operation.body.shape)
-  const misplaced = (name: string): string | undefined =>
-    operation.method === 'POST' && inBody.includes(name)
-      ? 'was ignored in the address; this operation reads it from the body'
-      : undefined
+  const misplaced = (name: string): ProblemArguments | undefined =>
+    operation.method === 'POST' && inBody.includes(name) ? ['ignored_in_address'] : undefined
   const ofQuery = Object.keys(query)
     .filter((name) => !inQuery.includes(name))
     .map((name) => ({ field: name, problem: () => misplaced(name) ?? misplacedKey(name) ?? problemOf(name, inQuery) }))
@@ -41,9 +34,9 @@ export function findWarnings(
   const found = [...ofKey(operation, headers), ...ofQuery, ...renamed, ...ofBody, ...ofInner(operation.inner, fields)]
   return { fields, warnings: limited(found) }
 
-  function misplacedKey(name: string): string | undefined {
+  function misplacedKey(name: string): ProblemArguments | undefined {
     const isKey = operation.charges && !headers.has(keyHeader) && keyName.test(name)
-    return isKey ? sentElsewhere : undefined
+    return isKey ? ['key_misplaced'] : undefined
   }
 }
 
@@ -55,23 +48,19 @@ function isEmpty(sent: Readonly<Record<string, unknown>>): boolean {
 const keyHeader = 'Idempotency-Key'
 const keyName = /^(x[-_]?)?idempotency[-_]?key$/i
 const likeKeyHeader = ['X-Idempotency-Key', 'Idempotency_Key', 'X_Idempotency_Key', 'IdempotencyKey', 'XIdempotencyKey']
-const sentElsewhere = 'was ignored, so a retry is not safe; send it as the header Idempotency-Key'
 
 /** An idempotency key in the wrong place: its sender believes that a retry is safe. */
-function ofKey(operation: Pick<Operation, 'charges'>, headers: Headers): Warning[] {
-  if (headers.has(keyHeader)) {
-    const problem = 'was ignored: this operation charges nothing and takes no key'
-    return operation.charges ? [] : [{ field: keyHeader, problem }]
-  }
+function ofKey(operation: Pick<Operation, 'charges'>, headers: Headers): FieldProblem[] {
+  if (headers.has(keyHeader)) return operation.charges ? [] : [fieldProblem(keyHeader, 'key_unused')]
   if (!operation.charges) return []
-  return likeKeyHeader.filter((name) => headers.has(name)).map((field) => ({ field, problem: sentElsewhere }))
+  return likeKeyHeader.filter((name) => headers.has(name)).map((field) => fieldProblem(field, 'key_misplaced'))
 }
 
 /** One in place of a list of one: `country` for `countries`. A list that is given itself goes before. */
 function readSingular(
   singular: Readonly<Record<string, string>>,
   body: Body,
-): { readonly fields: Body; readonly warnings: readonly Warning[] } {
+): { readonly fields: Body; readonly warnings: readonly FieldProblem[] } {
   const guessed = Object.keys(singular).filter((name) => body[name] !== undefined)
   if (guessed.length === 0) return { fields: body, warnings: [] }
   const fields: { [name: string]: Json } = { ...body }
@@ -79,9 +68,9 @@ function readSingular(
     const value = body[name] ?? null
     const list = singular[name] ?? name
     delete fields[name]
-    if (fields[list] !== undefined) return { field: name, problem: `was ignored, because ${list} is given` }
+    if (fields[list] !== undefined) return fieldProblem(name, 'ignored_for', { other: list })
     fields[list] = Array.isArray(value) ? value : [value]
-    return { field: name, problem: `was read as ${list}` }
+    return fieldProblem(name, 'read_as', { other: list })
   })
   return { fields, warnings }
 }
@@ -98,20 +87,20 @@ function ofInner(inner: Operation['inner'], body: Body): Doubt[] {
   })
 }
 
-function problemOf(name: string, known: readonly string[]): string {
+function problemOf(name: string, known: readonly string[]): ProblemArguments {
   const nearest = findNearest(name, known)
-  return nearest === undefined ? 'is not known here and was ignored' : `is not known here; did you mean ${nearest}?`
+  return nearest === undefined ? ['ignored_unknown'] : ['ignored_similar', { nearest }]
 }
 
-/** A warning whose words are not found yet: what a name was meant for takes time to find. */
-type Doubt = { readonly field: string; readonly problem: string | (() => string) }
+/** A warning whose problem is found on demand, because the search for a similar name takes time. */
+type Doubt = FieldProblem | { readonly field: string; readonly problem: () => ProblemArguments }
 
-/** A body of 64 KiB has room for thousands of names; the first tell enough, and only their words are looked for. */
-function limited(doubts: readonly Doubt[]): Warning[] {
-  const shown = doubts.slice(0, maxWarnings).map(({ field, problem }) => ({
-    field: field.slice(0, longestName),
-    problem: typeof problem === 'string' ? problem : problem(),
-  }))
-  const more = doubts.length - shown.length
-  return more === 0 ? shown : [...shown, { field: 'body', problem: `has ${more} more fields that are not known here` }]
+/** The first warnings and the number of the others: a body of 64 KiB has room for thousands of unknown names. */
+function limited(doubts: readonly Doubt[]): FieldProblem[] {
+  const shown = doubts.slice(0, maxWarnings).map((doubt) => {
+    const field = doubt.field.slice(0, longestName)
+    return 'problem' in doubt ? fieldProblem(field, ...doubt.problem()) : { ...doubt, field }
+  })
+  const fields = doubts.length - shown.length
+  return fields === 0 ? shown : [...shown, fieldProblem('body', 'more_unknown', { fields })]
 }

@@ -2,7 +2,8 @@ import { resolve as toWholePath } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { redact } from '../adapters/log.ts'
 import { type Command, groupText, helpText, mistyped, type Outcome, putOptionsLast, readGiven } from '../cli/command.ts'
-import { Refusal } from '../core/refusal.ts'
+import { problemsEn } from '../core/messages/problems-en.ts'
+import { Refusal, toSentDetails } from '../core/refusal.ts'
 import { commonOptions } from './process.ts'
 import { readyCommand } from './ready.ts'
 import { BadSetting } from './settings/reading.ts'
@@ -78,7 +79,7 @@ async function explain(error: unknown, json: boolean, voice: Voice): Promise<num
   if (closed !== undefined && !known) return explain(new BadSetting(closed), json, voice)
   const message = messageOf(error)
   const code = error instanceof Refusal ? error.code : error instanceof BadSetting ? 'bad_setting' : 'internal_error'
-  const details = error instanceof Refusal ? error.details : null
+  const details = error instanceof Refusal ? toSentDetails(error.details, problemsEn) : null
   if (json) await voice.out(`${JSON.stringify({ error: { code, message, details } })}\n`)
   else voice.err(`turnpike: ${message}\n`)
   if (!known) return 70

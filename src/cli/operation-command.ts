@@ -1,6 +1,7 @@
 import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
 import type { Operation, z } from '../api/operation.ts'
-import { type FieldProblem, Refusal, refuseHere } from '../core/refusal.ts'
+import { problemsEn } from '../core/messages/problems-en.ts'
+import { isProblems, Refusal, refuseHere, toSentProblems } from '../core/refusal.ts'
 import { type Command, type Given, mistyped, type Option, type Outcome } from './command.ts'
 import { toLines } from './print.ts'
 
@@ -113,11 +114,13 @@ async function callAll<Op extends Operation>(call: Call, operation: Op, fields: 
 
 /** A refusal of fields, worded for the arguments that were typed; what a file holds is named as it is there. */
 function withArguments(error: unknown, argumentOf: (field: string) => string | undefined): unknown {
-  if (!(error instanceof Refusal && error.code === 'invalid_request' && Array.isArray(error.details))) return error
-  const problems = error.details as readonly FieldProblem[]
+  if (!(error instanceof Refusal && error.code === 'invalid_request' && error.details && isProblems(error.details))) {
+    return error
+  }
+  const problems = toSentProblems(error.details, problemsEn)
   if (problems.some(({ field }) => argumentOf(field) === undefined)) return error
   const sentences = problems.map(({ field, problem }) => `${argumentOf(field)} ${problem}.`)
-  return refuseHere(sentences.join(' '), 'usage', problems)
+  return refuseHere(sentences.join(' '), 'usage', error.details)
 }
 
 type Schemas = Readonly<Record<string, z.ZodType | undefined>>

@@ -1,4 +1,4 @@
-import type { FieldProblem } from './refusal.ts'
+import { type FieldProblem, fieldProblem } from './messages/problems.ts'
 
 /** The four formats of the contract, as templates. */
 export const templateOf: Readonly<Record<1 | 2 | 3 | 4, string>> = {
@@ -14,16 +14,17 @@ const maxTemplateLength = 500
 
 /** Problem of a customer's line template: an unknown name, a line break, or a wrong length. */
 export function problemOfTemplate(template: string, field = 'format'): FieldProblem | undefined {
-  const problem = (text: string): FieldProblem => ({ field, problem: text })
   if (template.length === 0 || template.length > maxTemplateLength) {
-    return problem(`must be 1 to ${maxTemplateLength} characters`)
+    return fieldProblem(field, 'characters', { from: 1, to: maxTemplateLength })
   }
-  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(template)) return problem('must be one line of printable characters')
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(template)) return fieldProblem(field, 'printable_line')
   const unknown = [...template.matchAll(/\{(\w*)\}/g)].map((match) => match[1] ?? '').find((name) => !isName(name))
   if (unknown !== undefined) {
-    return { field, problem: `has no {${unknown}}`, allowed: names.map((name) => `{${name}}`) }
+    const problem = fieldProblem(field, 'placeholder_unknown', { name: unknown, known: names })
+    return { ...problem, allowed: names.map((name) => `{${name}}`) }
   }
-  return /\{\w+\}/.test(template) ? undefined : problem('must have at least one of {host}, {port}, {login}, {password}')
+  if (/\{\w+\}/.test(template)) return undefined
+  return fieldProblem(field, 'placeholder_missing', { known: ['host', 'port', 'login', 'password'] })
 }
 
 const isName = (text: string): text is Name => names.some((name) => name === text)

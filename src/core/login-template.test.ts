@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { fillTemplate, problemOfTemplate, takenBy } from './login-template.ts'
+import { toProblemSentence } from './messages/problems.ts'
+import { problemsEn } from './messages/problems-en.ts'
 
 const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
 
@@ -36,15 +38,16 @@ describe('a supplier’s login', () => {
   })
 
   test.each([
-    ['', 'is 1 to 400'],
+    ['', 'must be 1 to 400'],
     ['a:b{city}', 'without a colon'],
     ['a{town}', 'has no {town}'],
     ['a[b{city}', 'not closed'],
     ['a[b[c{city}]]', 'not closed'],
     ['a[b]c', 'no customer asks for'],
-    [`${'x'.repeat(400)}{city}`, 'is 1 to 400'],
+    [`${'x'.repeat(400)}{city}`, 'must be 1 to 400'],
   ])('%p is refused: it %s', (text, problem) => {
-    expect(problemOfTemplate(text)).toContain(problem)
+    const found = problemOfTemplate(text)
+    expect(found && toProblemSentence(problemsEn, found)).toContain(problem)
   })
 
   test('a valid login template has no problem, and takenBy() lists its names', () => {

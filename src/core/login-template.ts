@@ -1,3 +1,5 @@
+import { type FieldProblem, fieldProblem, type ProblemArguments } from './messages/problems.ts'
+
 /**
  * A supplier's login with placeholders, `acct-country-{country}[-city-{city}]`. A part in brackets is left out if not
  * asked for.
@@ -15,18 +17,17 @@ export const isTemplate = (text: string): boolean => /[{[]/.test(text)
 const isName = (text: string): text is TemplateName => templateNames.some((name) => name === text)
 const namesIn = (text: string): string[] => [...text.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? '')
 
-export function problemOfTemplate(text: string): string | undefined {
+export function problemOfTemplate(text: string): FieldProblem | undefined {
+  const refuse = (...problem: ProblemArguments): FieldProblem => fieldProblem('username', ...problem)
   if (!/^[\x21-\x39\x3b-\x7e]+$/.test(text) || text.length > maxLength) {
-    return `is 1 to ${maxLength} visible characters without a colon`
+    return refuse('login_template', { max: maxLength })
   }
   const unknown = namesIn(text).find((name) => !isName(name))
-  if (unknown !== undefined)
-    return `has no {${unknown}}; there are ${templateNames.map((each) => `{${each}}`).join(', ')}`
+  if (unknown !== undefined) return refuse('placeholder_unknown', { name: unknown, known: templateNames })
   const pieces = [...text.matchAll(piecePattern)]
-  if (pieces.map((piece) => piece[0]).join('') !== text)
-    return 'has a bracket that is not closed, or one within another'
+  if (pieces.map((piece) => piece[0]).join('') !== text) return refuse('template_brackets')
   const idle = pieces.find(([, optional]) => optional !== undefined && !/^[^{}]*(\{[^{}]*\}[^{}]*)+$/.test(optional))
-  return idle ? 'has brackets around something that no customer asks for' : undefined
+  return idle ? refuse('template_idle_brackets') : undefined
 }
 
 export const takenBy = (template: string): ReadonlySet<string> =>

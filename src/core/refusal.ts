@@ -1,18 +1,18 @@
 import { type Code, kindOfCode, type RefusalKind } from './messages/codes.ts'
 import { en } from './messages/en.ts'
+import {
+  type FieldProblem,
+  fieldProblem,
+  type ProblemArguments,
+  type ProblemSentences,
+  type SentProblem,
+  toSent,
+} from './messages/problems.ts'
 import { codeOfReason } from './messages/reasons.ts'
-import { type ParamsOf, type Reason, type Sentences, toSentence } from './messages/sentences.ts'
+import { type KeyAndParams, type Reason, type Sentences, toSentence } from './messages/sentences.ts'
 
 /** Public details of a refusal, as plain JSON. */
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]
-
-/** One faulty field of a request. `allowed` is a short list of accepted values, `see` a page to read. */
-export type FieldProblem = {
-  readonly field: string
-  readonly problem: string
-  readonly allowed?: readonly (string | number)[]
-  readonly see?: string
-}
 
 /**
  * A refused request. Code, reason, parameters and message are public. Any other thrown error is a fault: logged whole
@@ -49,11 +49,7 @@ export class Refusal extends Error {
 
 type Rest = [details?: RefusalDetails | null, retryAfterSeconds?: number | undefined, code?: Code]
 
-type RefusalArguments = {
-  [Named in Reason]: ParamsOf<Named> extends Readonly<Record<string, never>>
-    ? [reason: Named, params?: ParamsOf<Named>, ...rest: Rest]
-    : [reason: Named, params: ParamsOf<Named>, ...rest: Rest]
-}[Reason]
+type RefusalArguments = KeyAndParams<typeof en, Rest>
 
 /** A refusal by a command, about this machine or in the words of a remote shop. */
 export const refuseHere = (text: string, code: Code = 'conflict', details: RefusalDetails | null = null): Refusal =>
@@ -64,17 +60,27 @@ export function malformed(problems: readonly FieldProblem[]): Refusal {
   return new Refusal('invalid_request', { problems }, problems)
 }
 
+/** Refuses one faulty field. */
+export const refuseField = (field: string, ...problem: ProblemArguments): Refusal =>
+  malformed([fieldProblem(field, ...problem)])
+
 /** Renames the fields of a refusal that are nested in `outer`; any other error as it is. */
 export function namedWithin(outer: string, error: unknown): unknown {
   if (!(error instanceof Refusal) || error.details === null) return error
   const { details } = error
-  const toInner = <Named extends { readonly field: string }>(of: Named): Named => ({
-    ...of,
-    field: `${outer}.${of.field}`,
-  })
-  if (isProblems(details)) return malformed(details.map(toInner))
+  if (isProblems(details)) return malformed(details.map((each) => ({ ...each, field: `${outer}.${each.field}` })))
   const { field } = details
-  return typeof field === 'string' ? error.with(toInner({ ...details, field })) : error
+  return typeof field === 'string' ? error.with({ ...details, field: `${outer}.${field}` }) : error
 }
 
-const isProblems = (details: RefusalDetails): details is readonly FieldProblem[] => Array.isArray(details)
+export const isProblems = (details: RefusalDetails): details is readonly FieldProblem[] => Array.isArray(details)
+
+/** Field problems with their sentences. A remote shop has sent its own sentences. */
+export const toSentProblems = (
+  problems: readonly FieldProblem[],
+  sentences: ProblemSentences,
+): readonly SentProblem[] =>
+  problems.map((each) => ('problem' in each ? (each as SentProblem) : toSent(sentences, each)))
+
+export const toSentDetails = (details: RefusalDetails | null, sentences: ProblemSentences): object | null =>
+  details !== null && isProblems(details) ? toSentProblems(details, sentences) : details

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { problem } from '../core/messages/problems.ts'
 
 /** Results of address trials. Each range is reported whole, so a lost report is repaired by the next. */
 
@@ -32,9 +33,9 @@ export const triedBodySchema = z.object({
     .max(maxRangesTried)
     .refine(
       (ranges) => ranges.reduce((sum, each) => sum + each.served.length, 0) <= maxRunsAtOnce,
-      `must have at most ${maxRunsAtOnce} runs`,
+      problem('max_items', { max: maxRunsAtOnce }),
     )
-    .refine((ranges) => new Set(ranges.map((each) => each.id)).size === ranges.length, 'must not name a range twice'),
+    .refine((ranges) => new Set(ranges.map((each) => each.id)).size === ranges.length, problem('duplicates')),
 })
 export type TriedBody = z.infer<typeof triedBodySchema>
 export type TriedRange = TriedBody['ranges'][number]

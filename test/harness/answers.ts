@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020'
+import type { SentProblem } from '../../src/core/messages/problems.ts'
 import { preparedFolder } from './database.ts'
 
 /** An answer that has been read and found to be as described. */
@@ -13,7 +14,7 @@ export type Answer = {
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly data: any
   /** What was sent and not understood; undefined when there is nothing of the kind. */
-  readonly warnings: readonly { readonly field: string; readonly problem: string }[]
+  readonly warnings: readonly SentProblem[]
   readonly error: {
     readonly code: string
     readonly message: string

@@ -221,7 +221,14 @@ describe.each([...engines])('payments on %s', (engine) => {
     expect([again.status, again.data, again.warnings]).toEqual([
       200,
       first.data,
-      [{ field: 'purchase.lokation', problem: 'is not known here; did you mean location?' }],
+      [
+        {
+          field: 'purchase.lokation',
+          problem: 'is not known here; did you mean location?',
+          reason: 'ignored_similar',
+          params: { nearest: 'location' },
+        },
+      ],
     ])
     expect((await begin({ product: 'vpn', period: 3 })).error.code).toBe('idempotency_key_reused')
   })

@@ -308,7 +308,9 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
 
   test('a refusal of a premium request names the problem of that request only', async () => {
     const backwards = await service.get('/premium/usage?from=2026-02-01&to=2026-01-01')
-    expect(backwards.error.details).toEqual([{ field: 'from', problem: 'must not be after "to"' }])
+    expect(backwards.error.details).toEqual([
+      { field: 'from', problem: 'must not be after "to"', reason: 'not_after', params: { other: 'to' } },
+    ])
     const pool = (await service.get('/premium/usage?pool_type=nosuch')).error.details[0]
     expect([pool.allowed.includes('residential'), pool.see]).toEqual([true, 'GET /premium/traffic/balance'])
     expect((await service.get('/premium/usage?pool_type=datacenter')).data.items).toEqual([])
@@ -323,7 +325,16 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
       details: { available_gb: 0, charged: false },
     })
     const format = await service.post('/premium/proxies/generate', { pool_type: 'residential', format: null })
-    expect(format.error.details).toEqual([{ field: 'format', problem: 'must be a template, or one of 1, 2, 3, 4' }])
+    const allowed = [1, 2, 3, 4]
+    expect(format.error.details).toEqual([
+      {
+        field: 'format',
+        problem: 'must be a template, or one of 1, 2, 3, 4',
+        reason: 'template_or',
+        params: { allowed },
+        allowed,
+      },
+    ])
     const nowhere = await service.get('/dedicated/quote?country_code=xx&period=7&count=1&ipv=4')
     expect(nowhere.error.details[0].problem).toBe('is no country: ISO 3166-1 has no code XX')
   })

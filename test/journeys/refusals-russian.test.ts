@@ -4,15 +4,18 @@ import { Glob } from 'bun'
 import { CallRefused } from '../../src/console/client/call.ts'
 import { sayRefusal } from '../../src/console/shared/refusals/say.ts'
 import { en } from '../../src/core/messages/en.ts'
+import { type FieldProblem, fieldProblem } from '../../src/core/messages/problems.ts'
+import { problemsRu } from '../../src/core/messages/problems-ru.ts'
 import { ru } from '../../src/core/messages/ru.ts'
 import { type Reason, toSentence } from '../../src/core/messages/sentences.ts'
-import { Refusal } from '../../src/core/refusal.ts'
+import { malformed, Refusal, toSentDetails } from '../../src/core/refusal.ts'
 import { type Service, startService } from '../harness/service.ts'
 
-const format = { moment: (iso: string) => iso.slice(0, 10) }
-
-const saySentence = ({ code, message, details }: { code: string; message: string; details?: unknown }): string =>
-  sayRefusal(new CallRefused(400, code, message, details ?? null, null, false), 'ru', format)
+/** What the console shows of a refusal that the shop has sent in Russian. */
+const show = (refusal: Refusal): string => {
+  const details = toSentDetails(refusal.details, problemsRu)
+  return sayRefusal(new CallRefused(400, refusal.code, refusal.say(ru), details, null, false), 'ru')
+}
 
 /** True when a sentence has common English words; names, commands and typed values are not matched. */
 const isEnglish = (text: string): boolean => /\b(?:the|is|are|was|this|there|must|not|a|of)\b/i.test(text)
@@ -57,13 +60,56 @@ describe('refusals in Russian', () => {
     expect(english.error).toMatchObject({ code: 'invalid_token', reason: 'token_malformed', params: {} })
   })
 
+  test('the API answers field problems and warnings in Russian for Accept-Language: ru, with the same reasons', async () => {
+    const ask = async (path: string, body: object, language: string) => {
+      const { error, warnings } = await shop.post(path, body, { headers: { 'Accept-Language': language } })
+      return { error, warnings }
+    }
+    const order = { country: 'DE', period: 'x', count: 0, ipv: 5 }
+    const [english, russian] = [await ask('/dedicated/buy', order, 'en'), await ask('/dedicated/buy', order, 'ru')]
+    const found = [
+      ['country_code', 'misspelt', { sent: 'country' }],
+      ['period', 'type', { expected: 'number' }],
+      ['count', 'between', { from: 1, to: 1000 }],
+      ['ipv', 'one_of', { allowed: [3, 4, 6] }],
+    ]
+    const sentences = {
+      en: [
+        'is required; did you mean it by "country"?',
+        'must be a number',
+        'must be from 1 to 1000',
+        'must be one of 3, 4, 6',
+      ],
+      ru: [
+        'нужно указать; возможно, вместо него указано «country»',
+        'должно быть числом',
+        'должно быть от 1 до 1000',
+        'должно быть одним из: 3, 4, 6',
+      ],
+    }
+    for (const [{ error }, language] of [[english, 'en'] as const, [russian, 'ru'] as const]) {
+      const details = error.details as { field: string; problem: string; reason: string; params: object }[]
+      expect(details.map((each) => [each.field, each.reason, each.params])).toEqual(found)
+      expect(details.map((each) => each.problem)).toEqual(sentences[language])
+      const begin = { en: 'The request is not valid. ', ru: 'В запросе ошибка. ' }[language]
+      expect(error.message).toBe(begin + details.map((each) => `${each.field}: ${each.problem}`).join('; '))
+    }
+    const { warnings } = await ask('/premium/locations/cities', { pool_type: 'residential', countrys: ['US'] }, 'ru')
+    expect(warnings).toEqual([
+      {
+        field: 'countrys',
+        problem: 'здесь неизвестно; возможно, имелось в виду countries',
+        reason: 'ignored_similar',
+        params: { nearest: 'countries' },
+      },
+    ])
+  })
+
   test('every refusal in the API descriptions has a Russian sentence', () => {
     const examples = described.flatMap(examplesIn)
     expect(examples.length).toBeGreaterThan(500)
-    const listed = examples.filter((each) => Array.isArray(each.details))
-    expect([...new Set(listed.map(saySentence))].filter(isEnglish)).toEqual([])
-    const others = examples.filter((each) => !Array.isArray(each.details))
-    expect(others.filter((each) => isEnglish(toSentence(ru, each.reason, each.params)))).toEqual([])
+    const sentences = new Set(examples.map((each) => toSentence(ru, each.reason, each.params)))
+    expect([...sentences].filter(isEnglish)).toEqual([])
   })
 
   test('every refusal that a domain’s errors.ts can create has a Russian sentence', async () => {
@@ -72,34 +118,32 @@ describe('refusals in Russian', () => {
     for await (const file of new Glob('*/errors.ts').scan({ cwd: domains, absolute: true })) {
       const made: unknown = await import(file)
       for (const make of Object.values(made as object)) {
-        for (const each of refusalsOf(make)) texts.add(Array.isArray(each.details) ? saySentence(each) : each.say(ru))
+        for (const each of refusalsOf(make)) texts.add(show(each))
       }
     }
     expect(texts.size).toBeGreaterThan(100)
     expect([...texts].filter(isEnglish)).toEqual([])
   })
 
-  test('a Russian refusal contains its values, and an unknown problem keeps its English text', () => {
+  test('the console shows the Russian sentences that it received, with the names that fields have on pages', () => {
     const costs = new Refusal('insufficient_funds', { required_rub: 171, balance_rub: 42.5 })
     expect(costs.say(ru)).toBe('Это стоит 171,00 ₽, а на балансе 42,50 ₽. Пополните его и повторите.')
     const problems = [
-      { field: 'email', problem: 'must be an e-mail address' },
-      { field: 'period', problem: 'must be one of 7, 14; did you mean it by "perod"?' },
-      { field: 'shoe_size', problem: 'must shine' },
+      fieldProblem('email', 'email'),
+      fieldProblem('period', 'one_of', { allowed: [7, 14] }),
+      fieldProblem('shoe_size', 'max_characters', { max: 21 }),
     ]
-    expect(saySentence({ code: 'invalid_request', message: 'The request is not valid.', details: problems })).toBe(
-      'Эл. почта: должно быть адресом эл. почты. Срок: должно быть одним из: 7, 14. shoe_size: must shine.',
+    expect(show(malformed(problems))).toBe(
+      'Эл. почта: должно быть адресом эл. почты. Срок: должно быть одним из: 7, 14. ' +
+        'shoe_size: должно быть не длиннее 21 знака.',
     )
   })
 })
 
-/** True when field and problem are texts, so the factory was called with the right types. */
+/** True when fields are texts and keys are known, so the factory was called with the right types. */
 const isWellFormed = ({ details }: Refusal): boolean =>
   !Array.isArray(details) ||
-  details.every(
-    ({ field, problem }: { field?: unknown; problem?: unknown }) =>
-      typeof field === 'string' && typeof problem === 'string' && /^[a-z]/.test(problem),
-  )
+  details.every(({ field, reason }: FieldProblem) => typeof field === 'string' && reason in problemsRu)
 
 /** Calls a factory of refusals with an amount, a name, a list and a number, and keeps what it creates. */
 function refusalsOf(make: unknown): Refusal[] {

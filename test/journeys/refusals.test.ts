@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Service, startService } from '../harness/service.ts'
 
-type Problem = { field: string; problem: string; allowed?: unknown[]; see?: string }
+type Problem = {
+  field: string
+  problem: string
+  reason: string
+  params: object
+  allowed?: unknown[]
+  see?: string
+}
 type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[]; anyOf?: Schema[] }
 type Operation = {
   security?: object[]
@@ -50,7 +57,15 @@ describe('details of refusals', () => {
     const query = await service.get('/dedicated/quote?country_code=DE&period=30&count=1&ipv=5')
     const body = await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 5 })
     for (const { error } of [query, body]) {
-      expect(problems(error.details)).toEqual([{ field: 'ipv', problem: 'must be one of 3, 4, 6', allowed: [3, 4, 6] }])
+      expect(problems(error.details)).toEqual([
+        {
+          field: 'ipv',
+          problem: 'must be one of 3, 4, 6',
+          reason: 'one_of',
+          params: { allowed: [3, 4, 6] },
+          allowed: [3, 4, 6],
+        },
+      ])
     }
   })
 
@@ -96,6 +111,8 @@ describe('details of refusals', () => {
         {
           field: 'pool_type',
           problem: `must be one of ${pools.join(', ')}`,
+          reason: 'one_of',
+          params: { allowed: pools },
           allowed: pools,
           see: 'GET /premium/traffic/balance',
         },
@@ -110,7 +127,14 @@ describe('details of refusals', () => {
     expect(problems(days.error.details)[0]).toMatchObject({ field: 'period', allowed: [7, 14, 30, 60, 90] })
     for (const { error } of [await service.get('/vpn/quote?period=2'), await service.post('/vpn/buy', { period: 2 })]) {
       expect(problems(error.details)).toEqual([
-        { field: 'period', problem: 'must be one of 1, 3, 6, 12', allowed: [1, 3, 6, 12], see: 'GET /vpn/quote' },
+        {
+          field: 'period',
+          problem: 'must be one of 1, 3, 6, 12',
+          reason: 'one_of',
+          params: { allowed: [1, 3, 6, 12] },
+          allowed: [1, 3, 6, 12],
+          see: 'GET /vpn/quote',
+        },
       ])
     }
   })
@@ -136,8 +160,14 @@ describe('details of refusals', () => {
   test('a refusal of a wrong type names the right one', async () => {
     const { error } = await service.post('/dedicated/comment', { ids: 'x', comment: 5 })
     expect(problems(error.details)).toEqual([
-      { field: 'ids', problem: 'must be a list', see: 'GET /dedicated/list' },
-      { field: 'comment', problem: 'must be a string' },
+      {
+        field: 'ids',
+        problem: 'must be a list',
+        reason: 'type',
+        params: { expected: 'list' },
+        see: 'GET /dedicated/list',
+      },
+      { field: 'comment', problem: 'must be a string', reason: 'type', params: { expected: 'string' } },
     ])
     const twice = await service.get('/dedicated/count?country_code=DE&country_code=FR&ipv=4')
     expect(problems(twice.error.details)[0]?.problem).toBe('must be given once')

@@ -49,7 +49,14 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
     const refused = await service.get('/vpn/quote?period=2')
     expect(refused.status).toBe(400)
     expect(refused.error.details).toEqual([
-      { field: 'period', problem: 'must be one of 1, 3, 6, 12', allowed: [1, 3, 6, 12], see: 'GET /vpn/quote' },
+      {
+        field: 'period',
+        problem: 'must be one of 1, 3, 6, 12',
+        reason: 'one_of',
+        params: { allowed: [1, 3, 6, 12] },
+        allowed: [1, 3, 6, 12],
+        see: 'GET /vpn/quote',
+      },
     ])
   })
 
@@ -209,7 +216,9 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
     for (const bought of [await post('/vpn/buy', { period: 1 }), await post('/vpn/renew', { period: 1 })]) {
       expect(bought.data.node).toBe('offline')
       const { warnings } = JSON.parse(bought.text)
-      expect(warnings).toEqual([{ field: 'node', problem: expect.stringContaining(remedy) }])
+      expect(warnings).toEqual([
+        { field: 'node', problem: expect.stringContaining(remedy), reason: 'no_vpn_node_up', params: {} },
+      ])
     }
   })
 

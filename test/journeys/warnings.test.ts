@@ -20,11 +20,18 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
   afterAll(() => service.stop())
 
   const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+  const unknown = { problem: 'is not known here and was ignored', reason: 'ignored_unknown', params: {} }
+  const similar = (field: string, nearest: string) => ({
+    field,
+    problem: `is not known here; did you mean ${nearest}?`,
+    reason: 'ignored_similar',
+    params: { nearest },
+  })
 
   test('an unknown field is accepted with a warning that names the nearest known field', async () => {
     const answer = await service.post('/premium/locations/cities', { pool_type: 'residential', countrys: ['US'] })
     expect(answer.status).toBe(200)
-    expect(answer.warnings).toEqual([{ field: 'countrys', problem: 'is not known here; did you mean countries?' }])
+    expect(answer.warnings).toEqual([similar('countrys', 'countries')])
     expect(answer.data.cities.length).toBeGreaterThan(0)
   })
 
@@ -57,23 +64,22 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
       const body = Object.fromEntries(Object.entries(example).map(([name, value]) => [name, known[name] ?? value]))
       if (path.startsWith('/vpn/') && path !== '/vpn/buy') body['uuid'] = vpn.uuid
       const answer = await service.post(path, { ...body, zzzz: 1 })
-      expect([path, answer.status, answer.warnings]).toEqual([
-        path,
-        200,
-        [{ field: 'zzzz', problem: 'is not known here and was ignored' }],
-      ])
+      expect([path, answer.status, answer.warnings]).toEqual([path, 200, [{ field: 'zzzz', ...unknown }]])
     }
   })
 
   test('unknown query parameters are named, also where the operation reads its body', async () => {
     const listed = await service.get('/dedicated/list?contry_code=DE&limit=5')
-    expect(listed.warnings).toEqual([
-      { field: 'contry_code', problem: 'is not known here; did you mean country_code?' },
-    ])
+    expect(listed.warnings).toEqual([similar('contry_code', 'country_code')])
     const bought = await service.post('/dedicated/buy?coupon=x&count=5', order)
     expect(bought.warnings).toEqual([
-      { field: 'coupon', problem: 'is not known here and was ignored' },
-      { field: 'count', problem: 'was ignored in the address; this operation reads it from the body' },
+      { field: 'coupon', ...unknown },
+      {
+        field: 'count',
+        problem: 'was ignored in the address; this operation reads it from the body',
+        reason: 'ignored_in_address',
+        params: {},
+      },
     ])
     expect(bought.data.count).toBe(1)
   })
@@ -87,10 +93,14 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
   })
 
   test('a misspelt Idempotency-Key header or field is named, because its sender expects a safe retry', async () => {
-    const problem = 'was ignored, so a retry is not safe; send it as the header Idempotency-Key'
+    const misplaced = {
+      problem: 'was ignored, so a retry is not safe; send it as the header Idempotency-Key',
+      reason: 'key_misplaced',
+      params: {},
+    }
     for (const name of ['X-Idempotency-Key', 'Idempotency_Key', 'IdempotencyKey']) {
       const answer = await service.post('/dedicated/buy', order, { headers: { [name]: 'a' } })
-      expect([answer.status, answer.warnings]).toEqual([200, [{ field: name, problem }]])
+      expect([answer.status, answer.warnings]).toEqual([200, [{ field: name, ...misplaced }]])
       const both = await service.post('/dedicated/buy', order, {
         headers: { [name]: 'a' },
         key: name,
@@ -100,12 +110,17 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
     }
     for (const field of ['idempotency_key', 'idempotencyKey', 'Idempotency-Key']) {
       const answer = await service.post('/dedicated/buy', { ...order, [field]: 'a' })
-      expect([answer.status, answer.warnings]).toEqual([200, [{ field, problem }]])
+      expect([answer.status, answer.warnings]).toEqual([200, [{ field, ...misplaced }]])
     }
     const asked = await service.post('/dedicated/buy?idempotency_key=a', order)
-    expect(asked.warnings).toEqual([{ field: 'idempotency_key', problem }])
+    expect(asked.warnings).toEqual([{ field: 'idempotency_key', ...misplaced }])
     const needless = [
-      { field: 'Idempotency-Key', problem: 'was ignored: this operation charges nothing and takes no key' },
+      {
+        field: 'Idempotency-Key',
+        problem: 'was ignored: this operation charges nothing and takes no key',
+        reason: 'key_unused',
+        params: {},
+      },
     ]
     expect((await service.get('/balance', { key: 'a' })).warnings).toEqual(needless)
     expect((await service.post('/premium/password/reset', {}, { key: 'a' })).warnings).toEqual(needless)
@@ -154,7 +169,12 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
     expect(status).toBe(200)
     expect(warnings).toHaveLength(21)
     expect(warnings[0]?.field).toHaveLength(64)
-    expect(warnings[20]).toEqual({ field: 'body', problem: 'has 480 more fields that are not known here' })
+    expect(warnings[20]).toEqual({
+      field: 'body',
+      problem: 'has 480 more fields that are not known here',
+      reason: 'more_unknown',
+      params: { fields: 480 },
+    })
   })
 
   describe('spellings that are accepted', () => {
@@ -165,12 +185,21 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
         expect(data.proxies[0]).toContain('-country-us-')
       }
       const { warnings } = await service.post('/premium/proxies/generate', { pool_type: 'residential', country: 'US' })
-      expect(warnings).toEqual([{ field: 'country', problem: 'was read as countries' }])
+      expect(warnings).toEqual([
+        { field: 'country', problem: 'was read as countries', reason: 'read_as', params: { other: 'countries' } },
+      ])
       const both = { pool_type: 'residential', country: 'DE', countries: ['US'] }
       const answer = await service.post('/premium/proxies/generate', both)
       expect([answer.data.params.countries, answer.warnings]).toEqual([
         ['US'],
-        [{ field: 'country', problem: 'was ignored, because countries is given' }],
+        [
+          {
+            field: 'country',
+            problem: 'was ignored, because countries is given',
+            reason: 'ignored_for',
+            params: { other: 'countries' },
+          },
+        ],
       ])
       const wrong = await service.post('/premium/proxies/generate', { pool_type: 'residential', country: 7 })
       expect([wrong.status, wrong.error.details[0].field]).toEqual([400, 'countries.0'])

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { readPrefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
+import { problem } from '../../core/messages/problems.ts'
 import { readIso, toIso } from '../../core/time.ts'
 import { checked, exampleAt, flag, text } from '../fields.ts'
 
@@ -20,7 +21,7 @@ export const words = (description: string, most: number, example: string) =>
     .string()
     .refine(
       (written) => new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${most}}$`, 'u').test(written) && written.trim() !== '',
-      `must be 1 to ${most} printable characters`,
+      problem('printable', { from: 1, to: most }),
     )
     .openapi({ description, example, minLength: 1, maxLength: most })
 
@@ -31,37 +32,27 @@ export const note = (unless: string) =>
 export const amount = (description: string) =>
   z
     .number()
-    .min(0.01, 'must be more than nothing')
+    .min(0.01, problem('more_than', { min: 0 }))
     .max(1_000_000_000)
-    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), 'must have at most two decimals')
+    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), problem('two_decimals'))
     .openapi({ description: `${description} In roubles.`, example: 1000 })
 
 export const yes = (description: string) => z.boolean().default(false).openapi({ description, default: false })
 
 export const prefixText = (description = 'A range of addresses.') =>
-  checked(
-    description,
-    (written) => readPrefix(written) !== undefined,
-    'must be a prefix like 203.0.113.0/24',
-    '203.0.113.0/24',
-  )
+  checked(description, (written) => readPrefix(written) !== undefined, ['prefix'], '203.0.113.0/24')
 
 export const countryText = () =>
-  checked('ISO 3166-1 alpha-2.', (written) => readCountry(written) !== undefined, 'must be two letters, like DE', 'DE')
+  checked('ISO 3166-1 alpha-2.', (written) => readCountry(written) !== undefined, ['country_code'], 'DE')
 
 export const instant = (description: string) =>
-  checked(
-    description,
-    (written) => readIso(written) !== undefined,
-    'must be a date or a moment like 2027-01-31T12:00:00Z',
-    toIso(exampleAt),
-  )
+  checked(description, (written) => readIso(written) !== undefined, ['moment'], toIso(exampleAt))
 
 export const day = (description: string) =>
   checked(
     description,
     (value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && readIso(value) !== undefined,
-    'must be a day like 2027-01-31',
+    ['date'],
     '2026-01-01',
   )
 
@@ -70,8 +61,8 @@ export const percent = (description: string, example: number) =>
   z
     .number()
     .min(0)
-    .lt(100, 'must be below 100')
-    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), 'must have at most two decimals')
+    .lt(100)
+    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), problem('two_decimals'))
     .openapi({ description: `${description} In percent.`, example })
 
 /** What `amount` and `percent` have let in, in kopecks or hundredths of a percent. */

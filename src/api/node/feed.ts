@@ -1,5 +1,5 @@
 import { bind } from '../../core/bind.ts'
-import { malformed } from '../../core/refusal.ts'
+import { refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Told, ToldTable } from '../../domains/fleet/index.ts'
 import {
@@ -85,7 +85,7 @@ async function read({ tables, clock, life = 0 }: FeedDeps, text: string | undefi
   const nowMs = clock()
   const cursor = text === undefined ? undefined : readCursor(text, tables.length, life)
   if (text !== undefined && !cursor) {
-    throw malformed([{ field: 'cursor', problem: 'was not given to this node; begin again without one' }])
+    throw refuseField('cursor', 'node_cursor')
   }
   const parts: Part[] = []
   let room = pageRows

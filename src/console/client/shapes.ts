@@ -1,5 +1,5 @@
 /** Made by `npm run client`: what every API says alike. Never edited by hand. */
-export type Warning = { field: string; problem: string }
+export type Warning = { field: string; problem: string; reason: string; params: Readonly<Record<string, unknown>> }
 export type Refusal = {
   ok: false
   error: {
@@ -26,7 +26,14 @@ export type Refusal = {
     params: Readonly<Record<string, unknown>>
     details:
       | null
-      | readonly { field: string; problem: string; allowed?: readonly (string | number)[]; see?: string }[]
+      | readonly {
+          field: string
+          problem: string
+          reason: string
+          params: Readonly<Record<string, unknown>>
+          allowed?: readonly (string | number)[]
+          see?: string
+        }[]
       | { charged?: boolean }
   }
 }

@@ -169,10 +169,10 @@ function tellMoney({ charged }: CallRefused, text: string, t: (typeof commonMess
 }
 
 function useShown(error: unknown): Shown {
-  const { t, format, language } = useMessages(commonMessages)
+  const { t, language } = useMessages(commonMessages)
   if (error instanceof CallLost) return { title: t.lost, text: t.lostAbout }
   if (!(error instanceof CallRefused)) return { title: t.failed, text: t.failedAbout }
-  const text = sayRefusal(error, language, format)
+  const text = sayRefusal(error, language)
   return {
     title: error.status >= 500 ? t.fault : t.refused,
     text,

@@ -1,4 +1,6 @@
 import { rub } from './amount.ts'
+import { type FieldProblem, listProblems } from './problems.ts'
+import { problemsEn } from './problems-en.ts'
 
 const databaseProblems = {
   late: 'The database did not answer in time.',
@@ -210,7 +212,8 @@ export const en = {
   ipv_not_sold: (of: { ipv: number }) => `A proxy with ipv ${of.ipv} is not for sale here.`,
   country_not_sold: (of: { ipv: number; country: string; allowed: readonly string[] }) =>
     `A proxy with ipv ${of.ipv} in ${of.country} is not for sale here. There are ${of.allowed.join(', ')}.`,
-  prices_invalid: (of: { problems: readonly string[] }) => `The catalogue cannot be applied. ${of.problems.join('; ')}`,
+  prices_invalid: (of: { problems: readonly FieldProblem[] }) =>
+    `The catalogue cannot be applied. ${listProblems(problemsEn, of.problems)}`,
   address_not_found: 'There is no such address in stock.',
   address_part_of_block: (of: { block: string }) =>
     `This is a part of the block ${of.block}, which is closed as a whole or not at all.`,
@@ -266,7 +269,6 @@ export const en = {
     'after its money was spent. Nothing can be bought before the debt is paid. Top up and try again.',
   order_cannot_be_ended: 'Nothing that this order has bought can be ended.',
   notification_not_confirmed: 'The provider was asked and does not answer. Send it again later.',
-  setting_invalid: (of: { problem: string }) => of.problem,
   refund_is_spent: (of: { balance_rub: number; bonus_rub: number }) =>
     `${of.bonus_rub > 0 ? `Its bonus of ${rub(of.bonus_rub)} RUB goes back too. ` : ''}The balance is only ` +
     `${rub(of.balance_rub)} RUB: the rest would become a debt. Repeat with "into_debt": true (--into-debt) to allow ` +
@@ -276,8 +278,8 @@ export const en = {
   no_gateway_up: 'No gateway that has them is up at the moment. Nothing was charged; try again later.',
   proxies_not_found: (of: { ids: readonly number[] }) =>
     `There ${of.ids.length === 1 ? 'is no proxy' : 'are no proxies'} ${of.ids.join(', ')}. Nothing was changed.`,
-  invalid_request: (of: { problems: readonly { readonly field: string; readonly problem: string }[] }) =>
-    `The request is not valid. ${of.problems.map((each) => `${each.field}: ${each.problem}`).join('; ')}`,
+  invalid_request: (of: { problems: readonly FieldProblem[] }) =>
+    `The request is not valid. ${listProblems(problemsEn, of.problems)}`,
   /** By a command on this machine, or as a remote shop has worded it. */
   here: (of: { text: string }) => of.text,
 }

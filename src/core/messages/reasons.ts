@@ -185,7 +185,6 @@ export const codeOfReason: Readonly<Record<Reason, Code>> = {
   insufficient_funds_with_debt: 'insufficient_funds',
   order_cannot_be_ended: 'conflict',
   notification_not_confirmed: 'unavailable',
-  setting_invalid: 'invalid_request',
   refund_is_spent: 'conflict',
   out_of_stock: 'out_of_stock',
   no_gateway_up: 'unavailable',

@@ -1,4 +1,6 @@
 import type { DatabaseProblem } from './en.ts'
+import { listProblems } from './problems.ts'
+import { problemsRu } from './problems-ru.ts'
 import type { Sentences } from './sentences.ts'
 
 const rub = (roubles: number): string => roubles.toFixed(2).replace('.', ',')
@@ -182,7 +184,7 @@ export const ru: Sentences = {
   ipv_not_sold: (of) => `Прокси IPv${of.ipv} здесь не продаются.`,
   country_not_sold: (of) =>
     `Прокси IPv${of.ipv} в стране ${of.country} здесь не продаются. Есть: ${of.allowed.join(', ')}.`,
-  prices_invalid: (of) => `Этот список цен применить нельзя. ${of.problems.join('; ')}`,
+  prices_invalid: (of) => `Этот список цен применить нельзя. ${listProblems(problemsRu, of.problems)}`,
   address_not_found: 'Такого адреса в наличии нет.',
   address_part_of_block: (of) => `Это часть блока ${of.block}, который закрывают только целиком.`,
   range_not_found: (of) => `В диапазоне ${of.prefix} ничего нашего нет.`,
@@ -231,7 +233,6 @@ export const ru: Sentences = {
     'уже были потрачены. Пока долг не погашен, купить ничего нельзя. Пополните баланс и повторите.',
   order_cannot_be_ended: 'В этом заказе нет ничего, что можно закончить досрочно.',
   notification_not_confirmed: 'Платёжный сервис не отвечает на вопрос о платеже. Пришлите уведомление позже ещё раз.',
-  setting_invalid: (of) => of.problem,
   refund_is_spent: (of) =>
     `${of.bonus_rub > 0 ? `Возвращается и бонус ${rub(of.bonus_rub)} ₽. ` : ''}На балансе только ` +
     `${rub(of.balance_rub)} ₽: остаток станет долгом. Подтвердите, если так и нужно (--into-debt, into_debt).`,
@@ -239,7 +240,6 @@ export const ru: Sentences = {
     `${of.available === 0 ? 'Свободных сейчас нет.' : `Свободных сейчас только ${of.available}.`} Ничего не списано.`,
   no_gateway_up: 'Сейчас не работает ни один шлюз с этими адресами. Ничего не списано; повторите позже.',
   proxies_not_found: (of) => `Прокси ${of.ids.join(', ')} нет. Ничего не изменено.`,
-  invalid_request: (of) =>
-    `В запросе ошибка. ${of.problems.map((each) => `${each.field}: ${each.problem}`).join('; ')}`,
+  invalid_request: (of) => `В запросе ошибка. ${listProblems(problemsRu, of.problems)}`,
   here: (of) => of.text,
 }

@@ -1,22 +1,36 @@
 import type { en } from './en.ts'
 
-/** Why a request is refused, for programs. */
-export type Reason = keyof typeof en
-
-/** What the sentence of a reason says besides its fixed words: plain JSON, safe to show. */
-export type ParamsOf<Named extends Reason> = (typeof en)[Named] extends (of: infer Params) => string
+/** The parameters of a key: the argument of its English sentence. Plain JSON, safe to show. */
+export type ParamsIn<English, Key extends keyof English> = English[Key] extends (of: infer Params) => string
   ? Readonly<Params>
   : Readonly<Record<string, never>>
 
-/** A sentence for each reason. A missing one, or one that uses a parameter that is not given, does not compile. */
-export type Sentences = {
-  readonly [Named in Reason]: (typeof en)[Named] extends (of: infer Params) => string
+/** A catalogue in another language. A missing sentence, or one that uses an unknown parameter, does not compile. */
+export type Translation<English> = {
+  readonly [Key in keyof English]: English[Key] extends (of: infer Params) => string
     ? (of: Readonly<Params>) => string
     : string
 }
 
-/** The sentence of a refusal, whose constructor has checked that the parameters are those of its reason. */
-export function toSentence(sentences: Sentences, reason: Reason, params: object): string {
-  const sentence = sentences[reason] as string | ((of: object) => string)
+/** A key with its parameters, which may be left out where its sentence has none. */
+export type KeyAndParams<English, Rest extends readonly unknown[] = []> = {
+  [Key in keyof English]: ParamsIn<English, Key> extends Readonly<Record<string, never>>
+    ? [key: Key, params?: ParamsIn<English, Key>, ...rest: Rest]
+    : [key: Key, params: ParamsIn<English, Key>, ...rest: Rest]
+}[keyof English]
+
+/** The stable key of a refusal, for programs. */
+export type Reason = keyof typeof en
+
+/** The sentence of each reason, in one language. */
+export type Sentences = Translation<typeof en>
+
+/** The sentence of a key, whose parameters the compiler has checked where they were given. */
+export function toSentence<Key extends string>(
+  sentences: Readonly<Record<Key, unknown>>,
+  key: Key,
+  params: object,
+): string {
+  const sentence = sentences[key] as string | ((of: object) => string)
   return typeof sentence === 'string' ? sentence : sentence(params)
 }

@@ -3,8 +3,8 @@ import { randomBase32 } from '../../core/base32.ts'
 import { addDays } from '../../core/calendar.ts'
 import type { CountryCode } from '../../core/country.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../core/messages/problems.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
-import type { FieldProblem } from '../../core/refusal.ts'
 import { isPublic } from '../../core/reserved.ts'
 import type { DomainEvent, EventData, EventType } from '../events/rules.ts'
 import { listIn, numberIn, type Plain, textIn } from '../orders/rules.ts'
@@ -127,13 +127,12 @@ export function withSource(sources: readonly string[], source: string): readonly
 
 /** Reads a source address into its canonical form. Reserved addresses are refused, except in a sandbox. */
 export function readSource(text: string, sandbox: boolean): { source: string } | { problem: FieldProblem } {
-  const refuse = (problem: string) => ({ problem: { field: 'ip', problem } })
+  const refuse = (...problem: ProblemArguments) => ({ problem: fieldProblem('ip', ...problem) })
   const read = readAddress(text.trim())
   const address = read && unmap(read)
-  if (!address) return refuse('must be an IPv4 or IPv6 address')
-  if (address.bytes.every((byte) => byte === 0)) return refuse('must not be the unspecified address')
-  if (!sandbox && !isPublic({ base: address, length: address.bytes.length * 8 }))
-    return refuse('must be a public address; this one is reserved')
+  if (!address) return refuse('address')
+  if (address.bytes.every((byte) => byte === 0)) return refuse('address_unspecified')
+  if (!sandbox && !isPublic({ base: address, length: address.bytes.length * 8 })) return refuse('address_reserved')
   return { source: formatAddress(address) }
 }
 

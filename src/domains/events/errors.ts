@@ -1,4 +1,5 @@
+import { fieldProblem } from '../../core/messages/problems.ts'
 import { malformed, type Refusal } from '../../core/refusal.ts'
 
 export const unknownType = (allowed: readonly string[]): Refusal =>
-  malformed([{ field: 'type', problem: `must be one of ${allowed.join(', ')}`, allowed, see: '/docs/events' }])
+  malformed([{ ...fieldProblem('type', 'one_of', { allowed }), see: '/docs/events' }])

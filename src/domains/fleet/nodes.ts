@@ -1,6 +1,6 @@
 import type { Address } from '../../core/address.ts'
 import type { CustomerId } from '../../core/ids.ts'
-import { malformed } from '../../core/refusal.ts'
+import { refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
@@ -17,7 +17,7 @@ export type Position = { readonly changedAt: number; readonly id: string }
 export function numberOf({ id }: Position): number {
   if (id === '') return -1
   if (/^\d{1,15}$/.test(id)) return Number(id)
-  throw malformed([{ field: 'cursor', problem: 'was not given to this node; begin again without one' }])
+  throw refuseField('cursor', 'node_cursor')
 }
 
 /** The whole state of one thing that is sent to nodes, so that repeating it changes nothing. */

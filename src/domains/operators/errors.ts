@@ -1,3 +1,4 @@
+import { fieldProblem } from '../../core/messages/problems.ts'
 import { Refusal } from '../../core/refusal.ts'
 
 type TokenProblem = 'missing' | 'malformed' | 'unknown' | 'ended'
@@ -10,7 +11,4 @@ export const noSuchOperator = (): Refusal => new Refusal('operator_not_found')
 
 export const operatorRemoved = (): Refusal => new Refusal('operator_removed')
 
-export const badName = (): Refusal =>
-  new Refusal('operator_name_invalid', {}, [
-    { field: 'name', problem: 'must be 1 to 64 letters, digits, dots, dashes and underscores, and not "tool"' },
-  ])
+export const badName = (): Refusal => new Refusal('operator_name_invalid', {}, [fieldProblem('name', 'operator_name')])

@@ -1,37 +1,21 @@
-import { type Kopecks, toRoubles, toRoubleText } from '../../core/money.ts'
-import { malformed, Refusal } from '../../core/refusal.ts'
+import { fieldProblem } from '../../core/messages/problems.ts'
+import { type Kopecks, toRoubles } from '../../core/money.ts'
+import { malformed, Refusal, refuseField } from '../../core/refusal.ts'
 
 export const unknownMethod = (allowed: readonly string[]): Refusal =>
-  malformed([
-    {
-      field: 'method',
-      problem:
-        allowed.length === 0
-          ? 'nothing can be paid here yet; ask the seller'
-          : `must be one of ${allowed.join(', ')}, as GET /payments/methods lists them`,
-      allowed,
-    },
-  ])
+  allowed.length === 0
+    ? malformed([{ ...fieldProblem('method', 'no_payment_method'), allowed }])
+    : refuseField('method', 'one_of', { allowed })
 
 export const wrongAmount = (min: Kopecks, max: Kopecks): Refusal =>
-  malformed([
-    { field: 'amount_rub', problem: `must be from ${toRoubleText(min)} to ${toRoubleText(max)} by this method` },
-  ])
+  refuseField('amount_rub', 'amount_by_method', { from_rub: toRoubles(min), to_rub: toRoubles(max) })
 
 export const tooLittleForThat = (least: Kopecks): Refusal =>
-  malformed([
-    {
-      field: 'amount_rub',
-      problem: `must be at least ${toRoubleText(least)}, so that it pays for what is to be bought`,
-    },
-  ])
+  refuseField('amount_rub', 'amount_too_small', { min_rub: toRoubles(least) })
 
 export const noSuchProvider = (known: readonly string[]): Refusal => new Refusal('provider_not_found', { known })
 
 export const providerNotSet = (name: string): Refusal => new Refusal('provider_not_configured', { name })
-
-export const badSetting = (field: 'settings' | 'secret' | 'methods', problem: string): Refusal =>
-  new Refusal('setting_invalid', { problem }, [{ field, problem }])
 
 export const refundedAlready = (left: Kopecks): Refusal =>
   new Refusal('refund_exceeds_payment', { left_rub: toRoubles(left) }, { left_rub: toRoubles(left) })
@@ -47,17 +31,17 @@ export const refundIsSpent = (balance: Kopecks, bonus: Kopecks): Refusal => {
 }
 
 const codeProblems = {
-  unknown: 'is not a code of this shop',
-  over: 'is over',
-  'used up': 'was used as often as it may be',
-  'used before': 'was used by you already',
-  'too little': 'adds to larger top-ups only',
+  unknown: 'promo_code_unknown',
+  over: 'promo_code_over',
+  'used up': 'promo_code_used_up',
+  'used before': 'promo_code_used',
+  'too little': 'promo_code_larger',
 } as const
 
-export const codeRefused = (why: keyof typeof codeProblems, least?: Kopecks): Refusal => {
-  const from = why === 'too little' && least !== undefined && least > 0n ? `, from ${toRoubleText(least)} RUB on` : ''
-  return malformed([{ field: 'code', problem: `${codeProblems[why]}${from}` }])
-}
+export const codeRefused = (why: keyof typeof codeProblems, least?: Kopecks): Refusal =>
+  why === 'too little' && least
+    ? refuseField('code', 'promo_code_minimum', { min_rub: toRoubles(least) })
+    : refuseField('code', codeProblems[why])
 
 export const notForSale = (products: readonly string[]): Refusal =>
-  malformed([{ field: 'then.product', problem: `must be one of ${products.join(', ')}`, allowed: products }])
+  refuseField('purchase.product', 'one_of', { allowed: products })

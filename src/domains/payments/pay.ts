@@ -1,6 +1,6 @@
 import { type CustomerId, makeId, type PaymentId } from '../../core/ids.ts'
 import { type Kopecks, kopecks, zero } from '../../core/money.ts'
-import { malformed, Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Payer } from '../ledger/index.ts'
@@ -109,7 +109,7 @@ function writePayment(
     await deps.customers.assertOpenIn(tx, customer)
     const method = methodFor(methods, topUp)
     if (method.wantsEmail && topUp.email === undefined) {
-      throw malformed([{ field: 'email', problem: 'is required by this method, for the receipt' }])
+      throw refuseField('email', 'email_for_receipt')
     }
     if ((await store.countOpen(tx, customer)) >= maxOpen) {
       throw new Refusal('open_payment_limit', { most: maxOpen }, { charged: false })

@@ -1,10 +1,12 @@
 import { bind } from '../../core/bind.ts'
-import { type Kopecks, kopecks, readRoubles } from '../../core/money.ts'
+import { type FieldProblem, fieldProblem } from '../../core/messages/problems.ts'
+import { type Kopecks, kopecks, readRoubles, toRoubles } from '../../core/money.ts'
+import { malformed, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
-import { badSetting, noSuchProvider, providerNotSet } from './errors.ts'
+import { noSuchProvider, providerNotSet } from './errors.ts'
 import { type OfferedMethod, type PaymentProvider, type ProviderKind, ProviderRefused } from './ports.ts'
 import * as store from './store.ts'
 
@@ -114,9 +116,9 @@ async function listAll(
 }
 
 function sealed(deps: ProvidersDeps, kind: ProviderKind, secret: string): Uint8Array {
-  if (!kind.needsSecret) throw badSetting('secret', `${kind.name} has no secret.`)
+  if (!kind.needsSecret) throw refuseField('secret', 'provider_without_secret', { provider: kind.name })
   if (!/^[\x21-\x7e]+$/.test(secret) || secret.length > maxSecretLength) {
-    throw badSetting('secret', `A secret is 1 to ${maxSecretLength} visible ASCII characters.`)
+    throw refuseField('secret', 'visible', { from: 1, to: maxSecretLength })
   }
   return deps.vault.seal(secret, contextOf(kind.name))
 }
@@ -147,7 +149,7 @@ async function setUp(deps: ProvidersDeps, name: string, input: ProviderInput): P
   const before = await store.findProvider(deps.db, name)
   const was = before ? readTermsText(before.settings) : { settings: {}, methods: [] }
   const methods = methodTerms(kind.methods, input, was.methods)
-  if (typeof methods === 'string') throw badSetting('methods', methods)
+  if ('reason' in methods) throw malformed([methods])
   const row: store.ProviderRow = {
     name,
     settings: toTermsText({ settings: settingsOf(kind, input.settings, was.settings), methods }),
@@ -155,7 +157,7 @@ async function setUp(deps: ProvidersDeps, name: string, input: ProviderInput): P
     isEnabled: true,
     changedAt: deps.clock(),
   }
-  if (kind.needsSecret && row.secret === null) throw badSetting('secret', `${name} wants a secret.`)
+  if (kind.needsSecret && row.secret === null) throw refuseField('secret', 'required_by', { provider: name })
   if (before?.changedAt === row.changedAt) deps.connections.delete(name)
   await deps.db.transact(async (tx) => store.writeProvider(tx, row))
   return toProvider(deps, kind, row)
@@ -183,13 +185,16 @@ function settingsOf(
   const settings: Record<string, string> = { ...before }
   for (const [name, value] of given) {
     const setting = kind.settings.find((each) => each.name === name)
-    const known = kind.settings.map((each) => each.name).join(', ')
-    if (!setting) throw badSetting('settings', `${kind.name} has no setting "${name}". It has: ${known || 'none'}.`)
-    if (!setting.isValid(value)) throw badSetting('settings', `${name}: ${setting.meaning}.`)
+    const known = kind.settings.map((each) => each.name)
+    if (!setting) throw refuseField('settings', 'setting_unknown', { provider: kind.name, name, known })
+    if (!setting.isValid(value)) throw refuseField('settings', 'setting_wrong', { name, meaning: setting.meaning })
     settings[name] = value
   }
   const missing = kind.settings.find((each) => each.isRequired && settings[each.name] === undefined)
-  if (missing) throw badSetting('settings', `${kind.name} wants the setting ${missing.name}: ${missing.meaning}.`)
+  if (missing) {
+    const { name, meaning } = missing
+    throw refuseField('settings', 'setting_missing', { provider: kind.name, name, meaning })
+  }
   return settings
 }
 
@@ -213,18 +218,18 @@ export function readPercent(text: string): number | undefined {
 }
 
 /**
- * The terms of each offered method: the given ones, else those before, else the provider's own bounds. A text is the
- * reason of a refusal.
+ * The terms of each offered method: the given ones, else those before, else the provider's own bounds. A field
+ * problem refuses them.
  */
 export function methodTerms(
   bounds: readonly Omit<MethodTerms, 'feeHundredths'>[],
   given: Pick<ProviderInput, 'methods' | 'min' | 'max' | 'fee'>,
   before: readonly MethodTerms[],
-): readonly MethodTerms[] | string {
+): readonly MethodTerms[] | FieldProblem {
   const known = bounds.map((each) => each.method)
   const wanted = given.methods ?? (before.length > 0 ? before.map((each) => each.method) : known)
   for (const name of [...wanted, ...given.min.keys(), ...given.max.keys(), ...given.fee.keys()]) {
-    if (!known.includes(name)) return `It has no method "${name}". It has: ${known.join(', ')}.`
+    if (!known.includes(name)) return fieldProblem('methods', 'one_of', { allowed: known })
   }
   const terms: MethodTerms[] = []
   for (const bound of bounds.filter((each) => wanted.includes(each.method))) {
@@ -237,9 +242,10 @@ export function methodTerms(
     const fee = given.fee.get(bound.method)
     const feeHundredths = fee === undefined ? (was?.feeHundredths ?? 0) : readPercent(fee)
     if (min === undefined || max === undefined || min < bound.min || max > bound.max || min > max) {
-      return `By ${bound.method} it takes from ${bound.min / 100n} to ${bound.max / 100n} roubles.`
+      const [from, to] = [toRoubles(bound.min), toRoubles(bound.max)]
+      return fieldProblem('methods', 'method_bounds', { method: bound.method, from_rub: from, to_rub: to })
     }
-    if (feeHundredths === undefined) return 'A fee is a percentage below 100 with at most two decimals, like 2.5.'
+    if (feeHundredths === undefined) return fieldProblem('methods', 'method_fee')
     terms.push({ method: bound.method, min, max, feeHundredths })
   }
   return terms

@@ -1,5 +1,5 @@
 import { readId } from '../../core/ids.ts'
-import { malformed, Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { isProduction, lockKnown, type PaymentDeps } from './deps.ts'
 import { noSuchProvider } from './errors.ts'
@@ -140,6 +140,6 @@ function readHint(connection: PaymentProvider, notification: Notification): Hint
   } catch (error) {
     if (error instanceof NotTheProvider) throw new Refusal('notification_not_authentic')
     if (!(error instanceof UnreadableNotification)) throw error
-    throw malformed([{ field: 'body', problem: 'is not a notification of this provider' }])
+    throw refuseField('body', 'not_a_notification')
   }
 }

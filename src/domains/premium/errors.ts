@@ -1,4 +1,5 @@
-import { type FieldProblem, malformed, Refusal } from '../../core/refusal.ts'
+import type { FieldProblem } from '../../core/messages/problems.ts'
+import { malformed, Refusal, refuseField } from '../../core/refusal.ts'
 
 /** The same for an unknown sub-user and for another customer's. */
 export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
@@ -6,11 +7,9 @@ export const loginTaken = (): Refusal => new Refusal('subuser_login_taken')
 export const tooManySubusers = (most: number): Refusal => new Refusal('subuser_limit', { most })
 export const defaultStays = (): Refusal => new Refusal('default_subuser_stays')
 
-export const sameSubuser = (): Refusal =>
-  malformed([{ field: 'to_subuser_id', problem: 'must be another sub-user than the traffic comes from' }])
+export const sameSubuser = (): Refusal => refuseField('to_subuser_id', 'other_subuser')
 
-export const unknownPool = (allowed: readonly string[]): Refusal =>
-  malformed([{ field: 'pool_type', problem: `must be one of ${allowed.join(', ')}`, allowed }])
+export const unknownPool = (allowed: readonly string[]): Refusal => refuseField('pool_type', 'one_of', { allowed })
 
 export const whitelistFull = (most: number): Refusal => new Refusal('whitelist_full', { most }, { limit: most })
 export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
@@ -26,12 +25,11 @@ export const nothingUnused = (): Refusal => new Refusal('no_unused_traffic', {},
 export const nothingToMove = (pool: string): Refusal =>
   new Refusal('no_traffic_to_move', { pool }, { available_gb: 0, charged: false })
 
-export const endsBeforeItBegins = (): Refusal => malformed([{ field: 'from', problem: 'must not be after "to"' }])
+export const endsBeforeItBegins = (): Refusal => refuseField('from', 'not_after', { other: 'to' })
 
-export const longRange = (most: string): Refusal =>
-  malformed([{ field: 'from', problem: `must be at most ${most} before "to"` }])
+export const longRange = (maxDays: number): Refusal =>
+  refuseField('from', 'earlier_by', { other: 'to', max_days: maxDays })
 
-export const tooManyHosts = (most: number): Refusal =>
-  malformed([{ field: 'hosts', problem: `must be at most ${most} at a time` }])
+export const tooManyHosts = (max: number): Refusal => refuseField('hosts', 'max_items', { max })
 
 export const onlyUnused = (): Refusal => new Refusal('traffic_refund_is_unused_part')

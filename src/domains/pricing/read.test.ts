@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { shipped } from '../../../test/harness/proxies.ts'
+import { type FieldProblem, listProblems } from '../../core/messages/problems.ts'
+import { problemsEn } from '../../core/messages/problems-en.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { readCatalogue } from './read.ts'
 import { priceDedicated, priceProlonging } from './rules.ts'
@@ -10,7 +12,7 @@ function problemsOf(value: unknown): readonly string[] {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     expect(error.code).toBe('invalid_request')
-    const { problems } = error.details as { problems: string[] }
+    const problems = (error.details as readonly FieldProblem[]).map((each) => listProblems(problemsEn, [each]))
     for (const problem of problems) expect(error.message).toContain(problem)
     return problems
   }
@@ -186,7 +188,7 @@ describe('a price list', () => {
 
   test('a price list that is not a mapping is refused', () => {
     for (const value of [null, undefined, 7, 'x', [], true]) {
-      expect(problemsOf(value).some((each) => each.startsWith('catalogue: must be a mapping'))).toBeTrue()
+      expect(problemsOf(value).some((each) => each.startsWith('catalogue: must be an object'))).toBeTrue()
     }
   })
 

@@ -1,4 +1,5 @@
 import { readCountry } from '../../core/country.ts'
+import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../core/messages/problems.ts'
 import { type Kopecks, readRoubles } from '../../core/money.ts'
 import { badCatalogue } from './errors.ts'
 import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
@@ -16,32 +17,32 @@ type Plain = { readonly [name: string]: unknown }
 
 /** Collects all problems of a catalogue, each with its path. */
 class Reading {
-  readonly problems: string[] = []
+  readonly problems: FieldProblem[] = []
 
-  wrong(path: string, problem: string): void {
-    this.problems.push(`${path}: ${problem}`)
+  wrong(path: string, ...problem: ProblemArguments): void {
+    this.problems.push(fieldProblem(path, ...problem))
   }
 
   object(value: unknown, path: string, known?: readonly string[]): Plain {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      this.wrong(path, 'must be a mapping')
+      this.wrong(path, 'type', { expected: 'object' })
       return {}
     }
     // An unknown name is a typing error, and one in a price list costs money.
     if (known)
-      for (const name of Object.keys(value)) if (!known.includes(name)) this.wrong(`${path}.${name}`, 'is not known')
+      for (const name of Object.keys(value)) if (!known.includes(name)) this.wrong(`${path}.${name}`, 'unknown_field')
     return value as Plain
   }
 
   list(value: unknown, path: string): readonly unknown[] {
     if (Array.isArray(value)) return value
-    this.wrong(path, 'must be a list')
+    this.wrong(path, 'type', { expected: 'list' })
     return []
   }
 
   whole(value: unknown, path: string, min: number, max: number): number {
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value
-    this.wrong(path, `must be a whole number from ${min} to ${max}`)
+    this.wrong(path, 'whole_between', { from: min, to: max })
     return min
   }
 
@@ -57,7 +58,7 @@ class Reading {
   price(value: unknown, path: string): Kopecks {
     const price = typeof value === 'number' || typeof value === 'string' ? readRoubles(String(value)) : undefined
     if (price !== undefined && price > 0n && price <= maxPrice) return price
-    this.wrong(path, 'must be a price in roubles, from 0.01 to 1000000 with at most two decimals')
+    this.wrong(path, 'with_cents', { from: 0.01, to: Number(maxPrice) / 100 })
     return 1n as Kopecks
   }
 
@@ -65,15 +66,15 @@ class Reading {
     const text = typeof value === 'number' ? String(value) : ''
     const match = /^(\d{1,2})(?:\.(\d{1,2}))?$/.exec(text)
     if (match) return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'))
-    this.wrong(path, 'must be a percentage from 0 to 99.99 with at most two decimals')
+    this.wrong(path, 'with_cents', { from: 0, to: 99.99 })
     return 0
   }
 
   /** Whole numbers, each larger than the one before. */
   rising(value: unknown, path: string, max: number): number[] {
     const numbers = this.list(value, path).map((each, index) => this.whole(each, `${path}.${index}`, 1, max))
-    if (numbers.length === 0) this.wrong(path, 'must not be empty')
-    if (!isSequence(numbers, (each, before) => each > before)) this.wrong(path, 'must rise')
+    if (numbers.length === 0) this.wrong(path, 'min_items', { min: 1 })
+    if (!isSequence(numbers, (each, before) => each > before)) this.wrong(path, 'rising')
     return numbers
   }
 }
@@ -97,7 +98,7 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
   const kinds = new Map<number, DedicatedKind>()
   for (const [name, kind] of Object.entries(reading.object(root['kinds'] ?? {}, 'dedicated.kinds'))) {
     const path = `dedicated.kinds.${name}`
-    if (!['3', '4', '6'].includes(name)) reading.wrong(path, 'must be 3, 4 or 6')
+    if (!['3', '4', '6'].includes(name)) reading.wrong(path, 'one_of', { allowed: [3, 4, 6] })
     kinds.set(Number(name), readKind(reading, kind, path))
   }
   const prolong = root['prolong_periods']
@@ -112,9 +113,10 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
 function readOutage(reading: Reading, value: unknown): OutageRule {
   const known = ['time', 'address', 'after_minutes']
   const { time = 'extend', address = 'keep', after_minutes: after } = reading.object(value, 'dedicated.outage', known)
-  if (time !== 'extend' && time !== 'refund') reading.wrong('dedicated.outage.time', 'must be extend or refund')
+  if (time !== 'extend' && time !== 'refund')
+    reading.wrong('dedicated.outage.time', 'one_of', { allowed: ['extend', 'refund'] })
   if (address !== 'keep' && address !== 'replace') {
-    reading.wrong('dedicated.outage.address', 'must be keep or replace')
+    reading.wrong('dedicated.outage.address', 'one_of', { allowed: ['keep', 'replace'] })
   }
   const minutes = reading.optional(after, 'dedicated.outage.after_minutes', 1, maxOutageMinutes) ?? usualOutageMinutes
   return {
@@ -130,7 +132,7 @@ function readKind(reading: Reading, value: unknown, path: string): DedicatedKind
   const countries = new Map<string, Rate>()
   for (const [code, rate] of Object.entries(reading.object(root['countries'], `${path}.countries`))) {
     const place = `${path}.countries.${code}`
-    if (readCountry(code) !== code) reading.wrong(place, 'must be a country code in capital letters (ISO 3166-1)')
+    if (readCountry(code) !== code) reading.wrong(place, 'country_code')
     countries.set(code, readRate(reading, rate, periods, place))
   }
   return {
@@ -143,14 +145,15 @@ function readKind(reading: Reading, value: unknown, path: string): DedicatedKind
 
 function readRate(reading: Reading, value: unknown, periods: readonly number[], path: string): Rate {
   const root = reading.object(value, path, ['per_day', 'per_period'])
-  if ('per_day' in root === 'per_period' in root) reading.wrong(path, 'must have per_day or per_period, and not both')
+  if ('per_day' in root === 'per_period' in root)
+    reading.wrong(path, 'one_field_of', { fields: ['per_day', 'per_period'] })
   if (!('per_period' in root)) return { by: 'day', price: reading.price(root['per_day'], `${path}.per_day`) }
   const prices = new Map<number, Kopecks>()
   for (const [days, price] of Object.entries(reading.object(root['per_period'], `${path}.per_period`))) {
     const place = `${path}.per_period.${days}`
     prices.set(reading.numbered(days, place, 3650), reading.price(price, place))
   }
-  for (const period of periods) if (!prices.has(period)) reading.wrong(path, `has no price for ${period} days`)
+  for (const period of periods) if (!prices.has(period)) reading.wrong(path, 'price_missing', { days: period })
   return { by: 'period', prices }
 }
 
@@ -167,7 +170,7 @@ function readSteps(reading: Reading, value: unknown, path: string): Step[] {
     }
   })
   const rises = (step: Step, before: Step): boolean => step.from > before.from && step.off >= before.off
-  if (!isSequence(steps, rises)) reading.wrong(path, 'must rise, in number and in discount')
+  if (!isSequence(steps, rises)) reading.wrong(path, 'steps_rising')
   return steps
 }
 
@@ -176,7 +179,8 @@ function readPremium(reading: Reading, value: unknown): Catalogue['premium'] {
   const pools = new Map<string, PremiumPool>()
   for (const [name, pool] of Object.entries(reading.object(root['pools'] ?? {}, 'premium.pools'))) {
     const path = `premium.pools.${name}`
-    if (!/^[a-z][a-z0-9_]{0,30}$/.test(name)) reading.wrong(path, 'must be small letters, digits and _')
+    if (!/^[a-z][a-z0-9_]{0,30}$/.test(name))
+      reading.wrong(path, 'made_of', { from: 1, to: 31, of: ['small_letters', 'digits', 'underscores'] })
     const each = reading.object(pool, path, ['tiers', 'expires_days'])
     pools.set(name, {
       tiers: readTiers(reading, each['tiers'], `${path}.tiers`),
@@ -191,16 +195,16 @@ function readTiers(reading: Reading, value: unknown, path: string): Tier[] {
     const tier = reading.object(each, `${path}.${index}`, ['from_gb', 'per_gb'])
     const from = tier['from_gb']
     const text = typeof from === 'number' ? /^(\d{1,5})(?:\.(\d))?$/.exec(String(from)) : null
-    if (!text) reading.wrong(`${path}.${index}.from_gb`, 'must be gigabytes in steps of 0.1')
+    if (!text) reading.wrong(`${path}.${index}.from_gb`, 'in_steps', { from: 0, to: 99_999.9, step: 0.1 })
     return {
       fromTenths: text ? Number(text[1]) * 10 + Number(text[2] ?? '0') : 0,
       perGigabyte: reading.price(tier['per_gb'], `${path}.${index}.per_gb`),
     }
   })
-  if (tiers[0]?.fromTenths !== 0) reading.wrong(path, 'must begin with from_gb 0')
+  if (tiers[0]?.fromTenths !== 0) reading.wrong(path, 'tiers_from_zero')
   const falls = (tier: Tier, before: Tier): boolean =>
     tier.fromTenths > before.fromTenths && tier.perGigabyte <= before.perGigabyte
-  if (!isSequence(tiers, falls)) reading.wrong(path, 'must rise in volume and never in price')
+  if (!isSequence(tiers, falls)) reading.wrong(path, 'tiers_rising')
   return tiers
 }
 
@@ -210,9 +214,10 @@ function readVpn(reading: Reading, value: unknown): VpnPlan {
   for (const [count, price] of Object.entries(reading.object(root['months'], 'vpn.months'))) {
     months.set(reading.numbered(count, `vpn.months.${count}`, 120), reading.price(price, `vpn.months.${count}`))
   }
-  if (months.size === 0) reading.wrong('vpn.months', 'must not be empty')
+  if (months.size === 0) reading.wrong('vpn.months', 'min_items', { min: 1 })
   const refund = root['refund'] ?? 'none'
-  if (refund !== 'pro_rata' && refund !== 'none') reading.wrong('vpn.refund', 'must be pro_rata or none')
+  if (refund !== 'pro_rata' && refund !== 'none')
+    reading.wrong('vpn.refund', 'one_of', { allowed: ['pro_rata', 'none'] })
   return {
     months: new Map([...months].toSorted(([a], [b]) => a - b)),
     deviceLimit: reading.whole(root['device_limit'] ?? 5, 'vpn.device_limit', 1, 1000),

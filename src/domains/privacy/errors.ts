@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 
 /** What an erasure would destroy, as the API shows it. */
 export type LostDetails = {
@@ -19,5 +19,4 @@ export const paymentsOpen = (lost: LostDetails): Refusal =>
 
 export const historyDiffers = (checkpoint: number): Refusal => new Refusal('history_differs', { checkpoint })
 
-export const badCursor = (): Refusal =>
-  malformed([{ field: 'cursor', problem: 'must be a next_cursor that this export has answered with' }])
+export const badCursor = (): Refusal => refuseField('cursor', 'cursor')

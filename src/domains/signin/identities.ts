@@ -1,4 +1,4 @@
-import { malformed, Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { allScopes } from '../customers/rules.ts'
 import type { SignInDeps } from './deps.ts'
@@ -176,8 +176,7 @@ export async function confirmFactor(
     if (kept.totpSince !== null) throw factorThere()
     const step = deps.codes.findStep(deps.vault.open(kept.totp, factorOf(owner)), code, deps.clock())
     if (step === undefined) {
-      const problem = 'is not what the second factor shows now, or was used already'
-      throw malformed([{ field: 'code', problem }])
+      throw refuseField('code', 'second_factor_code')
     }
     await save(deps, tx, { ...kept, totpSince: deps.clock(), totpStep: step, changedAt: deps.clock() })
   })

@@ -82,5 +82,5 @@ export function createPasswordWork(deps: { readonly passwords: Passwords; readon
 
 export function assertPassword(password: string, login: string): void {
   const problem = problemOfPassword(password, login)
-  if (problem !== undefined) throw malformed([{ field: 'password', problem }])
+  if (problem !== undefined) throw malformed([problem])
 }

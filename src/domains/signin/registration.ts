@@ -1,7 +1,7 @@
 import { bind } from '../../core/bind.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
-import { malformed, Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import { type SharedTokenBuckets, secondsUntilOne } from '../../core/token-buckets.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
@@ -90,7 +90,7 @@ export const createRegistration = (given: Given) => ({
 
 function readEmail(text: string): string {
   const email = toLogin(text)
-  if (!isEmail(email)) throw malformed([{ field: 'email', problem: 'must be an e-mail address' }])
+  if (!isEmail(email)) throw refuseField('email', 'email')
   return email
 }
 

@@ -1,4 +1,5 @@
 import type { CustomerId, LinkId, OperatorId, SessionId } from '../../core/ids.ts'
+import { type FieldProblem, fieldProblem } from '../../core/messages/problems.ts'
 import { isText, makeText } from '../../core/token-text.ts'
 import type { Scope } from '../customers/rules.ts'
 
@@ -107,13 +108,13 @@ const minPasswordLength = 10
 const maxPasswordLength = 200
 
 /** Why a password is refused, if it is. */
-export function problemOfPassword(password: string, login: string): string | undefined {
+export function problemOfPassword(password: string, login: string): FieldProblem | undefined {
   const { length } = password
   if (length < minPasswordLength || length > maxPasswordLength) {
-    return `must be ${minPasswordLength} to ${maxPasswordLength} characters`
+    return fieldProblem('password', 'characters', { from: minPasswordLength, to: maxPasswordLength })
   }
-  if (toLogin(password) === login) return 'must not be the login'
-  return new Set(password).size < 4 ? 'must have at least four different characters' : undefined
+  if (toLogin(password) === login) return fieldProblem('password', 'password_is_login')
+  return new Set(password).size < 4 ? fieldProblem('password', 'different_characters') : undefined
 }
 
 /** The digested text of login and address; the history keeps the digest. */

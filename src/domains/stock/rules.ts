@@ -1,5 +1,6 @@
 import { type Address, addressFromNumber, addressToNumber, formatAddress, type Prefix } from '../../core/address.ts'
 import type { CountryCode } from '../../core/country.ts'
+import { type FieldProblem, fieldProblem } from '../../core/messages/problems.ts'
 
 /** `3` is IPv4 shared by up to three customers, `4` dedicated IPv4, `6` dedicated IPv6. */
 export const ipvs = [3, 4, 6] as const
@@ -38,11 +39,11 @@ export const slotsOf = (ipv: Ipv): number => (ipv === 3 ? 3 : 1)
 export const maxWrittenOut = 1n << 20n
 
 /** Why a prefix cannot be added as a kind; undefined if it can. */
-export function problemOfPrefix(prefix: Prefix, { ipv }: Kind): string | undefined {
-  const wanted = ipv === 6 ? 6 : 4
-  if (prefix.base.version !== wanted) return `ipv ${ipv} takes IPv${wanted} addresses`
-  if (ipv === 6 && prefix.length < 32) return 'An IPv6 block is at most a /32'
-  return ipv !== 6 && prefix.length < 12 ? 'An IPv4 block is at most a /12' : undefined
+export function problemOfPrefix(prefix: Prefix, { ipv }: Kind, field: string): FieldProblem | undefined {
+  const version = ipv === 6 ? 6 : 4
+  if (prefix.base.version !== version) return fieldProblem(field, 'address_of_kind', { ipv, version })
+  const length = version === 6 ? 32 : 12
+  return prefix.length < length ? fieldProblem(field, 'prefix_too_wide', { length, version }) : undefined
 }
 
 export const sizeOf = (prefix: Prefix): bigint => 1n << BigInt(prefix.base.bytes.length * 8 - prefix.length)

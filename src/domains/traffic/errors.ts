@@ -1,5 +1,5 @@
 import { bytes, toGigabytes } from '../../core/bytes.ts'
-import { malformed, Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 
 export const tooLittleTraffic = (wanted: bigint, available: bigint): Refusal => {
   const facts = { required_gb: toGigabytes(bytes(wanted)), available_gb: toGigabytes(bytes(available)) }
@@ -8,7 +8,6 @@ export const tooLittleTraffic = (wanted: bigint, available: bigint): Refusal => 
 
 export const trafficFull = (): Refusal => new Refusal('traffic_limit', {}, { charged: false })
 
-export const tooMany = (field: 'counts' | 'wishes', max: number): Refusal =>
-  malformed([{ field, problem: `must be at most ${max} at a time` }])
+export const tooMany = (field: 'counts' | 'wishes', max: number): Refusal => refuseField(field, 'max_items', { max })
 
-export const repeatedWish = (): Refusal => malformed([{ field: 'wishes', problem: 'must name an account once' }])
+export const repeatedWish = (): Refusal => refuseField('wishes', 'duplicates')

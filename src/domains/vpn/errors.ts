@@ -1,4 +1,5 @@
-import { malformed, Refusal } from '../../core/refusal.ts'
+import { fieldProblem } from '../../core/messages/problems.ts'
+import { malformed, Refusal, refuseField } from '../../core/refusal.ts'
 
 /** One answer for a subscription that does not exist, is deleted, or belongs to another customer. */
 export const noSuchSubscription = (): Refusal => new Refusal('vpn_subscription_not_found', {}, { charged: false })
@@ -8,13 +9,11 @@ export const noSuchDevice = (): Refusal => new Refusal('vpn_device_not_found')
 export const noDevice = (): Refusal => new Refusal('vpn_device_missing')
 
 export const whichSubscription = (uuids: readonly string[]): Refusal =>
-  malformed([{ field: 'uuid', problem: 'is required, because there are several subscriptions', allowed: uuids }])
+  malformed([{ ...fieldProblem('uuid', 'several_subscriptions'), allowed: uuids }])
 
-export const badLocation = (allowed: readonly string[]): Refusal =>
-  malformed([{ field: 'location', problem: `must be one of ${allowed.join(', ')}`, allowed }])
+export const badLocation = (allowed: readonly string[]): Refusal => refuseField('location', 'one_of', { allowed })
 
-export const badPublicKey = (): Refusal =>
-  malformed([{ field: 'public_key', problem: 'must be a WireGuard public key, as "wg pubkey" prints it' }])
+export const badPublicKey = (): Refusal => refuseField('public_key', 'wireguard_key')
 
 export const noLiveNode = (): Refusal => new Refusal('no_vpn_node_up', {}, { charged: false })
 

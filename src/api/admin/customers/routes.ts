@@ -1,5 +1,6 @@
 import { toGigabytes } from '../../../core/bytes.ts'
 import { type CustomerId, type OrderId, readId } from '../../../core/ids.ts'
+import { fieldProblem } from '../../../core/messages/problems.ts'
 import { kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
@@ -202,9 +203,7 @@ function moneyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admin
 }
 
 const endSaysItself = (): Refusal =>
-  new Refusal('refund_amount_with_end', {}, [
-    { field: 'end', problem: 'says itself how much is given back: leave amount_rub and again out' },
-  ])
+  new Refusal('refund_amount_with_end', {}, [fieldProblem('end', 'not_with', { others: ['amount_rub', 'again'] })])
 
 function orderOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   return [

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { problem } from '../../../core/messages/problems.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../domains/fleet/rules.ts'
 import { isServing } from '../../../domains/stock/ranges/rules.ts'
@@ -117,24 +118,29 @@ const key = named('JoinKey', {
 const link = () =>
   bodyInteger({ min: 1, max: 1_000_000, example: 10_000, description: 'Mbit/s, both directions together.' }).refine(
     isLink,
-    'must be 1 to 1000000 Mbit/s',
+    problem('between', { from: 1, to: 1_000_000 }),
   )
 
 export const addNode = operation('addNode', 'POST /nodes', {
   summary: 'Add a machine that carries traffic, and see the key that lets it join, this once',
   body: z.object({
-    name: checked('How you call it.', isNodeName, 'must be up to 63 small letters, digits, dots and dashes', 'gate-1'),
+    name: checked(
+      'How you call it.',
+      isNodeName,
+      ['made_of', { from: 1, to: 63, of: ['small_letters', 'digits', 'dots', 'dashes'] }],
+      'gate-1',
+    ),
     kind: z.enum(['gateway', 'vpn']).default('gateway').openapi({ description: 'What it carries.' }),
     location: z
       .string()
-      .refine(isLocationName, 'must be up to 32 small letters, digits and dashes')
+      .refine(isLocationName, problem('made_of', { from: 1, to: 32, of: ['small_letters', 'digits', 'dashes'] }))
       .default('local')
       .openapi({ description: 'Where it stands.', example: 'frankfurt' }),
     country: countryText().optional(),
     city: words('Shown with the location.', 80, 'Frankfurt').optional(),
     endpoint: z
       .object({
-        host: z.string().regex(/^[A-Za-z0-9.:_-]{1,255}$/, 'must be an address or a host name'),
+        host: z.string().regex(/^[A-Za-z0-9.:_-]{1,255}$/, problem('host')),
         port: z.int().min(1).max(65_535),
       })
       .optional()

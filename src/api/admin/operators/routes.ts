@@ -1,6 +1,6 @@
 import { type Verifier, verifyAll } from '../../../core/finding.ts'
 import { readId } from '../../../core/ids.ts'
-import { malformed, Refusal } from '../../../core/refusal.ts'
+import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { createKeptVerifier } from '../../../domains/ledger/index.ts'
 import { orRefuse } from '../../answers.ts'
@@ -44,7 +44,7 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps): reado
     bind(shapes.listAuditLog, async ({ query }) => {
       const operator = query.operator_id === undefined ? undefined : readId('operator', query.operator_id)
       if (query.operator_id !== undefined && !operator) {
-        throw malformed([{ field: 'operator_id', problem: 'must be an id like opr_…' }])
+        throw refuseField('operator_id', 'id', { prefix: 'opr' })
       }
       const before = positionOf(query.cursor, readNumber)
       const found = await operators.log({ before, operator, action: query.action, limit: soughtFor(query.limit) })

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { problem } from '../../../core/messages/problems.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Entry, Operator, OperatorToken } from '../../../domains/operators/rules.ts'
 import { roles } from '../../../domains/operators/rules.ts'
@@ -203,7 +204,7 @@ export const startVerify = bookOperation('startVerify', 'POST /verify', {
       .array(
         z.object({
           number: z.int().min(1).optional(),
-          hash: z.string().regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits'),
+          hash: z.string().regex(/^[0-9a-fA-F]{64}$/, problem('hex_digits', { digits: 64 })),
         }),
       )
       .max(500)

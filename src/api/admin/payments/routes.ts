@@ -1,6 +1,6 @@
 import { type CustomerId, type NoticeId, type PaymentId, readId } from '../../../core/ids.ts'
 import { kopecks, toRoubles, zero } from '../../../core/money.ts'
-import { malformed, Refusal } from '../../../core/refusal.ts'
+import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import type { Providers } from '../../../domains/payments/index.ts'
 import { readCode } from '../../../domains/payments/rules.ts'
@@ -20,7 +20,7 @@ const readNotice = (text: string): NoticeId => orRefuse(readId('notice', text), 
 /** A customer who is named in a query or a body. */
 function readNamedCustomer(field: string, text: string): CustomerId {
   const id = readId('customer', text)
-  if (!id) throw malformed([{ field, problem: 'must be a customer’s id, like cus_…' }])
+  if (!id) throw refuseField(field, 'id', { prefix: 'cus' })
   return id
 }
 
@@ -78,7 +78,7 @@ function noticeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
     }),
     bind(shapes.startReconcile, ({ body }) => {
       const [fromAt, toAt] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
-      if (toAt <= fromAt) throw malformed([{ field: 'to', problem: 'must be a later day than from' }])
+      if (toAt <= fromAt) throw refuseField('to', 'later_than', { other: 'from' })
       return reconciliation.start({ provider: body.provider, fromAt, toAt })
     }),
     bind(shapes.getReconcile, async () => reconciliation.show()),
@@ -176,8 +176,7 @@ function adminProviderOperations(bind: BindAdmin, providers: Providers): readonl
   ]
 }
 
-const oneOfBoth = (): Refusal =>
-  malformed([{ field: 'percent', problem: 'say either this or amount_rub, and not both' }])
+const oneOfBoth = (): Refusal => refuseField('percent', 'either', { other: 'amount_rub' })
 
 const loadCode = (text: string): string => orRefuse(readCode(text), 'code_not_found')
 

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { problem } from '../../../core/messages/problems.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
 import {
@@ -314,7 +315,9 @@ export const listProviders = providerOperation('listProviders', 'GET /payment-pr
 
 const providerParam = z.object({ name: given("The provider's name.", 40, 'yookassa') })
 
-const settingName = z.string().regex(/^[a-z_]{1,40}$/, 'must be small letters and _')
+const settingName = z
+  .string()
+  .regex(/^[a-z_]{1,40}$/, problem('made_of', { from: 1, to: 40, of: ['small_letters', 'underscores'] }))
 
 export const setProvider = providerOperation('setProvider', 'POST /payment-providers/{name}', {
   summary: 'Set a payment provider up, or change what was set; what is not said stays as it was',
@@ -400,7 +403,7 @@ export const listCodes = codeOperation('listCodes', 'GET /codes', {
 const codeName = checked(
   'The code, in any case.',
   (value) => readCode(value) !== undefined,
-  'must be 3 to 40 letters, digits, - and _',
+  ['made_of', { from: 3, to: 40, of: ['letters', 'digits', 'dashes', 'underscores'] }],
   'SPRING',
 )
 
@@ -411,7 +414,9 @@ export const addCode = codeOperation('addCode', 'POST /codes', {
   body: z.object({
     name: codeName,
     amount_rub: amount('How much it adds.').optional(),
-    percent: percent('Which part of the top-up it adds.', 10).min(0.01, 'must be more than nothing').optional(),
+    percent: percent('Which part of the top-up it adds.', 10)
+      .min(0.01, problem('more_than', { min: 0 }))
+      .optional(),
     least_rub: amount('Only to a top-up of at least so much.').optional(),
     uses: bodyInteger({ min: 1, max: 1_000_000_000, example: 100, description: 'How often in all.' }).optional(),
     until: instant('Until when.').optional(),

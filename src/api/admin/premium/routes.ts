@@ -1,6 +1,6 @@
 import { type ExitId, readId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
-import { malformed } from '../../../core/refusal.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { type Offers, readExit, statusOf } from '../../../domains/premium/exits/rules.ts'
@@ -34,7 +34,7 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps): readon
     bind(shapes.addExit, async ({ body }) => {
       const node = body.node === undefined ? undefined : await deps.fleet.findByName(body.node)
       if (body.node !== undefined && node?.kind !== 'gateway') {
-        throw malformed([{ field: 'node', problem: 'must be the name of a gateway' }])
+        throw refuseField('node', 'name_of', { thing: 'gateway' })
       }
       const wish = readExit({ ...body, asn: body.asn === undefined ? undefined : String(body.asn) })
       const exit = await premium.exits.addOne({ ...wish, node: node?.id ?? null })
@@ -111,10 +111,10 @@ const comparing = (bind: BindAdmin, { premium }: AdminDeps): Bound<AdminCaller> 
   bind(shapes.compareExit, async ({ params, body }) => {
     const [from, to] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
     if (to < from || to - from > maxDaysMs) {
-      throw malformed([{ field: 'to', problem: 'must be at most 400 days after the first' }])
+      throw refuseField('to', 'days_after', { other: 'from', from: 0, to: 400 })
     }
     if ((body.days === undefined) === (body.supplied_bytes === undefined)) {
-      throw malformed([{ field: 'supplied_bytes', problem: 'must be given, or days, and not both' }])
+      throw refuseField('supplied_bytes', 'either', { other: 'days' })
     }
     const byDay = new Map((body.days ?? []).map((each) => [readIso(each.day) ?? 0, BigInt(each.bytes)]))
     const within = new Map([...byDay].filter(([day]) => day >= from && day <= to))

@@ -1,4 +1,4 @@
-import { malformed } from '../../../core/refusal.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/rules.ts'
 import { orRefuse } from '../../answers.ts'
@@ -104,7 +104,7 @@ function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminDeps): readonly Bou
     bind(shapes.moveVpn, async ({ params, body }) => {
       const uuid = readSubscription(params.uuid)
       const node = await fleet.findByName(body.node)
-      if (node?.kind !== 'vpn') throw malformed([{ field: 'node', problem: 'must be the name of a VPN node' }])
+      if (node?.kind !== 'vpn') throw refuseField('node', 'name_of', { thing: 'vpn_node' })
       return { uuid, node: node.name, devices: (await vpn.move(uuid, node)).devices }
     }),
     bind(shapes.disableVpn, async ({ params }) => {

@@ -1,5 +1,5 @@
 import { maxReportDays, reportDaysOf } from '../../../core/calendar.ts'
-import { malformed } from '../../../core/refusal.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import type { Bound } from '../../bind.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
@@ -16,7 +16,7 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps): readonl
     const at = (text: string | undefined) => (text === undefined ? undefined : readIso(text))
     const days = reportDaysOf({ fromAt: at(query.from), toAt: at(query.to) }, deps.clock())
     if (days) return days
-    throw malformed([{ field: 'to', problem: `must be a later day than from, ${maxReportDays} days at most` }])
+    throw refuseField('to', 'days_after', { other: 'from', from: 1, to: maxReportDays })
   }
   return [
     bind(reportDays, async ({ query }) => {

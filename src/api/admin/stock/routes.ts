@@ -1,7 +1,7 @@
 import { type Address, formatAddress, type Prefix, readAddress, readPrefix } from '../../../core/address.ts'
 import { readCountry } from '../../../core/country.ts'
 import { toRoubles } from '../../../core/money.ts'
-import { malformed, Refusal } from '../../../core/refusal.ts'
+import { malformed, refuseField } from '../../../core/refusal.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIsoSpan, toIso } from '../../../core/time.ts'
 import { lookAtRanges } from '../../../domains/stock/index.ts'
@@ -13,17 +13,15 @@ import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
 import * as shapes from './shapes.ts'
 
-const bad = (field: string, problem: string): Refusal => malformed([{ field, problem }])
-
 function prefixOf(text: string): Prefix {
   const prefix = readPrefix(text)
-  if (!prefix) throw bad('prefix', 'must be a prefix like 203.0.113.0/24')
+  if (!prefix) throw refuseField('prefix', 'prefix')
   return prefix
 }
 
 function addressOf(text: string): Address {
   const address = readAddress(text)
-  if (!address) throw bad('address', 'must be an address')
+  if (!address) throw refuseField('address', 'address')
   return address
 }
 
@@ -97,9 +95,9 @@ const holders = (bind: BindAdmin, deps: AdminDeps): Bound<AdminCaller> =>
   bind(shapes.findHolders, async (call) => {
     const address = addressOf(call.params.address)
     const first = readIsoSpan(call.query.from)
-    if (first === undefined) throw bad('from', 'must be a moment like 2027-01-31T12:00:00Z')
+    if (first === undefined) throw refuseField('from', 'moment')
     const last = call.query.to === undefined ? first : readIsoSpan(call.query.to)
-    if (last === undefined || last.to < first.from) throw bad('to', 'must be a moment that is not before the first')
+    if (last === undefined || last.to < first.from) throw refuseField('to', 'not_before', { other: 'from' })
     const action = { actor: call.caller.actor, operation: shapes.findHolders.id, request: askedOf(call) }
     const asked = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
     return shapes.toHolders(await deps.findHolders(action, asked))
@@ -110,16 +108,16 @@ function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
   return [
     bind(shapes.addStock, async ({ body }) => {
       const country = readCountry(body.country)
-      if (!country) throw bad('country', 'must be two letters, like DE')
+      if (!country) throw refuseField('country', 'country_code')
       const kind: Kind = { country, ipv: body.ipv }
       if ((body.prefix === undefined) === (body.addresses === undefined)) {
-        throw bad('prefix', 'must be given, or addresses, and not both')
+        throw refuseField('prefix', 'either', { other: 'addresses' })
       }
       const homes = await stock.ranges.homesOf(body.nodes)
       const asked = body.prefix === undefined ? (body.addresses ?? []) : [body.prefix]
       for (const text of asked) {
-        const problem = problemOfPrefix(prefixOf(text), kind)
-        if (problem !== undefined) throw bad(body.prefix === undefined ? 'addresses' : 'prefix', problem)
+        const problem = problemOfPrefix(prefixOf(text), kind, body.prefix === undefined ? 'addresses' : 'prefix')
+        if (problem) throw malformed([problem])
       }
       const added =
         body.prefix === undefined
@@ -149,8 +147,8 @@ function closingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Adm
   const closing = (verb: 'retire' | 'quarantine') =>
     bind(verb === 'retire' ? shapes.retireRange : shapes.quarantineRange, async ({ body }) => {
       const { prefix, ...wish } = body
-      if (wish.undo && wish.replace) throw bad('undo', 'replaces nothing')
-      if (wish.refund && !wish.replace) throw bad('refund', 'goes with replace')
+      if (wish.undo && wish.replace) throw refuseField('undo', 'not_with', { others: ['replace'] })
+      if (wish.refund && !wish.replace) throw refuseField('refund', 'only_with', { other: 'replace' })
       const done = await rangeOperator[verb](prefixOf(prefix), wish)
       return { ...done, replaced: [...done.replaced], ended: [...done.ended], waiting: [...done.waiting] }
     })

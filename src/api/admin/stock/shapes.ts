@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { readAddress } from '../../../core/address.ts'
+import { problem } from '../../../core/messages/problems.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Holders } from '../../../domains/privacy/rules.ts'
 import { slotStates } from '../../../domains/stock/rules.ts'
@@ -106,7 +107,7 @@ export const addStock = operation('addStock', 'POST /stock/add', {
   body: z.object({
     prefix: prefixText('A prefix, or one address.').optional(),
     addresses: z
-      .array(z.string().refine((value) => readAddress(value) !== undefined, 'must be an address'))
+      .array(z.string().refine((value) => readAddress(value) !== undefined, problem('address')))
       .min(1)
       .max(1000)
       .optional()
@@ -144,12 +145,7 @@ export const moveRange = operation('moveRange', 'POST /stock/move', {
 })
 
 const addressParam = z.object({
-  address: checked(
-    'An address in stock.',
-    (value) => readAddress(value) !== undefined,
-    'must be an address',
-    '203.0.113.7',
-  ),
+  address: checked('An address in stock.', (value) => readAddress(value) !== undefined, ['address'], '203.0.113.7'),
 })
 
 export const retireAddress = operation('retireAddress', 'POST /stock/addresses/{address}/retire', {

@@ -1,6 +1,6 @@
 import { bracketed } from '../../../core/address.ts'
 import { compile, identifiesByPort, problemOfTemplate, templateOf } from '../../../core/line-template.ts'
-import { malformed } from '../../../core/refusal.ts'
+import { malformed, refuseField } from '../../../core/refusal.ts'
 import { noEntrance } from '../../../domains/dedicated/index.ts'
 import type { TextFile } from '../../bind.ts'
 import type { z } from '../../operation.ts'
@@ -15,9 +15,9 @@ type Form = { readonly format: Query['format']; readonly template?: string }
 /** The form that was asked for, or a refusal. */
 export function readForm(query: Query): Form {
   const lone = query.format_id !== undefined && query.template !== undefined
-  if (lone) throw malformed([{ field: 'template', problem: 'must not be sent with format_id' }])
+  if (lone) throw refuseField('template', 'not_with', { others: ['format_id'] })
   const stray = (['format_id', 'template'] as const).find((field) => query[field] !== undefined)
-  if (query.format !== 'txt' && stray) throw malformed([{ field: stray, problem: 'must only be sent with format=txt' }])
+  if (query.format !== 'txt' && stray) throw refuseField(stray, 'only_with', { other: 'format=txt' })
   if (query.format !== 'txt') return { format: query.format }
   const template = query.template ?? templateOf[Number(query.format_id ?? '1') as 1 | 2 | 3 | 4]
   const problem = problemOfTemplate(template, 'template')

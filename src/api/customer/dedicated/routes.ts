@@ -1,6 +1,6 @@
 import { type CountryCode, countryName } from '../../../core/country.ts'
 import { toRoubles } from '../../../core/money.ts'
-import { malformed } from '../../../core/refusal.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import { type Clock, readIso, toIso } from '../../../core/time.ts'
 import type { BoughtProxies, Dedicated, OpenProxy, ProxyTraffic } from '../../../domains/dedicated/index.ts'
 import { statusAt } from '../../../domains/dedicated/rules.ts'
@@ -182,6 +182,6 @@ const nothing: ProxyTraffic = { received: 0n, sent: 0n }
 function readMoment(text: string | undefined): number {
   if (text === undefined) return Number.MAX_SAFE_INTEGER
   const ms = readIso(text)
-  if (ms === undefined) throw malformed([{ field: 'expires_before', problem: 'must be an ISO 8601 date or moment' }])
+  if (ms === undefined) throw refuseField('expires_before', 'moment')
   return ms
 }

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { type CountryCode, readCountry } from '../../../core/country.ts'
+import { problem } from '../../../core/messages/problems.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toDateEnd, toIso } from '../../../core/time.ts'
@@ -35,10 +36,10 @@ export const country = () =>
     .transform((written, context): CountryCode => {
       const code = readCountry(written)
       if (code) return code
-      const problem = /^[A-Za-z]{2}$/.test(written)
-        ? `is no country: ISO 3166-1 has no code ${written.toUpperCase()}`
-        : 'must be a country code of two letters (ISO 3166-1)'
-      context.addIssue({ code: 'custom', message: problem })
+      const message = /^[A-Za-z]{2}$/.test(written)
+        ? problem('country_unknown', { code: written.toUpperCase() })
+        : problem('country_code')
+      context.addIssue({ code: 'custom', message })
       return z.NEVER
     })
     .openapi({
@@ -57,7 +58,7 @@ const queryIpv = () =>
     .transform((written, context): Ipv => {
       const ipv = kinds.find((each) => String(each) === written)
       if (ipv !== undefined) return ipv
-      context.addIssue({ code: 'custom', params: { allowed: kinds } })
+      context.addIssue({ code: 'custom', message: problem('one_of', { allowed: kinds }) })
       return z.NEVER
     })
     .openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
@@ -93,9 +94,9 @@ const noSuchProxy: RefusalExample = new Refusal(
 export const bodyIds = () =>
   z
     .array(proxyId())
-    .min(1, 'must name at least one proxy')
-    .max(1000, 'must name at most 1000 proxies')
-    .refine((ids) => new Set(ids).size === ids.length, 'must not name a proxy twice')
+    .min(1)
+    .max(1000)
+    .refine((ids) => new Set(ids).size === ids.length, problem('duplicates'))
     .openapi({ description: 'Ids of your proxies, each once.', example: [exampleProxy] })
 
 /** `ids=1,2`, `ids=1&ids=2` or `ids[]=1&ids[]=2`. */
@@ -108,7 +109,7 @@ export const queryIds = () =>
       const fine =
         ids.every((id) => Number.isSafeInteger(id) && id > 0) && ids.length <= 1000 && new Set(ids).size === ids.length
       if (fine) return ids
-      context.addIssue({ code: 'custom', message: 'must be up to 1000 different proxy ids, separated by commas' })
+      context.addIssue({ code: 'custom', message: problem('id_list', { max: 1000 }) })
       return z.NEVER
     })
     .openapi({
@@ -364,8 +365,8 @@ export const toProlonged = (of: {
 
 const comment = z
   .string()
-  .max(200, 'must be at most 200 characters')
-  .refine((written) => !/\p{Cc}/u.test(written), 'must not hold control characters')
+  .max(200)
+  .refine((written) => !/\p{Cc}/u.test(written), problem('printable_line'))
 
 const updated = () => list('The ids of the proxies that were changed.', whole("A proxy's id.", exampleProxy))
 
@@ -495,7 +496,7 @@ export const checkProxy = operation('checkProxy', 'POST /dedicated/check', {
 const ip = () =>
   z
     .string()
-    .max(64, 'must be an address')
+    .max(64, problem('address'))
     .openapi({ description: 'The IPv4 or IPv6 address of a client.', example: '198.51.100.4' })
 
 const changed = z.object({

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { problem } from '../../../core/messages/problems.ts'
 import { readRoubles, toRoubles, zero } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
@@ -72,7 +73,7 @@ const roublesIn = z
   .transform((value, context) => {
     const amount = readRoubles(String(value))
     if (amount !== undefined && amount > 0n) return amount
-    context.addIssue({ code: 'custom', message: 'must be more than nothing, in roubles with at most two decimals' })
+    context.addIssue({ code: 'custom', message: problem('roubles') })
     return z.NEVER
   })
   .openapi({
@@ -86,25 +87,17 @@ const queryRoubles = z
   .transform((value, context) => {
     const amount = readRoubles(value)
     if (amount !== undefined && amount > 0n) return amount
-    context.addIssue({ code: 'custom', message: 'must be more than nothing, in roubles with at most two decimals' })
+    context.addIssue({ code: 'custom', message: problem('roubles') })
     return z.NEVER
   })
   .openapi({ type: 'number', description: 'How much to add to the balance, in roubles.', example: 500 })
 
-const methodName = () =>
-  checked(
-    'One of `GET /payments/methods`.',
-    /^[a-z_]{1,40}$/,
-    'must be a method that GET /payments/methods lists',
-    'sandbox',
-  )
+const methodName = () => checked('One of `GET /payments/methods`.', /^[a-z_]{1,40}$/, ['payment_method'], 'sandbox')
 
 const codeText = () =>
-  checked(
-    'A code that adds to the top-up. Each code can be used once.',
-    /^[A-Za-z0-9_-]{3,40}$/,
-    'must be a code of this shop',
-  )
+  checked('A code that adds to the top-up. Each code can be used once.', /^[A-Za-z0-9_-]{3,40}$/, [
+    'promo_code_unknown',
+  ])
 
 /** A name before the host makes one host look like another. */
 function isWebAddress(value: string): boolean {
@@ -122,14 +115,14 @@ export const createPayment = operation('createPayment', 'POST /payments', {
     method: methodName(),
     return_url: z
       .string()
-      .max(1000, 'must have at most 1000 characters')
-      .refine(isWebAddress, 'must be an http or https address without a user name')
+      .max(1000)
+      .refine(isWebAddress, problem('web_address'))
       .optional()
       .openapi({ description: 'Where the payer is sent afterwards; the shop unless said.' }),
     email: checked(
       'For the receipt, where the method wants one. It is handed on and not kept.',
       /^[^\s@]{1,64}@[^\s@]{1,190}$/,
-      'must be an e-mail address',
+      ['email'],
     ).optional(),
     code: codeText().optional(),
     purchase: z

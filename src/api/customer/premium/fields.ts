@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { checked, flag, named, text } from '../../fields.ts'
@@ -11,7 +12,7 @@ export const exampleMade = 'sub_01k73sf8000000000000000001'
 
 /** An id that has not the shape of one names nothing, and is answered like one that names nothing of yours. */
 export const requiredSubuserId = (description: string, example = exampleMade) =>
-  checked(description, idPattern, 'must be an id as the list of sub-users shows it', example)
+  checked(description, idPattern, ['id', { prefix: 'sub' }], example)
 
 export const subuserId = (description = 'Whose; your default sub-user unless given.', example = exampleSubuser) =>
   requiredSubuserId(description, example).optional()
@@ -30,7 +31,7 @@ const poolMeaning = {
 export const poolType = () =>
   z
     .string()
-    .regex(/^[A-Za-z][A-Za-z0-9_]{0,30}$/, 'must be the name of a pool')
+    .regex(/^[A-Za-z][A-Za-z0-9_]{0,30}$/, problem('name_of', { thing: 'pool' }))
     .openapi({ ...poolMeaning, pattern: '^[a-z][a-z0-9_]{0,30}$' })
 
 export const shownPool = () => text('The pool.', 'residential')
@@ -59,7 +60,7 @@ const gbDescription = 'Gigabytes (10^9 bytes), 0.1 to 10000 in steps of 0.1.'
 const maxTenths = 100_000
 
 const described = { type: 'number' as const, minimum: 0.1, maximum: 10_000, example: 1.5, description: gbDescription }
-const stepsOfTenths = 'must be from 0.1 to 10000 in steps of 0.1'
+const stepsOfTenths = problem('in_steps', { from: 0.1, to: 10_000, step: 0.1 })
 
 /**
  * Tenths of a gigabyte. `0.15` is refused rather than rounded; `0.30000000000000004`, which is what programs make of
@@ -76,7 +77,7 @@ function readTenths(gb: number, context: z.RefinementCtx): number {
 export const queryGigabytes = () =>
   z
     .string()
-    .refine((written) => /^\d{1,5}(\.\d{1,20})?$/.test(written), 'must be gigabytes in plain digits')
+    .refine((written) => /^\d{1,5}(\.\d{1,20})?$/.test(written), stepsOfTenths)
     .transform((written, context) => readTenths(Number(written), context))
     .openapi(described)
 
@@ -118,6 +119,6 @@ export const printable = (min: number, max: number) =>
     .string()
     .refine(
       (written) => written.length >= min && written.length <= max && !/[\p{Cc}\p{Cs}]/u.test(written),
-      `must be ${min === 0 ? 'at most' : `${min} to`} ${max} printable characters`,
+      problem('printable', { from: min, to: max }),
     )
     .openapi({ minLength: min, maxLength: max })

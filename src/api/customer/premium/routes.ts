@@ -2,8 +2,9 @@ import { bytes, toGigabytes } from '../../../core/bytes.ts'
 import { readId, type SubuserId } from '../../../core/ids.ts'
 import { problemOfTemplate, templateOf } from '../../../core/line-template.ts'
 import { toSlug } from '../../../core/login.ts'
+import { type FieldProblem, fieldProblem } from '../../../core/messages/problems.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
-import { type FieldProblem, malformed, Refusal } from '../../../core/refusal.ts'
+import { malformed, Refusal, refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
 import { noLimits } from '../../../domains/premium/subusers/rules.ts'
@@ -115,7 +116,7 @@ function movingOperations({ traffic }: Premium): readonly Bound[] {
   return [
     bindPurchase(shapes.moveTraffic, shapes.toMoved, (request, { body }) => {
       if ((body.gb === undefined) === (body.all !== true)) {
-        throw malformed([{ field: 'gb', problem: 'must be given, or "all": true in its place, and not both' }])
+        throw refuseField('gb', 'either', { other: '"all": true' })
       }
       return traffic.move(request, {
         pool: body.pool_type,
@@ -261,7 +262,7 @@ function readGenerate(body: z.output<typeof access.generateProxies.body>) {
   const { formatId, template, problem } = readFormat(body)
   const problems: FieldProblem[] = [
     ...(body.type === 'rotating' && body.session_ttl !== undefined
-      ? [{ field: 'session_ttl', problem: 'is only for sticky proxies' }]
+      ? [fieldProblem('session_ttl', 'only_with', { other: 'type=sticky' })]
       : []),
     ...(problem ? [problem] : []),
   ]
@@ -303,11 +304,12 @@ function readPlaces(fields: PlaceFields) {
   }
 }
 
+const maxSlug = 40
+
 function readNames(field: string, names: readonly string[] | undefined): string[] {
   const slugs = (names ?? []).map(toSlug)
-  const empty = slugs.findIndex((slug) => slug === '' || slug.length > 40)
-  if (empty >= 0)
-    throw malformed([{ field: `${field}.${empty}`, problem: 'must be a name in Latin letters or digits' }])
+  const empty = slugs.findIndex((slug) => slug === '' || slug.length > maxSlug)
+  if (empty >= 0) throw refuseField(`${field}.${empty}`, 'latin_name', { max: maxSlug })
   return [...new Set(slugs)]
 }
 
@@ -336,14 +338,14 @@ function readFormat(body: { format_id?: 1 | 2 | 3 | 4 | undefined; format?: stri
   const { format } = body
   if (format === undefined) return byNumber(body.format_id ?? 1)
   if (body.format_id !== undefined) {
-    return { ...byNumber(1), problem: { field: 'format', problem: 'and format_id exclude each other' } }
+    return { ...byNumber(1), problem: fieldProblem('format', 'not_with', { others: ['format_id'] }) }
   }
   const number = ([1, 2, 3, 4] as const).find((each) => String(each) === String(format))
   if (number !== undefined) return byNumber(number)
   const template = typeof format === 'number' ? '' : toBraces(format)
   const problem =
     typeof format === 'number'
-      ? { field: 'format', problem: 'must be a template, or one of 1, 2, 3, 4', allowed: [1, 2, 3, 4] }
+      ? fieldProblem('format', 'template_or', { allowed: [1, 2, 3, 4] })
       : problemOfTemplate(template)
   return { formatId: null, template, ...(problem && { problem }) }
 }

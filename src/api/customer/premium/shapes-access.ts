@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { longestSessionMinutes } from '../../../core/login.ts'
+import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import {
@@ -22,7 +23,7 @@ const maxPlaces = 50
 const countryCode = () =>
   z
     .string()
-    .regex(/^[A-Za-z]{2}$/, 'must be two letters, ISO 3166-1')
+    .regex(/^[A-Za-z]{2}$/, problem('country_code'))
     .transform((code) => code.toUpperCase())
     .openapi({
       type: 'string',
@@ -37,7 +38,7 @@ const place = (example: string) =>
 const places = (example: string, description: string) =>
   z
     .array(place(example))
-    .max(maxPlaces, `must be at most ${maxPlaces}`)
+    .max(maxPlaces)
     .optional()
     .openapi({ description, example: [example] })
 
@@ -48,17 +49,13 @@ export const placeFields = {
   country_code: countryCode().optional().openapi({ description: 'One country, in place of `countries`.' }),
   countries: z
     .array(countryCode())
-    .max(maxPlaces, `must be at most ${maxPlaces}`)
+    .max(maxPlaces)
     .optional()
     .openapi({ description: 'Any of these.', example: ['US', 'DE'] }),
   states: places('New York', 'Any of these, by name or as `locations/states` writes them.'),
   cities: places('New York', 'Any of these, by name or as `locations/cities` writes them.'),
   zipcodes: places('10001', 'Any of these.'),
-  asns: z
-    .array(asn)
-    .max(maxPlaces, `must be at most ${maxPlaces}`)
-    .optional()
-    .openapi({ description: 'Any of these networks.' }),
+  asns: z.array(asn).max(maxPlaces).optional().openapi({ description: 'Any of these networks.' }),
 }
 
 /** What a customer may call one of them; understood as a list of one. */
@@ -114,7 +111,7 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
         example: 1,
       }),
     format: z
-      .union([z.string(), z.number()], 'must be a template, or one of 1, 2, 3, 4')
+      .union([z.string(), z.number()], problem('template_or', { allowed: [1, 2, 3, 4] }))
       .optional()
       .openapi({
         type: ['string', 'integer'],
@@ -173,7 +170,7 @@ export const getWhitelist = operation('getWhitelist', 'GET /premium/whitelist', 
   refusals: noSuchSubuser,
 })
 
-const ip = z.string().max(64, 'must be an address or a prefix').openapi({
+const ip = z.string().max(64, problem('address_or_prefix')).openapi({
   description: 'An IPv4 or IPv6 address, or a prefix no wider than /24 or /56.',
   example: '198.51.100.7',
 })
@@ -276,10 +273,7 @@ export const listAsns = operation('listPremiumAsns', 'POST /premium/locations/as
 const queryMoment = (description: string) =>
   z
     .string()
-    .refine(
-      (written) => readIso(written) !== undefined,
-      'must be a date like 2026-01-31 or a moment like 2026-01-31T12:00:00Z',
-    )
+    .refine((written) => readIso(written) !== undefined, problem('moment'))
     .transform((written) => readIso(written) ?? 0)
     .optional()
     .openapi({ type: 'string', description, example: '2026-01-31T12:00:00Z' })
@@ -300,7 +294,7 @@ export const getUsage = operation('getPremiumUsage', 'GET /premium/usage', {
     subuser_id: subuserId('One sub-user only; all of yours unless given.'),
     host: z
       .string()
-      .regex(/^[A-Za-z0-9._:-]{1,253}$/, 'must be a host name or an address')
+      .regex(/^[A-Za-z0-9._:-]{1,253}$/, problem('host'))
       .transform((host) => host.toLowerCase())
       .optional()
       .openapi({ type: 'string', description: 'One destination only.', example: 'example.com' }),

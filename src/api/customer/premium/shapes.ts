@@ -230,9 +230,6 @@ export const readLimits = (of: LimitFields): { [Name in keyof SubuserLimits]: Su
   tunnels: of.tunnel_limit,
 })
 
-/** Names of dedicated proxies begin with `tp`, and a gateway looks for those first. */
-const loginProblem = 'must be 5 to 32 small letters, digits and _, beginning with a letter, and not with tp'
-
 export const createSubuser = operation('createSubuser', 'POST /premium/subusers', {
   summary: 'Add a sub-user',
   description: 'It has its own login, password, whitelist and traffic. Move traffic to it, or buy for it.',
@@ -240,8 +237,9 @@ export const createSubuser = operation('createSubuser', 'POST /premium/subusers'
     name: name.optional(),
     login: checked(
       'Yours to choose while it is free; made for you otherwise.',
+      // Names of dedicated proxies begin with `tp`, and a gateway looks for those first.
       /^(?!tp)[a-z][a-z0-9_]{4,31}$/,
-      loginProblem,
+      ['subuser_login'],
       'alice',
     ).optional(),
     keep_hosts: keepHosts.default(true),

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { formatPrefix, readPrefix } from '../../../core/address.ts'
+import { problem } from '../../../core/messages/problems.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { allScopes, type Token } from '../../../domains/customers/rules.ts'
@@ -51,12 +52,12 @@ export const listOwnTokens = operation('listTokens', 'GET /tokens', {
 export const tokenWish = z.object({
   name: z
     .string()
-    .refine((name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name), 'must be 1 to 200 printable characters')
+    .refine((name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name), problem('printable', { from: 1, to: 200 }))
     .default('token')
     .openapi({ description: 'What it is for.', example: 'my program', minLength: 1, maxLength: 200 }),
   scopes: z
     .array(z.enum([...allScopes] as [string, ...string[]]))
-    .min(1, 'must name at least one scope')
+    .min(1)
     .optional()
     .openapi({
       description:
@@ -68,17 +69,17 @@ export const tokenWish = z.object({
     .number()
     .min(0)
     .max(1_000_000_000)
-    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), 'must have at most two decimals')
+    .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), problem('two_decimals'))
     .nullish()
     .openapi({ description: 'The most it may spend in all; without a cap unless said.', example: 1000 }),
   from: z
-    .array(z.string().refine((value) => readPrefix(value) !== undefined, 'must be an address or a prefix'))
+    .array(z.string().refine((value) => readPrefix(value) !== undefined, problem('address_or_prefix')))
     .max(100)
     .optional()
     .openapi({ description: 'Addresses it may be used from; anywhere unless said.', example: ['203.0.113.0/24'] }),
   expires_at: z
     .string()
-    .refine((value) => readIso(value) !== undefined, 'must be a moment like 2027-01-31T12:00:00Z')
+    .refine((value) => readIso(value) !== undefined, problem('moment'))
     .nullish()
     .openapi({ description: 'When it stops; never unless said.', example: '2027-01-31T12:00:00Z' }),
 })

@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { type PeerId, readId } from '../../../core/ids.ts'
+import { fieldProblem, problem } from '../../../core/messages/problems.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
-import { malformed, Refusal } from '../../../core/refusal.ts'
+import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import {
   ipv4Text,
@@ -43,7 +44,7 @@ const uuidField = (
 ) =>
   z
     .string()
-    .refine((written) => readUuid(written) !== undefined, 'must be a UUID')
+    .refine((written) => readUuid(written) !== undefined, problem('uuid'))
     .transform((written) => written.toLowerCase() as SubscriptionId)
     .openapi({
       type: 'string',
@@ -55,7 +56,7 @@ const uuidField = (
 const deviceField = () =>
   z
     .string()
-    .refine((written) => readId('peer', written) !== undefined, 'must be the id of a device, dev_…')
+    .refine((written) => readId('peer', written) !== undefined, problem('id', { prefix: 'dev' }))
     .transform((written) => written as PeerId)
     .openapi({ type: 'string', description: "The device's id.", example: exampleDevice })
 
@@ -63,27 +64,24 @@ const locationField = () =>
   checked(
     'Where the tunnel ends; see the locations. Any, unless said.',
     /^[a-z0-9-]{1,32}$/,
-    'must be the name of a location',
+    ['name_of', { thing: 'location' }],
     'local',
   )
 
 const nameField = () =>
-  z
-    .string()
-    .refine(isDeviceName, "must be 1 to 64 letters, digits, spaces or ._'()+- and begin with a letter or digit")
-    .openapi({
-      type: 'string',
-      pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
-      maxLength: 64,
-      description: 'How you call the device.',
-      example: 'phone',
-    })
+  z.string().refine(isDeviceName, problem('device_name')).openapi({
+    type: 'string',
+    pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
+    maxLength: 64,
+    description: 'How you call the device.',
+    example: 'phone',
+  })
 
 const publicKeyField = () =>
   checked(
     'Your own WireGuard public key. Without it a pair is made and the private key is in the configuration.',
     /^[A-Za-z0-9+/]{43}=$/,
-    'must be a WireGuard public key, as "wg pubkey" prints it',
+    ['wireguard_key'],
     examplePublicKey,
   )
 
@@ -282,11 +280,11 @@ type Periods = { period?: number | undefined; period_months?: number | undefined
 /** Both names of the field mean the same; given together they must agree. */
 const agrees = (of: Periods): boolean =>
   of.period === undefined || of.period_months === undefined || of.period === of.period_months
-const disagreement = { path: ['period_months'], error: 'must be the same as period, or left out' }
+const disagreement = { path: ['period_months'], error: problem('same_as', { other: 'period' }) }
 /** Looked at even if other fields are faulty, so that all are named at once. */
 const required = {
   path: ['period'],
-  error: 'is required',
+  error: problem('required'),
   when: (payload: { value: unknown }) => typeof payload.value === 'object' && payload.value !== null,
 }
 const hasPeriod = (of: Periods): boolean => of.period !== undefined || of.period_months !== undefined
@@ -295,7 +293,7 @@ export const periodOf = (of: Periods): number | undefined => of.period ?? of.per
 
 export function loadPeriod(of: Periods): number {
   const period = periodOf(of)
-  if (period === undefined) throw malformed([{ field: 'period', problem: 'is required' }])
+  if (period === undefined) throw refuseField('period', 'required')
   return period
 }
 
@@ -370,12 +368,7 @@ export const toBought = (of: BoughtShown, publicUrl: string) => ({
 })
 
 /** Only a sandbox sells without a node that is up. */
-export const notCarried = {
-  field: 'node',
-  problem:
-    'No VPN node is up, so the configuration does not connect yet. On a Linux machine with root and WireGuard, ' +
-    '"turnpike up --local-nodes vpn" starts one.',
-}
+export const notCarried = fieldProblem('node', 'no_vpn_node_up')
 
 const noLiveNode: RefusalExample = new Refusal('no_vpn_node_up', {}, { charged: false })
 

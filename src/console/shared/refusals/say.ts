@@ -1,10 +1,8 @@
 import type { CallRefused } from '../../client/call.ts'
-import { problems } from './problems-ru.ts'
-import { createTranslator, type Writing } from './translate.ts'
 
 type Problem = { readonly field: string; readonly problem: string }
 
-/** Fields by the names that they have on pages; one that is on no page keeps its own. */
+/** The Russian name of each field on pages. A field that is on no page keeps its own name. */
 const fields: Readonly<Record<string, string>> = {
   address: 'Адрес',
   amount_rub: 'Сумма',
@@ -54,8 +52,6 @@ const fields: Readonly<Record<string, string>> = {
   username: 'Логин',
 }
 
-const translateProblem = createTranslator(problems)
-
 const isProblem = (value: unknown): value is Problem =>
   typeof value === 'object' &&
   value !== null &&
@@ -64,15 +60,10 @@ const isProblem = (value: unknown): value is Problem =>
   typeof value.field === 'string' &&
   typeof value.problem === 'string'
 
-/** `did you mean` helps a person who wrote the request by hand, so the console leaves it out. */
-const sayProblem = ({ field, problem }: Problem, format: Writing): string => {
-  const [first = ''] = problem.split('; did you mean')
-  const name = fields[field.split('.')[0] ?? ''] ?? field
-  return `${name}: ${translateProblem(first, format) ?? problem}.`
-}
+const sayProblem = ({ field, problem }: Problem): string => `${fields[field.split('.')[0] ?? ''] ?? field}: ${problem}.`
 
-/** Why the shop has refused: its own sentence, in which the fields have their names on pages where it is Russian. */
-export function sayRefusal({ message, details }: CallRefused, language: 'en' | 'ru', format: Writing): string {
+/** The shop's own sentence. In Russian each faulty field has the name that it has on pages. */
+export function sayRefusal({ message, details }: CallRefused, language: 'en' | 'ru'): string {
   const isListed = Array.isArray(details) && details.length > 0 && details.every(isProblem)
-  return language === 'ru' && isListed ? details.map((each) => sayProblem(each, format)).join(' ') : message
+  return language === 'ru' && isListed ? details.map(sayProblem).join(' ') : message
 }

@@ -1,6 +1,7 @@
 import { readAddress } from '../../../core/address.ts'
 import { type ExitId, makeId } from '../../../core/ids.ts'
 import { zero } from '../../../core/money.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import { runningBefore } from '../../../core/stall-monitor.ts'
 import { createTtlCache, type TtlCache } from '../../../core/ttl-cache.ts'
 import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
@@ -52,7 +53,7 @@ async function fittingOrNone(deps: ExitDeps, pool: string, within: rules.WantedP
 /** The exits of a pool that fit. Refuses with the part that no exit fits. */
 export async function fitting(deps: ExitDeps, pool: string, within: rules.WantedPlaces) {
   const exits = await fittingOrNone(deps, pool, within)
-  if (exits.length === 0) throw badPlace([{ field: 'pool_type', problem: 'has no exits at the moment' }])
+  if (exits.length === 0) throw refuseField('pool_type', 'pool_without_exits')
   return exits
 }
 

@@ -3,7 +3,8 @@ import { readCountry } from '../../../core/country.ts'
 import type { ExitId } from '../../../core/ids.ts'
 import { toSlug } from '../../../core/login.ts'
 import { isTemplate, problemOfTemplate, takenBy } from '../../../core/login-template.ts'
-import { type FieldProblem, malformed, type Refusal } from '../../../core/refusal.ts'
+import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../../core/messages/problems.ts'
+import { malformed, type Refusal, refuseField } from '../../../core/refusal.ts'
 import { type RunningSince } from '../../../core/stall-monitor.ts'
 
 /** Where traffic of a pool leaves: an address of the shop, or a supplier's proxy. Credentials are kept apart. */
@@ -144,10 +145,9 @@ function problemOf(
   const toShown = (value: string): string | number =>
     part === 'countries' ? value.toUpperCase() : part === 'asns' ? Number(value) : value
   const allowed = [...there].filter((value) => value !== '').toSorted()
-  const names = missing.map(toShown).join(', ')
-  const problem = `${names} cannot be served ${isFirst ? 'by this pool' : 'together with the other places'}`
-  const shown = allowed.length <= maxAllowedShown && { allowed: allowed.map(toShown) }
-  return { field: fieldOf(part), problem, ...shown }
+  const names = missing.map(toShown)
+  const problem = fieldProblem(fieldOf(part), isFirst ? 'place_not_served' : 'places_not_served', { names })
+  return { ...problem, ...(allowed.length <= maxAllowedShown && { allowed: allowed.map(toShown) }) }
 }
 
 type PlaceCount = Readonly<Record<'slug' | 'name' | 'country', string>> & { readonly exits: number }
@@ -187,7 +187,7 @@ export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'creat
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
-const bad = (field: ExitField, problem: string): Refusal => malformed([{ field, problem }])
+const bad = (field: ExitField, ...problem: ProblemArguments): Refusal => refuseField(field, ...problem)
 
 /** ISO 3166-1 leaves this code to its users: no country. */
 const noCountry = 'ZZ'
@@ -196,12 +196,12 @@ const maxAsn = 4_294_967_295
 /** Reads the whole input, or refuses the first wrong field. */
 export function readExit(input: ExitInput): NewExit {
   if (input.username !== undefined && isTemplate(input.username)) return readSupplier(input, input.username)
-  if (input.countries !== undefined) throw bad('countries', 'is for a username with {country} and the like in it')
+  if (input.countries !== undefined) throw bad('countries', 'only_with_template')
   const country = (input.country ?? '').toUpperCase()
-  if (!/^[A-Z]{2}$/.test(country)) throw bad('country', 'must be two letters, like DE')
+  if (!/^[A-Z]{2}$/.test(country)) throw bad('country', 'country_code')
   const asn = input.asn === undefined ? null : Number(input.asn)
   if (asn !== null && (!/^[1-9]\d{0,9}$/.test(input.asn ?? '') || asn > maxAsn)) {
-    throw bad('asn', 'must be the number of a network, like 3320')
+    throw bad('asn', 'asn')
   }
   return {
     pool: input.pool,
@@ -217,18 +217,18 @@ export function readExit(input: ExitInput): NewExit {
 /** A supplier's exit whose login is a template: it has no place of its own. */
 function readSupplier(input: ExitInput, template: string): NewExit {
   const problem = problemOfTemplate(template)
-  if (problem !== undefined) throw bad('username', problem)
-  if (input.node !== undefined) throw bad('node', 'must be left out: an exit with a template is for every gateway')
+  if (problem) throw malformed([problem])
+  if (input.node !== undefined) throw bad('node', 'not_with_template')
   for (const field of ['country', 'state', 'city', 'zip', 'asn'] as const) {
-    if (input[field] !== undefined) throw bad(field, 'is what customers ask a template for; say countries')
+    if (input[field] !== undefined) throw bad(field, 'not_with_template')
   }
   const text = input.countries ?? ''
   const codes = text.split(',').map((code) => code.trim().toUpperCase())
   if (text !== 'any' && !codes.every((code) => readCountry(code))) {
-    throw bad('countries', 'must be "any", or two letters each with commas between, like DE,FR')
+    throw bad('countries', 'country_list')
   }
   const way = readWay(input)
-  if (way.kind === 'local') throw bad('username', 'is for an upstream proxy')
+  if (way.kind === 'local') throw bad('username', 'only_with', { other: 'upstream' })
   const offers = offersOf(template, text === 'any' ? 'any' : [...new Set(codes)])
   const nowhere = { country: noCountry, state: '', city: '', zip: '', asn: null }
   return { pool: input.pool, ...way, ...nowhere, offers }
@@ -240,7 +240,7 @@ function readPlace(input: ExitInput, field: 'state' | 'city' | 'zip', max: numbe
   if (text === undefined) return ''
   const slug = toSlug(text)
   if (slug === '' || slug.length > max || text.length > 80) {
-    throw bad(field, `must be a name in Latin letters or digits, at most ${max} of them`)
+    throw bad(field, 'latin_name', { max })
   }
   return text
 }
@@ -248,18 +248,18 @@ function readPlace(input: ExitInput, field: 'state' | 'city' | 'zip', max: numbe
 function readWay(input: ExitInput): Pick<NewExit, 'kind' | 'host' | 'port' | 'credentials'> {
   const { local, upstream, username } = input
   if ((local === undefined) === (upstream === undefined)) {
-    throw bad('local', 'must be given, or upstream, and not both')
+    throw bad('local', 'either', { other: 'upstream' })
   }
   if (local !== undefined) {
     const address = readAddress(local)
-    if (!address) throw bad('local', 'must be an IP address')
-    if (username !== undefined) throw bad('username', 'is for an upstream proxy')
+    if (!address) throw bad('local', 'address')
+    if (username !== undefined) throw bad('username', 'only_with', { other: 'upstream' })
     return { kind: 'local', host: formatAddress(address), port: null, credentials: null }
   }
   const match = /^(http|socks5):\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):(\d{1,5})\/?$/.exec(upstream ?? '')
   const port = Number(match?.[3] ?? 0)
   if (!match || port < 1 || port > 65_535) {
-    throw bad('upstream', 'must be http://host:port or socks5://host:port, with credentials apart')
+    throw bad('upstream', 'proxy_url')
   }
   return {
     kind: match[1] === 'http' ? 'http' : 'socks5',
@@ -270,8 +270,8 @@ function readWay(input: ExitInput): Pick<NewExit, 'kind' | 'host' | 'port' | 'cr
 }
 
 function readPassword(text: string | undefined): string {
-  if (text === undefined) throw bad('password', 'is required with a username')
-  if (!/^[\x21-\x7e]{1,255}$/.test(text)) throw bad('password', 'must be 1 to 255 visible characters')
+  if (text === undefined) throw bad('password', 'required_with', { other: 'username' })
+  if (!/^[\x21-\x7e]{1,255}$/.test(text)) throw bad('password', 'visible', { from: 1, to: 255 })
   return text
 }
 

@@ -3,7 +3,7 @@ import { randomBase32 } from '../../../core/base32.ts'
 import type { CustomerId, RandomBytes, SubuserId } from '../../../core/ids.ts'
 import { compile, identifiesByPort } from '../../../core/line-template.ts'
 import { maxLoginLength, type ProxyLogin, writeProxyLogin } from '../../../core/login.ts'
-import { malformed } from '../../../core/refusal.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import type { PremiumDeps } from '../deps.ts'
 import type { Exits } from '../exits/exits.ts'
 import type { WantedPlaces } from '../exits/rules.ts'
@@ -67,7 +67,7 @@ const baseOf = (subuser: Subuser, asked: GenerateRequest): ProxyLogin => ({
 function assertFits(subuser: Subuser, asked: GenerateRequest): void {
   const session = asked.type === 'sticky' ? { name: 'x'.repeat(sessionLength), ttlMinutes: asked.ttlMinutes } : null
   if (writeProxyLogin({ ...baseOf(subuser, asked), session }).length <= maxLoginLength) return
-  throw malformed([{ field: 'countries', problem: `and the other places make a login longer than ${maxLoginLength}` }])
+  throw refuseField('countries', 'login_too_long', { max: maxLoginLength })
 }
 
 type Endpoint = { readonly login: string; readonly port: number }

@@ -1,7 +1,7 @@
 import { formatPrefix, readPrefix } from '../../../core/address.ts'
 import { randomBase32 } from '../../../core/base32.ts'
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
-import type { FieldProblem } from '../../../core/refusal.ts'
+import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../../core/messages/problems.ts'
 import { isPublic } from '../../../core/reserved.ts'
 
 /** Maxima over all pools: bytes per UTC day, per UTC month and in total; tunnels at once. Null is no limit. */
@@ -72,15 +72,13 @@ const widest = { 4: 24, 6: 56 } as const
  * /24 or /56, and reserved addresses unless the shop is a sandbox.
  */
 export function readEntry(text: string, sandbox: boolean): { prefix: string } | { problem: FieldProblem } {
-  const refuse = (problem: string) => ({ problem: { field: 'ip', problem } })
+  const refuse = (...problem: ProblemArguments) => ({ problem: fieldProblem('ip', ...problem) })
   const prefix = readPrefix(text.trim())
-  if (!prefix)
-    return refuse('must be an IPv4 or IPv6 address, or a prefix like 203.0.113.0/24 with no bits past its length')
-  if (prefix.length < widest[prefix.base.version]) {
-    return refuse(`must be no wider than /${widest[prefix.base.version]} for IPv${prefix.base.version}`)
-  }
-  if (!sandbox && !isPublic(prefix)) return refuse('must be a public address; this one is reserved')
-  if (prefix.base.bytes.every((byte) => byte === 0)) return refuse('must not be the unspecified address')
+  if (!prefix) return refuse('address_or_prefix')
+  const { version } = prefix.base
+  if (prefix.length < widest[version]) return refuse('prefix_too_wide', { length: widest[version], version })
+  if (!sandbox && !isPublic(prefix)) return refuse('address_reserved')
+  if (prefix.base.bytes.every((byte) => byte === 0)) return refuse('address_unspecified')
   return { prefix: formatPrefix(prefix) }
 }
 

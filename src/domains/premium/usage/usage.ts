@@ -29,7 +29,7 @@ export async function usage(deps: PremiumDeps, customer: CustomerId, asked: Usag
   const from = hourOf(asked.from ?? usual)
   const longest = asked.by === 'hour' ? maxHours * hourMs : maxDays * dayMs
   if (from > to) throw endsBeforeItBegins()
-  if (to - from > longest) throw longRange(asked.by === 'hour' ? '31 days' : '400 days')
+  if (to - from > longest) throw longRange(asked.by === 'hour' ? 31 : 400)
   const { by, pool = null, host = null } = asked
   const rows = await sumUsage(deps.db, {
     customer,

@@ -1,0 +1,64 @@
+import type { problemsEn } from './problems-en.ts'
+import { type KeyAndParams, type ParamsIn, type Translation, toSentence } from './sentences.ts'
+
+type ProblemKey = keyof typeof problemsEn
+
+/** The sentence of each problem of a field, in one language. */
+export type ProblemSentences = Translation<typeof problemsEn>
+
+export type ProblemArguments = KeyAndParams<typeof problemsEn>
+
+/** What is wrong with a value. */
+export type Problem = {
+  [Key in ProblemKey]: { readonly reason: Key; readonly params: ParamsIn<typeof problemsEn, Key> }
+}[ProblemKey]
+
+/** One faulty field of a request. `allowed` is a short list of accepted values, `see` a page to read. */
+export type FieldProblem = Problem & {
+  readonly field: string
+  readonly allowed?: readonly (string | number)[]
+  readonly see?: string
+}
+
+const toProblem = (...[reason, params = {}]: ProblemArguments): Problem => ({ reason, params }) as Problem
+
+/** Accepted values that the sentence names are listed beside it too. */
+export function toFieldProblem(field: string, of: Problem): FieldProblem {
+  return { field, ...of, ...('allowed' in of.params && { allowed: of.params.allowed }) }
+}
+
+export const fieldProblem = (field: string, ...problem: ProblemArguments): FieldProblem =>
+  toFieldProblem(field, toProblem(...problem))
+
+/** A problem as the message of a Zod check, which must be a string. `decodeProblem` reads it. */
+export const problem = (...of: ProblemArguments): string => JSON.stringify(toProblem(...of))
+
+/** The problem in the message of a Zod issue; `invalid` if the message is a plain text. */
+export function decodeProblem(message: string): Problem {
+  try {
+    return JSON.parse(message) as Problem
+  } catch {
+    return toProblem('invalid')
+  }
+}
+
+export const toProblemSentence = (sentences: ProblemSentences, { reason, params }: Problem): string =>
+  toSentence(sentences, reason, params)
+
+/** `field: problem; field: problem`, for the message of a refusal. */
+export const listProblems = (sentences: ProblemSentences, problems: readonly FieldProblem[]): string =>
+  problems.map((each) => `${each.field}: ${toProblemSentence(sentences, each)}`).join('; ')
+
+/** A field problem as it is sent: with its sentence. */
+export type SentProblem = {
+  readonly field: string
+  readonly problem: string
+  readonly reason: string
+  readonly params: object
+  readonly allowed?: readonly (string | number)[]
+  readonly see?: string
+}
+
+export function toSent(sentences: ProblemSentences, { field, ...rest }: FieldProblem): SentProblem {
+  return { field, problem: toProblemSentence(sentences, rest), ...rest }
+}
