@@ -92,7 +92,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await db.all('SELECT id FROM things')).toEqual([{ id: 'kept' }])
   })
 
-  test('of several concurrent starts exactly one applies each migration', async () => {
+  test('exactly one of several concurrent starts applies each migration', async () => {
     const starters = Array.from({ length: 3 }, () => startProcess(place.address, [first, second]))
     const outputs = await Promise.all(starters.map((each) => each.stdout.text()))
     expect(await Promise.all(starters.map((each) => each.exited))).toEqual([0, 0, 0])

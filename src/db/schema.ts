@@ -19,7 +19,7 @@ export type Schema = { readonly parts: readonly Part[]; readonly demands: readon
 /** The shop's PostgreSQL user may not create a schema, so the expected one cannot be made. */
 export class NoRight extends Error {}
 
-/** By engine, its version and the migrations. */
+/** Cache of expected schemas, keyed by engine, its version and the migrations. */
 const known = new Map<string, Promise<Schema>>()
 const maxKnown = 4
 
@@ -43,7 +43,7 @@ export async function liveParts(db: Database, reader: Reader): Promise<Part[]> {
   return db.engine === 'sqlite' ? sqliteParts(reader) : postgresParts(reader, await currentSchema(reader))
 }
 
-/** What the constraints demand that still exist. */
+/** The conditions of the constraints in the live schema. */
 export async function liveDemands(db: Database, reader: Reader): Promise<Demand[]> {
   return db.engine === 'sqlite' ? sqliteDemands(reader) : postgresDemands(reader, await currentSchema(reader))
 }

@@ -54,7 +54,7 @@ describe.each([...enginesOf('postgres')])('registration with e-mail confirmation
     const other = await createBrowserSession(service.url)
     const again = await other.post('/auth/v1/customer/register', { email: email.toUpperCase(), password })
     expect(again.text).toBe(registered.text)
-    expect(textOf((await smtp.until(2))[1] ?? '')).toContain('is known already')
+    expect(textOf((await smtp.until(2))[1] ?? '')).toContain('has an account already')
   })
 
   test('a forgotten password is reset by an e-mail link; known and unknown addresses get one answer', async () => {

@@ -36,7 +36,7 @@ describe.each([...engines])('joining on %s', (engine) => {
   }
   const invalid = { code: 'invalid_join_key' }
 
-  test('a key has 200 random bits, and neither it nor a secret is kept', async () => {
+  test('a join key has 200 random bits, and neither it nor a node’s secret is stored', async () => {
     const { name, key, secret } = await newNode()
     expect(key).toMatch(/^tpj_[0-9a-hjkmnp-tv-z]{40}$/)
     await services.fleet.join(key, secret, version)
@@ -54,7 +54,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect(await services.fleet.authenticate(secret)).toMatchObject({ name, lastSeenAt: clock.nowMs, version })
   })
 
-  test('an answer that was lost is mended by joining again with the same secret, until the key expires', async () => {
+  test('a node whose join answer was lost joins again with the same secret until the key expires', async () => {
     const { key, secret } = await newNode()
     const first = await services.fleet.join(key, secret, version)
     clock.advance(keyLastsMs - 1)
@@ -64,7 +64,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect((await services.fleet.authenticate(secret)).id).toBe(first.id)
   })
 
-  test('a key that is unknown, expired, used by another or of a closed node is refused in one way', async () => {
+  test('an unknown, expired or used join key and one of a closed node get the same refusal', async () => {
     const [used, expired, closed, revoked] = [await newNode(), await newNode(), await newNode(), await newNode()]
     await services.fleet.join(used.key, used.secret, version)
     await services.fleet.close(closed.name)
@@ -92,14 +92,14 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect(known.map((each) => each.status)).toEqual(outcomes.map((each) => each.status))
   })
 
-  test("one node's secret does not let a second node in", async () => {
+  test("a second node cannot join with one node's secret", async () => {
     const [first, second] = [await newNode(), await newNode()]
     await services.fleet.join(first.key, first.secret, version)
     expect(await refusalOf(services.fleet.join(second.key, first.secret, version))).toMatchObject(invalid)
     expect(await services.fleet.authenticate(first.secret)).toMatchObject({ name: first.name })
   })
 
-  test('a new key voids the one before; the secret stays good until a join replaces it', async () => {
+  test('a new join key voids the previous one; the secret stays valid until a join replaces it', async () => {
     const { name, key, secret } = await newNode()
     const { text: second } = await services.fleet.issueKey(name)
     expect(await refusalOf(services.fleet.join(key, secret, version))).toMatchObject(invalid)
@@ -113,7 +113,7 @@ describe.each([...engines])('joining on %s', (engine) => {
   })
 
   test.each(['revoke', 'close'] as const)(
-    'a node that another process shuts out (%s) is out within a second',
+    'a node that another process shuts (%s) is refused within a second',
     async (how) => {
       const { name, key, secret } = await newNode()
       await services.fleet.join(key, secret, version)
@@ -125,7 +125,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     },
   )
 
-  test('a closed node is what it was once it is opened; a revoked one must join again', async () => {
+  test('a closed node keeps its secret when it is opened again; a revoked one must join again', async () => {
     const { name, key, secret } = await newNode()
     await services.fleet.join(key, secret, version)
     await services.fleet.close(name)
@@ -148,7 +148,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     }
   })
 
-  test('a late report of an earlier boot changes nothing; the bytes of a boot never fall, and its stop holds', async () => {
+  test('a late report of an earlier boot changes nothing; the bytes of a boot never fall, and its stop stays', async () => {
     const { name } = await newNode()
     const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
     if (!id) throw new Error('the node is not there')
@@ -179,7 +179,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect(await health()).toMatchObject({ boot: 'boot-3', isStopping: false })
   })
 
-  test('names are unique and like those of hosts', async () => {
+  test('a node’s name is unique and has the form of a host name', async () => {
     const { name } = await newNode()
     const add = (text: string) =>
       services.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name: text, location: 'here' }))

@@ -38,12 +38,12 @@ describe('nodes', () => {
     expect(isLive(node('a', { state: 'closed' }), ageAt(nowMs))).toBe(false)
   })
 
-  test('a link carries from one megabit to a million in a second, whole ones', () => {
+  test('a node’s link has 1 to 1,000,000 whole Mbit/s', () => {
     expect([1, 10_000, 1_000_000].map(isLink)).toEqual([true, true, true])
     expect([0, -1, 1.5, 1_000_001, Number.NaN].some(isLink)).toBe(false)
   })
 
-  test('subjects spread over nodes, none of which gets half as much or twice as much as its share', () => {
+  test('each node gets between half and twice its share of the subjects', () => {
     const counts = new Map<string, number>()
     for (const subject of subjects) {
       const id = chooseNode(fleet, subject, ageAt(nowMs))?.id ?? ''
@@ -67,7 +67,7 @@ describe('nodes', () => {
     )
   })
 
-  test('a live node is preferred to one that is not, and a closed one is never chosen', () => {
+  test('a live node is preferred to a silent one, and a closed one is never chosen', () => {
     const quiet = fleet.map((each) => ({ ...each, lastSeenAt: 0 }))
     const awake = node('nod_awake')
     for (const subject of subjects.slice(0, 100)) {

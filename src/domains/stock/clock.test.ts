@@ -22,7 +22,7 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     for (const job of dedicatedJobs(floor.services, { info: () => {} })) await job.work()
   }
 
-  test.each([4, 3, 6] as const)('a proxy of kind %d is replaced all the same', async (ipv) => {
+  test.each([4, 3, 6] as const)('a proxy of kind %d is replaced although the clock was set back', async (ipv) => {
     const { services, clock } = floor
     await addStock(services, ipv === 6 ? '2001:db8::/125' : '203.0.113.0/29', 'AT', ipv)
     const customer = await addCustomer(services, 10n ** 9n)
@@ -35,7 +35,7 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     expect((await refusalOf(services.dedicated.replace(customer, bought?.id ?? 0))).code).toBe('conflict')
   })
 
-  test('an address that was given back in a repeated hour is sold in it again, and blocks nothing', async () => {
+  test('an address returned in a repeated hour is sold again in that hour', async () => {
     const { services, clock } = floor
     await addStock(services, '203.0.113.0/30', 'AT', 4)
     const customer = await addCustomer(services, 10n ** 9n)
@@ -54,7 +54,7 @@ describe.each([...engines])('a clock that is set back, on %s', (engine) => {
     }
   })
 
-  test('a slot can be sold, given back and sold again within one millisecond', async () => {
+  test('a slot can be sold, returned and sold again within one millisecond', async () => {
     const { services, clock } = floor
     await addStock(services, '203.0.113.0/32', 'AT', 4)
     const customer = await addCustomer(services, 10n ** 9n)

@@ -10,7 +10,7 @@ function prefixOf(text: string): Prefix {
   return prefix
 }
 
-test('writing out a block visits every address of it once, whatever its size', () => {
+test('listing a block visits every address of it once, whatever its size', () => {
   for (let length = 32; length >= 16; length -= 1) {
     const prefix = prefixOf(`10.0.0.0/${length}`)
     const seen = new Set(scattered(prefix))
@@ -27,18 +27,18 @@ test('writing out a block visits every address of it once, whatever its size', (
   }
 })
 
-test('neighbours are not sold one after another', () => {
+test('adjacent addresses are not sold one after another', () => {
   const numbers = [...scattered(prefixOf('203.0.113.0/24'))].map((text) => Number(text.split('.')[3]))
   for (const [index, each] of numbers.entries()) {
     if (index > 0) expect(Math.abs(each - (numbers[index - 1] ?? 0))).toBeGreaterThan(10)
   }
 })
 
-test('a block too large to be written out is not written out', () => {
+test('a block above the limit is not listed', () => {
   expect(() => [...scattered(prefixOf('2001:db8::/64'))]).toThrow(RangeError)
 })
 
-test('an address drawn from a block is of that block and never its first, which is the routers’', () => {
+test('an address drawn from a block is inside it and never its first, the anycast address of routers', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ minLength: 16, maxLength: 16 }),

@@ -55,7 +55,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     return floor.services.stock.available(kindIn(code, ipv))
   }
 
-  test('adding twice adds nothing, and a block that overlaps adds only what is new', async () => {
+  test('a repeated import adds nothing, and an overlapping block adds only new addresses', async () => {
     const code = freshCountry()
     expect(await addStock(floor.services, '10.1.0.0/24', code, 4)).toBe(256)
     expect(await addStock(floor.services, '10.1.0.0/24', code, 4)).toBe(0)
@@ -63,7 +63,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect(await free(code, 4)).toBe(512)
   })
 
-  test('two operators who add the same block at once add it once', async () => {
+  test('two concurrent imports of the same block add it once', async () => {
     const code = freshCountry()
     const other = wire(floor.db, floor.clock)
     const added = await Promise.all([
@@ -87,7 +87,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect((await refusalOf(buy(code, 3, 1, last))).details).toMatchObject({ available: 0 })
   })
 
-  test('a dedicated address is not in stock as a shared one too, in either order, nor in another country', async () => {
+  test('a dedicated address is not in stock as a shared one, in either order, nor in another country', async () => {
     const [code, other] = [freshCountry(), freshCountry()]
     expect(await addStock(floor.services, '10.4.0.0/31', code, 4)).toBe(2)
     expect(await addStock(floor.services, '10.4.0.0/30', code, 3)).toBe(6)
@@ -98,7 +98,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect(await findingsOf(floor.services)).toEqual([])
   })
 
-  test('the database itself refuses a slot of an address that is of another kind', async () => {
+  test('the database refuses a slot of an address that has another kind', async () => {
     const code = freshCountry()
     await addStock(floor.services, '10.4.1.0/32', code, 4)
     const slip = floor.services.db.transact((tx) =>
@@ -149,7 +149,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     ).toHaveLength(1)
   })
 
-  test('an address that is not in stock can be neither retired nor put back nor quarantined', async () => {
+  test('an address that is not in stock can be neither retired nor restored nor quarantined', async () => {
     const { stockOperator } = floor.services
     const unknown = addressOf('192.0.2.1')
     expect((await refusalOf(stockOperator.retire(unknown))).code).toBe('not_found')
@@ -171,7 +171,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect((await placesByState(floor.services))['leased']).toBe((before['leased'] ?? 0) + 600)
   })
 
-  test('an address of a block that has rested is sold again before a new one is made', async () => {
+  test('a rested address of a block is sold again before a new one is drawn', async () => {
     const code = freshCountry()
     await addStock(floor.services, '2001:db8:5::/64', code, 6)
     const [first] = await buy(code, 6)
@@ -182,7 +182,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect(await buy(code, 6)).toEqual([first ?? ''])
   })
 
-  test('a block that is retired makes no new addresses and leaves those it made, until it is put back', async () => {
+  test('a retired block yields no new addresses and keeps its sold ones, until it is put back', async () => {
     const code = freshCountry()
     const block = readPrefix('2001:db8:6::/64')
     if (!block) throw new Error('not a block')
@@ -196,7 +196,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect((await refusalOf(floor.services.stockOperator.restorePrefix(block))).code).toBe('not_found')
   })
 
-  test('a small block of IPv6 is written out, all of it for sale and no more', async () => {
+  test('a small IPv6 block is listed, and exactly its addresses are for sale', async () => {
     const code = freshCountry()
     expect(await addStock(floor.services, '2001:db8:7::/126', code, 6)).toBe(4)
     expect(await free(code, 6)).toBe(4)
@@ -205,7 +205,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect((await refusalOf(buy(code, 6))).details).toMatchObject({ available: 0 })
   })
 
-  test('a new address of a block is never one that exists already, even when chance insists', async () => {
+  test('a new address of a block is never an existing one, even if the random source repeats it', async () => {
     const code = freshCountry()
     // Chance that repeats itself: the same few addresses are drawn again and again before a new one.
     let calls = 0

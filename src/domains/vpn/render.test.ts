@@ -33,14 +33,14 @@ describe('a configuration', () => {
     ])
   })
 
-  test('says nothing of what is switched off', () => {
+  test('a rendered configuration omits settings that are switched off', () => {
     expect(linesOf({ keepaliveSeconds: 0, dns: [] })).toEqual(
       linesOf({}).filter((line) => !/^(?:DNS|PersistentKeepalive)/.test(line)),
     )
     expect(linesOf({ keepaliveSeconds: 1 })).toContain('PersistentKeepalive = 1')
   })
 
-  test('leaves a private key that the customer has to the customer', () => {
+  test('a rendered configuration has a placeholder for a private key that only the customer has', () => {
     const lines = configText(peer, undefined, node, tunnel).split('\n')
     expect(lines[2]).toBe('# PrivateKey = (the one that belongs to your public key)')
   })

@@ -41,14 +41,14 @@ function slowEnd(fromMs: number, months: number, day: number): number {
 }
 
 describe('the time of a subscription', () => {
-  test('31 January and a month is the last day of February, and then the 31st again', () => {
+  test('a month after 31 January is the last day of February, and the next one ends on the 31st', () => {
     let span = spanAfter(undefined, 1, Date.parse('2027-01-31T08:00:00Z'))
     expect(toIso(span.endsAt)).toBe('2027-02-28T08:00:00.000Z')
     span = spanAfter({ expiresAt: span.endsAt, anchorDay: span.anchorDay }, 1, span.startsAt)
     expect(toIso(span.endsAt)).toBe('2027-03-31T08:00:00.000Z')
   })
 
-  test('over a century, any chain of renewals ends where the calendar rule says', () => {
+  test('any chain of renewals within a century ends where the calendar rule says', () => {
     fc.assert(
       fc.property(moment, fc.array(term, { minLength: 1, maxLength: 12 }), (boughtAt, terms) => {
         const day = new Date(boughtAt).getUTCDate()
@@ -81,7 +81,7 @@ describe('the time of a subscription', () => {
     )
   })
 
-  test('nothing that is left is lost by renewing, and nothing is given for the time between', () => {
+  test('renewing keeps the remaining time, and adds none for a gap', () => {
     fc.assert(
       fc.property(moment, term, term, fc.integer({ min: 0, max: 800 }), (boughtAt, first, second, days) => {
         const before = spanAfter(undefined, first, boughtAt)
@@ -93,7 +93,7 @@ describe('the time of a subscription', () => {
   })
 })
 
-describe('what is given back', () => {
+describe('refunds of terms', () => {
   const spans = fc.record({
     price: fc.bigInt({ min: 1n, max: 10_000_000n }).map(kopecks),
     startsAt: moment,
@@ -124,7 +124,7 @@ describe('what is given back', () => {
 })
 
 describe('traffic', () => {
-  test('adds up with each renewal, and time without a limit stays so until it ends', () => {
+  test('the traffic limit grows with each renewal, and an unlimited term has none until it ends', () => {
     const [none, ten, fifty] = [bytes(0n), bytes(10n), bytes(50n)]
     expect(trafficLimitAfter({ limit: none, used: none, runs: false }, ten)).toBe(ten)
     expect(trafficLimitAfter({ limit: ten, used: ten, runs: true }, ten)).toBe(bytes(20n))
@@ -151,14 +151,14 @@ describe('traffic', () => {
 })
 
 describe('names and numbers', () => {
-  test('a pool gives all its addresses but its own, the node’s and the last', () => {
+  test('a pool has all addresses but its first, the node’s and the last', () => {
     const pool = { v4: readPrefix('10.66.0.0/29')!, v6: readPrefix('fd74:7572:6e70::/64')! }
     const { first, last } = rangeOf(pool)
     expect([ipv4Text(first), ipv4Text(last)]).toEqual(['10.66.0.2', '10.66.0.6'])
     expect(ipv6Of(pool, first)).toBe('fd74:7572:6e70::a42:2')
   })
 
-  test('every uuid that is made is of version 7, in order of time, and reads back in either case', () => {
+  test('every new uuid is of version 7, sorts by time, and is read in either case', () => {
     const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))
     fc.assert(
       fc.property(moment, (nowMs) => {
@@ -169,7 +169,7 @@ describe('names and numbers', () => {
     )
   })
 
-  test('no device’s name can break out of its line in a configuration', () => {
+  test('a device’s name cannot break out of its line in a configuration', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),

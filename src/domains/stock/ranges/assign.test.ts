@@ -104,7 +104,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await refusalOf(buy())).toMatchObject({ code: 'out_of_stock', details: { available: 0 } })
   })
 
-  test(`a node that is silent for ${servingWithinMs / 1000} seconds sells nothing more until it is back`, async () => {
+  test(`a node that is silent for ${servingWithinMs / 1000} s sells nothing until it reports again`, async () => {
     await add('203.0.113.0/30')
     const node = await addGateway('gate-1')
     await tell(node, '203.0.113.0/30', [0, 4])
@@ -154,7 +154,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect((await buyThere()).proxies).toHaveLength(1)
   })
 
-  test('goods of a gateway that just went away are refused as temporary, and later as out of stock', async () => {
+  test('goods of a gateway that fell silent are refused as unavailable, and after 10 minutes as out of stock', async () => {
     await add('203.0.113.0/30')
     await add('2001:db8::/64', 6)
     const [gone, there] = [await addGateway('gate-1'), await addGateway('gate-2')]
@@ -176,21 +176,18 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await buy(4)).toHaveLength(4)
   })
 
-  test.each(['close', 'revoke'] as const)(
-    'a node that the operator has shut out with %s sells nothing more',
-    async (verb) => {
-      await add('203.0.113.0/30')
-      const node = await addGateway('gate-1')
-      await tell(node, '203.0.113.0/30', [0, 4])
-      await services.fleet[verb]('gate-1')
-      expect((await refusalOf(buy())).code).toBe('unavailable')
-      await services.fleet.open('gate-1')
-      await hear(node)
-      expect(await buy()).toHaveLength(1)
-    },
-  )
+  test.each(['close', 'revoke'] as const)('a node that the operator has shut with %s sells nothing', async (verb) => {
+    await add('203.0.113.0/30')
+    const node = await addGateway('gate-1')
+    await tell(node, '203.0.113.0/30', [0, 4])
+    await services.fleet[verb]('gate-1')
+    expect((await refusalOf(buy())).code).toBe('unavailable')
+    await services.fleet.open('gate-1')
+    await hear(node)
+    expect(await buy()).toHaveLength(1)
+  })
 
-  test('a node takes nothing that another carries which is there, and all of it once that is gone', async () => {
+  test('a node takes no slot from a live carrier, and takes all of them once that carrier is silent', async () => {
     await add('203.0.113.0/30')
     await add('2001:db8::/64', 6)
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
@@ -212,7 +209,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await buy(1, 6)).toHaveLength(1)
   })
 
-  test('a node is not believed about ranges that are not its own, nor about addresses that there are not', async () => {
+  test('a node’s reports about other nodes’ ranges and about unknown addresses are ignored', async () => {
     const [own, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await add('203.0.113.0/30', 4, [own])
     await tell(other, '203.0.113.0/30', [0, 4])
@@ -237,7 +234,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await buy()).toHaveLength(1)
   })
 
-  test('a range that is moved to another node is let go of at once, also a part of one', async () => {
+  test('a range or a part of it that is assigned to another node leaves its carrier at once', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await add('203.0.113.0/29')
     await tell(first, '203.0.113.0/29', [0, 8])
@@ -259,7 +256,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect((await refusalOf(services.stock.ranges.homesOf(['nobody']))).code).toBe('not_found')
   })
 
-  test('an address is of one product: stock is no exit, and an exit is not in stock', async () => {
+  test('an address belongs to one product: stock is no exit, and an exit is not in stock', async () => {
     const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
     await add('203.0.113.0/30')
@@ -273,7 +270,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect((await refusalOf(services.premium.exits.drain(exit.id, false))).code).toBe('conflict')
   })
 
-  test('an exit is not in a large block that is sold, in either order; one of before is never drawn from it', async () => {
+  test('an exit inside a large block on sale is refused in either order, and an earlier one is never sold from the block', async () => {
     const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
     const exits = services.premium.exits
@@ -374,7 +371,7 @@ function toRuns(offsets: readonly number[]): AddressRun[] {
   return made
 }
 
-test('runs without others and within others are what sets of addresses would be', () => {
+test('subtracting and intersecting runs gives the same addresses as sets do', () => {
   fc.assert(
     fc.property(runs, runs, (a, b) => {
       for (const [found, wanted] of [
@@ -389,7 +386,7 @@ test('runs without others and within others are what sets of addresses would be'
   )
 })
 
-test('addresses make the fewest prefixes that hold them and no others', () => {
+test('addresses are covered by the fewest prefixes that contain no other address', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat(255), { maxLength: 256 }), (offsets) => {
       const base = addressToNumber(prefixOf('203.0.113.0/24').base)
@@ -410,7 +407,7 @@ test('addresses make the fewest prefixes that hold them and no others', () => {
   ).toEqual(['0.0.0.0/24'])
 })
 
-test('a prefix without a part of it is all the rest', () => {
+test('subtracting a part from a prefix leaves all other addresses', () => {
   const left = split(prefixOf('203.0.113.0/24'), prefixOf('203.0.113.77'))
   expect(left).toHaveLength(8)
   for (let last = 0; last < 256; last += 1) {

@@ -88,7 +88,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect(await carrierOf('203.0.113.0')).toBe(honest)
   })
 
-  test('a proof that ends stops new sales; sold addresses stay on their gateway, and the next call sells again', async () => {
+  test('an expired proof stops new sales; sold addresses stay on their gateway, and the next call resumes sales', async () => {
     const node = await addGateway('gate-1')
     await addStock(services, '203.0.113.0/30', 'AT', 4)
     await addStock(services, '2001:db8::/64', 'AT', 6)
@@ -110,7 +110,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect(await buy()).not.toBe(sold)
   })
 
-  test('calls renew a proof before it ends, and write nothing while it is young', async () => {
+  test('calls renew a proof before it expires, and write nothing while it is young', async () => {
     const node = await addGateway('gate-1')
     await addStock(services, '203.0.113.0/30', 'AT', 4)
     const untilOf = async () => (await services.stock.ranges.overview()).trials[0]?.proofUntil
@@ -124,7 +124,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect(await untilOf()).toBe(first + proofRenewedMs)
   })
 
-  test('a gateway that proves a range takes it from one that is there and whose proof has ended', async () => {
+  test('a gateway that proves a range takes it from a live one whose proof has expired', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await addStock(services, '203.0.113.0/30', 'AT', 4)
     await call(first, '203.0.113.0')
@@ -189,7 +189,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect(await untilOf()).toBe(floor.clock.nowMs + proofMs)
   })
 
-  test('a gateway that is back takes its range from another one once the proof of that one has ended', async () => {
+  test('a returning gateway takes its range back once the proof of the other one has expired', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await addStock(services, '203.0.113.0/30', 'AT', 4)
     await call(first, '203.0.113.0')

@@ -66,7 +66,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     return proxies.map((each) => each.address)
   }
 
-  test('a broken-off import is finished by the same command, in the same range, and reported until then', async () => {
+  test('an interrupted import is finished by the same command, in the same range, and reported until then', async () => {
     await breakOff()
     const half = await placesNow()
     expect(half).toBeGreaterThan(0)
@@ -80,7 +80,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     expect(await sellOne()).toHaveLength(1)
   })
 
-  test('a broken-off import is sold after two minutes without progress, and finished without taking anything from a buyer', async () => {
+  test('an interrupted import is sold after 2 minutes without progress, and finishing it takes nothing from a buyer', async () => {
     await breakOff()
     const half = await placesNow()
     expect(await stock().unfinished.adoptStill()).toEqual([])
@@ -120,7 +120,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
   })
 
-  test('an import that was broken off before its first address leaves nothing', async () => {
+  test('an import that was interrupted before its first address leaves nothing', async () => {
     await failureOf(add(dyingWhen(async () => (await rangesNow()).length > 0)))
     expect([(await rangesNow()).length, await placesNow()]).toEqual([1, 0])
     floor.clock.advance(61 * minuteMs)
