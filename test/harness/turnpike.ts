@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { perform } from '../../src/app/perform.ts'
 import { settings } from '../../src/app/settings/config.ts'
+import type { Place } from './database.ts'
 import { isLong } from './scale.ts'
 import { patienceMs } from './until.ts'
 
@@ -62,6 +63,18 @@ export async function runCommand(args: readonly string[], env: Record<string, st
   })
   return { exit, ...said }
 }
+
+/** Runs a command with `--json` and parses its output. */
+export async function runJson(words: readonly string[], env: Record<string, string>) {
+  const ended = await runCommand([...words, '--json'], env)
+  return { ...ended, json: ended.out === '' ? undefined : JSON.parse(ended.out) }
+}
+
+/** Settings that direct a command to the shop of a place. */
+export const placeEnv = ({ folder, address }: Place): Record<string, string> => ({
+  TURNPIKE_DATA: folder,
+  ...(address.startsWith('postgres') && { TURNPIKE_DATABASE_URL: address }),
+})
 
 /** Settings as they are typed: this process's environment stays its own. */
 function flagsOf(env: Record<string, string>): string[] {

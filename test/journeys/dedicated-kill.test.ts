@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { carryPlace } from '../harness/carrier.ts'
-import { type Engine, enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
-import { endStarted, type Running, runCommand, startTurnpike } from '../harness/turnpike.ts'
+import { endStarted, placeEnv, type Running, runCommand, startTurnpike } from '../harness/turnpike.ts'
 
 const cycles = isLong ? 50 : 1
 const clients = 8
@@ -137,14 +137,13 @@ async function checkBooks(shop: Shop, books: Books): Promise<void> {
   expect(held).toEqual(new Set(books.proxies))
 }
 
-const envOf = (engine: Engine, place: Place): Record<string, string> => ({
-  TURNPIKE_DATA: place.folder,
+const envOf = (place: Place): Record<string, string> => ({
+  ...placeEnv(place),
   TURNPIKE_PORT: '0',
   TURNPIKE_RATE_READS: '0',
   TURNPIKE_RATE_CHARGES: '0',
   TURNPIKE_SANDBOX_TOKEN: token,
   TURNPIKE_LOG: 'error',
-  ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
 })
 
 afterAll(endStarted)
@@ -152,7 +151,7 @@ afterAll(endStarted)
 describe.each([...enginesOf('postgres')])('SIGKILL of a shop during purchases on %s', (engine) => {
   test(`a shop killed ${cycles} times keeps and replays acknowledged purchases; verify finds nothing`, async () => {
     const place = await makePreparedPlace(engine, 'stocked')
-    const env = envOf(engine, place)
+    const env = envOf(place)
     const books = new Books()
     let shop = await Shop.start(env)
     await carryPlace(place)

@@ -1,58 +1,12 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import type { Socket } from 'bun'
 import type { ExitReport } from '../../src/dataplane/gateway/access/exit-health.ts'
 import type { NodeExit } from '../../src/node-protocol/state.ts'
+import { startConnectProxy } from '../harness/connect-proxy.ts'
 import { someExit } from '../harness/desired.ts'
 import { openEngine, passwordOf, type Stand, until } from '../harness/engine.ts'
 import { freePort } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
-
-type Upstream = Socket<{ back: Socket<{ upstream?: Upstream }> }>
-
-/** A supplier’s HTTP proxy that the test can cut off from all destinations. */
-function startUpstream(port = 0) {
-  let isOpen = true
-  const listener = Bun.listen<{ upstream?: Upstream }>({
-    hostname: '127.0.0.1',
-    port,
-    socket: {
-      open(socket) {
-        socket.data = {}
-      },
-      async data(socket, bytes) {
-        if (socket.data.upstream) {
-          socket.data.upstream.write(bytes)
-          return
-        }
-        const authority = /^CONNECT (\S+):(\d+) /.exec(bytes.toString())
-        if (!isOpen || !authority || authority[1]?.endsWith('.invalid')) {
-          socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
-          return
-        }
-        socket.data.upstream = await Bun.connect<{ back: Socket<{ upstream?: Upstream }> }>({
-          hostname: authority[1] ?? '',
-          port: Number(authority[2]),
-          data: { back: socket },
-          socket: {
-            data: (upstream, received) => void upstream.data.back.write(received),
-            close: (upstream) => void upstream.data.back.end(),
-          },
-        })
-        socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      },
-      close: (socket) => void socket.data?.upstream?.end(),
-    },
-  })
-  return {
-    port: listener.port,
-    /** Answers 502 to every CONNECT. */
-    isolate: () => {
-      isOpen = false
-    },
-    stop: () => listener.stop(true),
-  }
-}
 
 const upstreamAt = (id: string, port: number, fields: Partial<NodeExit> = {}): NodeExit =>
   someExit({ id, kind: 'http', host: '127.0.0.1', port, ...fields })
@@ -78,7 +32,7 @@ describe('health of exits', () => {
 
   test('a gateway skips an exit after one failed connection and uses it again once it answers', async () => {
     const echo = begin(startEcho())
-    const good = begin(startUpstream())
+    const good = begin(startConnectProxy())
     const port = freePort()
     const gateway = open([upstreamAt('good', good.port), upstreamAt('bad', port)])
     const at = { host: '127.0.0.1', port: gateway.port }
@@ -87,14 +41,14 @@ describe('health of exits', () => {
       expect(await attempt('http', at, as(), echo.spot)).toMatchObject({ status: 200 })
     }
     await until(() => reports.includes('bad down'))
-    const back = begin(startUpstream(port))
+    const back = begin(startConnectProxy(port))
     await until(() => reports.includes('bad up'))
     expect(back.port).toBe(port)
   })
 
   test('a session gets session_lost once when its exit dies, and continues when any exit is back', async () => {
     const echo = begin(startEcho())
-    const [first, second] = [begin(startUpstream()), begin(startUpstream())]
+    const [first, second] = [begin(startConnectProxy()), begin(startConnectProxy())]
     const gateway = open([upstreamAt('first', first.port), upstreamAt('second', second.port)])
     const at = { host: '127.0.0.1', port: gateway.port }
     const of = as('-session-a')
@@ -112,14 +66,14 @@ describe('health of exits', () => {
     expect(await untilTrue(async () => (await codeOf()) === 'no_exit')).toBeTrue()
     expect(reports.filter((report) => report.endsWith('down'))).toHaveLength(2)
     expect(await attempt('socks', at, of, echo.spot)).toMatchObject({ status: 4 })
-    begin(startUpstream(first.port))
+    begin(startConnectProxy(first.port))
     expect(await untilTrue(async () => (await attempt('http', at, of, echo.spot)).status === 200)).toBeTrue()
     expect(reports.at(-1)).toBe('first up')
   })
 
   test('an exit that answers 502 for a destination stays up', async () => {
     const echo = begin(startEcho())
-    const upstream = begin(startUpstream())
+    const upstream = begin(startConnectProxy())
     upstream.isolate()
     const gateway = open([upstreamAt('fine', upstream.port)])
     await until(() => reports.length > 0)

@@ -4,7 +4,7 @@ import { enginesOf } from '../harness/database.ts'
 import { freePort, openRoad } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
-import { runCommand, untilTrue } from '../harness/turnpike.ts'
+import { placeEnv, runCommand, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (engine) => {
@@ -12,10 +12,7 @@ describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (e
     const road = await openRoad(engine)
     const other = await makeGatewayProcess(road, freePort())
     const echo = startEcho()
-    const env = {
-      TURNPIKE_DATA: road.place.folder,
-      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: road.place.address }),
-    }
+    const env = placeEnv(road.place)
     const run = async (...args: string[]) => {
       const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })

@@ -16,7 +16,7 @@ describe('the time span of a report', () => {
     ['2026-03-01T10:00:00Z', 1000],
     ['2026-03-01T10:00:00.5Z', 1],
     ['2026-03-01T13:00:00+03:00', 1000],
-  ])('readIsoSpan reads %s as %d ms', (text, ms) => {
+  ])('readIsoSpan reads %s as a span of %d ms', (text, ms) => {
     const span = readIsoSpan(text)
     expect(span && span.to - span.from + 1).toBe(ms)
   })

@@ -3,7 +3,7 @@ import { trafficJobs } from '../../src/jobs/shop.ts'
 import { enginesOf } from '../harness/database.ts'
 import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runCommand } from '../harness/turnpike.ts'
+import { placeEnv, runJson } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
 describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engine) => {
@@ -13,17 +13,11 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
     service = await startService(engine)
     // Commands run on the real clock.
     service.clock.nowMs = Date.now()
-    env = {
-      TURNPIKE_DATA: service.place.folder,
-      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
-    }
+    env = placeEnv(service.place)
   })
   afterAll(() => service.stop())
 
-  async function run(...words: string[]) {
-    const ended = await runCommand([...words, '--json'], env)
-    return { ...ended, json: ended.out === '' ? undefined : JSON.parse(ended.out) }
-  }
+  const run = (...words: string[]) => runJson(words, env)
 
   test('usage above a node’s link is refused, quarantined and logged; forget-usage undoes the rest', async () => {
     const { fleet, vpn } = service.services

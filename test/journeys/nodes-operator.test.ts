@@ -10,7 +10,7 @@ import { enginesOf } from '../harness/database.ts'
 import { askNode, joinNode, makeSecret } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
-import { runCommand, runTurnpike } from '../harness/turnpike.ts'
+import { placeEnv, runCommand, runJson, runTurnpike } from '../harness/turnpike.ts'
 
 const version = '1.2.3'
 
@@ -21,18 +21,11 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     service = await startService(engine)
     // Commands run on the real clock.
     service.clock.nowMs = Date.now()
-    env = {
-      TURNPIKE_DATA: service.place.folder,
-      TURNPIKE_PUBLIC_URL: 'https://shop.example.net',
-      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
-    }
+    env = { ...placeEnv(service.place), TURNPIKE_PUBLIC_URL: 'https://shop.example.net' }
   })
   afterAll(() => service.stop())
 
-  async function run(...words: string[]) {
-    const ended = await runCommand([...words, '--json'], env)
-    return { ...ended, json: JSON.parse(ended.out) }
-  }
+  const run = (...words: string[]) => runJson(words, env)
   const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
   const stateOf = async (secret: string) => (await askNode(service.url, 'GET', 'state', undefined, secret)).status
 

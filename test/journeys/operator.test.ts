@@ -9,7 +9,9 @@ import {
   isAlive,
   launcher,
   pidOf,
+  placeEnv,
   runCommand,
+  runJson,
   runTurnpike,
   startTurnpike,
   untilTrue,
@@ -20,19 +22,13 @@ describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
   let env: Record<string, string>
   beforeAll(async () => {
     place = await makePlace(engine)
-    env = {
-      TURNPIKE_DATA: place.folder,
-      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
-    }
+    env = placeEnv(place)
   })
   afterAll(() => place.remove())
-  async function runJson(...words: string[]) {
-    const ended = await runCommand([...words, '--json'], env)
-    return { ...ended, json: JSON.parse(ended.out) }
-  }
+  const run = (...words: string[]) => runJson(words, env)
 
   test('a command on a database without a schema names turnpike migrate, which creates the schema', async () => {
-    const early = await runJson('customer', 'list')
+    const early = await run('customer', 'list')
     expect([early.exit, early.json.error.code]).toEqual([1, 'conflict'])
     expect(early.json.error.message).toContain('turnpike migrate')
     const made = await runTurnpike(['migrate', '--json'], env)
@@ -42,34 +38,34 @@ describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
   })
 
   test('commands create, credit, debit and block a customer and issue and revoke a token', async () => {
-    const { json: customer } = await runJson('customer', 'create', 'Ada & Söhne')
+    const { json: customer } = await run('customer', 'create', 'Ada & Söhne')
     expect(customer).toMatchObject({ name: 'Ada & Söhne', blocked_at: null })
-    const credited = await runJson('credit', customer.customer_id, '99.90', '--note', 'bank transfer')
+    const credited = await run('credit', customer.customer_id, '99.90', '--note', 'bank transfer')
     expect(credited.json).toMatchObject({ transaction: 1, amount_rub: 99.9, balance_rub: 99.9, repeated: false })
     const words = await runTurnpike(['credit', customer.customer_id, '0.10'], env)
     expect(words.out).toBe('Credited 0.10 RUB. The balance is 100.00 RUB.\n')
     const paid = ['credit', customer.customer_id, '50', '--key', 'invoice-17', '--reference', 'bank 4711'] as const
-    expect((await runJson(...paid)).json).toMatchObject({ transaction: 3, balance_rub: 150 })
+    expect((await run(...paid)).json).toMatchObject({ transaction: 3, balance_rub: 150 })
     expect((await runCommand([...paid], env)).out).toContain('nothing changed now')
-    const taken = await runJson('debit', customer.customer_id, '50', '--note', 'wrong customer')
+    const taken = await run('debit', customer.customer_id, '50', '--note', 'wrong customer')
     expect(taken.json).toMatchObject({ transaction: 4, amount_rub: -50, balance_rub: 100 })
     const back = await runCommand(['debit', customer.customer_id, '0.50'], env)
     expect(back.out).toBe('Debited 0.50 RUB. The balance is 99.50 RUB.\n')
     await runCommand(['credit', customer.customer_id, '0.50'], env)
-    expect((await runJson('credit', customer.customer_id, '1', '--key', '')).exit).not.toBe(0)
-    expect((await runJson('credit', customer.customer_id, '1', '--key', 'bell\u0007')).exit).not.toBe(0)
-    expect((await runJson('debit', customer.customer_id, '100.01')).json.error.code).toBe('insufficient_funds')
-    expect((await runJson('debit', customer.customer_id, '1', '--key', 'invoice-17')).json.error.code).toBe(
+    expect((await run('credit', customer.customer_id, '1', '--key', '')).exit).not.toBe(0)
+    expect((await run('credit', customer.customer_id, '1', '--key', 'bell\u0007')).exit).not.toBe(0)
+    expect((await run('debit', customer.customer_id, '100.01')).json.error.code).toBe('insufficient_funds')
+    expect((await run('debit', customer.customer_id, '1', '--key', 'invoice-17')).json.error.code).toBe(
       'idempotency_key_reused',
     )
-    const { json: movements } = await runJson('transaction', 'list', customer.customer_id)
+    const { json: movements } = await run('transaction', 'list', customer.customer_id)
     expect(movements.items[3]).toMatchObject({
       kind: 'credit',
       key: 'invoice-17',
       reference: 'bank 4711',
       amount_rub: 50,
     })
-    const { json: token } = await runJson(
+    const { json: token } = await run(
       'token',
       'create',
       customer.customer_id,
@@ -87,8 +83,8 @@ describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
     const listed = await runCommand(['token', 'list', customer.customer_id], env)
     expect(listed.out).toContain(token.token_id)
     expect(listed.out).not.toContain(token.token)
-    expect((await runJson('token', 'revoke', token.token_id)).json).toEqual({ token_id: token.token_id, revoked: true })
-    expect((await runJson('token', 'list', customer.customer_id)).json.items).toMatchObject([
+    expect((await run('token', 'revoke', token.token_id)).json).toEqual({ token_id: token.token_id, revoked: true })
+    expect((await run('token', 'list', customer.customer_id)).json.items).toMatchObject([
       {
         name: 'laptop',
         scopes: ['read'],
@@ -98,11 +94,11 @@ describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
         revoked_at: expect.any(String),
       },
     ])
-    expect((await runJson('customer', 'block', customer.customer_id)).json.blocked_at).not.toBeNull()
-    const list = await runJson('customer', 'list')
+    expect((await run('customer', 'block', customer.customer_id)).json.blocked_at).not.toBeNull()
+    const list = await run('customer', 'list')
     expect(list.json.items[0]).toMatchObject({ customer_id: customer.customer_id, balance_rub: 100 })
-    expect((await runJson('customer', 'block', customer.customer_id, '--undo')).json.blocked_at).toBeNull()
-    expect((await runJson('verify')).json).toMatchObject({ ok: true, found: 0 })
+    expect((await run('customer', 'block', customer.customer_id, '--undo')).json.blocked_at).toBeNull()
+    expect((await run('verify')).json).toMatchObject({ ok: true, found: 0 })
   })
 })
 

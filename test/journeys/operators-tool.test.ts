@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runCommand } from '../harness/turnpike.ts'
+import { placeEnv, runJson } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf('sqlite')])('operator, customer and address commands on %s', (engine) => {
@@ -14,15 +14,7 @@ describe.each([...enginesOf('sqlite')])('operator, customer and address commands
   })
   afterAll(() => service.stop())
 
-  const run = async (...words: string[]) => {
-    const { folder, address } = service.place
-    const { exit, out, err } = await runCommand([...words, '--json'], {
-      TURNPIKE_DATA: folder,
-      TURNPIKE_PUBLIC_URL: service.url,
-      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: address }),
-    })
-    return { exit, err, json: JSON.parse(out || 'null') }
-  }
+  const run = (...words: string[]) => runJson(words, { ...placeEnv(service.place), TURNPIKE_PUBLIC_URL: service.url })
 
   test('operator add prints a sign-in link, and the audit log names commands as the tool’s', async () => {
     const added = await run('operator', 'add', 'anna', '--role', 'support')

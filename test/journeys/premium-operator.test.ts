@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Service, startService } from '../harness/service.ts'
-import { runCommand } from '../harness/turnpike.ts'
+import { placeEnv, runJson } from '../harness/turnpike.ts'
 
 describe('exit, pool, traffic and usage commands', () => {
   let service: Service
@@ -10,11 +10,7 @@ describe('exit, pool, traffic and usage commands', () => {
   })
   afterAll(() => service.stop())
 
-  /** Runs a command beside the shop, on the same data folder. */
-  async function run(...words: string[]) {
-    const { exit, out, err } = await runCommand([...words, '--json'], { TURNPIKE_DATA: service.place.folder })
-    return { exit, json: JSON.parse(out), text: out + err }
-  }
+  const run = (...words: string[]) => runJson(words, placeEnv(service.place))
 
   test('exit add offers an exit within 1 s, exit drain removes it, and its password is never shown', async () => {
     const secret = join(service.place.folder, 'upstream')
@@ -29,7 +25,7 @@ describe('exit, pool, traffic and usage commands', () => {
     expect(listed.json.items.find((each: { exit_id: string }) => each.exit_id === added.json.exit_id)).toMatchObject({
       country: 'JP',
     })
-    expect(added.text + listed.text).not.toContain('upstream-password')
+    expect(added.out + added.err + listed.out + listed.err).not.toContain('upstream-password')
     expect((await run('exit', 'drain', added.json.exit_id)).exit).toBe(0)
     service.clock.advance(1001)
     const gone = await service.post('/premium/locations/cities', { pool_type: 'mobile', country_code: 'JP' })

@@ -455,7 +455,7 @@ async function addMany({ db, premium, signIn }: Services, owner: CustomerId, cou
 describe.each([...enginesOf('sqlite')])(
   'the cost of an erasure beside customers with thousands of sessions on %s',
   (engine) => {
-    test('an erasure reads at most 600 rows of history beside two customers with 4,800 versions', async () => {
+    test('an erasure reads at most 600 rows of history beside two customers with 800 sessions each', async () => {
       const opened = await openTestDatabase(engine)
       try {
         const clock = new HandClock()

@@ -4,7 +4,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import shipped from '../../src/domains/pricing/catalogue.yaml'
 import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
 import { applyCatalogue, buyProxies } from '../harness/proxies.ts'
-import { runCommand } from '../harness/turnpike.ts'
+import { placeEnv, runCommand, runJson } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
 describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %s', (engine) => {
@@ -12,19 +12,12 @@ describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %
   let env: Record<string, string>
   beforeAll(async () => {
     place = await makePreparedPlace(engine, 'migrated')
-    env = {
-      TURNPIKE_DATA: place.folder,
-      // The key that the test services encrypt with.
-      TURNPIKE_SECRET_KEY: '0'.repeat(64),
-      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
-    }
+    // The key that the test services encrypt with.
+    env = { ...placeEnv(place), TURNPIKE_SECRET_KEY: '0'.repeat(64) }
     await runCommand(['migrate'], env)
   })
   afterAll(() => place.remove())
-  async function runJson(...words: string[]) {
-    const ended = await runCommand([...words, '--json'], env)
-    return { exit: ended.exit, json: JSON.parse(ended.out) }
-  }
+  const run = (...words: string[]) => runJson(words, env)
 
   test('commands show, interrupt, end and refund a proxy, write an event each, and refuse wrong usage', async () => {
     const db = openDatabase(place.address)
@@ -36,7 +29,7 @@ describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %
     const bought = await buyProxies(services, customer, { code: 'DE', ipv: 4, count: 2 })
     await db.close()
     const [first, second] = bought.proxies.map((proxy) => String(proxy.id)) as [string, string]
-    const shown = await runJson('proxy', 'show', first)
+    const shown = await run('proxy', 'show', first)
     expect(shown.json).toMatchObject({
       customer_id: customer,
       status: 'active',
@@ -44,23 +37,23 @@ describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %
       addresses: [{}],
     })
     expect(JSON.stringify(shown.json)).not.toContain('password')
-    expect((await runJson('stock', 'quarantine', '10.9.0.0/30', '--dry-run')).json).toMatchObject({ customers: 1 })
-    expect((await runJson('proxy', 'interrupted')).json.items).toEqual([])
-    expect((await runJson('stock', 'quarantine', '10.9.0.0/30')).json).toMatchObject({ interrupted: 2 })
-    expect((await runJson('proxy', 'interrupted')).json.items).toMatchObject([
+    expect((await run('stock', 'quarantine', '10.9.0.0/30', '--dry-run')).json).toMatchObject({ customers: 1 })
+    expect((await run('proxy', 'interrupted')).json.items).toEqual([])
+    expect((await run('stock', 'quarantine', '10.9.0.0/30')).json).toMatchObject({ interrupted: 2 })
+    expect((await run('proxy', 'interrupted')).json.items).toMatchObject([
       { reason: 'quarantine' },
       { reason: 'quarantine' },
     ])
-    const ended = await runJson('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
+    const ended = await run('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
     expect(ended.json).toMatchObject({ customer, amount_rub: 0 })
     const again = await runCommand(['proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one'], env)
     expect(again.out).toStartWith('Done before under this key, nothing changed now: ')
-    const refunded = await runJson('refund', bought.receipt.order, '--end', '--key', 'two')
+    const refunded = await run('refund', bought.receipt.order, '--end', '--key', 'two')
     expect(refunded.json.proxies).toEqual([Number(second)])
-    expect((await runJson('proxy', 'end', 'x')).exit).not.toBe(0)
-    expect((await runJson('refund', bought.receipt.order, '--whole')).exit).not.toBe(0)
-    const events = (await runJson('event', 'list', customer)).json.items.map((each: { type: string }) => each.type)
+    expect((await run('proxy', 'end', 'x')).exit).not.toBe(0)
+    expect((await run('refund', bought.receipt.order, '--whole')).exit).not.toBe(0)
+    const events = (await run('event', 'list', customer)).json.items.map((each: { type: string }) => each.type)
     expect(events).toEqual(['proxy.interrupted', 'proxy.interrupted', 'proxy.ended', 'order.refunded', 'proxy.ended'])
-    expect((await runJson('verify')).json).toMatchObject({ ok: true })
+    expect((await run('verify')).json).toMatchObject({ ok: true })
   })
 })

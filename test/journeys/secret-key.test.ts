@@ -9,7 +9,15 @@ import { type Beginning, enginesOf, makePreparedPlace, type Place } from '../har
 import { failureOf } from '../harness/failure.ts'
 import { freePort } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
-import { type Ended, endStarted, type Running, runCommand, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
+import {
+  type Ended,
+  endStarted,
+  placeEnv,
+  type Running,
+  runCommand,
+  runTurnpike,
+  startTurnpike,
+} from '../harness/turnpike.ts'
 
 const otherKey = 'ab'.repeat(32)
 
@@ -42,10 +50,9 @@ describe.each([...enginesOf('sqlite')])('the secret key of a shop on %s', (engin
   // A production shop opens without stocking a sandbox, which takes 0.5 s.
   const settings = (env: Record<string, string> = {}) => ({
     TURNPIKE_SANDBOX: 'off',
-    TURNPIKE_DATA: place.folder,
+    ...placeEnv(place),
     TURNPIKE_PORT: '0',
     TURNPIKE_GATEWAY_PORT: String(freePort()),
-    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
     ...env,
   })
   async function openOnce(env: Record<string, string> = {}): Promise<void> {

@@ -1,70 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Socket } from 'bun'
+import { startConnectProxy } from '../harness/connect-proxy.ts'
 import { openRoad, type Road } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
-import { runCommand, untilTrue } from '../harness/turnpike.ts'
-
-type Upstream = Socket<{ back: Socket<ClientData> }>
-type ClientData = { upstream?: Upstream }
-
-/** A supplier’s HTTP proxy that accepts any login, records it and connects to the destination. */
-function startSupplier() {
-  const logins: string[] = []
-  const listener = Bun.listen<ClientData>({
-    hostname: '127.0.0.1',
-    port: 0,
-    socket: {
-      open(socket) {
-        socket.data = {}
-      },
-      async data(socket, bytes) {
-        if (socket.data.upstream) {
-          socket.data.upstream.write(bytes)
-          return
-        }
-        const head = bytes.toString()
-        const [, host = '', port = ''] = /^CONNECT (\S+):(\d+) /.exec(head) ?? []
-        const basic = /Proxy-Authorization: Basic (\S+)/.exec(head)?.[1] ?? ''
-        const [login = ''] = Buffer.from(basic, 'base64').toString().split(':')
-        if (host.endsWith('.invalid')) {
-          socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
-          return
-        }
-        logins.push(login)
-        socket.data.upstream = await Bun.connect<{ back: Socket<ClientData> }>({
-          hostname: host,
-          port: Number(port),
-          data: { back: socket },
-          socket: {
-            data: (upstream, received) => void upstream.data.back.write(received),
-            close: (upstream) => void upstream.data.back.end(),
-          },
-        })
-        socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      },
-      close: (socket) => void socket.data?.upstream?.end(),
-    },
-  })
-  return { port: listener.port, logins, stop: () => listener.stop(true) }
-}
+import { placeEnv, runCommand, runJson, untilTrue } from '../harness/turnpike.ts'
 
 describe('an exit with a login template', () => {
   let road: Road
-  let supplier: ReturnType<typeof startSupplier>
+  let supplier: ReturnType<typeof startConnectProxy>
   let echo: ReturnType<typeof startEcho>
   let login: string
   let password: string
   let exit: string
-  const run = async (...args: string[]) => {
-    const env = { TURNPIKE_DATA: road.place.folder }
-    const ended = await runCommand([...args, '--json'], env)
-    return { ...ended, json: JSON.parse(ended.out) }
-  }
+  const run = (...words: string[]) => runJson(words, placeEnv(road.place))
   beforeAll(async () => {
     road = await openRoad('sqlite')
-    supplier = startSupplier()
+    supplier = startConnectProxy()
     echo = startEcho()
     ;({ login, password } = await road.buyTraffic(1, 'datacenter'))
     const file = join(road.place.folder, 'supplier-password')

@@ -55,7 +55,7 @@ describe('two shops on one PostgreSQL', () => {
     expect((await at(1).get('/balance', { token: another.token })).status).toBe(200)
   })
 
-  test('two shops allow 20 wrong passwords for one login together', async () => {
+  test('two shops allow 20 sign-in attempts for one login together', async () => {
     const outcomes: boolean[] = []
     for (let turn = 0; turn < 30; turn += 1) {
       const { signIn } = turn % 2 === 0 ? first.services : second.services

@@ -40,7 +40,7 @@ describe.each([...engines])('migrations of a version 0.2.0 database on %s', (eng
       `SELECT row_key AS key, version AS v FROM row_history WHERE of_table = 'customers, rank' ORDER BY row_key, version`,
     )
 
-  test('one of two concurrent starts applies the next migration, and existing rows get a first version', async () => {
+  test('one of two concurrent starts applies the next migration, and rows with values get a first version', async () => {
     const other = openDatabase(place.address)
     const applied = await Promise.all([db, other].map((each) => migrate(each, [...current, next])))
     await other.close()

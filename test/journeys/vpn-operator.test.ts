@@ -1,27 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { runCommand } from '../harness/turnpike.ts'
+import { placeEnv, runCommand, runJson } from '../harness/turnpike.ts'
 
 describe.each([...enginesOf('postgres')])('VPN commands on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {
     service = await startService(engine)
-    env = {
-      TURNPIKE_DATA: service.place.folder,
-      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
-    }
+    env = placeEnv(service.place)
   })
   afterAll(() => service.stop())
 
-  async function runJson(...words: string[]) {
-    const ended = await runCommand([...words, '--json'], env)
-    return { ...ended, json: JSON.parse(ended.out) }
-  }
+  const run = (...words: string[]) => runJson(words, env)
 
   test('node list shows the state of a VPN node and no private key', async () => {
-    const { json, out } = await runJson('node', 'list')
+    const { json, out } = await run('node', 'list')
     expect(json.items.filter((each: { kind: string }) => each.kind === 'vpn')).toMatchObject([
       { kind: 'vpn', name: 'local', location: 'local', state: 'offline', last_seen_at: null },
     ])
@@ -31,23 +25,23 @@ describe.each([...enginesOf('postgres')])('VPN commands on %s', (engine) => {
 
   test('vpn show lists the devices of a subscription without their configurations', async () => {
     const { uuid, device } = (await service.post('/vpn/buy', { period: 1 })).data
-    const shown = await runJson('vpn', 'show', uuid)
+    const shown = await run('vpn', 'show', uuid)
     expect(shown.json).toMatchObject({ uuid, node: 'offline', devices: [{ device_id: device, ipv4: '10.66.0.2' }] })
     expect(shown.out).not.toContain('PrivateKey')
   })
 
   test('vpn disable and enable change the status, and an unknown uuid answers not_found', async () => {
     const { uuid } = (await service.post('/vpn/buy', { period: 1 })).data
-    expect((await runJson('vpn', 'disable', uuid)).json).toEqual({ uuid, disabled: true })
+    expect((await run('vpn', 'disable', uuid)).json).toEqual({ uuid, disabled: true })
     expect((await service.get(`/vpn/info?uuid=${uuid}`)).data.status).toBe('DISABLED')
-    expect((await runJson('vpn', 'enable', uuid)).exit).toBe(0)
+    expect((await run('vpn', 'enable', uuid)).exit).toBe(0)
     expect((await service.get(`/vpn/info?uuid=${uuid}`)).data.status).toBe('ACTIVE')
-    expect((await runJson('vpn', 'show', '01a1dd1a-0b28-703c-aa0f-79ef0a539e32')).json.error.code).toBe('not_found')
-    expect((await runJson('vpn', 'show', 'x')).exit).toBe(1)
+    expect((await run('vpn', 'show', '01a1dd1a-0b28-703c-aa0f-79ef0a539e32')).json.error.code).toBe('not_found')
+    expect((await run('vpn', 'show', 'x')).exit).toBe(1)
   })
 
   test('verify counts 2 subscriptions and 2 devices', async () => {
-    const { json, exit } = await runJson('verify')
+    const { json, exit } = await run('verify')
     expect(exit).toBe(0)
     expect(json.covered).toMatchObject({ subscriptions: 2, devices: 2 })
   })
