@@ -263,4 +263,4 @@ export const successSchema = (answer: z.ZodType) =>
     }),
   })
 
-export type { z }
+export { z }

@@ -3,9 +3,9 @@ import type { AdminCaller } from '../api/admin/bind.ts'
 import type { Bound } from '../api/bind.ts'
 import { readBody } from '../api/body.ts'
 import { readKey, runOperation } from '../api/http.ts'
-import type { Operation, z } from '../api/operation.ts'
+import { type Operation, z } from '../api/operation.ts'
 import type { Given } from '../cli/command.ts'
-import type { Call, Connect, Fields } from '../cli/operation-command.ts'
+import type { CallOperation, Connect, Fields } from '../cli/operation-command.ts'
 import type { Code } from '../core/messages/codes.ts'
 import { type RefusalDetails, refuseHere } from '../core/refusal.ts'
 import { noStalls } from '../core/stall-monitor.ts'
@@ -42,10 +42,10 @@ function toRequest(origin: string, operation: Operation, fields: Fields, headers
 }
 
 /** The database is opened by the first call: a command that makes none needs no shop. */
-async function runLocally<Result>(given: Given, work: (call: Call) => Promise<Result>): Promise<Result> {
+async function runLocally<Result>(given: Given, work: (call: CallOperation) => Promise<Result>): Promise<Result> {
   const config = configOf(given)
   let opened: Database | undefined
-  const open = async (): Promise<Call> => {
+  const open = async (): Promise<CallOperation> => {
     opened = await openForCommand(config, readsClosedShop.has(given.command.name))
     const { vault } = await openVault(config, opened)
     const services = createServices(opened, realRuntime, shopConfigOf(config, vault))
@@ -53,7 +53,7 @@ async function runLocally<Result>(given: Given, work: (call: Call) => Promise<Re
     const { bound } = createAdmin(services, runtime, () => shopUrl(config), logOf(config, 'tool'))
     return createLocalCall(bound)
   }
-  let calling: Promise<Call> | undefined
+  let calling: Promise<CallOperation> | undefined
   try {
     return await work(async (...args) => (await (calling ??= open()))(...args))
   } finally {
@@ -85,7 +85,7 @@ async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Dat
 }
 
 /** Runs operations in this process, as an owner: a user who can read the data folder could do anything with it. */
-export function createLocalCall(bound: readonly Bound<AdminCaller>[]): Call {
+export function createLocalCall(bound: readonly Bound<AdminCaller>[]): CallOperation {
   const visitor = { source: null, clientPrefix: '', agent: null, shown: [] }
   const caller = { actor: toolActor, visitor, credential: { expiresAt: null, assertStill: async () => {} } }
   return async (operation, fields, key) => {
@@ -99,7 +99,7 @@ export function createLocalCall(bound: readonly Bound<AdminCaller>[]): Call {
   }
 }
 
-function createRemoteCall(shop: string, token: string): Call {
+function createRemoteCall(shop: string, token: string): CallOperation {
   const url = URL.parse(shop)
   const isLoopback = url !== null && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
   if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && isLoopback)) {
@@ -122,7 +122,7 @@ function createRemoteCall(shop: string, token: string): Call {
 /** The `data` of a successful answer; a refusal is thrown as the shop worded it. */
 function readData<Op extends Operation>(operation: Op, answer: unknown): z.output<Op['answer']> {
   if (typeof answer === 'object' && answer !== null) {
-    if ('data' in answer) return operation.answer.parse(answer.data) as z.output<Op['answer']>
+    if ('data' in answer) return z.parse<Op['answer']>(operation.answer, answer.data)
     if ('error' in answer) {
       const { code, message, details } = answer.error as {
         code: Code

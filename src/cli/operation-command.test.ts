@@ -10,7 +10,7 @@ import { realRuntime } from '../app/shop/services.ts'
 import { operationCommands } from '../app/tool.ts'
 import { noStalls } from '../core/stall-monitor.ts'
 import { readGiven } from './command.ts'
-import { type Call, toCommands } from './operation-command.ts'
+import { type CallOperation, toCommands } from './operation-command.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-cli-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -34,7 +34,7 @@ test('every command prints the data of its operation with --json', async () => {
   const call = (async (operation: Operation) => {
     answered = { ...(operation.example as object), ...('state' in Object(operation.example) && { state: 'done' }) }
     return answered
-  }) as Call
+  }) as CallOperation
   const commands = toCommands(operationCommands, (_given, work) => work(call))
   for (const { name, takes } of commands.filter((each) => !ownAnswers.includes(each.name))) {
     const words = takes.map((each) => (each.name === 'FILE' ? file : each.name === 'WHAT' ? '203.0.113.0/24' : '1'))

@@ -8,19 +8,19 @@ import { toLines } from './print.ts'
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Sends one operation to the shop, in this process or over HTTPS, and returns the `data` of its answer. */
-export type Call = <Op extends Operation>(
+export type CallOperation = <Op extends Operation>(
   operation: Op,
   fields: Fields,
   key?: string,
 ) => Promise<z.output<Op['answer']>>
 
 /** Opens the connection to the shop for one command, and closes it after. */
-export type Connect = <Result>(given: Given, work: (call: Call) => Promise<Result>) => Promise<Result>
+export type Connect = <Result>(given: Given, work: (call: CallOperation) => Promise<Result>) => Promise<Result>
 
 /** A command that is not connected to a shop yet. */
-export type Entry = Omit<Command, 'run' | 'operation'> & {
+export type OperationCommand = Omit<Command, 'run' | 'operation'> & {
   readonly operation: Operation
-  readonly run: (given: Given, call: Call) => Promise<Outcome>
+  readonly run: (given: Given, call: CallOperation) => Promise<Outcome>
 }
 
 type Shape<Op extends Operation> = {
@@ -49,7 +49,7 @@ const keyOption: Option = {
 }
 
 /** Command of one operation: its arguments and options are the operation's fields. */
-export function over<Op extends Operation>(operation: Op, name: string, shape: Shape<Op> = {}): Entry {
+export function over<Op extends Operation>(operation: Op, name: string, shape: Shape<Op> = {}): OperationCommand {
   const fields = fieldsOf(operation)
   const words = [...Object.keys(operation.params.shape), ...namesIn(shape.words)]
   const filled = namesIn(shape.filled)
@@ -88,16 +88,21 @@ export function over<Op extends Operation>(operation: Op, name: string, shape: S
   }
 }
 
-export const toCommands = (entries: readonly Entry[], connect: Connect): readonly Command[] =>
+export const toCommands = (entries: readonly OperationCommand[], connect: Connect): readonly Command[] =>
   entries.map((entry) => {
     const command = { run: (given: Given) => connect(given, (call) => entry.run(given, call)) }
-    return Object.assign(Object.create(entry) as Entry, command, { operation: entry.operation.id })
+    return Object.assign(Object.create(entry) as OperationCommand, command, { operation: entry.operation.id })
   })
 
 const pageSize = 500
 
 /** An operation's answer; of a list with a larger `limit` than one answer has, as many pages as it takes. */
-async function callAll<Op extends Operation>(call: Call, operation: Op, fields: Fields, key: string | undefined) {
+async function callAll<Op extends Operation>(
+  call: CallOperation,
+  operation: Op,
+  fields: Fields,
+  key: string | undefined,
+) {
   const { limit: asked } = fields
   const limit = 'cursor' in operation.query.shape && /^\d{1,9}$/.test(asked as string) ? Number(asked) : 0
   const first = await call(operation, limit > pageSize ? { ...fields, limit: pageSize } : fields, key)

@@ -1,9 +1,9 @@
-import type { Counter, Database, Reader, Tx } from './transaction.ts'
+import type { Database, IdCounter, Reader, Tx } from './transaction.ts'
 
 const blockSize = 1000
 
 /** Reserves numbers in blocks, in a separate transaction. */
-export function createCounter(db: Database, name: string): Counter {
+export function createCounter(db: Database, name: string): IdCounter {
   let next = 0
   let end = 0
   let last: Promise<unknown> = Promise.resolve()

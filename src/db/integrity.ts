@@ -8,8 +8,8 @@ import {
   liveDemands,
   liveParts,
   NoRight,
-  type Part,
   type Schema,
+  type SchemaPart,
 } from './schema.ts'
 import type { Database, Reader } from './transaction.ts'
 
@@ -43,7 +43,7 @@ async function expectedOrNone({ db, migrations }: Deps): Promise<Schema | undefi
   }
 }
 
-function differences(expected: readonly Part[], live: readonly Part[]): Finding[] {
+function differences(expected: readonly SchemaPart[], live: readonly SchemaPart[]): Finding[] {
   const there = new Map(live.map((part) => [part.name, part.definition]))
   const known = new Set(expected.map((part) => part.name))
   return [

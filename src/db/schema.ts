@@ -4,7 +4,7 @@ import { inMemory, openSqlite } from './sqlite.ts'
 import type { Database, Reader } from './transaction.ts'
 
 /** One object of a schema: its name and its definition. */
-export type Part = { readonly name: string; readonly definition: string }
+export type SchemaPart = { readonly name: string; readonly definition: string }
 
 /** A condition on the rows of a table, as the migrations define it, whatever the live schema has. */
 export type Demand = {
@@ -14,7 +14,7 @@ export type Demand = {
   readonly broken: string
 }
 
-export type Schema = { readonly parts: readonly Part[]; readonly demands: readonly Demand[] }
+export type Schema = { readonly parts: readonly SchemaPart[]; readonly demands: readonly Demand[] }
 
 /** The shop's PostgreSQL user may not create a schema, so the expected one cannot be made. */
 export class NoRight extends Error {}
@@ -39,7 +39,7 @@ export async function expectedSchema(db: Database, migrations: readonly Migratio
   return made
 }
 
-export async function liveParts(db: Database, reader: Reader): Promise<Part[]> {
+export async function liveParts(db: Database, reader: Reader): Promise<SchemaPart[]> {
   return db.engine === 'sqlite' ? sqliteParts(reader) : postgresParts(reader, await currentSchema(reader))
 }
 
@@ -64,7 +64,7 @@ async function makeInMemory(migrations: readonly Migration[]): Promise<Schema> {
   }
 }
 
-async function sqliteParts(reader: Reader): Promise<Part[]> {
+async function sqliteParts(reader: Reader): Promise<SchemaPart[]> {
   const rows = await reader.all<{ type: string; name: string; sql: string }>(
     `SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type, name`,
   )
@@ -147,8 +147,8 @@ async function makeAside(db: Database, migrations: readonly Migration[]): Promis
 }
 
 /** All objects of a PostgreSQL schema, without its name. A disabled trigger differs. */
-async function postgresParts(reader: Reader, schema: string): Promise<Part[]> {
-  const rows = await reader.all<Part>(
+async function postgresParts(reader: Reader, schema: string): Promise<SchemaPart[]> {
+  const rows = await reader.all<SchemaPart>(
     `WITH here AS (SELECT oid FROM pg_namespace WHERE nspname = $1),
        tables AS (SELECT pg_class.oid, relname, relkind FROM pg_class JOIN here ON here.oid = relnamespace)
      SELECT 'table ' || relname AS name, string_agg(attname || ' ' || format_type(atttypid, atttypmod)

@@ -39,7 +39,7 @@ export type Database = Reader & {
 }
 
 /** Hands out unique whole numbers across processes. Gaps are normal, order between processes is not kept. */
-export type Counter = { take(count: number): Promise<number[]> }
+export type IdCounter = { take(count: number): Promise<number[]> }
 
 /** A violated constraint, as opposed to a fault. */
 export class ConstraintViolation extends Error {

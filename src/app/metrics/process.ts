@@ -8,7 +8,7 @@ import type { Config } from '../settings/config.ts'
 const lookEveryMs = 250
 
 /** Metrics of every role: process, disk, version. */
-export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Role): Metrics & { stop(): void } {
+export function createProcessMetrics(config: Pick<Config, 'folder'>, role: ProcessRole): Metrics & { stop(): void } {
   const metrics = createMetrics()
   metrics.gauge('turnpike_build_info', 'Which Turnpike this is.', () => [
     { labels: { version: manifest.version, role }, value: 1 },
@@ -81,14 +81,14 @@ function watchLag() {
 
 /** How far above the shop's port each role's is. */
 const places = { shop: 0, gateway: 1, 'vpn-node': 2 } as const
-export type Role = keyof typeof places
+export type ProcessRole = keyof typeof places
 
 export type MetricsServer = { readonly port: number | undefined; stop(): Promise<void> }
 
 /** Serves a role's metrics on their own address. A port that is in use is logged, and the role runs without metrics. */
 export function serveMetrics(
   config: Pick<Config, 'metricsListen'>,
-  role: Role,
+  role: ProcessRole,
   metrics: Metrics,
   log: Log,
 ): MetricsServer {

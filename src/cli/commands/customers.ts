@@ -4,13 +4,13 @@ import { resolve } from 'node:path'
 import * as customers from '../../api/admin/customers/shapes.ts'
 import * as holders from '../../api/admin/stock/shapes.ts'
 import { mistyped } from '../command.ts'
-import { type Call, type Entry, over } from '../operation-command.ts'
+import { type CallOperation, type OperationCommand, over } from '../operation-command.ts'
 import { doneBefore, local, rows, rub, secret } from '../print.ts'
 
 const moved = (verb: string, of: { repeated: boolean; amount_rub: number; balance_rub: number }): string =>
   `${doneBefore(of.repeated)}${verb} ${rub(Math.abs(of.amount_rub))} RUB. The balance is ${rub(of.balance_rub)} RUB.`
 
-export const customerCommands: readonly Entry[] = [
+export const customerCommands: readonly OperationCommand[] = [
   over(customers.createCustomer, 'customer create', {
     words: 'name',
     show: (made) => [`${made.customer_id}  ${made.name}`],
@@ -95,7 +95,7 @@ export const customerCommands: readonly Entry[] = [
 ]
 
 /** One record a line. A page is written before the next is read. */
-async function writeExport(call: Call, customer: string, path: string): Promise<number> {
+async function writeExport(call: CallOperation, customer: string, path: string): Promise<number> {
   let read = await call(customers.exportCustomer, { customer_id: customer, limit: 500 })
   const file = await openFile(path, 'wx', 0o600)
   let records = 0

@@ -2,7 +2,7 @@ import * as nodes from '../../api/admin/nodes/shapes.ts'
 import * as premium from '../../api/admin/premium/shapes.ts'
 import * as things from '../../api/admin/proxies/shapes.ts'
 import { mistyped } from '../command.ts'
-import { type Entry, over } from '../operation-command.ts'
+import { type OperationCommand, over } from '../operation-command.ts'
 import { doneBefore, local, readTextFile, rows, rub, secret, toLines } from '../print.ts'
 
 const showKey = (data: typeof nodes.keyNode.example) => [
@@ -11,7 +11,7 @@ const showKey = (data: typeof nodes.keyNode.example) => [
   `  ${data.command}`,
 ]
 
-export const nodeCommands: readonly Entry[] = [
+export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.listNodes, 'node list', {
     columns:
       'name kind location state version lag_ms tunnels carried_bytes refused_bytes held_bytes accounts_at_limit ' +
@@ -62,7 +62,7 @@ export const nodeCommands: readonly Entry[] = [
   over(premium.listQuarantined, 'usage quarantine'),
 ]
 
-export const thingCommands: readonly Entry[] = [
+export const thingCommands: readonly OperationCommand[] = [
   over(premium.listPools, 'pool list', { columns: 'pool sold from_rub_per_gb exits serving' }),
   over(premium.addExit, 'exit add', {
     words: 'pool',

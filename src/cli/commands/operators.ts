@@ -2,7 +2,7 @@ import * as catalogue from '../../api/admin/catalogue/shapes.ts'
 import * as operators from '../../api/admin/operators/shapes.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import { mistyped } from '../command.ts'
-import { type Entry, over } from '../operation-command.ts'
+import { type OperationCommand, over } from '../operation-command.ts'
 import { local, readTextFile, rows, secret, showProgress, verdictLines } from '../print.ts'
 
 const waitMs = 200
@@ -10,7 +10,7 @@ const waitMs = 200
 const showLink = (data: { readonly link: string; readonly name: string; readonly expires_at: string }): string[] =>
   secret(data.link, `It signs ${data.name} in once, until ${local(data.expires_at)}.`)
 
-export const operatorCommands: readonly Entry[] = [
+export const operatorCommands: readonly OperationCommand[] = [
   over(operators.addOperator, 'operator add', { words: 'name', show: showLink }),
   over(operators.listOperators, 'operator list', { columns: 'name role created_at operator_id' }),
   over(operators.linkOperator, 'operator link', { show: showLink }),
@@ -66,7 +66,7 @@ const readCatalogue = async ({ words: [path = ''] }: { readonly words: readonly 
   }
 }
 
-export const catalogueCommands: readonly Entry[] = [
+export const catalogueCommands: readonly OperationCommand[] = [
   over(catalogue.applyCatalogue, 'catalog apply', {
     takes: [fileWord],
     filled: 'catalogue',

@@ -1,7 +1,7 @@
 import * as payments from '../../api/admin/payments/shapes.ts'
 import * as reports from '../../api/admin/reports/shapes.ts'
 import type { Operation } from '../../api/operation.ts'
-import { type Entry, over } from '../operation-command.ts'
+import { type OperationCommand, over } from '../operation-command.ts'
 import { readTextFile, rows, rub } from '../print.ts'
 
 const waitMs = 200
@@ -19,7 +19,7 @@ const report = (operation: typeof reports.reportDays | typeof reports.reportProd
     },
   })
 
-export const paymentCommands: readonly Entry[] = [
+export const paymentCommands: readonly OperationCommand[] = [
   over(payments.listAllPayments, 'payments list', {
     columns: 'payment_id created_at customer_id method amount_rub fee_rub state refunded_rub',
   }),

@@ -2,7 +2,7 @@ import * as stock from '../../api/admin/stock/shapes.ts'
 import { readAddress, readPrefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
 import { type Given, mistyped, type Option, type Outcome } from '../command.ts'
-import { type Call, type Entry, over } from '../operation-command.ts'
+import { type CallOperation, type OperationCommand, over } from '../operation-command.ts'
 import { readTextFile, rows, rub } from '../print.ts'
 
 /** How many addresses of a file one request adds: a body has at most 64 KiB. */
@@ -33,7 +33,7 @@ const addPrefix = over(stock.addStock, 'stock add', {
   show: addedLine,
 })
 
-export const stockCommands: readonly Entry[] = [
+export const stockCommands: readonly OperationCommand[] = [
   {
     ...addPrefix,
     summary: 'Add a prefix, one address, or a CSV file with lines address,country,ipv.',
@@ -76,7 +76,7 @@ export const stockCommands: readonly Entry[] = [
 type Verb = 'retire' | 'quarantine'
 
 /** One address and a whole range are two operations with one command. */
-function closing(operation: typeof stock.retireRange, verb: Verb, summary: string): Entry {
+function closing(operation: typeof stock.retireRange, verb: Verb, summary: string): OperationCommand {
   const days: Option = { flag: 'days', value: 'N', meaning: 'How long, for one address. Default: 7.' }
   return {
     name: `stock ${verb}`,
@@ -103,7 +103,7 @@ function closing(operation: typeof stock.retireRange, verb: Verb, summary: strin
   }
 }
 
-async function closeAddress(verb: Verb, address: string, given: Given, call: Call): Promise<Outcome> {
+async function closeAddress(verb: Verb, address: string, given: Given, call: CallOperation): Promise<Outcome> {
   const allowed = verb === 'retire' ? ['undo'] : []
   const wrong = rangeOptions.find(({ flag }) => given.has(flag) && !allowed.includes(flag))
   if (wrong) throw mistyped(`--${wrong.flag} is for a range, like 203.0.113.0/24.`)
@@ -128,7 +128,7 @@ const survey = (data: Survey): Outcome => ({
   ],
 })
 
-async function addFile(given: Given, call: Call): Promise<Outcome> {
+async function addFile(given: Given, call: CallOperation): Promise<Outcome> {
   let added = 0
   for (const part of await readStockFile(given.words[0] ?? '')) {
     added += (await call(stock.addStock, { ...part, nodes: nodesOf(given) })).added

@@ -1,7 +1,7 @@
 import type { Address } from '../../core/address.ts'
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { toIso } from '../../core/time.ts'
-import type { OperatorAnswer } from '../orders/index.ts'
+import type { ActionAnswer } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { HeldGoods } from '../pricing/index.ts'
 import { nothingToEnd } from './errors.ts'
@@ -85,7 +85,7 @@ export async function holdersOf(deps: DedicatedDeps, address: Address, from: num
 }
 
 /** What an order has bought: its proxies as they are now, at most 200. */
-export async function delivered(deps: DedicatedDeps, order: Order): Promise<OperatorAnswer[]> {
+export async function delivered(deps: DedicatedDeps, order: Order): Promise<ActionAnswer[]> {
   const ids = (await store.idsOfOrder(deps.db, order.customer, order.id)).slice(0, maxDelivered)
   const proxies = await store.findMany(deps.db, ids)
   const traffic = await carried(deps, proxies)

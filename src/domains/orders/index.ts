@@ -8,11 +8,11 @@ import { countOf, findAnyOrder, findAudited, findMany } from './store.ts'
 export { createMoneyVerifier } from './audit.ts'
 export { createStories, type Stories } from './list.ts'
 export {
+  type ActionAnswer,
   createOnce,
   createRefunds,
   type Ending,
   type Once,
-  type OperatorAnswer,
   type RefundPart,
   type Refunds,
   type Replayed,

@@ -6,7 +6,7 @@ import type { CustomerEvent } from '../events/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Posting } from '../ledger/rules.ts'
 import { noSuchOrder } from './errors.ts'
-import type { OperatorAnswer } from './refund.ts'
+import type { ActionAnswer } from './refund.ts'
 import { keyKeptMs, type Order } from './rules.ts'
 import type { OrdersDeps } from './sell.ts'
 import * as store from './store.ts'
@@ -113,13 +113,13 @@ export async function chargedSince(
 }
 
 /** How a product describes what one of its orders has bought, as it is now. */
-type Delivery = { readonly product: string; readonly delivered: (order: Order) => Promise<readonly OperatorAnswer[]> }
+type Delivery = { readonly product: string; readonly delivered: (order: Order) => Promise<readonly ActionAnswer[]> }
 
 /** An order with its postings, its events, and what it has bought. */
 type Story = {
   readonly order: Order
   readonly postings: readonly Posting[]
-  readonly delivered: readonly OperatorAnswer[]
+  readonly delivered: readonly ActionAnswer[]
   readonly events: readonly CustomerEvent[]
 }
 

@@ -41,7 +41,7 @@ async function loadCharged(tx: Tx, id: OrderId): Promise<Order & { readonly char
 }
 
 /** The answer to an operator's action: plain JSON, kept under the action's key. */
-export type OperatorAnswer = { readonly [name: string]: Plain }
+export type ActionAnswer = { readonly [name: string]: Plain }
 
 /** How much is refunded when the operator ends what an order has bought: the unused part, or the whole price. */
 export type RefundPart = 'unused' | 'whole'
@@ -54,7 +54,7 @@ export type Ending = {
     order: Order,
     how: RefundPart,
     note: string,
-  ): Promise<OperatorAnswer & { readonly amount_rub: number; readonly balance_rub: number }>
+  ): Promise<ActionAnswer & { readonly amount_rub: number; readonly balance_rub: number }>
 }
 
 export type Once = ReturnType<typeof createOnce>
@@ -64,7 +64,7 @@ export type Replayed = { readonly replayed?: boolean }
 
 /** Runs an operator's action in one transaction; under a key, once. */
 export function createOnce(deps: { readonly db: Database; readonly clock: Clock }) {
-  return <Made extends OperatorAnswer>(
+  return <Made extends ActionAnswer>(
     key: string | undefined,
     input: Plain,
     work: (tx: Tx) => Promise<Made>,
@@ -74,12 +74,15 @@ export function createOnce(deps: { readonly db: Database; readonly clock: Clock 
       const request = toCanonical(input)
       const kept = await store.takeKey(tx, key, request, deps.clock())
       if (kept && kept.request !== request) throw operatorKeyReused()
-      if (kept) return { ...(JSON.parse(kept.answer) as Made), replayed: true }
+      if (kept) return { ...readAnswer<Made>(kept.answer), replayed: true }
       const made = await work(tx)
       store.writeAnswer(tx, key, JSON.stringify(made))
       return made
     })
 }
+
+/** The answer as `writeAnswer` stored it. The key's request is the same, so the answer has the same type. */
+const readAnswer = <Made extends ActionAnswer>(stored: string): Made => JSON.parse(stored)
 
 export type Refunds = ReturnType<typeof createRefunds>
 

@@ -2,7 +2,7 @@ import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { type Kopecks, kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { OperatorAnswer } from '../orders/index.ts'
+import type { ActionAnswer } from '../orders/index.ts'
 import { asking, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
 import type { PaymentProvider, ProviderPayment } from './ports.ts'
 import { type PaymentOutcome, toOutcome } from './refund.ts'
@@ -53,7 +53,7 @@ export const resolve = (
   { db, ledger, clock }: PaymentDeps,
   id: NoticeId,
   { customer, note }: { readonly customer: CustomerId | undefined; readonly note: string },
-): Promise<OperatorAnswer> =>
+): Promise<ActionAnswer> =>
   db.transact(async (tx) => {
     const notice = await store.lockUnresolved(tx, id)
     if (!notice) throw new Refusal('notice_not_found')

@@ -3,7 +3,7 @@ import type { OrderId } from '../../core/ids.ts'
 import { kopecks, toRoubles } from '../../core/money.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { Ending, OperatorAnswer } from '../orders/index.ts'
+import type { ActionAnswer, Ending } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { never } from '../traffic/accounts/rules.ts'
 import type { PremiumDeps } from './deps.ts'
@@ -45,7 +45,7 @@ export const endingOf = (deps: PremiumDeps): Ending => ({
 })
 
 /** The bytes of an order, and those that are left. */
-export async function delivered({ db, traffic }: PremiumDeps, order: Order): Promise<OperatorAnswer[]> {
+export async function delivered({ db, traffic }: PremiumDeps, order: Order): Promise<ActionAnswer[]> {
   return (await traffic.accounts.lotsOf(db, order.id)).map((lot) => ({
     subuser: lot.subuser,
     pool: lot.pool,

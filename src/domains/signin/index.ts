@@ -9,7 +9,7 @@ export { createSignInVerifier } from './audit.ts'
 export { passwordFirst } from './errors.ts'
 export { createPasswordWork } from './passwords.ts'
 export type { Mail } from './ports.ts'
-export type { Credential, Opened, Visitor } from './sessions.ts'
+export type { Credential, OpenedSession, Visitor } from './sessions.ts'
 
 export type SignIn = ReturnType<typeof createSignIn>
 export type Identities = ReturnType<typeof createIdentities>

@@ -12,7 +12,7 @@ import type { Identities, SignIn } from './index.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
 import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
-import type { Opened, Visitor } from './sessions.ts'
+import type { OpenedSession, Visitor } from './sessions.ts'
 
 /** Letters of one kind in an hour, to one address and for one client prefix. */
 const toAddress = { perSecond: 3 / 3600, burst: 3 }
@@ -35,9 +35,9 @@ type Referrals = {
  */
 type RefOutcome = 'known' | 'unknown' | 'off' | 'own' | 'earlier'
 
-type Admission = { readonly opened: Opened; readonly ref: RefOutcome | null }
+type Admission = { readonly opened: OpenedSession; readonly ref: RefOutcome | null }
 /** Without a session the address has to be confirmed first. */
-type Registered = Pick<Admission, 'ref'> & { readonly opened: Opened | undefined }
+type Registered = Pick<Admission, 'ref'> & { readonly opened: OpenedSession | undefined }
 
 type RegistrationRequest = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
 
@@ -235,7 +235,7 @@ async function confirm(
   deps: RegistrationDeps,
   given: { readonly link: string; readonly password: string },
   visitor: Visitor,
-): Promise<Opened> {
+): Promise<OpenedSession> {
   const tried = await deps.signIn.attempt(`link ${deps.sha256(given.link).toHex()}`, visitor.clientPrefix)
   const found = readWaiting(await deps.signIn.loadLink(given.link))
   if (found?.password === undefined) throw invalidLink()

@@ -29,7 +29,7 @@ export type Visitor = {
 }
 
 /** A session and its cookie's secret, which only this answer has. */
-export type Opened = { readonly secret: string; readonly session: Session }
+export type OpenedSession = { readonly secret: string; readonly session: Session }
 
 /** The token or session that authenticated an operator. */
 export type Credential = {
@@ -133,7 +133,7 @@ async function openSession(
   owner: Owner,
   visitor: Visitor,
   as: { readonly scopes: readonly Scope[]; readonly openedBy: OperatorId | null; readonly forMs: number },
-): Promise<Opened> {
+): Promise<OpenedSession> {
   const nowMs = deps.clock()
   const secret = rules.makeSessionText(deps.random(tokenRandomBytes))
   const session: Session = {
@@ -173,7 +173,7 @@ export async function open(
   owner: Owner,
   visitor: Visitor,
   ofCustomer: readonly Scope[] = allScopes,
-): Promise<Opened> {
+): Promise<OpenedSession> {
   if (owner.kind === 'customer') await deps.customers.assertOpenIn(tx, owner.id)
   else await deps.operators.assertPresentIn(tx, owner.id)
   const scopes = owner.kind === 'customer' ? ofCustomer : []
@@ -230,7 +230,7 @@ export async function byPassword(
   kind: OwnerKind,
   given: { readonly login: string; readonly password: string; readonly code?: string | undefined },
   visitor: Visitor,
-): Promise<Opened> {
+): Promise<OpenedSession> {
   const login = rules.toLogin(given.login)
   const tried = await attempt(deps, `${kind} ${login}`, visitor.clientPrefix, () =>
     findKnownSource(deps, kind, login, visitor),
@@ -262,7 +262,7 @@ export async function byLink(
   kind: OwnerKind,
   given: { readonly link: string; readonly code?: string | undefined },
   visitor: Visitor,
-): Promise<Opened> {
+): Promise<OpenedSession> {
   const tried = await attempt(deps, await findFactored(deps, given.link), visitor.clientPrefix)
   const opened = await deps.db.transact(async (tx) => {
     const link = await useLink(deps, tx, given.link, 'enter')
@@ -288,7 +288,7 @@ export const openView = (
   customer: CustomerId,
   visitor: Visitor,
   { expiresAt, assertStill }: Credential = { expiresAt: null, assertStill: async () => {} },
-): Promise<Opened> => {
+): Promise<OpenedSession> => {
   const forMs = Math.min(rules.viewMs, (expiresAt ?? Number.POSITIVE_INFINITY) - deps.clock())
   const as = { scopes: ['read'], openedBy: by, forMs } as const
   return deps.db.transact(async (tx) => {

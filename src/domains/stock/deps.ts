@@ -2,7 +2,7 @@ import type { RandomBytes } from '../../core/ids.ts'
 import { runningSince, type Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import { createTtlCache } from '../../core/ttl-cache.ts'
-import type { Counter, Database } from '../../db/transaction.ts'
+import type { Database, IdCounter } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Fleet } from '../fleet/index.ts'
 import type { UnderWay } from './ranges/rules.ts'
@@ -18,8 +18,8 @@ type Given = {
   random: RandomBytes
   fleet: Pick<Fleet, 'nodes' | 'findByName'>
   customers: Pick<Customers, 'mode'>
-  placeIds: Counter
-  rangeIds: Counter
+  placeIds: IdCounter
+  rangeIds: IdCounter
 }
 
 export type StockDeps = ReturnType<typeof withCaches>

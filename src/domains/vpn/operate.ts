@@ -1,7 +1,7 @@
 import type { Address } from '../../core/address.ts'
 import { toIso } from '../../core/time.ts'
 import type { Node } from '../fleet/rules.ts'
-import type { OperatorAnswer } from '../orders/index.ts'
+import type { ActionAnswer } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { noSuchSubscription, noSuchVpnNode, otherLocation } from './errors.ts'
 import { subscriptionOf } from './refund.ts'
@@ -42,7 +42,7 @@ export const move = (deps: VpnDeps, uuid: SubscriptionId, to: Node): Promise<{ d
   })
 
 /** What an order has bought: its subscription as it is now. */
-export async function delivered(deps: VpnDeps, order: Order): Promise<OperatorAnswer[]> {
+export async function delivered(deps: VpnDeps, order: Order): Promise<ActionAnswer[]> {
   const uuid = subscriptionOf(order)
   const found = uuid === undefined ? undefined : await store.findSubscription(deps.db, uuid)
   if (!found) return []
