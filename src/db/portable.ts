@@ -4,8 +4,11 @@ import type { Value } from './transaction.ts'
 export const toSqlite = (sql: string): string =>
   sql.replace(/\$(\d+)/g, '?$1').replace(/\s+FOR\s+(?:NO\s+KEY\s+)?UPDATE(?:\s+OF\s+\w+)?(?:\s+SKIP\s+LOCKED)?/g, '')
 
+/** A value as SQLite binds it. */
+export type BoundValue = string | bigint | Uint8Array | null
+
 /** Numbers are bound as whole numbers only. */
-export function toBound(values: readonly Value[]): (string | bigint | Uint8Array | null)[] {
+export function toBound(values: readonly Value[]): BoundValue[] {
   return values.map((value) => {
     if (typeof value !== 'number') return value
     if (!Number.isSafeInteger(value)) throw new TypeError(`${value} is not a whole number that SQL can be given`)

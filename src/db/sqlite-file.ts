@@ -1,7 +1,7 @@
 import { Database as Connection } from 'bun:sqlite'
 import { closeSync, fsyncSync, openSync, statSync } from 'node:fs'
 import { refuseHere } from '../core/refusal.ts'
-import { toBound, toSqlite } from './portable.ts'
+import { type BoundValue, toBound, toSqlite } from './portable.ts'
 import type { Reader, Value } from './transaction.ts'
 
 const busyMs = 10_000
@@ -84,10 +84,10 @@ export function holdSqlite(path: string): LockedSqlite {
 
 const readerOn = (connection: Connection): Reader => ({
   async all<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
-    return connection.query(toSqlite(sql)).all(...toBound(values)) as Row[]
+    return connection.query<Row, BoundValue[]>(toSqlite(sql)).all(...toBound(values))
   },
   async first<Row>(sql: string, values: readonly Value[] = []): Promise<Row | undefined> {
-    return (connection.query(toSqlite(sql)).get(...toBound(values)) as Row | null) ?? undefined
+    return connection.query<Row, BoundValue[]>(toSqlite(sql)).get(...toBound(values)) ?? undefined
   },
 })
 

@@ -1,7 +1,7 @@
 import { Database as Connection, type Statement } from 'bun:sqlite'
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { Refusal } from '../core/refusal.ts'
-import { toBound, toSqlite } from './portable.ts'
+import { type BoundValue, toBound, toSqlite } from './portable.ts'
 import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
 import { unavailable } from './unavailable.ts'
 import { isUrgent } from './urgent.ts'
@@ -64,7 +64,9 @@ function keepToOwner(path: string): void {
   }
 }
 
-type Session = { connection: Connection; statement(sql: string): Statement; close(): void }
+/** Its rows have the type that the caller names. The readers of `columns.ts` check each value. */
+type RowStatement = Statement<never, BoundValue[]>
+type Session = { connection: Connection; statement(sql: string): RowStatement; close(): void }
 
 function connect(path: string): Session {
   const connection = new Connection(path, { create: true, readwrite: true, safeIntegers: true, strict: true })
@@ -79,7 +81,7 @@ function connect(path: string): Session {
   // A checkpoint copies each page once however often it was written: rarer ones copy less. The log stays below 32 MB.
   connection.run('PRAGMA wal_autocheckpoint = 16000')
   connection.run('PRAGMA cache_size = -32000')
-  const prepared = new Map<string, Statement>()
+  const prepared = new Map<string, RowStatement>()
   return {
     connection,
     statement(sql) {
@@ -89,7 +91,7 @@ function connect(path: string): Session {
         for (const each of prepared.values()) each.finalize()
         prepared.clear()
       }
-      const fresh = connection.prepare(toSqlite(sql))
+      const fresh = connection.prepare<never, BoundValue[]>(toSqlite(sql))
       prepared.set(sql, fresh)
       return fresh
     },
@@ -117,10 +119,10 @@ type Guard = <Result>(action: () => Result) => Result
 function readerOn(session: Session, guard: Guard = named): Reader {
   return {
     async all<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
-      return guard(() => session.statement(sql).all(...toBound(values)) as Row[])
+      return guard(() => session.statement(sql).all(...toBound(values)))
     },
     async first<Row>(sql: string, values: readonly Value[] = []): Promise<Row | undefined> {
-      return guard(() => (session.statement(sql).get(...toBound(values)) as Row | null) ?? undefined)
+      return guard(() => session.statement(sql).get(...toBound(values)) ?? undefined)
     },
   }
 }
@@ -150,7 +152,7 @@ class Commits {
   isWritable = (): boolean => this.#isWritable
 
   #countChanges(): bigint {
-    return (this.#session.statement('SELECT total_changes() AS n').get() as { readonly n: bigint }).n
+    return this.#session.connection.query<{ n: bigint }, []>('SELECT total_changes() AS n').get()?.n ?? 0n
   }
 
   async #drain(): Promise<void> {

@@ -66,7 +66,7 @@ async function readText(response: Response): Promise<string> {
 
 function readJson(provider: string, text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return JSON.parse(text)
   } catch {
     throw new ProviderUnavailable(`${provider} answered something that is not JSON`)
   }

@@ -22,7 +22,8 @@ export function useOnce<Given extends readonly unknown[]>(work: (...given: Given
 type ItemsOf<Answer> = {
   [Part in keyof Answer]: Answer[Part] extends readonly (infer Item)[] ? Item : never
 }[keyof Answer]
-const itemsOf = <Answer>(page: Answer) => Object.values(page as object).find(Array.isArray) as ItemsOf<Answer>[]
+const isItems = <Answer>(value: unknown): value is ItemsOf<Answer>[] => Array.isArray(value)
+const itemsOf = <Answer>(page: Answer): ItemsOf<Answer>[] => Object.values(page as object).find(isItems<Answer>) ?? []
 const cursorOf = (page: unknown): string | undefined =>
   isRecord(page) && typeof page['next_cursor'] === 'string' ? page['next_cursor'] : undefined
 

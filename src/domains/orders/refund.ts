@@ -68,21 +68,25 @@ export function createOnce(deps: { readonly db: Database; readonly clock: Clock 
     key: string | undefined,
     input: Plain,
     work: (tx: Tx) => Promise<Made>,
-  ): Promise<Made & Replayed> =>
-    deps.db.transact(async (tx) => {
+  ): Promise<Made & Replayed> => {
+    /** A stored answer has the type of the action: its request is the same. */
+    const isMade = (value: unknown): value is Made => typeof value === 'object' && value !== null
+    return deps.db.transact(async (tx) => {
       if (key === undefined) return work(tx)
       const request = toCanonical(input)
       const kept = await store.takeKey(tx, key, request, deps.clock())
       if (kept && kept.request !== request) throw operatorKeyReused()
-      if (kept) return { ...readAnswer<Made>(kept.answer), replayed: true }
+      if (kept) {
+        const answer: unknown = JSON.parse(kept.answer)
+        if (!isMade(answer)) throw new TypeError('the stored answer of a key is no object')
+        return { ...answer, replayed: true }
+      }
       const made = await work(tx)
       store.writeAnswer(tx, key, JSON.stringify(made))
       return made
     })
+  }
 }
-
-/** The answer as `writeAnswer` stored it. The key's request is the same, so the answer has the same type. */
-const readAnswer = <Made extends ActionAnswer>(stored: string): Made => JSON.parse(stored)
 
 export type Refunds = ReturnType<typeof createRefunds>
 

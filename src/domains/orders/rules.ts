@@ -7,8 +7,14 @@ import type { Posting } from '../ledger/rules.ts'
 /** Plain JSON: the input of an order and the calculation of its price. */
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain }
 
-/** Parses JSON; each value that JSON.parse returns is of this type. */
-export const readPlain = (written: string): Plain => JSON.parse(written) as Plain
+/** Every value that JSON.parse returns is plain. */
+const isParsed = (value: unknown): value is Plain => value !== undefined
+
+export function readPlain(written: string): Plain {
+  const value: unknown = JSON.parse(written)
+  if (!isParsed(value)) throw new TypeError('JSON has no undefined')
+  return value
+}
 
 /** A field of a JSON object, if it has that type. Orders are read with these: a stored calculation is not trusted. */
 export const valueIn = (of: Plain, name: string): Plain | undefined => (isObject(of) ? of[name] : undefined)

@@ -6,6 +6,7 @@ import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
+import { listIn, numberIn, readPlain, textIn, valueIn } from '../orders/rules.ts'
 import { noSuchProvider, providerNotSet } from './errors.ts'
 import { type OfferedMethod, type PaymentProvider, type ProviderKind, ProviderRefused } from './ports.ts'
 import * as store from './store.ts'
@@ -29,7 +30,7 @@ export type ProviderTerms = {
 export type Method = OfferedMethod & MethodTerms & { readonly provider: string; readonly wantsEmail: boolean }
 
 /** A provider as it was set up. Without `connection`, the operator's word counts. */
-export type Provider = {
+type Provider = {
   readonly kind: ProviderKind
   readonly terms: ProviderTerms
   readonly isEnabled: boolean
@@ -201,14 +202,26 @@ function settingsOf(
 const toTermsText = ({ settings, methods }: ProviderTerms): string =>
   JSON.stringify({ settings, methods: methods.map((each) => ({ ...each, min: `${each.min}`, max: `${each.max}` })) })
 
-/** Reads what `toTermsText` wrote. */
+/** Parses what `toTermsText` wrote. Throws if a field is missing. */
 export function readTermsText(text: string): ProviderTerms {
-  type Kept = Omit<MethodTerms, 'min' | 'max'> & { readonly min: string; readonly max: string }
-  const { settings, methods } = JSON.parse(text) as Pick<ProviderTerms, 'settings'> & { methods: readonly Kept[] }
+  const kept = readPlain(text)
+  const settings = required('settings', valueIn(kept, 'settings'))
   return {
-    settings,
-    methods: methods.map((each) => ({ ...each, min: kopecks(BigInt(each.min)), max: kopecks(BigInt(each.max)) })),
+    settings: Object.fromEntries(
+      Object.keys(settings ?? {}).map((name) => [name, required(name, textIn(settings, name))]),
+    ),
+    methods: required('methods', listIn(kept, 'methods')).map((each) => ({
+      method: required('method', textIn(each, 'method')),
+      min: kopecks(BigInt(required('min', textIn(each, 'min')))),
+      max: kopecks(BigInt(required('max', textIn(each, 'max')))),
+      feeHundredths: required('feeHundredths', numberIn(each, 'feeHundredths')),
+    })),
   }
+}
+
+function required<Value>(name: string, value: Value | undefined): Value {
+  if (value === undefined) throw new TypeError(`the stored terms of a provider have no ${name}`)
+  return value
 }
 
 /** A percentage with at most two decimals, below 100, in hundredths. */

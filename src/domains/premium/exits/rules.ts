@@ -2,7 +2,7 @@ import { formatAddress, readAddress } from '../../../core/address.ts'
 import { readCountry } from '../../../core/country.ts'
 import type { ExitId } from '../../../core/ids.ts'
 import { toSlug } from '../../../core/login.ts'
-import { isTemplate, problemOfTemplate, takenBy } from '../../../core/login-template.ts'
+import { isTemplate, problemOfLoginTemplate, takenBy } from '../../../core/login-template.ts'
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../../core/messages/problems.ts'
 import { malformed, type Refusal, refuseField } from '../../../core/refusal.ts'
 import { type RunningSince } from '../../../core/stall-monitor.ts'
@@ -216,7 +216,7 @@ export function readExit(input: ExitInput): NewExit {
 
 /** A supplier's exit whose login is a template: it has no place of its own. */
 function readSupplier(input: ExitInput, template: string): NewExit {
-  const problem = problemOfTemplate(template)
+  const problem = problemOfLoginTemplate(template)
   if (problem) throw malformed([problem])
   if (input.node !== undefined) throw bad('node', 'not_with_template')
   for (const field of ['country', 'state', 'city', 'zip', 'asn'] as const) {
@@ -277,7 +277,10 @@ function readPassword(text: string | undefined): string {
 
 /** Reads credentials as they were sealed. */
 export function readCredentials(text: string): { username: string; password: string } {
-  const { username, password } = JSON.parse(text) as { username?: unknown; password?: unknown }
-  if (typeof username === 'string' && typeof password === 'string') return { username, password }
+  const value: unknown = JSON.parse(text)
+  if (typeof value === 'object' && value !== null && 'username' in value && 'password' in value) {
+    const { username, password } = value
+    if (typeof username === 'string' && typeof password === 'string') return { username, password }
+  }
   throw new Error('credentials have no username or no password')
 }
