@@ -5,7 +5,7 @@ import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020'
 import { type Service, startService } from '../../test/harness/service.ts'
 import { readId } from '../core/ids.ts'
 import { isDeviceName } from '../domains/vpn/rules.ts'
-import { statusOfCode } from './operation.ts'
+import { statusOfCode } from './status.ts'
 
 type Schema = {
   $ref?: string

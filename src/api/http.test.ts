@@ -11,8 +11,7 @@ import { malformed } from '../core/refusal.ts'
 import { bind } from './bind.ts'
 import { getBalance } from './customer/account/shapes.ts'
 import { createHttp } from './http.ts'
-import { statusOfCode } from './operation.ts'
-import { statusOfKind } from './status.ts'
+import { statusOfCode, statusOfKind } from './status.ts'
 
 test('a refusal has the status that the contract gives to its code', () => {
   expect(statusOfCode).toEqual({

@@ -1,29 +1,21 @@
 import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
 import { z } from '@hono/zod-openapi'
+import { type Code, kindOfCode } from '../core/messages/codes.ts'
 import type { Refusal } from '../core/refusal.ts'
 
-/** Every code that an answer can carry, with its status: the whole table of the contract. */
-export const statusOfCode = {
-  invalid_request: 400,
-  invalid_token: 401,
-  sign_in_failed: 401,
-  insufficient_funds: 402,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  out_of_stock: 409,
-  request_in_progress: 409,
-  conflict: 409,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  idempotency_key_reused: 422,
-  rate_limited: 429,
-  internal_error: 500,
-  provider_error: 502,
-  unavailable: 503,
-} as const
+/** Codes of the node API and of commands, which this API never answers with. */
+const otherCodes = [
+  'invalid_join_key',
+  'usage',
+  'vpn_node_lacks',
+  'vpn_device_taken',
+  'vpn_node_runs',
+] as const satisfies readonly Code[]
 
-export type ApiCode = keyof typeof statusOfCode
+export type ApiCode = Exclude<Code, (typeof otherCodes)[number]>
+const isApiCode = (code: Code): code is ApiCode => !otherCodes.some((each) => each === code)
+/** Every code that an answer can carry. */
+export const apiCodes = (Object.keys(kindOfCode) as Code[]).filter(isApiCode)
 
 /** A part of a request: the schema of an object. Fields that it does not name are ignored. */
 type Fields = z.ZodObject<z.ZodRawShape>
@@ -207,9 +199,7 @@ export const refusalSchema = z
   .object({
     ok: z.literal(false).openapi({ description: 'Whether it succeeded.' }),
     error: z.object({
-      code: z
-        .enum(Object.keys(statusOfCode) as [ApiCode, ...ApiCode[]])
-        .openapi({ description: 'Stable, for programs.' }),
+      code: z.enum(apiCodes as [ApiCode, ...ApiCode[]]).openapi({ description: 'Stable, for programs.' }),
       message: z.string().openapi({
         description: 'For people: what is wrong and what to do, in Russian for `Accept-Language: ru`.',
       }),

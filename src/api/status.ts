@@ -1,4 +1,5 @@
-import type { RefusalKind } from '../core/messages/codes.ts'
+import { kindOfCode, type RefusalKind } from '../core/messages/codes.ts'
+import { type ApiCode, apiCodes } from './operation.ts'
 
 /** A refusal's kind as an HTTP status. The only place where the two meet. */
 export const statusOfKind: Record<RefusalKind, number> = {
@@ -16,3 +17,8 @@ export const statusOfKind: Record<RefusalKind, number> = {
   supplier: 502,
   unavailable: 503,
 }
+
+/** Every code with its status: the table of the contract. The one fault among the codes has a status of its own. */
+export const statusOfCode = Object.fromEntries(
+  apiCodes.map((code) => [code, code === 'internal_error' ? 500 : statusOfKind[kindOfCode[code]]]),
+) as Record<ApiCode, number>
