@@ -5,6 +5,7 @@ import type { Payments } from '../../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
 import type { PlainRoute } from '../../http.ts'
+import { languageOf } from '../../language.ts'
 
 const en = {
   language: 'en' as 'en' | 'ru',
@@ -45,12 +46,6 @@ const ru: typeof en = {
 const payPageWords = { en, ru }
 type PayPageWords = typeof en
 
-/** What the payer's browser speaks, the first of both that it names; English unless it says so. */
-function languageOf(request: Request): keyof typeof payPageWords {
-  const said = (request.headers.get('accept-language') ?? '').toLowerCase()
-  return /^[^;]*?\b(ru|en)\b/.exec(said)?.[1] === 'ru' ? 'ru' : 'en'
-}
-
 const perMinute = 120
 
 const pages = createHtmlPages(
@@ -70,7 +65,7 @@ export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
     takes: 'GET and POST',
     perMinute,
     async answer(request, params) {
-      const words = payPageWords[languageOf(request)]
+      const words = payPageWords[languageOf(request.headers)]
       const id = readId('payment', params['payment'] ?? '')
       const found = id && (await payments.findOurs(id))
       if (!id || !found) return page(404, words, words.nothing, `<p>${words.nothingAbout}</p>`)
