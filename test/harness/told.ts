@@ -1,4 +1,4 @@
-import type { NodeSide, Position, Told } from '../../src/domains/fleet/index.ts'
+import type { NodeSide, Position, StateRow } from '../../src/domains/fleet/index.ts'
 import type { ReportBody } from '../../src/node-protocol/report.ts'
 import type { StatePart, StateParts } from '../../src/node-protocol/state.ts'
 
@@ -10,12 +10,12 @@ export async function toldOf<Part extends StatePart>(
   side: NodeSide,
   name: Part,
   { since, limit = 1000 }: { readonly since?: number; readonly limit?: number } = {},
-): Promise<Told<StateParts[Part]>[]> {
+): Promise<StateRow<StateParts[Part]>[]> {
   const table = side.tables.find((each) => each.name === name)
   if (!table) throw new Error(`nobody is told of ${name} here`)
-  const told: Told<StateParts[Part]>[] = []
+  const told: StateRow<StateParts[Part]>[] = []
   for (let after: Position = { changedAt: since ?? 0, id: '' }; ; ) {
-    const page = (await table.read(after, limit, since === undefined)) as readonly Told<StateParts[Part]>[]
+    const page = (await table.read(after, limit, since === undefined)) as readonly StateRow<StateParts[Part]>[]
     told.push(...page)
     const last = page.at(-1)
     if (!last || page.length < limit) return told

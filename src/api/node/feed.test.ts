@@ -1,39 +1,39 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import type { Told, ToldTable } from '../../domains/fleet/index.ts'
+import type { StateRow, StateTable } from '../../domains/fleet/index.ts'
 import { overlapMs, readCursor, writeCursor } from './cursor.ts'
 import { createFeed, type Page } from './feed.ts'
 
 /** A table whose commits become visible when they like, as in a database with many writers. */
 class LateTable {
   nowMs = 1_000_000
-  private readonly commits: { row: Told; gone: boolean; visibleAt: number }[] = []
+  private readonly commits: { row: StateRow; gone: boolean; visibleAt: number }[] = []
   private said = 0
 
   commit(id: string, gone: boolean, lateMs = 0): void {
     this.said += 1
-    const row: Told = { id, changedAt: this.nowMs, shape: { id, gone, said: this.said } }
+    const row: StateRow = { id, changedAt: this.nowMs, shape: { id, gone, said: this.said } }
     this.commits.push({ row, gone, visibleAt: this.nowMs + lateMs })
   }
 
   /**
    * The newest visible word on each thing; a row that is locked is not written by a second one, so words stay in order.
    */
-  visible(): { row: Told; gone: boolean }[] {
-    const newest = new Map<string, { row: Told; gone: boolean }>()
+  visible(): { row: StateRow; gone: boolean }[] {
+    const newest = new Map<string, { row: StateRow; gone: boolean }>()
     for (const each of this.commits) if (each.visibleAt <= this.nowMs) newest.set(each.row.id, each)
     return [...newest.values()]
   }
 
   /** A feed does not look into what it gives, so things of a test's own serve as well as devices. */
-  readonly table: ToldTable = {
+  readonly table: StateTable = {
     name: 'peers',
     read: async (after, limit, thereOnly) => {
-      const isAfter = (row: Told) =>
+      const isAfter = (row: StateRow) =>
         row.changedAt > after.changedAt || (row.changedAt === after.changedAt && row.id > after.id)
       return this.visible()
         .filter(({ row, gone }) => isAfter(row) && !(thereOnly && gone))
-        .map(({ row }) => row as Told<never>)
+        .map(({ row }) => row as StateRow<never>)
         .toSorted((a, b) => a.changedAt - b.changedAt || (a.id < b.id ? -1 : 1))
         .slice(0, limit)
     },
@@ -263,7 +263,7 @@ describe('what several shops feed one node', () => {
 
   test('the feed ignores a change of the remaining traffic, which is only a hint', async () => {
     let left = 100
-    const read: ToldTable['read'] = async () => [
+    const read: StateTable['read'] = async () => [
       { id: 's1', changedAt: 5, shape: { id: 's1', pools: [{ left }] } as never },
     ]
     const feed = createFeed({ tables: [{ name: 'subusers', read }], clock: () => 10 })

@@ -1,7 +1,7 @@
 import { bind } from '../../core/bind.ts'
 import { refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
-import type { Told, ToldTable } from '../../domains/fleet/index.ts'
+import type { StateRow, StateTable } from '../../domains/fleet/index.ts'
 import {
   addSums,
   afterWhole,
@@ -32,12 +32,12 @@ const maxReads = 100
 type Part = { readonly shapes: readonly unknown[]; readonly place: TablePosition; readonly more: boolean }
 
 /** A row, and what it says as a number. */
-type Summed = Told & { readonly sum: bigint }
+type Summed = StateRow & { readonly sum: bigint }
 
 /** Rows of one stretch that the node has, or beyond all of them. */
 type Group = { readonly fromAt: number; readonly sum: bigint; readonly rows: readonly Summed[] }
 
-type FeedDeps = { readonly tables: readonly ToldTable[]; readonly clock: Clock; readonly life?: number }
+type FeedDeps = { readonly tables: readonly StateTable[]; readonly clock: Clock; readonly life?: number }
 
 /**
  * Change feed of the nodes: first whole tables, then changes, page by page. Every round looks back; rows that the
@@ -46,7 +46,7 @@ type FeedDeps = { readonly tables: readonly ToldTable[]; readonly clock: Clock; 
 export const createFeed = (deps: FeedDeps) => bind(deps, { read })
 
 /** The settled part of a table, from its beginning, without what is gone. */
-async function readWhole(table: ToldTable, from: TablePosition, room: number): Promise<Part> {
+async function readWhole(table: StateTable, from: TablePosition, room: number): Promise<Part> {
   const found = await table.read(from.after ?? { changedAt: from.sinceAt, id: '' }, room, true)
   const settled = found.filter((row) => row.changedAt < settledBefore(from))
   const shapes = settled.map((row) => row.shape)
@@ -59,7 +59,7 @@ async function readWhole(table: ToldTable, from: TablePosition, room: number): P
 }
 
 /** Reads on in the order of changes until the room is full or the round is over. */
-async function readChanges(table: ToldTable, from: TablePosition, room: number): Promise<Part> {
+async function readChanges(table: StateTable, from: TablePosition, room: number): Promise<Part> {
   const told = createTelling(from, room)
   const known = aheadOf(from.told, from.after)
   let after = from.after ?? { changedAt: from.sinceAt, id: '' }
@@ -175,7 +175,7 @@ function groupRows(rows: readonly Summed[], told: readonly Stretch[]): Group[] {
 /** How much is left is a hint that changes all the time and is no change of its own. Quotes in texts are escaped. */
 const leftPattern = /"left":(?:\d+|null)/g
 
-const toSummed = (row: Told): Summed => ({
+const toSummed = (row: StateRow): Summed => ({
   ...row,
   sum: Bun.hash(`${row.id} ${JSON.stringify(row.shape).replace(leftPattern, '')}`),
 })

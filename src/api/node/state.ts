@@ -2,7 +2,7 @@ import { bind } from '../../core/bind.ts'
 import type { NodeId } from '../../core/ids.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Customers } from '../../domains/customers/index.ts'
-import type { NodeSide, ToldTable } from '../../domains/fleet/index.ts'
+import type { NodeSide, StateTable } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
 import type { Pricing } from '../../domains/pricing/index.ts'
 import { type StatePage, type StatePart, type StateParts, statePageSchema } from '../../node-protocol/state.ts'
@@ -19,7 +19,7 @@ const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 
 function tablesOf(
   kind: NodeKind,
   sides: readonly NodeSide[],
-): { readonly tables: readonly ToldTable[]; readonly mark: (sinceAt: number) => Promise<string> } {
+): { readonly tables: readonly StateTable[]; readonly mark: (sinceAt: number) => Promise<string> } {
   const mine = sides.filter((side) => side.kind === kind)
   const tables = mine.flatMap((side) => side.tables)
   return {
@@ -68,10 +68,10 @@ function openReading({ nodeSides, clock, life = 0 }: Given, kind: NodeKind) {
 }
 
 /** Each thing as this very node may know it. */
-const tailor = (table: ToldTable, given: readonly unknown[], node: NodeId): readonly unknown[] =>
+const tailor = (table: StateTable, given: readonly unknown[], node: NodeId): readonly unknown[] =>
   table.forNode ? given.map((shape) => table.forNode?.(shape as StateParts[StatePart], node)) : given
 
-async function toState(deps: StateDeps, page: Page, tables: readonly ToldTable[], node: NodeId): Promise<StatePage> {
+async function toState(deps: StateDeps, page: Page, tables: readonly StateTable[], node: NodeId): Promise<StatePage> {
   const mode = await deps.customers.mode()
   const catalogue = await deps.pricing.find()
   return statePageSchema.parse({

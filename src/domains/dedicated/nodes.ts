@@ -1,7 +1,7 @@
 import { bytes } from '../../core/bytes.ts'
 import type { NodeProxy } from '../../node-protocol/state.ts'
 import { ownerName } from '../customers/rules.ts'
-import { type NodeSide, numberOf, type Told } from '../fleet/index.ts'
+import { type NodeSide, numberOf, type StateRow } from '../fleet/index.ts'
 import { sumRefused } from '../traffic/counts/rules.ts'
 import type { DedicatedDeps } from './proxies.ts'
 import { isHeld, type Proxy, readUsername, subjectOf } from './rules.ts'
@@ -19,7 +19,7 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
         name: 'proxies',
         async read(after, limit, thereOnly) {
           const position = { changedAt: after.changedAt, id: numberOf(after) }
-          return tell(deps, await store.changedAfter(db, position, limit, thereOnly ? clock() : undefined))
+          return toRows(deps, await store.changedAfter(db, position, limit, thereOnly ? clock() : undefined))
         },
       },
     ],
@@ -30,8 +30,8 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
       const proxy =
         'username' in asked ? await findNamed(deps, asked.username) : await store.findByEntryPort(db, asked.port)
       if (!proxy) return undefined
-      const [told] = await tell(deps, [proxy])
-      return { proxy: told && told.shape.state !== 'gone' ? told.shape : null, subuser: null }
+      const [row] = await toRows(deps, [proxy])
+      return { proxy: row && row.shape.state !== 'gone' ? row.shape : null, subuser: null }
     },
 
     parts: ['proxies'],
@@ -61,7 +61,7 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
 }
 
 // Blocks are read after the proxies, so that a block in between is applied early and never late.
-async function tell(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<Told<NodeProxy>[]> {
+async function toRows(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<StateRow<NodeProxy>[]> {
   const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
   const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || proxy.interruptedBy === 'quarantine'
   return proxies.map((proxy) => ({

@@ -6,14 +6,14 @@ import { findByName, findLink } from './store.ts'
 export { createFleetVerifier } from './audit.ts'
 export { createForgetting } from './forget-usage.ts'
 export type { NewNode } from './join.ts'
-export { createPorts, type Ports } from './lease-ports.ts'
+export { createEntryPorts, type EntryPorts } from './lease-ports.ts'
 export {
   createGatewaySide,
   type NodeSide,
   numberOf,
   type Position,
-  type Told,
-  type ToldTable,
+  type StateRow,
+  type StateTable,
 } from './nodes.ts'
 export { createReach, type PublicHosts } from './reach.ts'
 

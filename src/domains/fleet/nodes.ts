@@ -21,16 +21,16 @@ export function numberOf({ id }: Position): number {
 }
 
 /** The whole state of one thing that is sent to nodes, so that repeating it changes nothing. */
-export type Told<Shape = unknown> = { readonly id: string; readonly changedAt: number; readonly shape: Shape }
+export type StateRow<Shape = unknown> = { readonly id: string; readonly changedAt: number; readonly shape: Shape }
 
 /** The things of one sort that are sent to nodes, in the order of changes. */
-export type ToldTable<Part extends StatePart = StatePart> = {
+export type StateTable<Part extends StatePart = StatePart> = {
   readonly name: Part
   /**
    * A page of changes after a position, oldest first; `thereOnly` leaves out what is gone. Times of change are set
    * before the commit, so an older change may become visible after a newer one: readers overlap their reads.
    */
-  readonly read: (after: Position, limit: number, thereOnly: boolean) => Promise<readonly Told<StateParts[Part]>[]>
+  readonly read: (after: Position, limit: number, thereOnly: boolean) => Promise<readonly StateRow<StateParts[Part]>[]>
   /** The part of a thing that this node may see. */
   forNode?(shape: StateParts[Part], node: string): StateParts[Part]
 }
@@ -41,7 +41,7 @@ export type Forgotten = { readonly things: number; readonly bytes: bigint }
 /** A product as its nodes see it: the same functions for each product, so that the node API names no product. */
 export type NodeSide = {
   readonly kind: NodeKind
-  readonly tables: readonly ToldTable[]
+  readonly tables: readonly StateTable[]
   /** A text that differs whenever a thing has changed at `sinceAt` or later. Read a few times a second. */
   readonly mark: (sinceAt: number) => Promise<string>
   /** Looks up a credential that a node does not know. Undefined when it is not this product's. */
@@ -66,7 +66,7 @@ export type NodeSide = {
 export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpoint: Endpoint }): NodeSide {
   const { db } = deps
 
-  function tell({ node, hopKey, changedAt }: store.ChangedGateway): Told<NodeGateway> {
+  function toRow({ node, hopKey, changedAt }: store.ChangedGateway): StateRow<NodeGateway> {
     const isThere = node.state === 'open' && node.joinedAt !== null && hopKey !== null
     const { host, port } = node.endpoint ?? deps.usualEndpoint
     return {
@@ -83,7 +83,7 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
       {
         name: 'gateways',
         async read(after, limit, thereOnly) {
-          return (await store.gatewaysChangedAfter(db, after, limit, thereOnly)).map(tell)
+          return (await store.gatewaysChangedAfter(db, after, limit, thereOnly)).map(toRow)
         },
       },
     ],

@@ -4,7 +4,7 @@ import { maxLoginLength, readProxyLogin, writeProxyLogin } from '../../core/logi
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { type FindBody, type NodeExit, type NodeSubuser, toLeft } from '../../node-protocol/state.ts'
 import { ownerName } from '../customers/rules.ts'
-import type { NodeSide, Told } from '../fleet/index.ts'
+import type { NodeSide, StateRow } from '../fleet/index.ts'
 import type { PremiumDeps } from './deps.ts'
 import { changed, type ExitDeps, takeCounts, takeReports } from './exits/exits.ts'
 import type { GatewayPort, Subuser } from './subusers/rules.ts'
@@ -22,12 +22,12 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
     tables: [
       {
         name: 'exits',
-        read: async (after, limit, thereOnly) => (await changed(deps, after, limit, thereOnly)).map(tellExit),
+        read: async (after, limit, thereOnly) => (await changed(deps, after, limit, thereOnly)).map(toExitRow),
         forNode: withoutOthersPassword,
       },
       {
         name: 'subusers',
-        read: async (after, limit, thereOnly) => tell(deps, await store.changedAfter(db, after, limit, thereOnly)),
+        read: async (after, limit, thereOnly) => toRows(deps, await store.changedAfter(db, after, limit, thereOnly)),
       },
     ],
 
@@ -63,7 +63,7 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
  * Sub-users as gateways get them. The bytes left only tell whether to ask for a lease. Blocked customers are read
  * after their sub-users, so a block that happens in between is sent too early, never too late.
  */
-async function tell(deps: PremiumDeps, rows: readonly store.NodeSubuserRow[]): Promise<Told<NodeSubuser>[]> {
+async function toRows(deps: PremiumDeps, rows: readonly store.NodeSubuserRow[]): Promise<StateRow<NodeSubuser>[]> {
   const { db } = deps
   const ids = rows.map((row) => row.id)
   const [blocked, ...parts] = await Promise.all([
@@ -98,12 +98,12 @@ async function findSubuser(deps: PremiumDeps, asked: FindBody): Promise<NodeSubu
   const { db } = deps
   if ('username' in asked) {
     const row = await store.findForNodes(db, 'login', asked.username.split('-')[0] ?? '')
-    return row && (await tell(deps, [row]))[0]?.shape
+    return row && (await toRows(deps, [row]))[0]?.shape
   }
   const address = readAddress(asked.source)
   const port = address && (await store.findPort(db, asked.port))
   const row = port && (await store.findForNodes(db, 'id', port.subuser))
-  const subuser = row && (await tell(deps, [row]))[0]?.shape
+  const subuser = row && (await toRows(deps, [row]))[0]?.shape
   const isListed = subuser?.whitelist.some((text) => {
     const prefix = readPrefix(text)
     return prefix !== undefined && address !== undefined && contains(prefix, address)
@@ -149,7 +149,7 @@ function stateOf({ deletedAt, blockedAt }: Subuser, isCustomerBlocked: boolean):
   return blockedAt !== null || isCustomerBlocked ? 'blocked' : 'active'
 }
 
-const tellExit = (of: Awaited<ReturnType<typeof changed>>[number]): Told<NodeExit> => ({
+const toExitRow = (of: Awaited<ReturnType<typeof changed>>[number]): StateRow<NodeExit> => ({
   id: of.id,
   changedAt: of.changedAt,
   shape: {

@@ -4,7 +4,7 @@ import { bytes } from '../../core/bytes.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { type NodePeer, toLeft } from '../../node-protocol/state.ts'
-import type { NodeSide, Told } from '../fleet/index.ts'
+import type { NodeSide, StateRow } from '../fleet/index.ts'
 import { maxBytes, sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import {
@@ -39,7 +39,7 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
         async read(after, limit, thereOnly) {
           const found = await peers.pageChanged(db, after, limit, thereOnly)
           const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
-          return found.map((each) => tell(deps, each, blocked.has(each.customer)))
+          return found.map((each) => toRow(deps, each, blocked.has(each.customer)))
         },
       },
     ],
@@ -75,7 +75,7 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
   }
 }
 
-function tell({ clock }: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): Told<NodePeer> {
+function toRow({ clock }: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): StateRow<NodePeer> {
   const left = of.trafficLimit === null ? null : of.trafficLimit - usedBy(of)
   return {
     id: of.id,
