@@ -13,7 +13,7 @@ type Name = (typeof names)[number]
 const maxTemplateLength = 500
 
 /** Problem of a customer's line template: an unknown name, a line break, or a wrong length. */
-export function problemOfTemplate(template: string, field = 'format'): FieldProblem | undefined {
+export function problemOfLineTemplate(template: string, field = 'format'): FieldProblem | undefined {
   if (template.length === 0 || template.length > maxTemplateLength) {
     return fieldProblem(field, 'characters', { from: 1, to: maxTemplateLength })
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { fillTemplate, problemOfTemplate, takenBy } from './login-template.ts'
+import { fillTemplate, problemOfLoginTemplate, takenBy } from './login-template.ts'
 import { toProblemSentence } from './messages/problems.ts'
 import { problemsEn } from './messages/problems-en.ts'
 
@@ -46,12 +46,12 @@ describe('a supplier’s login', () => {
     ['a[b]c', 'no customer asks for'],
     [`${'x'.repeat(400)}{city}`, 'must be 1 to 400'],
   ])('%p is refused: it %s', (text, problem) => {
-    const found = problemOfTemplate(text)
+    const found = problemOfLoginTemplate(text)
     expect(found && toProblemSentence(problemsEn, found)).toContain(problem)
   })
 
   test('a valid login template has no problem, and takenBy() lists its names', () => {
-    expect(problemOfTemplate(template)).toBeUndefined()
+    expect(problemOfLoginTemplate(template)).toBeUndefined()
     expect([...takenBy(template)]).toEqual(['country', 'city', 'session', 'minutes'])
     expect([...takenBy('{COUNTRY}')]).toEqual(['country'])
   })

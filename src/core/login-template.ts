@@ -17,7 +17,7 @@ export const isTemplate = (text: string): boolean => /[{[]/.test(text)
 const isName = (text: string): text is TemplateName => templateNames.some((name) => name === text)
 const namesIn = (text: string): string[] => [...text.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? '')
 
-export function problemOfTemplate(text: string): FieldProblem | undefined {
+export function problemOfLoginTemplate(text: string): FieldProblem | undefined {
   const refuse = (...problem: ProblemArguments): FieldProblem => fieldProblem('username', ...problem)
   if (!/^[\x21-\x39\x3b-\x7e]+$/.test(text) || text.length > maxLength) {
     return refuse('login_template', { max: maxLength })

@@ -1,5 +1,5 @@
 import { bracketed } from '../../../core/address.ts'
-import { compile, identifiesByPort, problemOfTemplate, templateOf } from '../../../core/line-template.ts'
+import { compile, identifiesByPort, problemOfLineTemplate, templateOf } from '../../../core/line-template.ts'
 import { malformed, refuseField } from '../../../core/refusal.ts'
 import { noEntrance } from '../../../domains/dedicated/index.ts'
 import type { TextFile } from '../../bind.ts'
@@ -20,7 +20,7 @@ export function readForm(query: Query): Form {
   if (query.format !== 'txt' && stray) throw refuseField(stray, 'only_with', { other: 'format=txt' })
   if (query.format !== 'txt') return { format: query.format }
   const template = query.template ?? templateOf[Number(query.format_id ?? '1') as 1 | 2 | 3 | 4]
-  const problem = problemOfTemplate(template, 'template')
+  const problem = problemOfLineTemplate(template, 'template')
   if (problem) throw malformed([problem])
   return { format: query.format, template }
 }
