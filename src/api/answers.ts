@@ -91,11 +91,11 @@ export function withSee(refusal: Refusal, see: Readonly<Record<string, string>>)
   return refusal.with(isProblems(details) ? details.map(point) : point(details))
 }
 
-export function setRateLimit(headers: Headers, standing: RateLimitState): void {
-  headers.set('RateLimit-Limit', String(standing.limit))
-  headers.set('RateLimit-Remaining', String(standing.remaining))
-  headers.set('RateLimit-Reset', String(standing.resetSeconds))
-  if (standing.retryAfterSeconds) headers.set('Retry-After', String(standing.retryAfterSeconds))
+export function setRateLimit(headers: Headers, state: RateLimitState): void {
+  headers.set('RateLimit-Limit', String(state.limit))
+  headers.set('RateLimit-Remaining', String(state.remaining))
+  headers.set('RateLimit-Reset', String(state.resetSeconds))
+  if (state.retryAfterSeconds) headers.set('Retry-After', String(state.retryAfterSeconds))
 }
 
 export const rateLimited = ({ retryAfterSeconds = 1 }: Pick<RateLimitState, 'retryAfterSeconds'>): Refusal =>

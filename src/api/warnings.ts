@@ -78,10 +78,10 @@ function readSingular(
 /** What a field that is an object does not know. */
 function ofInner(inner: Operation['inner'], body: Body): Doubt[] {
   return inner.flatMap(({ field: outer, namesIn }) => {
-    const said = body[outer]
-    if (typeof said !== 'object' || said === null || Array.isArray(said)) return []
-    const known = namesIn(said)
-    return Object.keys(said)
+    const value = body[outer]
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
+    const known = namesIn(value)
+    return Object.keys(value)
       .filter((name) => known && !known.includes(name))
       .map((name) => ({ field: `${outer}.${name}`, problem: () => problemOf(name, known ?? []) }))
   })

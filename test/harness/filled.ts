@@ -250,7 +250,7 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
   await fleet.join(another.text, `tpn_${'2'.repeat(64)}`, '0.1.0')
   await fleet.close('vpn-2')
   await fleet.setLink('gate-2', 500)
-  const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000, relayed: 0, isStopping: false, mostPorts: 900 }
+  const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000, relayed: 0, isStopping: false, maxPorts: 900 }
   await fleet.seen(open.id, { version: '0.1.0', health })
   const gate = await fleet.findByName('gate-1')
   if (gate)

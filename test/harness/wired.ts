@@ -17,7 +17,7 @@ import { isLong } from './scale.ts'
 export function wire(
   db: Database,
   clock?: Pick<HandClock, 'read'>,
-  arranged: Pick<ShopConfig, 'mostTokens'> = {},
+  arranged: Pick<ShopConfig, 'maxTokens'> = {},
 ): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
   const runtime = clock ? runtimeWith(clock) : realRuntime

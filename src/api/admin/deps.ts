@@ -59,10 +59,10 @@ export type AdminDeps = {
   readonly erasing: Erasing
   readonly verifiers: readonly Verifier[]
   readonly setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
-  readonly adjust: (id: CustomerId, wish: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
+  readonly adjust: (id: CustomerId, input: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
   readonly applyCatalogue: (value: unknown) => Promise<number>
   readonly effectsOf: (value: unknown) => Promise<PriceEffect[]>
-  readonly addNode: (wish: NewNode) => Promise<Node>
+  readonly addNode: (input: NewNode) => Promise<Node>
   readonly forgetUsage: ReturnType<typeof createForgetting>
   readonly findHolders: (action: Acting['action'], asked: AddressQuestion) => Promise<Holders>
   readonly addOperator: (name: string, role: Role) => Promise<Invited>

@@ -6,7 +6,7 @@ import type { Customers } from '../../domains/customers/index.ts'
 import type { Operators } from '../../domains/operators/index.ts'
 import {
   type Identities,
-  type Opened,
+  type OpenedSession,
   passwordFirst,
   type Registration,
   type SignIn,
@@ -85,7 +85,7 @@ function sessionOf({ session }: Guest): Session {
 }
 
 const createCookies = (deps: AuthDeps) => ({
-  opened: ({ secret, session }: Opened): string =>
+  opened: ({ secret, session }: OpenedSession): string =>
     toCookie(session.owner.kind, { secret, forMs: session.expiresAt - deps.clock() }, isTls(deps.publicUrl())),
   closed: (kind: OwnerKind): string => toCookie(kind, { secret: '', forMs: 0 }, isTls(deps.publicUrl())),
 })
@@ -115,7 +115,7 @@ function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest
   const shapes = createSignInShapes(kind)
   const cookies = createCookies(deps)
   const toWho = createWho(deps)
-  const entered = async (opened: Opened) => ({
+  const entered = async (opened: OpenedSession) => ({
     data: await toWho(opened.session),
     cookie: cookies.opened(opened),
     owner: opened.session.owner.id,
@@ -167,13 +167,13 @@ function changeOperations(
     }),
     bind(shapes.password, async ({ caller, body }) => {
       const session = sessionOf(caller)
-      const wish = {
+      const input = {
         login: await loginOf(deps, session.owner, body.login),
         current: body.current_password,
         password: body.password,
         clientPrefix: caller.visitor.clientPrefix,
       }
-      const { ended } = await act(session, shapes.password, () => identities.setPassword(session.owner, wish, session))
+      const { ended } = await act(session, shapes.password, () => identities.setPassword(session.owner, input, session))
       return { sessions_ended: ended }
     }),
     bind(shapes.beginFactor, async ({ caller, body }) => {
@@ -202,8 +202,8 @@ function changeOperations(
 }
 
 /** An operator's login is the operator's name, so that it matches the audit log. */
-async function loginOf(deps: AuthDeps, owner: Owner, wished: string | undefined): Promise<string | undefined> {
-  if (owner.kind === 'customer') return wished
+async function loginOf(deps: AuthDeps, owner: Owner, requested: string | undefined): Promise<string | undefined> {
+  if (owner.kind === 'customer') return requested
   return (await deps.operators.findPresent(owner.id))?.name
 }
 

@@ -303,5 +303,5 @@ const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): 
   carried: health.carried,
   relayed: health.relayed ?? 0,
   isStopping: health.stopping ?? false,
-  mostPorts: body.most_ports ?? null,
+  maxPorts: body.most_ports ?? null,
 })

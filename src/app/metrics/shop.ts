@@ -92,7 +92,7 @@ function addNodeGauges(
   metrics.gauge(
     'turnpike_node_most_ports',
     'Ports for whitelisted addresses that a gateway has room for, as it said itself.',
-    each((node) => node.health?.mostPorts ?? undefined),
+    each((node) => node.health?.maxPorts ?? undefined),
   )
   const byNode = (read: () => Promise<ReadonlyMap<string, number>>) => async () => {
     const values = await soonEnough(read())

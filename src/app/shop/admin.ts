@@ -64,8 +64,8 @@ export function createActions(services: Services) {
   return {
     ...services,
     stock: stockWithin(services),
-    adjust: (customer: CustomerId, wish: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, wish)),
-    addNode: (wish: NewNode) => db.transact((tx) => fleet.add(tx, wish)),
+    adjust: (customer: CustomerId, input: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, input)),
+    addNode: (input: NewNode) => db.transact((tx) => fleet.add(tx, input)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
 
     /**

@@ -21,11 +21,11 @@ import { createBlocking, createCustomers, createShopVerifier } from '../../domai
 import { createDedicated } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
 import {
+  createEntryPorts,
   createFleet,
   createFleetVerifier,
   createForgetting,
   createGatewaySide,
-  createPorts,
   createReach,
   type NodeSide,
   type PublicHosts,
@@ -80,7 +80,7 @@ export type ShopConfig = {
   readonly vpn?: VpnSettings
   readonly premium?: PremiumTerms
   /** How many open tokens a customer may have. */
-  readonly mostTokens?: number
+  readonly maxTokens?: number
   /** Hosts that customers connect to, checked before a sale; unchecked by default. */
   readonly places?: PublicHosts
   /** Where checkpoints are written besides the database. */
@@ -101,7 +101,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
     ports: config.premiumPorts,
   },
   vpn: vpnSettingsOf(config),
-  mostTokens: config.customerTokens,
+  maxTokens: config.customerTokens,
   places: {
     gateway: config.gatewayHost,
     vpn: config.vpnHost,
@@ -133,7 +133,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const orders = createOrders({ ...base, ledger, customers, events, findObstacle })
   const pricing = createPricing(base)
   const terms = config.premium ?? shippedTerms
-  const ports = createPorts({ ...runtime, fleet, range: terms.ports })
+  const ports = createEntryPorts({ ...runtime, fleet, range: terms.ports })
   const traffic = createTraffic({ ...base, terms, fleet })
   const shared = { ...base, ledger, customers, events, orders, pricing, traffic }
   const stockIds = { placeIds: createCounter(plainDb, 'place'), rangeIds: createCounter(plainDb, 'range') }

@@ -21,7 +21,7 @@ type Given = {
   sha256: (text: string) => Uint8Array
   vault: Pick<Vault, 'fingerprint'>
   /** The largest number of open tokens of one customer. */
-  mostTokens?: number
+  maxTokens?: number
 }
 
 export type CustomersDeps = ReturnType<typeof withCaches>
@@ -35,7 +35,7 @@ export function withCaches(given: Given) {
   } = {}
   return {
     ...given,
-    maxTokens: given.mostTokens ?? 100,
+    maxTokens: given.maxTokens ?? 100,
     tokens: createTtlCache({
       ...cached,
       load: (text: string) => findToken(given, text),

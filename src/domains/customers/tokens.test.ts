@@ -210,7 +210,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
   })
 
   test('a customer never has more open tokens than the limit, also when many are issued at once', async () => {
-    const few = wire(opened.db, clock, { mostTokens: 5 }).customers
+    const few = wire(opened.db, clock, { maxTokens: 5 }).customers
     const asked = Array.from({ length: 12 }, () => few.issueToken(customer, { name: 'many' }))
     const answers = await Promise.allSettled(asked)
     const made = answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value.token.id] : []))
@@ -228,7 +228,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
   })
 
   test('a list of tokens has the open ones and the newest revoked ones, at most 200', async () => {
-    const many = wire(opened.db, clock, { mostTokens: 100 }).customers
+    const many = wire(opened.db, clock, { maxTokens: 100 }).customers
     const kept = (await many.issueToken(customer, { name: 'kept' })).token.id
     const made: TokenId[] = []
     for (let count = 0; count < 230; count += 1) {
@@ -241,7 +241,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
   })
 
   test('issuing and revoking tokens is refused after ten times the limit within a day', async () => {
-    const few = wire(opened.db, clock, { mostTokens: 2 }).customers
+    const few = wire(opened.db, clock, { maxTokens: 2 }).customers
     const makeAndRevoke = async () => {
       const { token } = await few.issueToken(customer, { name: 'waste' })
       await few.revokeOwnToken(customer, token.id)

@@ -2,10 +2,10 @@ import type { CustomerId, RandomBytes } from '../../core/ids.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
-import type { Counter, Database, Reader, Tx } from '../../db/transaction.ts'
+import type { Database, IdCounter, Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
-import type { Fleet, Ports } from '../fleet/index.ts'
+import type { EntryPorts, Fleet } from '../fleet/index.ts'
 import type { Endpoint } from '../fleet/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Once, Orders } from '../orders/index.ts'
@@ -25,12 +25,12 @@ export type DedicatedDeps = {
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
   readonly vault: Vault
-  readonly proxyIds: Counter
+  readonly proxyIds: IdCounter
   /** The next number of a counter, for `verify`. */
   readonly numbers: (reader: Reader, counter: string) => Promise<number>
   readonly ledger: Ledger
   readonly customers: Customers
-  readonly ports: Ports
+  readonly ports: EntryPorts
   readonly fleet: Fleet
   readonly traffic: Pick<Traffic, 'counts'>
   readonly orders: Orders

@@ -155,7 +155,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     const say = (boot: string, tunnels: number, carried: number, isStopping = false) =>
       services.fleet.seen(id, {
         version,
-        health: { boot, tunnels, lagMs: 5, carried, relayed: 0, isStopping, mostPorts: null },
+        health: { boot, tunnels, lagMs: 5, carried, relayed: 0, isStopping, maxPorts: null },
       })
     const health = async () => (await services.fleet.findByName(name))?.health
     await say('boot-1', 1, 100)
@@ -167,7 +167,7 @@ describe.each([...engines])('joining on %s', (engine) => {
       carried: 100,
       relayed: 0,
       isStopping: false,
-      mostPorts: null,
+      maxPorts: null,
     })
     await say('boot-2', 3, 10)
     await say('boot-1', 9, 999)

@@ -3,7 +3,7 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
 import { noStalls } from '../../core/stall-monitor.ts'
-import { createPorts } from './index.ts'
+import { createEntryPorts } from './index.ts'
 import type { Node } from './rules.ts'
 
 const weekMs = 7 * 86_400_000
@@ -13,9 +13,9 @@ describe.each([...engines])('leased ports on %s', (engine) => {
   const clock = new HandClock()
   let gateways: Node[] = []
   const fleet = { nodes: async () => gateways }
-  const ports = createPorts({ clock: clock.read, stalls: noStalls, fleet, range: { first: 30_000, last: 30_009 } })
-  const gateway = (mostPorts: number | null, agoMs = 0) =>
-    ({ kind: 'gateway', state: 'open', lastSeenAt: clock.nowMs - agoMs, health: { mostPorts } }) as unknown as Node
+  const ports = createEntryPorts({ clock: clock.read, stalls: noStalls, fleet, range: { first: 30_000, last: 30_009 } })
+  const gateway = (maxPorts: number | null, agoMs = 0) =>
+    ({ kind: 'gateway', state: 'open', lastSeenAt: clock.nowMs - agoMs, health: { maxPorts } }) as unknown as Node
   const take = (count: number, room = { all: 10, perCustomer: 10 }) =>
     opened.db.transact((tx) => ports.take(tx, count, 0, room))
   const free = (...freed: number[]) => opened.db.transact(async (tx) => ports.free(tx, freed))
@@ -73,7 +73,7 @@ describe.each([...engines])('leased ports on %s', (engine) => {
     ['four of which one reports 2^53 - 1', [4, 5, most, 9], 5, 2],
     ['four of which two are small', [4, 9, 4, 9], 4, 2],
   ] as const)('%s, %p: %d ports are sold, %d to one customer', async (_, said, all, perCustomer) => {
-    gateways = said.map((mostPorts) => gateway(mostPorts))
+    gateways = said.map((maxPorts) => gateway(maxPorts))
     expect(await ports.room()).toEqual({ all, perCustomer })
   })
 })

@@ -10,13 +10,13 @@ import * as store from './store.ts'
 /** Quarantine of a port between two customers, so that no gateway still knows the one before. */
 const portRestMs = 7 * 86_400_000
 
-export type Ports = ReturnType<typeof createPorts>
+export type EntryPorts = ReturnType<typeof createEntryPorts>
 
 /** How many ports may be leased at once, and for one customer's things of a kind. */
 export type PortRoom = { readonly all: number; readonly perCustomer: number }
 
 /** Ports of the gateways, each leased for one thing of one customer, so that a shared source address is unambiguous. */
-export function createPorts(deps: {
+export function createEntryPorts(deps: {
   clock: Clock
   stalls: Stalls
   fleet: Pick<Fleet, 'nodes'>
@@ -29,7 +29,7 @@ export function createPorts(deps: {
     async room(): Promise<PortRoom> {
       const live = (await deps.fleet.nodes('gateway')).filter((node) => isLive(node, since))
       const range = last - first + 1
-      const common = commonPortRoom(live.map((node) => node.health?.mostPorts ?? null))
+      const common = commonPortRoom(live.map((node) => node.health?.maxPorts ?? null))
       return { all: Math.min(range, common), perCustomer: maxPortsOfCustomer(common) }
     },
 

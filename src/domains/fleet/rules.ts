@@ -45,7 +45,7 @@ export type Health = {
   /** The part of `carried` that was for other gateways. */
   readonly relayed: number
   /** How many leased ports it can open; null for any number. */
-  readonly mostPorts: number | null
+  readonly maxPorts: number | null
   readonly isStopping: boolean
 }
 

@@ -36,7 +36,7 @@ const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'relayed'>>({
   tunnels: int('tunnels'),
   lagMs: int('lag_ms'),
   carried: int('carried'),
-  mostPorts: orNull(int('most_ports')),
+  maxPorts: orNull(int('most_ports')),
 })
 
 const toHealth = (row: Row): Health => ({
@@ -205,14 +205,14 @@ export async function markSeen(tx: Tx, node: NodeId, nowMs: number, version: str
 
 /** A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. */
 export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
-  const { boot, tunnels, lagMs, carried, relayed, isStopping, mostPorts } = health
+  const { boot, tunnels, lagMs, carried, relayed, isStopping, maxPorts } = health
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        carried = CASE WHEN boot = $2 AND carried > $5 THEN carried ELSE $5 END,
        relayed = CASE WHEN boot = $2 AND relayed > $6 THEN relayed ELSE $6 END,
        stopping_boot = COALESCE($7, stopping_boot), most_ports = $8
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
-    [node, boot, tunnels, lagMs, carried, relayed, isStopping ? boot : null, mostPorts],
+    [node, boot, tunnels, lagMs, carried, relayed, isStopping ? boot : null, maxPorts],
   )
 }
 

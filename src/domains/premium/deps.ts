@@ -4,7 +4,7 @@ import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
-import type { Ports } from '../fleet/index.ts'
+import type { EntryPorts } from '../fleet/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
@@ -21,7 +21,7 @@ export type PremiumDeps = {
   readonly vault: Vault
   readonly gateway: GatewayEndpoint
   readonly terms: PremiumTerms
-  readonly ports: Ports
+  readonly ports: EntryPorts
   readonly ledger: Ledger
   readonly customers: Customers
   readonly orders: Orders

@@ -10,4 +10,4 @@ export const trafficFull = (): Refusal => new Refusal('traffic_limit', {}, { cha
 
 export const tooMany = (field: 'counts' | 'wishes', max: number): Refusal => refuseField(field, 'max_items', { max })
 
-export const repeatedWish = (): Refusal => refuseField('wishes', 'duplicates')
+export const repeatedRequest = (): Refusal => refuseField('wishes', 'duplicates')

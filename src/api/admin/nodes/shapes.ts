@@ -74,7 +74,7 @@ export const toNode = (
   refused_bytes: Number(refused),
   held_bytes: Number(held?.bytes ?? 0n),
   accounts_at_limit: held?.accountsAtLimit ?? 0,
-  most_ports: of.health?.mostPorts ?? null,
+  most_ports: of.health?.maxPorts ?? null,
   unproven_ranges: unprovenRanges,
   link_mbit: of.linkMegabits,
   drained_at: isoOrNull(of.drainedAt),

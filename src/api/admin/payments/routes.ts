@@ -55,8 +55,8 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps): readon
     })),
     bind(shapes.refundPayment, async ({ params, body, key }) => {
       const amount = body.amount_rub === undefined ? 'all' : kopecks(BigInt(toHundredths(body.amount_rub)))
-      const wish = { amount, intoDebt: body.into_debt, note: body.note, key } as const
-      return { ...(await paymentOperator.refund(readPayment(params.payment_id), wish)) }
+      const input = { amount, intoDebt: body.into_debt, note: body.note, key } as const
+      return { ...(await paymentOperator.refund(readPayment(params.payment_id), input)) }
     }),
     ...noticeOperations(bind, deps),
     ...adminProviderOperations(bind, deps.providers),

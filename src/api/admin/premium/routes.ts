@@ -36,8 +36,8 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps): readon
       if (body.node !== undefined && node?.kind !== 'gateway') {
         throw refuseField('node', 'name_of', { thing: 'gateway' })
       }
-      const wish = readExit({ ...body, asn: body.asn === undefined ? undefined : String(body.asn) })
-      const exit = await premium.exits.addOne({ ...wish, node: node?.id ?? null })
+      const input = readExit({ ...body, asn: body.asn === undefined ? undefined : String(body.asn) })
+      const exit = await premium.exits.addOne({ ...input, node: node?.id ?? null })
       return { exit_id: exit.id, pool: exit.pool, host: exit.host }
     }),
     bind(shapes.drainExit, async ({ params, body }) => {

@@ -146,10 +146,10 @@ function closingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Adm
   const { stockOperator, rangeOperator } = deps
   const closing = (verb: 'retire' | 'quarantine') =>
     bind(verb === 'retire' ? shapes.retireRange : shapes.quarantineRange, async ({ body }) => {
-      const { prefix, ...wish } = body
-      if (wish.undo && wish.replace) throw refuseField('undo', 'not_with', { others: ['replace'] })
-      if (wish.refund && !wish.replace) throw refuseField('refund', 'only_with', { other: 'replace' })
-      const done = await rangeOperator[verb](prefixOf(prefix), wish)
+      const { prefix, ...input } = body
+      if (input.undo && input.replace) throw refuseField('undo', 'not_with', { others: ['replace'] })
+      if (input.refund && !input.replace) throw refuseField('refund', 'only_with', { other: 'replace' })
+      const done = await rangeOperator[verb](prefixOf(prefix), input)
       return { ...done, replaced: [...done.replaced], ended: [...done.ended], waiting: [...done.waiting] }
     })
   return [

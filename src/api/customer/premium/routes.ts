@@ -1,6 +1,6 @@
 import { bytes, toGigabytes } from '../../../core/bytes.ts'
 import { readId, type SubuserId } from '../../../core/ids.ts'
-import { problemOfTemplate, templateOf } from '../../../core/line-template.ts'
+import { problemOfLineTemplate, templateOf } from '../../../core/line-template.ts'
 import { toSlug } from '../../../core/login.ts'
 import { type FieldProblem, fieldProblem } from '../../../core/messages/problems.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
@@ -131,23 +131,23 @@ function movingOperations({ traffic }: Premium): readonly Bound[] {
 function accessOperations({ subusers, whitelist, generate }: Premium): readonly Bound[] {
   return [
     bind(access.generateProxies, async ({ caller, body }) => {
-      const { wish, formatId } = readGenerate(body)
-      if (wish.template.includes('{password}')) assertSeesPasswords(caller)
-      const { subuser, domain, ip } = await generate(caller.customer, wish)
-      const { countries, zips, ...places } = wish.places
+      const { input, formatId } = readGenerate(body)
+      if (input.template.includes('{password}')) assertSeesPasswords(caller)
+      const { subuser, domain, ip } = await generate(caller.customer, input)
+      const { countries, zips, ...places } = input.places
       return {
         subuser: toRef(subuser),
         params: {
-          pool_type: wish.pool,
+          pool_type: input.pool,
           countries: countries.map((code) => code.toUpperCase()),
           zipcodes: zips,
           ...places,
-          type: wish.type,
-          protocol: wish.protocol,
-          session_ttl: wish.type === 'sticky' ? wish.ttlMinutes : null,
-          quantity: wish.quantity,
+          type: input.type,
+          protocol: input.protocol,
+          session_ttl: input.type === 'sticky' ? input.ttlMinutes : null,
+          quantity: input.quantity,
           format_id: formatId,
-          format: wish.template,
+          format: input.template,
         },
         domain: domain.join('\n'),
         ip: ip.join('\n'),
@@ -267,7 +267,7 @@ function readGenerate(body: z.output<typeof access.generateProxies.body>) {
     ...(problem ? [problem] : []),
   ]
   if (problems.length > 0) throw malformed(problems)
-  const wish = {
+  const input = {
     subuser: readSubuser(body.subuser_id),
     pool: body.pool_type,
     places: readPlaces(body),
@@ -277,7 +277,7 @@ function readGenerate(body: z.output<typeof access.generateProxies.body>) {
     quantity: body.quantity,
     template,
   }
-  return { wish, formatId }
+  return { input, formatId }
 }
 
 const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
@@ -346,7 +346,7 @@ function readFormat(body: { format_id?: 1 | 2 | 3 | 4 | undefined; format?: stri
   const problem =
     typeof format === 'number'
       ? fieldProblem('format', 'template_or', { allowed: [1, 2, 3, 4] })
-      : problemOfTemplate(template)
+      : problemOfLineTemplate(template)
   return { formatId: null, template, ...(problem && { problem }) }
 }
 

@@ -30,7 +30,7 @@ export function tokenOperations(deps: { customers: Customers }): readonly Bound[
   ]
 }
 
-/** A token as it was wished for, in the words of the shop. */
+/** The token request of a body. */
 export const readTokenWish = (body: z.output<typeof tokenWish>): TokenRequest => ({
   name: body.name,
   ...(body.scopes && { scopes: [...new Set(body.scopes)] as Scope[] }),

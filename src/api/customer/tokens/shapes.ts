@@ -48,7 +48,7 @@ export const listOwnTokens = operation('listTokens', 'GET /tokens', {
   }),
 })
 
-/** What a token is wished like: the same for customers and for operators. */
+/** The fields of a new token, the same for customers and for operators. */
 export const tokenWish = z.object({
   name: z
     .string()

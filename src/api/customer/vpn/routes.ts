@@ -93,13 +93,13 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     }),
 
     bind(shapes.setVpnAutoRenew, async ({ caller, body }) => {
-      const wish = {
+      const input = {
         uuid: body.uuid,
         enabled: body.enabled,
         months: shapes.periodOf(body),
         token: caller.token?.id ?? null,
       }
-      return shapes.toSubscription(await vpn.setAutoRenew(caller.customer, wish), linkFor(caller))
+      return shapes.toSubscription(await vpn.setAutoRenew(caller.customer, input), linkFor(caller))
     }),
 
     bind(shapes.removeVpnDevice, async ({ caller, body }) => {

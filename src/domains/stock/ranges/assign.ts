@@ -166,12 +166,12 @@ export async function assign(deps: StockDeps, prefix: Prefix, homes: readonly st
     const nowMs = deps.clock()
     for (const range of ranges.values()) {
       store.setHomes(tx, range.id, homes, nowMs)
-      const said = trials.get(range.id) ?? []
-      unseat(deps, tx, range, said, mayStay)
+      const ofRange = trials.get(range.id) ?? []
+      unseat(deps, tx, range, ofRange, mayStay)
       // The operator's earlier assignment counts as long as a proof does.
       const isVouched = homes.length === 0 && range.homes.length > 0
       if (isVouched) store.vouch(tx, range.id, nowMs + proofMs)
-      const staying = said
+      const staying = ofRange
         .filter((each) => mayStay(each.node) && (isVouched || mayServe({ homes }, each)))
         .toSorted((a, b) => isThere(b.node) - isThere(a.node))
       for (const { node, served } of staying) give(tx, range, served, node, alive)

@@ -40,7 +40,7 @@ export async function lookAtRanges(
     const blockCarrier = carriers.get(range.prefix) ?? null
     const carried = isBlock ? [{ carrier: blockCarrier, places: 1 }] : mine
     const served = carried.filter((each) => isThere(each.carrier))
-    const said = trialsOf.get(range.id) ?? []
+    const ofRange = trialsOf.get(range.id) ?? []
     return {
       range,
       homes: range.homes.map(nameOf),
@@ -48,7 +48,7 @@ export async function lookAtRanges(
       places: mine.reduce((sum, each) => sum + each.places, 0),
       served: served.reduce((sum, each) => sum + each.places, 0),
       by: [...new Set(served.map((each) => nameOf(each.carrier ?? '')))],
-      problems: whyNot(range, said, nodes, isThere),
+      problems: whyNot(range, ofRange, nodes, isThere),
     }
   })
 }
@@ -93,9 +93,11 @@ const unproven =
 export function reasonsOf(trial: JudgedTrial): string[] {
   const counts = new Map<string, number>()
   for (const { problem, count } of trial.problems) counts.set(problem, (counts.get(problem) ?? 0) + count)
-  const said = [...counts].map(([problem, count]) => `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`)
+  const reasons = [...counts].map(
+    ([problem, count]) => `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`,
+  )
   const claimed = countOf(trial.served)
-  if (trial.proof === 'given' || claimed === 0) return said
+  if (trial.proof === 'given' || claimed === 0) return reasons
   const until = trial.proof === 'due' ? `sold only until ${toIso(trial.proofUntil)}` : 'not sold'
-  return [...said, `${claimed} claimed and not proven, ${until}: ${unproven}`]
+  return [...reasons, `${claimed} claimed and not proven, ${until}: ${unproven}`]
 }

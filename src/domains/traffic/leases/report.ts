@@ -7,7 +7,7 @@ import { inFlight, refuse, take } from '../counts/counts.ts'
 import { largest, least, type NodeBoot } from '../counts/rules.ts'
 import { lockBoot } from '../counts/store.ts'
 import type { TrafficDeps } from '../deps.ts'
-import { repeatedWish, tooMany } from '../errors.ts'
+import { repeatedRequest, tooMany } from '../errors.ts'
 import { moveBytes } from './leases.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
@@ -38,7 +38,7 @@ async function lockReport(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport) 
   const nowMs = deps.clock()
   const requested = new Set(report.wishes.map(subjectOf))
   // A second request about the same account would be granted a second lease.
-  if (requested.size < report.wishes.length) throw repeatedWish()
+  if (requested.size < report.wishes.length) throw repeatedRequest()
   const { added, replaced } = await takeCounts(deps, tx, report, nowMs)
   const lines = await lockLines(tx, report, [...added.map((each) => each.subject), ...requested])
   const elsewhere = await store.heldByOtherBoots(tx, report, [...requested])
