@@ -1,5 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import { assertNotErased, lock, open } from './accounts.ts'
+import type { LedgerDeps } from './movements.ts'
 import * as movements from './movements.ts'
 import { isErased, listOfOrder, refundsByDay, sumRefunds } from './store.ts'
 
@@ -9,7 +10,7 @@ export { createLedgerReports, type LedgerReports } from './reports.ts'
 
 export type Ledger = ReturnType<typeof createLedger>
 
-export const createLedger = (deps: movements.LedgerDeps) => ({
+export const createLedger = (deps: LedgerDeps) => ({
   ...bind(deps, movements),
   ...bind(deps.db, { ofOrder: listOfOrder, refundsByDay }),
   open,

@@ -1,4 +1,5 @@
 import { bind } from '../../core/bind.ts'
+import type { ErasingDeps } from './erase.ts'
 import * as erasing from './erase.ts'
 
 export { historyDiffers } from './errors.ts'
@@ -9,4 +10,4 @@ export { traces } from './store-holdings.ts'
 
 export type Erasing = ReturnType<typeof createErasing>
 
-export const createErasing = (deps: erasing.ErasingDeps) => bind(deps, erasing)
+export const createErasing = (deps: ErasingDeps) => bind(deps, erasing)

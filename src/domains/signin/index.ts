@@ -1,5 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import { type SignInDeps, withBuckets } from './deps.ts'
+import type { IdentitiesDeps } from './identities.ts'
 import * as identities from './identities.ts'
 import { assertPassword } from './passwords.ts'
 import { createRegistration } from './registration.ts'
@@ -17,6 +18,6 @@ export type Registration = ReturnType<typeof createRegistration>
 
 export const createSignIn = (deps: SignInDeps) => bind(withBuckets(deps), sessions)
 
-export const createIdentities = (deps: identities.IdentitiesDeps) => ({ ...bind(deps, identities), assertPassword })
+export const createIdentities = (deps: IdentitiesDeps) => ({ ...bind(deps, identities), assertPassword })
 
 export { createRegistration }

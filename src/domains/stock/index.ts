@@ -33,7 +33,9 @@ export function createStock(given: Parameters<typeof withCaches>[0]) {
   } = slots
   /** The nodes that the operator assigns to ranges, and the nodes that serve them. */
   const ranges = {
-    ...bind(deps, { ...assign, ...liveness, tried, seen }),
+    ...bind(deps, assign),
+    ...bind(deps, liveness),
+    ...bind(deps, { tried, seen }),
     /** Imports that were broken off by a kill, a reboot or a lost database. */
     unfinished: bind(deps, unfinished),
   }
