@@ -214,18 +214,18 @@ function checkHeld(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): vo
       const problem = proxy.ipv === 3 ? 'its customer has this address twice' : 'another proxy has this address too'
       findings.push({ promise: 'lease', where, problem })
     }
-    if (places.has(proxy.place)) findings.push({ promise: 'lease', where, problem: 'another proxy has this place too' })
+    if (places.has(proxy.slot)) findings.push({ promise: 'lease', where, problem: 'another proxy has this place too' })
     seen.add(name)
-    places.add(proxy.place)
+    places.add(proxy.slot)
   }
 }
 
 function checkLease(lease: WalkedLease, proxy: Proxy | undefined): Finding | undefined {
-  const wrong = (problem: string): Finding => ({ promise: 'lease', where: `lease of place ${lease.place}`, problem })
+  const wrong = (problem: string): Finding => ({ promise: 'lease', where: `lease of place ${lease.slot}`, problem })
   if (!proxy) return wrong('no proxy holds it')
   if (lease.endedAt !== null) return undefined
   if (proxy.state !== 'held') return wrong(`proxy ${proxy.id} is gone and still holds it`)
-  if (proxy.place !== lease.place || proxy.address !== lease.address)
+  if (proxy.slot !== lease.slot || proxy.address !== lease.address)
     return wrong(`proxy ${proxy.id} shows another address`)
   if (proxy.country !== lease.country || proxy.ipv !== lease.ipv) return wrong('the place is of another kind')
   return undefined
@@ -277,7 +277,7 @@ function problemsOfLeases(proxy: Proxy, had: readonly WalkedLease[]): string[] {
   if (last.endedAt !== null && !hasEnded(last, proxy.endedAt ?? graceEnd(proxy)))
     problems.push('its lease did not end when its time was over')
   if (proxy.endedAt !== null && proxy.state === 'held') problems.push('it was ended and is held')
-  if (last.place !== proxy.place || last.address !== proxy.address)
+  if (last.slot !== proxy.slot || last.address !== proxy.address)
     problems.push('it shows another address than it was leased')
   if (!isReplacedAt(proxy.replacedAt, leases.at(-2), last)) problems.push('it was not replaced when it says')
   return problems

@@ -51,7 +51,7 @@ export async function buy(
     const { total: price, discountPercent } = priceDedicated(catalogue, order)
     assertCovers(sale.account, price)
     const held = ipv === 3 ? await store.heldAddresses(tx, customer, country) : new Set<string>()
-    const places = await stock.take(tx, order, count, held, ready)
+    const slots = await stock.take(tx, order, count, held, ready)
     const expiresAt = addDays(nowMs, period)
     const receipt = await sale.charge({
       price,
@@ -67,14 +67,14 @@ export async function buy(
       },
       note: `${count} × ${country} ${kindName(ipv)}, ${period} days`,
     })
-    const proxies = places.map((place, index) => {
+    const proxies = slots.map((slot, index) => {
       const id = ids[index]
-      if (id === undefined) throw new Error('there are fewer numbers than places')
-      return makeProxy(deps, sale, order, { id, place, expiresAt, endpoint: endpointOf(place, ready.carriers) })
+      if (id === undefined) throw new Error('there are fewer numbers than slots')
+      return makeProxy(deps, sale, order, { id, slot, expiresAt, endpoint: endpointOf(slot, ready.carriers) })
     })
     stock.lease(
       tx,
-      places.map((place, index) => ({ place, proxy: proxies[index]?.id ?? 0 })),
+      slots.map((slot, index) => ({ slot, proxy: proxies[index]?.id ?? 0 })),
       nowMs,
     )
     store.insertProxies(tx, proxies)
@@ -88,7 +88,7 @@ function makeProxy(
   { country, ipv }: Kind,
   of: {
     readonly id: number
-    readonly place: StockSlot
+    readonly slot: StockSlot
     readonly expiresAt: number
     readonly endpoint: Endpoint | null
   },
@@ -98,8 +98,8 @@ function makeProxy(
     id: of.id,
     customer: account.customer,
     order,
-    place: of.place.id,
-    address: of.place.address,
+    slot: of.slot.id,
+    address: of.slot.address,
     country,
     ipv,
     portType: 'http',
@@ -126,9 +126,9 @@ function makeProxy(
   }
 }
 
-/** The endpoint of the node that carries a place, if that node has one of its own. */
-export const endpointOf = (place: StockSlot, carriers: readonly Node[]): Endpoint | null =>
-  carriers.find((node) => node.id === place.carrier)?.endpoint ?? null
+/** The endpoint of the node that carries a slot, if that node has one of its own. */
+export const endpointOf = (slot: StockSlot, carriers: readonly Node[]): Endpoint | null =>
+  carriers.find((node) => node.id === slot.carrier)?.endpoint ?? null
 
 /** Buys when a payment arrives. */
 export const buyerOf = (deps: DedicatedDeps): Buyer => ({

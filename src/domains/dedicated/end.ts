@@ -34,7 +34,7 @@ async function endAll(
   for (const proxy of proxies) if (proxy.interruptedAt !== null) closeOutage(tx, proxy, nowMs, 'nothing')
   await deps.stock.release(
     tx,
-    proxies.map((proxy) => ({ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs })),
+    proxies.map((proxy) => ({ id: proxy.slot, endedAt: nowMs, restUntil: nowMs + restMs })),
   )
   closeEntrances(deps, tx, proxies, nowMs)
   const ids = proxies.map((proxy) => proxy.id)
@@ -83,7 +83,7 @@ export const releaseOverdue = (deps: DedicatedDeps, limit: number): Promise<numb
     if (overdue.length === 0) return 0
     await deps.stock.release(
       tx,
-      overdue.map((proxy) => ({ id: proxy.place, endedAt: graceEnd(proxy), restUntil: graceEnd(proxy) + restMs })),
+      overdue.map((proxy) => ({ id: proxy.slot, endedAt: graceEnd(proxy), restUntil: graceEnd(proxy) + restMs })),
     )
     closeEntrances(deps, tx, overdue, nowMs)
     const ids = overdue.map((proxy) => proxy.id)

@@ -70,14 +70,14 @@ async function assertForSale(
   proxies: readonly Proxy[],
   live: readonly string[],
 ): Promise<void> {
-  const placesOf = (of: readonly Proxy[]): number[] => of.map((proxy) => proxy.place)
-  const withdrawn = await stock.served.withdrawnAmong(reader, placesOf(proxies))
-  const leaving = proxies.filter((proxy) => withdrawn.has(proxy.place))
+  const slotsOf = (of: readonly Proxy[]): number[] => of.map((proxy) => proxy.slot)
+  const withdrawn = await stock.served.withdrawnAmong(reader, slotsOf(proxies))
+  const leaving = proxies.filter((proxy) => withdrawn.has(proxy.slot))
   if (leaving.length > 0) throw beingWithdrawn(leaving.map((proxy) => proxy.id))
   const ended = proxies.filter((proxy) => statusAt(proxy, clock()) === 'expired')
   if (ended.length === 0) return
-  const carriers = await stock.served.carriersAmong(reader, placesOf(ended))
-  const unserved = ended.filter((proxy) => !live.includes(carriers.get(proxy.place) ?? ''))
+  const carriers = await stock.served.carriersAmong(reader, slotsOf(ended))
+  const unserved = ended.filter((proxy) => !live.includes(carriers.get(proxy.slot) ?? ''))
   if (unserved.length > 0) throw notServed(unserved.map((proxy) => proxy.id))
 }
 

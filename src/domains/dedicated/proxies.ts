@@ -57,8 +57,8 @@ export const openProxy = ({ vault }: DedicatedDeps, proxy: Proxy, endpoint: Endp
 })
 
 export async function openAll(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<OpenProxy[]> {
-  const endpoints = await deps.stock.ranges.endpointsOf(proxies.map((proxy) => proxy.place))
-  return proxies.map((proxy) => openProxy(deps, proxy, endpoints.get(proxy.place) ?? null))
+  const endpoints = await deps.stock.ranges.endpointsOf(proxies.map((proxy) => proxy.slot))
+  return proxies.map((proxy) => openProxy(deps, proxy, endpoints.get(proxy.slot) ?? null))
 }
 
 /** Refuses if one of these ids is not among the found proxies that the customer still has. */

@@ -30,8 +30,8 @@ export async function replace(deps: DedicatedDeps, customer: CustomerId, id: num
     if (nowMs < againAt) throw replacedLately(toIso(againAt))
     const usable = await endBySwap(deps, tx, proxy, catalogue.dedicated.outage)
     const cause = { by: 'customer', reason: null } as const
-    const { swapped, place } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
-    return openProxy(deps, swapped, endpointOf(place, ready.carriers))
+    const { swapped, slot } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
+    return openProxy(deps, swapped, endpointOf(slot, ready.carriers))
   })
 }
 
@@ -53,8 +53,8 @@ export async function replaceByOperator(
     if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
     const usable = await endBySwap(deps, tx, proxy, rule)
     const cause = { by: 'operator', reason: of.note } as const
-    const { place } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
-    return { customer, proxy: id, from: proxy.address, to: place.address, at: toIso(nowMs) }
+    const { slot } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
+    return { customer, proxy: id, from: proxy.address, to: slot.address, at: toIso(nowMs) }
   })
 }
 
@@ -71,22 +71,22 @@ export async function swapAddress(
     readonly cause: { readonly by: ReplacedBy; readonly reason: string | null }
     readonly nowMs: number
   },
-): Promise<{ swapped: Proxy; place: StockSlot }> {
+): Promise<{ swapped: Proxy; slot: StockSlot }> {
   const { ready, cause, nowMs } = of
   const held = proxy.ipv === 3 ? await store.heldAddresses(tx, proxy.customer, proxy.country) : new Set<string>()
-  const [place] = await stock.take(tx, kindOf(proxy), 1, held, ready)
-  if (!place) throw new Error('stock gave no place and did not refuse')
-  await stock.release(tx, [{ id: proxy.place, endedAt: nowMs, restUntil: nowMs + restMs }])
-  stock.lease(tx, [{ place, proxy: proxy.id }], nowMs)
-  store.setAddress(tx, proxy.id, { place, by: cause.by, nowMs })
+  const [slot] = await stock.take(tx, kindOf(proxy), 1, held, ready)
+  if (!slot) throw new Error('stock gave no slot and did not refuse')
+  await stock.release(tx, [{ id: proxy.slot, endedAt: nowMs, restUntil: nowMs + restMs }])
+  stock.lease(tx, [{ slot, proxy: proxy.id }], nowMs)
+  store.setAddress(tx, proxy.id, { slot, by: cause.by, nowMs })
   const swapped: Proxy = {
     ...proxy,
-    place: place.id,
-    address: place.address,
+    slot: slot.id,
+    address: slot.address,
     replacedAt: nowMs,
     replacedBy: cause.by,
     changedAt: nowMs,
   }
   await events.note(tx, [replacedEvent(proxy, swapped, cause)])
-  return { swapped, place }
+  return { swapped, slot }
 }

@@ -20,7 +20,7 @@ export type Proxy = {
   readonly id: number
   readonly customer: CustomerId
   readonly order: OrderId
-  readonly place: number
+  readonly slot: number
   readonly address: string
   readonly country: CountryCode
   readonly ipv: Ipv

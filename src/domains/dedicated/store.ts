@@ -8,7 +8,7 @@ const columns = columnsOf<Omit<Proxy, 'portType'>>({
   id: int('id'),
   customer: idColumn('customer_id'),
   order: idColumn('order_id'),
-  place: int('slot_id'),
+  slot: int('slot_id'),
   address: textColumn('address'),
   country: idColumn('country'),
   ipv: {
@@ -205,12 +205,12 @@ export function setRenewal(tx: Tx, ids: readonly number[], period: number | null
 export function setAddress(
   tx: Tx,
   id: number,
-  { place, by, nowMs }: { place: { id: number; address: string }; by: ReplacedBy; nowMs: number },
+  { slot, by, nowMs }: { slot: { id: number; address: string }; by: ReplacedBy; nowMs: number },
 ): void {
   tx.send(
     `UPDATE proxies SET slot_id = $2, address = $3, replaced_at = $4, replaced_by = $5, changed_at = $4
      WHERE id = $1`,
-    [id, place.id, place.address, nowMs, by],
+    [id, slot.id, slot.address, nowMs, by],
   )
 }
 

@@ -38,7 +38,7 @@ export async function verifyStock(
   const findings: Finding[] = []
   const note = (promise: 'lease' | 'stock', where: string, problem: string) =>
     void findings.push({ promise, where, problem })
-  for (const { place, state } of await store.disagreements(reader, maxShown)) {
+  for (const { slot: place, state } of await store.disagreements(reader, maxShown)) {
     note(
       'lease',
       `place ${place}`,
@@ -74,9 +74,9 @@ async function walkLeases(
   onLease: (lease: WalkedLease) => Finding | undefined,
 ): Promise<number> {
   let open = 0
-  const read = (after: Pick<WalkedLease, 'place' | 'startedAt'>, limit: number) =>
+  const read = (after: Pick<WalkedLease, 'slot' | 'startedAt'>, limit: number) =>
     store.leasesAfter(reader, after, limit)
-  const from = { start: { place: -1, startedAt: -1 }, size: pageSize, keyOf: (lease: WalkedLease) => lease }
+  const from = { start: { slot: -1, startedAt: -1 }, size: pageSize, keyOf: (lease: WalkedLease) => lease }
   for await (const page of keysetPages(read, from)) {
     for (const lease of page) {
       if (lease.endedAt === null) open += 1

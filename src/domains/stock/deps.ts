@@ -18,7 +18,7 @@ type Given = {
   random: RandomBytes
   fleet: Pick<Fleet, 'nodes' | 'findByName'>
   customers: Pick<Customers, 'mode'>
-  placeIds: IdCounter
+  slotIds: IdCounter
   rangeIds: IdCounter
 }
 

@@ -22,7 +22,7 @@ export type StockSlot = {
 
 /** A lease as `verify` walks it, with its slot's address and kind. */
 export type WalkedLease = {
-  readonly place: number
+  readonly slot: number
   readonly proxy: number
   readonly startedAt: number
   readonly endedAt: number | null

@@ -89,8 +89,8 @@ export const setLeased = (tx: Tx, slots: readonly number[]): void =>
   )
 
 /** The unique index on open leases makes a double sale impossible. */
-export function openLeases(tx: Tx, leases: readonly { place: number; startedAt: number; proxy: number }[]): void {
-  const rows = leases.map((lease) => [lease.place, lease.startedAt, lease.proxy])
+export function openLeases(tx: Tx, leases: readonly { slot: number; startedAt: number; proxy: number }[]): void {
+  const rows = leases.map((lease) => [lease.slot, lease.startedAt, lease.proxy])
   sendRows(tx, 'INSERT INTO leases (slot_id, started_at, proxy_id)', rows)
 }
 
@@ -357,14 +357,14 @@ export async function restorePrefix(tx: Tx, prefix: string): Promise<boolean> {
 }
 
 /** Slots that are leased without an open lease, or have one without being leased. */
-export async function disagreements(reader: Reader, max: number): Promise<{ place: number; state: string }[]> {
+export async function disagreements(reader: Reader, max: number): Promise<{ slot: number; state: string }[]> {
   const rows = await reader.all<{ id: bigint; state: string }>(
     `SELECT stock.id, stock.state FROM stock
      LEFT JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
      WHERE (stock.state = 'leased') <> (leases.slot_id IS NOT NULL) LIMIT $1`,
     [max],
   )
-  return rows.map((row) => ({ place: Number(row.id), state: row.state }))
+  return rows.map((row) => ({ slot: Number(row.id), state: row.state }))
 }
 
 /** Addresses that are in stock as two kinds. */
@@ -409,7 +409,7 @@ export const soldTwice = (reader: Reader, max: number): Promise<string[]> =>
   )
 
 const leaseColumns = columnsOf<WalkedLease>({
-  place: int('slot_id'),
+  slot: int('slot_id'),
   proxy: int('proxy_id'),
   startedAt: int('started_at'),
   endedAt: orNull(int('ended_at')),
@@ -455,7 +455,7 @@ export async function holdersBetween(
 /** Keyset pagination over all leases, slot after slot. */
 export const leasesAfter = (
   reader: Reader,
-  after: { readonly place: number; readonly startedAt: number },
+  after: { readonly slot: number; readonly startedAt: number },
   limit: number,
 ): Promise<WalkedLease[]> =>
   leaseColumns.all(
@@ -465,7 +465,7 @@ export const leasesAfter = (
          WHERE earlier.slot_id = leases.slot_id AND earlier.started_at < leases.started_at), 0) AS free_from
      FROM leases JOIN stock ON stock.id = leases.slot_id
      WHERE (leases.slot_id, leases.started_at) > ($1, $2) ORDER BY leases.slot_id, leases.started_at LIMIT $3`,
-    [after.place, after.startedAt, limit],
+    [after.slot, after.startedAt, limit],
   )
 
 /** Keyset pagination over all slots. */
@@ -477,13 +477,13 @@ export async function slotsOf(reader: Reader, addresses: readonly string[]): Pro
   return (await allIn<Row>(reader, addresses, sql)).map(slotColumns.read)
 }
 
-export async function holdersOf(reader: Reader, slots: readonly number[]): Promise<{ place: number; proxy: number }[]> {
+export async function holdersOf(reader: Reader, slots: readonly number[]): Promise<{ slot: number; proxy: number }[]> {
   const rows = await allIn<{ slot_id: bigint; proxy_id: bigint }>(
     reader,
     slots,
     (ids) => `SELECT slot_id, proxy_id FROM leases WHERE ended_at IS NULL AND slot_id IN (${ids})`,
   )
-  return rows.map((row) => ({ place: Number(row.slot_id), proxy: Number(row.proxy_id) }))
+  return rows.map((row) => ({ slot: Number(row.slot_id), proxy: Number(row.proxy_id) }))
 }
 
 export const retireSlots = (tx: Tx, slots: readonly number[]): void =>

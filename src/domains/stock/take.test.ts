@@ -222,7 +222,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       random: stuck,
       fleet: floor.services.fleet,
       customers: floor.services.customers,
-      placeIds: createCounter(floor.db, 'place'),
+      slotIds: createCounter(floor.db, 'place'),
       rangeIds: createCounter(floor.db, 'range'),
     })
     await addStock(floor.services, '2001:db8:8::/64', code, 6)

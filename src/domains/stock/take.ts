@@ -4,9 +4,9 @@ import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.
 import type { Node } from '../fleet/rules.ts'
 import type { StockDeps } from './deps.ts'
 import { NoGateway, soldElsewhere } from './errors.ts'
-import * as ranges from './ranges/assign.ts'
+import { addBlock, begin, cancel, nextId, open, plan } from './ranges/assign.ts'
 import { away, live, serving, unprovenAt } from './ranges/live.ts'
-import * as imports from './ranges/resume.ts'
+import { finish, leftBehind, waitForOthers } from './ranges/resume.ts'
 import type { Planned } from './ranges/rules.ts'
 import { type Kind, maxWrittenOut, randomAddress, type StockSlot, scattered, sizeOf, slotsOf } from './rules.ts'
 import * as store from './store.ts'
@@ -132,16 +132,16 @@ export async function addAddresses(
   homes: readonly string[] = [],
 ): Promise<number> {
   const all = [...addresses]
-  await imports.waitForOthers(deps, all)
+  await waitForOthers(deps, all)
   const known = await store.existing(deps.db, all)
   const unknown = all.filter((each) => !known.has(each))
-  const left = await imports.leftBehind(deps, all, unknown)
-  const planned = await ranges.plan(
+  const left = await leftBehind(deps, all, unknown)
+  const planned = await plan(
     deps,
     unknown.filter((each) => left.byAddress(each) === undefined),
     homes,
   )
-  const begun = await ranges.begin(deps, planned)
+  const begun = await begin(deps, planned)
   const rangeOf: Planned['byAddress'] = (address) => left.byAddress(address) ?? begun.byAddress(address)
   try {
     let added = 0
@@ -151,13 +151,13 @@ export async function addAddresses(
         onProgress(added)
       }
     }
-    await ranges.open(deps, begun)
-    await imports.finish(deps, left, homes)
+    await open(deps, begun)
+    await finish(deps, left, homes)
     deps.counts.clear()
     return added
   } catch (error) {
     if (!(error instanceof ConstraintViolation)) throw error
-    await deps.db.transact(async (tx) => ranges.cancel(deps, tx, planned, begun))
+    await deps.db.transact(async (tx) => cancel(deps, tx, planned, begun))
     throw soldElsewhere()
   }
 }
@@ -169,7 +169,7 @@ async function addChunk(
   kind: Kind,
   rangeOf: Planned['byAddress'],
 ) {
-  const ids = await deps.placeIds.take(chunk.length)
+  const ids = await deps.slotIds.take(chunk.length)
   return deps.db.transact(async (tx) => {
     const there = await store.existing(tx, chunk)
     // An address whose first slot is of another kind gets no more slots.
@@ -196,7 +196,7 @@ export async function prepare(deps: StockDeps, kind: Kind, count: number): Promi
     serving(deps),
     away(deps),
     unprovenAt(deps),
-    kind.ipv === 6 ? deps.placeIds.take(count) : Promise.resolve([]),
+    kind.ipv === 6 ? deps.slotIds.take(count) : Promise.resolve([]),
   ])
   return { carriers, away: absent, unprovenAt: checkedAt, spareIds }
 }
@@ -227,9 +227,9 @@ export async function take(
 }
 
 /** Opens leases from now on, or from the end of the slot's last lease if the clock was set back. */
-export function lease(tx: Tx, leases: readonly { place: StockSlot; proxy: number }[], nowMs: number): void {
-  const opened = leases.map(({ place: { id, freeFrom }, proxy }) => {
-    return { place: id, startedAt: Math.max(nowMs, freeFrom), proxy }
+export function lease(tx: Tx, leases: readonly { slot: StockSlot; proxy: number }[], nowMs: number): void {
+  const opened = leases.map(({ slot: { id, freeFrom }, proxy }) => {
+    return { slot: id, startedAt: Math.max(nowMs, freeFrom), proxy }
   })
   store.openLeases(tx, opened)
 }
@@ -237,9 +237,9 @@ export function lease(tx: Tx, leases: readonly { place: StockSlot; proxy: number
 /** Ends leases; the slots rest until their time. */
 export async function release(
   tx: Tx,
-  places: readonly { id: number; endedAt: number; restUntil: number }[],
+  slots: readonly { id: number; endedAt: number; restUntil: number }[],
 ): Promise<void> {
-  for (const { id, endedAt, restUntil } of places) {
+  for (const { id, endedAt, restUntil } of slots) {
     const freeFrom = (await store.endLease(tx, id, endedAt)) ?? endedAt
     store.setResting(tx, { id, freeFrom, restUntil })
   }
@@ -292,11 +292,11 @@ export async function add(
   homes: readonly string[] = [],
 ): Promise<number> {
   if (sizeOf(prefix) <= maxWrittenOut) return addAddresses(deps, scattered(prefix), kind, onProgress, homes)
-  const id = await ranges.nextId(deps)
+  const id = await nextId(deps)
   return deps.db.transact(async (tx) => {
     if (!(await store.insertPrefix(tx, formatPrefix(prefix), kind, deps.clock()))) return 0
     if (await store.hasExitWithin(tx, prefix)) throw soldElsewhere()
-    await ranges.addBlock(deps, tx, prefix, id, homes)
+    await addBlock(deps, tx, prefix, id, homes)
     return 1
   })
 }

@@ -61,7 +61,7 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps): readonly
 const interrupted = (bind: BindAdmin, { outages, stock }: AdminDeps): Bound<AdminCaller> =>
   bind(shapes.listInterrupted, async ({ query }) => {
     const found = await outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
-    const nodes = await stock.served.carrierNames(found.map((each) => each.place))
+    const nodes = await stock.served.carrierNames(found.map((each) => each.slot))
     return pageOf(
       found,
       query.limit,
@@ -70,7 +70,7 @@ const interrupted = (bind: BindAdmin, { outages, stock }: AdminDeps): Bound<Admi
         proxy: proxy.id,
         customer_id: proxy.customer,
         address: proxy.address,
-        node: nodes.get(proxy.place) ?? null,
+        node: nodes.get(proxy.slot) ?? null,
         since: toIso(proxy.interruptedAt ?? 0),
         reason: proxy.interruptedBy,
       }),

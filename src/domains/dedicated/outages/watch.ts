@@ -90,12 +90,12 @@ async function restoreServed(
   waiting: readonly Proxy[],
   rule: OutageRule,
 ): Promise<{ restored: number; left: Proxy[] }> {
-  const served = await deps.stock.served.servedAmong(waiting.map((proxy) => proxy.place))
+  const served = await deps.stock.served.servedAmong(waiting.map((proxy) => proxy.slot))
   const nowMs = deps.clock()
   // With refunds the term keeps running, and may end during the outage.
   const isOver = (proxy: Proxy): boolean => rule.time === 'refund' && proxy.expiresAt <= nowMs
   const [back, left]: [Proxy[], Proxy[]] = [[], []]
-  for (const proxy of waiting) (served.has(proxy.place) || isOver(proxy) ? back : left).push(proxy)
+  for (const proxy of waiting) (served.has(proxy.slot) || isOver(proxy) ? back : left).push(proxy)
   let restored = 0
   for (const [customer, own] of Map.groupBy(back, (proxy) => proxy.customer)) {
     const ids = own.map((proxy) => proxy.id)
@@ -136,7 +136,7 @@ async function noteMoved(deps: WatchDeps): Promise<number> {
     const found = await deps.stock.served.moved(after, pageSize)
     if (found.length > 0) noted += await notePage(deps, found)
     if (found.length < pageSize) break
-    after = found.at(-1)?.place ?? 0
+    after = found.at(-1)?.slot ?? 0
   }
   return noted
 }
@@ -146,9 +146,9 @@ const notePage = (deps: WatchDeps, found: Awaited<ReturnType<Stock['served']['mo
     const ids = found.map((each) => each.proxy)
     const byId = new Map((await proxies.lockMany(tx, ids)).map((proxy) => [proxy.id, proxy]))
     const events = []
-    for (const { place, proxy: id, from } of found) {
+    for (const { slot, proxy: id, from } of found) {
       const proxy = byId.get(id)
-      if (proxy?.place !== place || !(await deps.stock.served.tellMoved(tx, place))) continue
+      if (proxy?.slot !== slot || !(await deps.stock.served.tellMoved(tx, slot))) continue
       if (from !== null) events.push(movedEvent(proxy))
     }
     await deps.events.note(tx, events)

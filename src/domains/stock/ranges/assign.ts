@@ -181,13 +181,13 @@ export async function assign(deps: StockDeps, prefix: Prefix, homes: readonly st
 }
 
 /** The endpoints of these slots, for those on a node with an endpoint of its own. */
-export async function endpointsOf(deps: StockDeps, places: readonly number[]): Promise<Map<number, Endpoint>> {
-  const [carriers, nodes] = await Promise.all([store.carriersOf(deps.db, places), deps.fleet.nodes('gateway')])
+export async function endpointsOf(deps: StockDeps, slots: readonly number[]): Promise<Map<number, Endpoint>> {
+  const [carriers, nodes] = await Promise.all([store.carriersOf(deps.db, slots), deps.fleet.nodes('gateway')])
   const endpoints = new Map<string, Endpoint | null>(nodes.map((node) => [node.id, node.endpoint]))
   return new Map(
-    [...carriers].flatMap(([place, node]) => {
+    [...carriers].flatMap(([slot, node]) => {
       const endpoint = endpoints.get(node)
-      return endpoint ? [[place, endpoint]] : []
+      return endpoint ? [[slot, endpoint]] : []
     }),
   )
 }

@@ -292,7 +292,7 @@ export async function leasedBy(
   carrier: string | null,
   after: number,
   limit: number,
-): Promise<{ readonly place: number; readonly proxy: number; readonly lostAt: number | null }[]> {
+): Promise<{ readonly slot: number; readonly proxy: number; readonly lostAt: number | null }[]> {
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; lost_at: bigint | null }>(
     `SELECT stock.id, leases.proxy_id, stock.lost_at FROM stock
      JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
@@ -301,12 +301,12 @@ export async function leasedBy(
     [after, limit, ...(carrier === null ? [] : [carrier])],
   )
   return rows.map(({ id, proxy_id: proxy, lost_at: lostAt }) => {
-    return { place: Number(id), proxy: Number(proxy), lostAt: numberOrNull(lostAt) }
+    return { slot: Number(id), proxy: Number(proxy), lostAt: numberOrNull(lostAt) }
   })
 }
 
 /** A leased slot whose carrier is not the one that its holder knows; `from` is that one. */
-export type MovedSlot = { readonly place: number; readonly proxy: number; readonly from: string | null }
+export type MovedSlot = { readonly slot: number; readonly proxy: number; readonly from: string | null }
 
 /** A page of moved slots that a live node serves, by id. */
 export async function movedSlots(
@@ -326,7 +326,7 @@ export async function movedSlots(
      ORDER BY stock.id LIMIT $${carriers.length + 2}`,
     [after, ...carriers, limit],
   )
-  return rows.map((row) => ({ place: Number(row.id), proxy: Number(row.proxy_id), from: row.known_carrier }))
+  return rows.map((row) => ({ slot: Number(row.id), proxy: Number(row.proxy_id), from: row.known_carrier }))
 }
 
 /** Marks the carrier of a slot as known to its holder. False if another process has done so. */
