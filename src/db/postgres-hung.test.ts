@@ -48,7 +48,7 @@ describe('a PostgreSQL that hangs', () => {
     watcher = openPostgres(server.url, 1)
     await db.transact((tx) => tx.run('CREATE TABLE things (id BIGINT PRIMARY KEY, n BIGINT NOT NULL)'))
   })
-  afterEach(() => server.goOn())
+  afterEach(() => server.resume())
   afterAll(async () => {
     await db.close()
     await watcher.close()
@@ -73,7 +73,7 @@ describe('a PostgreSQL that hangs', () => {
       ...Array.from({ length: 6 }, (_, index) => refusedIn(add(10 + index))),
     ])
     for (const each of refused) expect(each).toMatchObject(unavailable)
-    server.goOn()
+    server.resume()
     expect(await isBack()).toBeTrue()
     await add(2)
     expect(await isThere(2)).toBeTrue()
@@ -87,7 +87,7 @@ describe('a PostgreSQL that hangs', () => {
     )
     const lateReads = Promise.all(Array.from({ length: 6 }, (_, n) => refusedIn(db.first('SELECT $1 AS n', [`o${n}`]))))
     await Promise.all([late, lateReads])
-    server.goOn()
+    server.resume()
     await isBack()
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, n) =>
@@ -112,7 +112,7 @@ describe('a PostgreSQL that hangs', () => {
     server.hang()
     hung.resolve()
     expect(await refusedIn(cut)).toMatchObject(unavailable)
-    server.goOn()
+    server.resume()
     await isBack()
     const once = () =>
       db.transact((tx) => tx.run('INSERT INTO things VALUES (20, 2) ON CONFLICT (id) DO UPDATE SET n = 2'))
@@ -132,7 +132,7 @@ describe('a PostgreSQL that hangs', () => {
     await inside.promise
     server.hang()
     await Promise.all([1, 2, 3].map(() => refusedIn(db.first('SELECT 1 AS one'))))
-    server.goOn()
+    server.resume()
     readsGaveUp.resolve()
     await job
     expect(await watcher.all('SELECT n FROM things WHERE id = 30')).toEqual([{ n: 2n }])
@@ -149,7 +149,7 @@ describe('a PostgreSQL that hangs', () => {
     const old = await pids()
     server.hang()
     expect(await refusedIn(db.first('SELECT 1 AS one'))).toMatchObject(unavailable)
-    server.goOn()
+    server.resume()
     expect((await pids()).filter((pid) => old.includes(pid))).toEqual([])
   })
 
@@ -157,7 +157,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(answersWithinMs).toBeLessThan(shippedLimits.poolWaitMs)
     server.hang()
     expect(await isReachable(watcher, 50)).toBeFalse()
-    server.goOn()
+    server.resume()
     expect(await untilTrue(() => isReachable(watcher))).toBeTrue()
   })
 

@@ -10,7 +10,7 @@ import { findingsOf } from '../harness/wired.ts'
 const encoder = new TextEncoder()
 const size = (body: string | Uint8Array) => (typeof body === 'string' ? encoder.encode(body) : body).length
 
-/** A request line and headers, then the body with its true length, on a connection that ends with the answer. */
+/** Request head, then the body with its true length, on a connection that closes after the answer. */
 function post(token: string, body: string | Uint8Array, headers: string[] = ['Content-Type: application/json']) {
   const head = [
     'POST /api/v1/things/buy HTTP/1.1',
@@ -127,7 +127,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
   let shop: ThingsShop
   let before: { balance: bigint; postings: number }
   let allowed = 0
-  const standing = async () => ({
+  const readBooks = async () => ({
     balance: (await shop.services.ledger.balance(shop.customer)).balance as bigint,
     postings: Number((await shop.services.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM postings'))?.n),
   })
@@ -138,11 +138,12 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
   afterAll(() => shop.stop())
   beforeEach(async () => {
     allowed = 0
-    before = await standing()
+    before = await readBooks()
   })
-  // After every test: not one kopeck moved that was not meant to, and nothing went wrong inside.
+  // After each test, balance and postings have changed only by the purchases that the test allows, and no fault was
+  // logged.
   afterEach(async () => {
-    const after = await standing()
+    const after = await readBooks()
     expect(after.postings - before.postings).toBe(allowed)
     expect(before.balance - after.balance).toBe(900n * BigInt(allowed))
     expect(shop.notes.splice(0).filter((note) => note.fault !== undefined)).toEqual([])
@@ -154,7 +155,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expect(answer?.head.toLowerCase()).toContain('x-request-id: ')
   }
 
-  test('a good purchase goes through, so the rest of these tests mean something', async () => {
+  test('a valid purchase is answered 200 and charges 900 kopecks', async () => {
     const [answer] = await sendRaw(
       shop.port,
       post(shop.token, '{"count": 1, "colour": "red", "extra": [1, {"a": null}]}'),
@@ -163,33 +164,33 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     allowed = 1
   })
 
-  test.each(Object.entries(badBodies))('%s is refused as invalid_request', async (_, body) => {
+  test.each(Object.entries(badBodies))('POST /things/buy answers 400 invalid_request to a malformed body: %s', async (_, body) => {
     const [answer] = await sendRaw(shop.port, post(shop.token, body))
     expectRefusal(answer, 400, 'invalid_request')
   })
 
-  test('all faulty fields are named at once', async () => {
+  test('a body with three faulty fields is refused with all three named', async () => {
     const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": "x", "colour": "green", "note": 5}'))
     const { error } = JSON.parse(answer?.body ?? '') as { error: { details: { field: string; allowed?: string[] }[] } }
     expect(error.details.map((each) => each.field)).toEqual(['count', 'colour', 'note'])
     expect(error.details[1]?.allowed).toEqual(['red', 'blue'])
   })
 
-  test('a body that is not declared to be JSON is an unsupported type', async () => {
+  test('a body not declared as application/json is answered 415 unsupported_media_type', async () => {
     for (const headers of wrongTypes) {
       const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": 1}', headers))
       expectRefusal(answer, 415, 'unsupported_media_type')
     }
   })
 
-  test('an empty body lacks what is required, whatever type it claims', async () => {
+  test('an empty body is answered 400 invalid_request whatever its Content-Type', async () => {
     for (const headers of [[], ['Content-Type: application/json'], ['Content-Type: text/plain']]) {
       const [answer] = await sendRaw(shop.port, post(shop.token, '', headers))
       expectRefusal(answer, 400, 'invalid_request')
     }
   })
 
-  test('a body over 64 KiB is too large, by its word or by its weight, and one of exactly 64 KiB is read', async () => {
+  test('a body of 65,536 bytes is read, and a larger one is answered 413, declared or chunked', async () => {
     const filled = (bytes: number) => `{"count": 1, "filler": "${'x'.repeat(bytes - 26)}"}`
     expect(size(filled(65_536))).toBe(65_536)
     const [fits] = await sendRaw(shop.port, post(shop.token, filled(65_536)))
@@ -209,7 +210,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expectRefusal(weighed, 413, 'payload_too_large')
   })
 
-  test('a chunked purchase in one-byte pieces is the same purchase', async () => {
+  test('a purchase sent in 1-byte chunks is answered 200 and charged once', async () => {
     const head = String(post(shop.token, '')[0]).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
     const pieces = '{"count": 1}'.split('').map((character) => `1\r\n${character}\r\n`)
     const [answer] = await sendRaw(shop.port, [head, ...pieces, '0\r\n\r\n'])
@@ -217,7 +218,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     allowed = 1
   })
 
-  test('tokens that are not quite tokens open nothing', async () => {
+  test('an Authorization header that is not exactly one valid Bearer token is answered 401 invalid_token', async () => {
     const line = (authorization: string) =>
       post('', '{"count": 1}', ['Content-Type: application/json']).map((piece) =>
         typeof piece === 'string' ? piece.replace('Authorization: Bearer ', authorization) : piece,
@@ -255,7 +256,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expectRefusal(inQuery, 401, 'invalid_token')
   })
 
-  test('the scheme may be written in any case, and a token may be followed by spaces', async () => {
+  test('the Bearer scheme is accepted in any case', async () => {
     for (const scheme of ['bearer', 'BEARER', 'Bearer']) {
       const [head = '', body = ''] = post(shop.token, '{"count": 1}')
       const [answer] = await sendRaw(shop.port, [String(head).replace('Bearer', scheme), body])
@@ -264,7 +265,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('keys that are not 1 to 255 visible characters are refused', async () => {
+  test('an Idempotency-Key that is not 1 to 255 visible characters, or is sent twice, is answered 400', async () => {
     for (const key of ['', ' ', 'with space', 'x'.repeat(256), 'caf\u00e9', 'tab\there']) {
       const headers = ['Content-Type: application/json', `Idempotency-Key: ${key}`]
       const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": 1}', headers))
@@ -275,7 +276,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expectRefusal(answer, 400, 'invalid_request')
   })
 
-  test('query numbers are plain digits and nothing else', async () => {
+  test('limit takes only digits from 1 to 500, a malformed cursor is answered 400, unknown parameters are ignored', async () => {
     for (const limit of [
       '1e1',
       '%2B5',
@@ -337,7 +338,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('paths that are not quite paths lead nowhere', async () => {
+  test('an unknown or malformed path is answered 404 not_found, and /api/v1 redirects with 302', async () => {
     for (const path of [
       '/api/v1/nothing',
       '/api/v1//balance',
@@ -366,17 +367,16 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
       const [answer] = await sendRaw(shop.port, get(path, shop.token))
       expectRefusal(answer, 404, 'not_found')
     }
-    // These are where people look first.
     for (const path of ['/api/v1', '/api/v1/']) {
       const [answer] = await sendRaw(shop.port, get(path, shop.token))
       expect([answer?.status, answer?.body]).toEqual([302, ''])
     }
-    // There is nothing above the root, so that is the root itself.
+    // `/..` resolves to the root.
     const roots = await Promise.all(['/', '/..'].map((path) => sendRaw(shop.port, get(path, shop.token))))
     expect(roots[1]?.[0]?.status).toBe(roots[0]?.[0]?.status ?? 0)
   })
 
-  test('methods that are not served are refused, and none of them buys', async () => {
+  test('a method other than POST is answered 405 with Allow: POST and buys nothing', async () => {
     for (const [method, status] of [
       ['GET', 405],
       ['PUT', 405],
@@ -399,7 +399,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('absurd headers are refused or ignored', async () => {
+  test('a request with malformed or oversized headers is answered 4xx or 501 and buys nothing', async () => {
     const extra = [
       [`X-Long: ${'x'.repeat(100_000)}`],
       Array.from({ length: 500 }, (_, index) => `X-Many-${index}: ${index}`),
@@ -437,7 +437,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('a Host that is no host does no harm', async () => {
+  test('a malformed Host header is answered 200, 400, 404 or 431 and causes no fault', async () => {
     for (const host of [
       '[',
       ']',
@@ -466,7 +466,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     for (const answer of answers) expect([400, 401]).toContain(answer.status)
   })
 
-  test('two lengths for one body never make two requests of it', async () => {
+  test('conflicting body lengths never let a smuggled second request run', async () => {
     const inner = `POST /api/v1/things/buy HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${shop.token}\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"count": 1}`
     const smuggled = (headers: string[], body: string) =>
       `POST /api/v1/things/buy HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\n${headers.join('\r\n')}\r\n\r\n${body}`
@@ -490,7 +490,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('requests sent one behind the other without waiting are answered in their order or not at all, never twice', async () => {
+  test('pipelined requests are answered in order or not at all, and a repeated purchase is charged once', async () => {
     const one = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${shop.token}\r\n\r\n`
     const [head, body] = post(shop.token, '{"count": 1}', ['Content-Type: application/json', 'Idempotency-Key: piped'])
     const buy = `${String(head).replace('Connection: close\r\n', '')}${String(body)}`
@@ -502,7 +502,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expect(reads.map((answer) => answer.status)).toEqual([200, 404, 200].slice(0, reads.length))
     const mixed = await sendRaw(shop.port, [buy + buy + one('/api/v1/balance')], 700)
     expect(mixed.map((answer) => answer.status)).toEqual([200, 200, 200].slice(0, mixed.length))
-    // The runtime hangs up when a request comes in behind one that still runs. The key tells how that one ended.
+    // Bun closes the connection when a request arrives behind one that still runs. A replay by key returns its result.
     const ask = () => sendRaw(shop.port, [buy.replace('Host: shop', 'Host: shop\r\nConnection: close')])
     let [settled] = await ask()
     await untilTrue(async () => {
@@ -513,7 +513,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     allowed = 1
   })
 
-  test('random bytes in place of a body never give a fault', async () => {
+  test('random bytes as a body are answered 400 invalid_request', async () => {
     const body = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
       fc.string({ unit: 'binary', maxLength: 200 }).map((text) => encoder.encode(text)),
@@ -533,7 +533,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     )
   })
 
-  test('random bytes in place of a request never give a fault', async () => {
+  test('random bytes as a request never get a 5xx answer other than 505', async () => {
     const token = fc.constantFrom(
       'GET ',
       'POST ',
@@ -562,7 +562,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     await fc.assert(
       fc.asyncProperty(request, async (text) => {
         const answers = await sendRaw(shop.port, [text, '\r\n\r\n'], 30)
-        // 505 is HTTP's own word for a version of HTTP that is not spoken.
+        // 505 is the HTTP status for an unsupported HTTP version.
         const faults = answers.filter((answer) => answer.status >= 500 && answer.status !== 505)
         expect(faults).toEqual([])
       }),
@@ -570,20 +570,19 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     )
   })
 
-  test('after all that every promise about money holds', async () => {
+  test('verify finds nothing wrong after all malformed requests', async () => {
     expect(await findingsOf(shop.services)).toEqual([])
   })
 })
 
 // The quick form is in src/api/body.test.ts, with shorter ticks.
 if (isLong) {
-  test('a body that drips in byte by byte is cut off after 10 seconds, and others are served meanwhile', async () => {
+  test('a body that arrives byte by byte is refused after 10 s, and other requests are served meanwhile', async () => {
     const shop = await openThingsShop('sqlite')
     const head = String(post(shop.token, '{"count": 1}')[0])
     const slow = sendRaw(
       shop.port,
-      // The last byte goes well before the ten seconds are over: one that meets a closed connection would destroy the
-      // answer.
+      // The last byte is sent well before 10 s: a byte sent to a closed connection would reset it and lose the answer.
       [head, ...'{"cou'.split('').flatMap((character) => [character, 1500]), 5000],
       15_000,
     )

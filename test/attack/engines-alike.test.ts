@@ -9,16 +9,16 @@ import { SystemClient } from '../harness/system-client.ts'
 import { until } from '../harness/until.ts'
 
 const full = 20_000
-/** A tenth of it in every run would be a minute; what differs shows in fewer. */
+/** A tenth of the full count takes a minute; 400 handshakes already reach every outcome. */
 const count = Math.min(full, scaled(full) === full ? full : 400)
 const atOnce = 8
 /**
- * How long a silent client is waited for: short, for a tenth of the clients wait to the end. Where the engines differ,
- * they are asked again with more time: a busy machine may have ended one of them before all was said.
+ * Time limits of a silent client. The first is short, because a tenth of the clients wait for it. A difference is
+ * checked again with a longer limit, because a busy machine may close one connection before all bytes were sent.
  */
-const patiences = [400, 5000, 20_000]
+const silenceLimitsMs = [400, 5000, 20_000]
 
-/** The same for both engines, told apart by where they leave from. */
+/** One origin with both engines. The origin tells the engines apart by their source address. */
 type Place = {
   readonly origin: RecordingOrigin
   readonly portable: Stand
@@ -54,10 +54,7 @@ afterAll(async () => {
   }
 })
 
-/**
- * Says the same however what it hears is cut into pieces: one answer to a whole request, and everything else back as it
- * came.
- */
+/** Answers independently of how the bytes are split: one answer to a whole request, and an echo of everything else. */
 function answerOnce(): Script {
   const heard = new WeakMap<Socket<never>, { text: string; isRaw: boolean; isAnswered: boolean }>()
   return {
@@ -104,13 +101,16 @@ const seeds = ({ authority, port }: RecordingOrigin): Uint8Array[] => {
   ].map((text) => Buffer.from(text, 'latin1'))
 }
 
-/** What a client does: bytes in pieces, and how it ends. Whoever waits does so until the gateway has had enough. */
+/**
+ * A client's behaviour: its bytes in pieces, and its ending. A client that waits does so until the gateway's time
+ * limit.
+ */
 type Plan = {
   readonly pieces: readonly Uint8Array[]
   readonly ending: 'half-close' | 'reset after an answer' | 'reset' | 'wait'
 }
 
-/** Waiting is what takes time. */
+/** Waiting costs time, so one plan in ten waits. */
 const endings: readonly Plan['ending'][] = [
   ...Array.from({ length: 6 }, () => 'half-close' as const),
   'reset after an answer',
@@ -129,7 +129,7 @@ function draw(from: readonly Uint8Array[], dice: Dice): Plan {
   ]
   const pieces = cuts.slice(1).map((to, index) => bytes.subarray(cuts[index], to))
   const ending = endings[dice(endings.length)] ?? 'wait'
-  // A reset in the middle leaves some of it unsaid.
+  // A reset in the middle leaves the remaining pieces unsent.
   return ending === 'reset' ? { ending, pieces: pieces.slice(0, 1 + dice(pieces.length)) } : { ending, pieces }
 }
 
@@ -147,7 +147,7 @@ async function act({ pieces, ending }: Plan, port: number): Promise<Outcome> {
   return { heard, end }
 }
 
-/** What was counted for whom, since the beginning. */
+/** Byte counts by credential since the start. */
 type Counted = ReadonlyMap<string, { readonly received: number; readonly sent: number }>
 
 function collect(stand: Stand, before: Counted): Counted {
@@ -156,7 +156,7 @@ function collect(stand: Stand, before: Counted): Counted {
   return new Map([...before, ...counts])
 }
 
-/** What was added for each, in words. */
+/** The bytes added for each credential, as text. */
 const added = (counted: Counted, before: Counted): string[] =>
   [...counted].flatMap(([id, { received, sent }]) => {
     if (id === String(markerId)) return []
@@ -176,12 +176,12 @@ const ofBoth = <Value>(make: (kind: Kind) => Value): Record<Kind, Value> => ({
   linux: make('linux'),
 })
 
-/** How conversations ended, so that it is seen that they do not all end alike. */
+/** Distinct outcomes, to check that the conversations end in many ways. */
 const outcomes = new Set<string>()
 
 /**
- * Waits until both engines have told all counts so far. An engine tells all that have changed at once, so what came
- * before a request of the marker is told no later than that request.
+ * Waits until both engines have reported all counts so far. An engine reports all changed counts together, so a
+ * reported marker request implies that all earlier counts were reported.
  */
 async function untilCounted({ origin, counts, ...stands }: Place): Promise<void> {
   const request = `GET http://${origin.authority}/marker HTTP/1.1\r\nHost: a\r\n${loginLine(marker)}\r\n`
@@ -191,7 +191,7 @@ async function untilCounted({ origin, counts, ...stands }: Place): Promise<void>
     kinds.map(async (kind) => {
       const before = sentOf(kind)
       let { heard } = await act(plan, stands[kind].port)
-      // A busy machine may have ended it before its request was read.
+      // A busy machine may close the connection before its request was read.
       for (let tries = 0; tries < 100 && !heard.startsWith('HTTP/1.1 200'); tries += 1) {
         ;({ heard } = await act(plan, stands[kind].port))
       }
@@ -203,7 +203,7 @@ async function untilCounted({ origin, counts, ...stands }: Place): Promise<void>
   )
 }
 
-/** Tells what differs between the two engines for one seed; undefined if nothing does. */
+/** The difference between the two engines for one seed, or undefined. */
 async function compare(place: Place, seed: number): Promise<object | undefined> {
   const { counts } = place
   const plan = draw(seeds(place.origin), createDice(seed))
@@ -218,8 +218,8 @@ async function compare(place: Place, seed: number): Promise<object | undefined> 
   )
   await untilCounted(place)
   const counted = ofBoth((kind) => added(counts[kind], before[kind]))
-  // A body that turns out malformed is refused whether its destination was reached by then or not; which it was is
-  // chance, and so is how much of it was passed on, and counted, before.
+  // A malformed body is refused whether its destination was reached or not. That timing is random, and so is how much
+  // of the body was forwarded and counted before.
   const isBroken = [portable, linux].some((each) => each?.heard.startsWith('HTTP/1.1 400'))
   const isSeenAlike = zip(seen.portable, seen.linux).every(([one, other]) => agree(one, other))
   if (plan.pieces.length > 1) {
@@ -236,10 +236,10 @@ async function compare(place: Place, seed: number): Promise<object | undefined> 
   return { seed, said, ending: plan.ending, portable, linux, seen, counted }
 }
 
-/** A difference counts if it is there with every patience. */
+/** A difference counts only if it appears with every time limit. */
 async function compareAgain(place: Place, seed: number): Promise<object | undefined> {
   let difference = await compare(place, seed)
-  for (const silentMs of patiences.slice(1)) {
+  for (const silentMs of silenceLimitsMs.slice(1)) {
     if (!difference) return undefined
     difference = await compare(openPlace(silentMs), seed)
   }
@@ -250,25 +250,25 @@ const zip = (one: readonly string[], other: readonly string[]): [string, string]
   one.map((each, index) => [each, other[index] ?? ''])
 
 /**
- * Whether a refusal keeps the connection depends on whether the rest of the request has arrived by then, which is
- * chance when it was sent in several pieces.
+ * Replaces the Connection header of refusals. Whether a refusal keeps the connection depends on whether the rest of the
+ * request has arrived, which is random when it is sent in pieces.
  */
 const withoutKeeping = (heard: string): string =>
   heard.replaceAll(/^Connection: (?:keep-alive|close)\r$/gm, 'Connection: either\r')
 
 /**
- * A request in several pieces may have two faults: a head that is refused, and a malformed body. Which of them is
- * answered depends on whether the body has arrived before the refusal is sent, which is chance.
+ * A request in several pieces may have two faults: a refused head and a malformed body. Which one is answered depends
+ * on whether the body arrives before the refusal is sent, which is random.
  */
 const isOtherFault = (one: string, other: string): boolean =>
   [one, other].every((heard) => /^HTTP\/1\.1 4\d\d /.test(heard)) &&
   [one, other].some((heard) => heard.startsWith('HTTP/1.1 400'))
 
-/** What a reset overtakes never arrives: one of them has heard as much as the other, or the beginning of it. */
+/** A reset can overtake bytes, so one text must be a prefix of the other. */
 const agree = (one: string, other: string): boolean => one.startsWith(other) || other.startsWith(one)
 
-test(`${count} random handshakes end on both engines with the same answers, in the same way, and are counted alike`, async () => {
-  // Elsewhere there is one engine alone.
+test(`${count} random handshakes get the same answers, endings and byte counts on both relay engines`, async () => {
+  // Other systems have one engine.
   if (process.platform !== 'linux') return
   const first = Number(process.env['TURNPIKE_TEST_SEED'] ?? 0)
   let next = first
@@ -281,7 +281,7 @@ test(`${count} random handshakes end on both engines with the same answers, in t
       if (difference) unlike.push(difference)
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, () => lane(openPlace(patiences[0] ?? 0))))
+  await Promise.all(Array.from({ length: atOnce }, () => lane(openPlace(silenceLimitsMs[0] ?? 0))))
   expect(unlike).toEqual([])
   expect(outcomes.size).toBeGreaterThan(15)
 }, 3_600_000)

@@ -8,8 +8,8 @@ import { isLong } from '../harness/scale.ts'
 import { type AckPolicy, openUserTcp, type UserConnection, type UserTcp } from '../harness/user-tcp.ts'
 
 /**
- * Selective acknowledgements are counted in segments, of which the last may be short; one is kept a secret, and one is
- * doubtful after a reset.
+ * Selective acknowledgements are counted in segments: the last may be short, one is not acknowledged, and one is
+ * uncertain after a reset.
  */
 const segmentBytes = 1460
 const inDoubt = 3 * segmentBytes
@@ -18,7 +18,7 @@ const { test, isPossible } = await findGround('tests with a TCP of their own')
 const origin4 = '45.12.0.2'
 const block = Buffer.alloc(256 * 1024, 97)
 
-/** No tunnel is cut for being idle, unless a test says so. */
+/** The idle limit unless a test sets another. */
 const hourMs = 3_600_000
 
 let network: OwnNetwork
@@ -27,12 +27,12 @@ let stand: Stand
 let origin: TCPSocketListener<Pouring>
 let billed: number
 let isStopped = false
-/** What origins have given since the test began. */
+/** Bytes that origins have sent since the test began. */
 let poured = 0
 
 type Pouring = { left: number; ends: boolean }
 
-/** Gives as many bytes as it is asked for; `1000 and no more` are a thousand, and the end. */
+/** Sends as many bytes as requested; `1000 and no more` means 1000 bytes and the end of the stream. */
 function startOrigin(): TCPSocketListener<Pouring> {
   const pour = (socket: Socket<Pouring>): void => {
     while (socket.data.left > 0) {
@@ -72,7 +72,7 @@ async function tunnel(login = 'pavel', window?: number): Promise<UserConnection>
   return client
 }
 
-/** Asks for so many bytes, and waits until at least `least` of them have come. */
+/** Requests so many bytes, and waits until at least `least` of them have arrived. */
 async function download(client: UserConnection, bytes: number, ackPolicy: AckPolicy, least = bytes): Promise<void> {
   const before = client.receivedBytes
   client.ackPolicy = ackPolicy
@@ -86,7 +86,7 @@ function openStand(idleMs: number): void {
   stand = openEngine({ hostname: machine.address, mode: 'production', policy, limits: { idleMs } })
 }
 
-/** A tunnel whose line has dropped is cut after a second. */
+/** A tunnel whose client has vanished is closed after 1 s. */
 async function cutIdle(): Promise<void> {
   await stand.stop()
   openStand(1000)
@@ -95,8 +95,8 @@ async function cutIdle(): Promise<void> {
 const isSettled = (): boolean => stand.engine.status.open + stand.engine.status.settling === 0
 
 /**
- * The bill once every connection is closed and settled: an engine that has stopped has told all its counts. All packets
- * that it has sent are with the clients then.
+ * The bill once every connection is closed and settled. A stopped engine has reported all its counts, and all packets
+ * that it sent have reached the clients.
  */
 async function finalBill(): Promise<number> {
   await until(isSettled)
@@ -106,7 +106,7 @@ async function finalBill(): Promise<number> {
   return look()
 }
 
-describe('acknowledgements', () => {
+describe('billing by TCP acknowledgements', () => {
   beforeAll(() => {
     if (!isPossible) return
     network = enterOwnNetwork()
@@ -134,7 +134,7 @@ describe('acknowledgements', () => {
     if (isPossible && !isStopped) await stand.stop()
   })
 
-  test('what is acknowledged selectively is billed, whether or not the acknowledgement moves', async () => {
+  test('bytes acknowledged only by SACK are billed, within 3 segments', async () => {
     const client = await tunnel()
     const head = client.receivedBytes
     await download(client, 1_000_000, 'sack', 200_000)
@@ -146,7 +146,7 @@ describe('acknowledgements', () => {
     expect(bill).toBeGreaterThanOrEqual(early - inDoubt)
   })
 
-  test('a client that resets before the gateway looks gains at most 3 segments of a connection', async () => {
+  test('a client that resets before the gateway reads its counters gains at most 3 segments per connection', async () => {
     const count = isLong ? 10 : 4
     let got = 0
     for (let index = 0; index < count; index += 1) {
@@ -160,7 +160,7 @@ describe('acknowledgements', () => {
     expect(await finalBill()).toBeGreaterThanOrEqual(got - count * (inDoubt + 100))
   })
 
-  test('a client that acknowledges nothing gets at most 64 KiB of a connection for nothing', async () => {
+  test('a client that acknowledges nothing gets at most 64 KiB unbilled on one connection', async () => {
     const client = await tunnel()
     const head = client.receivedBytes
     await download(client, 500_000, 'normal')
@@ -176,7 +176,7 @@ describe('acknowledgements', () => {
     expect(bill).toBeLessThanOrEqual(got)
   })
 
-  test('a client that acknowledges nothing gets at most 1 MiB of a credential for nothing, on 100 connections', async () => {
+  test('a client that acknowledges nothing gets at most 1 MiB unbilled per credential on 100 connections', async () => {
     const got = 100 * 20_000
     for (let count = 0; count < 100; count += 1) {
       const client = await tunnel()
@@ -188,29 +188,30 @@ describe('acknowledgements', () => {
     expect(bill).toBeLessThanOrEqual(got)
   })
 
-  test('a client that acknowledges what has not come pays for it', async () => {
+  test('a client that acknowledges bytes before they arrive is billed for them, within 2 segments', async () => {
     const client = await tunnel()
     const head = client.receivedBytes
     await download(client, 1_000_000, 'optimistic', 500_000)
     const got = client.receivedBytes - head
     client.reset()
-    // No system believes what it has not sent: so the last piece goes unsaid, and a longer one right before it too.
+    // The kernel ignores acknowledgements of bytes that it has not sent, so the last segment and the one before it stay
+    // unacknowledged.
     expect(await finalBill()).toBeGreaterThanOrEqual(got - 2 * segmentBytes)
   })
 
-  test('what never went out, for the client had no room, is not billed', async () => {
+  test('bytes never sent because the client window was zero are not billed', async () => {
     const client = await tunnel()
     const head = client.receivedBytes
     await download(client, 100_000, 'normal')
     client.setWindow(0)
     client.send('5000000')
-    // The origin has poured until nobody took more: it is with the gateway and its system, and goes no further.
+    // The origin has filled the buffers of the gateway and its kernel; no byte goes further.
     await until(() => poured >= 200_000)
     client.reset()
     expect([await finalBill(), client.receivedBytes - head]).toEqual([100_000, 100_000])
   })
 
-  test('a client that ends in order, and then is silent, gains at most 3 segments', async () => {
+  test('a client that closes in order and then stays silent gains at most 3 segments', async () => {
     const client = await tunnel()
     const head = client.receivedBytes
     await download(client, 500_000, 'sack', 200_000)
@@ -221,7 +222,7 @@ describe('acknowledgements', () => {
   })
 
   test.each(['normal', 'sack', 'none'] as const)(
-    'the end of what was said is nobody’s byte, however it is acknowledged (%s) before a reset',
+    'the end of the stream is not billed as a byte, however it is acknowledged (%s) before a reset',
     async (ackPolicy) => {
       let got = 0
       for (const bytes of [0, 1, 2, 1459, 1460, 1461, 100_000]) {
@@ -239,7 +240,7 @@ describe('acknowledgements', () => {
     },
   )
 
-  test('a customer whose line drops pays for what his machine has acknowledged, to the byte, ten times in a row', async () => {
+  test('ten customers whose line drops are billed exactly for the bytes that their machine acknowledged', async () => {
     await cutIdle()
     let acknowledged = 0
     for (let count = 0; count < 10; count += 1) {
@@ -253,7 +254,7 @@ describe('acknowledgements', () => {
     expect(await finalBill()).toBe(acknowledged)
   })
 
-  test('a customer with a large window whose line drops pays for no more than was sent, less what is borne', async () => {
+  test('a customer with a large window whose line drops is billed for at most the sent bytes less 64 KiB', async () => {
     await cutIdle()
     const client = await tunnel()
     const head = client.acknowledgedBytes
@@ -263,7 +264,7 @@ describe('acknowledgements', () => {
     const acknowledged = client.acknowledgedBytes - head
     const bill = await finalBill()
     expect(bill).toBeGreaterThanOrEqual(acknowledged)
-    // What can be on its way is what the system's largest send buffer holds.
+    // The largest send buffer of the kernel bounds the bytes in flight.
     expect(bill).toBeLessThanOrEqual(acknowledged + 4 * 1024 * 1024 - maxLost.ofConnection)
   })
 })

@@ -9,7 +9,7 @@ import { openUserTcp, type UserConnection, type UserTcp } from '../harness/user-
 
 const { test, isPossible } = await findGround('tests with a TCP of their own')
 const origin4 = '45.12.0.2'
-/** Packets to it go into the device, and nobody answers. */
+/** Packets to this address go into the device and get no answer. */
 const silent4 = '45.99.0.9'
 const openFiles = 7
 const hourMs = 3_600_000
@@ -26,7 +26,7 @@ const libc = dlopen('libc.so.6', {
   setrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
 }).symbols
 
-/** Connections of this network that wait for an answer to their first packet, counted by the system. */
+/** Connections of this network in state SYN_SENT. */
 const synSent = (): number =>
   readFileSync('/proc/thread-self/net/tcp', 'utf8')
     .split('\n')
@@ -55,13 +55,13 @@ async function ask(to: string, login = 'anna', from = 1): Promise<UserConnection
 }
 
 /** The status, and the name of the refusal if it is one. */
-async function toldTo(client: UserConnection): Promise<string> {
+async function answerOf(client: UserConnection): Promise<string> {
   await client.hear(({ text }) => text.includes('\r\n\r\n'))
   const error = /X-Turnpike-Error: (\S+)/i.exec(client.text)?.[1]
   return `${client.text.slice(9, 12)}${error === undefined ? '' : ` ${error}`}`
 }
 
-/** Takes all descriptors that the process may have, but for so many; the way back gives them back. */
+/** Takes all descriptors that the process may have, except so many; the returned function releases them. */
 function leaveFiles(count: number): () => void {
   const limits = new BigUint64Array(2)
   libc.getrlimit(openFiles, ptr(limits))
@@ -78,7 +78,7 @@ function leaveFiles(count: number): () => void {
   }
 }
 
-describe('descriptors', () => {
+describe('file descriptors of the gateway', () => {
   beforeAll(() => {
     if (!isPossible) return
     network = enterOwnNetwork()
@@ -100,19 +100,19 @@ describe('descriptors', () => {
     if (isPossible) await stand.stop()
   })
 
-  test('a destination that does not answer leaves nothing behind once the customer was told', async () => {
+  test('100 dials without an answer leave no socket after the customer got 504 connect_timeout', async () => {
     open({ limits: { connectMs: 500 } })
     const clients = await Promise.all(Array.from({ length: 100 }, () => ask(`${silent4}:80`)))
     await until(() => synSent() > 0)
     await until(() => stand.engine.status.dialling > 0)
-    for (const client of clients) expect(await toldTo(client)).toBe('504 connect_timeout')
+    for (const client of clients) expect(await answerOf(client)).toBe('504 connect_timeout')
     await until(() => stand.engine.status.dialling === 0)
     await until(() => synSent() === 0)
     expect(stand.engine.dataPath.health.tunnels).toBe(0)
     for (const client of clients) client.reset()
   })
 
-  test('connections that are being made count for their customer, also when he has gone', async () => {
+  test('20 pending dials count as tunnels of their customer, also after the client has disconnected', async () => {
     open({ limits: { connectMs: hourMs }, customer: { tunnels: 20 } })
     const gone = await Promise.all(Array.from({ length: 20 }, () => ask(`${silent4}:80`)))
     await until(() => stand.engine.status.dialling === 20 && synSent() === 20)
@@ -120,78 +120,78 @@ describe('descriptors', () => {
     for (const client of gone) client.reset()
     await until(() => stand.engine.status.open === 0)
     const another = await ask(`${origin4}:${origin.port}`)
-    expect(await toldTo(another)).toBe('429 too_many_tunnels')
-    const somebodyElse = await ask(`${origin4}:${origin.port}`, 'boris')
-    expect(await toldTo(somebodyElse)).toBe('200')
-    for (const client of [another, somebodyElse]) client.reset()
+    expect(await answerOf(another)).toBe('429 too_many_tunnels')
+    const otherCustomer = await ask(`${origin4}:${origin.port}`, 'boris')
+    expect(await answerOf(otherCustomer)).toBe('200')
+    for (const client of [another, otherCustomer]) client.reset()
   })
 
-  test('connections that could not be made no longer count for their customer', async () => {
+  test('20 failed dials no longer count as tunnels of their customer', async () => {
     open({ limits: { connectMs: 300 }, customer: { tunnels: 20 } })
     const clients = await Promise.all(Array.from({ length: 20 }, () => ask(`${silent4}:80`)))
-    for (const client of clients) expect(await toldTo(client)).toBe('504 connect_timeout')
+    for (const client of clients) expect(await answerOf(client)).toBe('504 connect_timeout')
     await until(() => stand.engine.status.dialling === 0)
     const later = await ask(`${origin4}:${origin.port}`)
-    expect(await toldTo(later)).toBe('200')
+    expect(await answerOf(later)).toBe('200')
     for (const client of [...clients, later]) client.reset()
   })
 
-  test('at the limit of open files a good request is told that the gateway is full, and not that it was refused', async () => {
+  test('a valid request at the limit of open files is answered 503 gateway_full', async () => {
     open()
     const client = await machine.connect(stand.port)
     await until(() => stand.engine.status.open === 1)
     const giveBack = leaveFiles(0)
     try {
       client.send(connectTo(`${origin4}:${origin.port}`, 'anna'))
-      expect(await toldTo(client)).toBe('503 gateway_full')
+      expect(await answerOf(client)).toBe('503 gateway_full')
     } finally {
       giveBack()
     }
     await until(() => stand.engine.status.starved === 1)
     const later = await ask(`${origin4}:${origin.port}`)
-    expect(await toldTo(later)).toBe('200')
+    expect(await answerOf(later)).toBe('200')
     later.reset()
     client.reset()
   })
 
-  test('idle connections of one source leave room for others, and for customers behind the same address', async () => {
+  test('60 idle connections of one source leave room for other sources and for customers behind the same address', async () => {
     open({ limits: { connections: 40 } })
     const idle = await Promise.all(Array.from({ length: 60 }, () => machine.connect(stand.port)))
     await until(() => stand.engine.status.spared >= 40 && stand.engine.status.connections === 20)
     for (const from of [1, 2]) {
       const client = await ask(`${origin4}:${origin.port}`, 'anna', from)
-      expect(await toldTo(client)).toBe('200')
+      expect(await answerOf(client)).toBe('200')
       client.reset()
     }
     for (const client of idle) client.reset()
   })
 
-  test('strangers of many sources make room for a customer, and customers who rest do before those who are carried', async () => {
+  test('200 idle strangers make room for a customer, and 10 open tunnels are kept', async () => {
     open({ limits: { connections: 40 } })
-    const carried = await Promise.all(Array.from({ length: 10 }, () => ask(`${origin4}:${origin.port}`)))
-    for (const client of carried) expect(await toldTo(client)).toBe('200')
+    const tunnels = await Promise.all(Array.from({ length: 10 }, () => ask(`${origin4}:${origin.port}`)))
+    for (const client of tunnels) expect(await answerOf(client)).toBe('200')
     const strangers = await Promise.all(
       Array.from({ length: 200 }, (_, index) => machine.connect(stand.port, { machine: 10 + index })),
     )
     expect(stand.engine.status.open).toBeLessThanOrEqual(48)
     const [oldest] = strangers
-    // Strangers are left alone for a second; a customer who comes then is let in.
+    // Idle strangers are kept for 1 s; then a new customer takes the place of one.
     let client = await ask(`${origin4}:${origin.port}`, 'boris', 2)
-    for (let tries = 0; tries < 5000 && (await toldTo(client)) !== '200'; tries += 1) {
+    for (let tries = 0; tries < 5000 && (await answerOf(client)) !== '200'; tries += 1) {
       client = await ask(`${origin4}:${origin.port}`, 'boris', 2)
     }
-    expect(await toldTo(client)).toBe('200')
+    expect(await answerOf(client)).toBe('200')
     expect(oldest?.isReset).toBeTrue()
-    expect(carried.filter(({ isReset }) => isReset)).toEqual([])
+    expect(tunnels.filter(({ isReset }) => isReset)).toEqual([])
     await until(() => stand.engine.status.tunnels === 11)
-    for (const each of [...carried, ...strangers, client]) each.reset()
+    for (const each of [...tunnels, ...strangers, client]) each.reset()
   })
 
-  test('a connection that is closed and never acknowledges counts until it is let go of, and goes when there is no room', async () => {
+  test('a closed connection that never acknowledges counts towards the limit and is dropped when there is no room', async () => {
     open({ limits: { connections: 20 } })
     for (let count = 0; count < 40; count += 1) {
       const client = await ask(`${origin4}:${origin.port}`, 'pavel-pool-residential')
-      expect(await toldTo(client)).toBe('200')
+      expect(await answerOf(client)).toBe('200')
       client.ackPolicy = 'none'
       client.send('x')
       client.finish()
@@ -201,7 +201,7 @@ describe('descriptors', () => {
     expect(settling).toBeGreaterThan(0)
     expect(opened + settling).toBeLessThanOrEqual(22)
     const client = await ask(`${origin4}:${origin.port}`, 'anna', 2)
-    expect(await toldTo(client)).toBe('200')
+    expect(await answerOf(client)).toBe('200')
     client.reset()
   })
 })

@@ -5,8 +5,9 @@ import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, readRequest, startRecordingOrigin } from '../harness/recording-origin.ts'
 
 /**
- * What is sent, and what our origin sees of it: nothing for what we refuse. ORIGIN stands for the origin's authority,
- * /NNNN for a path of the framing's own, LOGIN for the line with a name and a password, which our peers do not ask for.
+ * Bytes sent, and the requests that the origin sees: none for a framing that the gateway refuses. ORIGIN is replaced by
+ * the origin's authority, /NNNN by a path of this framing, LOGIN by the Proxy-Authorization line, which peer proxies do
+ * not need.
  */
 type Framing = readonly [name: string, sent: string, ...seen: string[]]
 
@@ -17,12 +18,12 @@ const second = 'GET http://ORIGIN/NNNN-second HTTP/1.1\r\nHost: ORIGIN\r\nLOGIN\
 const posted = (...fields: string[]): string => `${post}${fields.join('\r\n')}\r\n\r\nhello`
 const inner = 'GET /NNNN-inner HTTP/1.1\r\nHost: a\r\n\r\n'
 
-const carried: readonly Framing[] = [
+const accepted: readonly Framing[] = [
   ['a GET', `${get}\r\n`, 'GET /NNNN'],
   ['a query', `${get.replace('/NNNN', '/NNNN?a=b&c')}\r\n`, 'GET /NNNN?a=b&c'],
   ['dots and escapes', `${get.replace('/NNNN', '/NNNN/../%2e%2F')}\r\n`, 'GET /NNNN/../%2e%2F'],
   ['a DELETE', `${get.replace('GET', 'DELETE')}\r\n`, 'DELETE /NNNN'],
-  ['a method nobody knows', `${get.replace('GET', 'BREW')}\r\n`, 'BREW /NNNN'],
+  ['an unknown method', `${get.replace('GET', 'BREW')}\r\n`, 'BREW /NNNN'],
   ['a POST with a length', posted('Content-Length: 5'), 'POST /NNNN hello'],
   ['a POST of nothing', `${post}Content-Length: 0\r\n\r\n`, 'POST /NNNN'],
   ['a PUT', posted('Content-Length: 5').replace('POST', 'PUT'), 'PUT /NNNN hello'],
@@ -93,7 +94,7 @@ const refused: readonly Framing[] = [
   ['a fragment', `${get.replace('/NNNN', '/NNNN#top')}\r\n`],
 ]
 
-/** Where a peer forwards something else than we do for a framing that we carry, and why that is right. */
+/** Framings that a peer proxy forwards differently from the gateway, and why both are allowed. */
 const differences: Readonly<Record<string, Partial<Record<PeerName, string>>>> = {
   'a GET with a body': { squid: 'answers 411; RFC 9110, 9.3.1 gives such a body no meaning and does not forbid it' },
   'an extension': { tinyproxy: 'passes chunks on as they came; RFC 9112, 7.1.1 lets us drop what is for this hop' },
@@ -126,10 +127,10 @@ afterAll(async () => {
 })
 
 const idOf = (index: number): string => `/c${String(index).padStart(3, '0')}`
-/** How long the origin waits for the rest of a request, which some other proxies never send. */
+/** How long the origin waits for the rest of a request, which some peer proxies never send. */
 const restWithinMs = 5000
 
-/** Answers a request once it is whole, and what never becomes one after a while; the connection ends with it. */
+/** Answers a request once it is complete, or after the time limit; the connection closes with the answer. */
 function playWholeRequests(): void {
   const answered = new WeakSet<object>()
   origin.play({
@@ -155,7 +156,7 @@ function isWhole(text: string): boolean {
   }
 }
 
-/** Every request in what an origin was sent on one connection. What no strict reader takes is called unreadable. */
+/** Every request in the bytes of one connection. Text that a strict parser rejects is listed as unreadable. */
 function tellRequests(text: string): string[] {
   try {
     const request = readRequest(text)
@@ -167,7 +168,7 @@ function tellRequests(text: string): string[] {
   }
 }
 
-/** Sends all framings through one proxy, and tells what the origin saw of each. */
+/** Sends all framings through one proxy, and returns what the origin saw of each. */
 async function sendAll(framings: readonly Framing[], through: { port: number; login: string; to: string }) {
   origin.reset()
   playWholeRequests()
@@ -202,12 +203,12 @@ const expectedOf = (framings: readonly Framing[]) =>
 const isWholeRequest = (line: string): boolean => !line.startsWith('unfinished ')
 
 describe(`framings${absent.length > 0 ? `, without ${absent.join(', ')}` : ''}`, () => {
-  test('that we carry: the origin sees what it should', async () => {
-    const results = await sendAll(carried, throughUs(origin.authority))
-    expect(results.map(({ name, seen }) => ({ name, seen }))).toEqual(expectedOf(carried))
+  test('the gateway forwards each accepted framing to the origin as the expected requests', async () => {
+    const results = await sendAll(accepted, throughUs(origin.authority))
+    expect(results.map(({ name, seen }) => ({ name, seen }))).toEqual(expectedOf(accepted))
   })
 
-  test('that we refuse: the origin sees no request', async () => {
+  test('the gateway refuses each malformed framing with 400, 501 or 505, and the origin sees no request', async () => {
     for (const { name, status, seen } of await sendAll(refused, throughUs(origin.authority))) {
       expect({ name, seen: seen.filter(isWholeRequest) }).toEqual({ name, seen: [] })
       expect({ name, status }).toEqual({ name, status: expect.stringMatching(/^(?:400|501|505)$/) })
@@ -215,22 +216,22 @@ describe(`framings${absent.length > 0 ? `, without ${absent.join(', ')}` : ''}`,
   })
 
   test.each(['squid', 'tinyproxy'] as const)(
-    'that we carry, %s carries alike, or it is known why not',
+    '%s forwards each accepted framing as the gateway does, except for the listed differences',
     async (name) => {
       const peer = running[name]
-      const results = peer ? await sendAll(carried, { port: peer.port, login: '', to: origin.authority }) : []
-      const expected = new Map(expectedOf(carried).map((each) => [each.name, each.seen]))
+      const results = peer ? await sendAll(accepted, { port: peer.port, login: '', to: origin.authority }) : []
+      const expected = new Map(expectedOf(accepted).map((each) => [each.name, each.seen]))
       const unlike = results.filter((each) => !Bun.deepEquals(each.seen, expected.get(each.name)))
       expect(unlike.filter((each) => differences[each.name]?.[name] === undefined)).toEqual([])
-      expect(results).toHaveLength(absent.includes(name) ? 0 : carried.length)
+      expect(results).toHaveLength(absent.includes(name) ? 0 : accepted.length)
     },
   )
 
-  test('that we carry, HAProxy before the origin reads as the same requests, and none of them as two', async () => {
+  test('HAProxy behind the gateway reads each accepted framing as the same requests', async () => {
     const peer = running.haproxy
-    const results = peer ? await sendAll(carried, throughUs(`127.0.0.1:${peer.port}`)) : []
+    const results = peer ? await sendAll(accepted, throughUs(`127.0.0.1:${peer.port}`)) : []
     const unlike = results.filter(({ name, seen }, index) => {
-      const [, , ...expected] = carried[index] ?? ['', '']
+      const [, , ...expected] = accepted[index] ?? ['', '']
       return (
         !Bun.deepEquals(
           seen,
@@ -239,10 +240,10 @@ describe(`framings${absent.length > 0 ? `, without ${absent.join(', ')}` : ''}`,
       )
     })
     expect(unlike).toEqual([])
-    expect(results).toHaveLength(absent.includes('haproxy') ? 0 : carried.length)
+    expect(results).toHaveLength(absent.includes('haproxy') ? 0 : accepted.length)
   })
 
-  test('that we refuse: HAProxy behind us sees no request either', async () => {
+  test('HAProxy behind the gateway sees no request of a refused framing', async () => {
     const peer = running.haproxy
     for (const { name, seen } of peer ? await sendAll(refused, throughUs(`127.0.0.1:${peer.port}`)) : []) {
       expect({ name, seen: seen.filter(isWholeRequest) }).toEqual({ name, seen: [] })

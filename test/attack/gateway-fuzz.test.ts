@@ -47,9 +47,7 @@ const outcomes = new Set<string>()
 const outcomeOf = ({ text, bytes }: RawClient): string =>
   text.startsWith('HTTP') ? text.slice(9, 12) : bytes.subarray(0, 6).toString('hex')
 
-/**
- * One handshake, cut anywhere, given up anywhere. True when it was answered, closed, or given up by the client itself.
- */
+/** One handshake, split and abandoned at random. True if it was answered, closed, or abandoned by the client itself. */
 async function shake(bytes: Uint8Array, dice: Dice): Promise<boolean> {
   const client = await RawClient.open(stand.port)
   const cuts = dice(3)
@@ -66,7 +64,7 @@ async function shake(bytes: Uint8Array, dice: Dice): Promise<boolean> {
   }
   client.send(bytes.subarray(from))
   if (dice(3) > 0) client.finish()
-  // Some wait for the end, which comes at the latest when the gateway has had enough of them.
+  // One client in eight waits for the end, which comes at the latest at the gateway's time limit.
   const waitsForEnd = dice(8) === 0
   const wasHeard = await client.hear((text) => !waitsForEnd && text.length > 0)
   outcomes.add(outcomeOf(client))
@@ -76,7 +74,7 @@ async function shake(bytes: Uint8Array, dice: Dice): Promise<boolean> {
 
 const descriptors = (): number => readdirSync('/proc/self/fd').length
 
-test(`${count} mutated handshakes: each is answered or closed, nothing is thrown, no descriptor is left behind`, async () => {
+test(`${count} mutated handshakes are each answered or closed, throw nothing and leave no descriptor open`, async () => {
   const from = seeds()
   const rounds = async (lane: number, each: number): Promise<number[]> => {
     const silent: number[] = []
@@ -109,7 +107,7 @@ test(`${count} mutated handshakes: each is answered or closed, nothing is thrown
     starved: 0,
     maxHeld: expect.any(Number),
   })
-  // What was early for somebody who did not take it at once.
+  // Early bytes of clients whose destination did not take them at once.
   expect(stand.engine.status.maxHeld).toBeLessThan(64 * 1024)
   await until(() => descriptors() <= before)
 }, 1_800_000)

@@ -10,16 +10,16 @@ afterEach(async () => {
   echo.stop()
 })
 
-test('whoever is shut out right after the shop has answered for him is out', async () => {
-  const shutOut = new Set<string>()
+test("a customer blocked right after the shop's answer is refused with blocked in each of 40 rounds", async () => {
+  const blockedNames = new Set<string>()
   stand = openEngine({
     async ask(question) {
       if (!('username' in question)) return 'unasked'
       const active = proxyOf(1000, question.username)
       const blocked = { ...active, state: 'blocked' as const }
-      if (shutOut.has(active.username)) return { found: { proxy: blocked, subuser: null } }
-      shutOut.add(active.username)
-      // The page is there before the engine has made anything of the answer.
+      if (blockedNames.has(active.username)) return { found: { proxy: blocked, subuser: null } }
+      blockedNames.add(active.username)
+      // The change arrives before the engine has processed the answer.
       setImmediate(() => stand.change({ proxies: [blocked] }))
       return { found: { proxy: active, subuser: null } }
     },

@@ -12,7 +12,7 @@ import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording
 import { isLong } from '../harness/scale.ts'
 import { greet, socksLogin, socksRequest, socksTo } from '../harness/socks-client.ts'
 
-/** As the operator is promised: the most that a peer who does not read can make the gateway keep. */
+/** Documented limit: the bytes that the gateway buffers for a peer that does not read. */
 const maxHeld = 256 * 1024
 
 const hourMs = 3_600_000
@@ -42,7 +42,7 @@ async function tunnel(who = 'anna'): Promise<RawClient> {
   return client
 }
 
-describe('a client that takes its time', () => {
+describe('slow clients', () => {
   const slow: readonly (readonly [name: string, sent: string, told: string])[] = [
     ['and says nothing', '', ''],
     ['with its request line', 'GET http://a', 'HTTP/1.1 408'],
@@ -51,13 +51,13 @@ describe('a client that takes its time', () => {
     ['with its SOCKS login', '\x05\x01\x02\x01\x04do', '\x05\x02'],
     ['with its SOCKS request', `\x05\x01\x02${socksLogin('dora')}\x05\x01\0`, '\x05\x02\x01\0'],
   ]
-  test('is closed when its time is over, although it goes on saying a little', async () => {
+  test('a client that sends its handshake slowly is closed after handshakeMs, with 408 for HTTP', async () => {
     open({ limits: { handshakeMs: 400, betweenRequestsMs: 400 } })
     await Promise.all(
       slow.map(async ([name, sent, told]) => {
         const client = await RawClient.open(stand.port)
         client.send(sent)
-        // A gateway that waited for the end of this would wait for ever.
+        // Without a time limit this request would never end.
         const drip = setInterval(() => {
           if (sent.startsWith('GET')) client.send('a')
         }, 50)
@@ -69,7 +69,7 @@ describe('a client that takes its time', () => {
     )
   })
 
-  test('is not closed before its time is over', async () => {
+  test('a slow client is not closed before handshakeMs', async () => {
     open({ limits: { handshakeMs: hourMs, betweenRequestsMs: hourMs } })
     const clients = await Promise.all(slow.map(() => RawClient.open(stand.port)))
     for (const [index, [, sent]] of slow.entries()) clients[index]?.send(sent)
@@ -78,14 +78,14 @@ describe('a client that takes its time', () => {
     for (const client of clients) client.reset()
   })
 
-  test('between two requests is closed, and 500 of them cost nobody else anything', async () => {
+  test('an idle connection is closed after betweenRequestsMs, and 500 slow clients do not delay another request', async () => {
     open({ limits: { handshakeMs: hourMs, betweenRequestsMs: 300 } })
     const crowd = await Promise.all(Array.from({ length: 500 }, () => RawClient.open(stand.port)))
     for (const each of crowd) each.send('GET http://a.example/ HTTP/1.1\r\nX-')
     const client = await RawClient.open(stand.port)
     client.send(get('/a'))
     await client.hear((text) => text.includes('200'))
-    // All of them are still waited for.
+    // None of the slow clients was closed.
     expect(crowd.filter((each) => each.hasEnded || each.isClosed)).toEqual([])
     expect((await client.hearEnd()).hasEnded).toBe(true)
     expect(tellHeard(client.text)[0]).toBe('200')
@@ -93,7 +93,7 @@ describe('a client that takes its time', () => {
     client.reset()
   })
 
-  test('with nothing to carry is cut when it has been idle too long, on both sides', async () => {
+  test('an idle tunnel is closed on both sides after idleMs, over HTTP and SOCKS5', async () => {
     open({ limits: { idleMs: 300 } })
     origin.play({ onBytes: () => {} })
     const [http, socks] = [await tunnel(), await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)]
@@ -103,14 +103,14 @@ describe('a client that takes its time', () => {
   })
 })
 
-describe('too many', () => {
-  /** Undefined for one that was closed before it had noticed that it was open. */
+describe('limits on connections and requests', () => {
+  /** Undefined for a connection that was closed before its open event. */
   const come = (): Promise<RawClient | undefined> => RawClient.open(stand.port).catch(() => undefined)
-  /** A limit of five a second lets ten pass at once. */
+  /** A limit of 5 per second allows a burst of 10. */
   const burst = 10
   /**
-   * Asks, fifteen times to a connection, until an answer is the one that is expected; tells all answers. How many pass
-   * before it depends on how fast this machine is; the bucket itself is tested with a hand clock.
+   * Sends 15 requests per connection until one gets the expected answer; returns all answers. How many pass before
+   * depends on the speed of this machine; the token bucket is tested with a hand clock.
    */
   async function askUntil(expected: string, ask: (index: number) => string): Promise<string[]> {
     const told: string[] = []
@@ -127,7 +127,7 @@ describe('too many', () => {
   }
   const isTurnedAway = (each: RawClient | undefined): boolean => !each || each.isClosed || each.hasEnded
 
-  test('connections: whoever comes too late is told so, and let in when there is room', async () => {
+  test('a connection over the limit of 3 is answered 503 gateway_full, and accepted when there is room', async () => {
     open({ limits: { connections: 3 } })
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel(), await tunnel()]
@@ -140,7 +140,7 @@ describe('too many', () => {
     expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
   })
 
-  test('ports of customers: as many are opened as there is room for, and of the others it is said', async () => {
+  test('of 3 customer ports 2 are opened at a limit of 2, and the error names the third', async () => {
     const said: unknown[] = []
     const ports = [29_871, 29_872, 29_873].map((port) => ({ port, login: 'pavel' }))
     open({ limits: { ports: 2 }, subuser: { ports }, onPort: (_, error) => said.push(String(error)) })
@@ -148,7 +148,7 @@ describe('too many', () => {
     expect(said).toEqual([expect.stringContaining('no room for 1 ports of customers: at most 2')])
   })
 
-  test('connections beyond those who can be told are closed without a word', async () => {
+  test('of 30 connections over the limit 8 wait for an answer and 22 are closed without one', async () => {
     open({ limits: { connections: 3 } })
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel(), await tunnel()]
@@ -160,10 +160,10 @@ describe('too many', () => {
     await until(() => stand.engine.status.open === 0)
   })
 
-  test('connections from one address that say nothing are closed, and another address is served', async () => {
+  test('one address holds at most 2000 silent connections, and another address is served', async () => {
     open({})
     const crowd: (RawClient | undefined)[] = []
-    // More at once would overflow the queue of connections that nobody has taken yet.
+    // A larger batch would overflow the kernel's accept queue.
     for (let index = 0; index < 10; index += 1) {
       crowd.push(...(await Promise.all(Array.from({ length: 201 }, come))))
       await until(() => stand.engine.status.open >= Math.min(2000, crowd.length))
@@ -177,7 +177,7 @@ describe('too many', () => {
     await until(() => stand.engine.status.open === 0)
   })
 
-  test('tunnels of one customer: 429 at a quarter of the room whatever is configured, and others get 200', async () => {
+  test('a customer gets 429 at a quarter of all connections whatever is configured, and another customer gets 200', async () => {
     const config = readConfig({ TURNPIKE_GATEWAY_CONNECTIONS: '8', TURNPIKE_GATEWAY_TUNNELS: '4000' })
     const { connections, customer } = engineLimitsOf(config)
     open({ limits: { connections }, customer })
@@ -188,7 +188,7 @@ describe('too many', () => {
     for (const each of held) each.reset()
   })
 
-  test('tunnels of one customer: 429, and others go on', async () => {
+  test('a customer at the limit of 2 tunnels gets 429, and another customer gets 200', async () => {
     open({ customer: { tunnels: 2 } })
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel()]
@@ -201,7 +201,7 @@ describe('too many', () => {
     expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
   })
 
-  test('tunnels of one sub-user, by its own limit', async () => {
+  test('a sub-user at its own limit of 1 tunnel gets 429', async () => {
     open({ subuser: { tunnels: 1 } })
     origin.play({ onBytes: () => {} })
     const held = await tunnel('pavel-pool-residential')
@@ -210,7 +210,7 @@ describe('too many', () => {
     expect(await converse(stand.port, connectLine('pavel-pool-residential-session-b'), told, false)).toEqual(told)
   })
 
-  test('new connections a second: 429 also for those that fail, and others go on', async () => {
+  test('a customer over 5 new connections per second gets 429, also for failed ones, and another customer gets 200', async () => {
     open({ customer: { newPerSecond: 5 } })
     const request = `CONNECT 127.0.0.1:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`
     const told = await askUntil('429 too_many_new', () => request)
@@ -218,7 +218,7 @@ describe('too many', () => {
     expect(await converse(stand.port, get('/a', 'boris'), ['200'], false)).toEqual(['200'])
   })
 
-  test('names to look up a second: 429, and no more are looked up', async () => {
+  test('a customer over 5 name lookups per second gets 429, and refused names are not looked up', async () => {
     let lookups = 0
     open({
       customer: { namesPerSecond: 5 },
@@ -234,10 +234,10 @@ describe('too many', () => {
   })
 })
 
-/** Tells how many bytes came down a tunnel that has 20,000 left, and is asked for twice as many. */
+/** The bytes that a client receives on a tunnel with 20,000 bytes left that is given twice as many. */
 async function exhaust(way: 'up' | 'down'): Promise<number> {
   const bytes = 20_000
-  const own = openEngine({ leaseBytes: bytes, mostLeases: 1 })
+  const own = openEngine({ leaseBytes: bytes, maxLeases: 1 })
   let opened: Socket | undefined
   let isGone = false
   const giver = Bun.listen({
@@ -260,13 +260,13 @@ async function exhaust(way: 'up' | 'down'): Promise<number> {
   return client.receivedBytes - head
 }
 
-test('a tunnel whose traffic runs out on its way up or down is closed on both sides, after exactly 20,000 bytes', async () => {
+test('a tunnel whose traffic is used up is closed on both sides after exactly 20,000 bytes, upwards or downwards', async () => {
   open({})
   expect(await Promise.all([exhaust('up'), exhaust('down')])).toEqual([0, 20_000])
 })
 
-describe('10,000 names of sessions', () => {
-  test('each keeps its exit, and the table never has more than 100,000', () => {
+describe('sticky sessions', () => {
+  test('10,000 sessions each keep their exit, and the table holds at most 100,000', () => {
     stand = openEngine()
     const snapshot = new Snapshot()
     const exits = Array.from({ length: 4 }, (_, index) => ({ ...localExit, id: `exit-${index}` }))
@@ -286,7 +286,7 @@ describe('10,000 names of sessions', () => {
     expect(chooser.size).toBeLessThanOrEqual(100_000)
   })
 
-  test('over the wire: 500 sessions on 20 connections are all served', async () => {
+  test('500 sessions on 20 connections are all answered 200', async () => {
     open({})
     const clients = await Promise.all(Array.from({ length: 20 }, () => RawClient.open(stand.port)))
     const each = 25
@@ -303,7 +303,7 @@ describe('10,000 names of sessions', () => {
   })
 })
 
-describe('a peer that never reads', () => {
+describe('peers that never read', () => {
   const block = Buffer.alloc(1024 * 1024, 97).toString('latin1')
   const most = (): number => stand.engine.status.maxHeld
 
@@ -313,7 +313,7 @@ describe('a peer that never reads', () => {
     ['a forwarded request', () => RawClient.open(stand.port)],
     ['a tunnel by the byte', () => tunnel('pavel-pool-residential')],
   ]
-  test.each(ways)('as a client of %s costs a read and no more, and others go on', async (name, begin) => {
+  test.each(ways)('a client of %s that never reads costs at most 256 KiB, and another customer gets 200', async (name, begin) => {
     open({})
     const mute = await begin()
     mute.pause()
@@ -329,7 +329,7 @@ describe('a peer that never reads', () => {
     mute.reset()
   })
 
-  test('after it has read for a while costs twice as much and no more', async () => {
+  test('a client that stops reading after 4 MiB costs at most 512 KiB', async () => {
     open({})
     const client = await tunnel()
     origin.play({ onBytes: (_, write) => write(block.repeat(20)) })
@@ -343,7 +343,7 @@ describe('a peer that never reads', () => {
   })
 
   test.each(['a tunnel', 'a forwarded request'])(
-    'as an origin of %s costs a read and no more, and others go on',
+    'an origin of %s that never reads costs at most 256 KiB, and another customer gets 200',
     async (name) => {
       open({})
       origin.play({
@@ -366,7 +366,7 @@ describe('a peer that never reads', () => {
     },
   )
 
-  test('and asks for hundreds of answers at once has one of them kept', async () => {
+  test('a client that requests 1000 answers and does not read has at most 256 KiB buffered', async () => {
     open({})
     const [size, count] = [40_000, 1000]
     const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n${'a'.repeat(size)}`
@@ -382,7 +382,7 @@ describe('a peer that never reads', () => {
     mute.reset()
   })
 
-  test('and is refused often has no more kept than twenty refusals', async () => {
+  test('a client that does not read its refusals has at most 20 KiB buffered and is closed', async () => {
     open({})
     const mute = await RawClient.open(stand.port)
     mute.pause()
@@ -393,7 +393,7 @@ describe('a peer that never reads', () => {
     mute.reset()
   })
 
-  test('and is let go by both sides is closed all the same', async () => {
+  test('a tunnel closed by both sides while its client does not read is closed after idleMs', async () => {
     open({ limits: { idleMs: 400 } })
     for (const megabytes of [3, 8]) {
       const mute = await tunnel()
@@ -412,7 +412,7 @@ describe('a peer that never reads', () => {
   })
 })
 
-test('a SOCKS client that goes on while it is judged is never read as HTTP', async () => {
+test('a SOCKS5 client that sends 50 lines during its handshake has them relayed as tunnel data', async () => {
   open({})
   const client = await greet(stand.port, 'dora')
   client.send(socksRequest('127.0.0.1', origin.port))

@@ -7,7 +7,7 @@ import { quietLog } from '../harness/hand-timing.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { socksLogin } from '../harness/socks-client.ts'
 
-/** More than a source may ask at once. The clock of that limit stands still, so that no question comes back. */
+/** More than the limit of lookups per source. The clock of that limit does not move, so no lookup is refilled. */
 const guesses = 250
 /** Shorter than shipped. That both refusals take the same time is tested with a hand clock, in `admission.test.ts`. */
 const refusalDelayMs = 20
@@ -38,7 +38,7 @@ const overHttp = (name: string, password: string): string =>
 const overSocks = (name: string, password: string): string =>
   `\x05\x01\x02${socksLogin(name, password)}\x05\x01\0\x01\x7f\0\0\x01\0\x09`
 
-/** What a guess is answered with, to the end of its connection. */
+/** The answer to a guess, read to the end of its connection. */
 async function guess(sent: string): Promise<string> {
   const client = await RawClient.open(stand.port)
   client.send(sent)
@@ -48,7 +48,7 @@ async function guess(sent: string): Promise<string> {
   return told
 }
 
-/** All that five guesses at each name are answered with. */
+/** The distinct answers to five guesses at each name. */
 async function compare(known: () => string, unknown: () => string): Promise<Set<string>> {
   const told = await Promise.all(Array.from({ length: 5 }, () => [guess(known()), guess(unknown())]).flat())
   expect(told).not.toContain('')
@@ -56,8 +56,8 @@ async function compare(known: () => string, unknown: () => string): Promise<Set<
 }
 
 /**
- * All answers are the same bytes. The gateway forgets a wrong guess after two seconds. If that moment falls between the
- * guesses, they are made a second time: no guess is remembered then, and none can be, for the shop is not asked.
+ * Expects the same bytes for all guesses. The gateway forgets a wrong guess after 2 s. If that happens between the
+ * guesses, they are repeated: then no guess is remembered, because the shop is not asked.
  */
 async function expectAlike(known: () => string, unknown: () => string): Promise<void> {
   const first = await compare(known, unknown)
@@ -70,21 +70,21 @@ const useUp = async (): Promise<void> => {
 }
 
 let tried = 0
-/** Never the same twice. */
+/** A new password each time. */
 const fresh = (): string => `wrong${(tried += 1)}`
 
 describe.each([
   ['over HTTP', overHttp, 'anna'],
   ['over SOCKS5', overSocks, 'dora'],
-])('a name that exists and one that does not are answered with the same bytes %s', (_, speak, real) => {
-  test('while there are questions left', async () => {
+])('known and unknown names %s', (_, speak, real) => {
+  test('a known and an unknown name get the same bytes while lookups are left', async () => {
     await expectAlike(
       () => speak(real, 'wrong'),
       () => speak('nobody', 'wrong'),
     )
   })
 
-  test('when all questions are used up, for a guess that was made before', async () => {
+  test('a known and an unknown name get the same bytes for a repeated guess after all lookups are used up', async () => {
     await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
     await useUp()
     await expectAlike(
@@ -93,7 +93,7 @@ describe.each([
     )
   })
 
-  test('when all questions are used up, for a new one', async () => {
+  test('a known and an unknown name get the same bytes for a new guess after all lookups are used up', async () => {
     await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
     await useUp()
     await expectAlike(
@@ -102,7 +102,7 @@ describe.each([
     )
   })
 
-  test('when the shop goes away between two guesses', async () => {
+  test('a known and an unknown name get the same bytes when the shop is unreachable between two guesses', async () => {
     await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
     find = async () => Promise.reject(new LinkError('unreachable', 'away'))
     await expectAlike(

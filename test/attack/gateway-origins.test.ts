@@ -24,10 +24,7 @@ const connectLine = (): string => `CONNECT ${origin.authority} HTTP/1.1\r\n${log
 const ok = 'HTTP/1.1 200 OK\r\n'
 const failed = '502 origin_failed'
 
-/**
- * What the origin answers before it closes, and what the client is told of it. The answer is given whole and byte by
- * byte.
- */
+/** The origin's answer before it closes, and the client's view of it. The answer is sent whole and byte by byte. */
 type OriginCase = readonly [name: string, answer: string, told: readonly string[], body?: string]
 
 const answers: readonly OriginCase[] = [
@@ -91,9 +88,9 @@ async function say(answer: string, write: (text: string) => void, isSlow: boolea
   write(answer.slice(slowly.length))
 }
 
-describe('an answer of an origin', () => {
+describe('answers of an origin', () => {
   test.each(answers.map(([name, answer, told, body = null]) => [name, answer, told, body] as const))(
-    '%s',
+    'the client gets the expected status for an origin answer with %s',
     async (_, answer, told, body) => {
       for (const isSlow of [false, true]) {
         origin.play({
@@ -114,7 +111,7 @@ describe('an answer of an origin', () => {
     },
   )
 
-  test('cut off within its length is cut off for the client too', async () => {
+  test('an origin answer cut off within its length is cut off for the client', async () => {
     origin.play({
       onRequest(_, write, socket) {
         write(`${ok}Content-Length: 10\r\n\r\nhello`)
@@ -129,7 +126,7 @@ describe('an answer of an origin', () => {
   })
 
   test.each(['zz\r\nhello\r\n0\r\n\r\n', '5\r\nhelloXX0\r\n\r\n', '-1\r\n', '100000005\r\nhello'])(
-    'with the bad chunk %p is cut off, never mended',
+    'an origin answer with the bad chunk %p is cut off and not repaired',
     async (chunk) => {
       origin.play({ onRequest: (_, write) => write(`${ok}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n${chunk}`) })
       const client = await RawClient.open(stand.port)
@@ -142,7 +139,7 @@ describe('an answer of an origin', () => {
     },
   )
 
-  test('without a length ends with the connection', async () => {
+  test('an origin answer without a length ends with the connection', async () => {
     origin.play({
       onRequest(_, write, socket) {
         write(`${ok}\r\nhello`)
@@ -156,7 +153,7 @@ describe('an answer of an origin', () => {
     client.reset()
   })
 
-  test('to HEAD has no body, and the next request is in step', async () => {
+  test('an answer to HEAD has no body, and the next answer follows it correctly', async () => {
     origin.play({
       onRequest: ({ path }, write) => write(`${ok}Content-Length: 5\r\n\r\n${path === '/head' ? '' : 'hello'}`),
     })
@@ -167,23 +164,23 @@ describe('an answer of an origin', () => {
     client.reset()
   })
 
-  test('that resets is told as a failure', async () => {
+  test('an origin that resets after the request is answered 502 origin_failed', async () => {
     origin.play({ onRequest: (_, __, socket) => socket.terminate() })
     expect(await converse(stand.port, get('/a'), [failed], false)).toEqual([failed])
   })
 
-  test('that resets at once is told as a failure', async () => {
+  test('an origin that resets at once is answered 502', async () => {
     origin.play({ onOpen: (_, socket) => socket.terminate() })
     const told = await converse(stand.port, get('/a'), [failed], false)
     expect(told[0]).toMatch(/^502 (?:origin_failed|unreachable|connect_refused)$/)
   })
 })
 
-describe('an origin that answers before the request is whole', () => {
+describe('early answers of an origin', () => {
   const post = (...fields: string[]): string =>
     `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}${fields.join('\r\n')}\r\n\r\n`
 
-  test('ends the connection with its answer: what follows is no request', async () => {
+  test('an early answer of the origin closes the connection, and later bytes are not a request', async () => {
     origin.play({ onBytes: (_, write) => write('HTTP/1.1 413 Too large\r\nContent-Length: 0\r\n\r\n') })
     const client = await RawClient.open(stand.port)
     client.send(post('Content-Length: 100000'))
@@ -195,7 +192,7 @@ describe('an origin that answers before the request is whole', () => {
     client.reset()
   })
 
-  test('has its answer cut, never mixed with ours, when the rest is malformed', async () => {
+  test('an early answer is cut off without a second answer when the rest of the request is malformed', async () => {
     origin.play({ onBytes: (_, write) => write(`${ok}Content-Length: 1000\r\n\r\nhello`) })
     const client = await RawClient.open(stand.port)
     client.send(post('Transfer-Encoding: chunked'))
@@ -206,7 +203,7 @@ describe('an origin that answers before the request is whole', () => {
     client.reset()
   })
 
-  test('and a client that goes on far ahead: no answer is mixed with another', async () => {
+  test('an answer in two parts stays whole while the client sends 1 MB ahead', async () => {
     let answer: (text: string) => void = () => {}
     origin.play({
       onRequest(_, write) {
@@ -228,8 +225,8 @@ describe('an origin that answers before the request is whole', () => {
   })
 })
 
-describe('a client that half-closes', () => {
-  test.each(['GET', 'POST'])('behind a whole %s has its answer', async (method) => {
+describe('half-closing clients', () => {
+  test.each(['GET', 'POST'])('a client that half-closes behind a whole %s gets its answer', async (method) => {
     for (const connection of ['close', 'keep-alive']) {
       const client = await RawClient.open(stand.port)
       const body = method === 'POST' ? 'Content-Length: 5\r\n\r\n' : '\r\n'
@@ -248,7 +245,7 @@ describe('a client that half-closes', () => {
     }
   })
 
-  test('within a body is let go, and the origin with it', async () => {
+  test('a client that half-closes within a body is closed together with its origin connection', async () => {
     for (const isDialling of [true, false]) {
       const client = await RawClient.open(stand.port)
       const head = `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}Content-Length: 5\r\n\r\n`
@@ -264,7 +261,7 @@ describe('a client that half-closes', () => {
     }
   })
 
-  test('a tunnel still hears the answer', async () => {
+  test('a half-closed tunnel delivers its bytes to the origin and ends in order', async () => {
     origin.play({ onBytes: () => {} })
     const client = await RawClient.open(stand.port)
     client.send(connectLine())
@@ -278,11 +275,11 @@ describe('a client that half-closes', () => {
   })
 })
 
-describe('an upgrade', () => {
+describe('protocol upgrades', () => {
   const upgrade = ['Connection: upgrade', 'Upgrade: websocket']
   const switching = 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
 
-  test('that the origin grants is a tunnel from there on', async () => {
+  test('an upgrade that the origin grants becomes a tunnel', async () => {
     origin.play({ onRequest: (_, write) => write(`${switching}from-origin`) })
     const client = await RawClient.open(stand.port)
     client.send(`${get('/a', ...upgrade)}early`)
@@ -293,20 +290,20 @@ describe('an upgrade', () => {
     client.reset()
   })
 
-  test('that the origin ignores leaves what is behind it a request', async () => {
+  test('a request behind an upgrade that the origin ignores is forwarded', async () => {
     const told = ['200', '200']
     expect(await converse(stand.port, get('/a', ...upgrade) + get('/b'), told, false)).toEqual(told)
     expect(origin.records.map(tellSeen)).toEqual(['GET /a', 'GET /b'])
   })
 
-  test('with a body is not asked for', async () => {
+  test('an upgrade with a body is forwarded without its Upgrade header', async () => {
     await converse(stand.port, `${get('/a', ...upgrade, 'Content-Length: 2')}hi`, ['200'], false)
     expect(origin.records[0]?.text).not.toMatch(/upgrade/i)
   })
 })
 
-describe('an expectation', () => {
-  test('is for the origin to meet', async () => {
+describe('Expect: 100-continue', () => {
+  test("the gateway forwards Expect: 100-continue and the origin's 100 answer", async () => {
     origin.play({
       onBytes(bytes, write) {
         const isHead = Buffer.from(bytes).toString('latin1').includes('\r\n\r\n')
@@ -322,13 +319,13 @@ describe('an expectation', () => {
     client.reset()
   })
 
-  test('of somebody who is not let in is answered without waiting for the body', async () => {
+  test('Expect: 100-continue without credentials is answered 407 without waiting for the body', async () => {
     const sent = 'POST http://a.example/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'
     expect(await converse(stand.port, sent, ['407 credentials_required'], false)).toEqual(['407 credentials_required'])
   })
 })
 
-describe('a reset', () => {
+describe('resets', () => {
   const stages: readonly (readonly [name: string, sent: () => string])[] = [
     ['before a word', () => ''],
     ['within a request line', () => 'GET http'],
@@ -344,9 +341,9 @@ describe('a reset', () => {
     ['behind a wrong SOCKS login', () => '\x05\x01\x02\x01\x01a\x01b'],
     ['behind a wrong password', () => get('/a').replace(loginLine('anna'), loginLine('anna', 'x'))],
   ]
-  test.each(stages)('%s leaves nothing behind', async (_, sent) => {
+  test.each(stages)('a client reset %s leaves no connection open', async (_, sent) => {
     origin.play({ onRequest: () => {} })
-    // At once, after the gateway has taken the connection, and after it has done all that it can do with those bytes.
+    // At once, after the gateway has accepted the connection, and after it has processed all bytes.
     for (const strangers of [0, 1, 3]) {
       const client = await RawClient.open(stand.port)
       client.send(sent())
@@ -357,7 +354,7 @@ describe('a reset', () => {
     await until(() => origin.records.every((record) => record.isClosed))
   })
 
-  test('of an origin ends its tunnel', async () => {
+  test('an origin reset closes its tunnel, over HTTP and SOCKS5', async () => {
     for (const who of ['anna', 'dora']) {
       origin.play({ onBytes: (_, __, socket) => socket.terminate() })
       const isSocks = who === 'dora'
@@ -383,7 +380,7 @@ test('the first bytes of an origin that speaks first arrive within 150 ms, witho
     socket: { open: (socket) => void socket.end('welcome'), data() {} },
   })
   const tookMs: number[] = []
-  // A delayed acknowledgement takes 200 ms each time; a pause of this process does not come five times in a row.
+  // A delayed acknowledgement takes 200 ms each time; a pause of this process does not happen five times in a row.
   while (tookMs.length < 5 && !tookMs.some((ms) => ms < 150)) {
     const client = await RawClient.open(stand.port)
     const stopwatch = startStopwatch()

@@ -15,7 +15,7 @@ const { test, isPossible } = await findGround('tests of a machine with blocks of
 const elsewhere = `tpt${process.pid}-elsewhere`
 const originPort = 8080
 
-/** Blocks that are on the machine by a route alone: no interface has an address of them. */
+/** Blocks routed to the machine: no interface has an address of them. */
 const ownBlocks = ['45.12.7.0/24', '2a0c:bbbb::/64'] as const
 const customers = { viktor: '45.12.7.9', vera: '2a0c:bbbb::9' } as const
 
@@ -33,10 +33,13 @@ let network: OwnNetwork
 let origin: Inside
 let stand: Stand
 let sandbox: Stand
-/** What only the machine itself is meant to reach. */
+/** A service that only the machine itself may reach. */
 let internal: Bun.Server<undefined>
 
-/** A machine between its own loopback and an origin elsewhere; a policy rule leads to local routes of another table. */
+/**
+ * A machine between its loopback and an origin in another namespace. A policy rule selects local routes of another
+ * table.
+ */
 async function lay(): Promise<void> {
   network = enterOwnNetwork()
   await batch([`netns add ${elsewhere}`, `link add w0 type veth peer name w0 netns ${elsewhere}`])
@@ -52,7 +55,7 @@ async function lay(): Promise<void> {
   ]) {
     network.ip(...line.split(' '))
   }
-  // A socket is bound to an IPv6 address that is there by a route alone only where the system allows it.
+  // Binding to an IPv6 address that exists only by a route needs this setting.
   Bun.spawnSync(['sysctl', '-qw', 'net.ipv6.ip_nonlocal_bind=1'])
   await batch(
     [
@@ -67,7 +70,7 @@ async function lay(): Promise<void> {
   )
 }
 
-/** Asks for a page through a proxy: the status, and the name of the refusal or the page. */
+/** Requests a page through a proxy: the status, and the code of the refusal or the page. */
 async function ask(port: number, who: string, authority: string): Promise<string> {
   const client = await RawClient.open(port)
   client.send(
@@ -78,7 +81,7 @@ async function ask(port: number, who: string, authority: string): Promise<string
   return `${client.text.slice(9, 12)} ${error ?? client.text.split('\r\n\r\n')[1]}`
 }
 
-describe('a gateway whose sold blocks are on its machine by local routes', () => {
+describe('a gateway whose sold blocks are local routes', () => {
   beforeAll(async () => {
     if (!isPossible) return
     await lay()
@@ -107,29 +110,29 @@ describe('a gateway whose sold blocks are on its machine by local routes', () =>
     ['another address of its IPv6 block', 'vera', '[2a0c:bbbb::10]'],
     ['an address of an interface', 'viktor', '45.12.0.1'],
     ['an IPv6 address of an interface', 'vera', '[2a0c:aaaa::1]'],
-    ['a name that stands for its block', 'viktor', 'own.example'],
-    ['a name that stands for its IPv6 block', 'vera', 'own.example'],
+    ['a name that resolves to its block', 'viktor', 'own.example'],
+    ['a name that resolves to its IPv6 block', 'vera', 'own.example'],
     ['an address that a policy rule finds in another routing table', 'viktor', '45.12.8.1'],
     ['an IPv6 address that a policy rule finds in another routing table', 'vera', '[2a0c:cccc::1]'],
-  ])('a customer is refused %s', async (_, who, host) => {
+  ])('the gateway answers 403 destination_is_ours to a customer who asks for %s', async (_, who, host) => {
     expect(await ask(stand.port, who, `${host}:${internal.port}`)).toStartWith('403 destination_is_ours')
   })
 
-  test('a customer is refused a local route that was added a moment ago', async () => {
+  test('the gateway answers 403 destination_is_ours for a local route that was just added', async () => {
     network.ip('route', 'add', 'local', '45.12.9.1/32', 'dev', 'lo')
     expect(await ask(stand.port, 'viktor', `45.12.9.1:${internal.port}`)).toStartWith('403 destination_is_ours')
   })
 
-  test('a customer leaves from an address of a local route and is seen with it', async () => {
+  test("a customer's connection leaves from the customer's address of a local route", async () => {
     expect(await ask(stand.port, 'viktor', `45.12.0.2:${originPort}`)).toBe('200 45.12.7.9')
     expect(await ask(stand.port, 'vera', `[2a0c:aaaa::2]:${originPort}`)).toBe('200 2a0c:bbbb::9')
   })
 
-  test('a name with an own address and a foreign one leads to the foreign one', async () => {
+  test('a name with an own address and a foreign one resolves to the foreign one', async () => {
     expect(await ask(stand.port, 'viktor', `mixed.example:${originPort}`)).toBe('200 45.12.7.9')
   })
 
-  test('a customer is refused an address elsewhere that the shop lists', async () => {
+  test('the gateway answers 403 destination_is_ours for a remote address that the shop lists', async () => {
     const listed = ['45.12.0.2', '2a0c:aaaa::/64'].flatMap((text) => readPrefix(text) ?? [])
     const policy = policyOf(readConfig({}), 'production', listed)
     const careful = openEngine({ mode: 'production', lookup, policy, leaveFrom: customers.viktor })
@@ -143,7 +146,7 @@ describe('a gateway whose sold blocks are on its machine by local routes', () =>
     }
   })
 
-  test('a sandbox reaches loopback and no address of a local route', async () => {
+  test('a sandbox gateway reaches loopback and no address of a local route', async () => {
     expect(await ask(sandbox.port, 'anna', `127.0.0.1:${internal.port}`)).toBe('200 internal')
     expect(await ask(sandbox.port, 'anna', `45.12.7.10:${internal.port}`)).toStartWith('403 destination_is_ours')
   })

@@ -15,7 +15,7 @@ afterAll(() => echo.stop())
 const login = (username: string) => ({ username, password: passwordOf(username) })
 const descriptors = (): number => readdirSync('/proc/self/fd').length
 
-test('a reactor that dies is started again: its connections are closed, what it had counted is kept, and others are served', async () => {
+test('a reactor that dies is restarted: its connections close, its counts are kept, new connections are served', async () => {
   const { deps, change, answerTo } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
@@ -55,7 +55,7 @@ test('a reactor that dies is started again: its connections are closed, what it 
   await until(() => descriptors() <= before)
 })
 
-test('ports that are opened and closed while a reactor is dead are as they should be for the next one', async () => {
+test('ports opened and closed while a reactor is dead are open and closed in the next reactor', async () => {
   const { deps, change } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
@@ -91,7 +91,7 @@ test('ports that are opened and closed while a reactor is dead are as they shoul
   await until(() => descriptors() <= before)
 })
 
-test('where the system does not allow it, it is said why', () => {
+test('findLack names the missing system or processor', () => {
   expect(findLack('linux', process.arch)).toBeUndefined()
   expect(findLack('darwin', 'arm64')).toBe('it needs Linux, and this is darwin')
   expect(findLack('linux', 'riscv64')).toBe('it knows no riscv64 processors')

@@ -11,7 +11,7 @@ let origin: RecordingOrigin
 let listedPort: number
 let unlistedPort: number
 let strict: Stand
-/** No time limit ends a handshake here. How long a refusal takes is tested with a hand clock, `admission.test.ts`. */
+/** No time limit ends a handshake here. The delay of a refusal is tested with a hand clock in `admission.test.ts`. */
 const limits = { handshakeMs: 3_600_000, betweenRequestsMs: 3_600_000, refusalDelayMs: 10 }
 beforeAll(() => {
   listedPort = freePort()
@@ -39,14 +39,14 @@ const request = (rest: string): string => `${hello}${socksLogin('dora')}${rest}`
 const named = (name: string, port = here()): string =>
   request(`\x05\x01\0\x03${String.fromCharCode(name.length)}${name}${port}`)
 
-/** What is sent, and every byte that comes back before the gateway closes. */
+/** Bytes sent, and all bytes that come back before the gateway closes. */
 type SocksCase = readonly [name: string, sent: () => string, told: string]
 
 const greetings: readonly SocksCase[] = [
   ['no methods', () => '\x05\0', '05ff'],
   ['none but anonymous', () => '\x05\x01\0', '05ff'],
   ['none but GSSAPI', () => '\x05\x01\x01', '05ff'],
-  ['255 methods that nobody knows', () => `\x05\xff${'\x80'.repeat(255)}`, '05ff'],
+  ['255 methods that are unknown', () => `\x05\xff${'\x80'.repeat(255)}`, '05ff'],
   ['a request behind a greeting that is refused', () => `\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`, '05ff'],
   ['SOCKS4', () => '\x04\x01\0\x50\x7f\0\0\x01\0', '005b000000000000'],
   ['SOCKS4a', () => '\x04\x01\0\x50\0\0\0\x01anna\0a.example\0', '005b000000000000'],
@@ -54,12 +54,12 @@ const greetings: readonly SocksCase[] = [
   ['SOCKS version 6', () => '\x06\x01\x02', ''],
   ['version 0', () => '\0\x01\x02', ''],
   ['a TLS hello', () => '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03', ''],
-  ['an SSH greeting is no request', () => 'SSH-2.0-OpenSSH_9.2\r\n', '400'],
+  ['an SSH greeting', () => 'SSH-2.0-OpenSSH_9.2\r\n', '400'],
   ['binary noise', () => '\xff\xfe\xfd\x80\x81', ''],
   ['an empty line', () => '\r\n\r\n', ''],
   ['a number', () => '123\r\n', ''],
   ['PROXY protocol, version 2', () => '\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c', ''],
-  ['PROXY protocol, version 1, does not say who comes', () => 'PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n', '400'],
+  ['PROXY protocol, version 1', () => 'PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n', '400'],
 ]
 
 const logins: readonly SocksCase[] = [
@@ -123,7 +123,7 @@ const requests: readonly SocksCase[] = [
   ],
 ]
 
-/** Whole and byte by byte, side by side. */
+/** Sends the bytes whole and byte by byte, in parallel. */
 async function checkCase(sent: string, told: string, port = stand.port): Promise<void> {
   const hear = async (isSlow: boolean) => {
     const client = await RawClient.open(port)
@@ -139,26 +139,26 @@ async function checkCase(sent: string, told: string, port = stand.port): Promise
   expect(slow).toEqual(whole)
 }
 
-describe('a greeting', () => {
-  test.each(greetings)('%s', async (_, sent, told) => checkCase(sent(), told))
+describe('SOCKS greetings', () => {
+  test.each(greetings)('the gateway refuses and closes a SOCKS greeting with %s', async (_, sent, told) => checkCase(sent(), told))
 })
 
-describe('a login over SOCKS5', () => {
-  test.each(logins)('%s', async (_, sent, told) => checkCase(sent(), told))
+describe('SOCKS5 logins', () => {
+  test.each(logins)('the gateway refuses and closes a SOCKS5 login with %s', async (_, sent, told) => checkCase(sent(), told))
 })
 
-describe('a request over SOCKS5', () => {
-  test.each(requests)('%s', async (_, sent, told) => {
+describe('SOCKS5 requests', () => {
+  test.each(requests)('the gateway refuses a SOCKS5 request with %s and dials nothing', async (_, sent, told) => {
     origin.reset()
     await checkCase(sent(), told)
     expect(origin.records).toEqual([])
   })
 })
 
-describe('a connection over SOCKS5', () => {
+describe('SOCKS5 connections', () => {
   const early = 'GET /early HTTP/1.1\r\nHost: a\r\n\r\n'
 
-  test.each([false, true])('everything at once, early data with it (byte by byte: %p)', async (isSlow) => {
+  test.each([false, true])('handshake, request and early data sent at once are served over SOCKS5 (byte by byte: %p)', async (isSlow) => {
     origin.reset()
     const client = await RawClient.open(stand.port)
     const sent = `${hello}${socksLogin('dora')}${socksRequest('127.0.0.1', origin.port)}${early}`
@@ -170,7 +170,7 @@ describe('a connection over SOCKS5', () => {
     client.reset()
   })
 
-  test('early data that does not fit in one read arrives whole', async () => {
+  test('3.2 MB of early data over SOCKS5 arrive whole', async () => {
     origin.reset()
     let arrived = 0
     origin.play({ onBytes: (bytes) => void (arrived += bytes.length) })
@@ -186,7 +186,7 @@ describe('a connection over SOCKS5', () => {
     client.reset()
   })
 
-  test('more early data than is kept is refused, and nothing of it is read as something else', async () => {
+  test('5 MB of early data over SOCKS5 are relayed or refused, and never read as HTTP', async () => {
     origin.reset()
     const client = await greet(stand.port, 'dora')
     client.send(
@@ -198,8 +198,8 @@ describe('a connection over SOCKS5', () => {
     client.reset()
   })
 
-  test('a second request on an open connection is for the origin to read', async () => {
-    // A connection of the test before may still be on its way to the origin.
+  test('a second SOCKS5 request on an open connection is relayed to the origin', async () => {
+    // A connection of the previous test may still be dialling.
     await until(() => stand.engine.status.open + stand.engine.status.dialling + origin.open === 0)
     origin.reset()
     origin.play({ onBytes: () => {} })
@@ -208,13 +208,13 @@ describe('a connection over SOCKS5', () => {
     client.finish()
     await client.hearEnd()
     await until(() => origin.open === 0)
-    // An origin hears of a connection with its first bytes, and so of the one before perhaps only now.
+    // An origin records a connection with its first bytes, so one of the previous test may appear late.
     const seen = origin.records.map(({ text }) => text).filter((text) => !text.startsWith('a'))
     expect({ code, seen }).toEqual({ code: 0, seen: [socksRequest('127.0.0.1', 25)] })
     client.reset()
   })
 
-  test('a client that half-closes within its handshake is let go long before the time limit of an hour', async () => {
+  test('a SOCKS5 client that half-closes within its handshake is closed without waiting for the time limit', async () => {
     for (const sent of [
       '\x05',
       hello,
@@ -231,8 +231,8 @@ describe('a connection over SOCKS5', () => {
   })
 })
 
-describe('a port that stands for somebody', () => {
-  test('lets in who comes from a listed address, without a name', async () => {
+describe('customer ports', () => {
+  test('a customer port accepts a SOCKS5 client from a listed address without credentials', async () => {
     const client = await RawClient.open(listedPort)
     client.send(`\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`)
     await client.hear((text) => text.length >= 12)
@@ -240,7 +240,7 @@ describe('a port that stands for somebody', () => {
     client.reset()
   })
 
-  test('lets nobody in from elsewhere', async () => {
+  test('a customer port refuses SOCKS5 with reply 2 and HTTP with 407 from an unlisted address', async () => {
     await checkCase(`\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`, `0500${reply(2)}`, unlistedPort)
     await checkCase(
       `GET http://127.0.0.1:${origin.port}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
@@ -249,7 +249,7 @@ describe('a port that stands for somebody', () => {
     )
   })
 
-  test('takes no name from somebody who says that he has none', async () => {
+  test('a customer port refuses a login after the client chose no authentication', async () => {
     await checkCase(`\x05\x01\0${socksLogin('dora')}`, `0500${reply(1)}`, listedPort)
   })
 })

@@ -12,7 +12,7 @@ const connect = (authority: string, who = 'anna'): string =>
 const get = (authority: string, who = 'anna'): string =>
   `GET http://${authority}/ HTTP/1.1\r\nHost: a.example\r\nLOGIN:${who}\r\n\r\n`
 
-/** Every name here is looked up by hand: what it stands for is what an attacker's own name server would say. */
+/** Answers of an attacker's name server for each name. */
 const names: Readonly<Record<string, readonly string[]>> = {
   'loopback.example': ['127.0.0.1', '::1'],
   'private.example': ['10.0.0.1', 'fd00::1'],
@@ -141,7 +141,7 @@ const resolved: readonly RawCase[] = [
   ['a name with two addresses that are not public', connect('both.example:443'), notPublic],
   ['a name that is no address', connect('nonsense.example:443'), ['502 name_not_found']],
   ['a name without an address of the right kind', connect('compatible.example:443'), ['502 no_such_family']],
-  ['a name that nobody knows', connect('unknown.example:443'), ['502 name_not_found']],
+  ['a name that does not exist', connect('unknown.example:443'), ['502 name_not_found']],
 ]
 
 let place: Place
@@ -156,10 +156,10 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-describe('as shipped', () => {
-  rawCases('a port is one number', ports, () => place)
-  rawCases('nothing but public addresses, in any spelling', spellings, () => place)
-  rawCases('nothing but public addresses, by any name', resolved, () => place)
+describe('destinations in production', () => {
+  rawCases('destination port', ports, () => place)
+  rawCases('destination address', spellings, () => place)
+  rawCases('destination name', resolved, () => place)
 })
 
 const v4 = (text: string): string => `\x01${String.fromCharCode(...text.split('.').map(Number))}`
@@ -196,11 +196,11 @@ const overSocks: readonly (readonly [name: string, who: string, where: string, c
   ['a name that is loopback', 'dora', name('loopback.example'), 2],
   ['a name that is metadata', 'dora', name('metadata.example'), 2],
   ['a name that is a mapped address', 'emil', name('mapped.example'), 2],
-  ['a name that nobody knows', 'dora', name('unknown.example'), 4],
+  ['a name that does not exist', 'dora', name('unknown.example'), 4],
 ]
 
-describe('as shipped, over SOCKS5, in each of its three kinds of address', () => {
-  test.each(overSocks)('%s', async (_, who, where, code) => {
+describe('SOCKS5 destinations in production', () => {
+  test.each(overSocks)('a SOCKS5 request for %s is refused with the expected reply and dials nothing', async (_, who, where, code) => {
     const port = String.fromCharCode(place.origin.port >> 8, place.origin.port & 255)
     for (const isSlow of [false, true]) {
       const client = await greet(place.stand.port, who)
@@ -214,13 +214,13 @@ describe('as shipped, over SOCKS5, in each of its three kinds of address', () =>
     expect(place.origin.records).toEqual([])
   })
 
-  test('the mail port is refused whatever is there', async () => {
+  test('a SOCKS5 request for port 25 is refused with reply 2', async () => {
     expect((await socksTo(place.stand.port, 'dora', '127.0.0.1', 25)).code).toBe(2)
   })
 })
 
-describe('in a sandbox', () => {
-  test('the same origin is reached, in the one spelling that is an address', async () => {
+describe('destinations in a sandbox', () => {
+  test('a sandbox gateway reaches a loopback origin by address, mapped address and localhost', async () => {
     for (const authority of [
       place.origin.authority,
       `[::ffff:127.0.0.1]:${place.origin.port}`,
@@ -234,7 +234,7 @@ describe('in a sandbox', () => {
     }
   })
 
-  test('what is not loopback is refused as everywhere', async () => {
+  test('a sandbox gateway refuses addresses that are not loopback with 403 or 502', async () => {
     for (const host of ['0.0.0.0', '10.0.0.1', '169.254.169.254', '[::7f00:1]']) {
       const client = await RawClient.open(sandbox.port)
       client.send(fillIn(connect(`${host}:${place.origin.port}`), place.origin))

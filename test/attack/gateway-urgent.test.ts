@@ -7,7 +7,7 @@ let stand: Stand
 let origin: TCPSocketListener<{ left: number }>
 beforeAll(() => {
   stand = openEngine()
-  // The first line says how many bytes follow; it answers when all of them have come.
+  // The first line is the number of bytes that follow; the origin answers when all have arrived.
   origin = Bun.listen<{ left: number }>({
     hostname: '127.0.0.1',
     port: 0,
@@ -37,7 +37,9 @@ async function tunnel(): Promise<SystemClient> {
   return client
 }
 
-/** Sends as many bytes before the urgent one as behind it, and waits until the origin has all but the urgent one. */
+/**
+ * Sends as many bytes before the urgent byte as behind it, and waits until the origin has all except the urgent one.
+ */
 async function sendAround(bytes: number): Promise<void> {
   const client = await tunnel()
   const half = Buffer.alloc(bytes, 97)
@@ -52,11 +54,11 @@ async function sendAround(bytes: number): Promise<void> {
 }
 
 describe('TCP urgent data', () => {
-  test('what comes behind an urgent byte passes in each of 40 tunnels', async () => {
+  test('bytes behind a TCP urgent byte pass in each of 40 tunnels', async () => {
     for (let round = 0; round < 40; round += 1) await sendAround(10)
   })
 
-  test('what comes behind an urgent byte passes in a tunnel that carries 2 MiB', async () => {
+  test('bytes behind a TCP urgent byte pass in a tunnel of 2 MiB', async () => {
     for (let round = 0; round < 5; round += 1) await sendAround(1024 * 1024)
   })
 })

@@ -9,7 +9,7 @@ import { untilTrue } from '../harness/turnpike.ts'
 let place: Place
 let stand: Stand
 beforeAll(() => {
-  // Shorter than shipped. How long a refusal takes is tested with a hand clock, in `admission.test.ts`.
+  // Shorter than shipped. The delay of a refusal is tested with a hand clock in `admission.test.ts`.
   stand = openEngine({ limits: { refusalDelayMs: 10 } })
   place = { stand, origin: startRecordingOrigin() }
 })
@@ -27,7 +27,7 @@ const wrong = ['407 bad_credentials']
 
 const credentials: readonly RawCase[] = [
   ['none', get('/a'), required],
-  ['those of the origin are not ours', get('/a', 'Authorization: Basic YW5uYTphbm5hLnNlY3JldA=='), required],
+  ['an Authorization header for the origin', get('/a', 'Authorization: Basic YW5uYTphbm5hLnNlY3JldA=='), required],
   ['another scheme', get('/a', 'Proxy-Authorization: Bearer abc'), wrong],
   ['no scheme', get('/a', `Proxy-Authorization: ${basicOf('anna')}`), wrong],
   ['nothing behind the scheme', get('/a', 'Proxy-Authorization: Basic'), wrong],
@@ -60,7 +60,7 @@ const credentials: readonly RawCase[] = [
 
 const several: readonly RawCase[] = [
   ['two users', get('/a', 'LOGIN:anna') + get('/b', 'LOGIN:boris'), ['200', '200'], ['GET /a', 'GET /b']],
-  ['a user, then nobody', get('/a', 'LOGIN:anna') + get('/b'), ['200', '407 credentials_required'], ['GET /a']],
+  ['a user, then no credentials', get('/a', 'LOGIN:anna') + get('/b'), ['200', '407 credentials_required'], ['GET /a']],
   [
     'a user, then a wrong password',
     get('/a', 'LOGIN:anna') + get('/b', basic('anna:x')),
@@ -74,13 +74,13 @@ const several: readonly RawCase[] = [
     ['GET /a'],
   ],
   [
-    'nobody, then a user, then nobody',
+    'no credentials, then a user, then no credentials',
     get('/a') + get('/b', 'LOGIN:anna') + get('/c'),
     [...required, '200', ...required],
     ['GET /b'],
   ],
   [
-    'a tunnel of nobody behind a request of somebody',
+    'a CONNECT without credentials behind a request of a user',
     `${get('/a', 'LOGIN:anna')}CONNECT ORIGIN HTTP/1.1\r\n\r\n`,
     ['200', '407 credentials_required'],
     ['GET /a'],
@@ -88,10 +88,10 @@ const several: readonly RawCase[] = [
   ['a foreign Host', 'GET http://ORIGIN/a HTTP/1.1\r\nHost: 169.254.169.254\r\nLOGIN\r\n\r\n', ['200'], ['GET /a']],
 ]
 
-rawCases('credentials', credentials, () => place)
-rawCases('several on one connection', several, () => place)
+rawCases('Proxy-Authorization header', credentials, () => place)
+rawCases('sequence of users on one connection', several, () => place)
 
-/** Waits for these counts, ends the engine, and checks that the end has added nothing. */
+/** Waits for these counts, stops the engine, and checks that stopping adds nothing. */
 async function expectCounts(own: Stand, kind: 'proxies' | 'subusers', expected: readonly object[]): Promise<void> {
   // A later count of a credential includes the earlier ones.
   const counted = new Map<unknown, object>()
@@ -105,7 +105,7 @@ async function expectCounts(own: Stand, kind: 'proxies' | 'subusers', expected: 
   expect(own.engine.dataPath.takeChanged()[kind]).toEqual([])
 }
 
-test('each of several users on one connection is counted for what is his', async () => {
+test("each of two users on one connection is counted for the user's own bytes", async () => {
   const own = openEngine()
   place.origin.play({
     onRequest: ({ path }, write) => write(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\n\r\n${path}`),
@@ -123,7 +123,7 @@ test('each of several users on one connection is counted for what is his', async
   await expectCounts(own, 'proxies', real)
 })
 
-test.each([100, 1000, 2000])('bytes that wait for traffic are counted once, %p to a piece', async (size) => {
+test.each([100, 1000, 2000])('bytes that wait for a traffic lease are counted once, in pieces of %p bytes', async (size) => {
   const own = openEngine({ leaseBytes: 110, leaseMs: 15 })
   const body = 'x'.repeat(2000)
   const head = `POST http://${place.origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('pavel-pool-residential')}Content-Length: ${body.length}\r\n\r\n`
@@ -145,7 +145,7 @@ test.each([100, 1000, 2000])('bytes that wait for traffic are counted once, %p t
   expect(place.origin.records.map(tellSeen)).toEqual([`POST /a ${body}`])
 })
 
-test('the Host that the origin reads is that of the target, whatever the client wrote', async () => {
+test('the origin gets the Host of the request target, whatever Host the client sent', async () => {
   await converse(
     stand.port,
     `GET http://${place.origin.authority}/a HTTP/1.1\r\nHost: bank.example\r\n${loginLine('anna')}\r\n`,
@@ -156,7 +156,7 @@ test('the Host that the origin reads is that of the target, whatever the client 
   expect(place.origin.records[0]?.text).not.toContain('bank.example')
 })
 
-test('a connection on which twenty questions were refused is closed', async () => {
+test('a connection is closed after 20 refused requests', async () => {
   const client = await RawClient.open(stand.port)
   client.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30))
   const { hasEnded } = await client.hearEnd()
@@ -164,7 +164,7 @@ test('a connection on which twenty questions were refused is closed', async () =
   client.reset()
 })
 
-describe('an unknown name and a wrong password are answered with the same bytes', () => {
+describe('unknown names and wrong passwords', () => {
   async function guess(sent: string): Promise<string> {
     const client = await RawClient.open(stand.port)
     client.send(sent)
@@ -189,7 +189,7 @@ describe('an unknown name and a wrong password are answered with the same bytes'
       `\x05\x01\x02${socksLogin('dora', 'anna.secret')}`,
       `\x05\x01\x02${socksLogin('nobody', 'anna.secret')}`,
     ],
-  ])('%s', async (_, known, unknown) => {
+  ])('an unknown name and a wrong password get the same bytes %s', async (_, known, unknown) => {
     const told = await Promise.all(Array.from({ length: 5 }, () => [guess(known), guess(unknown)]).flat())
     expect(told).not.toContain('')
     expect(new Set(told).size).toBe(1)

@@ -7,7 +7,7 @@ const asked = 80
 /** How many requests of one customer run at once. */
 const atOnce = 8
 
-/** A limit counts requests, and not what they weigh. */
+/** The rate limit counts requests and not their cost. */
 describe.each([...enginesOf('sqlite')])('heavy requests of one customer, on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
@@ -30,14 +30,14 @@ describe.each([...enginesOf('sqlite')])('heavy requests of one customer, on %s',
       { token: heavy.token },
     )
     expect(bought.status).toBe(200)
-    // Every export waits inside the shop until the test lets it end.
+    // Every export waits inside the shop until the test releases it.
     const { dedicated } = service.services
     const listAll = dedicated.listAll.bind(dedicated)
     const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>()
-    let [inside, mostInside, answered] = [0, 0, 0]
+    let [inside, maxInside, answered] = [0, 0, 0]
     dedicated.listAll = async (...given) => {
       inside += 1
-      mostInside = Math.max(mostInside, inside)
+      maxInside = Math.max(maxInside, inside)
       await mayEnd
       inside -= 1
       return listAll(...given)
@@ -54,7 +54,7 @@ describe.each([...enginesOf('sqlite')])('heavy requests of one customer, on %s',
       expect(answered).toBe(0)
       letEnd()
       expect(new Set(await Promise.all(flood))).toEqual(new Set([200]))
-      expect(mostInside).toBe(atOnce)
+      expect(maxInside).toBe(atOnce)
     } finally {
       letEnd()
       dedicated.listAll = listAll

@@ -7,7 +7,7 @@ import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-describe.each([...engines])('whoever leaves, on %s,', (engine) => {
+describe.each([...engines])('erasure of a customer, on %s', (engine) => {
   let shop: Service
   beforeAll(async () => {
     shop = await startService(engine, { TURNPIKE_REGISTRATION: 'on' })
@@ -20,39 +20,39 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
   const erase = (customer: Parameters<Service['services']['erasing']['erase']>[0]) =>
     shop.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
 
-  test('reads all that is kept about him before, what never ends included', async () => {
+  test("the export before an erasure lists the customer's traffic lot, which never expires", async () => {
     const { customer, token } = await shop.newCustomer(10_000n)
     expect((await shop.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })).status).toBe(200)
     const { items } = await shop.services.exporting.page(customer, 'customer', undefined, 500)
     expect(items.filter((each) => each.table === 'traffic_lots')).toHaveLength(1)
   })
 
-  test('is rid of what was on its way to the database when he left, and every promise holds', async () => {
+  test('a whitelist entry written during an erasure is deleted by the next resume, and verify finds nothing wrong', async () => {
     const { customer, token } = await shop.newCustomer()
     await shop.post('/premium/whitelist/add', { ip: '198.18.0.1' }, { token })
     await erase(customer)
-    // Let in before the door was shut, and written after it.
+    // Authorized before the erasure, and written after it.
     await shop.services.premium.whitelist.add(customer, undefined, '198.18.0.2', 'late')
     await shop.services.erasing.resume()
     const left = await shop.services.db.all(`SELECT prefix FROM whitelist_entries WHERE comment = 'late'`)
     expect(left).toEqual([])
   })
 
-  test('pays nothing in any more', async () => {
+  test('an erased customer cannot begin a payment', async () => {
     const { customer } = await shop.newCustomer()
     await erase(customer)
-    const wish = {
+    const order = {
       amount: kopecks(50_000n),
       method: 'sandbox',
       returnUrl: undefined,
       email: undefined,
       code: undefined,
     }
-    const begun = shop.services.payments.begin({ customer, token: null }, undefined, wish, shop.url)
+    const begun = shop.services.payments.begin({ customer, token: null }, undefined, order, shop.url)
     expect((await failureOf(begun)).message).toContain('blocked')
   })
 
-  test('takes the way into his VPN with him', async () => {
+  test('the VPN subscription link of an erased customer answers 404', async () => {
     const { customer, token } = await shop.newCustomer(10_000n)
     await shop.post('/vpn/buy', { period: 1 }, { token })
     const link = (await shop.get('/vpn/info', { token })).data.subscription_url as string
@@ -61,7 +61,7 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     expect((await fetch(link)).status).toBe(404)
   })
 
-  test('may have called a sub-user what another of his is to be called', async () => {
+  test("erasure succeeds when the customer's sub-user already has the replacement login", async () => {
     const { customer, token } = await shop.newCustomer()
     const first = (await shop.post('/premium/subusers', { login: `mallory_${engine}` }, { token })).data
     const taken = `u${String(first.id).slice(4)}`
@@ -69,7 +69,7 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     expect(await erase(customer)).toMatchObject({ customer })
   })
 
-  test('with many things of his leaves piece by piece: others go on meanwhile, and he is gone at once', async () => {
+  test("erasure of 300 sub-users runs in more than 3 transactions, and the customer's token is refused at once", async () => {
     const { customer, token } = await shop.newCustomer()
     const { premium, db } = shop.services
     const login = (n: number) => `many_${engine}_${n}`
@@ -85,8 +85,8 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
       return Number(row?.n ?? 0n)
     }
     /**
-     * In how many transactions the rows were changed. PostgreSQL knows. SQLite has one writer at a time, in this
-     * process: what others see between two writes is every piece.
+     * The number of transactions that changed the rows. PostgreSQL stores it per row. SQLite has one writer at a time
+     * in this process: the states between two writes show every transaction.
      */
     const pieces = async (seen: ReadonlySet<number>): Promise<number> => {
       if (engine === 'sqlite') return seen.size
@@ -100,7 +100,7 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     })
     const seen = new Set<number>()
     while (!progress.isOver) {
-      // Somebody else writes: what he sees then is between two pieces.
+      // Another customer writes: the state read after that lies between two transactions.
       await premium.whitelist.add(other.customer, undefined, '198.18.7.7', String(seen.size))
       const left = await count()
       seen.add(left)
@@ -111,12 +111,12 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     expect(await pieces(seen)).toBeGreaterThan(3)
   })
 
-  test('is finished by the job where something came in between, and every promise holds until then', async () => {
+  test('an interrupted erasure is finished by the job, and verify finds nothing wrong before and after', async () => {
     const { customer } = await shop.newCustomer()
     const { premium, db } = shop.services
     for (let n = 0; n < 3; n += 1)
       await premium.subusers.create(customer, { name: 'his', login: `half_${engine}_${n}` })
-    // As far as the first piece: one of three.
+    // The state after the first transaction: one of three.
     await db.transact(async (tx) => {
       await tx.run(`INSERT INTO erasures (customer_id, asked_by, at) VALUES ($1, 'customer', $2)`, [
         customer,
@@ -131,7 +131,7 @@ describe.each([...engines])('whoever leaves, on %s,', (engine) => {
     expect(left).toEqual([])
   })
 
-  test('pays his debt first', async () => {
+  test('a customer in debt who asks for erasure is answered 409 conflict', async () => {
     const page = await createBrowserSession(shop.url)
     const [email, password] = [`debtor-${engine}@example.com`, 'correct horse battery']
     await page.post('/auth/v1/customer/register', { email, password })

@@ -6,7 +6,7 @@ import { makeSessionText } from '../../src/domains/signin/rules.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
-/** What opens nothing, though each has a checksum that is right. */
+/** Random secrets with a valid checksum. */
 const madeUp = {
   'a token': () => ({ Authorization: `Bearer ${makeTokenText('sandbox', randomBytes(tokenRandomBytes))}` }),
   "an operator's token": () => ({ Authorization: `Bearer ${makeText('tpo_', randomBytes(tokenRandomBytes))}` }),
@@ -21,7 +21,7 @@ const paths: Readonly<Record<keyof typeof madeUp, string>> = {
   'a session': '/auth/v1/customer/session',
 }
 
-describe.each([...enginesOf('sqlite')])('whoever makes up what lets others in, on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('made-up secrets, on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_TRUSTED_PROXIES: '127.0.0.1' })
@@ -35,7 +35,7 @@ describe.each([...enginesOf('sqlite')])('whoever makes up what lets others in, o
   }
   const enter = (token: string, from: string) => ask('/api/v1/balance', from, { Authorization: `Bearer ${token}` })
 
-  test.each(Object.keys(madeUp) as (keyof typeof madeUp)[])('of %s, is turned away after 300', async (kind) => {
+  test.each(Object.keys(madeUp) as (keyof typeof madeUp)[])('400 made-up secrets from one address (%s) get 300 times 401 and then 429, and 5 more per second', async (kind) => {
     const from = `198.51.100.${Object.keys(madeUp).indexOf(kind)}`
     const guess = () => ask(paths[kind], from, madeUp[kind]())
     const answers = await Promise.all(Array.from({ length: 400 }, guess))
@@ -49,7 +49,7 @@ describe.each([...enginesOf('sqlite')])('whoever makes up what lets others in, o
     expect(later.filter((each) => each.status === 401)).toHaveLength(5)
   })
 
-  test('hurts nobody behind the same address who was there before, and nobody elsewhere', async () => {
+  test('a flood of made-up tokens does not refuse known customers of the same /64 or customers elsewhere', async () => {
     const from = '2001:db8:1:2::7'
     const known = await service.newCustomer()
     const fresh = await service.newCustomer()
@@ -63,7 +63,7 @@ describe.each([...enginesOf('sqlite')])('whoever makes up what lets others in, o
     expect((await ask('/auth/v1/customer/offers', from, madeUp['a session']())).status).toBe(200)
   })
 
-  test('hurts nobody who was let in or given a token just now, nor who was in yesterday', async () => {
+  test('a flood of made-up tokens does not refuse new sessions, new tokens and tokens used 23 hours ago', async () => {
     const from = '198.51.100.78'
     const { db, signIn } = service.services
     const [{ customer }, before] = [await service.newCustomer(), await service.newCustomer()]
@@ -83,20 +83,20 @@ describe.each([...enginesOf('sqlite')])('whoever makes up what lets others in, o
       })
     const entered = await send('/auth/v1/customer/sign-in/link', { link: link.text })
     const [cookie = ''] = (entered.headers.get('set-cookie') ?? '').split(';')
-    // Whatever else a browser keeps for this host.
+    // Cookies as a browser sends them, with others of this host.
     const Cookie = `lang=ru; ${cookie}; turnpike_operator=tps_gone`
     expect((await ask('/api/v1/balance', from, { Cookie, 'X-Turnpike-Console': '1' })).status).toBe(200)
     const made = await send('/api/v1/tokens/create', { name: 'mine', scopes: ['read'] }, { Cookie })
     const { data } = (await made.json()) as { data: { token: string } }
     expect((await enter(data.token, from)).status).toBe(200)
-    // One that was ended opens nothing, and is looked up once more at the most.
+    // An ended session is refused, after at most one more lookup.
     await signIn.endOthers({ kind: 'customer', id: customer }, null)
     const later = [1, 2, 3].map(() => ask('/api/v1/balance', from, { Cookie, 'X-Turnpike-Console': '1' }))
     expect((await Promise.all(later)).map((each) => each.status)).toContain(401)
     expect((await ask('/api/v1/balance', from, { Cookie, 'X-Turnpike-Console': '1' })).status).toBe(429)
   })
 
-  test('in one cookie is judged by that alone: what stands in the other opens what it opened, and no more', async () => {
+  test('a flood of made-up customer cookies does not refuse the operator session in the other cookie', async () => {
     const from = '198.51.100.79'
     const { db, operators, signIn } = service.services
     const visitor = { source: from, clientPrefix: 'h', agent: null, shown: [] }
@@ -118,11 +118,11 @@ describe.each([...enginesOf('sqlite')])('whoever makes up what lets others in, o
     expect((await guess()).status).toBe(429)
     expect((await show('/admin/v1/overview', any())).status).toBe(200)
     expect((await show('/admin/v1/overview', 'tps_gone')).status).toBe(200)
-    // What came beside it is no more known for that.
+    // A valid operator cookie does not excuse the customer cookie beside it.
     expect((await show('/api/v1/balance', 'tps_gone')).status).toBe(429)
   })
 
-  test('who shows one that was revoked is a stranger again', async () => {
+  test('a revoked token is throttled like an unknown one after 300 refusals', async () => {
     const from = '198.51.100.77'
     const { customers } = service.services
     const { token, customer } = await service.newCustomer()

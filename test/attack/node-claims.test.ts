@@ -13,12 +13,12 @@ import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
 const pool = 'residential'
-const most = Number.MAX_SAFE_INTEGER
-/** What ten gigabits a second carry in a millisecond. */
+const maxCount = Number.MAX_SAFE_INTEGER
+/** Bytes per millisecond at 10 Gbit/s. */
 const perMs = 1_250_000
 
-/** A node that has joined may say what it likes. What it says is believed as far as its machine could have done it. */
-describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (engine) => {
+/** A joined node may report any count. The shop believes only what the link of its machine could have relayed. */
+describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', (engine) => {
   let service: Service
   let serial = 0
   beforeAll(async () => {
@@ -59,30 +59,30 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
     }
   }
 
-  test('leases that are taken and counted without carrying anything are billed no faster than the link is', async () => {
+  test('leases taken and counted as used at once are billed no faster than 10 Gbit/s', async () => {
     const owner = await newCustomer(10)
     const node = await joinNode('gateway')
     const startMs = service.clock.nowMs
     let claimed = 0
     for (let turn = 1; claimed < 3_000_000_000; turn += 1) {
       const count = { id: owner.subuser, pool, received: claimed, sent: 0 }
-      const wish = { id: owner.subuser, pool, turn, want: 'lease' as const }
-      const answer = await node.report({ boot: 'boot-0001', subusers: [count], wishes: [wish] })
+      const request = { id: owner.subuser, pool, turn, want: 'lease' as const }
+      const answer = await node.report({ boot: 'boot-0001', subusers: [count], wishes: [request] })
       claimed = answer?.allowances[0]?.upto ?? 0
       service.clock.advance(1)
     }
     const tookMs = service.clock.nowMs - startMs
     expect(tookMs).toBeLessThan(1000)
     expect(await owner.used()).toBeLessThanOrEqual((tookMs + 100) * perMs)
-    const told = await service.services.traffic.counts.refusals()
-    expect(told.find((each) => each.node === node.id)?.bytes).toBeGreaterThan(1_000_000_000n)
+    const refusals = await service.services.traffic.counts.refusals()
+    expect(refusals.find((each) => each.node === node.id)?.bytes).toBeGreaterThan(1_000_000_000n)
     expect((await service.services.traffic.leases.quarantined(100)).some((each) => each.node === node.id)).toBeTrue()
   })
 
-  test('an honest node is believed to the byte: at its link’s rate, after a silence, and after jitter', async () => {
+  test('counts of an honest node are billed to the byte: at link rate, after 1 h of silence and with jitter', async () => {
     const owner = await newCustomer(1)
     const node = await joinNode('vpn')
-    let carried = 0
+    let relayed = 0
     for (const [waitMs, busyMs] of [
       [1000, 1000],
       [3000, 0],
@@ -90,22 +90,22 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
       [3_600_000, 3_600_000],
     ] as const) {
       service.clock.advance(waitMs)
-      carried += busyMs * perMs
+      relayed += busyMs * perMs
       await node.report({
         boot: 'boot-0001',
-        peers: [{ id: owner.device, received: carried, sent: 0, handshake_at: null }],
+        peers: [{ id: owner.device, received: relayed, sent: 0, handshake_at: null }],
       })
     }
-    // One report was three seconds late: what it could not tell, the next one did.
-    expect((await service.services.vpn.show(owner.uuid as never)).subscription.received).toBe(BigInt(carried) as never)
+    // One report came 3 s late; the next report made up for it.
+    expect((await service.services.vpn.show(owner.uuid as never)).subscription.received).toBe(BigInt(relayed) as never)
   })
 
-  test('the largest count that there is, boot after boot, overflows nothing and stops nothing', async () => {
+  test('1100 boots that each claim the largest count overflow nothing, and renewal still works', async () => {
     const owner = await newCustomer(1)
     const node = await joinNode('vpn')
     const startMs = service.clock.nowMs
     for (let boot = 0; boot < 1100; boot += 1) {
-      const peers = [{ id: owner.device, received: most, sent: most, handshake_at: null }]
+      const peers = [{ id: owner.device, received: maxCount, sent: maxCount, handshake_at: null }]
       await node.report({ boot: `boot-${String(boot).padStart(6, '0')}`, peers })
       service.clock.advance(10)
     }
@@ -116,7 +116,7 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
     expect(await findingsOf(service)).toEqual([])
   })
 
-  test('nobody has carried more than eight petabytes in all: the code stops there, and the database a little later', async () => {
+  test('the total of a device stops at 8 PB in the code, and the database rejects more than 9 PB', async () => {
     const owner = await newCustomer(1)
     const node = await joinNode('vpn')
     const { db } = service.services
@@ -146,7 +146,7 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
     expect(await findingsOf(service)).toEqual([])
   })
 
-  test('hosts that bytes are said to have gone to overflow nothing either', async () => {
+  test('1100 boots that each claim the largest count for a host overflow nothing', async () => {
     const owner = await newCustomer(1)
     await service.post(
       '/premium/subusers/update',
@@ -155,17 +155,17 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
     )
     const node = await joinNode('gateway')
     for (let boot = 0; boot < 1100; boot += 1) {
-      const hosts = [{ id: owner.subuser, pool, host: 'example.com', received: most, sent: most }]
+      const hosts = [{ id: owner.subuser, pool, host: 'example.com', received: maxCount, sent: maxCount }]
       await node.report({ boot: `boot-${String(boot).padStart(6, '0')}`, hosts })
     }
     const usage = await service.get('/premium/usage?by=host', { token: owner.token })
     expect(usage.status).toBe(200)
   })
 
-  test('all that a gateway has billed is given back: bytes, limits and books, once, and nothing of what others billed', async () => {
+  test('forgetUsage gives back all bytes of one gateway once and nothing of another gateway', async () => {
     const [owner, other] = [await newCustomer(1), await newCustomer(1)]
     const [bad, good] = [await joinNode('gateway'), await joinNode('gateway')]
-    const carry = async (node: typeof bad, boot: string, bytes: number, { subuser: id } = owner) => {
+    const relay = async (node: typeof bad, boot: string, bytes: number, { subuser: id } = owner) => {
       for (const [turn, received] of [
         [1, 0],
         [2, bytes],
@@ -175,16 +175,16 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
         await node.report({ boot, subusers, wishes: [{ id, pool, turn, want: 'lease' as const }] })
       }
     }
-    await carry(good, 'boot-0001', 3_000_000)
-    await carry(bad, 'boot-0001', 2_000_000)
+    await relay(good, 'boot-0001', 3_000_000)
+    await relay(bad, 'boot-0001', 2_000_000)
     const betweenMs = service.clock.nowMs + 1
-    await carry(bad, 'boot-0002', 5_000_000)
-    // Counted and not settled yet, when the node is shut out.
+    await relay(bad, 'boot-0002', 5_000_000)
+    // Counted and not settled when the node is revoked.
     await bad.report({ boot: 'boot-0002', subusers: [{ id: owner.subuser, pool, received: 6_000_000, sent: 0 }] })
     expect(await owner.used()).toBe(11_000_000)
-    // Somebody else's hours are later, and stay what they are.
+    // The other customer's hours are later and do not change.
     service.clock.advance(3_600_000)
-    await carry(good, 'boot-0001', 4_000_000, other)
+    await relay(good, 'boot-0001', 4_000_000, other)
     const { nodes } = service.services.premium
     expect(await nodes.forgetUsage(bad.id, 0, true)).toEqual({ things: 1, bytes: 8_000_000n })
     expect(await owner.used()).toBe(11_000_000)
@@ -196,24 +196,24 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
     expect(await owner.used()).toBe(3_000_000)
     const usage = await service.get('/premium/usage?by=pool', { token: owner.token })
     expect(JSON.stringify(usage.data)).toContain('0.003')
-    // A boot that comes back late claims nothing.
+    // A late report of a forgotten boot is ignored.
     await bad.report({ boot: 'boot-0002', subusers: [{ id: owner.subuser, pool, received: 9_000_000, sent: 0 }] })
     expect([await owner.used(), await other.used()]).toEqual([3_000_000, 4_000_000])
     expect(await findingsOf(service)).toEqual([])
   })
 
-  test('all that a VPN node has counted is taken off again, once', async () => {
+  test('forgetUsage subtracts all bytes of one VPN node once', async () => {
     const owner = await newCustomer(1)
     const [bad, good] = [await joinNode('vpn'), await joinNode('vpn')]
-    const carry = (node: typeof bad, boot: string, received: number) =>
+    const relay = (node: typeof bad, boot: string, received: number) =>
       node.report({ boot, peers: [{ id: owner.device, received, sent: 0, handshake_at: null }] })
-    await carry(good, 'boot-0001', 1000)
-    await carry(bad, 'boot-0001', 50_000_000)
+    await relay(good, 'boot-0001', 1000)
+    await relay(bad, 'boot-0001', 50_000_000)
     service.clock.advance(1000)
-    await carry(bad, 'boot-0002', 50_000_000)
+    await relay(bad, 'boot-0002', 50_000_000)
     const shown = async () => (await service.services.vpn.show(owner.uuid as never)).subscription.received
     expect(await shown()).toBe(100_001_000n as never)
-    // A term remembers how much had been used before it: by a liar's count, as long as that is believed.
+    // A term stores the usage before it, including false counts that are still believed.
     const renewed = await service.post('/vpn/renew', { uuid: owner.uuid, period: 1 }, { token: owner.token })
     expect(renewed.status).toBe(200)
     const { nodes } = service.services.vpn
@@ -222,15 +222,15 @@ describe.each([...enginesOf('sqlite')])('what a joined node claims, on %s', (eng
     expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 1, bytes: 50_000_000n })
     expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 0, bytes: 0n })
     expect(await shown()).toBe(1000n as never)
-    // The same count again is old news.
-    await carry(bad, 'boot-0002', 50_000_000)
+    // The same count again changes nothing.
+    await relay(bad, 'boot-0002', 50_000_000)
     expect(await shown()).toBe(1000n as never)
     expect(await findingsOf(service)).toEqual([])
   })
 })
 
-/** Addresses of the loopback network are real sources of calls on any machine. */
-describe.each([...enginesOf('sqlite')])('a hostile gateway and a range on no named gateway, on %s', (engine) => {
+/** Loopback addresses are real source addresses on any machine. */
+describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a named gateway, on %s', (engine) => {
   const [range, within, outside, proxy] = ['127.77.0.0/30', '127.77.0.2', '127.77.0.4', '127.0.0.9']
   let service: Service
   let hostile: TestNode
@@ -248,11 +248,11 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range on no nam
     await service.stop()
   })
 
-  /** Whom the shop saw. */
-  const callFrom = (node: TestNode, localAddress: string, told?: string): Promise<string> =>
+  /** The source address that the shop saw. */
+  const callFrom = (node: TestNode, localAddress: string, forwarded?: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const authorization = `Bearer ${node.secret}`
-      const headers = told === undefined ? { authorization } : { authorization, 'x-forwarded-for': told }
+      const headers = forwarded === undefined ? { authorization } : { authorization, 'x-forwarded-for': told }
       get(`${service.url}/node/v1/seen`, { localAddress, headers, agent: false }, (response) => {
         let text = ''
         response.setEncoding('utf8')
@@ -262,7 +262,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range on no nam
         response.on('end', () => resolve(JSON.parse(text).data.from))
       }).on('error', reject)
     })
-  /** How many addresses are on sale after a gateway has claimed all four. */
+  /** The number of addresses on sale after a gateway has claimed all four. */
   async function onSaleBy(node: TestNode): Promise<number> {
     service.clock.advance(1001)
     await node.report({})
@@ -272,12 +272,12 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range on no nam
     return service.services.stock.available(kindIn('DE', 4))
   }
 
-  test('sells nothing by its word, after calls from outside of the range, or by an X-Forwarded-For of its own', async () => {
+  test('a hostile gateway sells 0 addresses by its claim, by calls from outside the range or by its own X-Forwarded-For', async () => {
     expect(await onSaleBy(hostile)).toBe(0)
     expect(await callFrom(hostile, outside)).toBe(outside)
     expect(await callFrom(hostile, '127.0.0.1', within)).toBe('127.0.0.1')
     expect(await callFrom(hostile, outside, `${within}, ${within}`)).toBe(outside)
-    // A proxy that passes on what is no address does not make the caller one of this machine.
+    // A trusted proxy that forwards an invalid address does not make the caller a local one.
     expect(await callFrom(hostile, proxy, 'unknown')).toBe('')
     expect(await callFrom(hostile, proxy, `${within}, ${outside}`)).toBe(outside)
     expect(await onSaleBy(hostile)).toBe(0)
@@ -287,7 +287,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range on no nam
     expect([...(await service.services.stock.ranges.unproven())]).toEqual([[hostile.id, 1]])
   })
 
-  test('sells nothing by the proof of another gateway, which sells 4 addresses after a call from one of them', async () => {
+  test("a hostile gateway sells 0 addresses by another gateway's proof, which sells 4 after a call from one of them", async () => {
     const honest = await joinGateway(service)
     expect(await callFrom(honest, within)).toBe(within)
     expect(await onSaleBy(hostile)).toBe(0)
@@ -297,7 +297,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range on no nam
     expect(carried).toMatchObject([{ carrier: honest.id, places: 4 }])
   })
 
-  test('a gateway at the socket of the shop’s data folder needs no call: it runs as the shop’s own user', async () => {
+  test("a gateway at the socket of the shop's data folder sells 2 addresses without a call", async () => {
     await addStock(service.services, '203.0.113.0/31', 'NL', 4)
     const beside = await joinGateway(service)
     await beside.report({})
@@ -315,7 +315,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range on no nam
     expect(await say('http://localhost', shopSocket(service.place.folder))).toBe(2)
   })
 
-  test('a trusted proxy tells whom it speaks for: a call over it from an address of the range is a proof', async () => {
+  test('a call over a trusted proxy from an address of the range is a proof', async () => {
     const behind = await joinGateway(service)
     expect(await callFrom(behind, proxy, within)).toBe(within)
     const { trials } = await service.services.stock.ranges.overview()

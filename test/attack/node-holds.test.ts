@@ -8,12 +8,12 @@ import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
 const pool = 'residential'
-const most = Number.MAX_SAFE_INTEGER
-/** What one node may hold of an account of more than 2 GiB: four times the largest lease. */
+const maxCount = Number.MAX_SAFE_INTEGER
+/** The limit of one node for an account of more than 2 GiB: four times the largest lease. */
 const limit = 1_073_741_824n
 
-/** A gateway that asks for leases and carries nothing, so that customers of other gateways run dry. */
-describe.each([...engines])('leases that a hostile gateway asks for, on %s', (engine) => {
+/** A gateway that requests leases and relays nothing, so that customers of other gateways run out of traffic. */
+describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
   let service: Service
   let serial = 0
   beforeAll(async () => {
@@ -41,62 +41,62 @@ describe.each([...engines])('leases that a hostile gateway asks for, on %s', (en
     const { token } = await service.newCustomer(10_000_000n)
     expect((await service.post('/premium/traffic/buy', { pool_type: pool, gb: gigabytes }, { token })).status).toBe(200)
     const id = (await service.get('/premium/subusers', { token })).data.subusers[0].subuser_id as string
-    const wish = (turn: number, moving = most) => ({ id, pool, turn, want: 'lease' as const, moving, pace: most })
+    const request = (turn: number, moving = maxCount) => ({ id, pool, turn, want: 'lease' as const, moving, pace: maxCount })
     const account = async () => {
       const { db, traffic } = service.services
       const [found] = await traffic.accounts.list(db, [id as never])
       return found ?? { balance: 0n, aside: 0n }
     }
-    return { id, wish, account }
+    return { id, request, account }
   }
 
-  test('a report with two requests for one account is refused and leases nothing', async () => {
+  test('a report with two lease requests for one account is refused and leases nothing', async () => {
     const owner = await newSubuser(100)
     const gateway = await joinGateway()
-    const failure = await failureOf(gateway.report({ boot: 'boot-0001', wishes: [owner.wish(1), owner.wish(2)] }))
+    const failure = await failureOf(gateway.report({ boot: 'boot-0001', wishes: [owner.request(1), owner.request(2)] }))
     expect(failure).toMatchObject({ code: 'invalid_request' })
     expect(await owner.account()).toMatchObject({ balance: 100_000_000_000n, aside: 0n })
   })
 
-  /** Four reports reach the limit; the others ask for more. */
+  /** Four reports reach the limit; the others request more. */
   const reports = isLong ? 1000 : 40
   test(`${reports} reports over 20 boots leave one gateway at most 1 GiB of a 100 GB account`, async () => {
     const owner = await newSubuser(100)
     const gateway = await joinGateway()
     for (let turn = 1; turn <= reports; turn += 1) {
       const boot = `boot-${String(Math.floor((turn * 20) / reports)).padStart(4, '0')}`
-      await gateway.report({ boot, wishes: [owner.wish(turn)] })
+      await gateway.report({ boot, wishes: [owner.request(turn)] })
     }
     expect((await owner.account()).aside).toBe(limit)
     const honest = await joinGateway()
-    const answer = await honest.report({ boot: 'boot-0001', wishes: [{ ...owner.wish(1, 0), pace: 0 }] })
+    const answer = await honest.report({ boot: 'boot-0001', wishes: [{ ...owner.request(1, 0), pace: 0 }] })
     expect(answer?.allowances).toEqual([{ id: owner.id, pool, upto: 8_388_608 }])
   })
 
   test('a gateway holds at most half of an account of 1 GB', async () => {
     const owner = await newSubuser(1)
     const gateway = await joinGateway()
-    for (let turn = 1; turn <= 20; turn += 1) await gateway.report({ boot: 'boot-0001', wishes: [owner.wish(turn)] })
+    for (let turn = 1; turn <= 20; turn += 1) await gateway.report({ boot: 'boot-0001', wishes: [owner.request(turn)] })
     expect((await owner.account()).aside).toBe(500_000_000n)
   })
 
-  test('bytes on their way count as far as the link of the gateway carries them in 10 s', async () => {
+  test("bytes in flight count as far as the gateway's link moves them in 10 s", async () => {
     const owners = await Promise.all([newSubuser(1), newSubuser(1), newSubuser(1)])
-    // 8 Mbit/s are 10 MB in 10 s: one lease of 8 MiB that is on its way, and a fifth of the next.
+    // 8 Mbit/s move 10 MB in 10 s: one lease of 8 MiB in flight, and a fifth of the next.
     const gateway = await joinGateway(8)
     const ask = (turn: number) =>
-      gateway.report({ boot: 'boot-0001', wishes: owners.map((each) => ({ ...each.wish(turn), pace: 0 })) })
+      gateway.report({ boot: 'boot-0001', wishes: owners.map((each) => ({ ...each.request(turn), pace: 0 })) })
     await ask(1)
     await ask(2)
     const held = await Promise.all(owners.map(async (each) => (await each.account()).aside))
     expect(held.toSorted((a, b) => Number(a - b))).toEqual([8_388_608n, 8_388_608n + 1_611_392n, 2n * 8_388_608n])
   })
 
-  test('the operator sees what a gateway holds and of how many accounts it holds the most, once a minute in the log', async () => {
+  test('the log names once a minute the bytes that a gateway holds and its accounts at the limit', async () => {
     const owner = await newSubuser(100)
     const [hostile, honest] = [await joinGateway(), await joinGateway()]
-    for (let turn = 1; turn <= 8; turn += 1) await hostile.report({ boot: 'boot-0001', wishes: [owner.wish(turn)] })
-    await honest.report({ boot: 'boot-0001', wishes: [{ ...owner.wish(1, 0), pace: 0 }] })
+    for (let turn = 1; turn <= 8; turn += 1) await hostile.report({ boot: 'boot-0001', wishes: [owner.request(turn)] })
+    await honest.report({ boot: 'boot-0001', wishes: [{ ...owner.request(1, 0), pace: 0 }] })
     const held = await service.services.traffic.leases.held()
     expect(held.get(hostile.id)).toEqual({ bytes: limit, accountsAtLimit: 1 })
     expect(held.get(honest.id)).toEqual({ bytes: 8_388_608n, accountsAtLimit: 0 })

@@ -10,7 +10,7 @@ import { type Introduced, introduce } from '../providers/shop.ts'
 
 const dayMs = 86_400_000
 
-describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) => {
+describe.each([...engines])('payment fraud, on %s', (engine) => {
   let shop: Service
   let card: Introduced
   beforeAll(async () => {
@@ -59,7 +59,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
       untilAt: null,
       note: '',
     })
-  /** Two customers, the second of whom the first has brought. */
+  /** Two customers; the first referred the second. */
   async function newPair() {
     const anna = await shop.newCustomer()
     shop.clock.advance(5)
@@ -68,7 +68,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     return { anna, boris }
   }
 
-  test('keeps no bonus of a top-up of which a part has gone back', async () => {
+  test('a partial refund of 999 RUB takes the whole bonus of the top-up back', async () => {
     await addCode('PART', null)
     const { token } = await shop.newCustomer()
     const id = await topUp(token, 1000, { code: 'PART' })
@@ -79,7 +79,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(await balanceOf(token)).toBe(0)
   })
 
-  test('keeps no share of such a top-up either, and is told of no payment of somebody else', async () => {
+  test('a partial refund takes the referral share back, and the share names no payment of the other customer', async () => {
     const { anna, boris } = await newPair()
     await shop.services.referrals.set({ hundredths: 1000, topUps: 1 })
     const id = await topUp(boris.token, 1000)
@@ -91,7 +91,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect([await balanceOf(anna.token), await balanceOf(boris.token)]).toEqual([0, 1])
   })
 
-  test('is asked about first by the operator whose refund would take a bonus or a share that is spent', async () => {
+  test('a refund that would take back a spent bonus or share is refused until the operator confirms a debt', async () => {
     await addCode('SPENT', null)
     const { anna, boris } = await newPair()
     await shop.services.referrals.set({ hundredths: 1000, topUps: 9 })
@@ -118,14 +118,14 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect([await balanceOf(anna.token), await balanceOf(boris.token)]).toEqual([-20, 550])
   })
 
-  test('brings neither himself nor whoever was there before', async () => {
+  test('a customer cannot refer itself or an older customer', async () => {
     const { anna, boris } = await newPair()
     const { referrals } = shop.services
     expect((await failureOf(referrals.add(anna.customer, anna.customer))).message).toContain('himself')
     expect((await failureOf(referrals.add(anna.customer, boris.customer))).message).toContain('before')
   })
 
-  test('learns of twenty words that they are no codes, and then of none, right or wrong, for a while', async () => {
+  test('a customer gets 400 for 20 wrong promotion codes and then 429 for any code for 180 s', async () => {
     await addCode('GUESSED', null)
     const { token, customer } = await shop.newCustomer()
     const guess = async (code: string) =>
@@ -134,7 +134,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(guesses.filter((status) => status === 400)).toHaveLength(20)
     expect(guesses.filter((status) => status === 429)).toHaveLength(10)
     expect(await guess('GUESSED')).toBe(429)
-    // With another token of his, and where nothing is begun, it is the same, and he is told when to come again.
+    // Another token of the customer and a quote are limited alike, with Retry-After.
     const another = (await shop.services.customers.issueToken(customer, { name: 'another' })).text
     const quote = await shop.get('/payments/quote?amount_rub=100&method=sandbox&code=GUESSED', { token: another })
     expect([quote.status, Number(quote.headers.get('retry-after'))]).toEqual([429, 180])
@@ -142,23 +142,23 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(await guess('GUESSED')).toBe(200)
   })
 
-  test('uses the last use of a code once, however many ask at the same time', async () => {
+  test('a promotion code with one use left is used once by 12 parallel payments', async () => {
     await addCode('LAST', 1)
     const customers = await Promise.all(Array.from({ length: 6 }, () => shop.newCustomer()))
-    const wish = { amount_rub: 100, method: 'sandbox', code: 'LAST' }
+    const input = { amount_rub: 100, method: 'sandbox', code: 'LAST' }
     const asked = customers.flatMap(({ token }) => [
-      shop.post('/payments', wish, { token }),
-      shop.post('/payments', wish, { token }),
+      shop.post('/payments', input, { token }),
+      shop.post('/payments', input, { token }),
     ])
     const answers = await Promise.all(asked)
     expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
   })
 
-  test('has nothing bought with money that he has had back, at the price of then or any other', async () => {
+  test('a refund before the purchase makes the purchase lapse, at any balance', async () => {
     const { purchases } = shop.services
     const { token } = await shop.newCustomer(5000n)
     const { carryOut } = purchases
-    // Nothing can be bought for a moment, as when a process dies.
+    // The purchase does not run for now, as when a process dies.
     purchases.carryOut = async () => undefined
     const id = await topUp(token, 1000, { purchase: { product: 'vpn', period: 1 } })
     purchases.carryOut = carryOut
@@ -171,7 +171,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect([await balanceOf(token), (await shop.get('/orders', { token })).data.orders]).toEqual([5000, []])
   })
 
-  test('is told of what was bought before he had it back, though whoever bought it died at once', async () => {
+  test('a purchase made before a refund is recorded as bought although its process died before recording it', async () => {
     const { purchases, vpn } = shop.services
     const { token, customer } = await shop.newCustomer()
     const { carryOut } = purchases
@@ -188,7 +188,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(data.orders).toHaveLength(1)
   })
 
-  test('renews nothing on a debt', async () => {
+  test('auto-renewal does not run on a negative balance', async () => {
     const { token } = await shop.newCustomer()
     const id = await topUp(token, 5000)
     expect((await shop.post('/vpn/buy', { period: 1, auto_renew: true }, { token })).status).toBe(200)
@@ -202,7 +202,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect((await shop.get('/vpn/info', { token })).data.items[0].expires_at).toBe(before.items[0].expires_at)
   })
 
-  test('and whoever paid, lose nothing by a no that was said before the money came', async () => {
+  test('a payment paid while the provider answers "cancelled" is credited once', async () => {
     const { token } = await shop.newCustomer()
     const { id } = await beginByCard(token, 300)
     card.side.end(id)
@@ -228,7 +228,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(await balanceOf(token)).toBe(300)
   })
 
-  test('and whose payment nobody can make sense of, keep no others from theirs', async () => {
+  test('a payment whose status cannot be read does not block the next payment of 400 RUB', async () => {
     const { token } = await shop.newCustomer()
     const bills = [await beginByCard(token, 300), await beginByCard(token, 400)]
     for (const { id } of bills) card.side.pay(id)
@@ -249,7 +249,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(await balanceOf(token)).toBe(700)
   })
 
-  test('gets a second payment credited by hand, and that he had it back is told to the operator', async () => {
+  test('an underpaid payment is credited by the operator once, and its later refund becomes an excess notice', async () => {
     const { paymentOperator } = shop.services
     const { token, customer } = await shop.newCustomer()
     const bill = await beginByCard(token, 300)
@@ -271,7 +271,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(await balanceOf(token)).toBe(200)
   })
 
-  test('and who has paid an orphan and its twin, is credited one, and the other is kept though nobody tells of it', async () => {
+  test('of an orphaned payment and its twin one is credited 300 RUB and the other becomes a notice', async () => {
     const { side, method } = await introduce(shop.services, 'platega')
     const { token } = await shop.newCustomer()
     side.troubles.push('done, then cut off')
@@ -287,7 +287,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect(noted.filter((each) => each.provider === 'platega')).toMatchObject([{ reason: 'twice', amount: 30_000n }])
   })
 
-  test('has a payment marked, paid, refunded and expired all at once, and it counts once each', async () => {
+  test('a payment marked, paid, refunded and expired at the same time is credited once and refunded once', async () => {
     const { paymentOperator, paymentWatch } = shop.services
     const { token } = await shop.newCustomer()
     const { id, pay } = await begin(token, 400)
@@ -302,7 +302,7 @@ describe.each([...engines])('whoever wants money for nothing, on %s,', (engine) 
     expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)
   })
 
-  test('leaves books that add up', async () => {
+  test('verify finds nothing wrong after all payment attacks', async () => {
     expect(await findingsOf(shop.services)).toEqual([])
   })
 })

@@ -10,15 +10,15 @@ import type { Bill, Post } from '../providers/other-side.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
 
 type Provider = 'yookassa' | 'crypto_pay' | 'platega'
-// A notification is whatever somebody writes; a forger may look into it freely.
+// A notification is untrusted JSON; a forger may read any field of it.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Body = any
 type Case = {
   readonly name: string
   readonly provider: Provider
-  /** What is sent, made of what the provider itself would send about a bill that is not paid. */
+  /** Builds the forged notification from the provider's genuine one about an unpaid bill. */
   readonly forge: (real: Post, bill: Bill, of: Introduced) => Post & { readonly path?: string }
-  /** Done before at the provider's side. */
+  /** Changes the bill at the provider first. */
   readonly before?: (bill: Bill, of: Introduced) => void
   readonly status: number
 }
@@ -44,7 +44,9 @@ const header = (real: Post, name: string, value: string | undefined): Post => {
 const pattern = (provider: Provider, status: number, cases: readonly [string, Case['forge']][]): Case[] =>
   cases.map(([name, forge]) => ({ name, provider, forge, status }))
 
-/** As the provider says of a paid one, though it is not: whoever believes it credits for nothing. */
+/**
+ * The provider's notification for a paid bill, although it is not paid. A shop that believes it credits without money.
+ */
 const claimed = (provider: Provider, real: Post): Post =>
   withBody(real, (body: Body) => {
     if (provider === 'yookassa') {
@@ -56,13 +58,13 @@ const claimed = (provider: Provider, real: Post): Post =>
 
 const yookassa: readonly Case[] = [
   ...pattern('yookassa', 200, [
-    ['says paid of one that is not', (real) => claimed('yookassa', real)],
+    ['says paid for an unpaid payment', (real) => claimed('yookassa', real)],
     [
       'says paid, of a larger amount',
       (real) => withBody(claimed('yookassa', real), (body: Body) => void (body.object.amount.value = '999999.00')),
     ],
     [
-      'names somebody else’s payment in its metadata',
+      "names another customer's payment in its metadata",
       (real) =>
         withBody(claimed('yookassa', real), (body: Body) => void (body.object.metadata.payment_id = 'pay_other')),
     ],
@@ -79,13 +81,13 @@ const yookassa: readonly Case[] = [
           }
         }),
     ],
-    ['is an event that nobody knows', (real) => withBody(real, (body: Body) => void (body.event = 'payment.flew'))],
+    ['is an unknown event', (real) => withBody(real, (body: Body) => void (body.event = 'payment.flew'))],
     [
-      'names a payment that there is not',
+      'names a payment that does not exist',
       (real) => withBody(real, (body: Body) => void (body.object.id = '00000000-0000-0000-0000-000000000000')),
     ],
     [
-      'says canceled of one that is open',
+      'says canceled for an open payment',
       (real) => withBody(real, (body: Body) => void (body.event = 'payment.canceled')),
     ],
   ]),
@@ -147,22 +149,22 @@ const cryptoPay: readonly Case[] = [
   ]),
   ...pattern('crypto_pay', 200, [
     [
-      'says paid of one that is not, well signed',
+      'says paid for an unpaid invoice, correctly signed',
       (real, _bill, { secret }) => signed(secret, claimed('crypto_pay', real).body),
     ],
     [
-      'names an invoice that there is not, well signed',
+      'names an invoice that does not exist, correctly signed',
       (real, _bill, { secret }) =>
         signed(secret, withBody(real, (body: Body) => void (body.payload.invoice_id = 1)).body),
     ],
     [
-      'is in lower case where it was signed in upper',
+      'has its signature in upper case',
       (real) => header(real, 'crypto-pay-api-signature', real.headers['crypto-pay-api-signature']?.toUpperCase()),
     ],
   ]),
   ...pattern('crypto_pay', 400, [
-    ['names no invoice, well signed', (_real, _bill, { secret }) => signed(secret, '{"update_type":"invoice_paid"}')],
-    ['is no JSON, well signed', (_real, _bill, { secret }) => signed(secret, 'paid')],
+    ['names no invoice, correctly signed', (_real, _bill, { secret }) => signed(secret, '{"update_type":"invoice_paid"}')],
+    ['is not JSON, correctly signed', (_real, _bill, { secret }) => signed(secret, 'paid')],
   ]),
 ]
 
@@ -183,22 +185,22 @@ const platega: readonly Case[] = [
     ],
   ]),
   ...pattern('platega', 200, [
-    ['says confirmed of one that is not', (real) => claimed('platega', real)],
+    ['says confirmed for an unpaid transaction', (real) => claimed('platega', real)],
     [
       'says confirmed, of a larger amount',
       (real) => withBody(claimed('platega', real), (body: Body) => void (body.amount = 999_999)),
     ],
     [
-      'names a transaction that there is not',
+      'names a transaction that does not exist',
       (real) => withBody(claimed('platega', real), (body: Body) => void (body.id = 'x-1')),
     ],
     [
-      'names our payment and a transaction that there is not',
+      'names our payment and a transaction that does not exist',
       (real) =>
         withBody(claimed('platega', real), (body: Body) => void (body.id = '3fa85f64-0000-0000-0000-000000000000')),
     ],
     [
-      'says chargebacked of one that was never paid',
+      'says chargebacked for a transaction that was never paid',
       (real) => withBody(real, (body: Body) => void (body.status = 'CHARGEBACKED')),
     ],
   ]),
@@ -207,7 +209,7 @@ const platega: readonly Case[] = [
     ['has a path for an id', (real) => withBody(real, (body: Body) => void (body.id = 'a/../b'))],
   ]),
   {
-    name: 'goes to a provider that there is not',
+    name: 'goes to a provider that does not exist',
     provider: 'platega',
     forge: (real) => ({ ...claimed('platega', real), path: 'gold' }),
     status: 404,
@@ -228,7 +230,7 @@ const platega: readonly Case[] = [
 
 const cases: readonly Case[] = [...yookassa, ...cryptoPay, ...platega]
 
-describe('a notification that is forged, altered or replayed', () => {
+describe('forged, altered and replayed payment notifications', () => {
   let shop: Service
   const sides = new Map<Provider, Introduced>()
   beforeAll(async () => {
@@ -246,8 +248,8 @@ describe('a notification that is forged, altered or replayed', () => {
     const introduced = sides.get(provider)
     if (!introduced) throw new Error('nobody is there')
     const { token, customer } = await shop.newCustomer()
-    const wish = { amount_rub: 300, method: introduced.method }
-    const { data } = await shop.post('/payments', wish, { token })
+    const input = { amount_rub: 300, method: introduced.method }
+    const { data } = await shop.post('/payments', input, { token })
     const bill = [...introduced.side.bills.values()].find((each) => each.mark === data.payment_id)
     if (!bill) throw new Error('there is no bill')
     return { introduced, customer, token, bill, id: data.payment_id as string }
@@ -255,13 +257,13 @@ describe('a notification that is forged, altered or replayed', () => {
   const send = (path: string, { headers, body }: Post) =>
     fetch(`${shop.url}/api/v1/payments/notify/${path}`, { method: 'POST', headers, body: Buffer.from(body, 'latin1') })
 
-  test('comes in at least forty kinds', () => {
+  test('at least 40 kinds of forged notifications are tested, each once', () => {
     expect(cases.length).toBeGreaterThanOrEqual(40)
     expect(new Set(cases.map((each) => `${each.provider} ${each.name}`)).size).toBe(cases.length)
   })
 
   test.each(cases.map((each) => [`${each.provider}: ${each.name}`, each] as const))(
-    'moves nothing when it %s',
+    'a forged notification moves no money: %s',
     async (_, of) => {
       const { introduced, token, bill, id } = await begin(of.provider)
       of.before?.(bill, introduced)
@@ -275,7 +277,7 @@ describe('a notification that is forged, altered or replayed', () => {
     },
   )
 
-  test('credits nothing twice when it comes again, many times at once, and after the money has gone back', async () => {
+  test('a notification repeated 12 times at once and after a refund credits and debits once', async () => {
     for (const provider of ['yookassa', 'crypto_pay', 'platega'] as const) {
       const { introduced, token, bill } = await begin(provider)
       const { side } = introduced
@@ -294,7 +296,7 @@ describe('a notification that is forged, altered or replayed', () => {
     }
   })
 
-  test('of yookassa is refused from an address that is not its own, though all else is right', async () => {
+  test('a YooKassa notification from an unlisted address is answered 403, and polling credits the payment', async () => {
     const introduced = sides.get('yookassa') as Introduced
     const set = (sources: string) =>
       shop.services.providers.set('yookassa', {
@@ -313,13 +315,13 @@ describe('a notification that is forged, altered or replayed', () => {
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(0)
     shop.clock.advance(1)
     await set('127.0.0.1/32;::1/128')
-    // Nobody tells of it: it is found by asking.
+    // No notification arrives: the shop finds the payment by polling.
     shop.clock.advance(20_000)
     while ((await shop.services.paymentWatch.lookAgain(100)).asked === 100);
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
   })
 
-  test('that cannot be matched waits for the operator, once each, and a silent provider is asked again later', async () => {
+  test('each unmatched notification makes one notice, and a provider outage is answered 503 and polled later', async () => {
     const { paymentOperator } = shop.services
     const noted = await paymentOperator.unmatched(false, 500)
     expect(new Set(noted.map((each) => each.reason))).toEqual(new Set(['not_at_provider', 'currency', 'amount']))
@@ -345,7 +347,7 @@ describe('a notification that is forged, altered or replayed', () => {
     expect((await shop.services.ledger.balance(customer)).balance as bigint).toBe(1n)
   })
 
-  /** Looks for payments day after day. Calls to a provider are limited by the second, and earlier tests used them. */
+  /** Polls day after day. Provider calls are limited per second, and earlier tests used them. */
   async function lookUntilEmpty(token: string): Promise<void> {
     const isEmpty = async (): Promise<boolean> => {
       shop.clock.advance(86_400_000)
@@ -355,7 +357,7 @@ describe('a notification that is forged, altered or replayed', () => {
     expect(await untilTrue(isEmpty)).toBeTrue()
   }
 
-  test('is not needed for what goes back later of a payment that was refunded in part: it is found by asking', async () => {
+  test('a later refund of a partly refunded payment is found by polling', async () => {
     const { introduced, token, bill, id } = await begin('yookassa')
     introduced.side.pay(bill.id)
     await send('yookassa', introduced.side.tell(bill.id))
@@ -366,7 +368,7 @@ describe('a notification that is forged, altered or replayed', () => {
     await lookUntilEmpty(token)
   })
 
-  test('is not needed for what goes back as a whole of a payment that was credited by one', async () => {
+  test('a full refund of a payment credited by notification is found by polling', async () => {
     for (const provider of ['yookassa', 'platega'] as const) {
       const { introduced, token, bill } = await begin(provider)
       introduced.side.pay(bill.id)
@@ -377,12 +379,12 @@ describe('a notification that is forged, altered or replayed', () => {
     }
   })
 
-  test('that names another payment than its bill does credits the one that the bill is of', async () => {
+  test('a notification that names another payment credits the payment of its bill', async () => {
     const other = await begin('yookassa')
     const { side, method } = other.introduced
     const { token } = await shop.newCustomer()
     const before = new Set(side.bills.keys())
-    // The shop never learns which bill its payment has.
+    // The shop never learns the bill of its payment.
     side.troubles.push('done, then cut off', ...Array.from({ length: 9 }, () => 'cut off' as const))
     await shop.post('/payments', { amount_rub: 300, method }, { token })
     side.troubles.length = 0
@@ -395,7 +397,7 @@ describe('a notification that is forged, altered or replayed', () => {
     expect((await shop.get('/balance', { token: other.token })).data.balance_rub).toBe(0)
   })
 
-  test('of money that is nobody’s here waits for the operator once it is paid, and not before', async () => {
+  test('a notification about an unknown payment makes a notice only once it is paid', async () => {
     const { side, method } = sides.get('yookassa') as Introduced
     const connection = (await shop.services.providers.find('yookassa'))?.connection
     const unknown = async () =>
@@ -419,7 +421,7 @@ describe('a notification that is forged, altered or replayed', () => {
     expect(await unknown()).toBe(before + 1)
   })
 
-  test('leaves books that add up, and no secret in the log', async () => {
+  test('verify finds nothing wrong, and the log contains no provider secret', async () => {
     expect(await findingsOf(shop.services)).toEqual([])
     for (const { secret } of sides.values()) expect(shop.log.join('\n')).not.toContain(secret)
   })

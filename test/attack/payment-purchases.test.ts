@@ -9,18 +9,18 @@ const vpn = { product: 'vpn', period: 1 }
 const traffic = { product: 'traffic', pool_type: 'residential', gb: 1 }
 const dayMs = 86_400_000
 
-describe.each([...engines])('on %s', (engine) => {
+describe.each([...engines])('purchases after a payment, on %s', (engine) => {
   let shop: Service
   let sell: Service['services']['premium']['traffic']['buyer']['buy']
   let attempt: Service['services']['purchases']['carryOutAll']
-  /** How many times traffic could not be sold. */
+  /** The number of refused traffic sales. */
   let refusals = 0
   beforeAll(async () => {
     shop = await startService(engine)
     const { premium, providers, purchases } = shop.services
     sell = premium.traffic.buyer.buy.bind(premium.traffic.buyer)
     attempt = purchases.carryOutAll.bind(purchases)
-    // Purchases are attempted when the test says so, and not by the job that runs every 10 s.
+    // The test runs the purchase attempts, and not the job that runs every 10 s.
     purchases.carryOutAll = async () => 0
     await providers.set('invoice', {
       settings: new Map([['details', 'account 42']]),
@@ -36,8 +36,8 @@ describe.each([...engines])('on %s', (engine) => {
   const stateOf = async (token: string, id: string) =>
     (await shop.get(`/payments/${id}`, { token })).data.purchase.state as string
 
-  describe('purchases that wait for their payment:', () => {
-    /** Traffic is refused for now, as while all gateways are away. */
+  describe('purchases that wait for their payment', () => {
+    /** Refuses traffic for now, as while no gateway is up. */
     function stopSelling(): void {
       shop.services.premium.traffic.buyer.buy = async () => {
         refusals += 1
@@ -52,11 +52,11 @@ describe.each([...engines])('on %s', (engine) => {
       return data.payment_id
     }
 
-    test('20 of one customer that are refused leave a turn to another customer in the same batch of 20', async () => {
+    test('20 refused purchases of one customer leave a turn to another customer in the same batch of 20', async () => {
       const [anna, boris] = [await shop.newCustomer(), await shop.newCustomer()]
       stopSelling()
       for (let count = 0; count < 20; count += 1) await pay(anna.token)
-      // Ids follow one another by the millisecond: this one is the newest.
+      // Ids are ordered by the millisecond: this purchase is the newest.
       shop.clock.advance(5)
       const { carryOut } = shop.services.purchases
       shop.services.purchases.carryOut = async () => undefined
@@ -73,7 +73,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect(data.orders).toHaveLength(20)
     })
 
-    test('one that is refused is tried after 15 s, then after twice as long each time, at most every 30 min', async () => {
+    test('a refused purchase is retried after 15 s, then after twice as long each time, at most every 30 min', async () => {
       const { token } = await shop.newCustomer()
       stopSelling()
       const id = await pay(token)
@@ -93,7 +93,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect([await attempt(20), await stateOf(token, id)]).toEqual([1, 'bought'])
     })
 
-    test('one that cannot be bought for 3 days lapses, and the money stays on the balance', async () => {
+    test('a purchase that cannot be made for 3 days lapses, and the money stays on the balance', async () => {
       const { token } = await shop.newCustomer()
       stopSelling()
       const id = await pay(token)
@@ -104,13 +104,13 @@ describe.each([...engines])('on %s', (engine) => {
       expect((await shop.get('/balance', { token })).data.balance_rub).toBe(5000)
     })
 
-    test('two processes never try the same one at the same moment', async () => {
+    test('parallel processes never try the same purchase at the same time', async () => {
       const { token } = await shop.newCustomer()
       stopSelling()
       for (let count = 0; count < 6; count += 1) await pay(token)
       refusals = 0
       const tried = await Promise.all([attempt(4), attempt(4), attempt(4)])
-      // What two of them wanted at once is left to the next attempt.
+      // A purchase that two attempts claimed at once is left to the next attempt.
       tried.push(await attempt(6))
       sellAgain()
       const sum = tried.reduce((before, each) => before + each, 0)
@@ -118,7 +118,7 @@ describe.each([...engines])('on %s', (engine) => {
     })
   })
 
-  describe('a price that is held until a payment comes:', () => {
+  describe('prices held until a payment arrives', () => {
     const begin = (token: string, purchase: object | undefined, amount = 5000) =>
       shop.post('/payments', { amount_rub: amount, method: 'transfer', ...(purchase && { purchase }) }, { token })
     const mark = (id: string) => shop.services.paymentOperator.markPaid(id as PaymentId, 'came', undefined)
@@ -137,7 +137,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect([(await begin(token, vpn)).status, (await begin(token, vpn)).status]).toEqual([200, 409])
     })
 
-    test('payments that must be made within a day are not counted', async () => {
+    test('payments with a deadline within a day do not count towards held prices', async () => {
       const { token } = await shop.newCustomer()
       const card = { amount_rub: 5000, method: 'sandbox', purchase: vpn }
       for (let count = 0; count < 5; count += 1)
@@ -157,7 +157,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect((await begin(boris.token, vpn)).status).toBe(200)
     })
 
-    test('a transfer that comes within 3 days buys at the held price, one that comes later tops up only', async () => {
+    test('a transfer within 3 days buys at the held price, and a later one only tops up', async () => {
       for (const [waitMs, state] of [
         [3 * dayMs, 'bought'],
         [3 * dayMs + 16 * 60_000, 'lapsed'],
@@ -180,7 +180,7 @@ describe.each([...engines])('on %s', (engine) => {
     })
   })
 
-  test('verify finds nothing wrong after them', async () => {
+  test('verify finds nothing wrong after all purchases', async () => {
     expect(await findingsOf(shop.services)).toEqual([])
   })
 })

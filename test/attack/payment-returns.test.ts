@@ -11,18 +11,18 @@ import { type Introduced, introduce } from '../providers/shop.ts'
 
 const hourMs = 3_600_000
 
-describe.each([...engines])('on %s', (engine) => {
+describe.each([...engines])('refusals, refunds and repeated notifications, on %s', (engine) => {
   let shop: Service
   let card: Introduced
   let crypto: Introduced
   let lookAgain: Service['services']['paymentWatch']['lookAgain']
-  /** What was asked of Crypto Pay, in this order. */
+  /** Calls to Crypto Pay, in order. */
   const asked: string[] = []
   beforeAll(async () => {
     shop = await startService(engine)
     const { paymentWatch, providers } = shop.services
     lookAgain = paymentWatch.lookAgain.bind(paymentWatch)
-    // Providers are asked when the test says so, and not by the job that runs every 5 s.
+    // The test polls providers, and not the job that runs every 5 s.
     paymentWatch.lookAgain = async () => ({ asked: 0, silent: [] })
     card = await introduce(shop.services, 'yookassa', { now: shop.clock.read })
     crypto = await introduce(shop.services, 'crypto_pay', { now: shop.clock.read })
@@ -55,7 +55,7 @@ describe.each([...engines])('on %s', (engine) => {
     await shop.stop()
   })
 
-  /** Tells the shop what has become of a payment, as its provider does. */
+  /** Sends the provider's notification about a payment to the shop. */
   async function notify(id: string, { provider, side }: Introduced = card): Promise<number> {
     const { headers, body } = side.tell(id)
     return (await fetch(`${shop.url}/api/v1/payments/notify/${provider}`, { method: 'POST', headers, body })).status
@@ -68,7 +68,7 @@ describe.each([...engines])('on %s', (engine) => {
   }
   const unmatched = () => shop.services.paymentOperator.unmatched(false, 500)
 
-  describe('a payment that its provider refuses:', () => {
+  describe('payments that the provider refuses', () => {
     const begin = (token: string, key?: string) =>
       shop.post('/payments', { amount_rub: 300, method: 'crypto' }, { token, ...(key !== undefined && { key }) })
     async function poll(times: number, everyMs: number): Promise<void> {
@@ -78,7 +78,7 @@ describe.each([...engines])('on %s', (engine) => {
       }
     }
 
-    test('a payment that the provider refused on the first try is never asked for again', async () => {
+    test('the shop never asks again for a payment that the provider refused on the first try', async () => {
       const { token } = await shop.newCustomer()
       crypto.side.troubles.push('400')
       expect((await begin(token)).status).toBe(502)
@@ -88,18 +88,18 @@ describe.each([...engines])('on %s', (engine) => {
       expect((await shop.get('/payments', { token })).data.payments).toMatchObject([{ status: 'cancelled' }])
     })
 
-    test('a refused payment whose first try got no answer is looked for twice at most', async () => {
+    test('a refused payment whose first try got no answer is looked for at most twice', async () => {
       const { token } = await shop.newCustomer()
       crypto.side.troubles.push('done, then cut off', '400')
       expect((await begin(token)).status).toBe(502)
       asked.length = 0
       await poll(300, hourMs)
       expect(asked.length).toBeWithin(1, 3)
-      // The orphan was found and is known by its id from then on.
+      // The orphan was found, and its id is known from then on.
       expect(asked[0]).toBe('findOpened')
     })
 
-    test('the sixth payment within an hour after 5 refusals gets 429, other customers and methods do not', async () => {
+    test('the sixth payment within an hour after 5 refusals gets 429; other customers and methods get 200', async () => {
       const [{ token }, other] = [await shop.newCustomer(), await shop.newCustomer()]
       for (let count = 0; count < 5; count += 1) {
         shop.clock.advance(60_000)
@@ -126,7 +126,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect([again.status, again.text]).toEqual([200, first.text])
     })
 
-    test('a notification asks the provider as a notification, and a job asks as a poll', async () => {
+    test('a notification calls the provider with purpose notify, and the job with purpose poll', async () => {
       const { token } = await shop.newCustomer()
       const { data } = await begin(token)
       const bill = billOf(data.payment_id, crypto)
@@ -141,7 +141,7 @@ describe.each([...engines])('on %s', (engine) => {
     })
   })
 
-  describe('money for a customer who was erased:', () => {
+  describe('money for an erased customer', () => {
     const noticesOf = async (payment: string) => (await unmatched()).filter((each) => each.payment === payment)
 
     /** A payment of 300 roubles that expired, and its customer, who was erased after that. */
@@ -155,7 +155,7 @@ describe.each([...engines])('on %s', (engine) => {
     }
     const balanceOf = async (customer: CustomerId) => (await shop.services.ledger.balance(customer)).balance as bigint
 
-    test('300 RUB paid late are kept as one notice, which the operator can credit to another customer', async () => {
+    test('300 RUB paid late for an erased customer make one notice, which the operator credits to another customer', async () => {
       const { customer, id } = await expireAndErase('card')
       const bill = billOf(id)
       card.side.pay(bill.id)
@@ -173,7 +173,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect([await notify(bill.id), await noticesOf(id)]).toEqual([200, []])
     })
 
-    test('a refund of late money is told to the operator and moves nothing', async () => {
+    test('a refund of late money for an erased customer makes a notice and moves no money', async () => {
       const { customer, id } = await expireAndErase('card')
       const bill = billOf(id)
       card.side.pay(bill.id)
@@ -182,14 +182,14 @@ describe.each([...engines])('on %s', (engine) => {
       expect((await noticesOf(id)).map((each) => each.reason).toSorted()).toEqual(['excess', 'unknown'])
     })
 
-    test('an invoice is not marked as paid', async () => {
+    test('an invoice of an erased customer cannot be marked as paid', async () => {
       const { customer, id } = await expireAndErase('transfer')
       const refused = await failureOf(shop.services.paymentOperator.markPaid(id, 'came', undefined))
       expect(refused.message).toContain('This customer was erased')
       expect([await balanceOf(customer), await noticesOf(id)]).toEqual([0n, []])
     })
 
-    test('what was credited before the erasure and goes back after it is debited', async () => {
+    test('a refund of money credited before the erasure debits the erased customer', async () => {
       const { customer, token } = await shop.newCustomer()
       const { data } = await shop.post('/payments', { amount_rub: 300, method: 'card' }, { token })
       const bill = billOf(data.payment_id)
@@ -201,7 +201,7 @@ describe.each([...engines])('on %s', (engine) => {
     })
   })
 
-  describe('what a provider says twice:', () => {
+  describe('repeated notifications and refunds', () => {
     const balanceOf = async (token: string): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
 
     /** A payment of 300 roubles by card that was credited. */
@@ -214,7 +214,7 @@ describe.each([...engines])('on %s', (engine) => {
       return { token, customer, bill, id: data.payment_id as PaymentId }
     }
 
-    test('a notification that a paid payment was cancelled is answered 200 each time and debits once', async () => {
+    test('a cancellation of a paid payment is answered 200 each time and debits once', async () => {
       const { token, bill, id } = await pay()
       card.side.end(bill.id)
       expect([await notify(bill.id), await notify(bill.id), await notify(bill.id)]).toEqual([200, 200, 200])
@@ -246,17 +246,17 @@ describe.each([...engines])('on %s', (engine) => {
       expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)
     })
 
-    /** Asks for a refund as the operator does, and tells what was answered. */
+    /** Requests a refund as the operator does, and returns the answer or the reason of the refusal. */
     async function refund(id: PaymentId, roubles: bigint, key?: string): Promise<object> {
-      const wish = { amount: kopecks(roubles * 100n), intoDebt: false, note: 'back', key: key && `${key} ${id}` }
-      return shop.services.paymentOperator.refund(id, wish).catch((error: unknown) => {
+      const input = { amount: kopecks(roubles * 100n), intoDebt: false, note: 'back', key: key && `${key} ${id}` }
+      return shop.services.paymentOperator.refund(id, input).catch((error: unknown) => {
         if (!(error instanceof Refusal)) throw error
         return { refused: error.reason }
       })
     }
     const [silent, blocked] = [{ refused: 'refund_without_answer' }, { refused: 'refund_under_way' }]
 
-    test('a refund of 100 RUB that got a 500 blocks another of 150 RUB until it is repeated: 250 RUB go back', async () => {
+    test('a refund of 100 RUB that got a 500 blocks another of 150 RUB until it is repeated, and 250 RUB go back', async () => {
       const { token, bill, id } = await pay()
       card.side.troubles.push('500')
       expect(await refund(id, 100n, 'K1')).toEqual(silent)
@@ -268,7 +268,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect([bill.backHundredths, await balanceOf(token)]).toEqual([25_000, 50])
     })
 
-    test('a refund that got a 500 is carried out when repeated, though the provider gave back 150 RUB itself', async () => {
+    test('a refund that got a 500 is made when repeated, although the provider refunded 150 RUB itself', async () => {
       const { token, bill, id } = await pay()
       card.side.troubles.push('500')
       expect(await refund(id, 100n, 'K1')).toEqual(silent)
@@ -278,7 +278,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect([bill.backHundredths, await balanceOf(token)]).toEqual([25_000, 50])
     })
 
-    test('of two refunds of 100 RUB at once under two keys, each that is answered as done gives 100 RUB back', async () => {
+    test('two refunds of 100 RUB at once under two keys each give 100 RUB back at most once', async () => {
       const { token, bill, id } = await pay()
       const answers = await Promise.all([refund(id, 100n, 'A'), refund(id, 100n, 'B')])
       const done = answers.filter((each) => !('refused' in each)).length
@@ -311,7 +311,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect(bill.backHundredths).toBe(10_000)
     })
 
-    test('a refund of a payment that the provider does not have is refused, and may be repeated under its key', async () => {
+    test('a refund of a payment that the provider does not have is refused and can be repeated under its key', async () => {
       const { token, bill, id } = await pay()
       bill.status = 'waiting'
       expect(await refund(id, 100n, 'none')).toEqual({ refused: 'refund_refused_by_provider' })
@@ -320,7 +320,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect([bill.backHundredths, await balanceOf(token)]).toEqual([10_000, 200])
     })
 
-    test('a second, larger refund of money that no payment explains is reported after the first was resolved', async () => {
+    test('a second, larger refund of unexplained money makes a new notice after the first was resolved', async () => {
       const { paymentOperator } = shop.services
       const { customer, token } = await shop.newCustomer()
       const { data } = await shop.post('/payments', { amount_rub: 300, method: 'card' }, { token })
@@ -329,7 +329,7 @@ describe.each([...engines])('on %s', (engine) => {
       card.side.pay(bill.id)
       expect(await notify(bill.id)).toBe(200)
       const noticed = async () => (await unmatched()).filter((each) => each.providerId === bill.id)
-      /** The one notice that waits, after it was resolved. */
+      /** The one open notice, after it was resolved. */
       async function resolve(credit?: typeof customer) {
         const [notice, ...more] = await noticed()
         if (!notice || more.length > 0) throw new Error('not one notice waits')
@@ -349,7 +349,7 @@ describe.each([...engines])('on %s', (engine) => {
       expect(await balanceOf(token)).toBe(200)
     })
 
-    test('a larger refund that comes before the operator resolved the first raises the amount of its notice', async () => {
+    test('a larger refund before the operator resolves the first raises the amount of its notice', async () => {
       const { bill } = await pay()
       for (const [more, total] of [
         [30_100, 30_100n],

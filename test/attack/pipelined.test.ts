@@ -12,7 +12,7 @@ import { WireClient } from '../harness/wire-client.ts'
 
 const balance = 'GET /api/v1/balance HTTP/1.1\r\nHost: shop\r\n\r\n'
 
-/** Lets each commit of an order wait for whoever holds the lock 16. */
+/** Makes each commit of an order wait for the holder of advisory lock 16. */
 const waitingCommits = [
   `CREATE OR REPLACE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS
    $$ BEGIN PERFORM pg_advisory_xact_lock_shared(16); RETURN NULL; END $$`,
@@ -21,9 +21,9 @@ const waitingCommits = [
    FOR EACH ROW EXECUTE FUNCTION wait_for_test()`,
 ]
 
-describe.each([...engines])('a request sent before the previous one was answered, on %s', (engine) => {
+describe.each([...engines])('pipelined requests, on %s', (engine) => {
   let service: Service
-  /** On the same database, over TLS. */
+  /** A second shop process on the same database, over TLS. */
   let secure: Shop
   beforeAll(async () => {
     service = await startService(engine)
@@ -53,14 +53,14 @@ describe.each([...engines])('a request sent before the previous one was answered
   const connect = (isTls: boolean): Promise<WireClient> =>
     WireClient.connect(Number(new URL(isTls ? secure.url : service.url).port), '127.0.0.1', undefined, isTls)
   const balanceNow = async (): Promise<number> => (await service.get('/balance')).data.balance_rub
-  /** A request of another client over TLS, answered: what was sent before it has arrived. */
+  /** A request of another client over TLS, answered: bytes sent before it have arrived. */
   async function visit(): Promise<void> {
     const other = await connect(true)
     await other.send(Buffer.from('GET /healthz HTTP/1.1\r\nHost: shop\r\n\r\n'))
     await other.until(() => other.kept.includes('"ok":true'))
     other.close()
   }
-  /** The log gets a line when a request has ended, whether its client is still there or not. */
+  /** The log gets a line when a request has ended, whether its client is still connected or not. */
   const endedOf = (path: string): number =>
     service.log.filter((line) => line.includes(`"path":"/api/v1${path}"`)).length
 
@@ -81,7 +81,7 @@ describe.each([...engines])('a request sent before the previous one was answered
       }
     })
 
-    test(`a change that charges nothing is not made when another request follows it unanswered, ${name}`, async () => {
+    test(`a free change followed by another request in the same segment is answered or not made, ${name}`, async () => {
       const before = (await service.get('/premium/password')).data.password
       const ended = endedOf('/premium/password/reset')
       const client = await connect(isTls)
@@ -94,7 +94,7 @@ describe.each([...engines])('a request sent before the previous one was answered
       client.close()
     })
 
-    test(`a purchase is answered or undone when the next request arrives before its commit, ${name}`, async () => {
+    test(`a purchase is answered or rolled back when the next request arrives before its commit, ${name}`, async () => {
       const [before, ended] = [await balanceNow(), endedOf('/dedicated/buy')]
       const client = await connect(isTls)
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -115,7 +115,7 @@ describe.each([...engines])('a request sent before the previous one was answered
       await until(() => endedOf('/dedicated/buy') > ended)
       await client.until(() => client.hasEnded || client.kept.includes('"ok":false'))
       const isAnswered = client.kept.includes('"order_id"')
-      // Over plain HTTP it is always undone: Bun closes the connection when the next request arrives.
+      // Over plain HTTP it is always rolled back: Bun closes the connection when the next request arrives.
       expect([isAnswered && !isTls, (await balanceNow()) < before]).toEqual([false, isAnswered])
       client.close()
     })
@@ -126,7 +126,7 @@ describe.each([...engines])('a request sent before the previous one was answered
       for (const statement of waitingCommits) await tx.run(statement)
     })
 
-  /** Sends a purchase and, while its commit waits, another request; PostgreSQL alone lets a commit wait. */
+  /** Sends a purchase and, while its commit waits, another request. Only PostgreSQL can make a commit wait. */
   async function duringCommit(client: WireClient, key: string, arrived: () => Promise<unknown>): Promise<void> {
     const { db } = service.services
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -161,7 +161,7 @@ describe.each([...engines])('a request sent before the previous one was answered
     client.close()
   })
 
-  test('a purchase closed during its commit over plain HTTP is answered to the same key', async () => {
+  test('a purchase whose connection closes during its commit over plain HTTP is replayed to the same key', async () => {
     await waitInCommits()
     const client = await connect(false)
     const [before, ended] = [await balanceNow(), endedOf('/dedicated/buy')]

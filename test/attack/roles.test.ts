@@ -10,11 +10,11 @@ import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 
 const password = 'correct horse battery'
 
-/** A customer, and the session of the operator who tries to take the account over. */
+/** A customer, and the session of the operator who attacks the account. */
 type Attacked = { readonly id: CustomerId; readonly page: BrowserSession }
 
-/** What an operator reaches by way of a customer's session, beyond what the role allows directly. */
-describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s', (engine) => {
+/** Actions that an operator reaches through a customer's session, beyond those of the role itself. */
+describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engine) => {
   let smtp: SmtpServer
   let service: Service
   let serial = 0
@@ -45,7 +45,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     return { name, page }
   }
 
-  /** A customer who signs in with a password, and with a second factor where one is wanted. */
+  /** A customer with a password, and with a second factor if requested. */
   async function newCustomer({ email = null, hasFactor = false }: { email?: string | null; hasFactor?: boolean } = {}) {
     serial += 1
     const { db, identities, customers } = service.services
@@ -66,7 +66,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
   const newNameless = async (): Promise<CustomerId> => (await service.services.customers.create('nameless')).id
   const secretOf = (link: string): string => link.split('#enter=')[1] ?? ''
 
-  /** Every way by which a role could reach what only an owner may, and how each ends. */
+  /** Every indirect way to an owner's actions, and the status of each. */
   async function reach(role: Role) {
     const { page } = await newOperator(role)
     const taken = await newCustomer()
@@ -133,7 +133,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     },
   }
 
-  test.each([...roles])('%s reaches through links and views what the role allows, and nothing else', async (role) => {
+  test.each([...roles])('%s reaches through links and views only the actions of the role', async (role) => {
     expect(await reach(role)).toEqual(reached[role])
   })
 
@@ -178,7 +178,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect([refused.status, refused.error?.code]).toEqual([403, 'forbidden'])
   })
 
-  /** A browser that came in by a link which support made for a new customer. */
+  /** A browser that signed in with a link that support made for a new customer. */
   async function enterBySupport(id: CustomerId): Promise<BrowserSession> {
     const { page } = await newOperator('support')
     const entering = await browser()
@@ -212,7 +212,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect((await visitor.get('/api/v1/balance')).status).toBe(401)
   })
 
-  test.each(beginsUse)('a session by support’s link sets no password after the customer got %s', async (_, begin) => {
+  test.each(beginsUse)("a session by support's link sets no password after the customer got %s", async (_, begin) => {
     const id = await newNameless()
     const visitor = await enterBySupport(id)
     await begin(id)
@@ -221,7 +221,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect((await service.services.identities.profile({ kind: 'customer', id })).hasPassword).toBe(false)
   })
 
-  test('a session by support’s link only reads and sets the first password, which opens everything', async () => {
+  test("a session by support's link only reads and sets the first password, which opens everything", async () => {
     const id = await newNameless()
     const visitor = await enterBySupport(id)
     const other = await enterBySupport(id)
@@ -235,7 +235,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect((await firstPassword(other)).status).toBe(401)
   })
 
-  test('a link that support makes for a customer with a password goes to the mailbox and is not in the answer', async () => {
+  test('a link that support makes for a customer with a password is mailed and not in the answer', async () => {
     const email = `anna-${engine}@example.com`
     const customer = await newCustomer({ email })
     const { page } = await newOperator('support')
@@ -272,7 +272,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect(guesses.at(-1)).toBe(429)
   })
 
-  test('an owner takes a lost second factor away, and the next link needs no code', async () => {
+  test('an owner removes a lost second factor, and the next link needs no code', async () => {
     const customer = await newCustomer({ hasFactor: true })
     const { page } = await newOperator('owner')
     expect((await page.post(`/admin/v1/customers/${customer.id}/remove-factor`)).data).toEqual({ removed: true })
@@ -300,7 +300,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
     expect((await page.get('/admin/v1/customers')).status).toBe(200)
   })
 
-  /** A view that an operator opened with a token, without a session of the operator's own. */
+  /** A view that an operator opened with a token, without a session. */
   async function viewByToken(expiresAt: number | null = null) {
     const { name } = await newOperator('support')
     const { text, token } = await service.services.operators.issueToken(name, { name: 'script', expiresAt })
@@ -318,7 +318,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
   })
 
   test.each(['revoked', 'removed', 'demoted'] as const)(
-    'no view is opened by an operator who was %s while the shop still takes the token for valid',
+    'an operator who was %s opens no view while the shop still caches the token as valid',
     async (change) => {
       const { operators, db } = service.services
       const { name } = await newOperator('support')
@@ -327,7 +327,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
       const open = async () =>
         (await (await browser()).post(`${at(customer)}/view`, {}, { Authorization: `Bearer ${text}` })).status
       expect(await open()).toBe(200)
-      // As another process of the shop does it: this one believes the token for a second.
+      // As another process of the shop does it: this process caches the token for a second.
       await db.transact(async (tx) => {
         if (change === 'revoked') await operators.revokeToken(tx, token.id)
         else if (change === 'removed') await operators.remove(tx, name)
@@ -343,7 +343,7 @@ describe.each([...enginesOf('sqlite')])('what a role reaches indirectly, on %s',
   })
 
   test.each(['sign-out', 'sessions/end'] as const)(
-    'an operator’s POST %s of a session ends open views',
+    "an operator's POST %s ends open views",
     async (way) => {
       const { page } = await newOperator('support')
       await page.post(`${at(await newNameless())}/view`)

@@ -8,7 +8,7 @@ const home = '203.0.113.9'
 const homeOf6 = (host: number): string => `2001:db8:77:1::${host.toString(16)}`
 const dayMs = 86_400_000
 
-describe.each([...enginesOf('sqlite')])('strangers who try to sign in, on %s,', (engine) => {
+describe.each([...enginesOf('sqlite')])('password guessing, on %s', (engine) => {
   let shop: Service
   beforeAll(async () => {
     shop = await startService(engine, { TURNPIKE_TRUSTED_PROXIES: '127.0.0.1' })
@@ -20,7 +20,7 @@ describe.each([...enginesOf('sqlite')])('strangers who try to sign in, on %s,', 
     page.post('/auth/v1/customer/sign-in', { login, password: given }, from(address))
 
   let count = 0
-  /** A customer who has signed in from home, and his browser. */
+  /** A customer who has signed in from a known address, and the browser. */
   async function atHome(address = home): Promise<{ readonly login: string; readonly page: BrowserSession }> {
     count += 1
     const login = `at-home-${count}`
@@ -35,8 +35,8 @@ describe.each([...enginesOf('sqlite')])('strangers who try to sign in, on %s,', 
     return { login, page }
   }
 
-  /** As many wrong guesses as shut a name, each from somewhere else. */
-  async function shut(login: string): Promise<void> {
+  /** Guesses 20 wrong passwords from as many addresses, which locks the login, and once more. */
+  async function lock(login: string): Promise<void> {
     const page = await createBrowserSession(shop.url)
     const guesses = Array.from({ length: 21 }, (_, n) => n)
     const statuses: number[] = []
@@ -44,7 +44,7 @@ describe.each([...enginesOf('sqlite')])('strangers who try to sign in, on %s,', 
     expect(statuses).toEqual([...Array.from({ length: 20 }, () => 401), 429])
   }
 
-  test('with right passwords of many accounts of their own leave others their turn', async () => {
+  test('120 password checks by six customers do not keep another customer from signing in', async () => {
     const { login } = await atHome()
     const places = ['198.51.100.1', '198.51.101.1'] as const
     const own = [await atHome(), await atHome(), await atHome(), await atHome(), await atHome(), await atHome()]
@@ -56,39 +56,39 @@ describe.each([...enginesOf('sqlite')])('strangers who try to sign in, on %s,', 
     const honest = createBrowserSession(shop.url).then((page) => signIn(page, login, password, home))
     expect((await honest).status).toBe(200)
     const answers = await Promise.all(flood)
-    // How many wait at once is a matter of the machine's speed; `passwords.test.ts` checks who is refused.
+    // How many checks wait at once depends on the machine; `passwords.test.ts` checks which are refused.
     const turnedAway = answers.filter((each) => each.status !== 200)
     expect(turnedAway.filter((each) => each.status !== 503)).toEqual([])
     expect(turnedAway.every((each) => each.headers.get('retry-after') === '1')).toBe(true)
   })
 
-  test('do not shut out whoever has signed in from his place before, for as long as they go on', async () => {
+  test('a locked login accepts its customer from the known IPv4 address or IPv6 /64, and answers 429 elsewhere', async () => {
     const { login } = await atHome()
-    await shut(login)
+    await lock(login)
     const fresh = (of: string, address: string) =>
       createBrowserSession(shop.url).then((page) => signIn(page, of, password, address))
     expect((await fresh(login, '192.0.2.1')).status).toBe(429)
     expect((await fresh(login, home)).status).toBe(200)
     const { login: ofSix } = await atHome(homeOf6(1))
-    await shut(ofSix)
+    await lock(ofSix)
     expect((await fresh(ofSix, homeOf6(2))).status).toBe(200)
     expect((await fresh(ofSix, '2001:db8:77:2::1')).status).toBe(429)
   })
 
-  test('do not shut out the browser in which its owner is or was signed in, wherever it is', async () => {
+  test('a locked login accepts the browser in which its customer was signed in, from any address', async () => {
     const { login, page } = await atHome()
     const other = await atHome('192.0.2.77')
     await page.post('/auth/v1/customer/sessions/end', {
       session_id: (await page.get('/auth/v1/customer/session')).data.session_id,
     })
-    await shut(login)
+    await lock(login)
     expect((await signIn(other.page, login, password, '192.0.2.2')).status).toBe(429)
     expect((await signIn(page, login, password, '192.0.2.2')).status).toBe(200)
   })
 
-  test('guess twenty times at a place that is known, no more than anywhere', async () => {
+  test('a known address allows 20 wrong guesses and then answers 429, like any other', async () => {
     const { login } = await atHome('192.0.2.50')
-    await shut(login)
+    await lock(login)
     const page = await createBrowserSession(shop.url)
     const statuses: number[] = []
     for (let n = 0; n < 21; n += 1) statuses.push((await signIn(page, login, `guess ${n}`, '192.0.2.50')).status)
@@ -96,17 +96,17 @@ describe.each([...enginesOf('sqlite')])('strangers who try to sign in, on %s,', 
     expect((await signIn(page, login, password, '192.0.2.50')).status).toBe(429)
   })
 
-  test('are not told by a place whether there is such a login', async () => {
-    await shut('nobody-at-all')
+  test('a locked unknown login is answered 429 from a known address, like a locked known one', async () => {
+    await lock('nobody-at-all')
     const page = await createBrowserSession(shop.url)
     const unknown = await signIn(page, 'nobody-at-all', password, home)
     expect([unknown.status, unknown.error.code]).toEqual([429, 'rate_limited'])
   })
 
-  test('are counted at a place again once nobody has signed in there for two weeks', async () => {
+  test('an address is unknown again 14 days after the last sign-in', async () => {
     const { login } = await atHome('192.0.2.60')
     shop.clock.advance(14 * dayMs + 1)
-    await shut(login)
+    await lock(login)
     const page = await createBrowserSession(shop.url)
     expect((await signIn(page, login, password, '192.0.2.60')).status).toBe(429)
   })

@@ -8,7 +8,7 @@ import { findingsOf } from '../harness/wired.ts'
 const strangers = 'a stranger has chosen it'
 const owners = 'its owner has chosen it'
 
-describe.each([...enginesOf('postgres')])("whoever signs up with another's address, on %s,", (engine) => {
+describe.each([...enginesOf('postgres')])("registration with another person's address, on %s", (engine) => {
   let smtp: SmtpServer
   let shop: Service
   beforeAll(async () => {
@@ -30,7 +30,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
   const browser = (): Promise<BrowserSession> => createBrowserSession(shop.url)
   let lettersBefore = 0
 
-  /** The link of the next letter. */
+  /** The link in the next letter. */
   async function nextLink(name: 'confirm' | 'reset'): Promise<string> {
     lettersBefore += 1
     const text = textOf((await smtp.until(lettersBefore)).at(-1) ?? '')
@@ -39,7 +39,10 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
     return link
   }
 
-  /** What a stranger has begun: the letter is its owner's. Each comes from a house of its own. */
+  /**
+   * A registration that a stranger began; the letter goes to the owner of the address. Each call uses up its own
+   * rate-limit window.
+   */
   async function begun(email: string, password = strangers): Promise<string> {
     shop.clock.advance(2 * 3_600_000)
     const asked = await (await browser()).post('/auth/v1/customer/register', { email, password })
@@ -55,7 +58,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
   const signIn = async (login: string, password: string) =>
     (await browser()).post('/auth/v1/customer/sign-in', { login, password })
 
-  test('has no password in it when its owner opens the letter: that takes both', async () => {
+  test('a registration is confirmed only with the link of the letter and the password of the registration', async () => {
     const email = 'opened@example.com'
     const link = await begun(email)
     expect((await confirm(link)).status).toBe(400)
@@ -66,7 +69,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
     expect((await confirm(link, strangers)).status).toBe(404)
   })
 
-  test('is too late once its owner has signed up anew, whose own password alone is good', async () => {
+  test("a second registration by the owner of the address wins, and the stranger's link is answered 409", async () => {
     const email = 'anew@example.com'
     const first = await begun(email)
     const second = await begun(email, owners)
@@ -76,7 +79,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
     expect((await signIn(email, owners)).status).toBe(200)
   })
 
-  test('has lost it when its owner sets a password by a letter, before the address was confirmed or after', async () => {
+  test("a password reset by letter ends the stranger's registration, and a later reset ends open sessions", async () => {
     const email = 'reset@example.com'
     const link = await begun(email)
     const page = await browser()
@@ -96,7 +99,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
     expect((await signIn(email, 'another of its owner')).status).toBe(200)
   })
 
-  test('is the same customer when both of its letters are answered', async () => {
+  test('confirmation and password reset by letter lead to one customer', async () => {
     const email = 'both@example.com'
     const link = await begun(email, owners)
     const page = await browser()
@@ -113,7 +116,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
     expect(await shop.services.customers.list('', 500)).toHaveLength(before)
   })
 
-  test('guesses at the password of a letter twenty times, from however many addresses', async () => {
+  test('a confirmation link takes 20 wrong passwords from any addresses and then answers 429 for 60 s', async () => {
     const link = await begun('guessed@example.com')
     const page = await browser()
     const guess = (count: number) =>
@@ -131,7 +134,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
     expect((await confirm(link, strangers)).status).toBe(200)
   })
 
-  test('guesses at links sixty times from one house', async () => {
+  test('one address guesses 60 links and then gets 429', async () => {
     const page = await browser()
     const guess = (count: number) =>
       page.post(
@@ -144,7 +147,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
     expect(statuses).toEqual([...Array.from({ length: 60 }, () => 404), 429, 429])
   })
 
-  test('learns nothing: who is known, who waits and who is nobody is answered and written for alike', async () => {
+  test('known, waiting and unknown addresses get the same answer and one letter each', async () => {
     await begun('waits@example.com')
     const page = await browser()
     const answers = new Set<string>()
@@ -162,7 +165,7 @@ describe.each([...enginesOf('postgres')])("whoever signs up with another's addre
     expect(answers.size).toBe(2)
   })
 
-  test('leaves books that every promise holds in', async () => {
+  test('verify finds nothing wrong after all registrations', async () => {
     expect(await findingsOf(shop.services)).toEqual([])
   })
 })

@@ -3,8 +3,8 @@ import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { startDripping } from '../harness/slow-body.ts'
 
-/** Whoever is let in may send the body as slowly as he likes: what he may do is what he may do once it has come. */
-describe.each([...enginesOf('sqlite')])('a body that drips, on %s', (engine) => {
+/** Authorization is checked again when a slow body is complete. */
+describe.each([...enginesOf('sqlite')])('slow request bodies, on %s', (engine) => {
   let service: Service
   let posts: string[]
   beforeAll(async () => {
@@ -12,12 +12,12 @@ describe.each([...enginesOf('sqlite')])('a body that drips, on %s', (engine) => 
     const described = (await (await fetch(`${service.url}/api/v1/openapi.json`)).json()) as {
       paths: Record<string, Record<string, { security?: object[] }>>
     }
-    // What only a session may do is nothing that a token could still be good for.
+    // Operations for sessions only are left out: a token cannot call them.
     posts = Object.entries(described.paths).flatMap(([path, { post }]) => (post && !post.security ? [path] : []))
   })
   afterAll(() => service.stop())
 
-  /** The ways to be shut out meanwhile, and how that is answered. */
+  /** Ways to lose access while the body arrives, and the status of each. */
   const ends = [
     {
       how: 'its token revoked',
@@ -49,7 +49,7 @@ describe.each([...enginesOf('sqlite')])('a body that drips, on %s', (engine) => 
     return { customer, token: text }
   }
 
-  test.each(ends)('with $how no operation does anything', async ({ status, end }) => {
+  test.each(ends)('no operation runs for a slow body with $how', async ({ status, end }) => {
     expect(posts.length).toBeGreaterThan(20)
     for (const path of posts) {
       const { customer, token } = await newCaller()
@@ -69,7 +69,7 @@ describe.each([...enginesOf('sqlite')])('a body that drips, on %s', (engine) => 
     { path: '/premium/whitelist/add', body: { ip: '203.0.113.7' } },
   ] as const
 
-  test.each(ends)('with $how nothing is sold and nothing is changed', async ({ status, end }) => {
+  test.each(ends)('a slow body with $how sells nothing and changes nothing', async ({ status, end }) => {
     for (const { path, body } of [...purchases, ...others]) {
       const { customer, token } = await newCaller()
       const dripping = await startDripping(service, `/api/v1${path}`, { token, body, key: 'slow' })
@@ -81,7 +81,7 @@ describe.each([...enginesOf('sqlite')])('a body that drips, on %s', (engine) => 
     }
   })
 
-  test('a caller who is still welcome is served, however late the body comes', async () => {
+  test('a body that takes 50 minutes is accepted while its token is valid', async () => {
     const { customer, token } = await newCaller()
     const dripping = await startDripping(service, '/api/v1/vpn/buy', { token, body: { period: 1 } })
     service.clock.advance(3_000_000)
@@ -89,7 +89,7 @@ describe.each([...enginesOf('sqlite')])('a body that drips, on %s', (engine) => 
     expect((await service.services.orders.list(customer, undefined, 10)).length).toBe(1)
   })
 
-  test('a client that goes away within its body is no fault of ours', async () => {
+  test('a client that disconnects within its body logs no fault', async () => {
     const { token } = await newCaller()
     const before = service.log.length
     const dripping = await startDripping(service, '/api/v1/vpn/buy', { token, body: { period: 1 } })
@@ -99,7 +99,7 @@ describe.each([...enginesOf('sqlite')])('a body that drips, on %s', (engine) => 
     expect(seen().join('\n')).not.toMatch(/fault|"level":"error"/)
   })
 
-  test('a node that is shut out while its report drips in reports nothing', async () => {
+  test('a node revoked while its report arrives is answered 401 and counts nothing', async () => {
     const { fleet, db, vpn } = service.services
     const { token } = await newCaller()
     const bought = await service.post('/vpn/buy', { period: 1 }, { token })

@@ -65,7 +65,7 @@ async function figures(): Promise<string> {
   return metrics.write()
 }
 
-test('visitors are served while four addresses keep all TLS connections open and idle', async () => {
+test('40 visitors are served while four addresses keep all 160 TLS connections open and idle', async () => {
   for (let count = 0; count < places; count += 1) {
     expect(await isServed(await connect(`127.8.8.${1 + (count % 4)}`, true))).toBe(true)
   }
@@ -74,11 +74,11 @@ test('visitors are served while four addresses keep all TLS connections open and
   expect([entrance.open, entrance.spared]).toEqual([places, { handshake: 0, open: 40 }])
   expect(await figures()).toContain('turnpike_shop_tls_spared_total{state="open"} 40')
   await until(() => clients.filter((each) => each.isClosed || each.hasEnded).length === 40)
-  // Only the crowd made room: no visitor was closed for another.
+  // Only connections of the crowd were closed, and none of a visitor.
   expect(clients.slice(places).some((each) => each.isClosed || each.hasEnded)).toBe(false)
 })
 
-test('an address that authenticated keeps its connections while a crowd comes and goes', async () => {
+test('an address that authenticated keeps its connection while 200 others come and go', async () => {
   const customer = await connect('127.9.9.9', true)
   expect(await isServed(customer)).toBe(true)
   entrance.welcome(readAddress('127.9.9.9') ?? expect.unreachable())
@@ -88,8 +88,8 @@ test('an address that authenticated keeps its connections while a crowd comes an
   expect([customer.isClosed, customer.hasEnded]).toEqual([false, false])
 })
 
-test('visitors are served while six addresses connect without a handshake as fast as they may', async () => {
-  // The clock stands still, so nothing of the pace comes back.
+test('62 visitors are served while six addresses connect 3600 times without a handshake', async () => {
+  // The clock does not move, so the rate limit refills nothing.
   for (let count = 0; count < 3600; count += 100) {
     const crowd = await Promise.allSettled(
       Array.from({ length: 100 }, (_, at) => connect(`127.8.8.${1 + (at % 6)}`, false)),
@@ -101,7 +101,7 @@ test('visitors are served while six addresses connect without a handshake as fas
   expect(await figures()).toMatch(/turnpike_shop_tls_spared_total\{state="handshake"\} [1-9]/)
 })
 
-test('a gateway serves newcomers while four addresses keep all its TLS connections open and idle', async () => {
+test('a gateway serves 20 newcomers while four addresses keep all 160 TLS connections open and idle', async () => {
   const stand = openEngine({ limits: { connections: places } })
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
   const front = openFront({

@@ -302,7 +302,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
     const before = await gateway.takeOver()
     expect(await untilTrue(() => notices.includes(`MAINPID=${before.pid}`))).toBeTrue()
-    gateway.killLeaving('SIGTERM')
+    gateway.killDraining('SIGTERM')
     // A stop gives an open tunnel four seconds.
     if (!isLong) tunnel.close()
     expect(await before.ended).toBe(0)
@@ -317,7 +317,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     for (let round = 0; round < 20; round += 1) await tunnel.echo(word)
     const carried = 20 * 2 * word.length
     expect(await untilTrue(async () => (await usedBy(service, user.subuser)) === carried)).toBeTrue()
-    gateway.killLeaving()
+    gateway.killDraining()
     expect(await before.ended).not.toBe(0)
     const fresh = await openTunnel('http', main(), user, echo.spot)
     expect(await fresh.echo(word)).toBe(word)

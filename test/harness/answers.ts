@@ -4,16 +4,15 @@ import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020'
 import type { SentProblem } from '../../src/core/messages/problems.ts'
 import { preparedFolder } from './database.ts'
 
-/** An answer that has been read and found to be as described. */
+/** An answer that matches the OpenAPI description. */
 export type Answer = {
   readonly status: number
   readonly headers: Headers
   readonly text: string
   readonly ok: boolean
-  // The description has been checked by now; a test may look into the data freely.
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // The answer was validated; a test may read any field.
   readonly data: any
-  /** What was sent and not understood; undefined when there is nothing of the kind. */
+  /** Warnings about fields that the shop ignored; undefined without any. */
   readonly warnings: readonly SentProblem[]
   readonly error: {
     readonly code: string
@@ -37,14 +36,14 @@ type Description = {
   components: { headers: Record<string, { readonly required?: boolean }> }
 }
 
-/** A description with the validators that were compiled from it, by the JSON of their schemas. */
+/** An OpenAPI description and its compiled validators, by the JSON of their schemas. */
 type Compiled = {
   readonly description: Description
   readonly ajv: Ajv2020
   readonly validators: Map<string, ValidateFunction>
 }
 
-/** By the text of the description: the shops of one test file serve the same. */
+/** By the text of the description: all shops of one test file serve the same. */
 const compiled = new Map<string, Compiled>()
 
 function compile(text: string): Compiled {
@@ -60,7 +59,7 @@ async function fetchDescription(url: string, base: string): Promise<string> {
   return response.text()
 }
 
-/** Fetched once in a run of the test command: a shop needs 0.3 s to make it, and all shops make the same. */
+/** Fetched once per run of the test command: a shop takes 0.3 s to build it, and all shops build the same. */
 async function readSharedDescription(url: string, base: string): Promise<string> {
   if (preparedFolder === undefined) return fetchDescription(url, base)
   const file = join(preparedFolder, `description${base.replaceAll('/', '-')}.json`)
@@ -73,7 +72,7 @@ async function readSharedDescription(url: string, base: string): Promise<string>
 }
 
 /**
- * Checks every answer against the description of the API. `isOwn`: this shop's operations differ from those of other
+ * Checks every answer against the OpenAPI description. `isOwn`: this shop's operations differ from those of other
  * shops, so its own description is fetched.
  */
 export async function createAnswerChecker(url: string, base = '/api/v1', isOwn = false): Promise<AnswerChecker> {
@@ -81,7 +80,7 @@ export async function createAnswerChecker(url: string, base = '/api/v1', isOwn =
   const { description, ajv, validators } = compiled.get(described) ?? compile(described)
   compiled.set(described, { description, ajv, validators })
 
-  /** Headers that an answer always has, as described. */
+  /** Headers that the description requires for an answer. */
   const requiredOf = (answer: DescribedAnswer | undefined): string[] =>
     Object.entries(answer?.headers ?? {})
       .filter(([, { $ref }]) => description.components.headers[$ref.split('/').at(-1) ?? '']?.required)

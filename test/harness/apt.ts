@@ -1,10 +1,10 @@
-/** How long one command may take: long enough for an installation. */
+/** Time limit of one command, long enough for an installation. */
 export const withinMs = 240_000
 
-/** Runs a program within a bounded time; whether it failed is the caller's to judge. */
+/** Runs a program within the time limit; the caller checks its exit code. */
 export async function run(command: readonly string[], input = ''): Promise<{ code: number; out: string; err: string }> {
   const child = Bun.spawn([...command], {
-    // What is installed for a test is not started as a service of the machine.
+    // Packages installed for a test do not start services.
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
     stdin: Buffer.from(input),
     stdout: 'pipe',
@@ -16,14 +16,14 @@ export async function run(command: readonly string[], input = ''): Promise<{ cod
   return { code, out, err }
 }
 
-/** Another installation may be under way, in this run of the tests or elsewhere: it is waited for. */
+/** Another installation may hold the lock: it is retried. */
 const lockPauseMs = 3000
-const mostLockPauses = 100
+const maxLockPauses = 100
 const isLocked = /Could not get lock|Unable to (?:acquire|lock)/
 
 /**
- * Installs Debian packages, where that is allowed; of `one | another` the first that the machine's distribution has.
- * Undefined when it worked, else what was in the way.
+ * Installs Debian packages. Of `one | another` it takes the first that the distribution has. Returns undefined on
+ * success, else the problem.
  */
 export async function installPackages(names: readonly string[]): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return 'only root may install packages'
@@ -38,7 +38,7 @@ async function aptGet(words: readonly string[]): Promise<string | undefined> {
   for (let pauses = 0; ; pauses += 1) {
     const { code, out, err } = await run(['apt-get', '-q', ...words])
     if (code === 0) return undefined
-    if (!isLocked.test(err) || pauses === mostLockPauses) {
+    if (!isLocked.test(err) || pauses === maxLockPauses) {
       return `apt-get ${words.join(' ')} failed: ${(out + err).trimEnd().split('\n').at(-1)}`
     }
     await Bun.sleep(lockPauseMs)
@@ -53,7 +53,7 @@ async function chooseKnown(name: string): Promise<string> {
 
 const isKnown = async (name: string): Promise<boolean> => (await run(['apt-cache', 'show', name])).code === 0
 
-/** Programs that tests use, by the Debian package that has each. */
+/** Programs that tests use, by their Debian package. */
 const programs = {
   curl: 'curl',
   wget: 'wget',
@@ -66,14 +66,14 @@ const programs = {
   pebble: 'pebble',
 }
 
-/** Any of these shows pages; the first, which has no windows, does it for half of the work. */
+/** Browsers that the tests can use. The first has no windows and needs half of the processor time. */
 export const browsers = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
 export const browserPackage = 'chromium-headless-shell | chromium'
 
 export const findBrowser = (): string | undefined =>
   browsers.map((name) => Bun.which(name)).find((path) => path !== null) ?? undefined
 
-/** A machine with another browser does well with it, and better with the first where that is to be had. */
+/** Whether to install a browser: none is there, or root can install the cheapest one. */
 async function wantsBrowser(): Promise<boolean> {
   const found = findBrowser()
   if (found === undefined) return true
@@ -82,8 +82,8 @@ async function wantsBrowser(): Promise<boolean> {
 }
 
 /**
- * Installs what is missing of them, once and before any test looks. Tells what could not be had; whether that matters
- * is for the tests to say, which find out for themselves.
+ * Installs the missing programs, once and before any test. Returns a message about those that could not be installed;
+ * each test checks for its own programs.
  */
 export async function prepareMachine(): Promise<string | undefined> {
   const missing = Object.entries(programs).filter(([name]) => Bun.which(name) === null)

@@ -1,7 +1,7 @@
 import { type Config, readConfig } from '../../src/app/settings/config.ts'
 import type { Engine, Place } from './database.ts'
 
-/** Settings of a shop whose rows are in this place. */
+/** Settings of a shop whose database is in this place. */
 export const configOfPlace = (engine: Engine, place: Place, env: Record<string, string> = {}): Config =>
   readConfig({
     TURNPIKE_DATA: place.folder,
@@ -9,5 +9,5 @@ export const configOfPlace = (engine: Engine, place: Place, env: Record<string, 
     ...env,
   })
 
-/** Nobody watches how far it has come. */
+/** Ignores the progress of a backup. */
 export const unwatched = (): void => {}

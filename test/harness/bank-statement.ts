@@ -9,17 +9,16 @@ import type { Posting } from '../../src/domains/ledger/rules.ts'
 import { HandClock } from './clock.ts'
 
 /**
- * Plays a script on the ledger of an empty database and gives it back with what truly happened behind each arrow, so
- * that a test is a bank statement that is compared with itself. A line is an action, or an action, ` → ` and its
- * outcome:
+ * Runs a script on the ledger of an empty database and returns it with the real outcome behind each arrow. A test
+ * compares the result with the script. A line is an action, or an action, ` → ` and its outcome:
  *
  *     open anna                                 → balance 0.00
  *     credit anna 100 from operator             → #1 balance 100.00
  *     charge anna 30 for vpn by phone capped 50 → #2 balance 70.00, api 30.00, phone 30.00
  *     refund anna #2 all                        → #3 balance 100.00, api 0.00, phone 0.00
  *
- * An outcome goes on in the next line after a comma. A refusal must leave the account as it was, and says so if it does
- * not. Names of customers, tokens and orders are their ids. `clock` and `unguard` have no outcome.
+ * After a comma an outcome continues in the next line. A refusal must leave the account unchanged; otherwise the
+ * outcome reports the change. Names of customers, tokens and orders are their ids. `clock` and `unguard` have no outcome.
  */
 export async function play(db: Database, script: string): Promise<string> {
   const clock = new HandClock(0)
@@ -34,7 +33,7 @@ export async function play(db: Database, script: string): Promise<string> {
   return lines.join('\n')
 }
 
-/** A script without its white space, to be compared with what `play` gives back. */
+/** A script without its white space, to be compared with the result of `play`. */
 export const squeezed = (script: string): string => linesOf(script).join('\n')
 
 const linesOf = (script: string): string[] =>
@@ -73,7 +72,7 @@ const plays: Readonly<Record<string, Play>> = {
     return moved(bank, name, (tx) => charge(bank, tx, by, amount, after(words, 'for')), by.token?.id)
   },
 
-  /** `race anna 30 for vpn times 5`: the same charge so many times at one moment. */
+  /** `race anna 30 for vpn times 5`: the same charge five times in parallel. */
   async race(bank, words) {
     const [, , amount = ''] = words
     const by = payer(bank, words)
@@ -86,8 +85,8 @@ const plays: Readonly<Record<string, Play>> = {
     }
     await Promise.all(Array.from({ length: Number(after(words, 'times')) }, attempt))
     const { balance } = await bank.ledger.balance(by.customer)
-    const told = [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([outcome, count]) => `${count} ${outcome}`)
-    return `${told.join(', ')}, balance ${toRoubleText(balance)}`
+    const outcomes = [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([outcome, count]) => `${count} ${outcome}`)
+    return `${outcomes.join(', ')}, balance ${toRoubleText(balance)}`
   },
 
   refund(bank, [, name = '', seq = '', amount = '']) {
@@ -122,7 +121,7 @@ const plays: Readonly<Record<string, Play>> = {
     return made ? `number ${made.number}, accounts ${made.accounts}, postings ${made.postings}` : 'nothing'
   },
 
-  /** Every promise about money, recomputed: `clean`, or each that is broken and where. */
+  /** Runs `verify`: `clean`, or each broken promise and its place. */
   async verify({ db, audit, caps }) {
     const { findings } = await db.snapshot((reader) => audit.verify(reader, caps, async () => []))
     return [...new Set(findings.map((each) => `${each.promise}: ${each.where}`))].join(', ') || 'clean'
@@ -134,7 +133,7 @@ const plays: Readonly<Record<string, Play>> = {
     return undefined
   },
 
-  /** Takes away what keeps postings from being changed, as whoever owns the database can. */
+  /** Drops the triggers that protect postings, as the owner of the database can. */
   async unguard({ db }) {
     const of = db.engine === 'postgres' ? ' ON postings' : ''
     await db.transact(async (tx) => {
@@ -143,7 +142,7 @@ const plays: Readonly<Record<string, Play>> = {
     return undefined
   },
 
-  /** `forge anna #2 note lie`: a posting's note or amount, written over. */
+  /** `forge anna #2 note lie`: overwrites the note or amount of a posting. */
   forge: ({ db }, [, name = '', seq = '', column = '', value = '']) =>
     guarded(db, (tx) =>
       tx.run(`UPDATE postings SET ${column} = $3 WHERE customer_id = $1 AND seq = $2`, [
@@ -163,7 +162,7 @@ function perform(bank: Bank, words: Words): Promise<string | undefined> {
   return found(bank, words)
 }
 
-/** One movement in a transaction of its own, and how the account and the token stand after it. */
+/** One movement in its own transaction, and the account and the token after it. */
 async function moved(
   { db, ledger, caps }: Bank,
   name: string,
@@ -207,7 +206,7 @@ function payer({ caps }: Bank, words: Words): Payer {
   return { customer, token: { id, cap: caps.get(id) ?? null } }
 }
 
-/** A refusal by its code, a fault by its text. */
+/** A refusal as its code, a fault as its text. */
 async function outcomeOf(work: () => Promise<string>): Promise<string> {
   try {
     return await work()
@@ -218,7 +217,7 @@ async function outcomeOf(work: () => Promise<string>): Promise<string> {
   }
 }
 
-/** What the database itself says to a change: nothing, or that it refuses. */
+/** Undefined, or that the database refused the change. */
 async function guarded(db: Database, work: (tx: Tx) => Promise<unknown>): Promise<string | undefined> {
   try {
     await db.transact(work)

@@ -2,10 +2,10 @@ import { type Answer, createAnswerChecker } from './answers.ts'
 
 type Base = '/api/v1' | '/admin/v1' | '/auth/v1'
 
-/** A browser's part of a session: it keeps cookies and sends the console's header. Every answer is as described. */
+/** The browser side of a session: it keeps cookies and sends the console's header. Every answer is checked. */
 export type BrowserSession = {
   readonly cookies: Map<string, string>
-  /** The last Set-Cookie, as it came. */
+  /** The last Set-Cookie header. */
   setCookie(): string | null
   get(path: `${Base}/${string}`, headers?: Record<string, string>): Promise<Answer>
   post(path: `${Base}/${string}`, body?: unknown, headers?: Record<string, string>): Promise<Answer>

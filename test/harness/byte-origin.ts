@@ -1,21 +1,21 @@
 import type { Socket } from 'bun'
 
-/** What an origin does with one connection or request. */
+/** The origin's behaviour for one connection or request. */
 export type Errand = {
-  /** Names it: the first line of a raw connection, or the path of a request. */
+  /** Identifies it: the first line of a raw connection, or the path of a request. */
   readonly id: string
   /**
-   * It answers once so many bytes have come, that line among them, or once the other side has ended. A request is
-   * answered when it is whole.
+   * The origin answers once so many bytes have arrived, the first line included, or once the peer has half-closed. A
+   * request is answered when it is complete.
    */
   readonly up: number | 'end'
   readonly down: number
-  /** What it does when all is said. */
+  /** What the origin does after the whole answer. */
   readonly afterwards: 'end' | 'reset' | 'stay'
-  /** How the answer to a request is framed; `promised` is more than what comes. */
+  /** The framing of the answer; `promised` is a Content-Length larger than the body. */
   readonly framing?: 'length' | 'chunked'
   readonly promised?: number
-  /** A few bytes so often, in place of as many as go. */
+  /** Sends a few bytes at this interval instead of as fast as possible. */
   readonly everyMs?: number
 }
 
@@ -26,12 +26,12 @@ const pacedBytes = 5000
 /** One connection to the origin. */
 class Visit {
   errand: Errand | undefined
-  /** Of a raw connection all bytes, of a request its body. */
+  /** All bytes of a raw connection, or the body of a request. */
   received = 0
   hasEnded = false
-  /** Of the answer, what the system has taken. */
+  /** Bytes of the answer that the kernel has accepted. */
   poured = 0
-  /** Asked while it is open: a closed socket has forgotten it. */
+  /** Read while the socket is open: a closed socket has lost it. */
   readonly cameFrom: string
   private ticker: ReturnType<typeof setInterval> | undefined
   private before = Buffer.alloc(0)
@@ -65,7 +65,7 @@ class Visit {
     if (this.left <= 0 && this.head.length === 0) this.socket.end()
   }
 
-  /** Says nothing more. */
+  /** Sends nothing more. */
   stop(): void {
     clearInterval(this.ticker)
     this.left = 0
@@ -143,7 +143,7 @@ export function chunked(bytes: number): Buffer {
   return Buffer.from(`${parts.join('')}0\r\n\r\n`)
 }
 
-/** An origin that answers as it is told, raw and over HTTP, and knows what of each errand has arrived. */
+/** An origin that answers as configured, raw and over HTTP, and counts the bytes of each errand. */
 export function openByteOrigin(hostname = '127.0.0.1') {
   const errands = new Map<string, Errand>()
   const visits = new Map<string, Visit>()
@@ -162,27 +162,25 @@ export function openByteOrigin(hostname = '127.0.0.1') {
       drain: (socket) => socket.data.pour(),
       end: (socket) => socket.data.end(),
       close: (socket) => socket.data.close(),
-      // A reset is what some of them come for.
+      // Some tests expect a reset.
       error() {},
     },
   })
   return {
     host: `${hostname}:${listener.port}`,
     port: listener.port,
-    /** What it is to do when somebody comes with this errand. */
+    /** Sets the behaviour for connections with this id. */
     expect: (errand: Errand): void => void errands.set(errand.id, errand),
-    /**
-     * How much of it has come: of a raw errand all bytes, of a request its body. Less than nothing before it has begun.
-     */
+    /** Bytes that have arrived: all of a raw connection, or the body of a request; -1 before the first. */
     arrived: (id: string): number => visits.get(id)?.received ?? -1,
-    /** What has gone out for it, once it has been told to say no more. */
+    /** Stops the answer, and returns the bytes sent. */
     finish(id: string): number {
       visits.get(id)?.stop()
       return visits.get(id)?.poured ?? 0
     },
-    /** Who came with it, as the origin sees it. */
+    /** The source address that the origin saw. */
     cameFrom: (id: string): string => visits.get(id)?.cameFrom ?? '',
-    /** Keeps nothing of it any more. */
+    /** Drops all state of this id. */
     forget(id: string): void {
       errands.delete(id)
       visits.delete(id)

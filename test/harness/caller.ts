@@ -3,13 +3,13 @@ import { type Answer, createAnswerChecker } from './answers.ts'
 type CallOptions = {
   readonly token?: string | null
   readonly body?: unknown
-  /** Sent as it is, in place of `body`. */
+  /** Sent unchanged, instead of `body`. */
   readonly raw?: string | Uint8Array
   readonly key?: string
   readonly headers?: Record<string, string>
 }
 
-/** Calls the API over HTTP as a customer does. Every answer is checked against the description first. */
+/** Calls the API over HTTP as a customer. Every answer is checked against the OpenAPI description. */
 export type Caller = {
   call(method: 'GET' | 'POST', path: string, options?: CallOptions): Promise<Answer>
   get(path: string, options?: CallOptions): Promise<Answer>

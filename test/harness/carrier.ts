@@ -6,13 +6,13 @@ import { maxWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
 import type { Place } from './database.ts'
 
 const name = 'standing-carrier'
-/** Whatever the clock of a test says, it was heard of lately, and its proofs have not ended. */
+/** A last report and proofs that never expire, whatever the clock of a test shows. */
 const farAhead = 8_000_000_000_000_000
 
 /**
- * A gateway that is always there and carries whatever is put in stock, for tests and measurements that have no gateway
- * of their own: without one nothing is sold. It comes with the first stock. What it says goes the way of a gateway's
- * word that is met at the shop's socket; only nobody has tried, and its proofs do not end.
+ * Adds a gateway that is always up and serves all stock, for tests and benchmarks without their own gateway: without
+ * one nothing is sold. It is added with the first stock. Its claim uses the path of a gateway at the shop's socket; no
+ * address was tried, and its proofs do not expire.
  */
 export function standCarrier<Given extends Services>(services: Given): Given {
   const { stock } = services
@@ -30,7 +30,7 @@ export function standCarrier<Given extends Services>(services: Given): Given {
   return services
 }
 
-/** The carrier takes all that is in stock now. */
+/** The gateway serves all stock that exists now. */
 export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock' | 'customers'>): Promise<void> {
   const { ranges } = await services.stock.ranges.overview()
   if (ranges.length === 0) return
@@ -43,14 +43,14 @@ export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock'
     return [{ range: range.id, served: [[0, size] as const], problems: [], seenAs: null }]
   })
   await services.stock.ranges.tried(id, tried, true)
-  // In a shop that is no production one yet, nothing had to be proven so far.
+  // A shop that is not in production yet did not need proofs so far.
   const proven = (await services.customers.mode()) === 'production' ? 'proof_until > 0' : 'proof_until >= 0'
   await services.db.transact((tx) =>
     tx.run(`UPDATE stock_trials SET proof_until = $2, proven_at = 0 WHERE node_id = $1 AND ${proven}`, [id, farAhead]),
   )
 }
 
-/** The same where the stock was made with the database, in which it may be carried already. */
+/** The same for stock that was prepared with the database, which may be served already. */
 export async function carryUnlessCarried(
   services: Pick<Services, 'db' | 'fleet' | 'stock' | 'customers'>,
 ): Promise<void> {
@@ -65,7 +65,7 @@ function addCarrier({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<stri
   })
 }
 
-/** The same on the data of a shop that runs as a process of its own. */
+/** The same on the database of a shop that runs in another process. */
 export async function carryPlace(place: Place): Promise<void> {
   const db = openDatabase(place.address)
   const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run } from './clients.ts'
 
-/** Certificates for this machine that openssl makes, each of its own name. */
+/** Self-signed certificates for this machine, made by openssl, each with its own name. */
 export type Made = { readonly cert: string; readonly key: string }
 
 export async function makeCertificate(name: string, ...addresses: readonly string[]): Promise<Made> {
@@ -19,7 +19,7 @@ export async function makeCertificate(name: string, ...addresses: readonly strin
   return made
 }
 
-/** A certificate in files, as an operator has one. */
+/** A certificate in files, as an operator has it. */
 export function putCertificate(made: Made) {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-tls-'))
   const files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }
@@ -40,7 +40,7 @@ export function putCertificate(made: Made) {
   }
 }
 
-/** The name in the certificate that somebody is served with at this port; undefined for nobody. */
+/** The name in the certificate served at this port; undefined without a server. */
 export async function servedAt(port: number, ...more: readonly string[]): Promise<string | undefined> {
   const { out } = await run('openssl', 's_client', '-connect', `127.0.0.1:${port}`, ...more)
   return /^subject=\s*CN\s*=\s*(\S+)/m.exec(out)?.[1]

@@ -1,12 +1,12 @@
 import { expect } from 'bun:test'
 import { patienceMs } from './until.ts'
 
-/** Where clients of these tests come from: an address that is nobody else's, so that a trace of it is one. */
+/** Source address of clients in these tests. No other program uses it, so it identifies a leak. */
 export const clientAddress = '127.9.9.9'
 
 export type Ran = { readonly exit: number; readonly out: string; readonly err: string }
 
-/** Runs a program to its end, with nothing of this process's own settings but where programs are. */
+/** Runs a program to its end, with only PATH and HOME of this process's environment. */
 export async function run(...command: readonly string[]): Promise<Ran> {
   const child = Bun.spawn([...command], {
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' },
@@ -20,14 +20,14 @@ export async function run(...command: readonly string[]): Promise<Ran> {
   return { exit: await child.exited, out, err }
 }
 
-/** What curl made of a request. `connect` is the answer to CONNECT, 0 without one; `heads` are all heads that came. */
+/** The result of a curl request. `connect` is the status of CONNECT, 0 without one; `heads` are all response heads. */
 export type Curled = {
   readonly exit: number
   readonly status: number
   readonly connect: number
   readonly body: string
   readonly heads: string
-  /** Of the last answer that has one. */
+  /** From the last response head that has it. */
   readonly error: string | undefined
 }
 
@@ -49,13 +49,13 @@ export async function curl(...args: readonly string[]): Promise<Curled> {
 
 const telltale = /^(?:via|forwarded|x-forwarded|x-real-ip|x-client|client-ip|true-client-ip|x-turnpike|proxy-)/i
 
-/** Nothing that reached an origin tells of the client or of a proxy. */
+/** Expects no header at the origin that reveals the client or a proxy. */
 export function expectNoTrace(headers: Readonly<Record<string, string>>): void {
   expect(Object.keys(headers).filter((name) => telltale.test(name))).toEqual([])
   expect(Object.values(headers).filter((value) => value.includes(clientAddress))).toEqual([])
 }
 
-/** Says which program a test could not use. */
+/** Writes to stderr if a program is missing, so that the run shows the skipped check. */
 export function hasProgram(name: string): boolean {
   const isThere = Bun.which(name) !== null
   if (!isThere) process.stderr.write(`${name} is not installed: nothing was tried with it\n`)

@@ -3,7 +3,7 @@ import type { Service } from './service.ts'
 
 type Given = Pick<Service, 'services' | 'url'>
 
-/** A link that opens the console once, as the customer a token belongs to. */
+/** A one-time link that signs in as the customer of a token. */
 export async function customerLink({ services, url }: Given, token: string): Promise<string> {
   const { customers, db, signIn } = services
   const { customer } = await customers.authenticate(token, undefined, 'read')
@@ -13,7 +13,7 @@ export async function customerLink({ services, url }: Given, token: string): Pro
   return `${url}/#enter=${text}`
 }
 
-/** A link that opens the console once, as a new operator of a role. */
+/** A one-time link that signs in as a new operator of a role. */
 export async function operatorLink({ services, url }: Given, name: string, role: Role): Promise<string> {
   const { db, operators, signIn } = services
   const { text } = await db.transact(async (tx) => {

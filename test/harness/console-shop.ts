@@ -10,12 +10,12 @@ const dayMs = 86_400_000
 const month = 30
 const hosts = ['shop.example.com', 'news.example.org', 'cdn.example.net', 'api.example.com']
 
-/** A time of the last report that is never 10 s ago: the year 255,486. */
+/** A last report that is never 10 s old: in the year 255,486. */
 const alwaysLive = 8_000_000_000_000_000
 
 /**
  * A shop with a gateway that counts as live however long this process waits for a processor. The shop keeps the latest
- * time of a node's reports, so the gateway's own reports do not replace this one.
+ * report time of a node, so the gateway's own reports do not replace this one.
  */
 export async function openConsoleRoad(engine: Engine, env?: Parameters<typeof openRoad>[1]): Promise<Road> {
   const road = await openRoad(engine, env)
@@ -23,7 +23,7 @@ export async function openConsoleRoad(engine: Engine, env?: Parameters<typeof op
   return road
 }
 
-/** A shop with a month behind it, for pages that show what was: purchases, traffic and devices of one customer. */
+/** A shop with a month of history, for pages that show purchases, traffic and devices of one customer. */
 export async function startLivedIn(engine: Engine): Promise<Service> {
   const clock = new HandClock(Date.now() - month * dayMs)
   const started = await startService(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: '400000000' }, runtimeWith(clock))
@@ -37,7 +37,7 @@ export async function startLivedIn(engine: Engine): Promise<Service> {
   return service
 }
 
-/** The days on which something was bought, and what. */
+/** Purchases of one month, by day. */
 async function spendMonth(service: Service, clock: HandClock): Promise<void> {
   const startedAt = clock.nowMs
   const on = (day: number) => {
@@ -68,41 +68,41 @@ async function spendMonth(service: Service, clock: HandClock): Promise<void> {
   clock.nowMs = startedAt + month * dayMs
 }
 
-/** Somebody who sells on, with traffic and limits of his own. */
+/** A reseller: a sub-user with its own traffic and limits. */
 async function addSubuser(service: Service): Promise<void> {
   const limits = { day_limit_bytes: 2_000_000_000, month_limit_bytes: 20_000_000_000, tunnel_limit: 50 }
   const { data } = await service.post('/premium/subusers', { name: 'Reseller', ...limits })
-  const wish = { pool_type: 'datacenter', gb: 15, to_subuser_id: data.subuser.subuser_id }
-  await service.post('/premium/traffic/move', wish)
+  const body = { pool_type: 'datacenter', gb: 15, to_subuser_id: data.subuser.subuser_id }
+  await service.post('/premium/traffic/move', body)
 }
 
-/** A month of traffic through one gateway, more on some days than on others. */
+/** A month of traffic through one gateway, different from day to day. */
 async function carryTraffic(service: Service, clock: HandClock): Promise<void> {
   const { data } = await service.get('/premium/password')
   const { metering } = service.services.premium
   const subuser = data.subuser.subuser_id as SubuserId
   const endsAt = clock.nowMs
-  const carried = new Map(hosts.map((host) => [host, 0n]))
+  const relayed = new Map(hosts.map((host) => [host, 0n]))
   const of = { subuser, pool: 'residential' }
   for (let day = 0, turn = 1; day <= month - 2; day += 1, turn += 1) {
     clock.nowMs = endsAt - (month - 2 - day) * dayMs
     for (const [index, host] of hosts.entries()) {
       const more = BigInt(9_000_000 * (1 + ((day * 7 + index * 3) % 11)))
-      carried.set(host, (carried.get(host) ?? 0n) + more / BigInt(index + 1))
+      relayed.set(host, (relayed.get(host) ?? 0n) + more / BigInt(index + 1))
     }
-    const received = [...carried.values()].reduce((sum, each) => sum + each, 0n)
+    const received = [...relayed.values()].reduce((sum, each) => sum + each, 0n)
     await metering.takeReport({
       node: 'lived-in',
       boot: 'b1',
       counts: [{ ...of, received, sent: received / 9n }],
       wishes: [{ ...of, turn, want: 'lease' }],
-      hosts: [...carried].map(([host, bytes]) => ({ ...of, host, received: bytes, sent: bytes / 9n })),
+      hosts: [...relayed].map(([host, bytes]) => ({ ...of, host, received: bytes, sent: bytes / 9n })),
     })
   }
   clock.nowMs = endsAt
 }
 
-/** Ways to pay that were set up, top-ups with a code, somebody who was brought, and a payment that waits. */
+/** Payment providers, top-ups with a promotion code, a referred customer, and a pending payment. */
 async function takePayments(service: Service, clock: HandClock): Promise<void> {
   const { codes, customers, providers, referrals } = service.services
   const endsAt = clock.nowMs
@@ -131,7 +131,7 @@ async function takePayments(service: Service, clock: HandClock): Promise<void> {
   await service.post('/payments', { amount_rub: 300, method: 'transfer' }, { token: brought.token })
 }
 
-/** Devices that were seen a while ago, on a node that is up. */
+/** Devices with old handshakes, on a node that is up. */
 async function useVpn(service: Service, clock: HandClock): Promise<void> {
   const node = await nodeIsSeen(service)
   const { data } = await service.get('/vpn/info')

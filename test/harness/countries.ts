@@ -7,11 +7,11 @@ import { addCustomer, findingsOf } from './wired.ts'
 const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE'.split(' ')
 const rich = 10n ** 9n
 
-/** Where a test sells: a country that no other test sells in, and a customer who has enough. */
+/** The market of one test: a country that no other test uses, and a customer with enough money. */
 export type Country = {
   readonly floor: Floor
   readonly code: string
-  /** Which test of its file this is, from 1 on. */
+  /** The number of the test in its file, from 1. */
   readonly number: number
   readonly customer: CustomerId
   readonly buy: (count: number, period?: number) => ReturnType<typeof buyProxies>
@@ -19,12 +19,12 @@ export type Country = {
   readonly events: () => ReturnType<Floor['services']['events']['list']>
 }
 
-/** The price list with all countries of such tests. */
+/** The shipped price list with all countries of these tests. */
 export const countriesList = () => shippedWith(...codes)
 
 /**
- * One floor for the tests around this call, each of which finds `prefixOf` its number in stock in a country of its own.
- * After each of them everything verifies.
+ * One set of services for the tests around this call. Each test finds `prefixOf` its number in stock in its own
+ * country. After each test `verify` must find nothing.
  */
 export function sellInCountries(engine: Engine, prefixOf: (number: number) => string): Country {
   let floor: Floor

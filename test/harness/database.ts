@@ -13,16 +13,16 @@ import { isLong } from './scale.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
-/** Every test of a store, and of what must hold whatever the database does, runs on both. */
+/** Tests of stores, and of rules that hold on any database, run on both. */
 export const engines: readonly Engine[] = ['sqlite', 'postgres']
 
 /**
- * The databases of a journey, whose statements have their own tests beside the stores: the named one in `npm test`,
- * both in `npm run test:long`.
+ * The databases of a journey, whose statements are tested beside the stores: the named one in `npm test`, both in `npm
+ * run test:long`.
  */
 export const enginesOf = (short: Engine): readonly Engine[] => (isLong ? engines : [short])
 
-/** An address of an empty database of one's own, and the folder that goes with it. */
+/** An empty database of one test, and the folder that goes with it. */
 export type Place = { readonly address: string; readonly folder: string; remove(): Promise<void> }
 
 /** Empty, or a copy of a place whose database is closed. */
@@ -45,19 +45,19 @@ export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copy
 }
 
 /**
- * What a test begins with: the schema alone; a sandbox's stock besides; that and a gateway which carries it all; or the
- * schema and a shop in which everything has happened.
+ * The state that a test begins with: the schema; the schema with a sandbox's stock; that with a gateway that serves all
+ * of it; or the schema with a shop full of history.
  */
 export type Beginning = 'migrated' | 'stocked' | 'carried' | 'filled'
 export type Prepared = Readonly<Record<Engine, Readonly<Record<Beginning, string>>>>
 
-/** Where the test command has databases to copy: making one takes a second or more each time. */
+/** Databases that the test command prepared for copying: making one takes a second or more. */
 const prepared = JSON.parse(process.env['TURNPIKE_TEST_PREPARED'] || 'null') as Prepared | null
 
-/** What the test command prepared for all test files; undefined in a test file that runs alone. */
+/** The folder that the test command prepared for all test files; undefined in a test file that runs alone. */
 export const preparedFolder = prepared === null ? undefined : dirname(prepared.sqlite.migrated)
 
-/** A place that begins so, where that saves time; whoever opens it makes what is missing in any case. */
+/** A place copied from a prepared database if there is one; the caller migrates it in any case. */
 export async function makePreparedPlace(engine: Engine, beginning: Beginning): Promise<Place> {
   const source = prepared?.[engine][beginning]
   if (engine === 'postgres') return makePlace(engine, undefined, source)
@@ -66,7 +66,7 @@ export async function makePreparedPlace(engine: Engine, beginning: Beginning): P
   return place
 }
 
-/** The same for a shop's data folder, which others have made or will. */
+/** The same for a shop's data folder, which may exist already. */
 export function prepareFolder(folder: string, beginning: Beginning): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const source = prepared?.sqlite[beginning]
@@ -74,17 +74,17 @@ export function prepareFolder(folder: string, beginning: Beginning): string {
   return folder
 }
 
-/** Enough for two to meet. All are opened at once, and a server takes longer for them than for most tests. */
+/** Enough for two concurrent transactions. All connections are opened at once, which takes longer than most tests. */
 export const fewConnections = 3
 
-/** How long a shop waits has tests of its own. In all others a machine that is busy makes nobody give up. */
+/** Long timeouts. The shipped ones have their own tests; in all others a busy machine causes no timeout. */
 const patience = { poolWaitMs: 60_000, lockWaitMs: 60_000, statementMs: 70_000, silentMs: 80_000 }
 
-/** Another shop's way to a database, which waits as long. */
+/** Opens a database with these timeouts, as a second shop process. */
 export const openPatiently = ({ address }: Place, connections?: number): Database =>
   address.startsWith('postgres') ? openPostgres(address, connections, patience) : openDatabase(address)
 
-/** A closed PostgreSQL database without rows, to be opened again: creating one takes 0.3 s, emptying one 0.05 s. */
+/** A closed PostgreSQL database without rows, to be reused: creating one takes 0.3 s, emptying one 0.05 s. */
 type Emptied = { readonly place: Place; readonly digest: string }
 const idle: Emptied[] = []
 try {

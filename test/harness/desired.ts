@@ -3,8 +3,8 @@ import type { NodeExit, NodeProxy, NodeSubuser } from '../../src/node-protocol/s
 export const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const digestOf = (text: string): string => Buffer.from(sha256(text)).toString('hex')
 
-/** A dedicated proxy as a node hears of it; its password is `secret`. */
-export const someProxy = (wish: Partial<NodeProxy> = {}): NodeProxy => ({
+/** A dedicated proxy as a node receives it; its password is `secret`. */
+export const someProxy = (fields: Partial<NodeProxy> = {}): NodeProxy => ({
   id: 1,
   username: 'tp1abcd',
   digest: digestOf('secret'),
@@ -15,11 +15,11 @@ export const someProxy = (wish: Partial<NodeProxy> = {}): NodeProxy => ({
   expires_at: 1_000_000,
   state: 'active',
   owner: '0123456789abcdef',
-  ...wish,
+  ...fields,
 })
 
 /** A sub-user with traffic in one pool; its password is `secret`. */
-export const someSubuser = (wish: Partial<NodeSubuser> = {}): NodeSubuser => ({
+export const someSubuser = (fields: Partial<NodeSubuser> = {}): NodeSubuser => ({
   id: 'sub_1',
   login: 'u7k2m9x4qa',
   digest: digestOf('secret'),
@@ -30,10 +30,10 @@ export const someSubuser = (wish: Partial<NodeSubuser> = {}): NodeSubuser => ({
   ports: [],
   pools: [{ pool: 'residential', left: 1000 }],
   owner: '0123456789abcdef',
-  ...wish,
+  ...fields,
 })
 
-export const someExit = (wish: Partial<NodeExit> = {}): NodeExit => ({
+export const someExit = (fields: Partial<NodeExit> = {}): NodeExit => ({
   id: 'exit_1',
   pool: 'residential',
   kind: 'local',
@@ -48,5 +48,5 @@ export const someExit = (wish: Partial<NodeExit> = {}): NodeExit => ({
   offers: null,
   node: null,
   drained: false,
-  ...wish,
+  ...fields,
 })

@@ -1,8 +1,8 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
 /**
- * A way to a port of this machine that can be closed and opened again. While it is closed nobody gets through, and who
- * was on it is cut off.
+ * A TCP forwarder to a port of this machine that can be closed and opened. Closing it resets its connections and
+ * refuses new ones.
  */
 export class Detour {
   private readonly sockets = new Set<Socket>()

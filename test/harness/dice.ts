@@ -1,6 +1,6 @@
 export type Dice = (sides: number) => number
 
-/** Mulberry32: a failure names its seed, and the seed brings it back. */
+/** Mulberry32. A failure prints its seed, and the seed reproduces it. */
 export function createDice(seed: number): Dice {
   let state = seed
   return (sides) => {
@@ -11,13 +11,13 @@ export function createDice(seed: number): Dice {
   }
 }
 
-/** What parsers stumble over: line ends, separators, fields that frame, and too much of something. */
+/** Tokens that break parsers: line ends, separators, framing fields, and very long text. */
 export const tokens = ['\r\n', '\n', '\r', '\0', ' ', '\t', ':', ';', ',', '0', '\xff', '%', '@', '[', ']', '99999999']
   .concat('chunked', 'Content-Length: 5\r\n', 'Host: b\r\n', 'Transfer-Encoding: chunked\r\n', '\r\n\r\n')
   .concat('HTTP/1.1', '\x05\x01\0', 'a'.repeat(300))
   .map((text) => Buffer.from(text, 'latin1'))
 
-/** Something nearly right, changed in a few places, for that goes deeper than noise; or, one time in ten, noise. */
+/** A valid input changed in a few places, which reaches deeper than random bytes; one time in ten, random bytes. */
 export function mutate(seeds: readonly Uint8Array[], dice: Dice): Uint8Array {
   if (dice(10) === 0) return Uint8Array.from({ length: dice(200) }, () => dice(256))
   let bytes = seeds[dice(seeds.length)] ?? new Uint8Array(0)

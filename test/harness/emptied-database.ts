@@ -1,10 +1,10 @@
 import { openPostgres } from '../../src/db/postgres.ts'
 import type { Database } from '../../src/db/transaction.ts'
 
-/** How long a connection that a test left open may take to end. */
+/** Time limit for a connection that a test left open to end. */
 const endWithinMs = 10_000
 
-/** A digest of all objects of the schema. An object that is dropped and made again has another identity. */
+/** A digest of all objects of the schema. An object that is dropped and created again has another oid. */
 export async function readSchemaDigest(db: Pick<Database, 'first'>): Promise<string> {
   const row = await db.first<{ digest: string }>(`
     SELECT md5(string_agg(part, ',' ORDER BY part)) AS digest FROM (
@@ -25,7 +25,7 @@ export async function readSchemaDigest(db: Pick<Database, 'first'>): Promise<str
   return row.digest
 }
 
-/** Deletes all rows but those of the migrations themselves. Triggers that keep histories and books do not fire. */
+/** Deletes all rows except those of the migrations. Triggers that protect histories and books do not fire. */
 async function deleteRows(db: Database): Promise<void> {
   const tables = await db.all<{ name: string }>(`
     SELECT CAST(CAST(oid AS regclass) AS TEXT) AS name FROM pg_class
@@ -40,8 +40,8 @@ async function deleteRows(db: Database): Promise<void> {
 }
 
 /**
- * Empties a closed database for the next test. False when it cannot be used again: a test has changed its schema, or
- * the server's user may not do this.
+ * Empties a closed database for the next test. False if it cannot be reused: a test has changed its schema, or the
+ * server's user lacks the privilege.
  */
 export async function emptyDatabase(url: string, digest: string): Promise<boolean> {
   const db = openPostgres(url, 1)

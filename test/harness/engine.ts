@@ -14,66 +14,69 @@ import { createSockets } from '../../src/dataplane/gateway/relay/sockets.ts'
 import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../src/node-protocol/state.ts'
 import { until } from './until.ts'
 
-/** Every test of a gateway runs on both; the test command runs them once for each. */
+/** The relay engine under test; the test command runs every gateway test once for each. */
 export const gatewayEngine =
   process.platform !== 'linux' || process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
 
-/** An engine without a shop: customers written by hand, limits and policy as shipped unless said. */
+/**
+ * Test stand: a gateway engine without a shop, with customers from this file and the shipped limits and policy by
+ * default.
+ */
 export type Stand = {
   readonly port: number
   readonly engine: Engine
-  /** How often the shop was asked about somebody. */
+  /** Lookups at the shop. */
   readonly asked: { count: number }
-  /** The shop tells of a change. */
-  change(told: {
+  /** Applies a change from the shop. */
+  change(changed: {
     readonly proxies?: readonly NodeProxy[]
     readonly exits?: readonly NodeExit[]
     readonly gateways?: readonly NodeGateway[]
   }): void
-  /** Ends it, and tells what was left behind. */
+  /** Stops the engine, and returns its final status. */
   stop(): Promise<Engine['status']>
 }
 
 export type StandOptions = {
-  /** What moves its bytes; what this run of the tests is about unless said. */
+  /** The relay engine; by default the one of this run. */
   readonly kind?: typeof gatewayEngine
-  /** Where it listens; loopback unless said. */
+  /** The listening address; loopback by default. */
   readonly hostname?: string
-  /** On which port; any unless said. */
+  /** The listening port; any by default. */
   readonly port?: number
-  /** What customers with an IPv4 address leave from; loopback unless said. */
+  /** The exit address of customers with IPv4; loopback by default. */
   readonly leaveFrom?: string
-  /** What is otherwise than shipped in what customers may reach. */
+  /** Differences from the shipped policy for destinations. */
   readonly policy?: Partial<Policy>
   readonly mode?: 'sandbox' | 'production'
   readonly limits?: Partial<Omit<EngineLimits, 'customer'>>
-  /** Hears of ports that were not opened; none of them is a failure unless said. */
+  /** Called for ports that could not be opened; by default such a port fails the test. */
   readonly onPort?: (port: number, error: unknown) => void
   readonly customer?: Partial<CustomerLimits>
   readonly lookup?: Lookup
-  /** How fast credentials may carry; as fast as they can unless said. */
+  /** Speed limits; none by default. */
   readonly speeds?: () => Partial<Speeds>
-  /** Asks the shop; it knows nobody unless said. */
+  /** Looks a login up at the shop; by default the shop finds none. */
   readonly ask?: (...asked: Parameters<Ask>) => Promise<{ readonly found: Found } | 'unasked'>
   readonly subuser?: Partial<NodeSubuser>
-  /** Where `pavel` leaves; from this machine unless said. */
+  /** The exits of `pavel`; this machine by default. */
   readonly exits?: readonly NodeExit[]
   readonly onExit?: EngineDeps['onExit']
-  /** Who it is among other gateways, and which others there are. */
+  /** The node id and key of this gateway, for hops to other gateways. */
   readonly hop?: EngineDeps['hop']
   readonly gateways?: readonly NodeGateway[]
-  /** What a question for bytes is answered with, each time more than before; plenty unless said. */
+  /** Bytes added by each lease; plenty by default. */
   readonly leaseBytes?: number
-  /** How often there is more; for ever unless said. */
-  readonly mostLeases?: number
-  /** How long the answer takes. */
+  /** The number of leases granted; unlimited by default. */
+  readonly maxLeases?: number
+  /** The delay of each lease. */
   readonly leaseMs?: number
 }
 
 export const passwordOf = (username: string): string => `${username.split('-', 1)[0]}.secret`
 export const basicOf = (username: string, password: string = passwordOf(username)): string =>
   Buffer.from(`${username}:${password}`).toString('base64')
-/** The line by which somebody shows who it is. */
+/** The Proxy-Authorization line of a login. */
 export const loginLine = (username: string, password?: string): string =>
   `Proxy-Authorization: Basic ${basicOf(username, password)}\r\n`
 
@@ -97,8 +100,8 @@ export function proxyOf(id: number, username: string, options: Partial<NodeProxy
 }
 
 /**
- * `anna` and `boris` have HTTP proxies, `dora` a SOCKS5 one, `clara` and `emil` the same from IPv6; the others may not
- * pass.
+ * `anna` and `boris` have HTTP proxies, `dora` a SOCKS5 proxy, `clara` and `emil` the same over IPv6. `frida` has
+ * expired, `gleb` is blocked.
  */
 const proxies = (): NodeProxy[] => [
   proxyOf(1, 'anna'),
@@ -110,13 +113,13 @@ const proxies = (): NodeProxy[] => [
   proxyOf(7, 'gleb', { state: 'blocked' }),
 ]
 
-/** What the shop knows of a proxy that the gateway knows too. */
+/** The shop's answer for a proxy that the gateway knows too. */
 export const foundProxy = (username: string): Found => ({
   proxy: proxies().find((each) => each.username === username) ?? null,
   subuser: null,
 })
 
-/** `pavel` pays by the byte, and leaves from this machine. */
+/** `pavel` is billed by the byte and leaves from this machine. */
 const subuser = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
   id: 'sub-pavel',
   login: 'pavel',
@@ -131,7 +134,7 @@ const subuser = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
   ...options,
 })
 
-/** Leaves from this machine. */
+/** An exit on this machine. */
 export const localExit: NodeExit = {
   id: 'exit-1',
   pool: 'residential',
@@ -149,7 +152,7 @@ export const localExit: NodeExit = {
   drained: false,
 }
 
-/** What an engine without a shop is given, and what it reported. */
+/** Dependencies of an engine without a shop, and its recorded faults and lookups. */
 export function makeEngineDeps(options: StandOptions) {
   const config = readConfig({})
   const shipped = engineLimitsOf(config)
@@ -166,19 +169,19 @@ export function makeEngineDeps(options: StandOptions) {
   const leaseBytes = options.leaseBytes ?? 1e12
   const faults: unknown[] = []
   let allowed = 0
-  let told = noLimit
-  /** The same as before, unless it has changed. */
+  let current = noLimit
+  /** The same object as before unless the limits changed. */
   const speeds = (): Speeds => {
     const now = { ...noLimit, ...options.speeds?.() }
-    if (!Bun.deepEquals(now, told)) told = now
-    return told
+    if (!Bun.deepEquals(now, current)) current = now
+    return current
   }
   let allow: Engine['dataPath']['allow'] = () => {}
   const deps: EngineDeps = {
     snapshot,
     agent: {
       wantLease(id, pool) {
-        if (allowed < leaseBytes * (options.mostLeases ?? Number.POSITIVE_INFINITY)) allowed += leaseBytes
+        if (allowed < leaseBytes * (options.maxLeases ?? Number.POSITIVE_INFINITY)) allowed += leaseBytes
         setTimeout(() => allow(id, pool, allowed), options.leaseMs ?? 0)
       },
       giveBack() {},
@@ -203,7 +206,7 @@ export function makeEngineDeps(options: StandOptions) {
     sha256,
     random: Math.random,
     hop: options.hop ?? { node: 'nod_test', privateKey: makeHopKey().privateKey },
-    onExit: (word) => options.onExit?.(word),
+    onExit: (report) => options.onExit?.(report),
     onFault: (fault) => void faults.push(fault),
     ...(options.lookup && { lookup: options.lookup }),
   }
@@ -229,8 +232,8 @@ export function openEngine(options: StandOptions = {}): Stand {
     port,
     engine,
     asked,
-    change: ({ proxies: told = [], exits = [], gateways = [] }) =>
-      engine.changed(deps.snapshot.apply({ proxies: [...told], subusers: [], exits: [...exits], gateways }), () => {}),
+    change: ({ proxies: changed = [], exits = [], gateways = [] }) =>
+      engine.changed(deps.snapshot.apply({ proxies: [...changed], subusers: [], exits: [...exits], gateways }), () => {}),
     async stop() {
       await engine.stop(0)
       await until(() => engine.status.open === 0)

@@ -1,6 +1,6 @@
 import { Refusal } from '../../src/core/refusal.ts'
 
-/** What a promise failed with. One that succeeds is itself the failure. */
+/** The error of a promise that must fail. */
 export async function failureOf(promise: Promise<unknown> | undefined): Promise<Error> {
   let result: unknown
   try {
@@ -11,7 +11,7 @@ export async function failureOf(promise: Promise<unknown> | undefined): Promise<
   throw new Error(`a failure was expected, not ${Bun.inspect(result)}`)
 }
 
-/** The code that a promise was refused with. A fault is passed on: it is never an expected no. */
+/** The refusal of a promise that must be refused. Any other error is thrown again. */
 export async function refusalOf(promise: Promise<unknown>): Promise<Refusal> {
   const failure = await failureOf(promise)
   if (failure instanceof Refusal) return failure

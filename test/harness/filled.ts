@@ -19,7 +19,7 @@ const pool = 'residential'
 const leaseBytes = 10_000_000n
 const minuteMs = 60_000
 
-/** All domains on a database, with small byte leases, so that a little traffic makes a long history. */
+/** All domains on a database, with small leases, so that little traffic makes a long history. */
 export function wireFilled(db: Database, clock: HandClock): Services {
   const services = createServices(db, runtimeWith(clock), {
     vault: createVault(new Uint8Array(32).fill(5)),
@@ -32,7 +32,7 @@ export function wireFilled(db: Database, clock: HandClock): Services {
 type Shop = { readonly services: Services; readonly clock: HandClock }
 type Buyer = { readonly customer: CustomerId; readonly by: Payer }
 
-/** A filled shop of one's own: a copy where the test command has one, and the clock as it was when it was filled. */
+/** A shop with history: a copy if the test command has one, with the clock of its last checkpoint. */
 export async function openFilledShop(engine: Engine) {
   const opened = await openTestDatabase(engine, fewConnections, 'filled')
   const last = await opened.db.first<{ at: bigint | null }>('SELECT MAX(made_at) AS at FROM checkpoints')
@@ -44,9 +44,8 @@ export async function openFilledShop(engine: Engine) {
 }
 
 /**
- * A shop in which everything has happened that a row can tell of: each product bought, renewed, replaced, refunded,
- * moved, expired, deleted and blocked; nodes that joined, were closed, reported twice, fell silent and claimed too
- * much; three checkpoints over it.
+ * Fills a shop with every kind of row: each product bought, renewed, replaced, refunded, moved, expired, deleted and
+ * blocked; nodes that joined, were closed, reported twice, fell silent and claimed too much; three checkpoints.
  */
 export async function fillShop(shop: Shop): Promise<void> {
   const { services, clock } = shop
@@ -72,7 +71,7 @@ export async function fillShop(shop: Shop): Promise<void> {
   await liveOn(shop, anna, boris)
   await payIn(shop, anna, boris)
   await services.setBlocked(clara.customer, true)
-  // Only shops that share a database write down how often they were asked.
+  // Only shops that share a database store their rate limits.
   await services.db.transact((tx) =>
     tx.run(`INSERT INTO rate_buckets (name, back_at) VALUES ('reads anna', 1), ('reads boris', 2)`),
   )
@@ -80,12 +79,15 @@ export async function fillShop(shop: Shop): Promise<void> {
     clock.advance(1000)
     await services.erasing.erase(id, { by: 'operator', isConfirmed: () => true })
   }
-  // What a checkpoint covers has settled; later than the last posting, so that all of it is.
+  // A checkpoint covers only settled rows; this time is later than the last posting, so it covers all.
   clock.advance(5 * minuteMs)
   await services.ledgerAudit.makeCheckpoint()
 }
 
-/** Payments that were made, refused, late, given back in part and whole, with codes, and one that nobody knows. */
+/**
+ * Payments that were made, refused, late, refunded in part and in full, with promotion codes, and one that matches no
+ * payment.
+ */
 async function payIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
   const { payments, paymentOperator, paymentWatch, providers, codes, referrals } = services
   const none = { methods: undefined, min: new Map(), max: new Map(), fee: new Map([['transfer', '2']]) }
@@ -101,8 +103,8 @@ async function payIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Prom
   for (const { customer } of [anna, boris]) await referrals.makeCode(customer)
   const begin = async (by: Payer, key: string, amount: bigint, also: object = {}) => {
     clock.advance(1000)
-    const wish = { amount: kopecks(amount), method: 'transfer', returnUrl: 'https://a.example/', email: undefined }
-    return (await payments.begin(by, key, { ...wish, ...also }, 'https://shop.example')).payment.id
+    const input = { amount: kopecks(amount), method: 'transfer', returnUrl: 'https://a.example/', email: undefined }
+    return (await payments.begin(by, key, { ...input, ...also }, 'https://shop.example')).payment.id
   }
   const first = await begin(anna.by, 'pay 1', 50_000n, { code: 'SPRING' })
   const second = await begin(boris.by, 'pay 2', 60_000n, { code: 'SPRING' })
@@ -133,7 +135,7 @@ async function payIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Prom
   if (noticed) await paymentOperator.resolve(noticed.id, { customer: undefined, note: 'looked at' })
 }
 
-/** The shipped prices, and what they leave out: traffic that expires, a VPN with limits. */
+/** The shipped prices, with traffic that expires and a VPN with limits. */
 const priceList = (deviceLimit: number): unknown => {
   const shipped = shippedCatalogue as { premium: { pools: Record<string, object> }; vpn: object }
   const { mobile, ...pools } = shipped.premium.pools
@@ -153,15 +155,15 @@ async function addBuyer(
   await services.db.transact((tx) => services.ledger.credit(tx, id, kopecks(10_000_000n), 'operator', `for ${name}`))
   for (const kind of ['credit', 'debit'] as const) {
     const marks = { key: `${kind} ${name}`, reference: `bank ${name}` }
-    const wish = { kind, amount: kopecks(100n), note: kind, ...marks }
-    await services.db.transact((tx) => services.ledger.adjust(tx, id, wish))
+    const adjustment = { kind, amount: kopecks(100n), note: kind, ...marks }
+    await services.db.transact((tx) => services.ledger.adjust(tx, id, adjustment))
   }
   const { token } = await services.customers.issueToken(id, { name: `${name}'s`, cap })
   clock.advance(1000)
   return { customer: id, by: { customer: id, token: { id: token.id, cap } } }
 }
 
-/** Somebody whom an operator has added by name, and who is to be erased. */
+/** A customer whom an operator created by name, and who will be erased. */
 async function addKnown({ services, clock }: Shop, name: string): Promise<CustomerId> {
   const { acting, customers } = services
   clock.advance(1000)
@@ -184,7 +186,7 @@ async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promis
   await services.customers.revokeToken(token.id)
 }
 
-/** Operators who came, did something and went; people who signed in, by password, by link and with a second factor. */
+/** Operators who were added, acted and were removed; sign-ins by password, by link and with a second factor. */
 async function addOperators({ services, clock }: Shop, { customer }: Buyer): Promise<void> {
   const { db, operators, signIn, identities, acting, customers } = services
   const visitor = { source: '203.0.113.9', clientPrefix: 'h', agent: 'a browser', shown: [] }
@@ -317,10 +319,10 @@ async function addExits({ services, clock }: Shop): Promise<void> {
     { exit: drained.id, received: 7n, sent: 5n },
   ])
   await exits.takeCounts(gate.id, 'boot-2', [{ exit: homed.id, received: 10n, sent: 20n }])
-  const said = { isUp: true, sinceAt: 1, reason: '' }
+  const status = { isUp: true, sinceAt: 1, reason: '' }
   await exits.takeReports(gate.id, [
-    { exit: homed.id, ...said },
-    { exit: drained.id, ...said, isUp: false, reason: 'it refuses connections' },
+    { exit: homed.id, ...status },
+    { exit: drained.id, ...status, isUp: false, reason: 'it refuses connections' },
   ])
   for (const [index, node] of (await services.fleet.nodes('gateway')).entries()) {
     for (const side of services.nodeSides) {
@@ -330,7 +332,7 @@ async function addExits({ services, clock }: Shop): Promise<void> {
   }
 }
 
-/** A purchase with a key, as a customer's program makes it; what was bought is handed back. */
+/** A purchase with an idempotency key, as a customer's program makes it; returns the bought product. */
 async function keyed<Bought>(
   by: Payer,
   key: string,
@@ -355,8 +357,8 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   const { dedicated } = services
   const buy = async ({ by }: Buyer, ipv: 3 | 4 | 6, count: number, period: number): Promise<Proxies> => {
     clock.advance(1000)
-    const wish = { country: 'DE' as never, ipv, period, count }
-    return keyed<Proxies>(by, `proxies ${clock.nowMs}`, (request) => dedicated.buy(request, wish))
+    const order = { country: 'DE' as never, ipv, period, count }
+    return keyed<Proxies>(by, `proxies ${clock.nowMs}`, (request) => dedicated.buy(request, order))
   }
   const own = await buy(anna, 4, 3, 30)
   const shared = await buy(anna, 3, 2, 30)
@@ -388,12 +390,12 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
     { id: second, received: 2000, sent: 200 },
   ]
   await dedicated.nodes.report('gate-1', reportOf({ boot: '2026', proxies }))
-  // More than any link carries in the moments since: most of it is not believed.
+  // More than any link moves in the time since: most of it is not believed.
   const absurd = [{ id: third, received: 10 ** 12, sent: 10 ** 9 }]
   await dedicated.nodes.report('gate-2', reportOf({ boot: '2025', proxies: absurd }))
 }
 
-/** One is interrupted and made good twice, another once, and a third one waits still. */
+/** The first proxy is interrupted and compensated twice, the second once, and the third is still interrupted. */
 async function interruptSome(
   { services, clock }: Shop,
   anna: Buyer,
@@ -421,9 +423,9 @@ async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   const { vpn } = services
   await seeNode({ services, clock })
   type Sold = { view: { subscription: { uuid: string }; devices: readonly { id: string }[] } }
-  const buy = async ({ by }: Buyer, wish: object): Promise<Sold> => {
+  const buy = async ({ by }: Buyer, order: object): Promise<Sold> => {
     clock.advance(1000)
-    return keyed<Sold>(by, `vpn ${clock.nowMs}`, (request) => vpn.buy(request, wish as never))
+    return keyed<Sold>(by, `vpn ${clock.nowMs}`, (request) => vpn.buy(request, order as never))
   }
   const first = await buy(anna, { months: 1, name: 'laptop', autoRenew: true, location: 'frankfurt' })
   const second = await buy(anna, { months: 3 })
@@ -455,16 +457,16 @@ async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   await vpn.delete(boris.customer, fourth.view.subscription.uuid as never)
 }
 
-/** Without a node that was heard of lately no VPN is sold. */
+/** Without a node that reported lately no VPN is sold. */
 async function seeNode({ services }: Shop): Promise<void> {
   const node = await services.fleet.findByName('vpn-1')
   if (node) await services.fleet.seen(node.id, { version: '0.1.1' })
 }
 
-/** A public key that a customer brings. */
+/** A public key that a customer supplies. */
 const ownKey = 'xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg='
 
-/** A gateway says that every exit is up, as it does every few seconds. */
+/** A gateway reports that every exit is up, as it does every few seconds. */
 async function sayAllUp({ services }: Shop): Promise<void> {
   const { exits } = services.premium
   const [gate] = await services.fleet.nodes('gateway')
@@ -489,9 +491,9 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   const buy = async (buyer: Buyer, of: { id: unknown }, tenths: number, from = pool) => {
     clock.advance(1000)
     await sayAllUp(shop)
-    const wish = { pool: from, tenths, subuser: of.id as never }
+    const order = { pool: from, tenths, subuser: of.id as never }
     return keyed<{ order: OrderId }>(buyer.by, `traffic ${clock.nowMs}`, (request) =>
-      premium.traffic.buy(request, wish),
+      premium.traffic.buy(request, order),
     )
   }
   await buy(anna, own, 10)
@@ -508,7 +510,7 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   await move(4, own.id, child.id)
   clock.advance(1000)
   await premium.traffic.refund(refunded.order, 'not used')
-  await carry(shop, [own.id, child.id, gone.id], other.id)
+  await relay(shop, [own.id, child.id, gone.id], other.id)
   clock.advance(1000)
   await keyed(anna.by, 'delete gone', (request) => premium.remove(request as never, { subuser: gone.id, to: child.id }))
   await premium.subusers.update(anna.customer, child.id, { name: 'a child', blocked: true, limits: {} })
@@ -518,8 +520,11 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   await allowIn(shop, anna, boris)
 }
 
-/** Two nodes carry for everybody; one reboots, falls silent and claims more than it was allowed. A third one lies. */
-async function carry({ services, clock }: Shop, subusers: readonly string[], other: string): Promise<void> {
+/**
+ * Two nodes relay for all sub-users; one reboots, falls silent and claims more than its lease. The claims of a third
+ * are false.
+ */
+async function relay({ services, clock }: Shop, subusers: readonly string[], other: string): Promise<void> {
   const { metering } = services.premium
   const all = [...subusers, other]
   const report = (node: string, boot: string, turn: number, bytes: bigint) => {
@@ -556,7 +561,7 @@ async function carry({ services, clock }: Shop, subusers: readonly string[], oth
   await report('gate-2', '2026-01', 2, 30_000_000n)
   await report('gate-1', '2026-02', 1, 0n)
   await report('gate-1', '2026-02', 2, 4_000_000n)
-  // What a third has claimed turned out to be false.
+  // The usage of a third gateway is forgotten as false.
   await report('gate-3', '2026-01', 1, 0n)
   await report('gate-3', '2026-01', 2, 2_000_000n)
   await metering.forgetUsage('gate-3', 0, false)
@@ -579,14 +584,14 @@ async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pr
     sources: [{ subuser: other.id, address: '11.22.33.9' }],
   })
   const places = { countries: ['de'], states: [], cities: [], zips: [], asns: [] }
-  const wish = { pool, places, protocol: 'http' as const, quantity: 2, template: '{host}:{port}' }
+  const order = { pool, places, protocol: 'http' as const, quantity: 2, template: '{host}:{port}' }
   for (const { customer } of [anna, boris]) {
-    await premium.generate(customer, { ...wish, subuser: undefined, type: 'sticky', ttlMinutes: 30 })
-    await premium.generate(customer, { ...wish, subuser: undefined, type: 'rotating', ttlMinutes: 0 })
+    await premium.generate(customer, { ...order, subuser: undefined, type: 'sticky', ttlMinutes: 30 })
+    await premium.generate(customer, { ...order, subuser: undefined, type: 'rotating', ttlMinutes: 0 })
   }
 }
 
-/** Time goes by: proxies end and rest, bytes expire, subscriptions renew, end and are swept. */
+/** Time passes: proxies end and rest, bytes expire, subscriptions renew, end and are swept. */
 async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
   const { dedicated, dedicatedUpkeep, stock, traffic, vpn, premium } = services
   clock.advance(8 * 86_400_000)
@@ -606,21 +611,21 @@ async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   await vpn.sweep()
   clock.advance(minuteMs)
   await seeNode({ services, clock })
-  const wish = { country: 'DE' as never, ipv: 4 as const, period: 30, count: 2 }
-  const bought = await keyed<Proxies>(anna.by, 'later', (request) => dedicated.buy(request, wish))
+  const order = { country: 'DE' as never, ipv: 4 as const, period: 30, count: 2 }
+  const bought = await keyed<Proxies>(anna.by, 'later', (request) => dedicated.buy(request, order))
   await dedicated.replace(anna.customer, bought.proxies[0]?.id ?? 0)
   clock.advance(1000)
-  const shared = { ...wish, ipv: 3 as const }
+  const shared = { ...order, ipv: 3 as const }
   await keyed<Proxies>(boris.by, 'later too', (request) => dedicated.buy(request, shared))
   await keyed(anna.by, 'later three', (request) => vpn.buy(request as never, { months: 1 }))
   clock.advance(1000)
   await keyed(boris.by, 'later four', (request) => vpn.buy(request as never, { months: 1, autoRenew: true }))
   await premium.metering.forgetHosts(1000)
-  await carryAgain({ services, clock }, anna, boris)
+  await relayAgain({ services, clock }, anna, boris)
 }
 
-/** The day's traffic: what hosts are still kept of. */
-async function carryAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+/** Traffic of the last day, whose hosts are still stored. */
+async function relayAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
   const { metering, subusers } = services.premium
   const all = [await subusers.load(anna.customer, undefined), await subusers.load(boris.customer, undefined)]
   for (const [step, bytes] of [0n, 2_000_000n, 6_000_000n].entries()) {

@@ -10,11 +10,11 @@ const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 const quickGateway = join(import.meta.dir, 'quick-gateway-worker.ts')
 const front = join(import.meta.dir, 'tls-front-worker.ts')
 
-/** Where all gateways find the shop: in a namespace of its own, over TLS. */
+/** The shop's address for all gateways: in its own namespace, over TLS. */
 const shopAddress = '45.13.0.1'
 const shopUrl = `https://${shopAddress}:8443`
 
-/** A shop and gateways as they stand in a fleet, each in a network of its own with nothing between but wires. */
+/** A shop and gateways, each in its own network namespace, connected by veth pairs. */
 export type FleetNet = {
   readonly shopData: string
   startShop(): void
@@ -23,7 +23,7 @@ export type FleetNet = {
   ip(index: number, words: string): Promise<void>
   /** Asks for a page from a gateway's network through a proxy, and returns the head of the answer. */
   askThrough(index: number, proxy: string, url: string): Promise<string>
-  /** Drops what comes from an address on its way into the shop's network, without a word, or lets it pass again. */
+  /** Drops or passes packets from an address into the shop's network. */
   drop(source: string, isDropped: boolean): Promise<void>
   close(): Promise<void>
 }
@@ -82,7 +82,7 @@ export async function openFleetNet(gateways: number): Promise<FleetNet> {
       (await run(['ip', 'netns', 'exec', name(index), 'curl', '-s', '-o', '/dev/null', '-D', '-', '-x', proxy, url]))
         .out,
     async drop(source, isDropped) {
-      // A way back that leads nowhere: what comes from there is never answered.
+      // The return route is a blackhole: packets from there are never answered.
       await batch([`route ${isDropped ? 'add' : 'del'} blackhole ${source}/32`], name('shop'))
     },
     close,

@@ -6,10 +6,10 @@ const endless = 2_000_000_000
 const lineBytes = 100
 let made = 0
 
-/** A tunnel through which a few bytes come every few milliseconds. */
+/** A tunnel that receives a few bytes every few milliseconds. */
 export type Flow = {
   readonly client: WireClient
-  /** Lets it end in order, and tells what its client has sent and got in all. Nothing may have been lost on the way. */
+  /** Ends it in order, and returns all bytes that its client sent and received. Lost bytes are an error. */
   finish(): Promise<number>
 }
 

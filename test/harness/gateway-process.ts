@@ -8,34 +8,34 @@ import { memoryFolder } from './memory.ts'
 import type { Service } from './service.ts'
 import { untilTrue } from './turnpike.ts'
 
-const mostAttempts = 3
+const maxAttempts = 3
 const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 
-/** A gateway as an operator runs one: a process of its own that can be killed and started again. */
+/** A gateway in its own process, which can be killed and started again. */
 export type GatewayProcess = {
   readonly name: string
   readonly port: number
   readonly folder: string
-  /** What it is started with. */
+  /** The environment that it is started with. */
   readonly env: Readonly<Record<string, string>>
   start(): Promise<void>
   /**
-   * Starts another process that takes over from the one that runs, of the other engine if asked to. Tells who serves
-   * now, and how the one before ends, once it has.
+   * Starts another process that takes over from the running one, with the other engine if requested. Returns the pid
+   * that serves now, and the exit code of the previous process once it has ended.
    */
   takeOver(engine?: string): Promise<{ readonly pid: number; readonly ended: Promise<number> }>
   /** The process that was started last, and the one that serves now. */
   readonly pid: number | undefined
   serving(): Promise<number | undefined>
-  /** Ends it without a word, as the power would. */
+  /** Kills it with SIGKILL. */
   kill(): Promise<void>
-  /** Settles when the one that was started last has ended. */
+  /** Settles when the process that was started last has ended. */
   readonly ended: Promise<number>
-  /** Ends those that others have taken over from, without a word unless said. */
-  killLeaving(signal?: NodeJS.Signals): void
-  /** Ends it in order. */
+  /** Kills the processes that were taken over from, with SIGKILL by default. */
+  killDraining(signal?: NodeJS.Signals): void
+  /** Ends it with SIGTERM. */
   stop(): Promise<void>
-  /** True while counts of an earlier life wait for the shop. */
+  /** True while counts of an earlier process wait for the shop. */
   hasJournals(): boolean
   /** After the last stop. */
   remove(): void
@@ -65,7 +65,7 @@ export async function makeGatewayProcess(
     ...env,
   }
   let child: Bun.Subprocess | undefined
-  const leaving = new Set<Bun.Subprocess>()
+  const draining = new Set<Bun.Subprocess>()
 
   async function isOpen(): Promise<boolean> {
     if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
@@ -73,10 +73,10 @@ export async function makeGatewayProcess(
   }
 
   async function end(signal: NodeJS.Signals): Promise<void> {
-    const all = [...leaving, ...(child ? [child] : [])]
+    const all = [...draining, ...(child ? [child] : [])]
     for (const each of all) each.kill(signal)
     await Promise.all(all.map((each) => each.exited))
-    leaving.clear()
+    draining.clear()
     child = undefined
   }
 
@@ -87,17 +87,17 @@ export async function makeGatewayProcess(
       stderr: 'pipe',
     })
 
-  /** Passes on what a process complains of, and returns how to ask for all of it. */
+  /** Copies the stderr of a process to this one's, and returns a function for its whole text. */
   function listenTo({ stderr }: ReturnType<typeof spawn>): () => Promise<string> {
-    let said = ''
+    let text = ''
     const decoder = new TextDecoder()
     const all = (async () => {
       for await (const chunk of stderr) {
-        said += decoder.decode(chunk, { stream: true })
+        text += decoder.decode(chunk, { stream: true })
         process.stderr.write(chunk)
       }
     })()
-    return () => all.then(() => said)
+    return () => all.then(() => text)
   }
 
   async function serving(): Promise<number | undefined> {
@@ -128,16 +128,16 @@ export async function makeGatewayProcess(
       for (let attempt = 1; ; attempt += 1) {
         const heir = spawn(['--take-over'], { TURNPIKE_GATEWAY_ENGINE: engine })
         const complaints = listenTo(heir)
-        leaving.add(before)
+        draining.add(before)
         child = heir
         const isOver = async () => heir.exitCode !== null || (await isServedBy(heir.pid))
         if (!(await untilTrue(isOver))) throw new Error('nobody has taken over')
-        if (heir.exitCode === null) return { pid: heir.pid, ended: before.exited.finally(() => leaving.delete(before)) }
-        leaving.delete(before)
+        if (heir.exitCode === null) return { pid: heir.pid, ended: before.exited.finally(() => draining.delete(before)) }
+        draining.delete(before)
         child = before
-        // A new process that gets no core for five seconds does not reach the shop, and an operator starts another.
+        // A new process that gets no processor time for 5 s does not reach the shop, and an operator starts another.
         const isStarved = (await complaints()).includes('cannot reach the shop')
-        if (!isStarved || attempt === mostAttempts) throw new Error(`the new process ended with ${heir.exitCode}`)
+        if (!isStarved || attempt === maxAttempts) throw new Error(`the new process ended with ${heir.exitCode}`)
       }
     },
     serving,
@@ -147,8 +147,8 @@ export async function makeGatewayProcess(
     get ended() {
       return child?.exited ?? Promise.resolve(0)
     },
-    killLeaving(signal = 'SIGKILL') {
-      for (const each of leaving) each.kill(signal)
+    killDraining(signal = 'SIGKILL') {
+      for (const each of draining) each.kill(signal)
     },
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

@@ -9,18 +9,18 @@ import { gatewayEngine } from './engine.ts'
 import { memoryFolder } from './memory.ts'
 import { type Service, startService } from './service.ts'
 
-/** A shop with a gateway that has joined it: real sockets, real time, and what is bought can be used. */
+/** A shop with a gateway that has joined it: real sockets, real time, and purchases can be used. */
 export type Road = Service & {
   readonly port: number
   readonly gateway: Gateway
-  /** What the gateway wrote into its log. */
+  /** Log lines of the gateway. */
   readonly gatewayLog: string[]
-  /** Lets the gateway end in order, before the shop does. */
+  /** Stops the gateway in order, before the shop. */
   stopGateway(): Promise<void>
-  buyProxies(wish?: Partial<Record<string, unknown>>): Promise<BoughtProxy[]>
-  /** Traffic for a sub-user, the default one unless said, and its login and password. */
+  buyProxies(order?: Partial<Record<string, unknown>>): Promise<BoughtProxy[]>
+  /** Traffic for a sub-user, the default one unless named, and its login and password. */
   buyTraffic(gb?: number, pool?: string): Promise<{ login: string; password: string }>
-  /** Ends the gateway alone; `stop` ends what is left. */
+  /** Stops the gateway alone; `stop` stops the rest. */
   stopGateway(): Promise<void>
 }
 
@@ -47,8 +47,8 @@ export async function openRoad(
     ...service,
     port,
     ...started,
-    async buyProxies(wish = {}) {
-      const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...wish }
+    async buyProxies(order = {}) {
+      const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...order }
       const answer = await service.post('/dedicated/buy', body)
       if (answer.status !== 200) throw new Error(`buying was answered with ${answer.status}`)
       return answer.data.proxies
@@ -66,7 +66,7 @@ export async function openRoad(
   }
 }
 
-/** Whoever asks, and however often. */
+/** Runs the work once for all callers. */
 function once(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined
   return () => {
@@ -75,7 +75,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** A gateway of this process that joins a shop as a new node. */
+/** A gateway in this process that joins a shop as a new node. */
 async function startGateway(service: Service, port: number, env: Record<string, string> = {}) {
   const { db, fleet } = service.services
   const name = `gateway-${port}`
@@ -112,7 +112,7 @@ async function startGateway(service: Service, port: number, env: Record<string, 
   }
 }
 
-/** Brings a proxy's end near, as if it had been bought long ago. Tells when it ends. */
+/** Sets the expiry of a proxy, as if it had been bought long ago. Returns the expiry. */
 export async function endIn({ services }: Service, proxy: BoughtProxy, ms: number): Promise<number> {
   const nowMs = Date.now()
   await services.db.transact((tx) =>
@@ -128,7 +128,7 @@ export async function endIn({ services }: Service, proxy: BoughtProxy, ms: numbe
 /** A port that was free a moment ago. */
 export function freePort(): number {
   for (;;) {
-    // Below those that the system gives to outgoing connections: one of these could have it before it is used.
+    // Below the ephemeral range, from which the kernel could take the port before it is used.
     const port = 11_000 + Math.floor(Math.random() * 9_000)
     try {
       Bun.listen({ hostname: '::', port, socket: { data() {} } }).stop(true)
@@ -137,13 +137,13 @@ export function freePort(): number {
   }
 }
 
-/** A run of ports for whitelisted addresses that other tests hardly use at the same time. */
+/** A range of ports for whitelisted addresses that other tests rarely use at the same time. */
 export function somePorts(count = 40): string {
   const first = 20_000 + Math.floor(Math.random() * (12_000 - count))
   return `${first}-${first + count - 1}`
 }
 
-/** An origin on loopback that tells who asked, and what of it arrived. */
+/** An origin on loopback that records its requests and answers with the source address. */
 export function startOrigin(hostname = '127.0.0.1', options: { readonly tls?: { cert: string; key: string } } = {}) {
   const seen: { from: string; headers: Record<string, string>; url: string }[] = []
   const server = Bun.serve({

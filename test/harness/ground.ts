@@ -2,8 +2,8 @@ import { test } from 'bun:test'
 import { findObstacle } from './netns.ts'
 
 /**
- * For tests that need network namespaces and TUN. Where a machine has neither they are counted as skipped, and the
- * reason stands in the summary of the run (tools/test.ts looks for this line).
+ * For tests that need network namespaces and TUN. On a machine without them the tests are skipped, and the reason
+ * appears in the summary of the run (tools/test.ts looks for this line).
  */
 export async function findGround(
   what = 'tests of real VPN tunnels',

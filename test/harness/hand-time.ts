@@ -4,7 +4,7 @@ import type { After } from '../../src/core/time.ts'
 export class HandTime {
   private planned: { readonly at: number; readonly act: () => void }[] = []
   private nowMs = 1_000_000
-  /** What the timers go by: never set back. */
+  /** The time of the timers: never set back. */
   private steadyMs = 0
 
   readonly clock = (): number => this.nowMs

@@ -1,7 +1,7 @@
 import type { After } from '../../src/core/time.ts'
 import { settle } from './hand-timing.ts'
 
-/** Monotonic time that stands still until a test moves it, and one-shot timers on it that fire in order. */
+/** Monotonic time that only a test moves, and one-shot timers on it that fire in order. */
 export class HandTimers {
   private nowMs = 0
   private readonly timers = new Set<{ readonly atMs: number; readonly act: () => void }>()

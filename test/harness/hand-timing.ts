@@ -2,12 +2,12 @@ import type { NodeLog, Timing } from '../../src/dataplane/agent/runtime.ts'
 
 type Sleeper = { readonly atMs: number; readonly wake: () => void }
 
-/** Lets everything that is ready to run, run: promises, and answers that are already there. */
+/** Runs everything that is ready: promises, and answers that have arrived. */
 export const settle = async (): Promise<void> => {
   for (let round = 0; round < 3; round += 1) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Time that stands still until it is told to move, and then wakes whoever waits, in order. */
+/** Time that only a test moves, and pauses that end in order. */
 export class HandTiming implements Timing {
   private nowMs = 0
   private readonly sleepers = new Set<Sleeper>()
@@ -27,7 +27,7 @@ export class HandTiming implements Timing {
       if (end?.aborted === true) wake()
     })
 
-  /** Time passes while something is being done, and nobody is woken. */
+  /** Moves time without ending pauses. */
   spend(ms: number): void {
     this.nowMs += ms
   }
@@ -46,18 +46,18 @@ export class HandTiming implements Timing {
   }
 }
 
-/** Advances while a promise is waiting for time to pass, and returns what it settles with. */
-export async function passing<T>(timing: HandTiming, promise: Promise<T>, mostMs = 60_000): Promise<T> {
+/** Advances time until a promise settles, and returns its result. */
+export async function passing<T>(timing: HandTiming, promise: Promise<T>, maxMs = 60_000): Promise<T> {
   const done = new AbortController()
   const watched = promise.finally(() => done.abort())
   watched.catch(() => {})
-  for (let passedMs = 0; passedMs < mostMs && !done.signal.aborted; passedMs += 10) await timing.advance(10)
+  for (let passedMs = 0; passedMs < maxMs && !done.signal.aborted; passedMs += 10) await timing.advance(10)
   return watched
 }
 
 export const quietLog: NodeLog = { error: () => {}, warn: () => {}, info: () => {} }
 
-/** Keeps what was said. */
+/** Records log entries. */
 export function hearingLog() {
   const said: { level: string; event: string; fields: Record<string, unknown> }[] = []
   const at =

@@ -1,6 +1,6 @@
 /**
- * What tests let happen inside a network namespace: the VPN node itself, an origin, a customer's program. One JSON
- * object a line in, one out. Ends when its input does.
+ * Runs a test's actions inside a network namespace: the VPN node, an origin, a customer's program. It reads and writes
+ * one JSON object per line, and ends with its input.
  */
 
 import { openWireguardNode, type WireguardNode } from '../../src/dataplane/wireguard/node.ts'
@@ -10,7 +10,7 @@ import type { NodePeer } from '../../src/node-protocol/state.ts'
 import type { Caller } from './caller.ts'
 import { patienceMs } from './until.ts'
 
-/** Each verb takes some of these. */
+/** Each verb uses some of these. */
 type Given = {
   readonly deviceName: string
   readonly folder: string
@@ -41,7 +41,7 @@ const say = (level: string) => (event: string, fields?: Record<string, unknown>)
   log.push({ level, event, ...fields, ...(problem !== undefined && { error: problem }) })
 }
 
-/** Sends as many bytes as it is asked for, as fast as they are taken. */
+/** Sends the requested number of bytes as fast as they are read. */
 function sendBytes(count: number): Response {
   let left = count
   return new Response(
@@ -79,7 +79,7 @@ async function receive(url: string): Promise<void> {
 function connect(host: string, port: number, withinMs: number): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   const timer = setTimeout(() => resolve('no answer'), withinMs)
-  const told = (outcome: string) => {
+  const settle = (outcome: string) => {
     clearTimeout(timer)
     resolve(outcome)
   }
@@ -88,13 +88,13 @@ function connect(host: string, port: number, withinMs: number): Promise<string> 
     port,
     socket: {
       open(socket) {
-        told('open')
+        settle('open')
         socket.end()
       },
       data() {},
-      connectError: (_, error) => told(`refused: ${String((error as { code?: string }).code)}`),
+      connectError: (_, error) => settle(`refused: ${String((error as { code?: string }).code)}`),
     },
-  }).catch((error: unknown) => told(`refused: ${String((error as { code?: string }).code)}`))
+  }).catch((error: unknown) => settle(`refused: ${String((error as { code?: string }).code)}`))
   return promise
 }
 
@@ -139,7 +139,7 @@ const verbs: Record<string, (given: Given) => unknown> = {
     await last.close()
     return last.dataPath.takeChanged().peers
   },
-  /** The commands that were run since this was last asked. */
+  /** The commands since the last call. */
   calls: () => calls.splice(0),
   log: () => log.splice(0),
   serve: ({ ports }) => {
@@ -153,7 +153,7 @@ const verbs: Record<string, (given: Given) => unknown> = {
     const response = await fetch(url, { signal: AbortSignal.timeout(withinMs ?? patienceMs) })
     return response.text()
   },
-  /** A request to a shop in this namespace, by a caller that knows its description. */
+  /** A request to a shop in this namespace, checked against its description. */
   call: async ({ url, token, path, body }) => {
     caller ??= (await import('./caller.ts')).createCaller(url, token)
     const { status, data } = await (await caller).call(body === undefined ? 'GET' : 'POST', path, { body })

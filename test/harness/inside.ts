@@ -5,17 +5,17 @@ const endsWithinMs = 5_000
 
 type Answer = { readonly id: number; readonly result?: unknown; readonly problem?: string }
 
-/** A process of the project in a network namespace, which does one thing after another when asked. */
+/** A worker process in a network namespace, which runs one action after another. */
 export type Inside = {
   readonly pid: number
   ask<Result>(verb: string, given?: Record<string, unknown>): Promise<Result>
-  /** As abruptly as can be. */
+  /** Kills it with SIGKILL. */
   kill(): Promise<void>
-  /** Tells it that there is no more to do, which lets it clear up. */
+  /** Closes its input, so that it cleans up. */
   end(): Promise<void>
 }
 
-/** `under` is a program that runs the worker, to take something from it. */
+/** `under` is a wrapper program that removes privileges from the worker. */
 export function startInside(namespace: string, under: readonly string[] = []): Inside {
   const worker = join(import.meta.dir, 'inside-worker.ts')
   const child = Bun.spawn(['ip', 'netns', 'exec', namespace, ...under, process.execPath, '--no-env-file', worker], {

@@ -1,7 +1,7 @@
-/** A command in a document, as somebody would paste it. */
+/** A command in a document, as a reader would paste it. */
 export type DocCommand = { readonly line: number; readonly text: string }
 
-/** What stands between fences: their language, where they begin, and their lines. */
+/** The fenced blocks of a document: language, first line, and lines. */
 export function fencesOf(text: string): { language: string; line: number; lines: string[] }[] {
   const fences: { language: string; line: number; lines: string[] }[] = []
   let open: (typeof fences)[number] | undefined
@@ -14,7 +14,7 @@ export function fencesOf(text: string): { language: string; line: number; lines:
   return fences
 }
 
-/** The commands of all `sh` fences, in order; a line that ends in a backslash goes on with the next. */
+/** The commands of all `sh` fences, in order; a line that ends in a backslash continues in the next. */
 export function commandsOf(text: string): DocCommand[] {
   return fencesOf(text)
     .filter((fence) => fence.language === 'sh')
@@ -31,7 +31,7 @@ export function commandsOf(text: string): DocCommand[] {
     })
 }
 
-/** Code within a line, outside of fences. */
+/** Inline code, outside of fences. */
 export function inlineCodeOf(text: string): string[] {
   const prose = text.replace(/^```[\s\S]*?^```$/gm, '')
   return [...prose.matchAll(/`([^`]+)`/g)].map((found) => (found[1] ?? '').replaceAll('\n', ' '))

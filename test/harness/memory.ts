@@ -2,12 +2,12 @@ import { statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 
 const inMemory = '/dev/shm'
-/** Many times what a whole run needs at once. */
+/** Many times the size that a whole run needs at once. */
 const enoughBytes = 2 * 1024 ** 3
 
 /**
- * Where tests keep databases and data folders: in memory, where creating a PostgreSQL database takes a tenth of the
- * processor time that it takes on a disk. With TMPDIR, or where there is too little memory, in the usual folder.
+ * The folder for databases and data folders: in memory, where creating a PostgreSQL database takes a tenth of the
+ * processor time. With TMPDIR, or with too little memory, the usual folder.
  */
 export const memoryFolder: string = process.env['TMPDIR'] === undefined && isRoomy(inMemory) ? inMemory : tmpdir()
 

@@ -4,13 +4,13 @@ import type { LeaseAgent } from '../../src/dataplane/agent/meter.ts'
 type Subject = { readonly id: string; readonly pool: string; received: number; sent: number; upto: number }
 
 /**
- * A carrier as it should be: it never passes what it was allowed, and what it has given back it does not use. What it
- * has carried in truth is kept apart from what it was asked for, so that a test can tell what a death may cost.
+ * A correct relay: it never exceeds its allowance, and does not use returned bytes. It keeps the relayed bytes apart
+ * from the reported bytes, so that a test can compute the loss by a crash.
  */
 export class ModelCarrier implements DataPath {
   readonly subjects = new Map<string, Subject>()
   readonly proxies = new Map<number, { received: number; sent: number }>()
-  /** Both directions of each sub-user, as they were when the agent last asked: what a death must not cost. */
+  /** Both directions of each sub-user at the agent's last read: a crash must not lose these. */
   readonly asked = new Map<string, number>()
   readonly askedProxies = new Map<number, number>()
   private readonly changed = new Set<string>()
@@ -23,7 +23,7 @@ export class ModelCarrier implements DataPath {
     return known
   }
 
-  /** Carries as much of it as it may, and asks for more when it runs low. */
+  /** Relays up to the allowance, and requests more when it runs low. */
   carry(agent: LeaseAgent, id: string, pool: string, bytes: number): number {
     const subject = this.subject(id, pool)
     const part = Math.max(0, Math.min(bytes, subject.upto - subject.received - subject.sent))

@@ -13,8 +13,7 @@ const programs = {
 let looked: Promise<string | undefined> | undefined
 
 /**
- * Why real tunnels cannot be tried on this machine, or undefined when they can. What is missing is installed where that
- * is allowed.
+ * The reason why tunnels cannot be tested on this machine, or undefined. Missing programs are installed if possible.
  */
 export function findObstacle(): Promise<string | undefined> {
   looked ??= lookForObstacle()
@@ -40,7 +39,8 @@ async function lookForObstacle(): Promise<string | undefined> {
 }
 
 /**
- * Where everything is. Public addresses, because a node lets nobody reach others; nothing here leaves its namespaces.
+ * Addresses of the test network. They are public, because a node refuses private destinations; no packet leaves its
+ * namespaces.
  */
 export const places = {
   endpoint: '45.13.0.1',
@@ -54,23 +54,23 @@ export const places = {
 } as const
 
 export type Net = {
-  /** Distinguishes this net's devices from everybody's: sockets of wireguard-go share one folder. */
+  /** Distinguishes this net's devices from others: sockets of wireguard-go share one folder. */
   readonly tag: string
   readonly node: string
   readonly clients: readonly [string, string]
   readonly origin: string
-  /** Runs a program in one of the namespaces, and fails if it does. */
+  /** Runs a program in one of the namespaces; a non-zero exit is an error. */
   inside(namespace: string, command: readonly string[], input?: string): Promise<string>
   /** Starts the worker in one of the namespaces. */
   start(namespace: string): Promise<Inside>
-  /** For what a test starts by itself. */
+  /** Registers a cleanup action of a test. */
   atEnd(action: () => unknown): void
   close(): Promise<void>
 }
 
 let opened = 0
 
-/** A node between two clients and an origin, four namespaces that nobody else sees. */
+/** A node between two clients and an origin, in four private namespaces. */
 export async function openNet(): Promise<Net> {
   await removeLeftovers()
   opened += 1
@@ -154,7 +154,7 @@ async function lay(net: Net): Promise<void> {
       `address add ${places.private4}/24 dev w0`,
       `address add ${places.private6}/64 dev w0 nodad`,
       `address add ${places.metadata}/32 dev lo`,
-      // The way back for packets that were not given the node's address: a leak would be seen, not lost.
+      // The return route for packets without the node's address: a leak is seen and not lost.
       `route add 10.66.0.0/16 via ${places.node4}`,
       `route add fd74:7572:6e70::/64 via ${places.node6}`,
     ],
@@ -169,7 +169,7 @@ export async function batch(lines: readonly string[], namespace?: string): Promi
   if (code !== 0) throw new Error(`the net could not be laid: ${err.trim()}`)
 }
 
-/** Namespaces of a run that was killed: their names begin with its process. */
+/** Removes namespaces of a killed run: their names begin with its pid. */
 export async function removeLeftovers(): Promise<void> {
   const { out } = await run(['ip', 'netns', 'list'])
   for (const [, name = '', pid = ''] of out.matchAll(/^(tpt(\d+)-\S+)/gm)) {

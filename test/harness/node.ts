@@ -14,7 +14,7 @@ import {
 } from '../../src/node-protocol/state.ts'
 import type { Service } from './service.ts'
 
-/** An answer of the node protocol, whatever it is. */
+/** Any answer of the node protocol. */
 export type NodeAnswer = {
   readonly status: number
   readonly text: string
@@ -24,7 +24,7 @@ export type NodeAnswer = {
   readonly error: { readonly code: string; readonly message: string }
 }
 
-/** What a node holds after it has heard so many pages. */
+/** The state of a node after the pages it has read. */
 export type Held = {
   readonly ranges: Map<number, NodeRange>
   readonly proxies: Map<number, NodeProxy>
@@ -33,7 +33,7 @@ export type Held = {
   readonly peers: Map<string, NodePeer>
 }
 
-/** A node as far as the shop sees one: requests over real sockets, and the state that its answers add up to. */
+/** A node as the shop sees it: requests over real sockets, and the state from its answers. */
 export class TestNode {
   cursor: string | undefined
   readonly held: Held = {
@@ -43,7 +43,7 @@ export class TestNode {
     exits: new Map(),
     peers: new Map(),
   }
-  /** All that was ever answered, to be searched for what must not be there. */
+  /** All answers, to be searched for secrets. */
   readonly texts: string[] = []
 
   constructor(
@@ -59,7 +59,7 @@ export class TestNode {
     return answer
   }
 
-  /** One page after the cursor. It is not taken as heard: `hear` does that. */
+  /** One page after the cursor. `hear` applies it. */
   async page(wait = 0, cursor = this.cursor): Promise<StatePage> {
     const query = new URLSearchParams({ ...(cursor !== undefined && { cursor }), ...(wait > 0 && { wait: `${wait}` }) })
     const answer = await this.ask('GET', `state?${query.toString()}`)
@@ -77,7 +77,7 @@ export class TestNode {
     return page
   }
 
-  /** Reads until there is no more, and tells how many things each page gave. */
+  /** Reads until there is no more, and returns the number of items of each page. */
   async catchUp(): Promise<number[]> {
     const counts: number[] = []
     for (let pages = 0; pages < 1000; pages += 1) {
@@ -141,14 +141,14 @@ export const makeSecret = (): string => `tpn_${crypto.getRandomValues(new Uint8A
 
 let made = 0
 
-/** Adds a node to the shop and lets it join over HTTP. */
+/** Adds a node to the shop and joins it over HTTP. */
 export async function joinNode(service: Service, kind: NodeKind = 'gateway', url = service.url): Promise<TestNode> {
   const { db, fleet } = service.services
   made += 1
   const name = `${kind}-${made}`
   await db.transact((tx) => fleet.add(tx, { kind, name, location: 'test' }))
   const { text } = await fleet.issueKey(name)
-  // Many nodes of one test share an address, so the limit on joining must not count them as one that guesses.
+  // Many nodes of one test share an address, so the join limit must not count them as one guesser.
   service.clock.advance(6000)
   const secret = makeSecret()
   const joined = await askNode(url, 'POST', 'join', { key: text, secret, version: '0.0.0' })

@@ -1,6 +1,6 @@
 import { dlopen, ptr } from 'bun:ffi'
 
-/** Calls that move a thread between networks and make a device. */
+/** System calls that move a thread between network namespaces and create a device. */
 const openLibc = () =>
   dlopen('libc.so.6', {
     unshare: { args: ['i32'], returns: 'i32' },
@@ -19,26 +19,25 @@ const nonBlocking = 0x800
 const closeOnExec = 0x80000
 const readWrite = 2
 const setInterface = 0x400454ca
-/** IFF_TUN and IFF_NO_PI: whole IP packets, with nothing before them. */
+/** IFF_TUN and IFF_NO_PI: whole IP packets without a prefix. */
 const plainTun = 0x1001
 
 /**
- * A network of this thread's own, that nobody else sees: sockets that are opened from here on belong to it, and so do
- * those of threads that are started.
+ * A private network namespace of this thread: sockets opened from now on belong to it, and so do those of new threads.
  */
 export type OwnNetwork = {
   readonly calls: NetworkCalls
-  /** Runs `ip` with these words. */
+  /** Runs `ip` with these arguments. */
   ip(...words: string[]): void
-  /** A device whose other end is the caller: what the system sends there is read from the descriptor. */
+  /** A TUN device whose other end is the caller: packets that the kernel sends are read from the descriptor. */
   openTun(name: string): number
-  /** Goes back to where the thread came from. */
+  /** Returns the thread to its previous network. */
   leave(): void
 }
 
 const cString = (text: string): Buffer => Buffer.from(`${text}\0`)
 
-/** Enters a network with nothing in it but loopback. Needs root. */
+/** Enters a network with only a loopback device. Needs root. */
 export function enterOwnNetwork(): OwnNetwork {
   const calls = openLibc()
   const home = calls.open(ptr(cString('/proc/thread-self/ns/net')), closeOnExec)

@@ -1,9 +1,9 @@
 import { patienceMs, until } from './until.ts'
 
-/** Some commands begin a process that begins another. */
+/** Some commands start a process that starts another. */
 const commandMs = 2 * patienceMs
 
-/** One shell into which a reader pastes command after command. */
+/** One shell into which a reader pastes one command after another. */
 export function openShell(cwd: string, env: Record<string, string>) {
   const shell = Bun.spawn(['bash', '--norc'], { cwd, env, stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' })
   const texts = { out: '', err: '' }
@@ -13,7 +13,7 @@ export function openShell(cwd: string, env: Record<string, string>) {
   }
   const drained = Promise.all([collect('out', shell.stdout), collect('err', shell.stderr)])
   let pasted = 0
-  // Each job is a group of processes of its own, to be ended as one.
+  // Each job is its own process group, to be ended as one.
   void shell.stdin.write('set -m\n')
   const write = (text: string): void => {
     void shell.stdin.write(text)
@@ -39,7 +39,7 @@ export function openShell(cwd: string, env: Record<string, string>) {
       return { exit: Number(out.split(`${mark} `)[1]?.trim()), out: out.slice(0, out.indexOf(mark)), err }
     },
 
-    /** Starts one that goes on running, as in another shell. */
+    /** Starts a command that keeps running, as in another shell. */
     start: (command: string): void => write(`{ ${command}\n} < /dev/null &\n`),
 
     async end(): Promise<void> {

@@ -6,16 +6,16 @@ import { freePort } from './gateway.ts'
 import { selfSigned } from './self-signed.ts'
 import { untilTrue } from './turnpike.ts'
 
-/** A real authority: Let's Encrypt's test server from Debian, which finds every name on this machine. */
+/** A real ACME authority: Let's Encrypt's test server from Debian. It resolves every name to this machine. */
 export type Pebble = {
   readonly directory: string
-  /** A file with the certificate that its own address is trusted by. */
+  /** The CA file for its own address. */
   readonly caFile: string
-  /** Where it looks for what it told somebody to put there. */
+  /** The port of its HTTP challenges. */
   readonly challengePort: number
-  /** What certificates from it are trusted by. */
+  /** The root certificate of its certificates. */
   root(): Promise<string>
-  /** Goes away, as an authority that is down. */
+  /** Stops answering during the work, as an authority that is down. */
   pauseFor<Result>(work: () => Promise<Result>): Promise<Result>
   stop(): Promise<void>
 }

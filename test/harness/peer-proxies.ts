@@ -5,7 +5,7 @@ import { freePort } from './gateway.ts'
 import { RawClient } from './raw-client.ts'
 import { patienceMs } from './until.ts'
 
-/** Somebody else's proxy, running on this machine. */
+/** A proxy of another project, running on this machine. */
 export type PeerProxy = { readonly name: string; readonly port: number; stop(): Promise<void> }
 
 const squidSettings = (port: number): string => `http_port 127.0.0.1:${port}
@@ -43,7 +43,8 @@ backend out
 `
 
 /**
- * Squid and tinyproxy carry requests as we do; HAProxy stands before an origin and reads what a proxy has made of them.
+ * Squid and tinyproxy forward requests as the gateway does. HAProxy runs before an origin and parses the forwarded
+ * requests.
  */
 const peers = {
   squid: { settings: squidSettings, command: (program: string, file: string) => [program, '-N', '-f', file] },
@@ -53,11 +54,11 @@ const peers = {
 
 export type PeerName = keyof typeof peers
 
-/** Daemons lie in folders that are not on everybody's path. */
+/** Daemons are in folders that are not on every PATH. */
 export const findPeer = (name: PeerName): string | undefined =>
   Bun.which(name, { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/local/sbin` }) ?? undefined
 
-/** Undefined when it is not installed. One that is and does not start is a failure. */
+/** Undefined if it is not installed. An installed proxy that does not start is an error. */
 export async function startPeer(name: PeerName, originPort: number): Promise<PeerProxy | undefined> {
   const program = findPeer(name)
   if (program === undefined) return undefined

@@ -31,7 +31,7 @@ async function untilSilent(url: string): Promise<boolean> {
   return false
 }
 
-test('two databases on one server do not see one another, and a dropped one is gone', async () => {
+test('two databases on one server do not share tables, and a dropped database refuses connections', async () => {
   const server = await postgresUrl()
   const [a, b] = await Promise.all([createDatabase(server), createDatabase(server)])
   await ask(a.url, 'CREATE TABLE things (id INT)')
@@ -40,7 +40,7 @@ test('two databases on one server do not see one another, and a dropped one is g
   expect(await isAnswering(a.url)).toBe(false)
 })
 
-test('the server that comes with the packages starts, keeps its shipped durability when asked, and stops', async () => {
+test('the embedded PostgreSQL server starts, keeps fsync on when durable, and stops', async () => {
   expect(existsSync(embedded) && readdirSync(embedded).length > 0).toBe(true)
   const server = await startPostgres({ source: 'embedded', durable: true })
   expect(await ask(server.url, 'SHOW fsync')).toBe('on')
@@ -48,7 +48,7 @@ test('the server that comes with the packages starts, keeps its shipped durabili
   expect(await isAnswering(server.url)).toBe(false)
 })
 
-test('a server does not outlive the process that started it, however that process ends', async () => {
+test('a PostgreSQL server ends when its process is killed with SIGKILL', async () => {
   const script = `
     const { startPostgres } = await import(${JSON.stringify(join(import.meta.dir, 'postgres.ts'))})
     const server = await startPostgres({ source: 'embedded' })

@@ -10,28 +10,28 @@ import { patienceMs } from './until.ts'
 export type Postgres = {
   readonly url: string
   stop(): Promise<void>
-  /** Stops every process of a server of one's own where it is, as a machine that hangs does, and lets them go on. */
+  /** Suspends every process of a test's own server, as on a machine that hangs, and resumes them. */
   readonly hang: () => void
-  readonly goOn: () => void
+  readonly resume: () => void
 }
 export type Database = { readonly url: string; drop(): Promise<void> }
 
 /**
- * `durable` keeps PostgreSQL's own defaults for measuring; without it nothing waits for the disk. `source` picks one
- * place. `own` is a server that nobody else uses, whatever server was named: for whoever makes it crash.
+ * `durable` keeps PostgreSQL's defaults for benchmarks; without it nothing waits for the disk. `source` selects one
+ * installation. `own` starts a server for this caller alone, for tests that crash it.
  */
 export type PostgresOptions = { readonly durable?: boolean; readonly source?: Source; readonly own?: boolean }
 
 type Source = 'system' | 'embedded'
 
-/** A folder with `initdb` and `postgres` in it. `native` is the whole installation when it may have to be copied. */
+/** A folder with `initdb` and `postgres`. `native` is the whole installation if it may have to be copied. */
 type Build = { readonly source: Source; readonly bin: string; readonly native?: string }
 
-/** How to start a program as somebody other than root, whom PostgreSQL refuses to serve. */
+/** How to start a program as a user other than root, because PostgreSQL refuses to run as root. */
 type Dropping = { readonly prefix: readonly string[]; readonly ownerUid: number | undefined }
 
 const nobodyUid = 65_534
-const mostAttempts = 5
+const maxAttempts = 5
 const startWithinMs = patienceMs
 const pollMs = 20
 
@@ -39,10 +39,10 @@ const projectRoot = resolve(import.meta.dir, '../..')
 const superuser = 'turnpike'
 
 /**
- * Initialises and runs one server, and lives exactly as long as it. The standard input is the leash: it closes when the
- * process that holds it stops the server or dies in any way, `kill -9` included, and then the server is ended and its
- * folder removed. SIGQUIT is PostgreSQL's immediate shutdown; it is repeated because the server ignores it for its
- * first few milliseconds.
+ * Initialises and runs one server, and lives exactly as long as it. It watches its standard input: that closes when the
+ * owning process stops the server or dies in any way, `kill -9` included, and then the server is ended and its folder
+ * removed. SIGQUIT is PostgreSQL's immediate shutdown; it is repeated because the server ignores it for its first few
+ * milliseconds.
  */
 const guardScript = `
 folder=$1; data=$2; bin=$3; shift 3
@@ -62,12 +62,12 @@ cd / && rm -rf "$folder" "$data"
 
 const forgetful = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
 
-/** Starts a server of its own, or borrows the one named by TURNPIKE_TEST_POSTGRES_URL. */
+/** Starts a server, or uses the one named by TURNPIKE_TEST_POSTGRES_URL. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const given = process.env['TURNPIKE_TEST_POSTGRES_URL']
   const mayBorrow = options.source === undefined && options.own !== true
   if (given !== undefined && given !== '' && mayBorrow)
-    return { url: given, stop: async () => {}, hang: notOurs, goOn: notOurs }
+    return { url: given, stop: async () => {}, hang: notOurs, resume: notOurs }
   const dropping = findDropping()
   const complaints: string[] = []
   for (const build of findBuilds(options.source)) {
@@ -95,16 +95,13 @@ function notOurs(): never {
 
 let shared: Promise<Postgres> | undefined
 
-/** The server all tests of this process share. One started here ends with the process. */
+/** The server that all tests of this process share. One started here ends with the process. */
 export async function postgresUrl(): Promise<string> {
   shared ??= startPostgres()
   return (await shared).url
 }
 
-/**
- * A new database beside all others, so that tests never meet one another's rows: empty, or a copy of one that nobody is
- * connected to.
- */
+/** A new database, so that tests never share rows: empty, or a copy of one without connections. */
 export async function createDatabase(url: string, copyOf?: string): Promise<Database> {
   const name = `turnpike_${crypto.randomUUID().replaceAll('-', '')}`
   await administer(url, async (sql) => {
@@ -116,7 +113,7 @@ export async function createDatabase(url: string, copyOf?: string): Promise<Data
   return { url: own.href, drop: () => administer(url, async (sql) => void (await sql.unsafe(drop))) }
 }
 
-/** Copied as files, which is what servers before 15 do without being told: through the log it costs twice as much. */
+/** Copies as files, the default before version 15: copying through the WAL costs twice as much. */
 async function templateOf(sql: SQL, url: string): Promise<string> {
   const template = ` TEMPLATE ${new URL(url).pathname.slice(1)}`
   const [row] = await sql.unsafe<{ version: number }[]>(
@@ -173,7 +170,7 @@ function newestFirst(parent: string, name: RegExp): string[] {
   return entries.toSorted((a, b) => version(b) - version(a)).map((entry) => join(parent, entry, 'bin'))
 }
 
-/** Nobody's uid by setpriv; failing that, a user namespace in which root's own files look like nobody's. */
+/** The uid of `nobody` by setpriv; failing that, a user namespace in which files of root belong to `nobody`. */
 function findDropping(): Dropping {
   if (process.getuid?.() !== 0) return { prefix: [], ownerUid: undefined }
   const uid = String(nobodyUid)
@@ -191,7 +188,7 @@ function succeeds(command: string[]): boolean {
   return Bun.spawnSync(command, { cwd: '/', stdout: 'ignore', stderr: 'ignore' }).exitCode === 0
 }
 
-/** A port found free may be taken before the server binds it, so a lost race starts over with another. */
+/** A free port may be taken before the server binds it, so a lost race is retried with another port. */
 async function startBuild(build: Build, dropping: Dropping, durable: boolean): Promise<Postgres> {
   for (let attempt = 1; ; attempt++) {
     const folder = await makeFolder(tmpdir(), dropping)
@@ -202,7 +199,7 @@ async function startBuild(build: Build, dropping: Dropping, durable: boolean): P
     } catch (error) {
       for (const each of [folder, data]) await rm(each, { recursive: true, force: true })
       const lostRace = error instanceof StartFailure && error.message.includes('could not create any TCP/IP sockets')
-      if (!lostRace || attempt === mostAttempts) throw error
+      if (!lostRace || attempt === maxAttempts) throw error
     }
   }
 }
@@ -216,14 +213,14 @@ async function makeFolder(within: string, dropping: Dropping): Promise<string> {
   return folder
 }
 
-/** The guard removes the folder as the server's user, so all of it has to be that user's. */
+/** The guard removes the folder as the server's user, so that user must own all of it. */
 function giveAway(path: string, dropping: Dropping): void {
   if (dropping.ownerUid !== undefined)
     Bun.spawnSync(['chown', '-R', '-h', `${dropping.ownerUid}:${dropping.ownerUid}`, path])
 }
 
 /**
- * Where the server can be run from: in place, or copied when its links were never made or its user may not look there.
+ * The folder to run the server from: in place, or a copy if its links are missing or its user cannot read the folder.
  */
 async function placeBuild(build: Build, folder: string, dropping: Dropping): Promise<string> {
   const reachable =
@@ -243,7 +240,7 @@ async function placeBuild(build: Build, folder: string, dropping: Dropping): Pro
   return join(copy, 'bin')
 }
 
-/** npm packages hold no symbolic links, so the package lists its own for an install script to make. */
+/** npm packages contain no symbolic links, so the package lists its own for an install script. */
 function readLinks(native: string): { source: string; target: string }[] {
   const listed: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
   const parent = dirname(native)
@@ -277,7 +274,7 @@ async function startServer(
   const signal = (name: NodeJS.Signals): void => {
     const first = Number(readPidFile(pidFile)?.[0])
     if (!Number.isInteger(first)) return
-    // The first one stops first and goes on last, so that none is born in between.
+    // The postmaster stops first and resumes last, so that no new child starts in between.
     const all = [first, ...childrenOf(first)]
     for (const pid of name === 'SIGSTOP' ? all : all.toReversed()) process.kill(pid, name)
   }
@@ -297,11 +294,11 @@ async function startServer(
     url: `postgres://${superuser}@127.0.0.1:${port}/postgres`,
     stop,
     hang: () => signal('SIGSTOP'),
-    goOn: () => signal('SIGCONT'),
+    resume: () => signal('SIGCONT'),
   }
 }
 
-/** The lines of the server's own file; a server that finds its port taken removes the file again at any moment. */
+/** The lines of postmaster.pid; a server that finds its port taken removes the file at any moment. */
 function readPidFile(path: string): readonly string[] | undefined {
   try {
     return readFileSync(path, 'utf8').split('\n')

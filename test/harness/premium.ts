@@ -9,9 +9,7 @@ import { type Engine, openTestDatabase } from './database.ts'
 import { findingsOf, quietly } from './wired.ts'
 
 export const pool = 'residential'
-/**
- * A lease of ten megabytes: a purchase of the smallest size is ten of them, so histories run out of traffic quickly.
- */
+/** A lease of 10 MB: the smallest purchase is ten of them, so traffic runs out quickly. */
 export const leaseBytes = 10_000_000n
 export const leaseLastsMs = shippedTerms.leaseLastsMs
 
@@ -20,16 +18,16 @@ export type PremiumShop = {
   readonly clock: HandClock
   readonly address: string
   newCustomer(): Promise<CustomerId>
-  /** Buys for a sub-user (the default one unless said) in tenths of a gigabyte. */
+  /** Buys for a sub-user (the default one unless named) in tenths of a gigabyte. */
   buy(customer: CustomerId, tenths: number, subuser?: SubuserId): Promise<void>
   move(customer: CustomerId, tenths: number | 'all', from?: SubuserId, to?: SubuserId): Promise<void>
-  /** How an account stands in the books. */
+  /** The traffic account of a sub-user. */
   account(subuser: SubuserId): Promise<{ balance: bigint; aside: bigint; owed: bigint; used: bigint }>
   findings(): Promise<string[]>
   close(): Promise<void>
 }
 
-/** The shop without its HTTP: domains on a real database, prices, and a clock that is moved by hand. */
+/** A shop without HTTP: all domains on a real database, the shipped prices, and a hand clock. */
 export async function openPremiumShop(engine: Engine, terms: Partial<typeof shippedTerms> = {}): Promise<PremiumShop> {
   const database = await openTestDatabase(engine)
   const { db, place } = database
@@ -39,7 +37,7 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
     gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
     premium: { ...shippedTerms, leaseBytes, ...terms },
   })
-  // There are no gateways here that could say how exits are.
+  // No gateway reports the state of exits here.
   services.premium.exits.isCarried = async () => true
   await db.transact(async (tx) => void (await services.pricing.apply(tx, shippedCatalogue)))
   return {

@@ -18,7 +18,7 @@ const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0
 type Step = (db: Database) => Promise<unknown>
 
 const migrated: Step = (db) => migrate(db, readMigrations())
-/** An eighth of a sandbox's IPv4 addresses: each one is copied with the database and read by every `verify`. */
+/** An eighth of a sandbox's IPv4 addresses: each is copied with the database and read by every `verify`. */
 const stocked: Step = (db) => stockSandbox(wired(db).stock, 25)
 const carried: Step = (db) => carryAll(wired(db))
 const filled: Step = (db) => {
@@ -36,7 +36,7 @@ const steps: Readonly<Record<Beginning, { readonly copyOf?: Beginning; readonly 
 
 const wired = (db: Database): Services => createServices(db, runtimeWith(new HandClock()), config)
 
-/** Makes the databases that tests copy theirs from. */
+/** Makes the databases that tests copy. */
 export async function prepareDatabases(serverUrl: string, folder: string): Promise<Prepared> {
   const make = async (
     create: (beginning: Beginning, copyOf: string | undefined) => Promise<string>,

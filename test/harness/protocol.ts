@@ -14,7 +14,7 @@ export const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString
 
 export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-/** Cuts at the given places, whatever their order; a place past the end is the end. Pieces may be empty. */
+/** Splits at the given offsets, in any order; an offset past the end is the end. Pieces may be empty. */
 export function splitAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const cuts = places.map((place) => Math.min(place, bytes.length)).toSorted((a, b) => a - b)
   return [0, ...cuts].map((from, index) => bytes.slice(from, cuts[index] ?? bytes.length))
@@ -23,8 +23,8 @@ export function splitAt(bytes: Uint8Array, places: readonly number[]): Uint8Arra
 export const byteByByte = (bytes: Uint8Array): Uint8Array[] => Array.from(bytes, (byte) => Uint8Array.of(byte))
 
 /**
- * What a client that sends these pieces is told, a line for each event, bodies joined. A request on a kept connection
- * is followed by the next; a CONNECT is opened, unless the test refuses it the way a 407 does.
+ * Events of the request reader for these pieces, one line each, bodies joined. A request on a kept connection is
+ * followed by the next. A CONNECT is opened, unless the test refuses it as a 407 does.
  */
 export function tellRequests(pieces: readonly Uint8Array[], refusesTunnels = false): string[] {
   const reader = new HttpRequestReader()
@@ -53,7 +53,7 @@ function tellRequest(event: HttpEvent): string {
   return ['request', where, ...marks.filter((mark) => mark !== false), `\n${toText(event.head)}`].join(' ')
 }
 
-/** What becomes of an origin's answer in these pieces; `closes` when the origin then closes. */
+/** Events of the response reader for these pieces; with `closes` the origin then closes. */
 export function tellAnswer(of: ResponseContext, pieces: readonly Uint8Array[], closes = false): string[] {
   const reader = new HttpResponseReader(of)
   const events = pieces.flatMap((piece) => reader.feed(amidOthers(piece)).map(tellResponse))
@@ -68,7 +68,7 @@ function tellResponse(event: ResponseEvent): string {
   return event.type === 'body' ? `body ${toText(event.bytes)}` : `${event.type}\n${toText(event.bytes)}`
 }
 
-/** What a SOCKS client is told. Credentials are accepted, unless the name is `nobody`. */
+/** Events of the SOCKS reader. Credentials are accepted, unless the name is `nobody`. */
 export function tellSocks(pieces: readonly Uint8Array[], allowAnonymous = false): string[] {
   const reader = new Socks5Reader({ allowAnonymous })
   const lines: string[] = []
@@ -103,8 +103,7 @@ function joinBodies(lines: readonly string[]): string[] {
 }
 
 /**
- * A copy between other bytes of the same buffer, as sockets hand them out: a reader that ignores the offset is found
- * out.
+ * A copy between other bytes of the same buffer, as sockets deliver them: it exposes a reader that ignores the offset.
  */
 function amidOthers(piece: Uint8Array): Uint8Array {
   const buffer = new Uint8Array(piece.length + 6).fill(0x58)

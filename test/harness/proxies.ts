@@ -11,7 +11,7 @@ import { HandClock } from './clock.ts'
 import { type Engine, openTestDatabase, type Place } from './database.ts'
 import { buying, wire } from './wired.ts'
 
-/** A price list as it is written, open to changes that a test makes to a copy. */
+/** A price list as written, which a test can change in a copy. */
 export type Written = {
   dedicated: {
     prolong_periods: number[]
@@ -30,7 +30,7 @@ export type Written = {
 
 export const shipped = (): Written => structuredClone<Written>(shippedCatalogue as never)
 
-/** The shipped list with one more country, in which all kinds are sold at a rouble a day. */
+/** The shipped list with more countries, in which all kinds are sold at one rouble a day. */
 export function shippedWith(...codes: readonly string[]): Written {
   const list = shipped()
   for (const kind of Object.values(list.dedicated.kinds))
@@ -53,7 +53,7 @@ export async function addStock(services: Services, prefix: string, code: string,
   return services.stock.add(block, kindIn(code, ipv))
 }
 
-/** All domains on a fresh database with the shipped prices, without HTTP before them. */
+/** All domains on a fresh database with the shipped prices, without HTTP. */
 export type Floor = {
   readonly engine: Engine
   readonly db: Database
@@ -74,10 +74,10 @@ export async function openFloor(engine: Engine, catalogue: unknown = shipped(), 
 export async function buyProxies(
   services: Services,
   customer: CustomerId,
-  wish: { code: string; ipv: Ipv; period?: number; count?: number },
+  order: { code: string; ipv: Ipv; period?: number; count?: number },
 ): Promise<BoughtProxies> {
-  const asked = { ...kindIn(wish.code, wish.ipv), period: wish.period ?? 30, count: wish.count ?? 1 }
-  return buying(customer, (request: PurchaseRequest<BoughtProxies>) => services.dedicated.buy(request, asked))
+  const input = { ...kindIn(order.code, order.ipv), period: order.period ?? 30, count: order.count ?? 1 }
+  return buying(customer, (request: PurchaseRequest<BoughtProxies>) => services.dedicated.buy(request, input))
 }
 
 export async function prolongProxies(
@@ -89,7 +89,7 @@ export async function prolongProxies(
   return buying(customer, (request: PurchaseRequest<Prolonged>) => services.dedicated.prolong(request, ids, period))
 }
 
-/** Places by state; every place is in exactly one. */
+/** Stock slots by state; every slot is in exactly one. */
 export async function placesByState(services: Services): Promise<Record<string, number>> {
   const sums: Record<string, number> = { free: 0, leased: 0, resting: 0, retired: 0 }
   for (const each of await services.stockOperator.counts()) sums[each.state] = (sums[each.state] ?? 0) + each.count

@@ -1,6 +1,6 @@
 /**
- * `turnpike gateway` with a tenth of the usual pauses between two rounds of trials of its addresses. `trials.test.ts`
- * checks the usual pauses.
+ * `turnpike gateway` with a tenth of the usual pauses between two rounds of address trials. `trials.test.ts` checks the
+ * usual pauses.
  */
 
 import { nodeCommand } from '../../src/app/node/command.ts'

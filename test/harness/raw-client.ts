@@ -1,12 +1,12 @@
 import type { Socket } from 'bun'
 import { patienceMs } from './until.ts'
 
-/** What came back on a connection: the bytes, and whether the other side ended it by itself. */
+/** The bytes received on a connection, and whether the peer closed it. */
 export type Heard = { readonly bytes: Buffer; readonly hasEnded: boolean }
 
 const breath = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A client that sends bytes as they are, half-closes, resets or stops reading when it is told to. */
+/** A client that sends raw bytes, half-closes, resets or stops reading on request. */
 export class RawClient {
   hasEnded = false
   isClosed = false
@@ -23,7 +23,7 @@ export class RawClient {
     const options = {
       hostname: '127.0.0.1',
       port,
-      // Bun takes it and does not declare it.
+      // Bun supports this option without declaring it.
       ...(from !== undefined && { localAddress: from }),
       allowHalfOpen: true,
       socket: {
@@ -40,7 +40,7 @@ export class RawClient {
     return client
   }
 
-  /** All that has come so far. */
+  /** All bytes received so far. */
   get bytes(): Buffer {
     if (this.received.length > 1) this.received = [Buffer.concat(this.received)]
     return this.received[0] ?? Buffer.alloc(0)
@@ -54,7 +54,7 @@ export class RawClient {
     return this.length
   }
 
-  /** How many bytes could not be sent yet. */
+  /** The number of bytes that could not be sent yet. */
   get unsent(): number {
     return this.held.length
   }
@@ -65,7 +65,7 @@ export class RawClient {
     this.flush()
   }
 
-  /** Each byte in a write of its own, with a turn of the loop between, so that the gateway reads them one by one. */
+  /** Writes each byte separately, with a turn of the event loop between, so that the gateway reads them one by one. */
   async sendSlowly(bytes: string): Promise<void> {
     for (const character of bytes) {
       if (this.isClosed || this.hasEnded) return
@@ -90,9 +90,9 @@ export class RawClient {
     this.socket?.resume()
   }
 
-  /** Waits until enough has come, or the other side has ended. Says false when neither came to pass. */
-  async hear(isEnough: (text: string) => boolean, mostMs = patienceMs): Promise<boolean> {
-    const giveUpAt = performance.now() + mostMs
+  /** Waits until enough has arrived, or the peer has closed. False at the time limit. */
+  async hear(isEnough: (text: string) => boolean, maxMs = patienceMs): Promise<boolean> {
+    const giveUpAt = performance.now() + maxMs
     while (!this.hasEnded && !this.isClosed && !isEnough(this.text)) {
       const leftMs = giveUpAt - performance.now()
       if (leftMs <= 0) return false
@@ -105,9 +105,9 @@ export class RawClient {
     return true
   }
 
-  /** Waits for the other side to end. */
-  async hearEnd(mostMs = patienceMs): Promise<Heard> {
-    await this.hear(() => false, mostMs)
+  /** Waits for the peer to close. */
+  async hearEnd(maxMs = patienceMs): Promise<Heard> {
+    await this.hear(() => false, maxMs)
     return { bytes: this.bytes, hasEnded: this.hasEnded || this.isClosed }
   }
 
@@ -134,7 +134,7 @@ export class RawClient {
   }
 }
 
-/** An answer of HTTP as it came. */
+/** One HTTP response. */
 export type Answer = {
   readonly status: number
   readonly code: string
@@ -143,9 +143,7 @@ export type Answer = {
   readonly closes: boolean
 }
 
-/**
- * The answers in what was received, one after another; after a 200 to CONNECT the rest is what came through the tunnel.
- */
+/** The responses in the received text, in order; after a 200 to CONNECT the rest is tunnel data. */
 export function readAnswers(text: string): { answers: Answer[]; rest: string } {
   const answers: Answer[] = []
   let rest = text
@@ -179,5 +177,5 @@ function readBody(head: string, behind: string): { text: string; used: number } 
   return end < 0 ? undefined : { text: behind.slice(0, end), used: end + 5 }
 }
 
-/** `407 credentials_required`, `200`: an answer in a word or two. */
+/** `407 credentials_required`, `200`: the status and the error code of a response. */
 export const tellAnswer = ({ status, code }: Answer): string => `${status} ${code}`.trim()

@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
 import { patienceMs } from './until.ts'
 
-/** One answer as it came over the wire. */
+/** One response as received. */
 export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string }
 
 /**
- * Sends bytes over a socket as they are and reads until the server closes, has answered one request whole, or has said
- * nothing for `waitMs`, which only a test that expects no answer shortens. The pieces are sent one after another; a
- * number among them is a pause in milliseconds.
+ * Sends raw bytes and reads until the server closes, has answered one request completely, or has been silent for
+ * `waitMs`. Only a test that expects no answer shortens `waitMs`. The pieces are sent one after another; a number is a
+ * pause in milliseconds.
  */
 export async function sendRaw(
   port: number,
@@ -23,7 +23,7 @@ export async function sendRaw(
     clearTimeout(quiet)
     quiet = setTimeout(resolve, isComplete(Buffer.concat(received)) ? 60 : waitMs)
   })
-  // A server that hangs up on nonsense may do so while we still talk.
+  // A server that closes on malformed bytes may do so while the test still sends.
   socket.on('error', () => resolve())
   socket.on('close', () => resolve())
   await new Promise((ready) => socket.once('connect', ready))
@@ -44,7 +44,7 @@ const isComplete = (bytes: Buffer): boolean => {
   return length !== undefined && bytes.length >= headEnd + 4 + Number(length)
 }
 
-/** Every answer in what was received, one after another. */
+/** All responses in the received bytes, in order. */
 export function readAnswers(bytes: Buffer): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = bytes
@@ -54,7 +54,7 @@ export function readAnswers(bytes: Buffer): RawAnswer[] {
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? Number.NaN)
     const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
     const bodyAt = headEnd < 0 ? rest.length : headEnd + 4
-    // 100 only says that the body may come now.
+    // 100 only announces that the body may be sent.
     if (status !== 100) answers.push({ status, head, body: rest.subarray(bodyAt, bodyAt + length).toString() })
     rest = rest.subarray(bodyAt + length)
   }

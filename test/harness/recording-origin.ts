@@ -1,11 +1,11 @@
 import type { Socket } from 'bun'
 
-/** One connection that reached the origin: every byte of it, and how it ended. */
+/** One connection to the origin: all its bytes, and how it ended. */
 export type Recorded = { text: string; from: string; hasEnded: boolean; isClosed: boolean; answered: number }
 
 type Connection = { readonly record: Recorded; readonly socket: Socket<Connection>; held: Uint8Array }
 
-/** What the origin does once a request is whole, or `raw` with every piece that comes. */
+/** The origin's reaction to a complete request, or to every piece of bytes. */
 export type Script = {
   onRequest?(request: ReadRequest, write: (text: string) => void, socket: Socket<Connection>): void
   onBytes?(bytes: Uint8Array, write: (text: string) => void, socket: Socket<Connection>): void
@@ -17,15 +17,15 @@ export type ReadRequest = {
   readonly path: string
   readonly fields: readonly (readonly [name: string, value: string])[]
   readonly body: string
-  /** What stands behind the request on the same connection: a second one, smuggled in. */
+  /** Bytes behind the request on the same connection: a smuggled second request. */
   readonly behind: string
 }
 
 const ok = (body: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
 /**
- * A server on loopback that keeps every byte it is sent and reads it by the letter of RFC 9112, with a reader that
- * shares nothing with the gateway's. Unless told otherwise it answers each whole request with `ok`.
+ * A server on loopback that records every byte and parses it strictly by RFC 9112, with a parser that shares no code
+ * with the gateway. By default it answers each complete request with `ok`.
  */
 export function startRecordingOrigin(hostname = '127.0.0.1') {
   const records: Recorded[] = []
@@ -80,7 +80,7 @@ export function startRecordingOrigin(hostname = '127.0.0.1') {
     play(next: Script): void {
       script = next
     },
-    /** Forgets what was seen, and answers `ok` again. */
+    /** Clears the records, and answers `ok` again. */
     reset(): void {
       records.length = 0
       script = {}
@@ -102,7 +102,7 @@ function flush(connection: Connection): void {
   if (gone > 0) connection.held = connection.held.subarray(gone)
 }
 
-/** RFC 9112 and nothing kinder. Undefined while something is missing. */
+/** Strict RFC 9112. Undefined while bytes are missing. */
 export function readRequest(text: string): ReadRequest | undefined {
   const headEnd = text.indexOf('\r\n\r\n')
   if (headEnd < 0) return undefined
@@ -142,7 +142,7 @@ function readChunks(rest: string): { body: string; behind: string } | undefined 
   }
 }
 
-/** `GET /path`, and the body if there is one: what the origin believes it was asked. */
+/** `GET /path`, and the body if there is one: the request as the origin parsed it. */
 export function tellSeen(record: Recorded): string {
   const request = readRequest(record.text)
   if (!request) return `unfinished ${record.text.split('\r\n', 1)[0]}`
@@ -152,7 +152,7 @@ export function tellSeen(record: Recorded): string {
 
 const ofOurHop = /^(?:proxy-.*|keep-alive|te|trailer|via|forwarded|x-forwarded-.*|x-real-ip|x-turnpike-.*)$/
 
-/** What of a recorded request tells of the client, of its credentials or of this hop. Nothing should. */
+/** Fields of a recorded request that reveal the client, its credentials or the gateway. There should be none. */
 export function findTraces(record: Recorded): string[] {
   const request = readRequest(record.text)
   const traces = (request?.fields ?? []).filter(([name, value]) => {

@@ -1,6 +1,6 @@
 import type { Engine } from './database.ts'
 
-/** True when the whole counts are wanted: `npm run test:long`. */
+/** True for the full counts: `npm run test:long`. */
 export const isLong = process.env['TURNPIKE_TEST_LONG'] === '1'
 
 /** The full count in `npm run test:long`, a twentieth of it in `npm test`. */
@@ -9,7 +9,7 @@ export function scaled(full: number): number {
 }
 
 /**
- * Damages that verify must find: all on SQLite; on PostgreSQL, where each takes ten times as long, one in six; all on
+ * Damages that verify must find: all on SQLite; one in six on PostgreSQL, where each takes ten times as long; all on
  * both in a long run.
  */
 export const sampledOn = <Item>(engine: Engine, items: readonly Item[]): Item[] =>

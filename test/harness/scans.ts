@@ -2,12 +2,12 @@ import type { Database, Tx, Value } from '../../src/db/transaction.ts'
 
 type Statement = { readonly sql: string; readonly values: readonly Value[] }
 
-/** Every statement that ran on a database meanwhile, in transactions and outside. */
-async function overhear(db: Database, work: () => Promise<unknown>): Promise<Statement[]> {
-  const heard: Statement[] = []
+/** Every statement that ran on a database during the work, in transactions and outside. */
+async function recordStatements(db: Database, work: () => Promise<unknown>): Promise<Statement[]> {
+  const statements: Statement[] = []
   const [transact, transactLong] = [db.transact.bind(db), db.transactLong.bind(db)]
   const [all, first] = [db.all.bind(db), db.first.bind(db)]
-  const note = (sql: string, values: readonly Value[] = []): void => void heard.push({ sql, values })
+  const note = (sql: string, values: readonly Value[] = []): void => void statements.push({ sql, values })
   const listening = (tx: Tx): Tx => ({
     all: (sql, values) => (note(sql, values), tx.all(sql, values)),
     first: (sql, values) => (note(sql, values), tx.first(sql, values)),
@@ -23,12 +23,12 @@ async function overhear(db: Database, work: () => Promise<unknown>): Promise<Sta
   } finally {
     Object.assign(db, { transact, transactLong, all, first })
   }
-  return heard
+  return statements
 }
 
 /**
- * The statements in some work that would go through one of these tables as a whole, for want of an index. Whether it
- * is quick on a busy machine is luck; whether it grows with the table is not.
+ * The statements in some work that read one of these tables completely because an index is missing. This does not
+ * depend on the speed of the machine.
  */
 export async function scansIn(
   db: Database,
@@ -36,7 +36,7 @@ export async function scansIn(
   work: () => Promise<unknown>,
 ): Promise<string[]> {
   const found: string[] = []
-  for (const { sql, values } of await overhear(db, work)) {
+  for (const { sql, values } of await recordStatements(db, work)) {
     if (!/^\s*(SELECT|UPDATE|DELETE|INSERT|WITH)/i.test(sql)) continue
     const plan = await planOf(db, sql, values)
     const whole = tables.some((table) =>
@@ -53,7 +53,7 @@ async function planOf(db: Database, sql: string, values: readonly Value[]): Prom
     return rows.map((row) => row.detail)
   }
   return db.transact(async (tx) => {
-    // Of a small table it would be read as a whole anyway.
+    // A small table would be read completely in any case.
     await tx.run('SET LOCAL enable_seqscan = off')
     const rows = await tx.all<{ 'QUERY PLAN': string }>(`EXPLAIN ${sql}`, values)
     return rows.map((row) => row['QUERY PLAN'])
@@ -61,23 +61,23 @@ async function planOf(db: Database, sql: string, values: readonly Value[]): Prom
 }
 
 /**
- * The statements in some work that look at more rows of a table than `most`. PostgreSQL counts them, on a second run
- * that is undone. SQLite does not: there, those that find rows of it without one of these columns.
+ * The statements in some work that read more rows of a table than `max`. PostgreSQL counts them, in a second run that
+ * is rolled back. On SQLite: those that find rows without one of these columns.
  */
 export async function wideIn(
   db: Database,
-  of: { readonly table: string; readonly columns: readonly string[]; readonly most: number },
+  of: { readonly table: string; readonly columns: readonly string[]; readonly max: number },
   work: () => Promise<unknown>,
 ): Promise<string[]> {
   const found = new Set<string>()
-  for (const { sql, values } of await overhear(db, work)) {
+  for (const { sql, values } of await recordStatements(db, work)) {
     if (!/^\s*(SELECT|UPDATE|DELETE)/i.test(sql) || !sql.includes(of.table)) continue
     const isWide =
       db.engine === 'sqlite'
         ? (await planOf(db, sql, values)).some(
             (line) => line.includes(of.table) && !of.columns.some((column) => line.includes(column)),
           )
-        : (await countRead(db, of.table, sql, values)) > of.most
+        : (await countRead(db, of.table, sql, values)) > of.max
     if (isWide) found.add(sql)
   }
   return [...found]
@@ -105,8 +105,8 @@ class Undone extends Error {
 async function countRead(db: Database, table: string, sql: string, values: readonly Value[]): Promise<number> {
   const counted = db.transact(async (tx): Promise<number> => {
     const [row] = await tx.all<{ 'QUERY PLAN': unknown }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`, values)
-    const told = row?.['QUERY PLAN']
-    const [top] = (typeof told === 'string' ? JSON.parse(told) : told) as [{ Plan: PlanNode }]
+    const plan = row?.['QUERY PLAN']
+    const [top] = (typeof plan === 'string' ? JSON.parse(plan) : plan) as [{ Plan: PlanNode }]
     throw new Undone(readBy(table, top.Plan))
   })
   return counted.catch((error: unknown) => {

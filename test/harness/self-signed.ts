@@ -1,4 +1,4 @@
-/** A certificate that nobody trusts, for origins on this machine. Its key is no secret. */
+/** An untrusted certificate for origins on this machine. Its key is not secret. */
 export const selfSigned = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBrjCCAVSgAwIBAgIUC9UfGR1xS+ZS70TahSPS5jSleagwCgYIKoZIzj0EAwIw
@@ -21,7 +21,7 @@ EMh13fgXR7njDVOAKVz6ChbWWG+UC9CRQZ95uSUdLiodTmQ5ZZOXwT4p
 `,
 }
 
-/** Another, for a shop at `shop.test` or 45.13.0.1 in a namespace of a test. */
+/** Another, for a shop at `shop.test` or 45.13.0.1 in a test's namespace. */
 export const selfSignedShop = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUNgvBG/Q+S5bKKdLa6qIjzQGZ6FswCgYIKoZIzj0EAwIw
@@ -43,7 +43,7 @@ AVXJW6LLL9/YVnQxVFz3XsZ1YNnzgXHU3DJQIQdzD00poCWVOl6TB5eD
 `,
 }
 
-/** One that ended in 2020. */
+/** A certificate that expired in 2020. */
 export const selfSignedEnded = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBCDCBrgIBATAKBggqhkjOPQQDAjAQMQ4wDAYDVQQDDAVlbmRlZDAeFw0yMDAx

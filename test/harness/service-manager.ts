@@ -2,7 +2,7 @@ import { dlopen, ptr } from 'bun:ffi'
 
 const dontWait = 0x40
 
-/** What systemd would be to a service: a datagram socket of this name, a path or an abstract one. */
+/** The socket of a service manager such as systemd: a datagram socket with this path or abstract name. */
 export function openServiceManager(name: string) {
   const { symbols: libc } = dlopen('libc.so.6', {
     socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
@@ -14,7 +14,7 @@ export function openServiceManager(name: string) {
   const address = Uint8Array.of(1, 0, ...path)
   const fd = libc.socket(1, 2, 0)
   if (libc.bind(fd, ptr(address), address.length) !== 0) throw new Error(`${name} cannot be listened at`)
-  /** The next word that was said, or nothing. */
+  /** The next message, or an empty string. */
   function hear(): string {
     const heard = new Uint8Array(100)
     const length = Number(libc.recv(fd, ptr(heard), heard.length, dontWait))
@@ -22,7 +22,7 @@ export function openServiceManager(name: string) {
   }
   return {
     hear,
-    /** All that was said since it was last asked. */
+    /** All messages since the last call. */
     hearAll(): string[] {
       const words: string[] = []
       for (let word = hear(); word !== ''; word = hear()) words.push(word)

@@ -8,7 +8,7 @@ import { HandClock, runtimeWith } from './clock.ts'
 import { type Beginning, type Engine, fewConnections, makePreparedPlace, type Place } from './database.ts'
 import { until } from './until.ts'
 
-/** A whole shop in this process: real database, real sockets, a clock that is moved by hand. */
+/** A whole shop in this process: real database, real sockets, hand clock. */
 export type Service = Caller & {
   readonly engine: Engine
   readonly url: string
@@ -17,7 +17,7 @@ export type Service = Caller & {
   readonly services: Services
   readonly place: Place
   readonly log: string[]
-  /** Until so many requests are with the shop, run or wait. */
+  /** Waits until so many requests are running or waiting in the shop. */
   untilPending(count: number): Promise<void>
   /** Another customer, with money and a token. */
   newCustomer(roubles?: bigint): Promise<{ customer: import('../../src/core/ids.ts').CustomerId; token: string }>
@@ -25,8 +25,8 @@ export type Service = Caller & {
 }
 
 /**
- * With `runtime`, time goes by itself and the clock by hand moves nothing. `carried` by a carrier that is always there,
- * unless a test brings gateways of its own. `from` is the prepared database; the shop makes what is missing in it.
+ * With `runtime`, time is real and the hand clock has no effect. `carried`: a gateway that is always up serves all
+ * stock, unless a test starts gateways. `from` is the prepared database; the shop migrates it.
  */
 export async function startService(
   engine: Engine,
@@ -36,7 +36,7 @@ export async function startService(
   from?: Beginning,
 ): Promise<Service> {
   const isSandbox = env['TURNPIKE_SANDBOX'] !== 'off'
-  // Where time goes by itself, a carrier seen at the time of the preparation would count as away.
+  // With real time, a gateway seen at the time of the preparation would count as down.
   const beginning = carried && runtime === undefined ? 'carried' : 'stocked'
   const place = await makePreparedPlace(engine, from ?? (isSandbox ? beginning : 'migrated'))
   const clock = new HandClock()

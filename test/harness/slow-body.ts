@@ -2,18 +2,18 @@ import { connect } from 'node:net'
 import { readAnswers } from './raw.ts'
 import type { Service } from './service.ts'
 
-/** A request whose head has come and whose body has not. */
+/** A request whose head has arrived and whose body has not. */
 export type Dripping = {
   /** Sends the rest of the body, and reads the answer. */
   finish(): Promise<{ status: number; body: { ok: boolean; error?: { code: string }; data?: unknown } }>
-  /** Goes away without it. */
+  /** Disconnects without it. */
   leave(): void
 }
 
-/** Where callers are let in: customers or nodes. */
+/** The authentication of customers or nodes. */
 type Entrance = { authenticate: (...asked: never[]) => Promise<unknown> }
 
-/** Sends a POST but for the last byte of its body, and waits until the shop has let the caller in. */
+/** Sends a POST except for the last byte of its body, and waits until the shop has authenticated the caller. */
 export async function startDripping(
   service: Pick<Service, 'url' | 'services'>,
   path: string,

@@ -6,17 +6,17 @@ import { installPackages } from './apt.ts'
 import { freePort } from './gateway.ts'
 import { untilTrue } from './turnpike.ts'
 
-/** A real SMTP server, Debian's aiosmtpd, that keeps every letter in a folder. */
+/** A real SMTP server, Debian's aiosmtpd, that stores every letter in a folder. */
 export type SmtpServer = {
   readonly url: string
-  /** The letters so far, the oldest first, as they came. */
+  /** The letters so far, oldest first. */
   letters(): string[]
-  /** Waits until so many have come, and returns them. */
+  /** Waits until so many have arrived, and returns them. */
   until(count: number): Promise<string[]>
   stop(): Promise<void>
 }
 
-/** Whether whoever listens there greets as a mail server does; the port may be somebody else's by now. */
+/** Whether the server at this port sends an SMTP greeting; another program may have taken the port. */
 const greets = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port })
@@ -41,7 +41,7 @@ async function startOn(program: string, port: number, mailbox: string): Promise<
   return undefined
 }
 
-/** By seconds, then microseconds, then the count, which a mailbox writes into a letter's name as plain numbers. */
+/** By seconds, then microseconds, then the counter in the file name of a letter. */
 const cameAt = (name: string): number[] => (/^(\d+)\.M(\d+)P\d+Q(\d+)/.exec(name) ?? []).slice(1).map(Number)
 
 function byArrival(a: string, b: string): number {
@@ -50,7 +50,7 @@ function byArrival(a: string, b: string): number {
   return differs === -1 ? 0 : (one[differs] ?? 0) - (other[differs] ?? 0)
 }
 
-/** Undefined where there is none to be had: then its tests say so. */
+/** Undefined where aiosmtpd cannot be installed. */
 export async function startSmtp(): Promise<SmtpServer | undefined> {
   if (Bun.which('aiosmtpd') === null) await installPackages(['python3-aiosmtpd'])
   const program = Bun.which('aiosmtpd')
@@ -86,7 +86,7 @@ export async function startSmtp(): Promise<SmtpServer | undefined> {
   }
 }
 
-/** What a letter says, whatever its transfer encoding is. */
+/** The decoded text of a letter. */
 export function textOf(letter: string): string {
   const [head = '', ...rest] = letter.replaceAll('\r\n', '\n').split('\n\n')
   const body = rest.join('\n\n')

@@ -7,11 +7,11 @@ const counted = (text: string): string => `${String.fromCharCode(text.length)}${
 export const socksLogin = (username: string, password: string = passwordOf(username)): string =>
   `\x01${counted(username)}${counted(password)}`
 
-/** RFC 1928, 4: a request to go to a name or an address written as a name. */
+/** RFC 1928, 4: a request for a name or an address written as a name. */
 export const socksRequest = (host: string, port: number): string =>
   `\x05\x01\0\x03${counted(host)}${String.fromCharCode(port >> 8, port & 255)}`
 
-/** A connection on which somebody has said who he is and was let in. */
+/** A connection that has passed the SOCKS5 login. */
 export async function greet(gateway: number, username: string, password?: string): Promise<RawClient> {
   const client = await RawClient.open(gateway)
   client.send('\x05\x01\x02')
@@ -21,7 +21,7 @@ export async function greet(gateway: number, username: string, password?: string
   return client
 }
 
-/** Goes there, and tells what RFC 1928 calls the reply. */
+/** Requests a destination, and returns the reply code of RFC 1928. */
 export async function socksTo(gateway: number, username: string, host: string, port: number) {
   const client = await greet(gateway, username)
   client.send(socksRequest(host, port))

@@ -11,7 +11,7 @@ import {
   stateQuerySchema,
 } from '../../src/node-protocol/state.ts'
 
-/** How one request goes wrong. `lost`: the shop did it, and the answer never came. */
+/** How one request fails. `lost`: the shop processed it, and the answer was lost. */
 export type Fault = { readonly status: number } | 'lost' | 'cut' | 'silent' | 'nonsense' | 'redirect'
 
 export const emptyPage: StatePage = {
@@ -27,13 +27,11 @@ export const emptyPage: StatePage = {
   peers: [],
 }
 
-/**
- * What a shop says to nodes, as the wire has it, with a fault for each request that is to go wrong. No books behind it.
- */
+/** A fake shop for nodes: real HTTP answers without a database, with a fault for each request that must fail. */
 export async function openStandInShop() {
   const shop = {
     secret: '',
-    /** Keys that are still good, and what was joined with them. */
+    /** Keys that are still valid, and the secrets joined with them. */
     keys: new Set<string>(),
     joined: new Map<string, string>(),
     faults: [] as Fault[],
@@ -74,7 +72,7 @@ export async function openStandInShop() {
     return { private_key: 'k', listen_port: 51_820, mtu: 1420, addresses: ['10.66.0.1/16'] }
   }
 
-  /** A key is good once; the same key with the same secret is the same joining. */
+  /** A key is valid once; the same key with the same secret is the same join. */
   function join(body: unknown): unknown {
     const { key, secret } = joinBodySchema.parse(body)
     const earlier = shop.joined.get(key)

@@ -6,15 +6,15 @@ import { type Caller, createCaller } from './caller.ts'
 import { type Engine, makePreparedPlace } from './database.ts'
 import { freePort } from './gateway.ts'
 
-/** A shop on the real clock that goes away and comes back, on the same data and the same port. */
+/** A shop on real time that can be stopped and started again, on the same data and port. */
 export type StoppableShop = Caller & {
   readonly url: string
   readonly services: Services
   readonly config: Config
   stop(): Promise<void>
-  /** On its own data, or on those of another place from now on. */
+  /** Starts on its own data, or on another configuration from now on. */
   start(other?: Config): Promise<void>
-  /** Ends it for good. */
+  /** Stops it and removes its data. */
   remove(): Promise<void>
 }
 

@@ -28,7 +28,7 @@ test('startStopwatch leaves out the time in which child processes waited for a p
   const stopwatch = startStopwatch()
   const startedAt = performance.now()
   const loops = Array.from({ length: 4 * availableParallelism() }, () => Bun.spawn([process.execPath, ...busyLoop]))
-  // Read while they run: the counters of a process end with it.
+  // Read while they run: the counters of a process disappear with it.
   while (loops.every(({ exitCode }) => exitCode === null)) await new Promise((resolve) => setImmediate(resolve))
   const elapsedMs = stopwatch.elapsedMs()
   expect(elapsedMs).toBeLessThan(performance.now() - startedAt)

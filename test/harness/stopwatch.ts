@@ -39,7 +39,7 @@ function findInvolved(engine: Engine): string[] {
   return [...involved]
 }
 
-/** What a stopwatch reads when it starts and again when it is looked at. */
+/** The counters of a stopwatch at one moment. */
 type Reading = {
   readonly atMs: number
   /** Processor time that the hypervisor gave to other machines. */

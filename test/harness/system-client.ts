@@ -10,15 +10,12 @@ const loopback = readAddress('127.0.0.1')
 const ENOTCONN = 107
 const MSG_OOB = 1
 
-/**
- * A client on the system's own calls, which tell what Bun's sockets leave open: whether a connection was ended in order
- * or reset.
- */
+/** A client on system calls, which show whether a connection was closed in order or reset; Bun's sockets do not. */
 export class SystemClient {
   private static readonly libc = openLibc()
   private static readonly kernel = new Kernel(SystemClient.libc, process.arch as Processor)
   heard = Buffer.alloc(0)
-  /** How the other side ended it, if it did. */
+  /** How the peer ended the connection, if it did. */
   end: 'ended' | 'reset' | undefined
 
   private constructor(private readonly descriptor: number) {}
@@ -31,7 +28,7 @@ export class SystemClient {
     return client
   }
 
-  /** Resolves when the system has taken all of it, or the connection is gone. */
+  /** Resolves when the kernel has accepted all bytes, or the connection is gone. */
   async send(bytes: Uint8Array): Promise<void> {
     let rest = bytes
     await until(() => {
@@ -43,7 +40,7 @@ export class SystemClient {
     await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Sends bytes of which the last one is urgent (MSG_OOB): a receiver reads up to it, and no further in one call. */
+  /** Sends bytes of which the last is urgent (MSG_OOB): a receiver reads up to it, and no further in one call. */
   sendUrgent(bytes: Uint8Array): void {
     const gone = SystemClient.libc.send(this.descriptor, Number(ptr(bytes)), bytes.length, MSG_OOB)
     if (gone !== bytes.length) throw new Error('the system did not take urgent data')
@@ -53,7 +50,7 @@ export class SystemClient {
     SystemClient.kernel.shutWrite(this.descriptor)
   }
 
-  /** Listens until it has heard enough, or the other side has ended. */
+  /** Reads until enough has arrived, or the peer has closed. */
   async listen(isEnough: () => boolean): Promise<void> {
     await until(() => {
       while (!isEnough() && this.end === undefined) if (!this.hear()) return false
@@ -61,7 +58,7 @@ export class SystemClient {
     }, patienceMs)
   }
 
-  /** False when there is nothing to hear for now. */
+  /** False if there is nothing to read for now. */
   private hear(): boolean {
     const got = SystemClient.kernel.receive(this.descriptor, 65_536)
     if (got === -EAGAIN) return false

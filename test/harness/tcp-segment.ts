@@ -1,4 +1,4 @@
-/** A TCP segment over IPv4 (RFC 9293, 3.1), as far as a client of a test needs one. Addresses are 32-bit numbers. */
+/** A TCP segment over IPv4 (RFC 9293, 3.1), with the fields that a test client needs. Addresses are 32-bit numbers. */
 export type Segment = {
   readonly from: { readonly address: number; readonly port: number }
   readonly to: { readonly address: number; readonly port: number }
@@ -34,7 +34,7 @@ export function writeSegment(segment: Segment): Uint8Array {
   view.setUint32(28, segment.ack >>> 0)
   view.setUint16(32, (((tcpBytes + optionBytes) / 4) << 12) | segment.flags)
   view.setUint16(34, segment.window)
-  // No-operation is what fills up the options.
+  // The options are padded with no-operation.
   packet.fill(1, ipBytes + tcpBytes, ipBytes + tcpBytes + optionBytes)
   packet.set(segment.options, ipBytes + tcpBytes)
   packet.set(segment.payload, ipBytes + tcpBytes + optionBytes)
@@ -42,7 +42,7 @@ export function writeSegment(segment: Segment): Uint8Array {
   return packet
 }
 
-/** Undefined for what is not TCP over IPv4. Checksums are believed: the packet comes from this machine. */
+/** Undefined for other packets. Checksums are not verified: the packet comes from this machine. */
 export function readSegment(packet: Uint8Array): Segment | undefined {
   if (packet.length < ipBytes + tcpBytes || packet[0] !== 0x45 || packet[9] !== tcp) return undefined
   const view = new DataView(packet.buffer, packet.byteOffset, packet.length)

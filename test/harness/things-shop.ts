@@ -16,10 +16,10 @@ import { HandClock } from './clock.ts'
 import { type Engine, openTestDatabase } from './database.ts'
 import { addCustomer, wire } from './wired.ts'
 
-/** What one thing costs: nine roubles. */
+/** The price of one thing: nine roubles. */
 const thingPrice = 900n
 
-/** The simplest purchase there can be. It goes the way that every product's goes. */
+/** A minimal product, sold through the same code as every product. */
 const buyThings = operationsOf({ tag: 'Things' })('buyThings', 'POST /things/buy', {
   summary: 'Buy things',
   body: z.object({
@@ -56,7 +56,7 @@ function sellThings(services: Services) {
   })
 }
 
-/** The customers' API with one thing on sale, on a real socket, and a customer with 1,000 roubles. */
+/** The customer API with one product, on a real socket, and a customer with 1,000 roubles. */
 export type ThingsShop = Caller & {
   readonly url: string
   readonly port: number
@@ -64,9 +64,9 @@ export type ThingsShop = Caller & {
   readonly clock: HandClock
   readonly customer: CustomerId
   readonly token: string
-  /** Makes the shop refuse what is new, as it does while it shuts down. */
+  /** Makes the shop refuse new requests, as during its shutdown. */
   refuseNew(yes: boolean): void
-  /** What each request came to, faults included. */
+  /** One note per request, faults included. */
   readonly notes: RequestNote[]
   stop(): Promise<void>
 }
@@ -103,7 +103,7 @@ export async function openThingsShop(
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
-    // As the shop has it: Bun's own ten seconds would race with the limit on slow bodies.
+    // As the shop sets it: Bun's default of 10 s would race with the limit on slow bodies.
     idleTimeout: 30,
     development: false,
     fetch: (request, self) => http(request, readAddress(self.requestIP(request)?.address ?? '')),

@@ -1,4 +1,7 @@
-/** A reverse proxy that ends TLS before a shop on its machine, as an operator would have one. Told where to listen. */
+/**
+ * A reverse proxy that terminates TLS before a shop on this machine, as an operator may run one. It listens at the
+ * first argument.
+ */
 
 import { selfSignedShop } from './self-signed.ts'
 

@@ -3,8 +3,8 @@ import type { ReportBody } from '../../src/node-protocol/report.ts'
 import type { StatePart, StateParts } from '../../src/node-protocol/state.ts'
 
 /**
- * All that a product tells its nodes of one sort of thing, page by page: changes since a moment, or the whole without
- * what is gone.
+ * All rows of one table that a product publishes to its nodes, page by page: changes since a time, or the current
+ * state.
  */
 export async function toldOf<Part extends StatePart>(
   side: NodeSide,
@@ -12,19 +12,19 @@ export async function toldOf<Part extends StatePart>(
   { since, limit = 1000 }: { readonly since?: number; readonly limit?: number } = {},
 ): Promise<StateRow<StateParts[Part]>[]> {
   const table = side.tables.find((each) => each.name === name)
-  if (!table) throw new Error(`nobody is told of ${name} here`)
-  const told: StateRow<StateParts[Part]>[] = []
+  if (!table) throw new Error(`no node table is called ${name}`)
+  const rows: StateRow<StateParts[Part]>[] = []
   for (let after: Position = { changedAt: since ?? 0, id: '' }; ; ) {
     const page = (await table.read(after, limit, since === undefined)) as readonly StateRow<StateParts[Part]>[]
-    told.push(...page)
+    rows.push(...page)
     const last = page.at(-1)
-    if (!last || page.length < limit) return told
+    if (!last || page.length < limit) return rows
     after = last
   }
 }
 
-/** A report that says nothing but what is given. */
-export const reportOf = (said: Partial<ReportBody> & { readonly boot: string }): ReportBody => ({
+/** A report with only the given parts. */
+export const reportOf = (parts: Partial<ReportBody> & { readonly boot: string }): ReportBody => ({
   version: 'test',
   proxies: [],
   subusers: [],
@@ -32,5 +32,5 @@ export const reportOf = (said: Partial<ReportBody> & { readonly boot: string }):
   wishes: [],
   hosts: [],
   sources: [],
-  ...said,
+  ...parts,
 })

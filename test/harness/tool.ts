@@ -7,7 +7,7 @@ import { toCommands } from '../../src/cli/operation-command.ts'
 import { noStalls } from '../../src/core/stall-monitor.ts'
 import { failureOf } from './failure.ts'
 
-/** The operator's commands on services that are open in this process. */
+/** The operator's commands on services in this process. */
 export function createTool(services: Services, now: () => number = Date.now) {
   const runtime = { ...realRuntime, clock: now, stalls: noStalls }
   const log = { debug() {}, info() {}, warn() {}, error() {} }

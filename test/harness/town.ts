@@ -8,12 +8,12 @@ import type { Engine } from './database.ts'
 import { applyCatalogue, buyProxies, type Floor, kindIn, openFloor, shippedWith } from './proxies.ts'
 import { addCustomer } from './wired.ts'
 
-/** How often nodes say something, and the shop looks, on the clock that a test drives. */
+/** The interval of node reports and of the shop's checks, on the hand clock. */
 export const tickMs = 5_000
 const periodDays = 7
 const pricePerDay = 1_000
 
-/** A gateway as far as the shop sees it: whether it says something, and which addresses it says it can use. */
+/** A gateway as the shop sees it: whether it reports, and which addresses it claims to serve. */
 export type TownNode = {
   readonly id: string
   readonly name: string
@@ -24,11 +24,11 @@ export type TownNode = {
 
 export type Town = Awaited<ReturnType<typeof openTown>>
 
-/** A shop with gateways that live and die as a test says, and one customer. */
+/** A shop with gateways that a test starts and stops, and one customer. */
 export async function openTown(engine: Engine, prefix: string, names: readonly string[]) {
   const floor: Floor = await openFloor(engine)
   const { clock, db } = floor
-  // Without the carrier that other tests have.
+  // Without the gateway that other tests have.
   const openShop = (): Services => createServices(db, runtimeWith(clock), floor.services.config)
   const services = openShop()
   const nodes: TownNode[] = []
@@ -50,18 +50,18 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
     await applyCatalogue(services, { ...list, dedicated: { ...list.dedicated, outage } })
   }
 
-  /** Every node that is there says that it is, and what it can use of the ranges that it may carry. */
+  /** Every live node reports itself and the addresses that it can serve. */
   async function hearAll(): Promise<void> {
     const { ranges } = await services.stock.ranges.overview()
     for (const each of nodes.filter((one) => one.isAlive)) {
       await services.fleet.seen(each.id as never, { version: '0' })
-      const said = ranges.map(({ id, prefix: of }) => ({
+      const trials = ranges.map(({ id, prefix: of }) => ({
         range: id,
         served: of === prefix ? each.runs : ([[0, 1]] as const),
         problems: [],
         seenAs: null,
       }))
-      await services.stock.ranges.tried(each.id, said, true)
+      await services.stock.ranges.tried(each.id, trials, true)
     }
   }
 
@@ -71,7 +71,7 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
     customer,
     node,
     price,
-    /** What another shop does at each tick, at the same time. */
+    /** The check of a second shop process at each tick, in parallel. */
     alsoLook: undefined as (() => Promise<Looked>) | undefined,
     secondShop: openShop,
     get nowMs(): number {
@@ -91,13 +91,13 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
       return proxies[0]?.id ?? 0
     },
     show: (id: number) => services.proxyOperator.show(id),
-    /** The types of all that the customer was told, in order. */
+    /** The types of all events of the customer, in order. */
     async told(): Promise<string[]> {
       const events = await services.events.list(customer, { after: 0, type: undefined, limit: 1000 })
       return events.map((event) => event.type)
     },
     balance: async (): Promise<bigint> => (await services.ledger.balance(customer)).balance,
-    /** The outages of a proxy that are over. */
+    /** The ended outages of a proxy. */
     async outagesOf(id: number): Promise<{ fromAt: number; untilAt: number; expiresBefore: number }[]> {
       const all = (await services.outages.all(db)).get(id) ?? []
       return all.map(({ fromAt, untilAt, expiresBefore }) => ({
@@ -106,7 +106,7 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
         expiresBefore: expiresBefore ?? Number.NaN,
       }))
     },
-    /** What these proxies' outages are worth by the price of their time, to the kopeck. */
+    /** The value of these proxies' outages at the price of their time, in kopecks. */
     async lostMoney(ids: readonly number[]): Promise<bigint> {
       const lengthMs = periodDays * 86_400_000
       const worth = (leftMs: number): bigint =>

@@ -5,7 +5,7 @@ import type { Pass } from './transfers.ts'
 
 export const pool = 'residential'
 
-/** A sub-user with traffic, and what it shows at the gateway. */
+/** A sub-user with traffic, and its credentials at the gateway. */
 export type User = Pass & { readonly subuser: SubuserId; readonly login: string }
 
 /** Sub-users with so many gigabytes each. */
@@ -32,7 +32,7 @@ export async function buyFor(service: Caller, subuser: SubuserId, gb: number): P
   if (bought.status !== 200) throw new Error(`buying was answered with ${bought.status}: ${bought.text}`)
 }
 
-/** What the shop has down as used, to the byte. */
+/** The bytes that the shop has recorded as used. */
 export async function usedBy({ services }: Pick<Service, 'services'>, subuser: SubuserId): Promise<number> {
   const row = await services.db.first<{ customer_id: string }>('SELECT customer_id FROM subusers WHERE id = $1', [
     subuser,

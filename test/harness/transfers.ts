@@ -2,25 +2,24 @@ import { type ByteOrigin, chunked } from './byte-origin.ts'
 import { untilTrue } from './turnpike.ts'
 import { WireClient } from './wire-client.ts'
 
-/** Who passes, and where the gateway is. */
+/** The credentials of a client, and the address of the gateway. */
 export type Pass = {
   readonly port: number
-  /** Of this machine, unless said. */
+  /** This machine by default. */
   readonly host?: string
-  /** Whether the gateway is spoken to over TLS; then nothing is cut within, for what has come of it is not known. */
+  /** Whether the client uses TLS; then no transfer is cut in the middle, because the received part is not known. */
   readonly isTls?: boolean
   readonly username: string
   readonly password: string
 }
 
-/** What a client has really sent and got, past the handshake; and the gateway's no, if that was its answer. */
+/** Bytes that a client has really sent and received, past the handshake; and the gateway's refusal, if any. */
 export type Passed = { sent: number; received: number; refusal?: string }
 
 export type Via = 'connect' | 'socks'
 
 /**
- * Opens a tunnel, with the first bytes sent right behind the handshake. Tells how many bytes the handshake's answers
- * were.
+ * Opens a tunnel and sends the first bytes right behind the handshake. Returns the length of the handshake's answers.
  */
 export async function openTunnel(
   pass: Pass,
@@ -63,18 +62,18 @@ async function shakeSocks(client: WireClient, pass: Pass, target: { host: string
   return 14
 }
 
-/** The gateway's no, as it said it. */
+/** The gateway's refusal, unchanged. */
 export class Refused extends Error {}
 
 export const basic = ({ username, password }: Pass): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
-/** The errand's name in a line of its own, filled up to so many bytes. */
+/** The id in its own line, padded to so many bytes. */
 export function lineOf(id: string, bytes: number): Uint8Array {
   return Buffer.from(`${id}\n`.padEnd(bytes, 'u'))
 }
 
-/** Draws from a seed, so that a failure can be run again. */
+/** Random values from a seed, so that a failure can be reproduced. */
 export function drawFrom(seed: number) {
   let state = seed >>> 0
   const next = (): number => {
@@ -83,16 +82,16 @@ export function drawFrom(seed: number) {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
-  const upTo = (most: number): number => Math.floor(next() * (most + 1))
+  const upTo = (max: number): number => Math.floor(next() * (max + 1))
   return {
     upTo,
     oneOf: <T>(all: readonly T[]): T => all[upTo(all.length - 1)] as T,
-    /** Mostly small, sometimes up to 50 MB; now and then nothing. */
+    /** Mostly small, sometimes up to 50 MB; one in twenty is empty. */
     size(): number {
       const luck = next()
       if (luck < 0.05) return 0
-      const most = luck < 0.85 ? 64 * 1024 : luck < 0.99 ? 1024 * 1024 : 50_000_000
-      return Math.floor(Math.exp(next() * Math.log(most)))
+      const max = luck < 0.85 ? 64 * 1024 : luck < 0.99 ? 1024 * 1024 : 50_000_000
+      return Math.floor(Math.exp(next() * Math.log(max)))
     },
   }
 }
@@ -117,8 +116,8 @@ let made = 0
 const newId = (): string => `errand-${++made}`
 
 /**
- * One tunnel with random sizes, ended in a random way. Resolves with what its client has really sent and got: nothing
- * if it was refused.
+ * One tunnel with random sizes, ended in a random way. Resolves with the bytes that its client has really sent and
+ * received: none if it was refused.
  */
 export async function passTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
   try {
@@ -141,7 +140,7 @@ async function passRandomTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Pro
   }
   const id = newId()
   const all = lineOf(id, draw.size())
-  // What is cut must often be more than a client's system takes unread.
+  // Often more than the kernel of a client accepts unread.
   const down = draw.size() + (way === 'client resets' ? draw.upTo(1) * 500_000 : 0)
   const isWithin = way === 'client resets within' || way === 'client ends within'
   origin.expect({
@@ -212,7 +211,7 @@ export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): 
     const isRefused = (): boolean => client.kept.includes('X-Turnpike-Error')
     if (isReset) await untilTrue(() => origin.arrived(request.id) >= request.body || isRefused())
     else await client.until(() => client.hasEnded || isRefused() || hasWhole(client, answerFrom, request.answerBody))
-    // What the gateway refuses is nobody's traffic.
+    // Refused requests are not billed.
     if (isRefused()) {
       client.close()
       return { ...passed, received: answerFrom, refusal: client.kept.toString('latin1', 0, 200) }
@@ -229,7 +228,7 @@ export async function passRequests(pass: Pass, origin: ByteOrigin, draw: Draw): 
 
 type Cut = 'client resets' | 'client resets within' | 'origin ends' | undefined
 
-/** A request and what its answer will come to. `body` is what arrives at the origin before anything can be cut. */
+/** A request and the size of its answer. `body` is the length that arrives at the origin before a cut. */
 function makeRequest(pass: Pass, origin: ByteOrigin, draw: Draw, cut: Cut) {
   const id = newId()
   const isChunked = draw.upTo(2) === 0 && cut === undefined
@@ -262,8 +261,8 @@ function makeRequest(pass: Pass, origin: ByteOrigin, draw: Draw, cut: Cut) {
 const lastChunk = '0\r\n\r\n'
 
 /**
- * A head, whatever the gateway has put into it, and so many bytes behind it. Whoever hangs up before that leaves bytes
- * unread that his machine has, and has to pay for.
+ * A response head and so many bytes behind it. A client that closes before that leaves unread bytes on its machine,
+ * which are billed.
  */
 function hasWhole(client: WireClient, answerFrom: number, bodyBytes: number): boolean {
   const headEnd = client.kept.indexOf('\r\n\r\n')

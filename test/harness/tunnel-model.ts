@@ -12,7 +12,7 @@ import { type Flow, type RelayEnd, SpliceRelay } from '../../src/dataplane/gatew
 
 const connectionReset = 104
 const brokenPipe = 32
-const mostTurns = 10_000
+const maxTurns = 10_000
 
 type Name = 'client' | 'origin'
 export type Happening =
@@ -22,10 +22,7 @@ export type Happening =
   | { readonly do: 'allow'; readonly bytes: number }
   | { readonly do: 'turn' | 'cut' | 'exhaust' }
 
-/**
- * A socket as the kernel has it: what came and was not read, how much the other machine takes, and what there is to
- * tell of it.
- */
+/** A socket as the kernel sees it: unread bytes, the peer's free buffer, and pending events. */
 class Socket {
   inbox = Buffer.alloc(0)
   said = Buffer.alloc(0)
@@ -76,10 +73,10 @@ class Socket {
     if (this.isBroken) return -connectionReset
     return this.hasFinished ? 0 : -EAGAIN
   }
-  read(most: number): Buffer | number {
+  read(max: number): Buffer | number {
     const next = this.look()
     if (next <= 0) return next
-    const bytes = this.inbox.subarray(0, most)
+    const bytes = this.inbox.subarray(0, max)
     this.inbox = this.inbox.subarray(bytes.length)
     return bytes
   }
@@ -94,7 +91,7 @@ class Socket {
   }
 }
 
-/** Bytes that tell where in the stream they stand. */
+/** Bytes that encode their position in the stream. */
 const pattern = (from: number, count: number): Buffer =>
   Buffer.from(Uint8Array.from({ length: count }, (_, index) => (from + index) % 251))
 
@@ -103,8 +100,8 @@ function makeCalls(sockets: readonly Socket[], contents: Map<KernelPipe, Buffer>
   const at = (descriptor: number): Socket => sockets[descriptor] ?? new Socket()
   return {
     received,
-    receive(descriptor, most) {
-      const got = at(descriptor).read(Math.min(most, readBytes))
+    receive(descriptor, max) {
+      const got = at(descriptor).read(Math.min(max, readBytes))
       if (typeof got === 'number') return got
       received.set(got)
       return got.length
@@ -112,9 +109,9 @@ function makeCalls(sockets: readonly Socket[], contents: Map<KernelPipe, Buffer>
     peek: (descriptor) => at(descriptor).look(),
     pass: (descriptor, bytes) => at(descriptor).put(received.subarray(0, bytes)),
     send: (descriptor, bytes) => at(descriptor).put(bytes.subarray(0, readBytes)),
-    fill(descriptor, pipe, most) {
+    fill(descriptor, pipe, max) {
       expect(contents.get(pipe)?.length ?? 0).toBe(0)
-      const got = at(descriptor).read(most)
+      const got = at(descriptor).read(max)
       if (typeof got === 'number') return got
       contents.set(pipe, Buffer.from(got))
       return got.length
@@ -139,8 +136,8 @@ function makeCalls(sockets: readonly Socket[], contents: Map<KernelPipe, Buffer>
   }
 }
 
-/** A tunnel over sockets, pipes and traffic that exist only here, driven by hand. */
-export function openModel(wish: { fromClient?: string; fromOrigin?: string; traffic?: number }) {
+/** A tunnel over simulated sockets, pipes and traffic, driven by the test. */
+export function openModel(setup: { fromClient?: string; fromOrigin?: string; traffic?: number }) {
   const [client, origin] = [new Socket(), new Socket()]
   const contents = new Map<KernelPipe, Buffer>()
   const idle: KernelPipe[] = []
@@ -149,7 +146,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
   const queue: Flow[] = []
   const waiting = new Set<() => void>()
   const sideHeld: Buffer[] = []
-  let [upto, reserved, sent, asked, maxHeld] = [wish.traffic ?? Number.POSITIVE_INFINITY, 0, 0, 0, 0]
+  let [upto, reserved, sent, asked, maxHeld] = [setup.traffic ?? Number.POSITIVE_INFINITY, 0, 0, 0, 0]
   let [isUsedUp, isOver, isForced] = [false, false, false]
 
   function makeEnd(name: Name, descriptor: number, socket: Socket): RelayEnd {
@@ -230,7 +227,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     queue: (flow) => void queue.push(flow),
     noteHeld: (bytes) => void (maxHeld = Math.max(maxHeld, bytes)),
   })
-  const early = { client: Buffer.from(wish.fromClient ?? ''), origin: Buffer.from(wish.fromOrigin ?? '') }
+  const early = { client: Buffer.from(setup.fromClient ?? ''), origin: Buffer.from(setup.fromOrigin ?? '') }
   relay.start(undefined, early.client, early.origin)
 
   function turn(): boolean {
@@ -250,7 +247,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
   }
   function run(): void {
     let turns = 0
-    while (turn()) if ((turns += 1) > mostTurns) throw new Error('the tunnel never rests')
+    while (turn()) if ((turns += 1) > maxTurns) throw new Error('the tunnel never rests')
   }
   function wake(): void {
     const all = [...waiting]
@@ -285,7 +282,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     else turn()
   }
 
-  /** True at every moment, whatever has happened. */
+  /** Invariants that hold at every moment. */
   function check(): void {
     const [up, down] = [Buffer.concat([early.client, client.said]), Buffer.concat([early.origin, origin.said])]
     const heard = { origin: origin.heardBytes, client: client.heardBytes }
@@ -298,7 +295,7 @@ export function openModel(wish: { fromClient?: string; fromOrigin?: string; traf
     if (isOver) expect({ pipes: inUse.size, waiting: waiting.size }).toEqual({ pipes: 0, waiting: 0 })
   }
 
-  /** Lets everything go through that can, and both sides end. */
+  /** Lets all bytes pass, and ends both sides. */
   function settle(): void {
     for (const socket of [client, origin]) socket.room = Number.POSITIVE_INFINITY
     allow(Number.POSITIVE_INFINITY)

@@ -5,8 +5,8 @@ export type Login = { readonly username: string; readonly password: string } | u
 export type Spot = { readonly host: string; readonly port: number }
 
 /**
- * How an attempt to get through went: 200 or 0 and an open connection, or the status and code of HTTP, or where SOCKS5
- * said no.
+ * The outcome of an attempt: status 200 or 0 for an open connection, or the status and code of HTTP, or the SOCKS5
+ * reply.
  */
 export type Attempt = { readonly status: number; readonly code: string | undefined; readonly head: string }
 export type Tunnel = {
@@ -15,7 +15,7 @@ export type Tunnel = {
   /** Reads so many bytes. */
   read(count: number): Promise<Buffer>
   readonly isOpen: boolean
-  /** When it was over, in milliseconds since 1970. */
+  /** The closing time, in milliseconds since 1970. */
   readonly closedAt: Promise<number>
   close(): void
 }
@@ -105,7 +105,7 @@ async function connectHttp(wire: Wire, login: Login, target: Spot): Promise<Atte
   }
 }
 
-/** RFC 1928 and 1929. A status of 0 to 8 is the reply; 255 and 254 are a no to the methods and to the login. */
+/** RFC 1928 and 1929. A status of 0 to 8 is the reply; 255 refuses the methods, and 254 the login. */
 async function connectSocks(wire: Wire, login: Login, target: Spot): Promise<Attempt> {
   const no = await greetSocks(wire, login)
   return { status: no ?? (await requestSocks(wire, target)), code: undefined, head: '' }
@@ -129,7 +129,7 @@ async function requestSocks(wire: Wire, target: Spot): Promise<number> {
   return reply[1] ?? -1
 }
 
-/** Logs in over SOCKS5 and asks for nothing yet. */
+/** Logs in over SOCKS5 without a request. */
 export async function knock(at: Spot, login: Login): Promise<{ ask(target: Spot): Promise<number> }> {
   const wire = await dial(at)
   const no = await greetSocks(wire, login)
@@ -140,7 +140,7 @@ export async function knock(at: Spot, login: Login): Promise<{ ask(target: Spot)
 const speak = { http: connectHttp, socks: connectSocks }
 export type Speech = keyof typeof speak
 
-/** Tries to get through, tells how it went, and hangs up. */
+/** Tries to connect, returns the outcome, and closes. */
 export async function attempt(speech: Speech, at: Spot, login: Login, target: Spot): Promise<Attempt> {
   const wire = await dial(at)
   try {
@@ -150,7 +150,7 @@ export async function attempt(speech: Speech, at: Spot, login: Login, target: Sp
   }
 }
 
-/** A tunnel that is there; anything else is an error. */
+/** An open tunnel; any other outcome is an error. */
 export async function openTunnel(speech: Speech, at: Spot, login: Login, target: Spot): Promise<Tunnel> {
   const wire = await dial(at)
   const { status, code } = await speak[speech](wire, login, target)
@@ -169,7 +169,7 @@ export async function openTunnel(speech: Speech, at: Spot, login: Login, target:
   }
 }
 
-/** Says back whatever it hears, and tells from where each connection came. */
+/** Echoes all bytes, and records the source address of each connection. */
 export function startEcho(hostname = '127.0.0.1') {
   const sources: string[] = []
   const listener = Bun.listen({

@@ -6,14 +6,14 @@ import type { Place } from './database.ts'
 import { isLong } from './scale.ts'
 import { patienceMs } from './until.ts'
 
-/** The operator's tool, as an operator starts it. */
+/** The `turnpike` program as an operator starts it. */
 export const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
 
 export type Ended = { readonly exit: number; readonly out: string; readonly err: string }
 
 export const launcher = ['node', turnpikeProgram]
 
-/** What the tool becomes once Node has found its runtime, which takes a tenth of a second each time. */
+/** The same program without Node's search for the runtime, which takes 0.1 s each time. */
 export const runtimeCommand: readonly string[] = [
   process.execPath,
   '--no-install',
@@ -21,25 +21,25 @@ export const runtimeCommand: readonly string[] = [
   join(import.meta.dir, '../../src/app/turnpike.ts'),
 ]
 
-/** Nothing of this process's own settings reaches it, but for how much the test command lets a runtime compile. */
-const surroundings = (): Record<string, string> => {
+/** The environment of a child: PATH, and the compiler limit that the test command sets. */
+const childEnv = (): Record<string, string> => {
   const compiling = process.env['BUN_JSC_useDFGJIT']
   return { PATH: process.env['PATH'] ?? '', ...(compiling !== undefined && { BUN_JSC_useDFGJIT: compiling }) }
 }
 
 /** Without arguments it is a worker that is `up` itself. */
 const isUp = (args: readonly string[]): boolean => args.length === 0 || args[0] === 'up'
-/** Tests run several `up` at once, as root: none of them changes the network of the machine unless a test wants it. */
+/** Tests run several `up` at once, as root: none changes the machine's network unless a test requests it. */
 export const withoutVpn = { TURNPIKE_LOCAL_NODES: 'gateway' } as const
 
-/** Runs one command as a real process to its end. */
+/** Runs one command as a process to its end. */
 export async function runTurnpike(
   args: readonly string[],
   env: Record<string, string> = {},
   withinMs = patienceMs,
 ): Promise<Ended> {
   const child = Bun.spawn([...runtimeCommand, ...args], {
-    env: { ...surroundings(), ...(isUp(args) && withoutVpn), ...env },
+    env: { ...childEnv(), ...(isUp(args) && withoutVpn), ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -51,17 +51,17 @@ export async function runTurnpike(
 }
 
 /**
- * The same for what a command does to a shop, which takes no process of its own: one in a long run alone, since a third
- * of a second goes into each start.
+ * The same for commands that only act on a shop: in this process, and as a process only in a long run, because each
+ * start takes a third of a second.
  */
 export async function runCommand(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   if (isLong) return runTurnpike(args, env)
-  const said = { out: '', err: '' }
+  const printed = { out: '', err: '' }
   const exit = await perform([...args, ...flagsOf(env)], {
-    out: async (text) => void (said.out += text),
-    err: (text) => void (said.err += text),
+    out: async (text) => void (printed.out += text),
+    err: (text) => void (printed.err += text),
   })
-  return { exit, ...said }
+  return { exit, ...printed }
 }
 
 /** Runs a command with `--json` and parses its output. */
@@ -76,7 +76,7 @@ export const placeEnv = ({ folder, address }: Place): Record<string, string> => 
   ...(address.startsWith('postgres') && { TURNPIKE_DATABASE_URL: address }),
 })
 
-/** Settings as they are typed: this process's environment stays its own. */
+/** Settings as flags, so that this process's environment is not changed. */
 function flagsOf(env: Record<string, string>): string[] {
   return Object.entries(env).map(([name, value]) => {
     const setting = Object.values(settings).find((each) => each.env === name)
@@ -85,7 +85,7 @@ function flagsOf(env: Record<string, string>): string[] {
   })
 }
 
-/** A command that keeps running, with what it has printed so far. */
+/** A command that keeps running, with its output so far. */
 export type Running = {
   readonly pid: number
   readonly exited: Promise<number>
@@ -98,21 +98,21 @@ export type Running = {
 
 const started = new Set<Bun.Subprocess>()
 
-/** For the end of a test file: a test that failed half-way leaves nothing running behind it. */
+/** For the end of a test file: ends processes that a failed test left running. */
 export async function endStarted(): Promise<void> {
   for (const child of started) child.kill('SIGTERM')
   await Promise.all([...started].map((child) => child.exited))
   started.clear()
 }
 
-/** `by` says how: as the runtime itself, or as an operator does it, by the launcher in front of that. */
+/** `by` is the command: the runtime itself, or the launcher that an operator uses. */
 export function startTurnpike(
   args: readonly string[],
   env: Record<string, string> = {},
   by: readonly string[] = runtimeCommand,
 ): Running {
   const child = Bun.spawn([...by, ...args], {
-    env: { ...surroundings(), ...(isUp(args) && withoutVpn), ...env },
+    env: { ...childEnv(), ...(isUp(args) && withoutVpn), ...env },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -142,13 +142,13 @@ export function startTurnpike(
   }
 }
 
-/** The process that a part of `turnpike up` runs as now, by the log of `up` at level debug. */
+/** The pid of a part of `turnpike up`, from the debug log of `up`. */
 export function pidOf(up: Running, part: string): number {
   const pattern = new RegExp(`"event":"started","part":"${part}","pid":(\\d+)`, 'g')
   return Number([...up.err().matchAll(pattern)].at(-1)?.[1] ?? Number.NaN)
 }
 
-/** Whether a process runs; one that has ended and whose parent has not asked how does not. */
+/** Whether a process runs; a zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -158,7 +158,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits for something to become so; it is asked again every few milliseconds. */
+/** Polls until the condition holds; false at the time limit. */
 export async function untilTrue(ask: () => boolean | Promise<boolean>, everyMs = 25): Promise<boolean> {
   for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += everyMs) {
     if (await ask()) return true

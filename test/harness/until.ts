@@ -1,16 +1,16 @@
-/** The one limit against hanging, for a starved machine too. Promises about time are measured by `startStopwatch`. */
+/** Time limit against hangs, also for an overloaded machine. Promises about time are measured by `startStopwatch`. */
 export const patienceMs = 180_000
 
 /** Polls until the condition holds; fails after the limit. */
-export async function until(isTrue: () => boolean, mostMs = patienceMs): Promise<void> {
-  const giveUpAt = performance.now() + mostMs
+export async function until(isTrue: () => boolean, maxMs = patienceMs): Promise<void> {
+  const giveUpAt = performance.now() + maxMs
   while (!isTrue()) {
-    if (performance.now() > giveUpAt) throw new Error(`it did not come true within ${mostMs} ms`)
+    if (performance.now() > giveUpAt) throw new Error(`it did not come true within ${maxMs} ms`)
     await Bun.sleep(2)
   }
 }
 
-/** Waits until a number has stopped changing, and tells what it is. */
+/** Waits until a number has stopped changing, and returns it. */
 export async function untilStill(read: () => number, quietMs = 400): Promise<number> {
   let last = read()
   let since = performance.now()

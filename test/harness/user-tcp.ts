@@ -5,60 +5,56 @@ import type { OwnNetwork } from './own-network.ts'
 import { flag, readSegment, type Segment, writeSegment } from './tcp-segment.ts'
 
 /**
- * How a client says what it has: as it should (`normal`); not at all (`none`); all but one piece, selectively, so that
- * its cumulative acknowledgement never moves (`sack`); or one piece more than it has (`optimistic`).
+ * How a client acknowledges: correctly (`normal`); not at all (`none`); all except one segment, selectively, so that
+ * its cumulative acknowledgement never moves (`sack`); or one segment more than it has (`optimistic`).
  */
 export type AckPolicy = 'none' | 'sack' | 'normal' | 'optimistic'
 
 export type UserTcp = {
-  /** Where the system's own programs are reached from here. */
+  /** The address of the kernel's programs as seen from here. */
   readonly address: string
-  /**
-   * Opens a connection, as a machine with this largest segment and window would. There are 250 machines, of which the
-   * first is meant unless said.
-   */
+  /** Opens a connection as a machine with this MSS and window. There are 250 machines; the default is the first. */
   connect(port: number, options?: { machine?: number; mss?: number; window?: number }): Promise<UserConnection>
-  /** Takes all packets that the system has sent by now. */
+  /** Reads all packets that the kernel has sent so far. */
   takeAll(): void
   close(): void
 }
 
-/** Where the system and the first of the machines are; the network is the machines' whole one, a /24. */
+/** The addresses of the kernel and of the first machine; the network is the /24 of all machines. */
 type Place = { readonly system: number; readonly first: number; readonly network: string }
 
-/** A private network, whose first address is the system's. */
+/** A private network, whose first address is the kernel's. */
 const apart: Place = { system: 0x0a420001, first: 0x0a420002, network: '10.66.0.1/24' }
-/** Machines that pass for this one, for programs that serve nobody but the machine they run on. */
+/** Machines with loopback addresses, for programs that accept only local clients. */
 const loopback: Place = { system: 0x7f000001, first: 0x7f420002, network: '127.66.0.0/24' }
 const places = { apart, loopback } as const
 
 const windowScale = 10
 /**
- * The system's initial congestion window, 1.4 MB. With its default of 10 segments, and with the window it falls back to
- * after a timeout on a busy machine, it would stop sending to a client that acknowledges nothing before the test's
- * amount has come.
+ * The kernel's initial congestion window, 1.4 MB. With the default of 10 segments, or the window after a timeout on a
+ * busy machine, it would stop sending to a client that acknowledges nothing before the test's amount has arrived.
  */
 const initialSegments = 1000
 const packetBytes = 2048
-const mostPacketsAtOnce = 4096
+const maxPacketsAtOnce = 4096
 
 /**
- * A client's end of TCP that does what no system's would: which acknowledgements it sends is the test's to say. It
- * loses nothing and sends nothing twice.
+ * The client end of a TCP connection whose acknowledgements the test controls. It loses nothing and retransmits
+ * nothing.
  */
 export class UserConnection {
   ackPolicy: AckPolicy = 'normal'
   isReset = false
   hasEnded = false
-  /** What has come, whether it was acknowledged or not; each byte once. */
+  /** Received bytes, acknowledged or not; each byte once. */
   receivedBytes = 0
   private isOpen = false
   private isDown = false
   private seq = 1000
-  /** Where the peer's bytes begin, and how far they have come without a gap. */
+  /** The peer's first sequence number, and the next expected one. */
   private firstSeq = 0
   private nextSeq = 0
-  /** What is said to have come without a gap; and the end of the first piece beyond it, from which on `sack` tells. */
+  /** The cumulative acknowledgement; and the end of the first segment beyond it, where the `sack` block begins. */
   private ackedSeq = 0
   private sackFrom: number | undefined
   private readonly chunks: Uint8Array[] = []
@@ -92,25 +88,25 @@ export class UserConnection {
     this.seq += payload.length
   }
 
-  /** Tells how much it would take; 0 stops the peer. */
+  /** Announces a window; 0 stops the peer. */
   setWindow(bytes: number): void {
     this.window = bytes
     this.acknowledge()
   }
 
-  /** Ends the connection as a program does that is killed. */
+  /** Resets the connection, as a killed program does. */
   reset(): void {
     if (this.isReset) return
     this.isReset = true
     this.emitSegment(flag.rst | flag.ack)
   }
 
-  /** The line is gone: nothing comes and nothing goes any more, and nobody was told. */
+  /** The line is down: no packet passes any more, and no side gets a notice. */
   drop(): void {
     this.isDown = true
   }
 
-  /** Of what has come, what was acknowledged without a gap. */
+  /** The received bytes that were acknowledged without a gap. */
   get acknowledgedBytes(): number {
     return (this.ackedSeq - this.firstSeq) >>> 0
   }
@@ -120,9 +116,9 @@ export class UserConnection {
     this.seq += 1
   }
 
-  /** Waits for what was received to come true of it. */
-  hear(isEnough: (connection: this) => boolean, mostMs?: number): Promise<void> {
-    return until(() => isEnough(this) || this.isReset, mostMs)
+  /** Waits until the condition holds for the received bytes, or the connection was reset. */
+  hear(isEnough: (connection: this) => boolean, maxMs?: number): Promise<void> {
+    return until(() => isEnough(this) || this.isReset, maxMs)
   }
 
   take(segment: Segment): void {
@@ -166,7 +162,7 @@ export class UserConnection {
     this.emitSegment(flag.ack)
   }
 
-  /** RFC 2018: one block, from behind the piece that is kept a secret to the last that has come. */
+  /** RFC 2018: one block, from behind the unacknowledged segment to the last received byte. */
   private sackOption(): Uint8Array {
     const option = new Uint8Array(10)
     const view = new DataView(option.buffer)
@@ -196,8 +192,8 @@ export class UserConnection {
 }
 
 /**
- * Machines of their own at the other end of a TUN device: the system has no connection there, so it says nothing of its
- * own to what arrives, and none of them costs a descriptor. What is sent elsewhere through the device has no answer.
+ * Machines at the other end of a TUN device: the kernel has no connection there, so it sends nothing on its own, and
+ * none of them costs a descriptor. Packets to other addresses of the device get no answer.
  */
 export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apart'): UserTcp {
   const place = places[at]
@@ -209,7 +205,7 @@ export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apar
     network.ip(...route, 'initcwnd', String(initialSegments))
   }
   if (at === 'loopback') {
-    // Linux takes loopback addresses from no other device unless it is told to.
+    // By default Linux accepts loopback addresses from no other device.
     writeFileSync('/proc/sys/net/ipv4/conf/usertcp/route_localnet', '1')
     network.ip('route', 'add', 'unicast', place.network, 'dev', 'usertcp', 'table', 'local', 'src', '127.0.0.1')
   }
@@ -219,7 +215,7 @@ export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apar
   let isClosed = false
 
   function readAll(): void {
-    for (let count = 0; count < mostPacketsAtOnce; count += 1) {
+    for (let count = 0; count < maxPacketsAtOnce; count += 1) {
       const got = network.calls.read(device, ptr(packet), packetBytes)
       if (got <= 0) return
       const segment = readSegment(packet.subarray(0, got))

@@ -14,10 +14,10 @@ import { readConf, wgPrivateKey, wgPublicKey, wgQuickStrip } from './wireguard.t
 
 const listenPort = 51_820
 
-/** One customer's device: what the shop tells the node about it, and what the customer has. */
+/** One customer's device: the node's record of it, and the customer's configuration. */
 export type Customer = { readonly peer: NodePeer; readonly config: string }
 
-/** A device as the shop would sell it: its configuration is the text that the API answers with. */
+/** A device as the shop sells it: its configuration is the text that the API returns. */
 export async function makeCustomer(index: number, nodePublicKey: string): Promise<Customer> {
   const privateKey = await wgPrivateKey()
   const peer: Pick<Peer, 'id' | 'name' | 'publicKey' | 'ipv4' | 'ipv6'> = {
@@ -42,7 +42,7 @@ export async function makeCustomer(index: number, nodePublicKey: string): Promis
   }
 }
 
-/** Devices that nobody comes with. Any 32 bytes below the prime are somebody's public key. */
+/** Devices without clients. Any 32 bytes below the prime are a valid public key. */
 export const makePeers = (count: number): NodePeer[] =>
   Array.from({ length: count }, (_, index) => {
     const key = Buffer.from(new Bun.SHA256().update(`device ${index}`).digest('hex'), 'hex')
@@ -68,7 +68,7 @@ export async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string 
   }
 }
 
-/** A node with an origin behind it and its worker in its namespace, ready to be told of peers. */
+/** A node with an origin behind it and a worker in its namespace, without peers. */
 export type Scene = {
   readonly net: Net
   readonly node: Inside
@@ -93,7 +93,7 @@ export async function openScene(): Promise<Scene> {
   return scene
 }
 
-/** Starts the node in the worker; a test that killed the first gives another. */
+/** Starts the node in the worker; a test that killed the first worker passes another. */
 export const openNode = (scene: Pick<Scene, 'deviceName' | 'folder' | 'setup' | 'node'>): Promise<string> =>
   scene.node.ask('open', { deviceName: scene.deviceName, folder: scene.folder, setup: scene.setup })
 
@@ -105,8 +105,8 @@ export type Client = {
 }
 
 /**
- * Sets a client up as `wg-quick` would: `wg setconf` with the stripped text, its addresses, MTU and routes. Then shakes
- * hands.
+ * Configures a client as `wg-quick` does: `wg setconf` with the stripped text, addresses, MTU and routes. Then it
+ * performs the handshake.
  */
 export async function openClient(net: Net, index: 0 | 1, config: string): Promise<Client> {
   const namespace = net.clients[index]
@@ -129,7 +129,7 @@ export async function openClient(net: Net, index: 0 | 1, config: string): Promis
   return { namespace, device, worker: await net.start(namespace), connect }
 }
 
-/** A wireguard-go that lives as long as the test does. */
+/** A wireguard-go process that lives as long as the test. */
 export async function startWireguardGo(net: Net, namespace: string, device: string): Promise<void> {
   const command = ['ip', 'netns', 'exec', namespace, 'setpriv', '--pdeathsig', 'KILL', 'wireguard-go', '-f', device]
   const child = Bun.spawn(command, {
@@ -150,7 +150,7 @@ export async function startWireguardGo(net: Net, namespace: string, device: stri
   })
 }
 
-/** Asks again and again until it is so. */
+/** Polls until the condition holds. */
 export async function until(
   what: string,
   isSo: () => Promise<boolean> | boolean,

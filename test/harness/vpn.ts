@@ -12,7 +12,7 @@ import { reportOf } from './told.ts'
 import { buying } from './wired.ts'
 
 /**
- * What `verify` finds, over all domains or in these parts of it. The schema is compared in a long run alone: that takes
+ * The findings of `verify`, over all domains or the named parts. The schema is compared only in a long run: that takes
  * 0.3 s, and no request changes it.
  */
 export async function findingsOf(service: Pick<Service, 'services'>, parts?: readonly string[]): Promise<Finding[]> {
@@ -23,7 +23,7 @@ export async function findingsOf(service: Pick<Service, 'services'>, parts?: rea
   return findings
 }
 
-/** Another shop process's worth of a shop, on the same database, with the same clock and key. */
+/** A second shop on the same database, with the same clock and key, as another process would be. */
 export async function openBeside(service: Service, env: Record<string, string> = {}): Promise<Shop> {
   const config = readConfig({
     TURNPIKE_PORT: '0',
@@ -41,7 +41,7 @@ export async function openBeside(service: Service, env: Record<string, string> =
   )
 }
 
-/** Lets a VPN node report in, as the node protocol will. */
+/** Records a report of a VPN node. */
 export async function nodeIsSeen(service: Service, id?: NodeId): Promise<NodeId> {
   const { fleet } = service.services
   const node = id ?? (await fleet.nodes('vpn'))[0]?.id
@@ -50,7 +50,7 @@ export async function nodeIsSeen(service: Service, id?: NodeId): Promise<NodeId>
   return node
 }
 
-/** Puts a VPN section of a price list in force. */
+/** Applies a VPN section of the price list. */
 export async function sellVpn(service: Service, vpn: Record<string, unknown>): Promise<void> {
   const { db, pricing } = service.services
   const shown = await pricing.show()
@@ -59,7 +59,8 @@ export async function sellVpn(service: Service, vpn: Record<string, unknown>): P
 }
 
 /**
- * A report of a node, given to the shop. The clock mostly stands still, so the node is one that was silent for a day.
+ * Passes a node's report to the shop. The hand clock rarely moves, so the node's budget is that of one silent for a
+ * day.
  */
 export async function report(
   service: Service,
@@ -88,11 +89,11 @@ export async function report(
   )
 }
 
-/** Buys as a program inside the process would, without HTTP. */
+/** Buys without HTTP. */
 export const buyQuietly = (service: Service, customer: CustomerId, months = 1): Promise<BoughtVpn> =>
   buying(customer, (request: PurchaseRequest<BoughtVpn>) => service.services.vpn.buy(request, { months }))
 
-/** Runs jobs, a few at a time. */
+/** Runs jobs, at most `atOnce` in parallel. */
 export async function inParallel(count: number, atOnce: number, job: (index: number) => Promise<void>): Promise<void> {
   let next = 0
   const work = async () => {

@@ -13,35 +13,32 @@ const solSocket = 1
 const soLinger = 13
 const soReceiveBuffer = 8
 
-/** What is kept of what came, to be looked into: heads and handshakes. The rest is only counted. */
-const mostKept = 64 * 1024
-/**
- * Longer than Linux puts off to acknowledge what is not read (200 ms): by then the other side knows of all that has
- * come.
- */
-const standsStillMs = 250
+/** Limit of the bytes kept for inspection: heads and handshakes. The rest is only counted. */
+const maxKept = 64 * 1024
+/** Longer than Linux delays an acknowledgement (200 ms): by then the peer knows of all received bytes. */
+const quietMs = 250
 
-/** Nothing came within a client's patience. */
-export class OutOfPatience extends Error {}
+/** The time limit of a client passed without the awaited bytes. */
+export class ClientTimeout extends Error {}
 
-/** A client that knows what its own system has got, byte by byte, whether it has read it or not. */
+/** A client that knows the bytes its kernel has received, read or not. */
 export class WireClient {
   /** All bytes read, from the first. */
   total = 0
   kept = Buffer.alloc(0)
   hasEnded = false
   isClosed = false
-  /** When bytes came last, and the longest time between two arrivals. */
+  /** The time of the last arrival, and the longest time between two. */
   lastMs = performance.now()
   longestGapMs = 0
-  /** Sees every piece as it comes. */
+  /** Called with every piece as it arrives. */
   onBytes: ((bytes: Uint8Array) => void) | undefined
   private socket: Socket | undefined
   private pauseAt = Number.POSITIVE_INFINITY
   private unsent: Uint8Array | undefined
   private readonly waiting = new Set<() => void>()
 
-  /** With `isTls` what is sent and read is what is meant; `got` is what has come of the ciphertext. */
+  /** With `isTls` sent and read bytes are plaintext; `got` counts ciphertext. */
   static async connect(
     port: number,
     hostname = '127.0.0.1',
@@ -75,20 +72,20 @@ export class WireClient {
     return client
   }
 
-  /** Resolves when the system has taken all of it, or the connection is gone. */
+  /** Resolves when the kernel has accepted all bytes, or the connection is gone. */
   async send(bytes: Uint8Array): Promise<void> {
     this.unsent = bytes
     this.flush()
     await this.until(() => this.unsent === undefined || this.isClosed)
   }
 
-  /** Waits until it is so, or nothing more can come. */
+  /** Waits until the condition holds, or the connection is closed. */
   async until(isSo: () => boolean): Promise<void> {
     const giveUpAt = performance.now() + patienceMs
     while (!isSo() && !this.isClosed) {
       if (performance.now() > giveUpAt) {
         this.close()
-        throw new OutOfPatience(`nothing came of it: ${this.total} bytes read`)
+        throw new ClientTimeout(`nothing came of it: ${this.total} bytes read`)
       }
       const { promise, resolve } = Promise.withResolvers<void>()
       this.waiting.add(resolve)
@@ -103,21 +100,19 @@ export class WireClient {
     return this.until(() => this.hasEnded)
   }
 
-  /** Reads up to about so many bytes more and no further. */
+  /** Reads about so many bytes more and then pauses. */
   readOnly(bytes: number): void {
     this.pauseAt = this.total + bytes
     if (bytes === 0) this.socket?.pause()
   }
 
-  /** Lets this machine hold no more than so many bytes unread. */
+  /** Limits the receive buffer of this socket. */
   narrow(bytes: number): void {
-    const most = Int32Array.of(bytes)
-    libc.setsockopt(this.descriptor, solSocket, soReceiveBuffer, ptr(most), most.byteLength)
+    const max = Int32Array.of(bytes)
+    libc.setsockopt(this.descriptor, solSocket, soReceiveBuffer, ptr(max), max.byteLength)
   }
 
-  /**
-   * Reads at most so many bytes, more or less, until it is told again; once nothing more can come, whatever is left.
-   */
+  /** Reads about so many bytes until the next call; after the end of the stream, all that is left. */
   sip(bytes: number): void {
     this.pauseAt = this.hasEnded ? Number.POSITIVE_INFINITY : this.total + bytes
     this.socket?.resume()
@@ -128,7 +123,7 @@ export class WireClient {
     this.socket?.resume()
   }
 
-  /** Says that nothing more comes from here. */
+  /** Half-closes the connection. */
   finish(): void {
     this.socket?.shutdown()
   }
@@ -137,7 +132,7 @@ export class WireClient {
     this.socket?.end()
   }
 
-  /** All that this machine has got of the stream, read or not. */
+  /** All bytes of the stream that this machine has received, read or not. */
   get got(): number {
     const info = new Uint8Array(256)
     const length = Uint32Array.of(info.length)
@@ -145,11 +140,11 @@ export class WireClient {
     return Number(new DataView(info.buffer).getBigUint64(receivedAt, true))
   }
 
-  /** Resets the connection once nothing moves any more, and tells what had come by then. */
+  /** Resets the connection once no more bytes arrive, and returns the received bytes. */
   async reset(): Promise<number> {
     for (let before = -1; before !== this.got && !this.isClosed; ) {
       before = this.got
-      await Bun.sleep(standsStillMs)
+      await Bun.sleep(quietMs)
     }
     const { got } = this
     const atOnce = Int32Array.of(1, 0)
@@ -167,7 +162,7 @@ export class WireClient {
     this.longestGapMs = Math.max(this.longestGapMs, nowMs - this.lastMs)
     this.lastMs = nowMs
     this.total += bytes.length
-    if (this.kept.length < mostKept) this.kept = Buffer.concat([this.kept, bytes])
+    if (this.kept.length < maxKept) this.kept = Buffer.concat([this.kept, bytes])
     if (this.total >= this.pauseAt) this.socket?.pause()
     this.onBytes?.(bytes)
     this.note(() => {})

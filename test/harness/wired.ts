@@ -11,17 +11,17 @@ import { type HandClock, runtimeWith } from './clock.ts'
 import { isLong } from './scale.ts'
 
 /**
- * All domains on a database, without HTTP before them. Without a clock, on the real one. There are no gateways that
- * could say how exits are, so traffic is sold without their word.
+ * All domains on a database, without HTTP; on real time without a clock. No gateway reports the state of exits, so
+ * traffic is sold without such reports.
  */
 export function wire(
   db: Database,
   clock?: Pick<HandClock, 'read'>,
-  arranged: Pick<ShopConfig, 'maxTokens'> = {},
+  config: Pick<ShopConfig, 'maxTokens'> = {},
 ): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
   const runtime = clock ? runtimeWith(clock) : realRuntime
-  const services = createServices(db, runtime, { vault: createVault(new Uint8Array(32)), gateway, ...arranged })
+  const services = createServices(db, runtime, { vault: createVault(new Uint8Array(32)), gateway, ...config })
   services.premium.exits.isCarried = async () => true
   return standCarrier(services)
 }
@@ -36,7 +36,7 @@ export async function addCustomer(services: Services, money: bigint): Promise<Cu
 export const credit = (services: Services, customer: CustomerId, money: bigint) =>
   services.db.transact((tx) => services.ledger.credit(tx, customer, kopecks(money), 'operator', 'top-up'))
 
-/** A purchase like any product's, of a thing that costs so much and is delivered in words. */
+/** A purchase of a product with this price, through the same code as every product. */
 export function buy(
   services: Services,
   by: Payer,
@@ -44,21 +44,21 @@ export function buy(
   options: { readonly key?: string; readonly text?: string; readonly automatic?: true } = {},
 ): Promise<PurchaseAnswer> {
   const toBody = (receipt: Receipt) => JSON.stringify({ order: receipt.order, balance: String(receipt.balance) })
-  const asked = { product: 'things', action: 'buy', input: { thing: options.text ?? 'a thing' } }
+  const input = { product: 'things', action: 'buy', input: { thing: options.text ?? 'a thing' } }
   const request = { by, key: options.key, toBody, ...(options.automatic && { automatic: options.automatic }) }
-  return services.orders.sell(request, asked, (sale) =>
+  return services.orders.sell(request, input, (sale) =>
     sale.charge({ price: kopecks(price), calculation: { price: String(price) }, note: 'a thing' }),
   )
 }
 
-/** A purchase that is asked for without a key, by a program inside the process that wants no answer's body. */
+/** A purchase request without a key, whose answer body is not used. */
 export const quietly = (customer: CustomerId): { by: Payer; key: undefined; toBody: () => string } => ({
   by: { customer, token: null },
   key: undefined,
   toBody: () => '',
 })
 
-/** The same, and what was bought is handed back. */
+/** The same, and returns the bought product. */
 export async function buying<Bought>(
   customer: CustomerId,
   buyIt: (request: PurchaseRequest<Bought>) => Promise<PurchaseAnswer>,
@@ -81,19 +81,18 @@ async function findingsBy(verifiers: Services['verifiers']): Promise<Finding[]> 
   return audits.flatMap((audit) => audit.findings)
 }
 
-/** What `verify` finds wrong in the shop's rows; in a long run, everything that it finds. */
+/** The findings of `verify` in the shop's rows; in a long run, all findings. */
 export const findingsOf = (services: Services): Promise<Finding[]> =>
   findingsBy(services.verifiers.filter(({ name }) => isLong || !ofDatabase.includes(name)))
 
-/** Everything that `verify` finds wrong, for tests that damage the database itself. */
+/** All findings of `verify`, for tests that damage the database itself. */
 export const allFindingsOf = (services: Services): Promise<Finding[]> => findingsBy(services.verifiers)
 
 class Undone extends Error {}
 
 /**
- * What `verify` finds after a change, which is rolled back: verify reads within the transaction that made the change,
- * so that one database serves many changes. The caller has verified the database before, so that the expected schema is
- * cached.
+ * The findings of `verify` after a change, which is rolled back: verify reads within the transaction of the change, so
+ * that one database serves many changes. The caller has run verify before, so that the expected schema is cached.
  */
 export async function findingsAfter(db: Database, change: (tx: Tx) => Promise<unknown>): Promise<Finding[]> {
   let found: Finding[] = []

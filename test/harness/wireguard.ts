@@ -7,12 +7,12 @@ const howToGetIt =
   'The programs wg and wg-quick were not found, and tests hold configurations against them. ' +
   'On Debian or Ubuntu: apt-get install wireguard-tools, as root.'
 
-/** How long a test's preparation may take: long enough for a machine that has to install the tools first. */
+/** Time limit for the preparation of a test, long enough to install the tools. */
 export const toolsWithinMs = 2 * withinMs
 
 let ready: Promise<void> | undefined
 
-/** Makes sure that the real tools are there. They are looked for once, however many tests ask. */
+/** Makes sure that the WireGuard tools are installed. The search runs once for all tests. */
 export function needWireguardTools(): Promise<void> {
   ready ??= findOrInstall()
   return ready
@@ -33,13 +33,13 @@ async function must(command: string[], input?: string): Promise<string> {
   throw new Error(`${command.join(' ')} failed:\n${err.trimEnd()}`)
 }
 
-/** The public key of a private one, by the real `wg`. */
+/** The public key of a private key, from `wg`. */
 export const wgPublicKey = async (privateKey: string): Promise<string> =>
   (await must(['wg', 'pubkey'], `${privateKey}\n`)).trim()
 
 export const wgPrivateKey = async (): Promise<string> => (await must(['wg', 'genkey'])).trim()
 
-/** What the real `wg-quick` makes of a configuration; it fails on one that it does not accept. */
+/** The output of `wg-quick strip`; it fails on an invalid configuration. */
 export async function wgQuickStrip(config: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-wg-'))
   try {
@@ -51,7 +51,7 @@ export async function wgQuickStrip(config: string): Promise<string> {
   }
 }
 
-/** A configuration's settings, by section and name. */
+/** The settings of a configuration, by section and name. */
 export function readConf(text: string): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = {}
   let current: Record<string, string> = {}

@@ -25,7 +25,7 @@ beforeAll(async () => {
   service = await startService('postgres', env, realRuntime)
 })
 afterAll(async () => {
-  server.goOn()
+  server.resume()
   await service.stop()
   await server.stop()
 })
@@ -63,7 +63,7 @@ test('a shop answers 503 within 6 s while PostgreSQL hangs, and each key buys on
     for (const { status, error } of await bought) expect([status, error.code]).toEqual([503, 'unavailable'])
     expect(stopwatch.elapsedMs()).toBeLessThan(26_000)
   }
-  server.goOn()
+  server.resume()
   expect(await untilTrue(async () => (await readiness())[0] === 200)).toBeTrue()
   const first = await bought
   const again: Awaited<ReturnType<typeof buy>>[] = []

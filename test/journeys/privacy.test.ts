@@ -471,7 +471,7 @@ describe.each([...enginesOf('sqlite')])(
         await opened.db.transact((tx) => tx.run(`DELETE FROM console_sessions WHERE id LIKE 'ses_%1'`))
         if (engine === 'postgres') await opened.db.all('ANALYZE')
         const columns = ['row_key', '<expr>']
-        const wide = await wideIn(opened.db, { table: 'row_history', columns, most: 600 }, () =>
+        const wide = await wideIn(opened.db, { table: 'row_history', columns, max: 600 }, () =>
           services.erasing.erase(id, { by: 'operator', isConfirmed: () => true }),
         )
         expect(wide).toEqual([])

@@ -2,7 +2,7 @@ import type { ByteOrigin } from '../harness/byte-origin.ts'
 import type { Dice } from '../harness/dice.ts'
 import { basic, lineOf, openTunnel, type Pass, Refused, type Via } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
-import { OutOfPatience, WireClient } from '../harness/wire-client.ts'
+import { ClientTimeout, WireClient } from '../harness/wire-client.ts'
 import type { Transfer } from './books.ts'
 
 /**
@@ -58,7 +58,7 @@ export async function carry(pass: Pass, via: Via, origin: ByteOrigin, dice: Dice
     const isNothing = outcome === 'refused' || /connect/i.test(why)
     const most = isNothing ? 0 : size.up + size.down + headBytes
     // A gateway that waits for the shop in vain says so: its patience is at its end, and not the customer's.
-    const isLate = error instanceof OutOfPatience || why.includes('shop_unreachable')
+    const isLate = error instanceof ClientTimeout || why.includes('shop_unreachable')
     return { outcome, why: why.slice(0, 200), isLate, least: 0, most, from: '', fromMs, toMs: performance.now() }
   } finally {
     origin.forget(id)
