@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { openChromium } from '../test/browser/chromium.ts'
 import { customerLink, operatorLink } from '../test/harness/console-links.ts'
-import { startLivedIn } from '../test/harness/console-shop.ts'
+import { startShopWithHistory } from '../test/harness/console-shop.ts'
 import type { Bench } from './context.ts'
 import { median } from './measure.ts'
 import { type Row, timeRow } from './report.ts'
@@ -22,7 +22,7 @@ export const consoleBench: Bench = {
   name: 'console',
   about: `the web console's first load in Chromium with an empty cache, its processor slowed ${slowdown} times`,
   async run({ stage, rounds, say }) {
-    const [shop, browser] = await Promise.all([startLivedIn('sqlite'), openChromium()])
+    const [shop, browser] = await Promise.all([startShopWithHistory('sqlite'), openChromium()])
     stage.atEnd(async () => {
       await browser.close()
       await shop.stop()

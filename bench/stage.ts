@@ -7,8 +7,8 @@ import { readMigrations } from '../src/app/shop/database.ts'
 import { createServices, realRuntime, type Services } from '../src/app/shop/services.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openDatabase } from '../src/db/open.ts'
-import { standCarrier } from '../test/harness/carrier.ts'
 import { createDatabase, type Postgres, startPostgres } from '../test/harness/postgres.ts'
+import { addStockGateway } from '../test/harness/stock-gateway.ts'
 import { type ShopProcess, startShop } from './shop-process.ts'
 
 export type Engine = 'sqlite' | 'postgres'
@@ -124,7 +124,7 @@ export async function openServices(place: Place): Promise<Services> {
     vault: createVault(Uint8Array.fromHex(secretKey)),
     gateway: { host: '127.0.0.1', port: 10_800 },
   }
-  return standCarrier(createServices(db, realRuntime, config))
+  return addStockGateway(createServices(db, realRuntime, config))
 }
 
 export async function withServices<Result>(

@@ -1,5 +1,5 @@
 import { type Service, startService } from '../test/harness/service.ts'
-import { buyQuietly, inParallel } from '../test/harness/vpn.ts'
+import { buyVpnDirectly, inParallel } from '../test/harness/vpn.ts'
 import type { Bench } from './context.ts'
 import { median } from './measure.ts'
 import { ratioRow, timeRow } from './report.ts'
@@ -49,7 +49,7 @@ const open = (engine: Engine): Promise<Service> => startService(engine)
 /** A new customer's devices, and how long each after the first took to add. */
 async function addDevices(shop: Service): Promise<number[]> {
   const { customer } = await shop.newCustomer(1000n)
-  const { view } = await buyQuietly(shop, customer)
+  const { view } = await buyVpnDirectly(shop, customer)
   const times: number[] = []
   for (let device = 2; device <= perSubscription; device += 1) {
     const startedAt = performance.now()

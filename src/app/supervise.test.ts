@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { HandTiming, hearingLog, passing } from '../../test/harness/hand-timing.ts'
+import { HandTiming, passing, recordingLog } from '../../test/harness/hand-timing.ts'
 import { type Opened, type Part, supervise } from './supervise.ts'
 
 const never = new AbortController().signal
@@ -22,7 +22,7 @@ const forEver = Number.MAX_SAFE_INTEGER
 
 function looking(parts: (timing: HandTiming) => readonly Part[]) {
   const timing = new HandTiming()
-  const { said, log } = hearingLog()
+  const { entries, log } = recordingLog()
   const shown: number[] = []
   const run = (stop = never) =>
     supervise(
@@ -30,7 +30,7 @@ function looking(parts: (timing: HandTiming) => readonly Part[]) {
       { timing, log: { ...log, debug: () => {} }, onAllOpen: () => shown.push(timing.now()) },
       stop,
     )
-  const count = (event: string) => said.filter((each) => each.event === event).length
+  const count = (event: string) => entries.filter((each) => each.event === event).length
   return { timing, shown, run, count }
 }
 

@@ -3,7 +3,7 @@ import { makePlace, type Place } from '../../test/harness/database.ts'
 import { failureOf, refusalOf } from '../../test/harness/failure.ts'
 import { startPostgres } from '../../test/harness/postgres.ts'
 import { untilTrue } from '../../test/harness/turnpike.ts'
-import { patienceMs } from '../../test/harness/until.ts'
+import { waitLimitMs } from '../../test/harness/until.ts'
 import { shippedLimits } from './pool.ts'
 import { openPostgres } from './postgres.ts'
 import type { Database, Tx } from './transaction.ts'
@@ -231,7 +231,7 @@ describe('PostgreSQL', () => {
     const url = new URL(place.address)
     url.username = 'few'
     // A long wait for a connection, so that no caller is refused on a slow machine.
-    const own = openPostgres(url.href, 6, { ...shippedLimits, poolWaitMs: patienceMs })
+    const own = openPostgres(url.href, 6, { ...shippedLimits, poolWaitMs: waitLimitMs })
     const works = (count: number) =>
       Promise.all(Array.from({ length: count }, () => own.transact((tx) => tx.first('SELECT pg_sleep(0.005)'))))
     const reads = (count: number) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { HandProcess } from '../../test/harness/hand-process.ts'
-import { hearingLog } from '../../test/harness/hand-timing.ts'
+import { recordingLog } from '../../test/harness/hand-timing.ts'
 import { noStalls } from '../core/stall-monitor.ts'
 import type { Node } from '../domains/fleet/rules.ts'
 import { fleetJobs } from './fleet.ts'
@@ -13,14 +13,14 @@ test('a node that appears or disappears is logged once, and one that never joine
     node({ joinedAt: 1, lastSeenAt: nowMs }),
     node({ id: 'nod_2' as Node['id'], name: 'gw2', joinedAt: null, lastSeenAt: null }),
   ]
-  const { said, log } = hearingLog()
+  const { entries, log } = recordingLog()
   const fleet = { nodes: async (kind: string) => (kind === 'gateway' ? nodes : []) }
   const [job] = fleetJobs({ fleet, clock: () => nowMs, stalls: noStalls }, log)
   const look = async () => {
-    said.length = 0
+    entries.length = 0
     await job?.work()
     await job?.work()
-    return said.map((each) => [each.level, each.event, each.fields['name']])
+    return entries.map((each) => [each.level, each.event, each.fields['name']])
   }
   expect(await look()).toEqual([['info', 'node came', 'gw1']])
   nowMs += 15_000
@@ -36,15 +36,15 @@ test('a node that appears or disappears is logged once, and one that never joine
 test('a shop that was stalled for 30 s warns of no silent node until it has run for 15 s without a report', async () => {
   const shop = new HandProcess()
   const silent = node({ joinedAt: 1, lastSeenAt: shop.clock.nowMs })
-  const { said, log } = hearingLog()
+  const { entries, log } = recordingLog()
   const fleet = { nodes: async (kind: string) => (kind === 'gateway' ? [silent] : []) }
   const [job] = fleetJobs({ fleet, ...shop.runtime }, log)
   shop.stall(30_000)
   await job?.work()
   shop.run(14_000)
   await job?.work()
-  expect(said.map((each) => each.event)).toEqual(['node came'])
+  expect(entries.map((each) => each.event)).toEqual(['node came'])
   shop.run(2000)
   await job?.work()
-  expect(said.map((each) => each.event)).toEqual(['node came', 'node gone'])
+  expect(entries.map((each) => each.event)).toEqual(['node came', 'node gone'])
 })

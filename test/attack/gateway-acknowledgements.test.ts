@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'bu
 import type { Socket, TCPSocketListener } from 'bun'
 import { maxLost } from '../../src/dataplane/gateway/metering/losses.ts'
 import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
-import { findGround } from '../harness/ground.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
 import { isLong } from '../harness/scale.ts'
 import { type AckPolicy, openUserTcp, type UserConnection, type UserTcp } from '../harness/user-tcp.ts'
@@ -14,7 +14,7 @@ import { type AckPolicy, openUserTcp, type UserConnection, type UserTcp } from '
 const segmentBytes = 1460
 const inDoubt = 3 * segmentBytes
 
-const { test, isPossible } = await findGround('tests with a TCP of their own')
+const { test, isPossible } = await findNetnsSupport('tests with a TCP of their own')
 const origin4 = '45.12.0.2'
 const block = Buffer.alloc(256 * 1024, 97)
 

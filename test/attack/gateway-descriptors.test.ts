@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, describe, expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Socket, TCPSocketListener } from 'bun'
 import { loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
-import { findGround } from '../harness/ground.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
 import { openUserTcp, type UserConnection, type UserTcp } from '../harness/user-tcp.ts'
 
-const { test, isPossible } = await findGround('tests with a TCP of their own')
+const { test, isPossible } = await findNetnsSupport('tests with a TCP of their own')
 const origin4 = '45.12.0.2'
 /** Packets to this address go into the device and get no answer. */
 const silent4 = '45.99.0.9'

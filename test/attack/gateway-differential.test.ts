@@ -157,12 +157,12 @@ function isWhole(text: string): boolean {
 }
 
 /** Every request in the bytes of one connection. Text that a strict parser rejects is listed as unreadable. */
-function tellRequests(text: string): string[] {
+function summarizeRequests(text: string): string[] {
   try {
     const request = readRequest(text)
     if (!request) return [`unfinished ${text.split('\r\n', 1)[0]}`]
     const told = `${request.method} ${request.path}${request.body === '' ? '' : ` ${request.body}`}`
-    return request.behind === '' ? [told] : [told, ...tellRequests(request.behind)]
+    return request.behind === '' ? [told] : [told, ...summarizeRequests(request.behind)]
   } catch {
     return [`unreadable ${JSON.stringify(text)}`]
   }
@@ -191,7 +191,7 @@ async function sendAll(framings: readonly Framing[], through: { port: number; lo
   return framings.map(([name], index) => {
     const records = origin.records.filter((record) => record.text.includes(idOf(index)))
     const seen = records
-      .flatMap((record) => tellRequests(record.text))
+      .flatMap((record) => summarizeRequests(record.text))
       .map((line) => line.replaceAll(idOf(index), '/NNNN'))
     return { name, status: statuses[index], seen: seen.toSorted((a, b) => a.length - b.length) }
   })

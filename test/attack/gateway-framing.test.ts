@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openEngine, until } from '../harness/engine.ts'
 import { converse, fillIn, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
 import { RawClient } from '../harness/raw-client.ts'
-import { startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
+import { startRecordingOrigin, summarizeRequest } from '../harness/recording-origin.ts'
 
 const bad = ['400 bad_request']
 const get = 'GET http://ORIGIN/a HTTP/1.1\r\nHost: ORIGIN\r\nLOGIN\r\n'
@@ -186,12 +186,7 @@ const brokenChunks: readonly (readonly [string, string])[] = [
 
 const smuggled: readonly RawCase[] = [
   ['two requests', `${get}\r\n${hidden}`, ['200', '200'], ['GET /a', 'GET /hidden']],
-  [
-    'a request inside a body',
-    `${post}Content-Length: ${inner.length}\r\n\r\n${inner}`,
-    ['200'],
-    [`POST /a ${inner}`],
-  ],
+  ['a request inside a body', `${post}Content-Length: ${inner.length}\r\n\r\n${inner}`, ['200'], [`POST /a ${inner}`]],
   [
     'a request behind a body',
     `${post}Content-Length: 5\r\n\r\nhello${hidden}`,
@@ -315,14 +310,17 @@ rawCases('pipelined request', smuggled, () => place)
 rawCases('CONNECT request', tunnelled, () => place)
 
 describe('malformed chunked bodies', () => {
-  test.each(brokenChunks)('a body with %s is answered 400, and the origin gets no complete request', async (_, body) => {
-    const { stand, origin } = place
-    for (const isSlow of [false, true]) {
-      origin.records.length = 0
-      expect(await converse(stand.port, fillIn(`${chunked}${body}`, origin), bad, isSlow)).toEqual(bad)
-      for (const record of origin.records) expect(tellSeen(record)).toStartWith('unfinished ')
-    }
-  })
+  test.each(brokenChunks)(
+    'a body with %s is answered 400, and the origin gets no complete request',
+    async (_, body) => {
+      const { stand, origin } = place
+      for (const isSlow of [false, true]) {
+        origin.records.length = 0
+        expect(await converse(stand.port, fillIn(`${chunked}${body}`, origin), bad, isSlow)).toEqual(bad)
+        for (const record of origin.records) expect(summarizeRequest(record)).toStartWith('unfinished ')
+      }
+    },
+  )
 
   test('a body with a Content-Length past 32 bits is awaited, and its bytes are not read as a request', async () => {
     const { stand, origin } = place
@@ -336,7 +334,7 @@ describe('malformed chunked bodies', () => {
     await until(() => origin.open === 0 && origin.records.length === 1)
     // An unfinished request is ended with a reset, which can overtake bytes that the origin has not read: the origin
     // has all sent bytes or none. The hidden request is not parsed in either case.
-    const [seen = ''] = origin.records.map(tellSeen)
+    const [seen = ''] = origin.records.map(summarizeRequest)
     expect(['unfinished POST /a HTTP/1.1', 'unfinished ']).toContain(seen)
   })
 })

@@ -6,7 +6,7 @@ import { readProxyLogin } from '../../src/core/login.ts'
 import { Snapshot } from '../../src/dataplane/agent/snapshot.ts'
 import { ExitChooser } from '../../src/dataplane/gateway/access/exit-choice.ts'
 import { localExit, loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
-import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
+import { converse, summarizeResponses, untilProcessed } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
 import { isLong } from '../harness/scale.ts'
@@ -73,7 +73,7 @@ describe('slow clients', () => {
     open({ limits: { handshakeMs: hourMs, betweenRequestsMs: hourMs } })
     const clients = await Promise.all(slow.map(() => RawClient.open(stand.port)))
     for (const [index, [, sent]] of slow.entries()) clients[index]?.send(sent)
-    await letItWork(stand.port)
+    await untilProcessed(stand.port)
     expect(clients.filter((client) => client.hasEnded || client.isClosed)).toEqual([])
     for (const client of clients) client.reset()
   })
@@ -88,7 +88,7 @@ describe('slow clients', () => {
     // None of the slow clients was closed.
     expect(crowd.filter((each) => each.hasEnded || each.isClosed)).toEqual([])
     expect((await client.hearEnd()).hasEnded).toBe(true)
-    expect(tellHeard(client.text)[0]).toBe('200')
+    expect(summarizeResponses(client.text)[0]).toBe('200')
     for (const each of crowd) each.reset()
     client.reset()
   })
@@ -119,7 +119,7 @@ describe('limits on connections and requests', () => {
       const client = await RawClient.open(stand.port)
       client.send(Array.from({ length: each }, (_, index) => ask(told.length + index)).join(''))
       await client.hear((text) => readAnswers(text).answers.length === each)
-      told.push(...tellHeard(client.text))
+      told.push(...summarizeResponses(client.text))
       client.reset()
     }
     expect(told).toContain(expected)
@@ -172,7 +172,7 @@ describe('limits on connections and requests', () => {
     const client = await RawClient.open(stand.port, '127.0.0.2')
     client.send(get('/a'))
     await client.hear((text) => text.endsWith('ok'))
-    expect(tellHeard(client.text)).toEqual(['200'])
+    expect(summarizeResponses(client.text)).toEqual(['200'])
     for (const each of [...crowd, client]) each?.reset()
     await until(() => stand.engine.status.open === 0)
   })
@@ -296,7 +296,7 @@ describe('sticky sessions', () => {
           client.send(get('/a', `pavel-pool-residential-session-c${number}n${index}`))
           await client.hear((text) => readAnswers(text).answers.length === index + 1)
         }
-        expect(tellHeard(client.text)).toEqual(Array.from({ length: each }, () => '200'))
+        expect(summarizeResponses(client.text)).toEqual(Array.from({ length: each }, () => '200'))
         client.reset()
       }),
     )
@@ -313,21 +313,24 @@ describe('peers that never read', () => {
     ['a forwarded request', () => RawClient.open(stand.port)],
     ['a tunnel by the byte', () => tunnel('pavel-pool-residential')],
   ]
-  test.each(ways)('a client of %s that never reads costs at most 256 KiB, and another customer gets 200', async (name, begin) => {
-    open({})
-    const mute = await begin()
-    mute.pause()
-    origin.play({
-      onBytes: (_, write) => write(`HTTP/1.1 200 OK\r\nContent-Length: 20971520\r\n\r\n${block.repeat(20)}`),
-    })
-    mute.send(name === 'a forwarded request' ? get('/a') : 'x')
-    await until(() => most() > 0)
-    await letItWork(stand.port)
-    expect(most()).toBeLessThanOrEqual(maxHeld)
-    origin.play({})
-    expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
-    mute.reset()
-  })
+  test.each(ways)(
+    'a client of %s that never reads costs at most 256 KiB, and another customer gets 200',
+    async (name, begin) => {
+      open({})
+      const mute = await begin()
+      mute.pause()
+      origin.play({
+        onBytes: (_, write) => write(`HTTP/1.1 200 OK\r\nContent-Length: 20971520\r\n\r\n${block.repeat(20)}`),
+      })
+      mute.send(name === 'a forwarded request' ? get('/a') : 'x')
+      await until(() => most() > 0)
+      await untilProcessed(stand.port)
+      expect(most()).toBeLessThanOrEqual(maxHeld)
+      origin.play({})
+      expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
+      mute.reset()
+    },
+  )
 
   test('a client that stops reading after 4 MiB costs at most 512 KiB', async () => {
     open({})
@@ -337,7 +340,7 @@ describe('peers that never read', () => {
     await until(() => client.receivedBytes > 4 * 1024 * 1024)
     client.pause()
     await until(() => most() > 0)
-    await letItWork(stand.port)
+    await untilProcessed(stand.port)
     expect(most()).toBeLessThanOrEqual(512 * 1024)
     client.reset()
   })
@@ -357,7 +360,7 @@ describe('peers that never read', () => {
       if (!isTunnel) client.send(get('/a').replace('\r\n\r\n', `\r\nContent-Length: ${length}\r\n\r\n`))
       client.send(Buffer.alloc(length, 97))
       await until(() => most() > 0)
-      await letItWork(stand.port)
+      await untilProcessed(stand.port)
       expect(most()).toBeLessThanOrEqual(maxHeld)
       expect(client.unsent).toBeGreaterThan(0)
       origin.play({})
@@ -375,7 +378,7 @@ describe('peers that never read', () => {
     mute.pause()
     mute.send(get('/a').repeat(count))
     await until(() => most() > 0)
-    await letItWork(stand.port, 100)
+    await untilProcessed(stand.port, 100)
     expect(most()).toBeLessThanOrEqual(maxHeld)
     mute.resume()
     await until(() => mute.receivedBytes >= count * size)

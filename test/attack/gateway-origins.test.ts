@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
-import { converse, letItWork, tellHeard } from '../harness/raw-case.ts'
+import { converse, summarizeResponses, untilProcessed } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
-import { type RecordingOrigin, startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
+import { type RecordingOrigin, startRecordingOrigin, summarizeRequest } from '../harness/recording-origin.ts'
 import { socksTo } from '../harness/socks-client.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 
@@ -100,9 +100,9 @@ describe('answers of an origin', () => {
         })
         const client = await RawClient.open(stand.port)
         client.send(get('/a'))
-        await client.hear((text) => Bun.deepEquals(tellHeard(text), told))
+        await client.hear((text) => Bun.deepEquals(summarizeResponses(text), told))
         const { answers: heard } = readAnswers(client.text)
-        expect({ isSlow, told: tellHeard(client.text) }).toEqual({ isSlow, told: [...told] })
+        expect({ isSlow, told: summarizeResponses(client.text) }).toEqual({ isSlow, told: [...told] })
         if (body !== null) expect(heard.at(-1)?.body).toBe(body)
         expect(client.text).not.toContain('fake')
         if (told[0] !== failed && told.at(-1) !== failed) expect(client.text).not.toMatch(/X-Turnpike|Proxy-/)
@@ -187,7 +187,7 @@ describe('early answers of an origin', () => {
     await client.hear((text) => text.includes('413'))
     client.send(get('/hidden'))
     const { hasEnded } = await client.hearEnd()
-    expect({ hasEnded, told: tellHeard(client.text) }).toEqual({ hasEnded: true, told: ['413'] })
+    expect({ hasEnded, told: summarizeResponses(client.text) }).toEqual({ hasEnded: true, told: ['413'] })
     expect(origin.records).toHaveLength(1)
     client.reset()
   })
@@ -217,7 +217,7 @@ describe('early answers of an origin', () => {
     client.send('hello')
     await client.hear((text) => text.endsWith('hello'))
     client.send('x'.repeat(1_000_000))
-    await letItWork(stand.port)
+    await untilProcessed(stand.port)
     answer('world')
     await client.hear((text) => text.includes('helloworld'))
     expect(client.text).toContain('helloworld')
@@ -239,7 +239,7 @@ describe('half-closing clients', () => {
       }
       client.finish()
       await client.hearEnd()
-      expect({ connection, told: tellHeard(client.text) }).toEqual({ connection, told: ['200'] })
+      expect({ connection, told: summarizeResponses(client.text) }).toEqual({ connection, told: ['200'] })
       client.reset()
       origin.reset()
     }
@@ -256,7 +256,7 @@ describe('half-closing clients', () => {
       expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
       client.reset()
       await until(() => stand.engine.status.tunnels === 0)
-      for (const record of origin.records) expect(tellSeen(record)).toStartWith('unfinished')
+      for (const record of origin.records) expect(summarizeRequest(record)).toStartWith('unfinished')
       origin.reset()
     }
   })
@@ -286,14 +286,14 @@ describe('protocol upgrades', () => {
     await client.hear((text) => text.endsWith('from-origin'))
     client.send('later')
     await until(() => origin.records[0]?.text.endsWith('earlylater') === true)
-    expect(tellHeard(client.text)).toEqual(['101', 'bytes from-origin'])
+    expect(summarizeResponses(client.text)).toEqual(['101', 'bytes from-origin'])
     client.reset()
   })
 
   test('a request behind an upgrade that the origin ignores is forwarded', async () => {
     const told = ['200', '200']
     expect(await converse(stand.port, get('/a', ...upgrade) + get('/b'), told, false)).toEqual(told)
-    expect(origin.records.map(tellSeen)).toEqual(['GET /a', 'GET /b'])
+    expect(origin.records.map(summarizeRequest)).toEqual(['GET /a', 'GET /b'])
   })
 
   test('an upgrade with a body is forwarded without its Upgrade header', async () => {
@@ -315,7 +315,7 @@ describe('Expect: 100-continue', () => {
     await client.hear((text) => text.includes('100'))
     client.send('hello')
     await client.hear((text) => text.includes('200'))
-    expect(tellHeard(client.text)).toEqual(['100', '200'])
+    expect(summarizeResponses(client.text)).toEqual(['100', '200'])
     client.reset()
   })
 
@@ -347,7 +347,7 @@ describe('resets', () => {
     for (const strangers of [0, 1, 3]) {
       const client = await RawClient.open(stand.port)
       client.send(sent())
-      await letItWork(stand.port, strangers)
+      await untilProcessed(stand.port, strangers)
       client.reset()
     }
     await until(() => stand.engine.status.open === 0 && stand.engine.status.tunnels === 0)

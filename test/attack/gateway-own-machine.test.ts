@@ -4,13 +4,13 @@ import { policyOf } from '../../src/app/settings/gateway.ts'
 import { readPrefix } from '../../src/core/address.ts'
 import { run } from '../harness/apt.ts'
 import { loginLine, openEngine, proxyOf, type Stand } from '../harness/engine.ts'
-import { findGround } from '../harness/ground.ts'
-import { type Inside, startInside } from '../harness/inside.ts'
+import { type NamespaceWorker, startNamespaceWorker } from '../harness/namespace.ts'
 import { batch } from '../harness/netns.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
 import { RawClient } from '../harness/raw-client.ts'
 
-const { test, isPossible } = await findGround('tests of a machine with blocks of addresses on it')
+const { test, isPossible } = await findNetnsSupport('tests of a machine with blocks of addresses on it')
 
 const elsewhere = `tpt${process.pid}-elsewhere`
 const originPort = 8080
@@ -30,7 +30,7 @@ async function lookup(name: string, version: 4 | 6) {
 }
 
 let network: OwnNetwork
-let origin: Inside
+let origin: NamespaceWorker
 let stand: Stand
 let sandbox: Stand
 /** A service that only the machine itself may reach. */
@@ -85,7 +85,7 @@ describe('a gateway whose sold blocks are local routes', () => {
   beforeAll(async () => {
     if (!isPossible) return
     await lay()
-    origin = startInside(elsewhere)
+    origin = startNamespaceWorker(elsewhere)
     await origin.ask('serve', { ports: [originPort] })
     internal = Bun.serve({ hostname: '::', port: 0, fetch: () => new Response('internal') })
     stand = openEngine({ mode: 'production', lookup })

@@ -200,19 +200,22 @@ const overSocks: readonly (readonly [name: string, who: string, where: string, c
 ]
 
 describe('SOCKS5 destinations in production', () => {
-  test.each(overSocks)('a SOCKS5 request for %s is refused with the expected reply and dials nothing', async (_, who, where, code) => {
-    const port = String.fromCharCode(place.origin.port >> 8, place.origin.port & 255)
-    for (const isSlow of [false, true]) {
-      const client = await greet(place.stand.port, who)
-      const request = `\x05\x01\0${where}${port}`
-      if (isSlow) await client.sendSlowly(request)
-      else client.send(request)
-      await client.hearEnd()
-      expect(client.bytes.toString('hex')).toBe(`05020100050${code}0001000000000000`)
-      client.reset()
-    }
-    expect(place.origin.records).toEqual([])
-  })
+  test.each(overSocks)(
+    'a SOCKS5 request for %s is refused with the expected reply and dials nothing',
+    async (_, who, where, code) => {
+      const port = String.fromCharCode(place.origin.port >> 8, place.origin.port & 255)
+      for (const isSlow of [false, true]) {
+        const client = await greet(place.stand.port, who)
+        const request = `\x05\x01\0${where}${port}`
+        if (isSlow) await client.sendSlowly(request)
+        else client.send(request)
+        await client.hearEnd()
+        expect(client.bytes.toString('hex')).toBe(`05020100050${code}0001000000000000`)
+        client.reset()
+      }
+      expect(place.origin.records).toEqual([])
+    },
+  )
 
   test('a SOCKS5 request for port 25 is refused with reply 2', async () => {
     expect((await socksTo(place.stand.port, 'dora', '127.0.0.1', 25)).code).toBe(2)

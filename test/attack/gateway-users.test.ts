@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { basicOf, loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
-import { converse, letItWork, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
+import { converse, type Place, type RawCase, rawCases, untilProcessed } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
-import { startRecordingOrigin, tellSeen } from '../harness/recording-origin.ts'
+import { startRecordingOrigin, summarizeRequest } from '../harness/recording-origin.ts'
 import { socksLogin } from '../harness/socks-client.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
@@ -123,27 +123,30 @@ test("each of two users on one connection is counted for the user's own bytes", 
   await expectCounts(own, 'proxies', real)
 })
 
-test.each([100, 1000, 2000])('bytes that wait for a traffic lease are counted once, in pieces of %p bytes', async (size) => {
-  const own = openEngine({ leaseBytes: 110, leaseMs: 15 })
-  const body = 'x'.repeat(2000)
-  const head = `POST http://${place.origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('pavel-pool-residential')}Content-Length: ${body.length}\r\n\r\n`
-  const client = await RawClient.open(own.port)
-  client.send(head)
-  for (let from = 0; from < body.length; from += size) {
-    await until(() => place.origin.records.length === 1)
-    client.send(body.slice(from, from + size))
-    await letItWork(own.port, 1)
-  }
-  await client.hear((text) => readAnswers(text).answers.length === 1)
-  const received = client.receivedBytes
-  client.finish()
-  await client.hearEnd()
-  await until(() => own.engine.status.open === 0)
-  await expectCounts(own, 'subusers', [
-    { id: 'sub-pavel', pool: 'residential', sent: head.length + body.length, received },
-  ])
-  expect(place.origin.records.map(tellSeen)).toEqual([`POST /a ${body}`])
-})
+test.each([100, 1000, 2000])(
+  'bytes that wait for a traffic lease are counted once, in pieces of %p bytes',
+  async (size) => {
+    const own = openEngine({ leaseBytes: 110, leaseMs: 15 })
+    const body = 'x'.repeat(2000)
+    const head = `POST http://${place.origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('pavel-pool-residential')}Content-Length: ${body.length}\r\n\r\n`
+    const client = await RawClient.open(own.port)
+    client.send(head)
+    for (let from = 0; from < body.length; from += size) {
+      await until(() => place.origin.records.length === 1)
+      client.send(body.slice(from, from + size))
+      await untilProcessed(own.port, 1)
+    }
+    await client.hear((text) => readAnswers(text).answers.length === 1)
+    const received = client.receivedBytes
+    client.finish()
+    await client.hearEnd()
+    await until(() => own.engine.status.open === 0)
+    await expectCounts(own, 'subusers', [
+      { id: 'sub-pavel', pool: 'residential', sent: head.length + body.length, received },
+    ])
+    expect(place.origin.records.map(summarizeRequest)).toEqual([`POST /a ${body}`])
+  },
+)
 
 test('the origin gets the Host of the request target, whatever Host the client sent', async () => {
   await converse(

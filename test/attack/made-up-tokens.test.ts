@@ -35,19 +35,22 @@ describe.each([...enginesOf('sqlite')])('made-up secrets, on %s', (engine) => {
   }
   const enter = (token: string, from: string) => ask('/api/v1/balance', from, { Authorization: `Bearer ${token}` })
 
-  test.each(Object.keys(madeUp) as (keyof typeof madeUp)[])('400 made-up secrets from one address (%s) get 300 times 401 and then 429, and 5 more per second', async (kind) => {
-    const from = `198.51.100.${Object.keys(madeUp).indexOf(kind)}`
-    const guess = () => ask(paths[kind], from, madeUp[kind]())
-    const answers = await Promise.all(Array.from({ length: 400 }, guess))
-    const statuses = answers.map((each) => each.status)
-    expect(statuses.filter((each) => each === 401)).toHaveLength(300)
-    expect(statuses.filter((each) => each === 429)).toHaveLength(100)
-    const refused = answers.find((each) => each.status === 429)
-    expect(refused?.headers.get('retry-after')).toBe('1')
-    service.clock.advance(1000)
-    const later = await Promise.all(Array.from({ length: 10 }, guess))
-    expect(later.filter((each) => each.status === 401)).toHaveLength(5)
-  })
+  test.each(Object.keys(madeUp) as (keyof typeof madeUp)[])(
+    '400 made-up secrets from one address (%s) get 300 times 401 and then 429, and 5 more per second',
+    async (kind) => {
+      const from = `198.51.100.${Object.keys(madeUp).indexOf(kind)}`
+      const guess = () => ask(paths[kind], from, madeUp[kind]())
+      const answers = await Promise.all(Array.from({ length: 400 }, guess))
+      const statuses = answers.map((each) => each.status)
+      expect(statuses.filter((each) => each === 401)).toHaveLength(300)
+      expect(statuses.filter((each) => each === 429)).toHaveLength(100)
+      const refused = answers.find((each) => each.status === 429)
+      expect(refused?.headers.get('retry-after')).toBe('1')
+      service.clock.advance(1000)
+      const later = await Promise.all(Array.from({ length: 10 }, guess))
+      expect(later.filter((each) => each.status === 401)).toHaveLength(5)
+    },
+  )
 
   test('a flood of made-up tokens does not refuse known customers of the same /64 or customers elsewhere', async () => {
     const from = '2001:db8:1:2::7'

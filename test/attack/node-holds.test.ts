@@ -41,7 +41,14 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     const { token } = await service.newCustomer(10_000_000n)
     expect((await service.post('/premium/traffic/buy', { pool_type: pool, gb: gigabytes }, { token })).status).toBe(200)
     const id = (await service.get('/premium/subusers', { token })).data.subusers[0].subuser_id as string
-    const request = (turn: number, moving = maxCount) => ({ id, pool, turn, want: 'lease' as const, moving, pace: maxCount })
+    const request = (turn: number, moving = maxCount) => ({
+      id,
+      pool,
+      turn,
+      want: 'lease' as const,
+      moving,
+      pace: maxCount,
+    })
     const account = async () => {
       const { db, traffic } = service.services
       const [found] = await traffic.accounts.list(db, [id as never])

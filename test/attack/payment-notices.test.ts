@@ -163,7 +163,10 @@ const cryptoPay: readonly Case[] = [
     ],
   ]),
   ...pattern('crypto_pay', 400, [
-    ['names no invoice, correctly signed', (_real, _bill, { secret }) => signed(secret, '{"update_type":"invoice_paid"}')],
+    [
+      'names no invoice, correctly signed',
+      (_real, _bill, { secret }) => signed(secret, '{"update_type":"invoice_paid"}'),
+    ],
     ['is not JSON, correctly signed', (_real, _bill, { secret }) => signed(secret, 'paid')],
   ]),
 ]

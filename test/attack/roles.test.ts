@@ -342,15 +342,12 @@ describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engi
     expect((await viewByToken(expiresAt)).endsAt).toBe(expiresAt)
   })
 
-  test.each(['sign-out', 'sessions/end'] as const)(
-    "an operator's POST %s ends open views",
-    async (way) => {
-      const { page } = await newOperator('support')
-      await page.post(`${at(await newNameless())}/view`)
-      expect((await page.get('/api/v1/balance')).status).toBe(200)
-      const { session_id } = (await page.get('/auth/v1/operator/session')).data
-      expect((await page.post(`/auth/v1/operator/${way}`, way === 'sign-out' ? {} : { session_id })).status).toBe(200)
-      expect((await page.get('/api/v1/balance')).status).toBe(401)
-    },
-  )
+  test.each(['sign-out', 'sessions/end'] as const)("an operator's POST %s ends open views", async (way) => {
+    const { page } = await newOperator('support')
+    await page.post(`${at(await newNameless())}/view`)
+    expect((await page.get('/api/v1/balance')).status).toBe(200)
+    const { session_id } = (await page.get('/auth/v1/operator/session')).data
+    expect((await page.post(`/auth/v1/operator/${way}`, way === 'sign-out' ? {} : { session_id })).status).toBe(200)
+    expect((await page.get('/api/v1/balance')).status).toBe(401)
+  })
 })

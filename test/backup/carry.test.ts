@@ -12,11 +12,11 @@ import { heldBy, tablesOf } from '../../src/db/copy/copy.ts'
 import { migrate, pending } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { copySqlite, readSqlite } from '../../src/db/sqlite-file.ts'
-import { configOfPlace, unwatched } from '../harness/backups.ts'
+import { configOfPlace, ignoreProgress } from '../harness/backups.ts'
 import { type Engine, engines, enginesOf, makePlace, type Place } from '../harness/database.ts'
 import { openFilledShop } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 
 /** The key that the filled shop is sealed with. */
 const key = { TURNPIKE_SECRET_KEY: '05'.repeat(32) }
@@ -35,7 +35,7 @@ function work() {
   return {
     wrong,
     clock: Date.now,
-    onProgress: unwatched,
+    onProgress: ignoreProgress,
     async verify(verifiers: readonly Verifier[]) {
       wrong.push(...(await findings(verifiers)))
       return wrong.length === 0
@@ -57,7 +57,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     const opened = await openFilledShop(engine)
     place = opened.place
     await opened.db.close()
-    await backUp(configOfPlace(engine, place, key), backup, Date.now, unwatched)
+    await backUp(configOfPlace(engine, place, key), backup, Date.now, ignoreProgress)
   })
   afterAll(async () => {
     await place.remove()
@@ -86,7 +86,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     if (!isLong) return empty.remove()
     // Put back once more from there, it is still the same: nothing is lost by going to and fro.
     const second = join(folder, `second-${onto}`)
-    await backUp(config, second, Date.now, unwatched)
+    await backUp(config, second, Date.now, ignoreProgress)
     const again = await makePlace(engine)
     const last = work()
     expect(await restore(configOfPlace(engine, again), second, last)).toMatchObject({ isRight: true })
@@ -153,7 +153,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
       await makePlace(other),
     ]
     const addressOf = (kind: Engine, each: Place) => (kind === 'postgres' ? each.address : each.folder)
-    const moving = (watching: ReturnType<typeof work>) => ({ ...watching, goneWithinMs: patienceMs })
+    const moving = (watching: ReturnType<typeof work>) => ({ ...watching, goneWithinMs: waitLimitMs })
     const there = work()
     const moved = await move(configOfPlace(engine, from, key), addressOf(other, to), moving(there))
     expect(moved.isRight).toBeTrue()
@@ -186,11 +186,13 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     )
     await db.close()
     const made = join(folder, 'earlier')
-    expect(await failing(backUp(configOfPlace('sqlite', old, key), made, Date.now, unwatched))).toContain('earlier')
+    expect(await failing(backUp(configOfPlace('sqlite', old, key), made, Date.now, ignoreProgress))).toContain(
+      'earlier',
+    )
     mkdirSync(made)
     copySqlite(old.address, join(made, 'shop.db'))
     const file = readSqlite(join(made, 'shop.db'))
-    const tables = await heldBy({ engine: 'sqlite', reader: file.reader }, await tablesOf(earlier), unwatched)
+    const tables = await heldBy({ engine: 'sqlite', reader: file.reader }, await tablesOf(earlier), ignoreProgress)
     file.close()
     const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'))
     writeFileSync(join(made, 'manifest.json'), JSON.stringify({ ...manifest, tables, schema: earlier.at(-1)?.name }))

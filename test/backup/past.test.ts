@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { backUp } from '../../src/app/backup/backup.ts'
 import { restore } from '../../src/app/backup/restore.ts'
-import { unwatched } from '../harness/backups.ts'
+import { ignoreProgress } from '../harness/backups.ts'
 import { openByteOrigin } from '../harness/byte-origin.ts'
 import { engines, makePlace } from '../harness/database.ts'
 import { startFlow } from '../harness/flow.ts'
@@ -44,7 +44,7 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
           return Number(row?.bytes ?? 0n)
         }
         const heldBefore = await heldBytes()
-        await backUp(shop.config, join(folder, 'b'), Date.now, unwatched)
+        await backUp(shop.config, join(folder, 'b'), Date.now, ignoreProgress)
         const heldAtBackup = Math.max(heldBefore, await heldBytes())
 
         const [late] = await addUsers({ ...shop, port }, 1, 0.1)
@@ -66,7 +66,7 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
         }
         const { isRight } = await restore(restored, join(folder, 'b'), {
           clock: Date.now,
-          onProgress: unwatched,
+          onProgress: ignoreProgress,
           verify: async () => true,
         })
         expect(isRight).toBeTrue()

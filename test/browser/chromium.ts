@@ -1,11 +1,11 @@
 import { type Browser, chromium } from 'playwright-core'
 import { browserPackage, browsers, findBrowser, installPackages } from '../harness/apt.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 
 const installWithinMs = 480_000
 
 /** How long a test's preparation may take: long enough for a machine that has to install the browser first. */
-export const readyWithinMs = installWithinMs + patienceMs
+export const readyWithinMs = installWithinMs + waitLimitMs
 
 const howToGetIt =
   'No Chromium was found for the tests of pages. ' +
@@ -54,7 +54,7 @@ export async function openChromium(): Promise<Browser> {
     headless: true,
     chromiumSandbox: !isRoot(),
     args: quiet,
-    timeout: patienceMs,
+    timeout: waitLimitMs,
   })
 }
 

@@ -147,7 +147,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await dialog().locator('button[type=submit]').click()
     await dialog().getByText('Places').waitFor()
     await open('/network')
-    await page.getByRole('table', { name: 'Nodes' }).getByText('standing-carrier').waitFor()
+    await page.getByRole('table', { name: 'Nodes' }).getByText('stock-gateway').waitFor()
     await page.getByRole('table', { name: 'Exits' }).waitFor()
     await open('/verify')
     await press('Verify now')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
-import { startLivedIn } from '../harness/console-shop.ts'
+import { startShopWithHistory } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import type { Service } from '../harness/service.ts'
@@ -50,7 +50,7 @@ describe.each([...enginesOf('sqlite')])('pages of the console on %s', (engine) =
   let shop: Service
   let browser: Browser
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([startLivedIn(engine), openChromium()])
+    ;[shop, browser] = await Promise.all([startShopWithHistory(engine), openChromium()])
   }, readyWithinMs)
   afterAll(async () => {
     await browser.close()

@@ -3,9 +3,9 @@ import type { Browser, Page } from 'playwright-core'
 import { kopecks } from '../../src/core/money.ts'
 import { curl } from '../harness/clients.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
-import { openConsoleRoad } from '../harness/console-shop.ts'
+import { openConsoleShop } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
-import { type Road, startOrigin } from '../harness/gateway.ts'
+import { type ShopWithGateway, startOrigin } from '../harness/gateway.ts'
 import { urlOf } from '../harness/library-clients.ts'
 import { isLong } from '../harness/scale.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -18,14 +18,14 @@ import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 type Provider = 'yookassa' | 'crypto_pay' | 'platega'
 
 describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engine) => {
-  let shop: Road
+  let shop: ShopWithGateway
   let browser: Browser
   let origin: ReturnType<typeof startOrigin>
   const sides = new Map<Provider, Introduced>()
   const visitors: Visitor[] = []
   let operator: Visitor | undefined
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([openConsoleRoad(engine), openChromium()])
+    ;[shop, browser] = await Promise.all([openConsoleShop(engine), openChromium()])
     origin = startOrigin()
     const { providers } = shop.services
     for (const provider of ['yookassa', 'crypto_pay', 'platega'] as const) {

@@ -1,19 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Download, Page } from 'playwright-core'
 import { customerLink } from '../harness/console-links.ts'
-import { openConsoleRoad } from '../harness/console-shop.ts'
+import { openConsoleShop } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
-import type { Road } from '../harness/gateway.ts'
+import type { ShopWithGateway } from '../harness/gateway.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { openVisitor, type Visitor } from './visitor.ts'
 
 describe.each([...enginesOf('postgres')])('the console of a customer on %s', (engine) => {
-  let shop: Road
+  let shop: ShopWithGateway
   let browser: Browser
   let visitor: Visitor
   let page: Page
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([openConsoleRoad(engine), openChromium()])
+    ;[shop, browser] = await Promise.all([openConsoleShop(engine), openChromium()])
   }, readyWithinMs)
   afterAll(async () => {
     await browser.close()

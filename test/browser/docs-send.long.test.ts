@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { type Service, startService } from '../harness/service.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
 /** Operations that take something away for good. */
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 async function visit(path: string, work: (page: Page, asked: readonly string[]) => Promise<void>): Promise<void> {
   const context = await browser.newContext()
-  context.setDefaultTimeout(patienceMs)
+  context.setDefaultTimeout(waitLimitMs)
   try {
     const page = await context.newPage()
     const asked: string[] = []
@@ -83,7 +83,7 @@ describe('one page, used by one person', () => {
   let page: Page
   beforeAll(async () => {
     context = await browser.newContext()
-    context.setDefaultTimeout(patienceMs)
+    context.setDefaultTimeout(waitLimitMs)
     page = await context.newPage()
     await page.goto(`${shop.url}/docs`)
   })
@@ -191,7 +191,7 @@ test('whoever opens the API in a browser is sent to its description', async () =
 
 test('on a phone the pages fit', async () => {
   const context = await browser.newContext({ viewport: { width: 360, height: 740 }, isMobile: true })
-  context.setDefaultTimeout(patienceMs)
+  context.setDefaultTimeout(waitLimitMs)
   const page = await context.newPage()
   for (const path of ['/docs/login-grammar', '/docs/errors', '/docs/events']) {
     await page.goto(shop.url + path)

@@ -5,7 +5,7 @@ import { getBalance, getOrder, listOrders, listTransactions } from '../../src/ap
 import { describe } from '../../src/api/describe.ts'
 import { docsPaths, readDocs } from '../../src/api/docs.ts'
 import { type Operation, operationsOf } from '../../src/api/operation.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers } from './visitor.ts'
 
@@ -101,7 +101,7 @@ afterAll(async () => {
 /** Opens the page in a profile of its own, and writes down all that it asks for and complains about. */
 async function visit(url: string, work: (visit: Visit) => Promise<void>, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], ...options })
-  context.setDefaultTimeout(patienceMs)
+  context.setDefaultTimeout(waitLimitMs)
   try {
     const page = await context.newPage()
     const requests: string[] = []

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { expectNoTrace } from '../harness/clients.ts'
-import { openConsoleRoad } from '../harness/console-shop.ts'
-import { type Road, somePorts } from '../harness/gateway.ts'
+import { openConsoleShop } from '../harness/console-shop.ts'
+import { type ShopWithGateway, somePorts } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
 const page = `<!doctype html><title>waiting</title><link rel="stylesheet" href="/style.css">
@@ -38,13 +38,13 @@ function startSite(tls?: typeof selfSigned) {
   return { seen, url: `${tls ? 'https' : 'http'}://site.localhost:${server.port}/`, stop: () => server.stop(true) }
 }
 
-let road: Road
+let road: ShopWithGateway
 let plain: ReturnType<typeof startSite>
 let secure: ReturnType<typeof startSite>
 let browser: Browser
 beforeAll(async () => {
   ;[road, browser] = await Promise.all([
-    openConsoleRoad('sqlite', { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } }),
+    openConsoleShop('sqlite', { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } }),
     openChromium(),
   ])
   ;[plain, secure] = [startSite(), startSite(selfSigned)]
@@ -61,12 +61,12 @@ afterAll(async () => {
  */
 async function visit(proxy: BrowserContextOptions['proxy']): Promise<Set<string>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, ...(proxy && { proxy }) })
-  context.setDefaultTimeout(patienceMs)
+  context.setDefaultTimeout(waitLimitMs)
   const sources = new Set<string>()
   for (const site of [plain, secure]) {
     const tab = await context.newPage()
     await tab.goto(site.url)
-    await tab.waitForFunction("document.title === '/a:100000 /b:0 /c:0'", undefined, { timeout: patienceMs })
+    await tab.waitForFunction("document.title === '/a:100000 /b:0 /c:0'", undefined, { timeout: waitLimitMs })
     expect(await tab.evaluate('getComputedStyle(document.body).color')).toBe('rgb(1, 2, 3)')
     expect(await tab.evaluate('[...document.images].map((image) => image.naturalWidth)')).toEqual([7, 9])
     const seen = site.seen.splice(0)

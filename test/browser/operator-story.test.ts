@@ -105,7 +105,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
 
   test('an exit is added to the network, beside the nodes', async () => {
     await open('/network')
-    await page.getByRole('table', { name: 'Nodes' }).getByText('standing-carrier').waitFor()
+    await page.getByRole('table', { name: 'Nodes' }).getByText('stock-gateway').waitFor()
     await press('Add an exit')
     await dialog().getByLabel('Supplier’s proxy').fill('socks5://127.0.0.1:9')
     await dialog().getByLabel('Login there').fill('us')

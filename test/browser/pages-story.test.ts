@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { docsPaths, readDocs } from '../../src/api/docs.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
-import { startLivedIn } from '../harness/console-shop.ts'
+import { startShopWithHistory } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
 import type { Service } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -58,7 +58,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
   let customer: Visitor
   let operator: Visitor
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([startLivedIn(engine), openChromium()])
+    ;[shop, browser] = await Promise.all([startShopWithHistory(engine), openChromium()])
     customer = await openVisitor(browser, shop.url, { ...phone, colorScheme: 'dark', locale: 'ru-RU' })
     operator = await openVisitor(browser, shop.url, { colorScheme: 'light' })
   }, readyWithinMs)

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
-import { openConsoleRoad } from '../harness/console-shop.ts'
+import { openConsoleShop } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
-import { type Road, startOrigin } from '../harness/gateway.ts'
+import { type ShopWithGateway, startOrigin } from '../harness/gateway.ts'
 import { findingsOf } from '../harness/wired.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -12,7 +12,7 @@ import { findBarriers, openVisitor, shown, type Visitor } from './visitor.ts'
 
 /** One customer and one operator, each in one page, with three ways to pay. Tests run in order. */
 describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
-  let shop: Road
+  let shop: ShopWithGateway
   let browser: Browser
   let origin: ReturnType<typeof startOrigin>
   let card: Introduced
@@ -21,7 +21,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
   let operator: Visitor
   let token: string
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([openConsoleRoad(engine), openChromium()])
+    ;[shop, browser] = await Promise.all([openConsoleShop(engine), openChromium()])
     origin = startOrigin()
     card = await introduce(shop.services, 'yookassa')
     card.side.listener = `${shop.url}/api/v1/payments/notify/yookassa`

@@ -8,7 +8,7 @@ import {
   type Locator,
   type Page,
 } from 'playwright-core'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 
 /** A browser profile with one page, and a record of the page's requests, console errors and exceptions. */
 export type Visitor = {
@@ -32,7 +32,7 @@ export async function openVisitor(
     permissions: ['clipboard-read', 'clipboard-write'],
     ...options,
   })
-  context.setDefaultTimeout(patienceMs)
+  context.setDefaultTimeout(waitLimitMs)
   const page = await context.newPage()
   const requests: string[] = []
   const complaints: string[] = []
@@ -57,18 +57,18 @@ const firstWaitMs = 400
 
 /**
  * Waits until an element is visible. Playwright polls every 50 ms when its timeout is 400 ms, but every 500 ms when its
- * timeout is patienceMs, and a page load takes about 400 ms. Timeouts double up to patienceMs, so that a slow machine
+ * timeout is waitLimitMs, and a page load takes about 400 ms. Timeouts double up to waitLimitMs, so that a slow machine
  * only polls less often.
  */
 export async function shown(locator: Locator): Promise<void> {
-  for (let waitMs = firstWaitMs; waitMs < patienceMs; waitMs *= 2) {
+  for (let waitMs = firstWaitMs; waitMs < waitLimitMs; waitMs *= 2) {
     try {
       return await locator.waitFor({ timeout: waitMs })
     } catch (error) {
       if (!(error instanceof errors.TimeoutError)) throw error
     }
   }
-  await locator.waitFor({ timeout: patienceMs })
+  await locator.waitFor({ timeout: waitLimitMs })
 }
 
 /** The checker of accessibility, as small as it is to be had: every page that is looked at has to read it. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { type Service, startService } from '../harness/service.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
 describe('the page of a secret link', () => {
@@ -22,7 +22,7 @@ describe('the page of a secret link', () => {
     service.clock.advance(1_000)
     await service.post('/vpn/devices', { name: 'Боря' })
     const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
-    page.setDefaultTimeout(patienceMs)
+    page.setDefaultTimeout(waitLimitMs)
     const asked: string[] = []
     const complaints: string[] = []
     page.on('request', (request) => asked.push(request.url()))

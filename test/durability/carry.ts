@@ -16,7 +16,7 @@ import { realTiming } from '../../src/dataplane/agent/runtime.ts'
 import { createShopLink, LinkError, type ShopLink } from '../../src/dataplane/agent/shop-link.ts'
 import type { ReportBody } from '../../src/node-protocol/report.ts'
 import { quietLog } from '../harness/hand-timing.ts'
-import { ModelCarrier } from '../harness/model-carrier.ts'
+import { ModelRelay } from '../harness/model-relay.ts'
 
 const [quality = '', url = '', folder = '', key = '', ...subusers] = process.argv.slice(2)
 const pool = 'residential'
@@ -56,7 +56,7 @@ const boot = makeBoot({ folder, clock: Date.now, randomBytes: random })
 const node = identity.node
 const link = told(quality === 'rough' ? rough(linkWith(identity.secret)) : linkWith(identity.secret))
 const journal = new Journal({ ...shared, node, boot })
-const carrier = new ModelCarrier()
+const carrier = new ModelRelay()
 const meter = new Meter({
   ...shared,
   dataPath: carrier,

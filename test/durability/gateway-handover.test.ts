@@ -11,7 +11,15 @@ import { type Service, startService } from '../harness/service.ts'
 import { openServiceManager } from '../harness/service-manager.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
-import { attempt, type Login, openTunnel, type Speech, type Spot, startEcho, type Tunnel } from '../harness/tunnel.ts'
+import {
+  attempt,
+  type Login,
+  openTunnel,
+  type ProxyProtocol,
+  type Spot,
+  startEcho,
+  type Tunnel,
+} from '../harness/tunnel.ts'
 import { runTurnpike, turnpikeProgram, untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -32,7 +40,7 @@ const takeovers = isLong ? [otherEngine, gatewayEngine] : [otherEngine]
 /** Somebody who has a way through, how it is asked for, and what its tunnels have carried. */
 type Way = {
   readonly name: string
-  readonly speech: Speech
+  readonly speech: ProxyProtocol
   readonly at: Spot
   readonly login: Login
   readonly used: () => Promise<number>
@@ -114,7 +122,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   async function dedicatedWays(): Promise<Way[]> {
     const [http, socks] = [await buy(), await buy()]
     await service.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
-    const way = (speech: Speech, login: BoughtProxy): Way => ({
+    const way = (speech: ProxyProtocol, login: BoughtProxy): Way => ({
       name: `dedicated over ${speech}`,
       speech,
       at: main(),
@@ -132,7 +140,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const wish = { pool_type: 'residential', format_id: 3, protocol: 'http', quantity: 1, subuser_id: third.subuser }
     const { data } = await service.post('/premium/proxies/generate', wish)
     const own = Number(String(data.proxies[0]).split(':').at(-1))
-    const way = (name: string, speech: Speech, at: Spot, user: User, login: Login): Way => ({
+    const way = (name: string, speech: ProxyProtocol, at: Spot, user: User, login: Login): Way => ({
       name,
       speech,
       at,

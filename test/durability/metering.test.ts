@@ -9,9 +9,9 @@ import { subjectOf } from '../../src/domains/traffic/accounts/rules.ts'
 import { enginesOf } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 import { findingsOf } from '../harness/vpn.ts'
-import { quietly } from '../harness/wired.ts'
+import { keylessRequest } from '../harness/wired.ts'
 
 const program = fileURLToPath(import.meta.resolve('./carry.ts'))
 const pool = 'residential'
@@ -47,7 +47,7 @@ class Agents {
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'inherit',
-      timeout: 4 * patienceMs,
+      timeout: 4 * waitLimitMs,
       killSignal: 'SIGABRT',
     })
     const missing: Record<string, number> = { ...moment }
@@ -96,7 +96,7 @@ describe.each([...enginesOf('postgres')])('an agent that is killed while it carr
     const ids: SubuserId[] = []
     for (let index = 0; index < subuserCount; index += 1) {
       const { id } = await premium.subusers.create(customer, { name: `s${index}` })
-      await premium.traffic.buy(quietly(customer), { pool, tenths: 1_000, subuser: id })
+      await premium.traffic.buy(keylessRequest(customer), { pool, tenths: 1_000, subuser: id })
       ids.push(id)
     }
     return ids

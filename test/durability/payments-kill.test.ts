@@ -8,7 +8,7 @@ import type { Database } from '../../src/db/transaction.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { engines, openTestDatabase } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 import { addCustomer, findingsOf, wire } from '../harness/wired.ts'
 import type { Bill, OtherSide } from '../providers/other-side.ts'
 import { introduce } from '../providers/shop.ts'
@@ -107,7 +107,7 @@ const readRows = (db: Database): Promise<Row[]> =>
 
 /** Repeats a call while the provider's answer takes longer than its limit, as providers do and a slow machine needs. */
 async function untilAnswered(call: () => Promise<unknown>): Promise<void> {
-  const giveUpAt = performance.now() + patienceMs
+  const giveUpAt = performance.now() + waitLimitMs
   for (;;) {
     try {
       await call()

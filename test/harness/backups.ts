@@ -10,4 +10,4 @@ export const configOfPlace = (engine: Engine, place: Place, env: Record<string, 
   })
 
 /** Ignores the progress of a backup. */
-export const unwatched = (): void => {}
+export const ignoreProgress = (): void => {}

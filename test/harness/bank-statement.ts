@@ -85,7 +85,9 @@ const plays: Readonly<Record<string, Play>> = {
     }
     await Promise.all(Array.from({ length: Number(after(words, 'times')) }, attempt))
     const { balance } = await bank.ledger.balance(by.customer)
-    const outcomes = [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([outcome, count]) => `${count} ${outcome}`)
+    const outcomes = [...counts]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([outcome, count]) => `${count} ${outcome}`)
     return `${outcomes.join(', ')}, balance ${toRoubleText(balance)}`
   },
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'bun'
 
 /** The origin's behaviour for one connection or request. */
-export type Errand = {
+export type OriginTask = {
   /** Identifies it: the first line of a raw connection, or the path of a request. */
   readonly id: string
   /**
@@ -24,8 +24,8 @@ const chunkBytes = 10_000
 const pacedBytes = 5000
 
 /** One connection to the origin. */
-class Visit {
-  errand: Errand | undefined
+class OriginConnection {
+  task: OriginTask | undefined
   /** All bytes of a raw connection, or the body of a request. */
   received = 0
   hasEnded = false
@@ -40,14 +40,14 @@ class Visit {
   private left = -1
 
   constructor(
-    private readonly socket: Socket<Visit>,
-    private readonly errands: ReadonlyMap<string, Errand>,
+    private readonly socket: Socket<OriginConnection>,
+    private readonly tasks: ReadonlyMap<string, OriginTask>,
   ) {
     this.cameFrom = socket.remoteAddress
   }
 
   take(bytes: Uint8Array): void {
-    if (this.errand) this.count(bytes)
+    if (this.task) this.count(bytes)
     else {
       this.before = Buffer.concat([this.before, bytes])
       this.begin()
@@ -79,8 +79,8 @@ class Visit {
   }
 
   pour(): void {
-    if (this.errand?.everyMs !== undefined) {
-      this.ticker ??= setInterval(() => this.tick(), this.errand.everyMs)
+    if (this.task?.everyMs !== undefined) {
+      this.ticker ??= setInterval(() => this.tick(), this.task.everyMs)
       return
     }
     while (this.head.length > 0 || this.left > 0) {
@@ -93,8 +93,8 @@ class Visit {
       else this.left -= gone
     }
     if (this.left < 0) return
-    if (this.errand?.afterwards === 'end' || this.hasEnded) this.socket.end()
-    else if (this.errand?.afterwards === 'reset') this.socket.terminate()
+    if (this.task?.afterwards === 'end' || this.hasEnded) this.socket.end()
+    else if (this.task?.afterwards === 'reset') this.socket.terminate()
   }
 
   private begin(): void {
@@ -104,7 +104,7 @@ class Visit {
     const end = text.indexOf(mark)
     if (end < 0) return
     const id = isRequest ? (/^[A-Z]+ \/(\S+)/.exec(text)?.[1] ?? '') : text.slice(0, end)
-    this.errand = this.errands.get(id)
+    this.task = this.tasks.get(id)
     if (isRequest) {
       const left = Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? 0)
       this.request = { left, isChunked: /^transfer-encoding: chunked/im.test(text), tail: '' }
@@ -120,15 +120,15 @@ class Visit {
   }
 
   private answer(): void {
-    if (!this.errand || this.left >= 0 || !this.isAllThere(this.errand)) return
-    const { down, framing, promised } = this.errand
+    if (!this.task || this.left >= 0 || !this.isAllThere(this.task)) return
+    const { down, framing, promised } = this.task
     this.left = framing === 'chunked' ? 0 : down
     if (framing === 'chunked') this.head = chunked(down)
     else if (this.request) this.head = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${promised ?? down}\r\n\r\n`)
     this.pour()
   }
 
-  private isAllThere({ up }: Errand): boolean {
+  private isAllThere({ up }: OriginTask): boolean {
     if (this.request) return this.request.isChunked ? this.request.tail === '0\r\n\r\n' : this.request.left <= 0
     return up === 'end' ? this.hasEnded : this.received >= up
   }
@@ -143,21 +143,21 @@ export function chunked(bytes: number): Buffer {
   return Buffer.from(`${parts.join('')}0\r\n\r\n`)
 }
 
-/** An origin that answers as configured, raw and over HTTP, and counts the bytes of each errand. */
+/** An origin that answers as configured, raw and over HTTP, and counts the bytes of each task. */
 export function openByteOrigin(hostname = '127.0.0.1') {
-  const errands = new Map<string, Errand>()
-  const visits = new Map<string, Visit>()
-  const listener = Bun.listen<Visit>({
+  const tasks = new Map<string, OriginTask>()
+  const connections = new Map<string, OriginConnection>()
+  const listener = Bun.listen<OriginConnection>({
     hostname,
     port: 0,
     allowHalfOpen: true,
     socket: {
       open(socket) {
-        socket.data = new Visit(socket, errands)
+        socket.data = new OriginConnection(socket, tasks)
       },
       data(socket, bytes) {
         socket.data.take(bytes)
-        if (socket.data.errand) visits.set(socket.data.errand.id, socket.data)
+        if (socket.data.task) connections.set(socket.data.task.id, socket.data)
       },
       drain: (socket) => socket.data.pour(),
       end: (socket) => socket.data.end(),
@@ -170,20 +170,20 @@ export function openByteOrigin(hostname = '127.0.0.1') {
     host: `${hostname}:${listener.port}`,
     port: listener.port,
     /** Sets the behaviour for connections with this id. */
-    expect: (errand: Errand): void => void errands.set(errand.id, errand),
+    expect: (task: OriginTask): void => void tasks.set(task.id, task),
     /** Bytes that have arrived: all of a raw connection, or the body of a request; -1 before the first. */
-    arrived: (id: string): number => visits.get(id)?.received ?? -1,
+    arrived: (id: string): number => connections.get(id)?.received ?? -1,
     /** Stops the answer, and returns the bytes sent. */
     finish(id: string): number {
-      visits.get(id)?.stop()
-      return visits.get(id)?.poured ?? 0
+      connections.get(id)?.stop()
+      return connections.get(id)?.poured ?? 0
     },
     /** The source address that the origin saw. */
-    cameFrom: (id: string): string => visits.get(id)?.cameFrom ?? '',
+    cameFrom: (id: string): string => connections.get(id)?.cameFrom ?? '',
     /** Drops all state of this id. */
     forget(id: string): void {
-      errands.delete(id)
-      visits.delete(id)
+      tasks.delete(id)
+      connections.delete(id)
     },
     stop: () => listener.stop(true),
   }

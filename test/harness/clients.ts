@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 /** Source address of clients in these tests. No other program uses it, so it identifies a leak. */
 export const clientAddress = '127.9.9.9'
@@ -13,7 +13,7 @@ export async function run(...command: readonly string[]): Promise<Ran> {
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
-    timeout: patienceMs,
+    timeout: waitLimitMs,
     killSignal: 'SIGKILL',
   })
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])

@@ -2,7 +2,7 @@ import type { SubuserId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import { HandClock, runtimeWith } from './clock.ts'
 import type { Engine } from './database.ts'
-import { openRoad, type Road } from './gateway.ts'
+import { openShopWithGateway, type ShopWithGateway } from './gateway.ts'
 import { type Service, startService } from './service.ts'
 import { nodeIsSeen, report } from './vpn.ts'
 
@@ -17,14 +17,17 @@ const alwaysLive = 8_000_000_000_000_000
  * A shop with a gateway that counts as live however long this process waits for a processor. The shop keeps the latest
  * report time of a node, so the gateway's own reports do not replace this one.
  */
-export async function openConsoleRoad(engine: Engine, env?: Parameters<typeof openRoad>[1]): Promise<Road> {
-  const road = await openRoad(engine, env)
+export async function openConsoleShop(
+  engine: Engine,
+  env?: Parameters<typeof openShopWithGateway>[1],
+): Promise<ShopWithGateway> {
+  const road = await openShopWithGateway(engine, env)
   await road.services.db.transact((tx) => tx.run('UPDATE nodes SET last_seen_at = $1', [alwaysLive]))
   return road
 }
 
 /** A shop with a month of history, for pages that show purchases, traffic and devices of one customer. */
-export async function startLivedIn(engine: Engine): Promise<Service> {
+export async function startShopWithHistory(engine: Engine): Promise<Service> {
   const clock = new HandClock(Date.now() - month * dayMs)
   const started = await startService(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: '400000000' }, runtimeWith(clock))
   const service = { ...started, clock }

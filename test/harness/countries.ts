@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
 import type { CustomerId } from '../../src/core/ids.ts'
 import type { Engine } from './database.ts'
-import { addStock, buyProxies, type Floor, openFloor, shippedWith } from './proxies.ts'
+import { addStock, buyProxies, type DomainShop, openDomainShop, shippedWith } from './proxies.ts'
 import { addCustomer, findingsOf } from './wired.ts'
 
 const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE'.split(' ')
@@ -9,14 +9,14 @@ const rich = 10n ** 9n
 
 /** The market of one test: a country that no other test uses, and a customer with enough money. */
 export type Country = {
-  readonly floor: Floor
+  readonly floor: DomainShop
   readonly code: string
   /** The number of the test in its file, from 1. */
   readonly number: number
   readonly customer: CustomerId
   readonly buy: (count: number, period?: number) => ReturnType<typeof buyProxies>
   /** The customer's events. */
-  readonly events: () => ReturnType<Floor['services']['events']['list']>
+  readonly events: () => ReturnType<DomainShop['services']['events']['list']>
 }
 
 /** The shipped price list with all countries of these tests. */
@@ -27,11 +27,11 @@ export const countriesList = () => shippedWith(...codes)
  * country. After each test `verify` must find nothing.
  */
 export function sellInCountries(engine: Engine, prefixOf: (number: number) => string): Country {
-  let floor: Floor
+  let floor: DomainShop
   let customer: CustomerId
   let number = 0
   beforeAll(async () => {
-    floor = await openFloor(engine, countriesList())
+    floor = await openDomainShop(engine, countriesList())
   })
   beforeEach(async () => {
     number += 1

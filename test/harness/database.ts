@@ -48,7 +48,7 @@ export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copy
  * The state that a test begins with: the schema; the schema with a sandbox's stock; that with a gateway that serves all
  * of it; or the schema with a shop full of history.
  */
-export type Beginning = 'migrated' | 'stocked' | 'carried' | 'filled'
+export type Beginning = 'migrated' | 'stocked' | 'served' | 'filled'
 export type Prepared = Readonly<Record<Engine, Readonly<Record<Beginning, string>>>>
 
 /** Databases that the test command prepared for copying: making one takes a second or more. */
@@ -78,11 +78,11 @@ export function prepareFolder(folder: string, beginning: Beginning): string {
 export const fewConnections = 3
 
 /** Long timeouts. The shipped ones have their own tests; in all others a busy machine causes no timeout. */
-const patience = { poolWaitMs: 60_000, lockWaitMs: 60_000, statementMs: 70_000, silentMs: 80_000 }
+const longTimeouts = { poolWaitMs: 60_000, lockWaitMs: 60_000, statementMs: 70_000, silentMs: 80_000 }
 
 /** Opens a database with these timeouts, as a second shop process. */
-export const openPatiently = ({ address }: Place, connections?: number): Database =>
-  address.startsWith('postgres') ? openPostgres(address, connections, patience) : openDatabase(address)
+export const openWithLongTimeouts = ({ address }: Place, connections?: number): Database =>
+  address.startsWith('postgres') ? openPostgres(address, connections, longTimeouts) : openDatabase(address)
 
 /** A closed PostgreSQL database without rows, to be reused: creating one takes 0.3 s, emptying one 0.05 s. */
 type Emptied = { readonly place: Place; readonly digest: string }
@@ -115,7 +115,7 @@ export async function openTestDatabase(
   const isReusable = engine === 'postgres' && beginning === 'migrated'
   const emptied = isReusable ? idle.pop() : undefined
   const place = emptied ? await reuse(emptied) : await makePreparedPlace(engine, beginning)
-  const db = openPatiently(place, connections)
+  const db = openWithLongTimeouts(place, connections)
   await migrate(db, readMigrations())
   const digest = isReusable ? (emptied?.digest ?? (await readSchemaDigest(db))) : undefined
   return {

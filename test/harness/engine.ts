@@ -233,7 +233,10 @@ export function openEngine(options: StandOptions = {}): Stand {
     engine,
     asked,
     change: ({ proxies: changed = [], exits = [], gateways = [] }) =>
-      engine.changed(deps.snapshot.apply({ proxies: [...changed], subusers: [], exits: [...exits], gateways }), () => {}),
+      engine.changed(
+        deps.snapshot.apply({ proxies: [...changed], subusers: [], exits: [...exits], gateways }),
+        () => {},
+      ),
     async stop() {
       await engine.stop(0)
       await until(() => engine.status.open === 0)

@@ -10,10 +10,10 @@ import { toolActor } from '../../src/domains/operators/rules.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { introduce } from '../providers/shop.ts'
-import { standCarrier } from './carrier.ts'
 import { HandClock, runtimeWith } from './clock.ts'
 import { type Engine, fewConnections, openTestDatabase } from './database.ts'
-import { reportOf } from './told.ts'
+import { reportOf } from './node.ts'
+import { addStockGateway } from './stock-gateway.ts'
 
 const pool = 'residential'
 const leaseBytes = 10_000_000n
@@ -26,7 +26,7 @@ export function wireFilled(db: Database, clock: HandClock): Services {
     gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
     premium: { ...shippedTerms, leaseBytes },
   })
-  return standCarrier(services)
+  return addStockGateway(services)
 }
 
 type Shop = { readonly services: Services; readonly clock: HandClock }

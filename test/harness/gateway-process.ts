@@ -132,7 +132,8 @@ export async function makeGatewayProcess(
         child = heir
         const isOver = async () => heir.exitCode !== null || (await isServedBy(heir.pid))
         if (!(await untilTrue(isOver))) throw new Error('nobody has taken over')
-        if (heir.exitCode === null) return { pid: heir.pid, ended: before.exited.finally(() => draining.delete(before)) }
+        if (heir.exitCode === null)
+          return { pid: heir.pid, ended: before.exited.finally(() => draining.delete(before)) }
         draining.delete(before)
         child = before
         // A new process that gets no processor time for 5 s does not reach the shop, and an operator starts another.

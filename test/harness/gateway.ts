@@ -10,7 +10,7 @@ import { memoryFolder } from './memory.ts'
 import { type Service, startService } from './service.ts'
 
 /** A shop with a gateway that has joined it: real sockets, real time, and purchases can be used. */
-export type Road = Service & {
+export type ShopWithGateway = Service & {
   readonly port: number
   readonly gateway: Gateway
   /** Log lines of the gateway. */
@@ -34,10 +34,10 @@ export type BoughtProxy = {
   readonly expires_at: string
 }
 
-export async function openRoad(
+export async function openShopWithGateway(
   engine: Engine,
   env: { readonly shop?: Record<string, string>; readonly gateway?: Record<string, string> } = {},
-): Promise<Road> {
+): Promise<ShopWithGateway> {
   const port = freePort()
   const shopEnv = { TURNPIKE_GATEWAY_PORT: String(port), ...env.shop }
   const service = await startService(engine, shopEnv, realRuntime, false)

@@ -58,11 +58,11 @@ export async function passing<T>(timing: HandTiming, promise: Promise<T>, maxMs 
 export const quietLog: NodeLog = { error: () => {}, warn: () => {}, info: () => {} }
 
 /** Records log entries. */
-export function hearingLog() {
-  const said: { level: string; event: string; fields: Record<string, unknown> }[] = []
+export function recordingLog() {
+  const entries: { level: string; event: string; fields: Record<string, unknown> }[] = []
   const at =
     (level: string) =>
     (event: string, fields: Record<string, unknown> = {}) =>
-      void said.push({ level, event, fields })
-  return { said, log: { error: at('error'), warn: at('warn'), info: at('info') } }
+      void entries.push({ level, event, fields })
+  return { entries, log: { error: at('error'), warn: at('warn'), info: at('info') } }
 }

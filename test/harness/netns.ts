@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { installPackages, run } from './apt.ts'
-import { type Inside, startInside } from './inside.ts'
+import { type NamespaceWorker, startNamespaceWorker } from './namespace.ts'
 
 const programs = {
   wg: 'wireguard-tools',
@@ -62,7 +62,7 @@ export type Net = {
   /** Runs a program in one of the namespaces; a non-zero exit is an error. */
   inside(namespace: string, command: readonly string[], input?: string): Promise<string>
   /** Starts the worker in one of the namespaces. */
-  start(namespace: string): Promise<Inside>
+  start(namespace: string): Promise<NamespaceWorker>
   /** Registers a cleanup action of a test. */
   atEnd(action: () => unknown): void
   close(): Promise<void>
@@ -90,7 +90,7 @@ export async function openNet(): Promise<Net> {
     origin,
     inside,
     async start(namespace) {
-      const worker = startInside(namespace)
+      const worker = startNamespaceWorker(namespace)
       undo.push(() => worker.end())
       await worker.ask('hello')
       return worker

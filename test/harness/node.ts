@@ -1,3 +1,4 @@
+import type { NodeSide, Position, StateRow } from '../../src/domains/fleet/index.ts'
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
 import type { ReportAnswer, ReportBody } from '../../src/node-protocol/report.ts'
 import {
@@ -10,6 +11,8 @@ import {
   type NodeRange,
   type NodeSubuser,
   type StatePage,
+  type StatePart,
+  type StateParts,
   statePageSchema,
 } from '../../src/node-protocol/state.ts'
 import type { Service } from './service.ts'
@@ -154,4 +157,25 @@ export async function joinNode(service: Service, kind: NodeKind = 'gateway', url
   const joined = await askNode(url, 'POST', 'join', { key: text, secret, version: '0.0.0' })
   if (joined.status !== 200) throw new Error(`join was answered with ${joined.status}: ${joined.text}`)
   return new TestNode(url, secret, name, joined.data.node)
+}
+
+/**
+ * All rows of one table that a product publishes to its nodes, page by page: changes since a time, or the current
+ * state.
+ */
+export async function listNodeRows<Part extends StatePart>(
+  side: NodeSide,
+  name: Part,
+  { since, limit = 1000 }: { readonly since?: number; readonly limit?: number } = {},
+): Promise<StateRow<StateParts[Part]>[]> {
+  const table = side.tables.find((each) => each.name === name)
+  if (!table) throw new Error(`no node table is called ${name}`)
+  const rows: StateRow<StateParts[Part]>[] = []
+  for (let after: Position = { changedAt: since ?? 0, id: '' }; ; ) {
+    const page = (await table.read(after, limit, since === undefined)) as readonly StateRow<StateParts[Part]>[]
+    rows.push(...page)
+    const last = page.at(-1)
+    if (!last || page.length < limit) return rows
+    after = last
+  }
 }

@@ -1,7 +1,7 @@
-import { patienceMs, until } from './until.ts'
+import { until, waitLimitMs } from './until.ts'
 
 /** Some commands start a process that starts another. */
-const commandMs = 2 * patienceMs
+const commandMs = 2 * waitLimitMs
 
 /** One shell into which a reader pastes one command after another. */
 export function openShell(cwd: string, env: Record<string, string>) {

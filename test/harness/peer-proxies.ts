@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './gateway.ts'
 import { RawClient } from './raw-client.ts'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 /** A proxy of another project, running on this machine. */
 export type PeerProxy = { readonly name: string; readonly port: number; stop(): Promise<void> }
@@ -67,7 +67,7 @@ export async function startPeer(name: PeerName, originPort: number): Promise<Pee
   const file = join(folder, 'settings')
   writeFileSync(file, peers[name].settings(port, originPort))
   const child = Bun.spawn(peers[name].command(program, file), { stdout: 'ignore', stderr: 'ignore' })
-  const giveUpAt = performance.now() + patienceMs
+  const giveUpAt = performance.now() + waitLimitMs
   while (!(await answersAt(port))) {
     if (performance.now() > giveUpAt) throw new Error(`${name} did not start`)
     await Bun.sleep(20)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { SQL } from 'bun'
 import { memoryFolder } from './memory.ts'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 export type Postgres = {
   readonly url: string
@@ -32,7 +32,7 @@ type Dropping = { readonly prefix: readonly string[]; readonly ownerUid: number 
 
 const nobodyUid = 65_534
 const maxAttempts = 5
-const startWithinMs = patienceMs
+const startWithinMs = waitLimitMs
 const pollMs = 20
 
 const projectRoot = resolve(import.meta.dir, '../..')

@@ -6,7 +6,7 @@ import { shippedTerms } from '../../src/domains/premium/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { HandClock, runtimeWith } from './clock.ts'
 import { type Engine, openTestDatabase } from './database.ts'
-import { findingsOf, quietly } from './wired.ts'
+import { findingsOf, keylessRequest } from './wired.ts'
 
 export const pool = 'residential'
 /** A lease of 10 MB: the smallest purchase is ten of them, so traffic runs out quickly. */
@@ -52,10 +52,10 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
       return id
     },
     async buy(customer, tenths, subuser) {
-      await services.premium.traffic.buy(quietly(customer), { pool, tenths, subuser })
+      await services.premium.traffic.buy(keylessRequest(customer), { pool, tenths, subuser })
     },
     async move(customer, tenths, from, to) {
-      await services.premium.traffic.move(quietly(customer), { pool, tenths, from, to })
+      await services.premium.traffic.move(keylessRequest(customer), { pool, tenths, from, to })
     },
     async account(subuser) {
       const row = await db.first<{ balance: bigint; aside: bigint; owed: bigint; used: bigint }>(

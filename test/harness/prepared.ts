@@ -7,11 +7,11 @@ import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { stockSandbox } from '../../src/jobs/sandbox/open.ts'
-import { carryAll } from './carrier.ts'
 import { HandClock, runtimeWith } from './clock.ts'
 import type { Beginning, Prepared } from './database.ts'
 import { fillShop, wireFilled } from './filled.ts'
 import { createDatabase } from './postgres.ts'
+import { serveAllStock } from './stock-gateway.ts'
 
 const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
 
@@ -20,7 +20,7 @@ type Step = (db: Database) => Promise<unknown>
 const migrated: Step = (db) => migrate(db, readMigrations())
 /** An eighth of a sandbox's IPv4 addresses: each is copied with the database and read by every `verify`. */
 const stocked: Step = (db) => stockSandbox(wired(db).stock, 25)
-const carried: Step = (db) => carryAll(wired(db))
+const served: Step = (db) => serveAllStock(wired(db))
 const filled: Step = (db) => {
   const clock = new HandClock()
   return fillShop({ services: wireFilled(db, clock), clock })
@@ -30,7 +30,7 @@ const filled: Step = (db) => {
 const steps: Readonly<Record<Beginning, { readonly copyOf?: Beginning; readonly step: Step }>> = {
   migrated: { step: migrated },
   stocked: { copyOf: 'migrated', step: stocked },
-  carried: { copyOf: 'stocked', step: carried },
+  served: { copyOf: 'stocked', step: served },
   filled: { copyOf: 'migrated', step: filled },
 }
 
@@ -41,7 +41,7 @@ export async function prepareDatabases(serverUrl: string, folder: string): Promi
   const make = async (
     create: (beginning: Beginning, copyOf: string | undefined) => Promise<string>,
   ): Promise<Record<Beginning, string>> => {
-    const made: Record<Beginning, string> = { migrated: '', stocked: '', carried: '', filled: '' }
+    const made: Record<Beginning, string> = { migrated: '', stocked: '', served: '', filled: '' }
     for (const beginning of Object.keys(steps) as Beginning[]) {
       const { copyOf, step } = steps[beginning]
       made[beginning] = await create(beginning, copyOf && made[copyOf])

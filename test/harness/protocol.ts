@@ -26,7 +26,7 @@ export const byteByByte = (bytes: Uint8Array): Uint8Array[] => Array.from(bytes,
  * Events of the request reader for these pieces, one line each, bodies joined. A request on a kept connection is
  * followed by the next. A CONNECT is opened, unless the test refuses it as a 407 does.
  */
-export function tellRequests(pieces: readonly Uint8Array[], refusesTunnels = false): string[] {
+export function summarizeRequests(pieces: readonly Uint8Array[], refusesTunnels = false): string[] {
   const reader = new HttpRequestReader()
   const lines: string[] = []
   let isOpen = false
@@ -54,7 +54,7 @@ function tellRequest(event: HttpEvent): string {
 }
 
 /** Events of the response reader for these pieces; with `closes` the origin then closes. */
-export function tellAnswer(of: ResponseContext, pieces: readonly Uint8Array[], closes = false): string[] {
+export function summarizeResponse(of: ResponseContext, pieces: readonly Uint8Array[], closes = false): string[] {
   const reader = new HttpResponseReader(of)
   const events = pieces.flatMap((piece) => reader.feed(amidOthers(piece)).map(tellResponse))
   const rest = toText(reader.rest())
@@ -69,7 +69,7 @@ function tellResponse(event: ResponseEvent): string {
 }
 
 /** Events of the SOCKS reader. Credentials are accepted, unless the name is `nobody`. */
-export function tellSocks(pieces: readonly Uint8Array[], allowAnonymous = false): string[] {
+export function summarizeSocks(pieces: readonly Uint8Array[], allowAnonymous = false): string[] {
   const reader = new Socks5Reader({ allowAnonymous })
   const lines: string[] = []
   const tell = (events: readonly SocksEvent[]): void => {

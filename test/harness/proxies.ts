@@ -54,7 +54,7 @@ export async function addStock(services: Services, prefix: string, code: string,
 }
 
 /** All domains on a fresh database with the shipped prices, without HTTP. */
-export type Floor = {
+export type DomainShop = {
   readonly engine: Engine
   readonly db: Database
   readonly place: Place
@@ -63,7 +63,11 @@ export type Floor = {
   close(): Promise<void>
 }
 
-export async function openFloor(engine: Engine, catalogue: unknown = shipped(), connections?: number): Promise<Floor> {
+export async function openDomainShop(
+  engine: Engine,
+  catalogue: unknown = shipped(),
+  connections?: number,
+): Promise<DomainShop> {
   const opened = await openTestDatabase(engine, connections)
   const clock = new HandClock()
   const services = wire(opened.db, clock)

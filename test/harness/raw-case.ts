@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { loginLine, type Stand } from './engine.ts'
-import { RawClient, readAnswers, tellAnswer } from './raw-client.ts'
-import { findTraces, type RecordingOrigin, tellSeen } from './recording-origin.ts'
+import { RawClient, readAnswers, summarizeResponse } from './raw-client.ts'
+import { findTraces, type RecordingOrigin, summarizeRequest } from './recording-origin.ts'
 
 /**
  * Bytes sent, the answers to the client, and the requests that the origin saw. In the bytes `ORIGIN` is replaced by the
@@ -21,9 +21,9 @@ export const fillIn = (sent: string, origin: RecordingOrigin): string =>
     .replaceAll('LOGIN\r\n', loginLine('anna'))
 
 /** Each answer as its status and error code, and the bytes of a tunnel. */
-export function tellHeard(text: string): string[] {
+export function summarizeResponses(text: string): string[] {
   const { answers, rest } = readAnswers(text)
-  return [...answers.map(tellAnswer), ...(rest === '' ? [] : [`bytes ${rest}`])]
+  return [...answers.map(summarizeResponse), ...(rest === '' ? [] : [`bytes ${rest}`])]
 }
 
 /** Sends, and reads until the expected answers have arrived and the connection has ended. */
@@ -37,12 +37,12 @@ export async function converse(
   const slowFrom = isSlow ? Math.max(0, sent.length - maxSlowBytes) : sent.length
   if (slowFrom > 0) client.send(sent.slice(0, slowFrom))
   await client.sendSlowly(sent.slice(slowFrom))
-  const isAsExpected = (text: string): boolean => Bun.deepEquals(tellHeard(text), expected)
+  const isAsExpected = (text: string): boolean => Bun.deepEquals(summarizeResponses(text), expected)
   await client.hear(expected.length === 0 ? () => false : isAsExpected)
   // After an answer with Connection: close the gateway closes the connection itself.
   if (expected.length > 0 && !readAnswers(client.text).answers.at(-1)?.closes) client.finish()
   const { hasEnded } = await client.hearEnd()
-  const lines = tellHeard(client.text)
+  const lines = summarizeResponses(client.text)
   client.reset()
   return hasEnded ? lines : [...lines, 'and it stayed open']
 }
@@ -51,7 +51,7 @@ export async function converse(
  * Waits until the gateway has processed all bytes that have arrived: later clients, one after another, are answered
  * 407, each in several turns of its event loop.
  */
-export async function letItWork(port: number, strangers = 20): Promise<void> {
+export async function untilProcessed(port: number, strangers = 20): Promise<void> {
   for (let index = 0; index < strangers; index += 1) {
     const client = await RawClient.open(port)
     client.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
@@ -75,7 +75,7 @@ export function rawCases(subject: string, cases: readonly RawCase[], place: () =
         const heard = await converse(stand.port, fillIn(sent, origin), answers, isSlow)
         const records = origin.records.filter((record) => record.text !== '' || seen.length > 0)
         expect({ isSlow, heard }).toEqual({ isSlow, heard: [...answers] })
-        expect({ isSlow, seen: records.map(tellSeen) }).toEqual({ isSlow, seen: [...seen] })
+        expect({ isSlow, seen: records.map(summarizeRequest) }).toEqual({ isSlow, seen: [...seen] })
         expect(records.flatMap(findTraces)).toEqual([])
       }
     })

@@ -1,5 +1,5 @@
 import type { Socket } from 'bun'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 /** The bytes received on a connection, and whether the peer closed it. */
 export type Heard = { readonly bytes: Buffer; readonly hasEnded: boolean }
@@ -91,7 +91,7 @@ export class RawClient {
   }
 
   /** Waits until enough has arrived, or the peer has closed. False at the time limit. */
-  async hear(isEnough: (text: string) => boolean, maxMs = patienceMs): Promise<boolean> {
+  async hear(isEnough: (text: string) => boolean, maxMs = waitLimitMs): Promise<boolean> {
     const giveUpAt = performance.now() + maxMs
     while (!this.hasEnded && !this.isClosed && !isEnough(this.text)) {
       const leftMs = giveUpAt - performance.now()
@@ -106,7 +106,7 @@ export class RawClient {
   }
 
   /** Waits for the peer to close. */
-  async hearEnd(maxMs = patienceMs): Promise<Heard> {
+  async hearEnd(maxMs = waitLimitMs): Promise<Heard> {
     await this.hear(() => false, maxMs)
     return { bytes: this.bytes, hasEnded: this.hasEnded || this.isClosed }
   }
@@ -178,4 +178,4 @@ function readBody(head: string, behind: string): { text: string; used: number } 
 }
 
 /** `407 credentials_required`, `200`: the status and the error code of a response. */
-export const tellAnswer = ({ status, code }: Answer): string => `${status} ${code}`.trim()
+export const summarizeResponse = ({ status, code }: Answer): string => `${status} ${code}`.trim()

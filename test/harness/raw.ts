@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 /** One response as received. */
 export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string }
@@ -12,7 +12,7 @@ export type RawAnswer = { readonly status: number; readonly head: string; readon
 export async function sendRaw(
   port: number,
   pieces: readonly (string | Uint8Array | number)[],
-  waitMs: number = patienceMs,
+  waitMs: number = waitLimitMs,
 ): Promise<RawAnswer[]> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const socket = connect(port, '127.0.0.1')

@@ -143,7 +143,7 @@ function readChunks(rest: string): { body: string; behind: string } | undefined 
 }
 
 /** `GET /path`, and the body if there is one: the request as the origin parsed it. */
-export function tellSeen(record: Recorded): string {
+export function summarizeRequest(record: Recorded): string {
   const request = readRequest(record.text)
   if (!request) return `unfinished ${record.text.split('\r\n', 1)[0]}`
   const behind = request.behind === '' ? '' : ` AND BEHIND IT ${request.behind}`

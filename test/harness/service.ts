@@ -3,9 +3,9 @@ import { readConfig } from '../../src/app/settings/config.ts'
 import type { Runtime, Services } from '../../src/app/shop/services.ts'
 import { openShop } from '../../src/app/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
-import { carryUnlessCarried, standCarrier } from './carrier.ts'
 import { HandClock, runtimeWith } from './clock.ts'
 import { type Beginning, type Engine, fewConnections, makePreparedPlace, type Place } from './database.ts'
+import { addStockGateway, serveStockUnlessServed } from './stock-gateway.ts'
 import { until } from './until.ts'
 
 /** A whole shop in this process: real database, real sockets, hand clock. */
@@ -25,19 +25,19 @@ export type Service = Caller & {
 }
 
 /**
- * With `runtime`, time is real and the hand clock has no effect. `carried`: a gateway that is always up serves all
+ * With `runtime`, time is real and the hand clock has no effect. `served`: a gateway that is always up serves all
  * stock, unless a test starts gateways. `from` is the prepared database; the shop migrates it.
  */
 export async function startService(
   engine: Engine,
   env: Record<string, string> = {},
   runtime?: Runtime,
-  carried = true,
+  served = true,
   from?: Beginning,
 ): Promise<Service> {
   const isSandbox = env['TURNPIKE_SANDBOX'] !== 'off'
   // With real time, a gateway seen at the time of the preparation would count as down.
-  const beginning = carried && runtime === undefined ? 'carried' : 'stocked'
+  const beginning = served && runtime === undefined ? 'served' : 'stocked'
   const place = await makePreparedPlace(engine, from ?? (isSandbox ? beginning : 'migrated'))
   const clock = new HandClock()
   const log: string[] = []
@@ -56,7 +56,7 @@ export async function startService(
     createLog('debug', 'shop', (line) => log.push(line)),
     runtime ?? runtimeWith(clock),
   )
-  if (carried) await carryUnlessCarried(standCarrier(shop.services))
+  if (served) await serveStockUnlessServed(addStockGateway(shop.services))
   const token = shop.token ?? ''
   const caller = await createCaller(shop.url, token)
 

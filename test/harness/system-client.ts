@@ -4,7 +4,7 @@ import { Kernel } from '../../src/dataplane/gateway/relay/linux/kernel.ts'
 import { openLibc } from '../../src/dataplane/gateway/relay/linux/libc.ts'
 import { EAGAIN } from '../../src/dataplane/gateway/relay/linux/numbers.ts'
 import type { Processor } from '../../src/dataplane/gateway/relay/linux/structures.ts'
-import { patienceMs, until } from './until.ts'
+import { until, waitLimitMs } from './until.ts'
 
 const loopback = readAddress('127.0.0.1')
 const ENOTCONN = 107
@@ -36,7 +36,7 @@ export class SystemClient {
       if (gone < 0) return gone !== -EAGAIN && gone !== -ENOTCONN
       rest = rest.subarray(gone)
       return rest.length === 0
-    }, patienceMs)
+    }, waitLimitMs)
     await new Promise((resolve) => setImmediate(resolve))
   }
 
@@ -55,7 +55,7 @@ export class SystemClient {
     await until(() => {
       while (!isEnough() && this.end === undefined) if (!this.hear()) return false
       return true
-    }, patienceMs)
+    }, waitLimitMs)
   }
 
   /** False if there is nothing to read for now. */

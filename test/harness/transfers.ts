@@ -113,7 +113,7 @@ const ways = [
 const waysOverTls = ways.filter((way) => way !== 'client resets')
 
 let made = 0
-const newId = (): string => `errand-${++made}`
+const newId = (): string => `task-${++made}`
 
 /**
  * One tunnel with random sizes, ended in a random way. Resolves with the bytes that its client has really sent and

@@ -15,7 +15,7 @@ const brokenPipe = 32
 const maxTurns = 10_000
 
 type Name = 'client' | 'origin'
-export type Happening =
+export type TunnelAction =
   | { readonly do: 'say' | 'room'; readonly side: Name; readonly bytes: number }
   | { readonly do: 'finish' | 'reset'; readonly side: Name }
   | { readonly do: 'stir'; readonly side: Name; readonly events: number }
@@ -142,7 +142,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
   const contents = new Map<KernelPipe, Buffer>()
   const idle: KernelPipe[] = []
   const inUse = new Set<KernelPipe>()
-  const told: string[] = []
+  const calls: string[] = []
   const queue: Flow[] = []
   const waiting = new Set<() => void>()
   const sideHeld: Buffer[] = []
@@ -153,7 +153,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
     const letGo = (how: string) => () => {
       expect(socket.isGone).toBeFalse()
       socket.isGone = how !== 'closed'
-      told.push(`${name} ${how}`)
+      calls.push(`${name} ${how}`)
     }
     return {
       descriptor,
@@ -186,7 +186,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
         return take(bytes)
       },
       takeReceived: take,
-      cut: () => void told.push('cut'),
+      cut: () => void calls.push('cut'),
       allowance: {
         get left() {
           return upto - reserved
@@ -207,7 +207,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
     activeAt: 0,
     isHalfOpen: false,
     relay: undefined as SpliceRelay | undefined,
-    finish: () => void told.push('over'),
+    finish: () => void calls.push('over'),
   }
   const relay = new SpliceRelay(ends.client, ends.origin, tunnel, {
     calls: makeCalls([client, origin], contents),
@@ -270,7 +270,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
     wake()
   }
 
-  function happen(each: Happening): void {
+  function apply(each: TunnelAction): void {
     if (each.do === 'say') sockets[each.side].say(each.bytes)
     else if (each.do === 'room') sockets[each.side].room = each.bytes
     else if (each.do === 'finish') sockets[each.side].finish()
@@ -303,8 +303,8 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
     origin.finish()
     run()
     flushSides()
-    expect(told.filter((each) => each === 'over')).toHaveLength(1)
-    expect(told.filter((each) => / (?:released|closed|aborted)$/.test(each))).toHaveLength(2)
+    expect(calls.filter((each) => each === 'over')).toHaveLength(1)
+    expect(calls.filter((each) => / (?:released|closed|aborted)$/.test(each))).toHaveLength(2)
     if (isForced) return
     expect(origin.heardBytes.equals(Buffer.concat([early.client, client.said]))).toBeTrue()
     expect(client.heardBytes.equals(Buffer.concat([early.origin, origin.said]))).toBeTrue()
@@ -314,12 +314,12 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
   return {
     client,
     origin,
-    told,
+    calls,
     run,
     allow,
     exhaust,
     flushSides,
-    happen,
+    apply,
     check,
     settle,
     cut: () => tunnel.relay?.cut(),

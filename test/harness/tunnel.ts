@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 export type Login = { readonly username: string; readonly password: string } | undefined
 export type Spot = { readonly host: string; readonly port: number }
@@ -63,12 +63,12 @@ class Wire {
   }
 
   private async until(isThere: () => boolean): Promise<void> {
-    const giveUpAt = performance.now() + patienceMs
+    const giveUpAt = performance.now() + waitLimitMs
     while (!isThere()) {
       if (this.isOver) throw new Error(`closed after ${this.held.toString('latin1')}`)
       if (performance.now() > giveUpAt) throw new Error('nothing came')
       const { promise, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, patienceMs)
+      const timer = setTimeout(resolve, waitLimitMs)
       this.wake = resolve
       await promise
       clearTimeout(timer)
@@ -130,7 +130,7 @@ async function requestSocks(wire: Wire, target: Spot): Promise<number> {
 }
 
 /** Logs in over SOCKS5 without a request. */
-export async function knock(at: Spot, login: Login): Promise<{ ask(target: Spot): Promise<number> }> {
+export async function loginSocks(at: Spot, login: Login): Promise<{ ask(target: Spot): Promise<number> }> {
   const wire = await dial(at)
   const no = await greetSocks(wire, login)
   if (no !== undefined) throw new Error(`not let in: ${no}`)
@@ -138,10 +138,10 @@ export async function knock(at: Spot, login: Login): Promise<{ ask(target: Spot)
 }
 
 const speak = { http: connectHttp, socks: connectSocks }
-export type Speech = keyof typeof speak
+export type ProxyProtocol = keyof typeof speak
 
 /** Tries to connect, returns the outcome, and closes. */
-export async function attempt(speech: Speech, at: Spot, login: Login, target: Spot): Promise<Attempt> {
+export async function attempt(speech: ProxyProtocol, at: Spot, login: Login, target: Spot): Promise<Attempt> {
   const wire = await dial(at)
   try {
     return await speak[speech](wire, login, target)
@@ -151,7 +151,7 @@ export async function attempt(speech: Speech, at: Spot, login: Login, target: Sp
 }
 
 /** An open tunnel; any other outcome is an error. */
-export async function openTunnel(speech: Speech, at: Spot, login: Login, target: Spot): Promise<Tunnel> {
+export async function openTunnel(speech: ProxyProtocol, at: Spot, login: Login, target: Spot): Promise<Tunnel> {
   const wire = await dial(at)
   const { status, code } = await speak[speech](wire, login, target)
   if (status !== 200 && status !== 0) throw new Error(`not let through: ${status} ${code}`)

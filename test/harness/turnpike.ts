@@ -4,7 +4,7 @@ import { perform } from '../../src/app/perform.ts'
 import { settings } from '../../src/app/settings/config.ts'
 import type { Place } from './database.ts'
 import { isLong } from './scale.ts'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 /** The `turnpike` program as an operator starts it. */
 export const turnpikeProgram = join(import.meta.dir, '../../bin/turnpike.mjs')
@@ -36,7 +36,7 @@ export const withoutVpn = { TURNPIKE_LOCAL_NODES: 'gateway' } as const
 export async function runTurnpike(
   args: readonly string[],
   env: Record<string, string> = {},
-  withinMs = patienceMs,
+  withinMs = waitLimitMs,
 ): Promise<Ended> {
   const child = Bun.spawn([...runtimeCommand, ...args], {
     env: { ...childEnv(), ...(isUp(args) && withoutVpn), ...env },
@@ -130,7 +130,7 @@ export function startTurnpike(
     out: () => texts.out,
     err: () => texts.err,
     async until(pattern) {
-      for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += 20) {
+      for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += 20) {
         const found = pattern.exec(texts.out) ?? pattern.exec(texts.err)
         if (found) return found
         if (child.exitCode !== null) break
@@ -160,7 +160,7 @@ export function isAlive(pid: number): boolean {
 
 /** Polls until the condition holds; false at the time limit. */
 export async function untilTrue(ask: () => boolean | Promise<boolean>, everyMs = 25): Promise<boolean> {
-  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += everyMs) {
+  for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += everyMs) {
     if (await ask()) return true
     await Bun.sleep(everyMs)
   }

@@ -1,8 +1,8 @@
 /** Time limit against hangs, also for an overloaded machine. Promises about time are measured by `startStopwatch`. */
-export const patienceMs = 180_000
+export const waitLimitMs = 180_000
 
 /** Polls until the condition holds; fails after the limit. */
-export async function until(isTrue: () => boolean, maxMs = patienceMs): Promise<void> {
+export async function until(isTrue: () => boolean, maxMs = waitLimitMs): Promise<void> {
   const giveUpAt = performance.now() + maxMs
   while (!isTrue()) {
     if (performance.now() > giveUpAt) throw new Error(`it did not come true within ${maxMs} ms`)

@@ -7,9 +7,9 @@ import { isListening } from '../../src/dataplane/wireguard/device.ts'
 import { configText, type Peer } from '../../src/domains/vpn/rules.ts'
 import type { VpnSetup } from '../../src/node-protocol/join.ts'
 import type { NodePeer } from '../../src/node-protocol/state.ts'
-import type { Inside } from './inside.ts'
+import type { NamespaceWorker } from './namespace.ts'
 import { type Net, openNet, places } from './netns.ts'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 import { readConf, wgPrivateKey, wgPublicKey, wgQuickStrip } from './wireguard.ts'
 
 const listenPort = 51_820
@@ -71,8 +71,8 @@ export async function makeSetup(): Promise<{ setup: VpnSetup; publicKey: string 
 /** A node with an origin behind it and a worker in its namespace, without peers. */
 export type Scene = {
   readonly net: Net
-  readonly node: Inside
-  readonly origin: Inside
+  readonly node: NamespaceWorker
+  readonly origin: NamespaceWorker
   readonly deviceName: string
   readonly folder: string
   readonly setup: VpnSetup
@@ -100,7 +100,7 @@ export const openNode = (scene: Pick<Scene, 'deviceName' | 'folder' | 'setup' | 
 export type Client = {
   readonly namespace: string
   readonly device: string
-  readonly worker: Inside
+  readonly worker: NamespaceWorker
   connect(): Promise<void>
 }
 
@@ -154,7 +154,7 @@ export async function startWireguardGo(net: Net, namespace: string, device: stri
 export async function until(
   what: string,
   isSo: () => Promise<boolean> | boolean,
-  withinMs = patienceMs,
+  withinMs = waitLimitMs,
 ): Promise<number> {
   const beganMs = performance.now()
   while (!(await isSo())) {

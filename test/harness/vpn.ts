@@ -6,9 +6,9 @@ import type { CustomerId, NodeId } from '../../src/core/ids.ts'
 import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
 import type { BoughtVpn } from '../../src/domains/vpn/index.ts'
 import { runtimeWith } from './clock.ts'
+import { reportOf } from './node.ts'
 import { isLong } from './scale.ts'
 import type { Service } from './service.ts'
-import { reportOf } from './told.ts'
 import { buying } from './wired.ts'
 
 /**
@@ -90,7 +90,7 @@ export async function report(
 }
 
 /** Buys without HTTP. */
-export const buyQuietly = (service: Service, customer: CustomerId, months = 1): Promise<BoughtVpn> =>
+export const buyVpnDirectly = (service: Service, customer: CustomerId, months = 1): Promise<BoughtVpn> =>
   buying(customer, (request: PurchaseRequest<BoughtVpn>) => service.services.vpn.buy(request, { months }))
 
 /** Runs jobs, at most `atOnce` in parallel. */

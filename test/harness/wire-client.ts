@@ -1,6 +1,6 @@
 import { dlopen, ptr } from 'bun:ffi'
 import type { Socket } from 'bun'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 const { symbols: libc } = dlopen('libc.so.6', {
   getsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'ptr'], returns: 'i32' },
@@ -81,7 +81,7 @@ export class WireClient {
 
   /** Waits until the condition holds, or the connection is closed. */
   async until(isSo: () => boolean): Promise<void> {
-    const giveUpAt = performance.now() + patienceMs
+    const giveUpAt = performance.now() + waitLimitMs
     while (!isSo() && !this.isClosed) {
       if (performance.now() > giveUpAt) {
         this.close()

@@ -6,9 +6,9 @@ import { kopecks } from '../../src/core/money.ts'
 import type { Database, Tx } from '../../src/db/transaction.ts'
 import type { Payer } from '../../src/domains/ledger/index.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt } from '../../src/domains/orders/index.ts'
-import { standCarrier } from './carrier.ts'
 import { type HandClock, runtimeWith } from './clock.ts'
 import { isLong } from './scale.ts'
+import { addStockGateway } from './stock-gateway.ts'
 
 /**
  * All domains on a database, without HTTP; on real time without a clock. No gateway reports the state of exits, so
@@ -23,7 +23,7 @@ export function wire(
   const runtime = clock ? runtimeWith(clock) : realRuntime
   const services = createServices(db, runtime, { vault: createVault(new Uint8Array(32)), gateway, ...config })
   services.premium.exits.isCarried = async () => true
-  return standCarrier(services)
+  return addStockGateway(services)
 }
 
 /** A customer with so many kopecks. */
@@ -52,7 +52,7 @@ export function buy(
 }
 
 /** A purchase request without a key, whose answer body is not used. */
-export const quietly = (customer: CustomerId): { by: Payer; key: undefined; toBody: () => string } => ({
+export const keylessRequest = (customer: CustomerId): { by: Payer; key: undefined; toBody: () => string } => ({
   by: { customer, token: null },
   key: undefined,
   toBody: () => '',
@@ -68,7 +68,7 @@ export async function buying<Bought>(
     caught = { bought }
     return ''
   }
-  await buyIt({ ...quietly(customer), toBody })
+  await buyIt({ ...keylessRequest(customer), toBody })
   if (!caught) throw new Error('nothing was sold')
   return caught.bought
 }

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { clientAddress, curl } from '../harness/clients.ts'
 import { enginesOf } from '../harness/database.ts'
-import { type BoughtProxy, openRoad, type Road, somePorts, startOrigin } from '../harness/gateway.ts'
+import {
+  type BoughtProxy,
+  openShopWithGateway,
+  type ShopWithGateway,
+  somePorts,
+  startOrigin,
+} from '../harness/gateway.ts'
 import { attempt, openTunnel, type Spot, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -15,12 +21,12 @@ type Shown = BoughtProxy & {
 }
 
 describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (engine) => {
-  let road: Road
+  let road: ShopWithGateway
   let origin: ReturnType<typeof startOrigin>
   let echo: ReturnType<typeof startEcho>
   let far: ReturnType<typeof startEcho>
   beforeAll(async () => {
-    road = await openRoad(engine, { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
+    road = await openShopWithGateway(engine, { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
     origin = startOrigin()
     echo = startEcho()
     far = startEcho('::1')

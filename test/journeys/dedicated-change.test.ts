@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { NodeProxy } from '../../src/node-protocol/state.ts'
 import { enginesOf } from '../harness/database.ts'
+import { listNodeRows } from '../harness/node.ts'
 import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { toldOf } from '../harness/told.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 const dayMs = 86_400_000
@@ -29,7 +29,7 @@ describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (e
   const credential = async (username = ''): Promise<NodeProxy | null | undefined> =>
     (await service.services.dedicated.nodes.find({ username }))?.proxy
   const changesForNodes = (page: { since?: number; limit?: number } = {}) =>
-    toldOf(service.services.dedicated.nodes, 'proxies', page)
+    listNodeRows(service.services.dedicated.nodes, 'proxies', page)
 
   test('POST /dedicated/protocol changes exactly the named proxies and reads socks5 as socks', async () => {
     const { token } = await service.newCustomer(1_000n)

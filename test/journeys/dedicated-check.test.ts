@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
-import { endIn, openRoad, type Road } from '../harness/gateway.ts'
+import { endIn, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { addStock, applyCatalogue, kindIn, shippedWith } from '../harness/proxies.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf('sqlite')])('POST /dedicated/check on %s', (engine) => {
-  let road: Road
+  let road: ShopWithGateway
   /** Proxies whose end the tests changed in the database; `verify` reports exactly these. */
   const redated = new Set<string>()
   beforeAll(async () => {
-    road = await openRoad(engine)
+    road = await openShopWithGateway(engine)
   })
   afterAll(async () => {
     expect((await findingsOf(road.services)).filter((each) => !redated.has(each.where))).toEqual([])

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { carryPlace } from '../harness/carrier.ts'
+import { serveStockOf } from '../harness/stock-gateway.ts'
 import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import { endStarted, placeEnv, type Running, runCommand, startTurnpike } from '../harness/turnpike.ts'
@@ -154,7 +154,7 @@ describe.each([...enginesOf('postgres')])('SIGKILL of a shop during purchases on
     const env = envOf(place)
     const books = new Books()
     let shop = await Shop.start(env)
-    await carryPlace(place)
+    await serveStockOf(place)
     const [customer] = JSON.parse((await runCommand(['customer', 'list', '--json'], env)).out).items
     expect((await runCommand(['credit', customer.customer_id, '10000000'], env)).exit).toBe(0)
     for (let cycle = 1; cycle <= cycles; cycle += 1) {

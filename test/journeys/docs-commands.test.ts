@@ -10,7 +10,7 @@ import { commandsOf, type DocCommand, fencesOf, inlineCodeOf } from '../harness/
 import { openShell } from '../harness/pasting-shell.ts'
 import { isLong } from '../harness/scale.ts'
 import { runtimeCommand, withoutVpn } from '../harness/turnpike.ts'
-import { patienceMs, until } from '../harness/until.ts'
+import { until, waitLimitMs } from '../harness/until.ts'
 
 const root = join(import.meta.dir, '../..')
 const documents = ['README.md', 'CONTRIBUTING.md', ...new Bun.Glob('docs/**/*.md').scanSync({ cwd: root })].toSorted()
@@ -19,7 +19,7 @@ const textOf = (document: string): string => readFileSync(join(root, document), 
 /** Commands that are not run here: they would change this checkout, or are this very run. */
 const skippedCommands = [/^npm install(?: --omit=dev)?(?: && |$)/, /^npm test$/]
 const keepsRunning = /(^|\s)(npm start|npx turnpike up)$/
-const waitMs = 2 * patienceMs
+const waitMs = 2 * waitLimitMs
 
 const folders: string[] = []
 afterAll(() => {

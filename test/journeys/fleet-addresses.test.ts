@@ -7,16 +7,16 @@ import type { Database } from '../../src/db/transaction.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { Kind } from '../../src/domains/stock/rules.ts'
 import { type FleetNet, openFleetNet } from '../harness/fleet-net.ts'
-import { findGround } from '../harness/ground.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { addStock, buyProxies, kindIn } from '../harness/proxies.ts'
 import { runCommand, untilTrue } from '../harness/turnpike.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 import { addCustomer } from '../harness/wired.ts'
 
-const { test, isPossible } = await findGround('tests of gateways in networks of their own')
+const { test, isPossible } = await findNetnsSupport('tests of gateways in networks of their own')
 
 /** Limit of a whole test; each wait within it has its own limit. */
-const hangMs = 10 * patienceMs
+const hangMs = 10 * waitLimitMs
 
 const gatewayPort = 10_800
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { CustomerId, SubuserId } from '../../src/core/ids.ts'
 import { enginesOf } from '../harness/database.ts'
-import { freePort, openRoad } from '../harness/gateway.ts'
+import { freePort, openShopWithGateway } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { placeEnv, runCommand, untilTrue } from '../harness/turnpike.ts'
@@ -9,7 +9,7 @@ import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (engine) => {
   test('a login uses the exits of both gateways, is billed once, and keeps working when one gateway dies', async () => {
-    const road = await openRoad(engine)
+    const road = await openShopWithGateway(engine)
     const other = await makeGatewayProcess(road, freePort())
     const echo = startEcho()
     const env = placeEnv(road.place)

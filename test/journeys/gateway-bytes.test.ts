@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { enginesOf } from '../harness/database.ts'
-import { openRoad, type Road } from '../harness/gateway.ts'
+import { openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
 import { basic, drawFrom, type Pass, passRequests, passTunnel } from '../harness/transfers.ts'
@@ -18,10 +18,10 @@ const counts = { sqlite: isLong ? 9000 : 600, postgres: isLong ? 1000 : 100 }
 
 describe.each([...enginesOf('sqlite')])('billing of bytes by the gateway of a shop on %s', (engine) => {
   const count = counts[engine]
-  let road: Road
+  let road: ShopWithGateway
   let origin: ByteOrigin
   beforeAll(async () => {
-    road = await openRoad(engine, {
+    road = await openShopWithGateway(engine, {
       shop: { TURNPIKE_PREMIUM_LEASE_BYTES: leaseBytes[engine] },
       gateway: { TURNPIKE_GATEWAY_NEW: '100000' },
     })

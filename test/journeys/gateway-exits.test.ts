@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { curl, expectNoTrace } from '../harness/clients.ts'
-import { type BoughtProxy, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import { type BoughtProxy, openShopWithGateway, type ShopWithGateway, startOrigin } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
@@ -10,15 +10,15 @@ const anywhere = { countries: [], states: [], cities: [], zips: [], asns: [] }
 
 /** The supplier is a second shop with its own gateway; the first gateway uses its proxies as exits. */
 describe('exits through a supplier’s proxies', () => {
-  let road: Road
-  let supplier: Road
+  let road: ShopWithGateway
+  let supplier: ShopWithGateway
   let echo: ReturnType<typeof startEcho>
   let plain: ReturnType<typeof startOrigin>
   let secure: ReturnType<typeof startOrigin>
   let login: string
   let password: string
   beforeAll(async () => {
-    ;[road, supplier] = await Promise.all([openRoad('sqlite'), openRoad('sqlite')])
+    ;[road, supplier] = await Promise.all([openShopWithGateway('sqlite'), openShopWithGateway('sqlite')])
     echo = startEcho()
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { enginesOf } from '../harness/database.ts'
-import { openRoad, type Road } from '../harness/gateway.ts'
+import { openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { addUsers, buyFor, type User, usedBy } from '../harness/traffic.ts'
 import { lineOf, openTunnel, Refused, type Via } from '../harness/transfers.ts'
@@ -15,7 +15,7 @@ const endless = 2_000_000_000
 
 /** Opens tunnels that download without end. */
 async function pull(
-  road: Road,
+  road: ShopWithGateway,
   user: User,
   count: number,
   port: number,
@@ -32,10 +32,10 @@ async function pull(
 
 describe.each([...enginesOf('sqlite')])('the traffic limit of a sub-user on %s', (engine) => {
   const gb = isLong && engine === 'sqlite' ? 1 : 0.1
-  let road: Road
+  let road: ShopWithGateway
   let origin: ByteOrigin
   beforeAll(async () => {
-    road = await openRoad(engine)
+    road = await openShopWithGateway(engine)
     origin = openByteOrigin()
     origin.expect({ id: 'pull', up: 100, down: endless, afterwards: 'end' })
   })

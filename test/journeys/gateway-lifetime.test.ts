@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
-import { type BoughtProxy, endIn, openRoad, type Road } from '../harness/gateway.ts'
+import { type BoughtProxy, endIn, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
-import { attempt, knock, openTunnel, type Speech, startEcho } from '../harness/tunnel.ts'
+import { attempt, loginSocks, openTunnel, type ProxyProtocol, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
 /** Largest delay of a cut: the gateway checks four times per second. */
 const lateMs = 900
 
 describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes on %s', (engine) => {
-  let road: Road
+  let road: ShopWithGateway
   let echo: ReturnType<typeof startEcho>
   beforeAll(async () => {
-    road = await openRoad(engine)
+    road = await openShopWithGateway(engine)
     echo = startEcho()
   })
   afterAll(async () => {
@@ -21,7 +21,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
   })
 
   const at = () => ({ host: '127.0.0.1', port: road.port })
-  const tryConnect = (protocol: Speech, proxy: BoughtProxy) => attempt(protocol, at(), proxy, echo.spot)
+  const tryConnect = (protocol: ProxyProtocol, proxy: BoughtProxy) => attempt(protocol, at(), proxy, echo.spot)
 
   async function buy(portType: 'http' | 'socks'): Promise<BoughtProxy> {
     const [proxy] = await road.buyProxies()
@@ -123,7 +123,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
   test('a stopping gateway refuses a logged-in SOCKS5 client and keeps open tunnels until they close', async () => {
     const [http, socks] = [await buy('http'), await buy('socks')]
     const tunnel = await openTunnel('http', at(), http, echo.spot)
-    const client = await knock(at(), socks)
+    const client = await loginSocks(at(), socks)
     const stopped = road.stopGateway()
     expect(await client.ask(echo.spot)).toBe(1)
     expect(await tunnel.echo('to the end')).toBe('to the end')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { clientAddress, curl } from '../harness/clients.ts'
 import { enginesOf } from '../harness/database.ts'
-import { openRoad, type Road, somePorts, startOrigin } from '../harness/gateway.ts'
+import { openShopWithGateway, type ShopWithGateway, somePorts, startOrigin } from '../harness/gateway.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -11,11 +11,11 @@ const generate = '/premium/proxies/generate'
 type Customer = { token: string; login: string; password: string; subuser: string }
 
 describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', (engine) => {
-  let road: Road
+  let road: ShopWithGateway
   let echo: ReturnType<typeof startEcho>
   let origin: ReturnType<typeof startOrigin>
   beforeAll(async () => {
-    road = await openRoad(engine, { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
+    road = await openShopWithGateway(engine, { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
     echo = startEcho()
     origin = startOrigin()
   })

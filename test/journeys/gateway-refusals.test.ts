@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { carryAll } from '../harness/carrier.ts'
 import { curl } from '../harness/clients.ts'
 import { Detour } from '../harness/detour.ts'
 import { loginLine } from '../harness/engine.ts'
-import { type BoughtProxy, freePort, openRoad, type Road } from '../harness/gateway.ts'
+import { type BoughtProxy, freePort, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { urlOf } from '../harness/library-clients.ts'
 import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
+import { serveAllStock } from '../harness/stock-gateway.ts'
 import { attempt, type Login, openTunnel, type Spot, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
@@ -24,7 +24,7 @@ const tight = {
 type Pair = { readonly token: string; readonly http: BoughtProxy; readonly socks: BoughtProxy }
 
 describe('refusals of the gateway in HTTP and SOCKS5', () => {
-  let road: Road
+  let road: ShopWithGateway
   /** Forwards the gateway’s requests to the shop, and can be closed. */
   let detour: Detour
   let echo: ReturnType<typeof startEcho>
@@ -32,7 +32,7 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
     const shopPort = freePort()
     detour = new Detour(freePort(), shopPort)
     await detour.open()
-    road = await openRoad('sqlite', {
+    road = await openShopWithGateway('sqlite', {
       shop: { TURNPIKE_PORT: String(shopPort) },
       gateway: { ...tight, TURNPIKE_SHOP_URL: `http://127.0.0.1:${detour.port}` },
     })
@@ -181,7 +181,7 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
     await applyCatalogue(road.services, shippedWith('AT'))
     await addStock(road.services, '198.51.100.0/24', 'AT', 4)
     // The node reported the address and lost it. The shop’s cached prices and nodes are up to 0.5 s old.
-    await carryAll(road.services)
+    await serveAllStock(road.services)
     const { token } = await road.newCustomer(0n)
     const quote = '/dedicated/quote?country_code=AT&ipv=4&period=7&count=2'
     const isOnSale = async () => ((await road.get(quote, { token })).data?.available ?? 0) >= 2

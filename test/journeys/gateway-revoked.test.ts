@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { type Engine, enginesOf } from '../harness/database.ts'
 import { type Flow, startFlow } from '../harness/flow.ts'
-import { openRoad, type Road } from '../harness/gateway.ts'
+import { openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { addUsers, pool, type User } from '../harness/traffic.ts'
 import type { Pass } from '../harness/transfers.ts'
@@ -15,7 +15,7 @@ const cutMs = 2000
 /** A login with a running transfer, and the request that revokes it. */
 type Revocable = { readonly pass: Pass; readonly revoke: () => Promise<unknown>; readonly through?: typeof openByPort }
 
-const revocations: Readonly<Record<string, (road: Road) => Promise<Revocable>>> = {
+const revocations: Readonly<Record<string, (road: ShopWithGateway) => Promise<Revocable>>> = {
   'a new password': async (road) => {
     const user = await addUser(road)
     return { pass: user, revoke: () => road.post('/premium/password/reset', { subuser_id: user.subuser }) }
@@ -62,13 +62,13 @@ const revocations: Readonly<Record<string, (road: Road) => Promise<Revocable>>> 
   },
 }
 
-async function addUser(road: Road): Promise<User> {
+async function addUser(road: ShopWithGateway): Promise<User> {
   const [user] = await addUsers(road, 1, 0.1)
   if (!user) throw new Error('no sub-user was added')
   return user
 }
 
-async function buyProxy(road: Road): Promise<{ id: number; pass: Pass }> {
+async function buyProxy(road: ShopWithGateway): Promise<{ id: number; pass: Pass }> {
   const [proxy] = await road.buyProxies()
   if (!proxy) throw new Error('nothing was bought')
   return { id: proxy.id, pass: { port: road.port, username: proxy.username, password: proxy.password } }
@@ -96,11 +96,11 @@ async function cutAfter(client: WireClient, revoke: () => Promise<unknown>, engi
 }
 
 describe.each([...enginesOf('postgres')])('revocation of access on %s', (engine) => {
-  let road: Road
+  let road: ShopWithGateway
   let origin: ByteOrigin
   let neighbour: Flow
   beforeAll(async () => {
-    road = await openRoad(engine)
+    road = await openShopWithGateway(engine)
     origin = openByteOrigin()
     neighbour = await startFlow(origin, await addUser(road))
   })

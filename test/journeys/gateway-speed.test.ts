@@ -3,7 +3,7 @@ import type { Socket } from 'bun'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { enginesOf } from '../harness/database.ts'
 import { openEngine, passwordOf, proxyOf, type Stand } from '../harness/engine.ts'
-import { openRoad } from '../harness/gateway.ts'
+import { openShopWithGateway } from '../harness/gateway.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
 import { lineOf, openTunnel, type Pass, type Passed } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -162,7 +162,7 @@ describe('the speed limit of a credential', () => {
 
 describe.each([...enginesOf('sqlite')])('speed_mbit in the price list of a shop on %s', (engine) => {
   test('speed_mbit 8 in the price list limits the gateway to 1 MB/s, and each relayed byte is billed', async () => {
-    const road = await openRoad(engine)
+    const road = await openShopWithGateway(engine)
     const origin = openByteOrigin()
     const { pricing, db } = road.services
     const shown = (await pricing.show())?.value as { premium: object }

@@ -2,7 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openByteOrigin } from '../harness/byte-origin.ts'
 import { type Made, makeCertificate, putCertificate, servedAt } from '../harness/certificates.ts'
 import { curl, expectNoTrace, run } from '../harness/clients.ts'
-import { type BoughtProxy, endIn, freePort, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import {
+  type BoughtProxy,
+  endIn,
+  freePort,
+  openShopWithGateway,
+  type ShopWithGateway,
+  startOrigin,
+} from '../harness/gateway.ts'
 import { scaled } from '../harness/scale.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
@@ -19,7 +26,7 @@ describe('proxies over TLS', () => {
   let first: Made
   let second: Made
   let files: ReturnType<typeof putCertificate>
-  let road: Road
+  let road: ShopWithGateway
   let plain: ReturnType<typeof startOrigin>
   let secure: ReturnType<typeof startOrigin>
   let proxy: BoughtProxy
@@ -27,7 +34,7 @@ describe('proxies over TLS', () => {
     ;[first, second] = await Promise.all([makeCertificate('first'), makeCertificate('second')])
     files = putCertificate(first)
     const gateway = { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort) }
-    road = await openRoad('sqlite', { gateway })
+    road = await openShopWithGateway('sqlite', { gateway })
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
     ;[proxy] = (await road.buyProxies()) as [BoughtProxy]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { openByteOrigin } from '../harness/byte-origin.ts'
 import { enginesOf } from '../harness/database.ts'
-import { freePort, openRoad } from '../harness/gateway.ts'
+import { freePort, openShopWithGateway } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { isLong } from '../harness/scale.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
@@ -16,7 +16,7 @@ const transfersEach = isLong ? 10 : 5
 
 describe.each([...enginesOf('postgres')])('one sub-user at two gateways of a shop on %s', (engine) => {
   test('two gateways bill one sub-user the sum of their bytes and together relay no more than was bought', async () => {
-    const road = await openRoad(engine)
+    const road = await openShopWithGateway(engine)
     const second = await makeGatewayProcess(road, freePort())
     const origin = openByteOrigin()
     try {

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { curl, expectNoTrace, hasProgram, run } from '../harness/clients.ts'
-import { type BoughtProxy, openRoad, type Road, startOrigin } from '../harness/gateway.ts'
+import { type BoughtProxy, openShopWithGateway, type ShopWithGateway, startOrigin } from '../harness/gateway.ts'
 import { nodeAsks, pythonAsks, urlOf } from '../harness/library-clients.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
 describe('dedicated proxies with common client programs', () => {
-  let road: Road
+  let road: ShopWithGateway
   let plain: ReturnType<typeof startOrigin>
   let secure: ReturnType<typeof startOrigin>
   let six: ReturnType<typeof startOrigin>
   let http: BoughtProxy
   let socks: BoughtProxy
   beforeAll(async () => {
-    road = await openRoad('sqlite')
+    road = await openShopWithGateway('sqlite')
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
     six = startOrigin('::1')

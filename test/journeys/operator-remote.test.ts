@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
-import { findGround } from '../harness/ground.ts'
 import { type Net, openNet, places } from '../harness/netns.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { runtimeCommand, untilTrue } from '../harness/turnpike.ts'
 
-const { test, isPossible } = await findGround('tests of commands against a shop in another network namespace')
+const { test, isPossible } = await findNetnsSupport('tests of commands against a shop in another network namespace')
 
 const shopUrl = `https://${places.node4}:8443`
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { curl } from '../harness/clients.ts'
-import { openRoad, startOrigin } from '../harness/gateway.ts'
+import { openShopWithGateway, startOrigin } from '../harness/gateway.ts'
 import { urlOf } from '../harness/library-clients.ts'
 
 test('a top-up with a purchase delivers a working proxy, and its refund leaves the price as debt', async () => {
-  const road = await openRoad('sqlite')
+  const road = await openShopWithGateway('sqlite')
   const origin = startOrigin()
   try {
     const { token } = await road.newCustomer()

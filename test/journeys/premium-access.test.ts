@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readProxyLogin } from '../../src/core/login.ts'
 import { enginesOf } from '../harness/database.ts'
-import { joinNode } from '../harness/node.ts'
+import { joinNode, listNodeRows } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { toldOf } from '../harness/told.ts'
 
 const generate = '/premium/proxies/generate'
 
@@ -327,7 +326,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
     expect(reset.data.password).toMatch(/^[0-9a-z]{20,}$/)
     expect((await service.get('/premium/password', { token })).data).toEqual(reset.data)
     expect((await known())?.digest).toBe(sha256(reset.data.password))
-    const changes = await toldOf(nodes, 'subusers', { since: service.clock.nowMs })
+    const changes = await listNodeRows(nodes, 'subusers', { since: service.clock.nowMs })
     expect(changes.map(({ shape, changedAt }) => [shape.login, changedAt])).toContainEqual([login, service.clock.nowMs])
   })
 
@@ -404,7 +403,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
     expect((await service.post('/premium/subusers/delete', { subuser_id: id }, { token })).status).toBe(404)
     expect((await service.get(`/premium/password?subuser_id=${id}`, { token })).status).toBe(404)
     expect((await service.post('/premium/subusers', { login }, { token })).error.code).toBe('conflict')
-    const changes = await toldOf(nodes, 'subusers', { since: 0 })
+    const changes = await listNodeRows(nodes, 'subusers', { since: 0 })
     expect(changes.find(({ shape }) => shape.login === login)?.shape.state).toBe('deleted')
     // An empty answer, so that nodes do not learn the former owner.
     expect(await nodes.find({ username: login })).toEqual({ proxy: null, subuser: null })
@@ -513,7 +512,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
     })
     const ask = () => service.post(generate, { pool_type: 'mobile', country_code: 'JP' })
     expect((await ask()).status).toBe(200)
-    const seen = await toldOf(premium.nodes, 'exits', { since: exit.changedAt })
+    const seen = await listNodeRows(premium.nodes, 'exits', { since: exit.changedAt })
     expect(seen.find((each) => each.id === exit.id)?.shape.credentials).toEqual({
       username: 'shop',
       password: 'upstream-secret',
@@ -546,7 +545,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
   })
 
   test('a reader of sub-user changes in pages of 3 gets each row once', async () => {
-    const changes = await toldOf(service.services.premium.nodes, 'subusers', { since: 0, limit: 3 })
+    const changes = await listNodeRows(service.services.premium.nodes, 'subusers', { since: 0, limit: 3 })
     const seen = changes.map((each) => each.id)
     const rows = await service.services.db.all<{ id: string }>('SELECT id FROM subusers')
     expect(seen.toSorted()).toEqual(rows.map((row) => row.id).toSorted())

@@ -4,7 +4,7 @@ import type { Answer } from '../harness/answers.ts'
 import { engines } from '../harness/database.ts'
 import { applyCatalogue, shipped } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { quietly } from '../harness/wired.ts'
+import { keylessRequest } from '../harness/wired.ts'
 
 type Purchase = { readonly path: string; readonly body: Record<string, unknown> }
 
@@ -83,9 +83,9 @@ describe.each([...engines])('replay by key after everything bought was withdrawn
     })
     const { uuid } = first.find((answer) => answer.data.uuid !== undefined)?.data ?? {}
     await vpn.delete(customer, uuid)
-    await premium.remove(quietly(customer), { subuser: keptSubuser, to: undefined })
+    await premium.remove(keylessRequest(customer), { subuser: keptSubuser, to: undefined })
     const { balance } = await ledger.balance(customer)
-    await orders.sell(quietly(customer), { product: 'things', action: 'buy', input: null }, (sale) =>
+    await orders.sell(keylessRequest(customer), { product: 'things', action: 'buy', input: null }, (sale) =>
       sale.charge({ price: balance, calculation: null, note: 'all that was left' }),
     )
     service.clock.advance(60_000)

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startConnectProxy } from '../harness/connect-proxy.ts'
-import { openRoad, type Road } from '../harness/gateway.ts'
+import { openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { placeEnv, runCommand, runJson, untilTrue } from '../harness/turnpike.ts'
 
 describe('an exit with a login template', () => {
-  let road: Road
+  let road: ShopWithGateway
   let supplier: ReturnType<typeof startConnectProxy>
   let echo: ReturnType<typeof startEcho>
   let login: string
@@ -15,7 +15,7 @@ describe('an exit with a login template', () => {
   let exit: string
   const run = (...words: string[]) => runJson(words, placeEnv(road.place))
   beforeAll(async () => {
-    road = await openRoad('sqlite')
+    road = await openShopWithGateway('sqlite')
     supplier = startConnectProxy()
     echo = startEcho()
     ;({ login, password } = await road.buyTraffic(1, 'datacenter'))

@@ -3,7 +3,7 @@ import { enginesOf } from '../harness/database.ts'
 import { scaled } from '../harness/scale.ts'
 import { scansIn } from '../harness/scans.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { buyQuietly, findingsOf, inParallel, report } from '../harness/vpn.ts'
+import { buyVpnDirectly, findingsOf, inParallel, report } from '../harness/vpn.ts'
 
 const addressesOf = (service: Service) =>
   service.services.db.all<{ ipv4: bigint; ipv6: string }>('SELECT ipv4, ipv6 FROM vpn_peers WHERE removed_at IS NULL')
@@ -27,7 +27,7 @@ describe.each([...enginesOf('postgres')])('addresses of VPN devices on %s', (eng
     )
     await inParallel(subscriptions, 8, async (index) => {
       const { customer } = buyers[index % buyers.length]!
-      const { view } = await buyQuietly(service, customer)
+      const { view } = await buyVpnDirectly(service, customer)
       for (let device = 2; device <= 5; device += 1) {
         await service.services.vpn.addDevice(customer, { uuid: view.subscription.uuid })
       }
@@ -38,7 +38,7 @@ describe.each([...enginesOf('postgres')])('addresses of VPN devices on %s', (eng
     expect(new Set(held.map((each) => each.ipv6)).size).toBe(held.length)
 
     const { customer } = await service.newCustomer(1000n)
-    const { view } = await buyQuietly(service, customer)
+    const { view } = await buyVpnDirectly(service, customer)
     const addOne = () => service.services.vpn.addDevice(customer, { uuid: view.subscription.uuid })
     const { db } = service.services
     expect(await scansIn(db, ['vpn_addresses', 'vpn_peers', 'vpn_subscriptions'], addOne)).toEqual([])
@@ -50,7 +50,7 @@ describe.each([...enginesOf('postgres')])('addresses of VPN devices on %s', (eng
 
   test('64 concurrent purchases get 64 different addresses', async () => {
     const buyers = await Promise.all(Array.from({ length: 64 }, () => small.newCustomer(1000n)))
-    await Promise.all(buyers.map(({ customer }) => buyQuietly(small, customer)))
+    await Promise.all(buyers.map(({ customer }) => buyVpnDirectly(small, customer)))
     const held = await addressesOf(small)
     expect(new Set(held.map((each) => each.ipv4)).size).toBe(held.length)
     expect(await findingsOf(small)).toEqual([])

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
+import { listNodeRows } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { toldOf } from '../harness/told.ts'
 import { findingsOf, report, sellVpn } from '../harness/vpn.ts'
 
 describe.each([...enginesOf('sqlite')])('devices that VPN nodes read on %s', (engine) => {
@@ -28,7 +28,7 @@ describe.each([...enginesOf('sqlite')])('devices that VPN nodes read on %s', (en
 
   /** All changes that a node reads, page by page. */
   async function readPeers(page: { since?: number; limit?: number } = {}) {
-    const changes = await toldOf(service.services.vpn.nodes, 'peers', page)
+    const changes = await listNodeRows(service.services.vpn.nodes, 'peers', page)
     return new Map(changes.map((each) => [each.id, each.shape]))
   }
 

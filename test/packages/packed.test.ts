@@ -7,10 +7,10 @@ import { docsPaths } from '../../src/api/docs.ts'
 import { buildBinary, entries } from '../../tools/package/binary.ts'
 import { ownTarget } from '../../tools/package/targets.ts'
 import { freePort } from '../harness/gateway.ts'
-import { patienceMs, until } from '../harness/until.ts'
+import { until, waitLimitMs } from '../harness/until.ts'
 
 const root = join(import.meta.dir, '../..')
-const withinMs = patienceMs
+const withinMs = waitLimitMs
 
 /** A program that was packed, alone in a folder far from its sources. */
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-packed-'))

@@ -15,7 +15,7 @@ export type Told = {
 /** The status of a request that was not answered. */
 export const unanswered = 0
 
-const patienceMs = 8_000
+const waitLimitMs = 8_000
 const noAnswer: Told = { status: unanswered, text: '', replayed: false, retryAfterSeconds: 0, data: {}, code: 'none' }
 
 /** No answer within the time that a program waits. */
@@ -65,7 +65,7 @@ export class Shopper {
           ...(ask.body !== undefined && { 'Content-Type': 'application/json' }),
         },
         ...(ask.body !== undefined && { body: typeof ask.body === 'string' ? ask.body : JSON.stringify(ask.body) }),
-        signal: AbortSignal.timeout(patienceMs),
+        signal: AbortSignal.timeout(waitLimitMs),
       })
       const text = await response.text()
       const content = JSON.parse(text) as { data?: unknown; error?: { code: string } }

@@ -6,7 +6,7 @@ import { HandClock } from '../harness/clock.ts'
 import { type Engine, openTestDatabase } from '../harness/database.ts'
 import { shipped } from '../harness/proxies.ts'
 import { isLong } from '../harness/scale.ts'
-import { addCustomer, buy, buying, credit, findingsOf, quietly, wire } from '../harness/wired.ts'
+import { addCustomer, buy, buying, credit, findingsOf, keylessRequest, wire } from '../harness/wired.ts'
 
 setDefaultTimeout(600_000)
 
@@ -24,7 +24,7 @@ async function fill(services: Services, clock: HandClock): Promise<void> {
   const first = await addCustomer(services, 100_000_000n)
   const by = { customer: first, token: null }
   const traffic = (customer: CustomerId) =>
-    services.premium.traffic.buy(quietly(customer), { pool: 'datacenter', tenths: 1, subuser: undefined })
+    services.premium.traffic.buy(keylessRequest(customer), { pool: 'datacenter', tenths: 1, subuser: undefined })
   const { db, fleet, vpn } = services
   const node = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', location: 'frankfurt' }))
   // Of one account, because a checkpoint reads all accounts.

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect } from 'bun:test'
 import { describeChange, readChanges } from '../../src/dataplane/wireguard/changes.ts'
-import { findGround } from '../harness/ground.ts'
-import { startInside } from '../harness/inside.ts'
+import { startNamespaceWorker } from '../harness/namespace.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { openNode, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'
 
-const { test } = await findGround()
+const { test } = await findNetnsSupport()
 
 describe('what a node changes on its machine', () => {
   let scene: Scene | undefined
@@ -102,7 +102,13 @@ describe('what a node changes on its machine', () => {
 
   test('is nothing without the right to change the network, and the refusal says what is missing', async () => {
     const { scene: here, before } = await openUndone()
-    const weak = startInside(here.net.node, ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin'])
+    const weak = startNamespaceWorker(here.net.node, [
+      'setpriv',
+      '--bounding-set',
+      '-net_admin',
+      '--inh-caps',
+      '-net_admin',
+    ])
     here.net.atEnd(() => weak.end())
     expect(await problemOf(openNode({ ...here, node: weak }))).toMatch(/CAP_NET_ADMIN\)\. Run it as root/)
     expect(await lookAround(here)).toBe(before)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import type { PeerCount } from '../../src/dataplane/agent/data-path.ts'
-import { findGround } from '../harness/ground.ts'
 import { places } from '../harness/netns.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { isLong } from '../harness/scale.ts'
 import {
   type Client,
@@ -15,7 +15,7 @@ import {
 } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
-const { test, isPossible } = await findGround()
+const { test, isPossible } = await findNetnsSupport()
 
 /**
  * What WireGuard adds to each packet inside a tunnel, and counts: a header of 16 bytes and a tag of 16 (whitepaper,

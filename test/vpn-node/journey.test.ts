@@ -3,15 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Answer } from '../harness/answers.ts'
-import { findGround } from '../harness/ground.ts'
-import type { Inside } from '../harness/inside.ts'
+import type { NamespaceWorker } from '../harness/namespace.ts'
 import { type Net, openNet, places } from '../harness/netns.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { isLong } from '../harness/scale.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { type Client, openClient, until } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
-const { test, isPossible } = await findGround()
+const { test, isPossible } = await findNetnsSupport()
 
 const program = join(import.meta.dir, '..', '..', 'src', 'app', 'turnpike.ts')
 const token = 'a-token-of-the-sandbox'
@@ -21,7 +21,7 @@ const megabyte = 1_000_000
 /** The shop, the node and the operator's tool as processes of their own, all in the node's namespace. */
 describe('a subscription bought over the API', () => {
   let net: Net
-  let caller: Inside
+  let caller: NamespaceWorker
   let folder: string
   let node: Bun.Subprocess
   let client: Client
@@ -195,7 +195,7 @@ describe('a subscription bought over the API', () => {
   const node1 = /A VPN node runs on this machine: network device tpvpn1, UDP port 51821\./
   const devices = () => net.inside(net.node, ['ip', '-brief', 'link'])
   /** A worker calls one shop. */
-  let upCaller: Inside | undefined
+  let upCaller: NamespaceWorker | undefined
 
   test('no VPN node is planned for a sandbox beside another one of the machine', async () => {
     await net.inside(net.node, ['nft', 'add', 'table', 'inet', 'turnpike_vpn_other'])

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import type { PeerCount } from '../../src/dataplane/agent/data-path.ts'
-import { findGround } from '../harness/ground.ts'
 import { places } from '../harness/netns.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
-import { patienceMs } from '../harness/until.ts'
+import { waitLimitMs } from '../harness/until.ts'
 import {
   type Client,
   type Customer,
@@ -15,7 +15,7 @@ import {
 } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
-const { test, isPossible } = await findGround()
+const { test, isPossible } = await findNetnsSupport()
 
 /** How soon a device is cut off at its end. */
 const cutWithinMs = 5_000
@@ -52,7 +52,7 @@ describe('while another transfer goes on', () => {
       () => false,
     )
   /** Without a limit but that against hanging. */
-  const passesInTheEnd = () => passes(patienceMs)
+  const passesInTheEnd = () => passes(waitLimitMs)
   /** The peer is gone: no answer comes, which is taken for certain after a while. */
   const isSilent = async () => !(await passes(400))
   const isCutOff = async (): Promise<boolean> => {

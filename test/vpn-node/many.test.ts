@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { readDump } from '../../src/dataplane/wireguard/peers.ts'
 import type { NodePeer } from '../../src/node-protocol/state.ts'
-import { findGround } from '../harness/ground.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { makePeers, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
-const { test, isPossible } = await findGround()
+const { test, isPossible } = await findNetnsSupport()
 const many = 1000
 
 /** How long any of it takes is measured by `npm run bench -- vpn-node`. */

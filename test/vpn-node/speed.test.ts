@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { findGround } from '../harness/ground.ts'
 import { places } from '../harness/netns.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { type Client, type Customer, makeCustomer, openClient, openScene, type Scene } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
-const { test, isPossible } = await findGround()
+const { test, isPossible } = await findNetnsSupport()
 const megabit = 1_000_000 / 8
 
 describe('a device with a speed', () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { findGround } from '../harness/ground.ts'
-import type { Inside } from '../harness/inside.ts'
+import type { NamespaceWorker } from '../harness/namespace.ts'
 import { places } from '../harness/netns.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { type Client, makeCustomer, openClient, openScene, type Scene } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
-const { test, isPossible } = await findGround()
+const { test, isPossible } = await findNetnsSupport()
 
 describe('two devices at a node', () => {
   let scene: Scene
@@ -25,9 +25,10 @@ describe('two devices at a node', () => {
   }, toolsWithinMs)
   afterAll(() => scene?.net.close())
 
-  const connect = (from: Inside, host: string, port: number) => from.ask<string>('connect', { host, port })
+  const connect = (from: NamespaceWorker, host: string, port: number) => from.ask<string>('connect', { host, port })
   /** Where packets are dropped no answer comes: that is taken for certain after a while. */
-  const knock = (from: Inside, host: string, port: number) => from.ask<string>('connect', { host, port, withinMs: 400 })
+  const loginSocks = (from: NamespaceWorker, host: string, port: number) =>
+    from.ask<string>('connect', { host, port, withinMs: 400 })
 
   test('pass traffic with the configuration as it was sold, and the origin sees the address of the node', async () => {
     for (const client of [a, b]) {
@@ -53,7 +54,7 @@ describe('two devices at a node', () => {
     await scene.net.inside(scene.net.node, ['ip', 'route', 'add', 'local', '45.12.7.0/24', 'dev', 'lo'])
     const own = ['10.66.0.1', 'fd74:7572:6e70::1', places.node4, places.node6, '192.168.77.1']
     const addresses = [...own, '45.12.7.9']
-    const outcomes = await Promise.all(addresses.map((host) => knock(a.worker, host, 22)))
+    const outcomes = await Promise.all(addresses.map((host) => loginSocks(a.worker, host, 22)))
     expect(outcomes).not.toContain('open')
   })
 
@@ -76,7 +77,7 @@ describe('two devices at a node', () => {
 
   test('are not reached from outside unless they asked', async () => {
     const outcomes = await Promise.all(
-      ['10.66.0.3', 'fd74:7572:6e70::a42:3'].map((host) => knock(scene.origin, host, 8080)),
+      ['10.66.0.3', 'fd74:7572:6e70::a42:3'].map((host) => loginSocks(scene.origin, host, 8080)),
     )
     expect(outcomes).not.toContain('open')
   })
@@ -85,7 +86,7 @@ describe('two devices at a node', () => {
     await scene.net.inside(a.namespace, ['ip', 'address', 'add', '10.66.0.77/32', 'dev', a.device])
     const from = ['ip', 'route', 'replace', places.origin4, 'dev', a.device, 'src', '10.66.0.77']
     await scene.net.inside(a.namespace, from)
-    expect(await knock(a.worker, places.origin4, 8080)).toBe('no answer')
+    expect(await loginSocks(a.worker, places.origin4, 8080)).toBe('no answer')
     await scene.net.inside(a.namespace, ['ip', 'route', 'delete', places.origin4])
     await scene.net.inside(a.namespace, ['ip', 'address', 'delete', '10.66.0.77/32', 'dev', a.device])
     expect(await connect(a.worker, places.origin4, 8080)).toBe('open')
@@ -96,7 +97,7 @@ describe('two devices at a node', () => {
     const { net } = scene
     await net.inside(net.origin, ['ip', 'route', 'add', '172.30.2.2/32', 'via', places.node4])
     await net.inside(b.namespace, ['ip', 'route', 'add', `${places.origin4}/32`, 'via', '172.30.2.1'])
-    expect(await knock(scene.origin, '172.30.2.2', 8080)).not.toBe('open')
+    expect(await loginSocks(scene.origin, '172.30.2.2', 8080)).not.toBe('open')
     await net.inside(b.namespace, ['ip', 'route', 'delete', `${places.origin4}/32`])
   })
 

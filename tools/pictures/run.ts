@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openChromium } from '../../test/browser/chromium.ts'
-import { startLivedIn } from '../../test/harness/console-shop.ts'
+import { startShopWithHistory } from '../../test/harness/console-shop.ts'
 import { takePictures } from './take.ts'
 
 const [folder, ...rest] = process.argv.slice(2)
@@ -16,7 +16,7 @@ if (folder === undefined) {
   process.exit(2)
 }
 mkdirSync(folder, { recursive: true })
-const [shop, browser] = await Promise.all([startLivedIn('sqlite'), openChromium()])
+const [shop, browser] = await Promise.all([startShopWithHistory('sqlite'), openChromium()])
 await takePictures({
   shop,
   browser,

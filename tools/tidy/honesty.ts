@@ -18,7 +18,7 @@ const partial =
 const unfinished = /\b(?:TODO|FIXME|XXX)\b/
 
 /** Tests of real tunnels cannot run on every machine. Only this file may skip them; the run's summary repeats it. */
-const announced = 'test/harness/ground.ts'
+const announced = 'test/harness/netns-support.ts'
 
 const isPartial = (node: Node): boolean =>
   (node.type === 'MemberExpression' || node.parent?.type === 'CallExpression') && partial.test(chainOf(node))

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { hearingLog } from '../../../test/harness/hand-timing.ts'
+import { recordingLog } from '../../../test/harness/hand-timing.ts'
 import { createPressureLog } from './pressure.ts'
 
 test('an exhausted resource is logged once per increase, and nothing is logged otherwise', () => {
-  const { said, log } = hearingLog()
+  const { entries, log } = recordingLog()
   let pressure = { spared: 0, turnedAway: 0, starved: 0 }
   const look = createPressureLog(log, () => pressure)
   look()
@@ -13,7 +13,7 @@ test('an exhausted resource is logged once per increase, and nothing is logged o
   // The engine was started again.
   pressure = { spared: 0, turnedAway: 1, starved: 0 }
   look()
-  expect(said.map(({ level, event, fields }) => [level, event, ...Object.values(fields)])).toEqual([
+  expect(entries.map(({ level, event, fields }) => [level, event, ...Object.values(fields)])).toEqual([
     ['warn', 'gateway full', 5, 2, 1],
     ['warn', 'gateway full', 0, 1, 0],
   ])

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import { addStock, buyProxies, type Floor, openFloor, shipped } from '../../../test/harness/proxies.ts'
+import { addStock, buyProxies, type DomainShop, openDomainShop, shipped } from '../../../test/harness/proxies.ts'
 import { createTool } from '../../../test/harness/tool.ts'
 import { runCommand, runTurnpike, turnpikeProgram } from '../../../test/harness/turnpike.ts'
 import { addCustomer } from '../../../test/harness/wired.ts'
@@ -19,9 +19,9 @@ function dearer() {
 
 describe('the operator’s price list', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-catalog-'))
-  let floor: Floor
+  let floor: DomainShop
   beforeAll(async () => {
-    floor = await openFloor('sqlite')
+    floor = await openDomainShop('sqlite')
   })
   afterAll(async () => {
     await floor.close()

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
+import { openOutageShop } from '../../../test/harness/outage-shop.ts'
 import { createTool } from '../../../test/harness/tool.ts'
-import { openTown } from '../../../test/harness/town.ts'
 import { findingsOf } from '../../../test/harness/wired.ts'
 
 test('stock assign moves a range with its sold proxies, and interrupted proxies are listed with their gateway', async () => {
-  const town = await openTown('sqlite', '203.0.113.0/30', ['gate-1', 'gate-2'])
+  const town = await openOutageShop('sqlite', '203.0.113.0/30', ['gate-1', 'gate-2'])
   const { run, refused } = createTool(town.services, () => town.nowMs)
   try {
     town.node('gate-2').isAlive = false
@@ -37,7 +37,7 @@ test('stock assign moves a range with its sold proxies, and interrupted proxies 
     await town.ticks(1)
     expect((await run('proxy', 'interrupted')).json).toMatchObject({ items: [] })
     expect((await run('proxy', 'show', String(id))).json).toMatchObject({ node: 'gate-2', interrupted_by: null })
-    expect(await town.told()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
+    expect(await town.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
     expect(await findingsOf(town.services)).toEqual([])
   } finally {
     await town.close()

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { prepareFolder } from '../../../test/harness/database.ts'
-import { type Floor, openFloor } from '../../../test/harness/proxies.ts'
+import { type DomainShop, openDomainShop } from '../../../test/harness/proxies.ts'
 import { createTool } from '../../../test/harness/tool.ts'
 import { runCommand, runTurnpike } from '../../../test/harness/turnpike.ts'
 import type { Outcome } from '../command.ts'
@@ -13,9 +13,9 @@ type Counted = { country: string; ipv: number; state: string; count: number }
 
 describe('the operator’s stock', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-stock-'))
-  let floor: Floor
+  let floor: DomainShop
   beforeAll(async () => {
-    floor = await openFloor('sqlite')
+    floor = await openDomainShop('sqlite')
   })
   afterAll(async () => {
     await floor.close()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { HandTiming, hearingLog, quietLog, settle } from '../../../test/harness/hand-timing.ts'
+import { HandTiming, quietLog, recordingLog, settle } from '../../../test/harness/hand-timing.ts'
 import type { FindBody, Found } from '../../node-protocol/state.ts'
 import { CredentialLookup } from './ask.ts'
 import { LinkError } from './shop-link.ts'
@@ -152,8 +152,8 @@ describe('asking about a credential', () => {
     expect(asked).toEqual([])
   })
 
-  test('trouble is said once a minute', async () => {
-    const { said, log } = hearingLog()
+  test('an error of the shop is logged at most once a minute, with the number of skipped lines', async () => {
+    const { entries, log } = recordingLog()
     const timing = new HandTiming()
     const link = { find: async () => Promise.reject(new LinkError('unreachable', 'away')) }
     const ask = new CredentialLookup({ now: timing.now, log, link })
@@ -161,6 +161,6 @@ describe('asking about a credential', () => {
     await timing.advance(60_000)
     await ask.find({ username: 'u' }, 'a')
     await settle()
-    expect(said.map((each) => each.fields['times_unsaid'])).toEqual([undefined, 29])
+    expect(entries.map((each) => each.fields['times_unsaid'])).toEqual([undefined, 29])
   })
 })

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { selfSigned } from '../../../test/harness/self-signed.ts'
-import { patienceMs } from '../../../test/harness/until.ts'
+import { waitLimitMs } from '../../../test/harness/until.ts'
 import { createCallShop } from './egress-check.ts'
 
 const answer = (request: Request, server: Bun.Server<undefined>): Response => {
@@ -29,13 +29,13 @@ describe('calling the shop from an address', () => {
   })
 
   const callPlainly = (secret = 'a-secret') =>
-    createCallShop({ base: new URL(`http://127.0.0.1:${plain.port}/node/v1/`), secret, limitMs: patienceMs })
+    createCallShop({ base: new URL(`http://127.0.0.1:${plain.port}/node/v1/`), secret, limitMs: waitLimitMs })
 
   /** Whom a node is trusted to trust is fixed when its process begins. */
   async function callSecurely(host: string, trusts: boolean): Promise<string> {
     const script = `
       const { createCallShop } = await import(${JSON.stringify(join(import.meta.dir, 'egress-check.ts'))})
-      const call = createCallShop({ base: new URL('https://${host}:${secure.port}/node/v1/'), secret: 'a-secret', limitMs: ${patienceMs} })
+      const call = createCallShop({ base: new URL('https://${host}:${secure.port}/node/v1/'), secret: 'a-secret', limitMs: ${waitLimitMs} })
       const said = await call(4, '127.0.0.9', new AbortController().signal).catch((error) => error.code)
       process.stdout.write(String(said))`
     const child = Bun.spawn([process.execPath, '--no-env-file', '-e', script], {

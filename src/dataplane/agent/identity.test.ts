@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hearingLog } from '../../../test/harness/hand-timing.ts'
+import { recordingLog } from '../../../test/harness/hand-timing.ts'
 import { openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
-import { patienceMs } from '../../../test/harness/until.ts'
+import { waitLimitMs } from '../../../test/harness/until.ts'
 import { makeBoot } from './boots.ts'
 import { type IdentityDeps, IdentityError, takeIdentity } from './identity.ts'
 import { realTiming, type Timing } from './runtime.ts'
@@ -36,7 +36,7 @@ describe('who a node is', () => {
   let folder = ''
   let pauses = 0
   let pausedMs = 0
-  const { said, log } = hearingLog()
+  const { entries, log } = recordingLog()
 
   /** Links that wait for an answer of the shop for so long. */
   const linkWithin = (ms: number) => (secret: string) =>
@@ -46,7 +46,7 @@ describe('who a node is', () => {
     takeIdentity({
       folder: join(folder, 'node'),
       version: '1.0.0',
-      linkWith: linkWithin(patienceMs),
+      linkWith: linkWithin(waitLimitMs),
       randomBytes,
       // Time is what the pauses add up to, whatever else takes long; they are twenty times as short.
       timing: {
@@ -59,7 +59,7 @@ describe('who a node is', () => {
       },
       chance: () => 0,
       log,
-      waitMs: 20 * patienceMs,
+      waitMs: 20 * waitLimitMs,
       ...more,
     })
   const file = (name: string) => join(folder, 'node', name)
@@ -70,7 +70,7 @@ describe('who a node is', () => {
     shop = await openStandInShop()
     shop.keys.add(key)
     folder = mkdtempSync(join(tmpdir(), 'turnpike-identity-'))
-    said.length = 0
+    entries.length = 0
     pauses = 0
   })
   afterEach(() => {
@@ -114,18 +114,18 @@ describe('who a node is', () => {
     shop.stop()
     const timing = skippingTime()
     expect(await whyNot(take({ keyFile, timing, waitMs: 20_000 }))).toMatch(/POST \/node\/v1\/join/)
-    expect(said).toEqual([])
+    expect(entries).toEqual([])
     await whyNot(take({ keyFile, timing, waitMs: 60_000 }))
-    expect(JSON.stringify(said)).toContain('not joined yet')
+    expect(JSON.stringify(entries)).toContain('not joined yet')
   })
 
   test('names the file that it looks for a key in after 20 s without one, and not before', async () => {
     const keyFile = join(folder, 'gateway.key')
     const timing = skippingTime()
     await whyNot(take({ keyFile, timing, waitMs: 20_000 }))
-    expect(said).toEqual([])
+    expect(entries).toEqual([])
     await whyNot(take({ keyFile, timing, waitMs: 20_200 }))
-    expect(said).toEqual([
+    expect(entries).toEqual([
       { level: 'warn', event: 'no join key', fields: { explanation: expect.any(String), looked_in: keyFile } },
     ])
   })
@@ -139,7 +139,7 @@ describe('who a node is', () => {
     shop.stop()
     expect(await whyNot(take({ key, timing: skippingTime(), waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)
     const secret = readFileSync(file('joining-secret'), 'utf8').trim()
-    expect(JSON.stringify(said)).not.toContain(secret)
+    expect(JSON.stringify(entries)).not.toContain(secret)
   })
 
   test('a revoked node joins again only with a new key', async () => {
@@ -175,7 +175,7 @@ describe('who a node is', () => {
     writeFileSync(file('node.json'), '{"secret":')
     shop.keys.add(newKey)
     expect((await take({ key: newKey })).node).toBe('nod_2')
-    expect(said.some((each) => each.event === 'identity damaged')).toBe(true)
+    expect(entries.some((each) => each.event === 'identity damaged')).toBe(true)
   })
 })
 

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { HandTiming, hearingLog, quietLog } from '../../../test/harness/hand-timing.ts'
+import { HandTiming, quietLog, recordingLog } from '../../../test/harness/hand-timing.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
 import { listEarlier, readJournal, sendEarlier } from './earlier.ts'
@@ -113,25 +113,25 @@ describe('the journal', () => {
 
   test('says once a minute that it cannot be written, and writes everything when it can again', () => {
     const timing = new HandTiming()
-    const { said, log } = hearingLog()
+    const { entries, log } = recordingLog()
     // A folder where the file should be: it cannot be opened by anybody.
     mkdirSync(path())
     const journal = new Journal({ folder, node, boot, timing, log })
     for (let received = 1; received <= 50; received += 1) journal.note(subuser(`sub_${received}`, received))
-    expect(said.map((each) => each.event)).toEqual(['journal not written'])
+    expect(entries.map((each) => each.event)).toEqual(['journal not written'])
     rmSync(path(), { recursive: true })
     journal.note(nothing)
     expect(readJournal(folder, node, boot).counts.subusers).toHaveLength(50)
   })
 
   test('the journal logs a full disk and recovers', async () => {
-    const { said, log } = hearingLog()
+    const { entries, log } = recordingLog()
     symlinkSync('/dev/full', path())
     const journal = open(undefined, log)
     journal.note(subuser('sub_1', 1))
     await journal.sync()
     await journal.close()
-    expect(said[0]).toMatchObject({
+    expect(entries[0]).toMatchObject({
       level: 'error',
       event: 'journal not written',
       fields: { fault: { code: 'ENOSPC' } },

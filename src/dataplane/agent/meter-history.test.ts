@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { HandTiming, quietLog } from '../../../test/harness/hand-timing.ts'
-import { ModelCarrier } from '../../../test/harness/model-carrier.ts'
+import { ModelRelay } from '../../../test/harness/model-relay.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import { allowance, count, giveBack, grant, type LeaseLine, newLine } from '../../domains/traffic/leases/rules.ts'
 import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../node-protocol/report.ts'
@@ -116,7 +116,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 /** One run of a node: what it has carried in truth, and what a death may not cost. */
-type Run = { readonly boot: string; readonly carrier: ModelCarrier; readonly meter: Meter; isDead: boolean }
+type Run = { readonly boot: string; readonly carrier: ModelRelay; readonly meter: Meter; isDead: boolean }
 
 class Node {
   readonly runs: Run[] = []
@@ -139,7 +139,7 @@ class Node {
     this.wallMs -= 60_000
     const { folder, timing } = this
     const boot = makeBoot({ folder, clock: () => this.wallMs, randomBytes: (many) => new Uint8Array(many) })
-    const carrier = new ModelCarrier()
+    const carrier = new ModelRelay()
     const run: Partial<Run> & { isDead: boolean } = { boot, carrier, isDead: false }
     // A dead process says nothing more, and hears nothing.
     const link = {
@@ -214,8 +214,8 @@ function checkNothingLost(node: Node): void {
 
 async function play(node: Node, each: Step): Promise<void> {
   const { carrier, meter } = node.run
-  if (each.do === 'carry') carrier.carry(meter, `sub_${each.subuser}`, pool, each.bytes)
-  if (each.do === 'proxy') carrier.carryProxy(each.id, each.bytes)
+  if (each.do === 'carry') carrier.relay(meter, `sub_${each.subuser}`, pool, each.bytes)
+  if (each.do === 'proxy') carrier.relayProxy(each.id, each.bytes)
   if (each.do === 'note') meter.noteNow()
   if (each.do === 'give back') carrier.giveBack(meter, `sub_${each.subuser}`, pool)
   if (each.do === 'wait') await node.timing.advance(each.ms)

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HandTiming, hearingLog, passing, quietLog } from '../../../test/harness/hand-timing.ts'
-import { ModelCarrier } from '../../../test/harness/model-carrier.ts'
+import { HandTiming, passing, quietLog, recordingLog } from '../../../test/harness/hand-timing.ts'
+import { ModelRelay } from '../../../test/harness/model-relay.ts'
 import { type ReportAnswer, type ReportBody, reportBodySchema } from '../../node-protocol/report.ts'
 import { readJournal } from './earlier.ts'
 import { Journal } from './journal.ts'
@@ -59,10 +59,10 @@ describe('the meter', () => {
   let folder = ''
   let timing: HandTiming
   let shop: EasyShop
-  let carrier: ModelCarrier
+  let carrier: ModelRelay
   let meter: Meter
   let replacements = 0
-  const { said, log } = hearingLog()
+  const { entries, log } = recordingLog()
 
   function open(more: Pick<MeterDeps, 'sendEarlier'> = {}): Meter {
     return new Meter({
@@ -86,10 +86,10 @@ describe('the meter', () => {
     folder = mkdtempSync(join(tmpdir(), 'turnpike-meter-'))
     timing = new HandTiming()
     shop = new EasyShop(timing)
-    carrier = new ModelCarrier()
+    carrier = new ModelRelay()
     meter = open()
     replacements = 0
-    said.length = 0
+    entries.length = 0
   })
   afterEach(async () => {
     await passing(timing, meter.stop())
@@ -107,7 +107,7 @@ describe('the meter', () => {
   test('sends the wishes of many tunnels in one request, within milliseconds', async () => {
     meter.start()
     await timing.advance(100)
-    for (let index = 0; index < 50; index += 1) carrier.carry(meter, `sub_${index}`, pool, 10)
+    for (let index = 0; index < 50; index += 1) carrier.relay(meter, `sub_${index}`, pool, 10)
     meter.wantLease('sub_0', pool)
     await timing.advance(5)
     expect(shop.reports).toHaveLength(2)
@@ -119,9 +119,9 @@ describe('the meter', () => {
     meter.start()
     await timing.advance(100)
     shop.holds = true
-    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(50)
-    carrier.carry(meter, 'sub_2', pool, 10)
+    carrier.relay(meter, 'sub_2', pool, 10)
     await timing.advance(1_000)
     expect(shop.reports).toHaveLength(2)
     shop.holds = false
@@ -133,11 +133,11 @@ describe('the meter', () => {
 
   test('tells what a sub-user has carried in the very report that wishes for more', async () => {
     meter.start()
-    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
-    carrier.carry(meter, 'sub_1', pool, leaseBytes + 1)
+    carrier.relay(meter, 'sub_1', pool, leaseBytes + 1)
     for (let index = 0; index < 3_000; index += 1) carrier.subject(`sub_x${index}`, pool).upto = 10
-    for (let index = 0; index < 3_000; index += 1) carrier.carry(meter, `sub_x${index}`, pool, 5)
+    for (let index = 0; index < 3_000; index += 1) carrier.relay(meter, `sub_x${index}`, pool, 5)
     await timing.advance(5)
     const asking = shop.reports.find((each) => each.body.wishes.some((wish) => wish.turn === 2))
     expect(asking?.body.subusers.find((each) => each.id === 'sub_1')).toMatchObject({ received: 333, sent: 667 })
@@ -149,7 +149,7 @@ describe('the meter', () => {
     meter.start()
     await timing.advance(10)
     shop.trouble = away
-    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(20_000)
     const tries = shop.reports.slice(1)
     expect(tries.every((each) => each.body.wishes[0]?.turn === 1)).toBe(true)
@@ -158,13 +158,13 @@ describe('the meter', () => {
     shop.trouble = undefined
     await timing.advance(5_005)
     expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
-    expect(said.filter((each) => each.event === 'report not taken')).toHaveLength(1)
+    expect(entries.filter((each) => each.event === 'report not taken')).toHaveLength(1)
   })
 
   test('gives a wish a new number when it was unanswered so long that its lease may have lapsed', async () => {
     meter.start()
     shop.trouble = away
-    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(70_000)
     expect(shop.last.wishes[0]?.turn).toBe(2)
   })
@@ -173,7 +173,7 @@ describe('the meter', () => {
     meter.start()
     await timing.advance(10)
     shop.holds = true
-    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
     carrier.giveBack(meter, 'sub_1', pool)
     shop.waiting.shift()!(shop.answer(shop.last))
@@ -183,7 +183,7 @@ describe('the meter', () => {
     shop.holds = false
     shop.waiting.shift()!(shop.answer(shop.last))
     await timing.advance(10)
-    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
     expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
   })
@@ -197,10 +197,10 @@ describe('the meter', () => {
 
   test('sends a count until the shop has it, and then no more', async () => {
     meter.start()
-    carrier.carryProxy(7, 100)
+    carrier.relayProxy(7, 100)
     shop.trouble = away
     await timing.advance(1_000)
-    carrier.carryProxy(7, 100)
+    carrier.relayProxy(7, 100)
     shop.trouble = undefined
     await timing.advance(10_000)
     expect(shop.reports.at(-1)?.body.proxies).toEqual([])
@@ -210,7 +210,7 @@ describe('the meter', () => {
   })
 
   test('the meter isolates one count that the shop rejects', async () => {
-    for (let id = 1; id <= 2_000; id += 1) carrier.carryProxy(id, 1)
+    for (let id = 1; id <= 2_000; id += 1) carrier.relayProxy(id, 1)
     const taken = new Set<number>()
     const answer = shop.answer.bind(shop)
     shop.answer = (body) => {
@@ -227,10 +227,10 @@ describe('the meter', () => {
     meter.start()
     await timing.advance(10)
     shop.replaced = true
-    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
-    carrier.carry(meter, 'sub_2', pool, 10)
-    carrier.carryProxy(7, 100)
+    carrier.relay(meter, 'sub_2', pool, 10)
+    carrier.relayProxy(7, 100)
     await timing.advance(5_000)
     expect(replacements).toBe(1)
     expect(shop.reports.flatMap((each) => each.body.wishes).map((each) => each.id)).toEqual(['sub_1'])
@@ -239,12 +239,12 @@ describe('the meter', () => {
 
   test('ends with final counts and gives back what it holds; the journal is not needed any more', async () => {
     meter.start()
-    carrier.carry(meter, 'sub_1', pool, 10)
-    carrier.carry(meter, 'sub_2', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_2', pool, 10)
     await timing.advance(10)
     carrier.giveBack(meter, 'sub_2', pool)
     await timing.advance(10)
-    carrier.carry(meter, 'sub_1', pool, 10)
+    carrier.relay(meter, 'sub_1', pool, 10)
     await passing(timing, meter.stop())
     expect(shop.last.subusers).toEqual([{ id: 'sub_1', pool, received: 3, sent: 7 }])
     expect(shop.last.wishes).toEqual([{ id: 'sub_1', pool, turn: 4, want: 'return' }])
@@ -262,7 +262,7 @@ describe('the meter', () => {
       await timing.advance(10)
       if (how === 'away') shop.trouble = away
       else shop.holds = true
-      carrier.carryProxy(7, 100)
+      carrier.relayProxy(7, 100)
       const stopping = meter.stop()
       await timing.advance(5_000)
       const tries = shop.reports.length
@@ -276,16 +276,16 @@ describe('the meter', () => {
   test('flushes what is there, and says whether the shop has it', async () => {
     meter.start()
     await timing.advance(10)
-    carrier.carryProxy(7, 100)
+    carrier.relayProxy(7, 100)
     expect(await passing(timing, meter.flush())).toBe(true)
     expect(shop.last.proxies).toHaveLength(1)
-    carrier.carryProxy(7, 100)
+    carrier.relayProxy(7, 100)
     shop.trouble = away
     expect(await passing(timing, meter.flush(1_000))).toBe(false)
   })
 
   test('noteNow() has journalled the counts when it returns', () => {
-    carrier.carryProxy(7, 1024 * 1024)
+    carrier.relayProxy(7, 1024 * 1024)
     meter.noteNow()
     expect(readJournal(folder, 'nod_1', boot).counts.proxies).toEqual([{ id: 7, received: 1024 * 1024, sent: 1 }])
   })

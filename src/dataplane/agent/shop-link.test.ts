@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { emptyPage, openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
-import { patienceMs } from '../../../test/harness/until.ts'
+import { waitLimitMs } from '../../../test/harness/until.ts'
 import { createShopLink, LinkError, LinkSettingError } from './shop-link.ts'
 
 const secret = `tpn_${'5ec7e7'.repeat(11).slice(0, 64)}`
 /** Against hanging. A shop that is silent is given up much sooner, in the test that is about it. */
-const patient = patienceMs
+const patient = waitLimitMs
 const quick = 300
 const emptyReport = {
   boot: 'boot-0001',

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { HandTiming, quietLog } from '../../../test/harness/hand-timing.ts'
 import { emptyPage, openStandInShop, type StandInShop } from '../../../test/harness/stand-in-shop.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
-import { patienceMs } from '../../../test/harness/until.ts'
+import { waitLimitMs } from '../../../test/harness/until.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
 import { realTiming } from './runtime.ts'
 import { createShopLink, LinkError } from './shop-link.ts'
@@ -202,7 +202,7 @@ describe('keeping up over real sockets', () => {
     const heard: string[] = []
     const end = new AbortController()
     const linkWithin = (state: number) => createShopLink({ url: shop.url, secret: 'tpn_x', limitsMs: { state } })
-    const [patient, quick] = [linkWithin(patienceMs), linkWithin(200)]
+    const [patient, quick] = [linkWithin(waitLimitMs), linkWithin(200)]
     let asked = 0
     const sync = new StateSync({
       link: {

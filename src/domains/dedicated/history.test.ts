@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { engines } from '../../../test/harness/database.ts'
-import { addStock, buyProxies, type Floor, openFloor, shippedWith } from '../../../test/harness/proxies.ts'
+import { addStock, buyProxies, type DomainShop, openDomainShop, shippedWith } from '../../../test/harness/proxies.ts'
 import { scaled } from '../../../test/harness/scale.ts'
-import { addCustomer, credit, findingsOf, quietly } from '../../../test/harness/wired.ts'
+import { addCustomer, credit, findingsOf, keylessRequest } from '../../../test/harness/wired.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
@@ -226,12 +226,12 @@ async function outcomeOf<Result>(promise: Promise<Result>): Promise<Result | str
 
 class Replay {
   private constructor(
-    readonly floor: Floor,
+    readonly floor: DomainShop,
     readonly customers: readonly CustomerId[],
     readonly model: Model,
   ) {}
 
-  static async begin(floor: Floor, number: number): Promise<Replay> {
+  static async begin(floor: DomainShop, number: number): Promise<Replay> {
     const kinds = shelvesFor(number)
     const addresses: string[][] = []
     for (const { code, ipv, prefix } of kinds) {
@@ -331,7 +331,7 @@ class Replay {
     const ids = all.map((proxy) => proxy.id)
     const quoted = await outcomeOf(floor.services.dedicated.quoteProlonging(this.customer(each.who), ids, each.period))
     const outcome = await outcomeOf(
-      floor.services.dedicated.prolong(quietly(this.customer(each.who)), ids, each.period),
+      floor.services.dedicated.prolong(keylessRequest(this.customer(each.who)), ids, each.period),
     )
     if (!all.every((proxy) => proxy.who === each.who && model.isHeld(proxy))) {
       expect([quoted, outcome]).toEqual(['not_found', 'not_found'])
@@ -434,7 +434,7 @@ const histories = { sqlite: scaled(400), postgres: scaled(60) }
 
 describe.each([...engines])('over random histories on %s', (engine) => {
   test('addresses, terms, prices and balances of random histories equal the model’s, and verify finds nothing', async () => {
-    let floor: Floor | undefined
+    let floor: DomainShop | undefined
     let number = 0
     await fc.assert(
       fc.asyncProperty(history, async (steps) => {
@@ -442,7 +442,7 @@ describe.each([...engines])('over random histories on %s', (engine) => {
           await floor?.close()
           floor = undefined
         }
-        floor ??= await openFloor(engine, shippedWith(...codes))
+        floor ??= await openDomainShop(engine, shippedWith(...codes))
         const replay = await Replay.begin(floor, number % perFloor)
         number += 1
         for (const each of steps) await replay.take(each)

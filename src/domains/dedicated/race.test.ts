@@ -3,15 +3,15 @@ import { engines } from '../../../test/harness/database.ts'
 import {
   addStock,
   buyProxies,
-  type Floor,
+  type DomainShop,
   kindIn,
-  openFloor,
+  openDomainShop,
   placesByState,
   prolongProxies,
   shippedWith,
 } from '../../../test/harness/proxies.ts'
 import { isLong, scaled } from '../../../test/harness/scale.ts'
-import { addCustomer, findingsOf, quietly } from '../../../test/harness/wired.ts'
+import { addCustomer, findingsOf, keylessRequest } from '../../../test/harness/wired.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
@@ -35,11 +35,11 @@ async function tally(attempts: readonly Promise<unknown>[]): Promise<Record<stri
 }
 
 describe.each([...engines])('many at once on %s', (engine) => {
-  let floor: Floor
+  let floor: DomainShop
   let customers: CustomerId[]
   let block = 0
   beforeAll(async () => {
-    floor = await openFloor(engine, shippedWith('AT', 'BE', 'CH', 'CZ'), 12)
+    floor = await openDomainShop(engine, shippedWith('AT', 'BE', 'CH', 'CZ'), 12)
     customers = await Promise.all(Array.from({ length: buyers }, () => addCustomer(floor.services, rich)))
   })
   afterAll(() => floor.close())
@@ -93,7 +93,10 @@ describe.each([...engines])('many at once on %s', (engine) => {
       )
       const wish = { ...kindIn('BE', 4), period: 7, count: 1 }
       const poor = tokens.map(({ token }) =>
-        floor.services.dedicated.buy({ ...quietly(token.customer), by: { customer: token.customer, token } }, wish),
+        floor.services.dedicated.buy(
+          { ...keylessRequest(token.customer), by: { customer: token.customer, token } },
+          wish,
+        ),
       )
       const payer = customers[20 + round]
       if (!payer) throw new Error('there are too few customers')

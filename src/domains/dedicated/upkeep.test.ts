@@ -7,7 +7,7 @@ import {
   applyCatalogue,
   buyProxies,
   kindIn,
-  openFloor,
+  openDomainShop,
   placesByState,
   prolongProxies,
   shipped,
@@ -94,7 +94,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
   test('a shop that was stopped for a year ends in the same state as one that ran', async () => {
     const outcomes: unknown[] = []
     for (const pace of ['every day', 'once'] as const) {
-      const own = await openFloor(engine, shippedWith('AT'))
+      const own = await openDomainShop(engine, shippedWith('AT'))
       await addStock(own.services, '203.0.113.0/28', 'AT', 4)
       const customer = await addCustomer(own.services, rich)
       const start = own.clock.nowMs

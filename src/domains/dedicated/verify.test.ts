@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Engine, engines, makePlace, type Place } from '../../../test/harness/database.ts'
-import { addStock, buyProxies, openFloor, prolongProxies, shippedWith } from '../../../test/harness/proxies.ts'
+import { addStock, buyProxies, openDomainShop, prolongProxies, shippedWith } from '../../../test/harness/proxies.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
 import { addCustomer, allFindingsOf, findingsAfter, wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
@@ -221,7 +221,7 @@ async function dropGuards(db: Database): Promise<void> {
 
 /** A shop with proxies of all kinds, prolonged, swapped, expired and gone, closed so that it can be copied. */
 async function makeHistory(engine: Engine): Promise<{ place: Place; remove(): Promise<void> }> {
-  const floor = await openFloor(engine, shippedWith('AT'))
+  const floor = await openDomainShop(engine, shippedWith('AT'))
   const { services, clock } = floor
   await addStock(services, '203.0.113.0/27', 'AT', 4)
   await addStock(services, '198.51.100.0', 'AT', 3)

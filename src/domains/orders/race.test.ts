@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Engine, openPatiently, openTestDatabase } from '../../../test/harness/database.ts'
+import { type Engine, openTestDatabase, openWithLongTimeouts } from '../../../test/harness/database.ts'
 import { isLong } from '../../../test/harness/scale.ts'
 import { addCustomer, buy, findingsOf, wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
@@ -37,7 +37,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
   const more: Database[] = []
   beforeAll(async () => {
     opened = await openTestDatabase(engine, 12)
-    for (let extra = 1; extra < count; extra += 1) more.push(openPatiently(opened.place))
+    for (let extra = 1; extra < count; extra += 1) more.push(openWithLongTimeouts(opened.place))
     shops = [opened.db, ...more].map((db) => wire(db))
   })
   afterAll(async () => {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { engines } from '../../../test/harness/database.ts'
 import { openPremiumShop, type PremiumShop, pool } from '../../../test/harness/premium.ts'
 import { scaled } from '../../../test/harness/scale.ts'
-import { quietly } from '../../../test/harness/wired.ts'
+import { keylessRequest } from '../../../test/harness/wired.ts'
 import type { OrderId, SubuserId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
 
@@ -69,7 +69,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40, size: 'max' }), async (steps) => {
         const customer = await shop.newCustomer()
-        const request = quietly(customer)
+        const request = keylessRequest(customer)
         const ids: SubuserId[] = [(await premium.subusers.load(customer, undefined)).id]
         while (ids.length < people) ids.push((await premium.subusers.create(customer, { name: 'one' })).id)
         const model = ids.map(() => 0n)

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../../../test/harness/database.ts'
 import { failureOf, refusalOf } from '../../../test/harness/failure.ts'
-import { addStock, applyCatalogue, buyProxies, type Floor, openFloor, shipped } from '../../../test/harness/proxies.ts'
+import {
+  addStock,
+  applyCatalogue,
+  buyProxies,
+  type DomainShop,
+  openDomainShop,
+  shipped,
+} from '../../../test/harness/proxies.ts'
 import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
 
 function dearer() {
@@ -12,9 +19,9 @@ function dearer() {
 }
 
 describe.each([...engines])('price lists on %s', (engine) => {
-  let floor: Floor
+  let floor: DomainShop
   beforeAll(async () => {
-    floor = await openFloor(engine)
+    floor = await openDomainShop(engine)
   })
   afterAll(() => floor.close())
   const latest = async (): Promise<number> => (await floor.services.pricing.versions()).at(-1)?.version ?? 0
@@ -85,7 +92,7 @@ describe.each([...engines])('price lists on %s', (engine) => {
   })
 
   test('a shop without a price list refuses to sell', async () => {
-    const empty = await openFloor(engine)
+    const empty = await openDomainShop(engine)
     const services = wire(empty.db, empty.clock)
     await empty.db.transact(async (tx) => {
       await tx.run(

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import { addStock, buyProxies, type Floor, openFloor, shippedWith } from '../../../test/harness/proxies.ts'
+import { addStock, buyProxies, type DomainShop, openDomainShop, shippedWith } from '../../../test/harness/proxies.ts'
 import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
 import { dedicatedJobs } from '../../jobs/shop.ts'
 
@@ -10,9 +10,9 @@ const dayMs = 24 * hourMs
 
 /** The machine's clock may be set back while the shop runs: by hand, or by a server that knows the time better. */
 describe.each([...engines])('a clock that is set back, on %s', (engine) => {
-  let floor: Floor
+  let floor: DomainShop
   beforeEach(async () => {
-    floor = await openFloor(engine, shippedWith('AT'))
+    floor = await openDomainShop(engine, shippedWith('AT'))
   })
   afterEach(async () => {
     expect(await findingsOf(floor.services)).toEqual([])

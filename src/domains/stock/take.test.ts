@@ -5,9 +5,9 @@ import { failureOf, refusalOf } from '../../../test/harness/failure.ts'
 import {
   addStock,
   buyProxies,
-  type Floor,
+  type DomainShop,
   kindIn,
-  openFloor,
+  openDomainShop,
   placesByState,
   shippedWith,
 } from '../../../test/harness/proxies.ts'
@@ -28,11 +28,11 @@ function addressOf(text: string): Address {
 }
 
 describe.each([...engines])('stock on %s', (engine) => {
-  let floor: Floor
+  let floor: DomainShop
   let customer: CustomerId
   let used = 0
   beforeAll(async () => {
-    floor = await openFloor(engine, shippedWith(...countries))
+    floor = await openDomainShop(engine, shippedWith(...countries))
     customer = await addCustomer(floor.services, 10n ** 12n)
   })
   afterAll(async () => {
@@ -323,7 +323,7 @@ describe.each([...engines])('stock on %s', (engine) => {
 
 /** SQLite keeps no statistics here, and has one way only. */
 test('a sale on PostgreSQL right after an import reads only the slots that it takes, without statistics', async () => {
-  const floor = await openFloor('postgres', shippedWith('AT'))
+  const floor = await openDomainShop('postgres', shippedWith('AT'))
   try {
     const customer = await addCustomer(floor.services, 10n ** 12n)
     await addStock(floor.services, '10.32.0.0/19', 'AT', 4)

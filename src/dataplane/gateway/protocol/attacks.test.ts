@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { byteByByte, splitAt, tellRequests, tellSocks, toBytes } from '../../../../test/harness/protocol.ts'
+import { byteByByte, splitAt, summarizeRequests, summarizeSocks, toBytes } from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 
 /** What was sent, and what came of it: the first line of each event, heads left away. */
@@ -399,12 +399,12 @@ function suite(name: string, cases: readonly Case[], tell: (pieces: readonly Uin
   })
 }
 
-suite('a request line', requestLines, tellRequests)
-suite('a target', targets, tellRequests)
-suite('a head', heads, tellRequests)
-suite('a framing', framings, tellRequests)
-suite('credentials', credentials, tellRequests)
-suite('one connection', pipelines, tellRequests)
-suite('one connection after a 407', afterRefusal, (pieces) => tellRequests(pieces, true))
-suite('SOCKS5', socks, tellSocks)
-suite('SOCKS5 from a known address', anonymousSocks, (pieces) => tellSocks(pieces, true))
+suite('a request line', requestLines, summarizeRequests)
+suite('a target', targets, summarizeRequests)
+suite('a head', heads, summarizeRequests)
+suite('a framing', framings, summarizeRequests)
+suite('credentials', credentials, summarizeRequests)
+suite('one connection', pipelines, summarizeRequests)
+suite('one connection after a 407', afterRefusal, (pieces) => summarizeRequests(pieces, true))
+suite('SOCKS5', socks, summarizeSocks)
+suite('SOCKS5 from a known address', anonymousSocks, (pieces) => summarizeSocks(pieces, true))

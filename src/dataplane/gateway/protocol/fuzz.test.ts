@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { createDice, type Dice, mutate, tokens } from '../../../../test/harness/dice.ts'
-import { splitAt, tellAnswer, tellRequests, tellSocks, toBytes } from '../../../../test/harness/protocol.ts'
+import {
+  splitAt,
+  summarizeRequests,
+  summarizeResponse,
+  summarizeSocks,
+  toBytes,
+} from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { HttpRequestReader } from './http-request.ts'
 import { HttpResponseReader } from './http-response.ts'
@@ -90,16 +96,16 @@ describe('endless noise behind a handshake is answered within the limits', () =>
 
 describe('mutated handshakes: nothing throws, every split says the same, and nothing follows a refusal', () => {
   test('mutated HTTP requests yield the same events for every split', () =>
-    assault(requests, (pieces) => tellRequests(pieces), scaled(60_000)))
+    assault(requests, (pieces) => summarizeRequests(pieces), scaled(60_000)))
   test('requests whose tunnels are refused', () =>
-    assault(requests, (pieces) => tellRequests(pieces, true), scaled(40_000)))
+    assault(requests, (pieces) => summarizeRequests(pieces, true), scaled(40_000)))
   test('mutated SOCKS5 handshakes yield the same events for every split', () =>
-    assault(socks, (pieces) => tellSocks(pieces), scaled(40_000)))
-  test('SOCKS5 from a known address', () => assault(socks, (pieces) => tellSocks(pieces, true), scaled(20_000)))
+    assault(socks, (pieces) => summarizeSocks(pieces), scaled(40_000)))
+  test('SOCKS5 from a known address', () => assault(socks, (pieces) => summarizeSocks(pieces, true), scaled(20_000)))
   test('mutated HTTP responses yield the same events for every split', () => {
     assault(
       answers,
-      (pieces) => tellAnswer({ method: 'GET', clientKeepAlive: true, upgrade: true }, pieces, true),
+      (pieces) => summarizeResponse({ method: 'GET', clientKeepAlive: true, upgrade: true }, pieces, true),
       scaled(40_000),
     )
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { splitAt, tellRequests, toBytes, toText } from '../../../../test/harness/protocol.ts'
+import { splitAt, summarizeRequests, toBytes, toText } from '../../../../test/harness/protocol.ts'
 import { readField } from './http-head.ts'
 import { type HttpEvent, HttpRequestReader, readRequestHead, readRequestLine, toOriginHead } from './http-request.ts'
 
@@ -146,9 +146,9 @@ describe('the reader of requests', () => {
     fc.assert(
       fc.property(fc.array(request, { maxLength: 6 }), fc.array(fc.nat(400), { maxLength: 12 }), (requests, places) => {
         const bytes = toBytes(requests.join(''))
-        const whole = requests.flatMap((text) => tellRequests([toBytes(text)]))
-        expect(tellRequests([bytes])).toEqual(whole)
-        expect(tellRequests(splitAt(bytes, places))).toEqual(whole)
+        const whole = requests.flatMap((text) => summarizeRequests([toBytes(text)]))
+        expect(summarizeRequests([bytes])).toEqual(whole)
+        expect(summarizeRequests(splitAt(bytes, places))).toEqual(whole)
       }),
       { numRuns: 500 },
     )

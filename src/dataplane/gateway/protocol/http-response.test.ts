@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { byteByByte, splitAt, tellAnswer, toBytes, toText } from '../../../../test/harness/protocol.ts'
+import { byteByByte, splitAt, summarizeResponse, toBytes, toText } from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { HttpResponseReader, type ResponseContext } from './http-response.ts'
 
@@ -283,11 +283,11 @@ describe('an answer of the origin, the same for every split', () => {
     '%s',
     (_, of, sent, closes, told) => {
       const bytes = toBytes(sent)
-      expect(tellAnswer(of, [bytes], closes)).toEqual([...told])
-      expect(tellAnswer(of, byteByByte(bytes), closes)).toEqual([...told])
+      expect(summarizeResponse(of, [bytes], closes)).toEqual([...told])
+      expect(summarizeResponse(of, byteByByte(bytes), closes)).toEqual([...told])
       fc.assert(
         fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (places) => {
-          expect(tellAnswer(of, splitAt(bytes, places), closes)).toEqual([...told])
+          expect(summarizeResponse(of, splitAt(bytes, places), closes)).toEqual([...told])
         }),
         { numRuns: scaled(200) },
       )
@@ -312,7 +312,7 @@ describe('an answer of the origin, the same for every split', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 30 })), fc.array(fc.nat(300)), (parts, places) => {
         const framed = parts.map((part) => `${part.length.toString(16)}\r\n${toText(part)}\r\n`).join('')
-        const lines = tellAnswer(old, splitAt(toBytes(`${chunked}${framed}0\r\n\r\n`), places))
+        const lines = summarizeResponse(old, splitAt(toBytes(`${chunked}${framed}0\r\n\r\n`), places))
         const body = parts.map(toText).join('')
         expect(lines.slice(1)).toEqual([...(body === '' ? [] : [`body ${body}`]), 'end, close'])
       }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { splitAt, tellSocks, toBytes, toHex, toText } from '../../../../test/harness/protocol.ts'
+import { splitAt, summarizeSocks, toBytes, toHex, toText } from '../../../../test/harness/protocol.ts'
 import { Socks5Reader, socks4Refusal, socksReply } from './socks5.ts'
 
 describe('SOCKS5', () => {
@@ -25,7 +25,7 @@ describe('SOCKS5', () => {
           const user = `\x01${String.fromCharCode(name.length)}${name}${String.fromCharCode(word.length)}${word}`
           const portBytes = String.fromCharCode(number >> 8, number & 255)
           const bytes = toBytes(`\x05\x02\0\x02${user}\x05\x01\0${sent}${portBytes}${toText(rest)}`)
-          expect(tellSocks(splitAt(bytes, places))).toEqual([
+          expect(summarizeSocks(splitAt(bytes, places))).toEqual([
             'reply 0502',
             `credentials ${name}:${word}`,
             'accept 0100',

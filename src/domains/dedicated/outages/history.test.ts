@@ -4,8 +4,8 @@ import { engines } from '../../../../test/harness/database.ts'
 import {
   addStock,
   buyProxies,
-  type Floor,
-  openFloor,
+  type DomainShop,
+  openDomainShop,
   prolongProxies,
   shippedWith,
 } from '../../../../test/harness/proxies.ts'
@@ -78,10 +78,10 @@ class Model {
 }
 
 describe.each([...engines])('random outages on %s', (engine) => {
-  let floor: Floor
+  let floor: DomainShop
   let customer: CustomerId
   beforeAll(async () => {
-    floor = await openFloor(engine, shippedWith('AT'))
+    floor = await openDomainShop(engine, shippedWith('AT'))
     await addStock(floor.services, '10.3.0.0/23', 'AT', 4)
     customer = await addCustomer(floor.services, 10n ** 12n)
   })

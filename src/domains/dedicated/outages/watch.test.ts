@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { type Engine, engines, enginesOf } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
+import { type OutageShop, openOutageShop, tickMs } from '../../../../test/harness/outage-shop.ts'
 import { prolongProxies } from '../../../../test/harness/proxies.ts'
 import { isLong } from '../../../../test/harness/scale.ts'
-import { openTown, type Town, tickMs } from '../../../../test/harness/town.ts'
 import { findingsOf } from '../../../../test/harness/wired.ts'
 import { covers } from '../../stock/ranges/rules.ts'
 import { outageAfterMs } from './rules.ts'
@@ -14,8 +14,8 @@ const minuteMs = 60_000
 const prefix = '203.0.113.0/30'
 
 /** Two gateways, the first of which is up. */
-async function openGates(engine: Engine): Promise<Town> {
-  const town = await openTown(engine, prefix, ['gate-1', 'gate-2'])
+async function openGates(engine: Engine): Promise<OutageShop> {
+  const town = await openOutageShop(engine, prefix, ['gate-1', 'gate-2'])
   town.node('gate-2').isAlive = false
   // A shop opens outages only after it has looked for 30 s.
   await town.ticks(8)
@@ -23,7 +23,7 @@ async function openGates(engine: Engine): Promise<Town> {
 }
 
 describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
-  let town: Town
+  let town: OutageShop
   beforeEach(async () => {
     town = await openGates(engine)
   })
@@ -50,9 +50,9 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     const { proxy } = await town.show(id)
     expect(proxy.interruptedAt).toBeNull()
     expect(proxy.expiresAt - bought.proxy.expiresAt).toBe(town.nowMs - diedAt)
-    expect(await town.told()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended'])
+    expect(await town.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended'])
     await town.ticks(3)
-    expect(await town.told()).toHaveLength(3)
+    expect(await town.eventTypes()).toHaveLength(3)
   })
 
   test.each(['close', 'revoke'] as const)(
@@ -74,7 +74,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     town.node('gate-1').isAlive = true
     await town.ticks(10)
     expect((await town.show(id)).proxy.expiresAt).toBe(before)
-    expect(await town.told()).toEqual([])
+    expect(await town.eventTypes()).toEqual([])
   })
 
   test('an address that its node reports as unusable is interrupted from that report on, and no other address', async () => {
@@ -103,10 +103,10 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
       node: 'gate-2',
       proxy: { interruptedAt: null, expiresAt: before + town.nowMs - diedAt },
     })
-    expect(await town.told()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
+    expect(await town.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
     town.node('gate-1').isAlive = true
     await town.ticks(10)
-    expect(await town.told()).toHaveLength(4)
+    expect(await town.eventTypes()).toHaveLength(4)
   })
 
   test('moving a range in use sends proxy.moved and causes no outage', async () => {
@@ -120,7 +120,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     await town.assign('gate-1')
     await town.ticks(10)
     expect((await town.show(id)).node).toBe('gate-1')
-    expect(await town.told()).toEqual(['proxy.moved', 'proxy.moved'])
+    expect(await town.eventTypes()).toEqual(['proxy.moved', 'proxy.moved'])
   })
 
   test('a shop that was down opens no outage for a node that reports after its return', async () => {
@@ -130,7 +130,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
     await town.services.outageWatch.look()
     await town.ticks(10)
     expect((await town.show(id)).proxy.expiresAt).toBe(before)
-    expect(await town.told()).toEqual([])
+    expect(await town.eventTypes()).toEqual([])
   })
 
   test('a node still silent 30 s after the shop’s return was down since its last report', async () => {
@@ -184,7 +184,7 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
       expiresAt: before + 2 * minuteMs,
     })
     expect(waiting?.proxy).toMatchObject({ interruptedAt: diedAt })
-    expect(await town.told()).toContain('proxy.replaced')
+    expect(await town.eventTypes()).toContain('proxy.replaced')
     await town.ticks(5)
     town.node('gate-1').isAlive = true
     await town.ticks(1)
@@ -205,7 +205,7 @@ test('two shops that look at once open, close and report each outage once', asyn
     town.node('gate-2').isAlive = true
     await town.ticks(3)
     expect((await town.show(id)).proxy.interruptedAt).toBeNull()
-    expect(await town.told()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
+    expect(await town.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
     expect(await findingsOf(town.services)).toEqual([])
   } finally {
     await town.close()
@@ -271,7 +271,7 @@ const historiesOn = isLong ? { sqlite: 200, postgres: 40 } : { sqlite: 8, postgr
 
 describe.each(tried)('random outages of nodes on $engine, made good by $time', ({ engine, time }) => {
   test('compensation of random node outages is at most the loss, and at least the loss less the stated tolerance', async () => {
-    const town = await openTown(engine, prefix, ['gate-1', 'gate-2'])
+    const town = await openOutageShop(engine, prefix, ['gate-1', 'gate-2'])
     try {
       await town.price({ time })
       await town.ticks(8)
@@ -286,7 +286,7 @@ describe.each(tried)('random outages of nodes on $engine, made good by $time', (
   })
 })
 
-async function play(town: Town, steps: readonly Step[], time: 'extend' | 'refund'): Promise<void> {
+async function play(town: OutageShop, steps: readonly Step[], time: 'extend' | 'refund'): Promise<void> {
   const names = ['gate-1', 'gate-2']
   const bought: { proxy: { id: number; expiresAt: number }; losses: Losses; offset: number }[] = []
   for (let count = 0; count < 2; count += 1) {

@@ -4,7 +4,7 @@ import { runtimeWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
 import { HandProcess } from '../../../../test/harness/hand-process.ts'
-import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
+import { buyProxies, type DomainShop, kindIn, openDomainShop, shippedWith } from '../../../../test/harness/proxies.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
 import { createServices, type Services } from '../../../app/shop/services.ts'
@@ -40,11 +40,11 @@ const prefixOf = (text: string): Prefix => {
 }
 
 describe.each([...engines])('goods and nodes on %s', (engine) => {
-  let floor: Floor
+  let floor: DomainShop
   let services: Services
   let customer: CustomerId
   beforeEach(async () => {
-    floor = await openFloor(engine, shippedWith('AT'))
+    floor = await openDomainShop(engine, shippedWith('AT'))
     // Without the carrier that other tests have.
     services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
     customer = await addCustomer(services, 10n ** 9n)

@@ -2,7 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { runtimeWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
-import { addStock, buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
+import {
+  addStock,
+  buyProxies,
+  type DomainShop,
+  kindIn,
+  openDomainShop,
+  shippedWith,
+} from '../../../../test/harness/proxies.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
 import { createServices, type Services } from '../../../app/shop/services.ts'
 import { readAddress, readPrefix } from '../../../core/address.ts'
@@ -12,11 +19,11 @@ import { lookAtRanges } from '../index.ts'
 import { type AddressRun, leasedWithinMs, proofMs, proofRenewedMs, servingWithinMs } from './rules.ts'
 
 describe.each([...engines])('proofs that a gateway can use a range, on %s', (engine) => {
-  let floor: Floor
+  let floor: DomainShop
   let services: Services
   let customer: CustomerId
   beforeEach(async () => {
-    floor = await openFloor(engine, shippedWith('AT'))
+    floor = await openDomainShop(engine, shippedWith('AT'))
     // Without the carrier that other tests have.
     services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
     customer = await addCustomer(services, 10n ** 9n)

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { runtimeWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { failureOf } from '../../../../test/harness/failure.ts'
-import { buyProxies, type Floor, kindIn, openFloor, shippedWith } from '../../../../test/harness/proxies.ts'
+import { buyProxies, type DomainShop, kindIn, openDomainShop, shippedWith } from '../../../../test/harness/proxies.ts'
 import { isLong } from '../../../../test/harness/scale.ts'
 import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
 import { createServices, type Services } from '../../../app/shop/services.ts'
@@ -17,11 +17,11 @@ const [size, parts] = isLong ? [8_192, 3] : [4_096, 2]
 const minuteMs = 60_000
 
 describe.each([...engines])('an import on %s that is broken off', (engine) => {
-  let floor: Floor
+  let floor: DomainShop
   let services: Services
   let customer: CustomerId
   beforeEach(async () => {
-    floor = await openFloor(engine, shippedWith('AT'))
+    floor = await openDomainShop(engine, shippedWith('AT'))
     services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
     customer = await addCustomer(services, 10n ** 9n)
   })

@@ -83,7 +83,7 @@ describe('a tunnel', () => {
     model.origin.finish()
     model.run()
     expect(model.client.heard).toBe('banner welcome and bye')
-    expect(model.told).toEqual(['over', 'client released', 'origin released'])
+    expect(model.calls).toEqual(['over', 'client released', 'origin released'])
   })
 
   test('holds what a side does not take, and reads no more until it has', () => {
@@ -112,7 +112,7 @@ describe('a tunnel', () => {
     expect(model.client.heard).toBe('0123456789ab')
     model.exhaust()
     model.run()
-    expect(model.told).toEqual(['over', 'origin aborted', 'client closed'])
+    expect(model.calls).toEqual(['over', 'origin aborted', 'client closed'])
     expect(model.client.heard).toBe('0123456789ab')
   })
 
@@ -121,7 +121,7 @@ describe('a tunnel', () => {
     model.client.finish()
     model.origin.finish()
     model.run()
-    expect(model.told).toEqual(['over', 'client released', 'origin released'])
+    expect(model.calls).toEqual(['over', 'client released', 'origin released'])
   })
 
   test('gives a customer what came from an origin that broke, and closes', () => {
@@ -132,7 +132,7 @@ describe('a tunnel', () => {
     const read = 300_000 - model.origin.unread
     model.origin.reset()
     model.run()
-    expect(model.told).toEqual(['over', 'origin aborted', 'client closed'])
+    expect(model.calls).toEqual(['over', 'origin aborted', 'client closed'])
     model.client.room = Number.POSITIVE_INFINITY
     model.flushSides()
     expect(model.client.heard).toHaveLength(read)
@@ -143,7 +143,7 @@ describe('a tunnel', () => {
     model.origin.say('x')
     model.client.reset()
     model.run()
-    expect(model.told).toEqual(['over', 'client aborted', 'origin aborted'])
+    expect(model.calls).toEqual(['over', 'client aborted', 'origin aborted'])
   })
 
   test('a relay that is cut moves no more bytes', () => {
@@ -154,9 +154,9 @@ describe('a tunnel', () => {
     model.cut()
     model.client.room = 100
     model.run()
-    expect({ heard: model.client.heard, told: model.told }).toEqual({
+    expect({ heard: model.client.heard, calls: model.calls }).toEqual({
       heard: '',
-      told: ['cut', 'over', 'client aborted', 'origin aborted'],
+      calls: ['cut', 'over', 'client aborted', 'origin aborted'],
     })
   })
 
@@ -177,7 +177,7 @@ describe('a tunnel', () => {
       fc.property(fc.array(happening, { maxLength: 60 }), fc.nat(1_000_000), (happenings, traffic) => {
         const model = openModel({ traffic })
         for (const each of happenings) {
-          model.happen(each)
+          model.apply(each)
           model.check()
         }
         model.settle()

@@ -8,7 +8,7 @@ import { runProgram } from '../../src/dataplane/wireguard/run.ts'
 import type { VpnSetup } from '../../src/node-protocol/join.ts'
 import type { NodePeer } from '../../src/node-protocol/state.ts'
 import type { Caller } from './caller.ts'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 /** Each verb uses some of these. */
 type Given = {
@@ -150,7 +150,7 @@ const verbs: Record<string, (given: Given) => unknown> = {
     }
   },
   fetch: async ({ url, withinMs }) => {
-    const response = await fetch(url, { signal: AbortSignal.timeout(withinMs ?? patienceMs) })
+    const response = await fetch(url, { signal: AbortSignal.timeout(withinMs ?? waitLimitMs) })
     return response.text()
   },
   /** A request to a shop in this namespace, checked against its description. */
@@ -167,7 +167,7 @@ const verbs: Record<string, (given: Given) => unknown> = {
     const response = await fetch(url, { method: 'POST', body: new Uint8Array(count) })
     return Number(await response.text())
   },
-  connect: ({ host, port, withinMs }) => connect(host, port, withinMs ?? patienceMs),
+  connect: ({ host, port, withinMs }) => connect(host, port, withinMs ?? waitLimitMs),
   receive: ({ url }) => void receive(url),
   transfer: () => transfer,
 }

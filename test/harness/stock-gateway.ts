@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { maxWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
 import type { Place } from './database.ts'
 
-const name = 'standing-carrier'
+const name = 'stock-gateway'
 /** A last report and proofs that never expire, whatever the clock of a test shows. */
 const farAhead = 8_000_000_000_000_000
 
@@ -14,28 +14,28 @@ const farAhead = 8_000_000_000_000_000
  * one nothing is sold. It is added with the first stock. Its claim uses the path of a gateway at the shop's socket; no
  * address was tried, and its proofs do not expire.
  */
-export function standCarrier<Given extends Services>(services: Given): Given {
+export function addStockGateway<Given extends Services>(services: Given): Given {
   const { stock } = services
   const before = { ...stock }
   stock.add = async (...given) => {
     const added = await before.add(...given)
-    await carryAll(services)
+    await serveAllStock(services)
     return added
   }
   stock.addAddresses = async (...given) => {
     const added = await before.addAddresses(...given)
-    await carryAll(services)
+    await serveAllStock(services)
     return added
   }
   return services
 }
 
 /** The gateway serves all stock that exists now. */
-export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock' | 'customers'>): Promise<void> {
+export async function serveAllStock(services: Pick<Services, 'db' | 'fleet' | 'stock' | 'customers'>): Promise<void> {
   const { ranges } = await services.stock.ranges.overview()
   if (ranges.length === 0) return
   const node = await services.fleet.findByName(name)
-  const id = node?.id ?? (await addCarrier(services))
+  const id = node?.id ?? (await addGateway(services))
   const tried = ranges.flatMap((range) => {
     const prefix = readPrefix(range.prefix)
     if (!prefix || range.state !== 'in') return []
@@ -51,13 +51,13 @@ export async function carryAll(services: Pick<Services, 'db' | 'fleet' | 'stock'
 }
 
 /** The same for stock that was prepared with the database, which may be served already. */
-export async function carryUnlessCarried(
+export async function serveStockUnlessServed(
   services: Pick<Services, 'db' | 'fleet' | 'stock' | 'customers'>,
 ): Promise<void> {
-  if (!(await services.fleet.findByName(name))) await carryAll(services)
+  if (!(await services.fleet.findByName(name))) await serveAllStock(services)
 }
 
-function addCarrier({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<string> {
+function addGateway({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<string> {
   return db.transact(async (tx) => {
     const { id } = await fleet.add(tx, { kind: 'gateway', name, location: 'test' })
     await tx.run('UPDATE nodes SET last_seen_at = $2 WHERE id = $1', [id, farAhead])
@@ -66,11 +66,11 @@ function addCarrier({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<stri
 }
 
 /** The same on the database of a shop that runs in another process. */
-export async function carryPlace(place: Place): Promise<void> {
+export async function serveStockOf(place: Place): Promise<void> {
   const db = openDatabase(place.address)
   const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
   try {
-    await carryAll(createServices(db, realRuntime, config))
+    await serveAllStock(createServices(db, realRuntime, config))
   } finally {
     await db.close()
   }

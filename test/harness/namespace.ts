@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { patienceMs } from './until.ts'
+import { waitLimitMs } from './until.ts'
 
 const endsWithinMs = 5_000
 
 type Answer = { readonly id: number; readonly result?: unknown; readonly problem?: string }
 
 /** A worker process in a network namespace, which runs one action after another. */
-export type Inside = {
+export type NamespaceWorker = {
   readonly pid: number
   ask<Result>(verb: string, given?: Record<string, unknown>): Promise<Result>
   /** Kills it with SIGKILL. */
@@ -16,8 +16,8 @@ export type Inside = {
 }
 
 /** `under` is a wrapper program that removes privileges from the worker. */
-export function startInside(namespace: string, under: readonly string[] = []): Inside {
-  const worker = join(import.meta.dir, 'inside-worker.ts')
+export function startNamespaceWorker(namespace: string, under: readonly string[] = []): NamespaceWorker {
+  const worker = join(import.meta.dir, 'namespace-worker.ts')
   const child = Bun.spawn(['ip', 'netns', 'exec', namespace, ...under, process.execPath, '--no-env-file', worker], {
     stdin: 'pipe',
     stdout: 'pipe',
@@ -39,7 +39,7 @@ export function startInside(namespace: string, under: readonly string[] = []): I
       const id = asked
       const { promise, resolve } = Promise.withResolvers<Answer>()
       waiting.set(id, resolve)
-      const timer = setTimeout(() => resolve({ id, problem: 'no answer' }), patienceMs)
+      const timer = setTimeout(() => resolve({ id, problem: 'no answer' }), waitLimitMs)
       await child.stdin.write(`${JSON.stringify({ id, verb, given })}\n`)
       await child.stdin.flush()
       const answer = await promise

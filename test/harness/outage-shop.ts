@@ -5,7 +5,7 @@ import type { Looked } from '../../src/domains/dedicated/index.ts'
 import type { AddressRun } from '../../src/domains/stock/ranges/rules.ts'
 import { runtimeWith } from './clock.ts'
 import type { Engine } from './database.ts'
-import { applyCatalogue, buyProxies, type Floor, kindIn, openFloor, shippedWith } from './proxies.ts'
+import { applyCatalogue, buyProxies, type DomainShop, kindIn, openDomainShop, shippedWith } from './proxies.ts'
 import { addCustomer } from './wired.ts'
 
 /** The interval of node reports and of the shop's checks, on the hand clock. */
@@ -14,7 +14,7 @@ const periodDays = 7
 const pricePerDay = 1_000
 
 /** A gateway as the shop sees it: whether it reports, and which addresses it claims to serve. */
-export type TownNode = {
+export type OutageNode = {
   readonly id: string
   readonly name: string
   isAlive: boolean
@@ -22,23 +22,23 @@ export type TownNode = {
   runs: readonly AddressRun[]
 }
 
-export type Town = Awaited<ReturnType<typeof openTown>>
+export type OutageShop = Awaited<ReturnType<typeof openOutageShop>>
 
 /** A shop with gateways that a test starts and stops, and one customer. */
-export async function openTown(engine: Engine, prefix: string, names: readonly string[]) {
-  const floor: Floor = await openFloor(engine)
+export async function openOutageShop(engine: Engine, prefix: string, names: readonly string[]) {
+  const floor: DomainShop = await openDomainShop(engine)
   const { clock, db } = floor
   // Without the gateway that other tests have.
   const openShop = (): Services => createServices(db, runtimeWith(clock), floor.services.config)
   const services = openShop()
-  const nodes: TownNode[] = []
+  const nodes: OutageNode[] = []
   for (const name of names) {
     const { id } = await db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
     nodes.push({ id, name, isAlive: true, isClosed: false, runs: [[0, 4]] })
   }
   const customer: CustomerId = await addCustomer(services, 10n ** 12n)
 
-  const node = (name: string): TownNode => {
+  const node = (name: string): OutageNode => {
     const found = nodes.find((each) => each.name === name)
     if (!found) throw new Error(`there is no node called ${name}`)
     return found
@@ -51,7 +51,7 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
   }
 
   /** Every live node reports itself and the addresses that it can serve. */
-  async function hearAll(): Promise<void> {
+  async function reportAll(): Promise<void> {
     const { ranges } = await services.stock.ranges.overview()
     for (const each of nodes.filter((one) => one.isAlive)) {
       await services.fleet.seen(each.id as never, { version: '0' })
@@ -80,7 +80,7 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
     async ticks(count: number): Promise<void> {
       for (let tick = 0; tick < count; tick += 1) {
         clock.advance(tickMs)
-        await hearAll()
+        await reportAll()
         await Promise.all([services.outageWatch.look(), town.alsoLook?.()])
       }
     },
@@ -92,7 +92,7 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
     },
     show: (id: number) => services.proxyOperator.show(id),
     /** The types of all events of the customer, in order. */
-    async told(): Promise<string[]> {
+    async eventTypes(): Promise<string[]> {
       const events = await services.events.list(customer, { after: 0, type: undefined, limit: 1000 })
       return events.map((event) => event.type)
     },
@@ -123,7 +123,7 @@ export async function openTown(engine: Engine, prefix: string, names: readonly s
   }
   await price({})
   await services.stock.add(prefixOf(prefix), kindIn('AT', 4))
-  await hearAll()
+  await reportAll()
   return town
 }
 

@@ -7,7 +7,7 @@ type Subject = { readonly id: string; readonly pool: string; received: number; s
  * A correct relay: it never exceeds its allowance, and does not use returned bytes. It keeps the relayed bytes apart
  * from the reported bytes, so that a test can compute the loss by a crash.
  */
-export class ModelCarrier implements DataPath {
+export class ModelRelay implements DataPath {
   readonly subjects = new Map<string, Subject>()
   readonly proxies = new Map<number, { received: number; sent: number }>()
   /** Both directions of each sub-user at the agent's last read: a crash must not lose these. */
@@ -24,7 +24,7 @@ export class ModelCarrier implements DataPath {
   }
 
   /** Relays up to the allowance, and requests more when it runs low. */
-  carry(agent: LeaseAgent, id: string, pool: string, bytes: number): number {
+  relay(agent: LeaseAgent, id: string, pool: string, bytes: number): number {
     const subject = this.subject(id, pool)
     const part = Math.max(0, Math.min(bytes, subject.upto - subject.received - subject.sent))
     subject.received += Math.floor(part / 3)
@@ -34,7 +34,7 @@ export class ModelCarrier implements DataPath {
     return part
   }
 
-  carryProxy(id: number, bytes: number): void {
+  relayProxy(id: number, bytes: number): void {
     const count = this.proxies.get(id) ?? { received: 0, sent: 0 }
     this.proxies.set(id, { received: count.received + bytes, sent: count.sent + 1 })
     this.changedProxies.add(id)
