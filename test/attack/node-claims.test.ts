@@ -252,7 +252,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
   const callFrom = (node: TestNode, localAddress: string, forwarded?: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const authorization = `Bearer ${node.secret}`
-      const headers = forwarded === undefined ? { authorization } : { authorization, 'x-forwarded-for': told }
+      const headers = forwarded === undefined ? { authorization } : { authorization, 'x-forwarded-for': forwarded }
       get(`${service.url}/node/v1/seen`, { localAddress, headers, agent: false }, (response) => {
         let text = ''
         response.setEncoding('utf8')

@@ -11,8 +11,8 @@ afterAll(endStarted)
 
 const key = { TURNPIKE_SECRET_KEY: '00'.repeat(32) }
 
-describe('the operator who keeps and moves a shop', () => {
-  test('is told what is missing, and nothing is changed by a mistake', async () => {
+describe('backup, restore, move and reopen commands', () => {
+  test('backup, restore, move and reopen name the missing part, exit 1 or 2 and change nothing', async () => {
     const place = await makePlace('sqlite')
     const env = { TURNPIKE_DATA: place.folder, ...key }
     expect(await runCommand(['backup', join(place.folder, 'b')], env)).toMatchObject({
@@ -41,7 +41,7 @@ describe('the operator who keeps and moves a shop', () => {
     await place.remove()
   })
 
-  test('is told as of when a backup is: since it began, and not since it was finished', async () => {
+  test('restore prints the time when the backup began', async () => {
     const { db, place } = await openTestDatabase('sqlite')
     await addCustomer(wire(db), 100_000n)
     await db.close()
@@ -59,7 +59,7 @@ describe('the operator who keeps and moves a shop', () => {
     await place.remove()
   })
 
-  test('cannot open what is only half filled, and is told to fill it again', async () => {
+  test('reopen and other commands refuse a half-filled database and name the command to repeat', async () => {
     const { db, place } = await openTestDatabase('sqlite')
     await db.transact((tx) => close(tx, unfinished, 0))
     await db.close()
@@ -71,7 +71,7 @@ describe('the operator who keeps and moves a shop', () => {
     await place.remove()
   })
 
-  test('moves it, finds the old place closed and readable, and can give the move up', async () => {
+  test('move closes the old place for writing, keeps it readable, and reopen reverts the move', async () => {
     const { db, place } = await openTestDatabase('sqlite')
     const services = wire(db)
     const customer = await addCustomer(services, 100_000n)
@@ -79,7 +79,7 @@ describe('the operator who keeps and moves a shop', () => {
     await db.close()
     const target = await makePlace('postgres')
     const env = { TURNPIKE_DATA: place.folder, ...key }
-    // From a file: on the command line everybody on the machine reads its password.
+    // From a file: every user of the machine can read a password on the command line.
     const address = join(place.folder, 'new-address')
     writeFileSync(address, `${target.address}\n`, { mode: 0o600 })
     expect(await runCommand(['move', '--to-file', address, '--to', place.folder], env)).toMatchObject({ exit: 2 })
@@ -98,7 +98,7 @@ describe('the operator who keeps and moves a shop', () => {
       })
       expect(refused.err).not.toContain(new URL(target.address).password || 'no password')
     }
-    // It can be looked at, and nobody takes it for the shop.
+    // The old place is readable, with a warning that it is closed.
     expect(await runTurnpike(['verify'], env)).toMatchObject({
       exit: 0,
       err: expect.stringContaining('This shop is closed; you are reading old data. It was moved to postgres://'),

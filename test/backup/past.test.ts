@@ -19,11 +19,11 @@ import { findingsOf } from '../harness/wired.ts'
 
 const leaseBytes = 100_000
 
-// What a gateway does does not depend on the shop's database: one of them is enough for every day.
+// The gateway does not depend on the shop's database: one database is enough for every day.
 describe.each(isLong ? engines : (['sqlite'] as const))(
-  'a shop on %s that is restored into the past while its gateway runs on',
+  'a shop on %s restored from an older backup while its gateway runs',
   (engine) => {
-    test('bills no byte twice, goes without at most what was carried since the backup, and forgets what was sold since', async () => {
+    test('a restored shop bills no byte twice, bills at most the leases of the backup, and forgets later customers', async () => {
       const port = freePort()
       const shop = await openStoppableShop(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: String(leaseBytes) })
       const gateway = await makeGatewayProcess(shop, port)
@@ -72,7 +72,8 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
         expect(isRight).toBeTrue()
         await shop.start(restored)
 
-        // Who came after the backup is nobody any more: the gateway is told everything anew, and cuts him off.
+        // The restored shop does not know the later customer: the gateway reads the whole state again and closes the
+        // tunnel.
         expect(await untilTrue(() => later.client.isClosed || later.client.hasEnded)).toBeTrue()
         const isStranger = async (): Promise<boolean> => {
           const answer = openTunnel(late, 'connect', { host: '127.0.0.1', port: origin.port })
@@ -88,7 +89,7 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
         expect(billed).toBeLessThanOrEqual(early + lost + fresh)
         // The restored shop does not know the leases that the gateway held when the shop stopped.
         expect(billed).toBeGreaterThanOrEqual(early + fresh - heldAtStop)
-        // Of the bytes carried since the backup, at most those are billed that gateways held on lease at the backup.
+        // Of the bytes relayed since the backup, at most those on lease at the backup are billed.
         expect(billed - early - fresh).toBeLessThanOrEqual(heldAtBackup)
         expect(await findingsOf(shop.services)).toEqual([])
         const next = (await shop.services.db.first<{ next: bigint }>(`SELECT next FROM counters WHERE name = 'proxy'`))

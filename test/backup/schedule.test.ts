@@ -11,8 +11,8 @@ import { wire } from '../harness/wired.ts'
 const dayMs = 86_400_000
 const quiet = { info: () => {}, error: () => {} }
 
-describe.each([...enginesOf('sqlite')])('a shop on %s that backs itself up', (engine) => {
-  test('writes whole backups by itself, keeps as many as it is told, and clears away what was killed', async () => {
+describe.each([...enginesOf('sqlite')])('scheduled backups of a shop on %s', (engine) => {
+  test('a shop backs itself up once a day, keeps TURNPIKE_BACKUP_KEEP backups, and removes a killed draft', async () => {
     const opened = await openTestDatabase(engine)
     const { db, place } = opened
     const services = wire(db)

@@ -18,7 +18,7 @@ const rounds = isLong ? 50 : 1
 
 afterAll(endStarted)
 
-/** A shop that sells without pause, and what it has acknowledged so far. */
+/** A shop that sells without pause, and the orders that it has acknowledged so far. */
 function startLoad(address: string, customers: readonly CustomerId[]) {
   const child = Bun.spawn([process.execPath, program, address, ...customers], { stdout: 'pipe', stderr: 'inherit' })
   const acknowledged: string[] = []
@@ -62,7 +62,7 @@ async function startAndKill(
   await ended
 }
 
-/** Runs a command to its end. An earlier attempt may have ended before its SIGKILL came. */
+/** Runs a command to its end. An earlier attempt may have ended before its SIGKILL. */
 async function insist(command: readonly string[], env: Record<string, string>): Promise<void> {
   const { exit, err, out } = await runCommand(command, env)
   const isDone = exit === 0 || /not empty|already/.test(err)
@@ -102,7 +102,7 @@ async function openShop(engine: Engine) {
   return { place, customers, acknowledged: [] as string[] }
 }
 
-describe.each([...engines])('a backup of a shop on %s that sells', (engine) => {
+describe.each([...engines])('backups of a shop on %s under load', (engine) => {
   test(`${rounds} backups and restores, each with a SIGKILL of the shop and of one command, keep every purchase acknowledged before`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-backups-'))
     let shop = await openShop(engine)
@@ -124,7 +124,7 @@ describe.each([...engines])('a backup of a shop on %s that sells', (engine) => {
         for (const left of readdirSync(folder))
           if (left.includes(draftMark)) rmSync(join(folder, left), { recursive: true })
       }
-      // The shop dies while its backup is written.
+      // The shop is killed while its backup is written.
       const killing = untilTrue(() => hasBegun() || existsSync(backup)).then(() => load.kill())
       await insist(['backup', backup], envOf(engine, place))
       await killing

@@ -5,10 +5,10 @@ import { freePort, startOrigin } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
-describe('a gateway whose shop is away', () => {
+describe('a gateway whose shop is down', () => {
   afterAll(endStarted)
 
-  test('a gateway killed by SIGKILL serves the proxies of its saved state again while the shop is away, and refuses a wrong password', async () => {
+  test('a gateway killed by SIGKILL serves its saved proxies again while the shop is down, and refuses a wrong password', async () => {
     const place = await makePreparedPlace('sqlite', 'stocked')
     const port = String(freePort())
     const env = {
@@ -41,7 +41,7 @@ describe('a gateway whose shop is away', () => {
     expect(await through(password)).toBe(200)
     expect(origin.seen.at(-1)?.from).toBe(from)
     expect(await through('wrong')).not.toBe(200)
-    // A stop waits five seconds for a shop that is away; it ends in order in a long run.
+    // A stop waits 5 s for a shop that is down; only a long run stops it in order.
     second.kill(isLong ? 'SIGTERM' : 'SIGKILL')
     expect(await second.exited).toBe(isLong ? 0 : 137)
     await origin.stop()

@@ -24,27 +24,27 @@ import { runTurnpike, turnpikeProgram, untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-/** Each way of carrying on one database, and on both in a long run. */
+/** Each relay engine on one database, and on both in a long run. */
 const databases = isLong ? engines : [gatewayEngine === 'linux' ? ('postgres' as const) : ('sqlite' as const)]
-/** Five hundred in a long run. */
+/** 500 in a long run. */
 const tunnelCount = scaled(500)
-/** Small, so that whoever is on the way out has to ask for more many times. */
+/** Small, so that a draining process must request more leases many times. */
 const leaseBytes = 65_536
 const word = 'x'.repeat(700)
-/** Loops that speak through the tunnels. */
+/** Loops that send through the tunnels. */
 const talkers = 2
-/** From the other engine and back in a long run; otherwise the next takeover comes back from it. */
+/** To the other engine and back in a long run; otherwise the next takeover returns from it. */
 const otherEngine = gatewayEngine === 'linux' ? 'portable' : 'linux'
 const takeovers = isLong ? [otherEngine, gatewayEngine] : [otherEngine]
 
-/** Somebody who has a way through, how it is asked for, and what its tunnels have carried. */
+/** A customer's access: protocol, address and login, and the bytes of its tunnels. */
 type Way = {
   readonly name: string
   readonly speech: ProxyProtocol
   readonly at: Spot
   readonly login: Login
   readonly used: () => Promise<number>
-  carried: number
+  relayed: number
 }
 
 const isAlive = (pid: number): boolean => {
@@ -55,7 +55,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-describe.each(databases)('a gateway that is exchanged under way, on %s', (engine) => {
+describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   let service: Service
   let gateway: GatewayProcess
   let systemd: ReturnType<typeof openServiceManager>
@@ -63,7 +63,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   const notices: string[] = []
   let port = 0
   let ways: Way[] = []
-  /** What `gateway reload` has started, which is nobody's child. */
+  /** The process that `gateway reload` started, which is not a child of this one. */
   let reloaded: number | undefined
   const echo = startEcho()
   const origin = startOrigin()
@@ -78,7 +78,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     service = await startService(engine, shop, realRuntime, false)
     const notify = `@turnpike-handover-${port}`
     systemd = openServiceManager(notify)
-    // It hears what every process says; who says nothing of interest must not fill its ear.
+    // Reads the notices of all processes, so that the socket's buffer does not fill up.
     listening = setInterval(() => notices.push(...systemd.hearAll()), 20)
     gateway = await makeGatewayProcess(service, port, {
       NOTIFY_SOCKET: notify,
@@ -102,9 +102,9 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   const main = (): Spot => ({ host: '127.0.0.1', port })
 
   async function buy(token?: string): Promise<BoughtProxy> {
-    const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
     const sold = async () => {
-      const answer = await service.post('/dedicated/buy', wish, token === undefined ? {} : { token })
+      const answer = await service.post('/dedicated/buy', order, token === undefined ? {} : { token })
       return answer.status === 200 ? (answer.data.proxies[0] as BoughtProxy) : undefined
     }
     let proxy: BoughtProxy | undefined
@@ -113,7 +113,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     return proxy
   }
 
-  async function carriedBy(proxy: BoughtProxy): Promise<number> {
+  async function relayedBy(proxy: BoughtProxy): Promise<number> {
     const totals = await service.services.traffic.counts.totals(service.services.db, [`proxy:${proxy.id}`])
     const { received = 0n, sent = 0n } = totals.get(`proxy:${proxy.id}`) ?? {}
     return Number(received + sent)
@@ -127,8 +127,8 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
       speech,
       at: main(),
       login,
-      used: () => carriedBy(login),
-      carried: 0,
+      used: () => relayedBy(login),
+      relayed: 0,
     })
     return [way('http', http), way('socks', socks)]
   }
@@ -137,8 +137,8 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const users = await addUsers({ ...service, port }, 3, 1)
     const [first, second, third] = users as [User, User, User]
     await service.post('/premium/whitelist/add', { ip: '127.0.0.1', subuser_id: third.subuser })
-    const wish = { pool_type: 'residential', format_id: 3, protocol: 'http', quantity: 1, subuser_id: third.subuser }
-    const { data } = await service.post('/premium/proxies/generate', wish)
+    const order = { pool_type: 'residential', format_id: 3, protocol: 'http', quantity: 1, subuser_id: third.subuser }
+    const { data } = await service.post('/premium/proxies/generate', order)
     const own = Number(String(data.proxies[0]).split(':').at(-1))
     const way = (name: string, speech: ProxyProtocol, at: Spot, user: User, login: Login): Way => ({
       name,
@@ -146,7 +146,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
       at,
       login,
       used: () => usedBy(service, user.subuser),
-      carried: 0,
+      relayed: 0,
     })
     const whitelisted = { host: '127.0.0.1', port: own }
     const open = async () =>
@@ -172,17 +172,17 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   }
 
   /**
-   * Words through every tunnel, one tunnel after the other, until told to end and each has had three. Returns how to
-   * end, which gives the number of tunnels that broke.
+   * Sends through every tunnel in turn, until stopped and at least three times each. Returns a function that stops it
+   * and returns the number of broken tunnels.
    */
   function talk(tunnels: readonly { way: Way; tunnel: Tunnel }[]) {
-    const told = { isOver: false }
+    const state = { isOver: false }
     const lane = async (share: readonly { way: Way; tunnel: Tunnel }[]): Promise<number> => {
       const whole = new Set(share)
-      for (let round = 0; whole.size > 0 && (!told.isOver || round < 3); round += 1) {
+      for (let round = 0; whole.size > 0 && (!state.isOver || round < 3); round += 1) {
         for (const each of whole) {
           const answer = await each.tunnel.echo(word).catch(() => undefined)
-          if (answer === word) each.way.carried += 2 * word.length
+          if (answer === word) each.way.relayed += 2 * word.length
           else whole.delete(each)
         }
       }
@@ -191,21 +191,21 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const shares = Array.from({ length: talkers }, (_, at) => tunnels.filter((__, index) => index % talkers === at))
     const lanes = Promise.all(shares.map(lane))
     return async (): Promise<number> => {
-      told.isOver = true
+      state.isOver = true
       return (await lanes).reduce((sum, each) => sum + each, 0)
     }
   }
 
-  /** New connections one after the other, on every way, until told to end. */
+  /** Opens connections one after another, on every way, until stopped. */
   function keepComing(lanes: number) {
     const failures: string[] = []
-    const told = { isOver: false, served: 0 }
+    const state = { isOver: false, served: 0 }
     const lane = async (index: number): Promise<void> => {
-      for (let turn = index; !told.isOver; turn += 1) {
+      for (let turn = index; !state.isOver; turn += 1) {
         const way = ways[turn % ways.length] as Way
         try {
           const { status } = await attempt(way.speech, way.at, way.login, echo.spot)
-          if (status === (way.speech === 'http' ? 200 : 0)) told.served += 1
+          if (status === (way.speech === 'http' ? 200 : 0)) state.served += 1
           else failures.push(`${way.name}: ${status}`)
         } catch (error) {
           failures.push(`${way.name}: ${String(error)}`)
@@ -214,13 +214,13 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     }
     const all = Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)))
     return {
-      /** Waits until so many more were served, or one was not. */
+      /** Waits until so many more were served, or one failed. */
       async served(more: number): Promise<void> {
-        const enough = told.served + more
-        await until(() => told.served >= enough || failures.length > 0)
+        const enough = state.served + more
+        await until(() => state.served >= enough || failures.length > 0)
       },
       async end(): Promise<string[]> {
-        told.isOver = true
+        state.isOver = true
         await all
         return failures
       },
@@ -235,7 +235,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     const before = await gateway.takeOver()
     await coming.served(40)
     expect(await coming.end()).toEqual([])
-    // The new process takes new connections; the one before keeps its tunnels.
+    // The new process accepts new connections; the previous one keeps its tunnels.
     const late = await openMany(ways.length)
     expect(await Promise.race([before.ended, Promise.resolve('serves')])).toBe('serves')
     const lateTalking = talk(late)
@@ -245,14 +245,14 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     expect(await before.ended).toBe(0)
     for (const { tunnel } of late) tunnel.close()
     for (const way of ways) {
-      expect(await untilTrue(async () => (await way.used()) >= way.carried)).toBeTrue()
-      expect({ way: way.name, used: await way.used() }).toEqual({ way: way.name, used: way.carried })
+      expect(await untilTrue(async () => (await way.used()) >= way.relayed)).toBeTrue()
+      expect({ way: way.name, used: await way.used() }).toEqual({ way: way.name, used: way.relayed })
     }
     expect(await service.services.traffic.leases.quarantined(100)).toEqual([])
     if (isLong) expect(await findingsOf(service.services)).toEqual([])
   })
 
-  test(`a process of the other engine takes over, ${takeovers.length} in a row, and each carries its own tunnels to the end`, async () => {
+  test(`a process of the other engine takes over, ${takeovers.length} in a row, and each relays its own tunnels to the end`, async () => {
     const generations = [await openMany(ways.length)]
     const ends: Promise<number>[] = []
     for (const engineOfNext of takeovers) {
@@ -265,11 +265,11 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     expect(await Promise.all(ends)).toEqual(ends.map(() => 0))
     expect(await talk(last)()).toBe(0)
     for (const { tunnel } of last) tunnel.close()
-    for (const way of ways) expect(await untilTrue(async () => (await way.used()) === way.carried)).toBeTrue()
+    for (const way of ways) expect(await untilTrue(async () => (await way.used()) === way.relayed)).toBeTrue()
     if (isLong) expect(await findingsOf(service.services)).toEqual([])
   })
 
-  test('a process on its way out cuts a blocked customer within 2 s and ends a resting connection with its next answer', async () => {
+  test('a draining process cuts a blocked customer within 2 s and closes an idle connection after its next answer', async () => {
     const { customer, token } = await service.newCustomer(10_000n)
     const tunnel = await openTunnel('http', main(), await buy(token), echo.spot)
     const resting = await openResting(await buy())
@@ -286,7 +286,7 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     expect(await before.ended).toBe(0)
   })
 
-  /** A connection that has had one answer and is kept for another request. */
+  /** A keep-alive connection that has had one answer. */
   async function openResting({ username, password }: BoughtProxy) {
     const basic = Buffer.from(`${username}:${password}`).toString('base64')
     const request = `GET ${origin.url} HTTP/1.1\r\nHost: origin\r\nProxy-Authorization: Basic ${basic}\r\n\r\n`
@@ -305,58 +305,58 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
     return { ask, answers, heard: () => heard, isClosed: () => isClosed }
   }
 
-  test('a takeover tells systemd the new MAINPID, and SIGTERM to the process on its way out does not say STOPPING=1', async () => {
+  test('a takeover reports the new MAINPID to systemd, and SIGTERM to the draining process sends no STOPPING=1', async () => {
     const [way] = ways as [Way]
     const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
     const before = await gateway.takeOver()
     expect(await untilTrue(() => notices.includes(`MAINPID=${before.pid}`))).toBeTrue()
     gateway.killDraining('SIGTERM')
-    // A stop gives an open tunnel four seconds.
+    // A stop gives an open tunnel 4 s.
     if (!isLong) tunnel.close()
     expect(await before.ended).toBe(0)
     await tunnel.closedAt
     expect([...notices, ...systemd.hearAll()]).not.toContain('STOPPING=1')
   })
 
-  test('SIGKILL of the process on its way out ends its own tunnels and nothing else, and its bytes stay billed', async () => {
+  test('SIGKILL of the draining process closes only its own tunnels, and its bytes stay billed', async () => {
     const [user] = (await addUsers({ ...service, port }, 1, 1)) as [User]
     const tunnel = await openTunnel('http', main(), user, echo.spot)
     const before = await gateway.takeOver()
     for (let round = 0; round < 20; round += 1) await tunnel.echo(word)
-    const carried = 20 * 2 * word.length
-    expect(await untilTrue(async () => (await usedBy(service, user.subuser)) === carried)).toBeTrue()
+    const relayed = 20 * 2 * word.length
+    expect(await untilTrue(async () => (await usedBy(service, user.subuser)) === relayed)).toBeTrue()
     gateway.killDraining()
     expect(await before.ended).not.toBe(0)
     const fresh = await openTunnel('http', main(), user, echo.spot)
     expect(await fresh.echo(word)).toBe(word)
     fresh.close()
-    const all = carried + 2 * word.length
+    const all = relayed + 2 * word.length
     expect(await untilTrue(async () => (await usedBy(service, user.subuser)) === all)).toBeTrue()
     expect(await findingsOf(service.services)).toEqual([])
   })
 
-  test('a gateway that cannot be taken over as asked keeps serving, and the command says why', async () => {
+  test('a gateway keeps serving when a takeover is refused, and the command prints the reason', async () => {
     const elsewhere = { ...gateway.env, TURNPIKE_GATEWAY_PORT: String(freePort()) }
     const { exit, err } = await runTurnpike(['gateway', '--take-over'], elsewhere)
-    expect({ exit, isTold: err.includes('Another address needs a restart.') }).toEqual({ exit: 1, isTold: true })
-    const nobody = await runTurnpike(['gateway', 'reload'], { ...gateway.env, TURNPIKE_DATA: service.place.folder })
-    expect({ exit: nobody.exit, err: nobody.err }).toEqual({
+    expect({ exit, isExplained: err.includes('Another address needs a restart.') }).toEqual({ exit: 1, isExplained: true })
+    const missing = await runTurnpike(['gateway', 'reload'], { ...gateway.env, TURNPIKE_DATA: service.place.folder })
+    expect({ exit: missing.exit, err: missing.err }).toEqual({
       exit: 1,
       err: 'turnpike: No gateway runs on this data folder.\n',
     })
     const { NOTIFY_SOCKET: _, ...byHand } = gateway.env
     const unknown = await runTurnpike(['gateway', 'reload'], byHand)
-    expect({ exit: unknown.exit, isTold: unknown.err.includes('systemctl reload turnpike-gateway') }).toEqual({
+    expect({ exit: unknown.exit, isExplained: unknown.err.includes('systemctl reload turnpike-gateway') }).toEqual({
       exit: 1,
-      isTold: true,
+      isExplained: true,
     })
     const [way] = ways as [Way]
     expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
   })
 
-  // The new process waits five seconds for the shop; the wait itself is tested in handover.test.ts.
+  // The new process waits 5 s for the shop; the wait itself is tested in handover.test.ts.
   if (isLong)
-    test('a gateway keeps serving when the new process cannot reach the shop, and the command says why', async () => {
+    test('a gateway keeps serving when the new process cannot reach the shop, and the command prints the reason', async () => {
       const [way] = ways as [Way]
       const cutOff = { ...gateway.env, TURNPIKE_SHOP_URL: `http://127.0.0.1:${freePort()}` }
       const { exit, err } = await runTurnpike(['gateway', 'reload'], cutOff)
@@ -370,16 +370,16 @@ describe.each(databases)('a gateway that is exchanged under way, on %s', (engine
   test('turnpike gateway reload takes over, prints the new pid and closes its output', async () => {
     const [way] = ways as [Way]
     const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
-    // The log goes on where it was typed, so that would stay open as a pipe.
+    // The new process keeps stderr open for its log, so a pipe would never end.
     const log = Bun.file(join(service.place.folder, 'reload.log'))
     const reload = Bun.spawn(['node', turnpikeProgram, 'gateway', 'reload', '--json'], {
       env: { PATH: process.env['PATH'] ?? '', ...gateway.env },
       stdout: 'pipe',
       stderr: log,
     })
-    const said = await reload.stdout.text()
+    const printed = await reload.stdout.text()
     expect(await reload.exited).toBe(0)
-    const { pid, before } = JSON.parse(said) as { pid: number; before: number }
+    const { pid, before } = JSON.parse(printed) as { pid: number; before: number }
     reloaded = pid
     expect(pid).not.toBe(before)
     expect(await tunnel.echo(word)).toBe(word)

@@ -13,7 +13,7 @@ import { findingsOf } from '../harness/wired.ts'
 import { type Load, loads, startLoad, Watch } from './gateway-load.ts'
 
 const mebibyte = 1024 * 1024
-/** A gateway is killed once each load has carried so much: at its first bytes, or with much behind it. */
+/** The gateway is killed once each load has moved so many bytes: at its first bytes, or with much behind it. */
 type Moment = Readonly<Record<Load, number>>
 const moments: readonly Moment[] = [
   { down: 1, steady: 1, hardly: 1, up: 1, requests: 1 },
@@ -21,7 +21,7 @@ const moments: readonly Moment[] = [
 ]
 const kills = isLong ? 50 : moments.length
 
-/** One of the moments, or in a long run one at random between them. */
+/** One of the moments, or in a long run a random one between them. */
 function momentOf(kill: number): Moment {
   const [soon, late] = moments as [Moment, Moment]
   if (!isLong) return moments[kill] ?? late
@@ -29,7 +29,7 @@ function momentOf(kill: number): Moment {
   return { ...late, ...Object.fromEntries(loads.map((load) => [load, soon[load] + part * late[load]])) }
 }
 
-/** Opens a tunnel and closes it again; the handshake is not billed. */
+/** Opens a tunnel and closes it; the handshake is not billed. */
 const canOpenTunnel = (user: User, origin: ByteOrigin): Promise<boolean> =>
   openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port }).then(
     ({ client }) => {
@@ -39,8 +39,8 @@ const canOpenTunnel = (user: User, origin: ByteOrigin): Promise<boolean> =>
     () => false,
   )
 
-describe('a gateway that is killed under load', () => {
-  test(`a gateway killed by SIGKILL ${kills} times bills no byte too many, and loses at most 1 MiB or one second of each tunnel`, async () => {
+describe('a gateway killed under load', () => {
+  test(`a gateway killed by SIGKILL ${kills} times overbills no byte and loses at most 1 MiB or 1 s of each tunnel`, async () => {
     const port = freePort()
     const service = await startService('sqlite', { TURNPIKE_GATEWAY_PORT: String(port) }, realRuntime)
     const gateway = await makeGatewayProcess(service, port)
@@ -61,7 +61,7 @@ describe('a gateway that is killed under load', () => {
         )
         await until(() => running.every((each, index) => each.bytes() >= moment[loads[index] ?? 'down']))
         await gateway.kill()
-        const carried = await Promise.all(running.map((each) => each.over))
+        const relayed = await Promise.all(running.map((each) => each.over))
         watch.stop()
         await gateway.start()
         expect(await untilTrue(() => !gateway.hasJournals())).toBeTrue()
@@ -70,10 +70,10 @@ describe('a gateway that is killed under load', () => {
           const now = await usedBy(service, user.subuser)
           const added = now - (billed.get(user) ?? 0)
           billed.set(user, now)
-          const { most, least, second } = carried[index] ?? { most: 0, least: 0, second: 0 }
-          expect({ kill, load, over: Math.max(0, added - most) }).toEqual({ kill, load, over: 0 })
-          const lost = Math.max(0, least - added - Math.max(mebibyte, second))
-          expect({ kill, load, lost, least, added, second }).toEqual({ kill, load, lost: 0, least, added, second })
+          const { max, min, second } = relayed[index] ?? { max: 0, min: 0, second: 0 }
+          expect({ kill, load, over: Math.max(0, added - max) }).toEqual({ kill, load, over: 0 })
+          const lost = Math.max(0, min - added - Math.max(mebibyte, second))
+          expect({ kill, load, lost, min, added, second }).toEqual({ kill, load, lost: 0, min, added, second })
         }
       }
       await gateway.stop()

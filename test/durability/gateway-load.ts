@@ -3,28 +3,25 @@ import { startStopwatch } from '../harness/stopwatch.ts'
 import { basic, lineOf, openTunnel, type Pass } from '../harness/transfers.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
-/**
- * Ways to keep a gateway busy with one connection: reading as fast as it goes, steadily, hardly; sending; request after
- * request.
- */
+/** Loads of one connection: reading at full speed, steadily or slowly; sending; one request after another. */
 export const loads = ['down', 'steady', 'hardly', 'up', 'requests'] as const
 export type Load = (typeof loads)[number]
 
 /**
- * What a client has sent and got, between two bounds that differ only in what it sent, and the most within a second of
- * the watch.
+ * Bounds of the bytes that a client has sent and received, which differ only in sent bytes, and the maximum within one
+ * second of the watch.
  */
-type Carried = { readonly most: number; readonly least: number; readonly second: number }
+type Relayed = { readonly max: number; readonly min: number; readonly second: number }
 export type Running = {
-  /** Bytes sent and got so far. */
+  /** Bytes sent and received so far. */
   bytes(): number
-  /** Settles when the gateway is gone and all that was on its way has come. */
-  readonly over: Promise<Carried>
+  /** Settles when the gateway is gone and all bytes in flight have arrived. */
+  readonly over: Promise<Relayed>
 }
 
 const endless = 2_000_000_000
 const sampleMs = 50
-/** After how many samples a sip is taken: a few megabytes a second, or a few hundred kilobytes. */
+/** The number of samples between two reads: a few megabytes per second, or a few hundred kilobytes. */
 const sipEvery = { steady: 1, hardly: 10 }
 const sipBytes = 20_000
 let made = 0
@@ -33,12 +30,12 @@ type Flow = {
   readonly bytes: () => number
   readonly onTick: (tick: number) => void
   readonly seen: { readonly atMs: number; readonly bytes: number }[]
-  most: number
+  max: number
 }
 
 /**
- * Samples all loads and finds the most that each carried within one second of a stopwatch, which stands still while the
- * gateway is runnable and another process has its core: a gateway that gets no core writes nothing down.
+ * Samples all loads and finds the maximum that each moved within one second of a stopwatch. The stopwatch pauses while
+ * the gateway is runnable without a processor: such a gateway writes no journal.
  */
 export class Watch {
   private readonly stopwatch = startStopwatch()
@@ -50,14 +47,14 @@ export class Watch {
     this.timer = setInterval(() => this.tick(), sampleMs)
   }
 
-  /** Returns how to end, which gives the most within a second. */
+  /** Returns a function that ends the sampling and returns the maximum within a second. */
   add(bytes: () => number, onTick: (tick: number) => void): () => number {
-    const flow: Flow = { bytes, onTick, seen: [{ atMs: this.stopwatch.elapsedMs(), bytes: 0 }], most: 0 }
+    const flow: Flow = { bytes, onTick, seen: [{ atMs: this.stopwatch.elapsedMs(), bytes: 0 }], max: 0 }
     this.flows.add(flow)
     return () => {
       sample(flow, this.stopwatch.elapsedMs())
       this.flows.delete(flow)
-      return flow.most
+      return flow.max
     }
   }
 
@@ -79,10 +76,10 @@ function sample(flow: Flow, atMs: number): void {
   const bytes = flow.bytes()
   flow.seen.push({ atMs, bytes })
   while ((flow.seen[0]?.atMs ?? 0) < atMs - 1000) flow.seen.shift()
-  flow.most = Math.max(flow.most, bytes - (flow.seen[0]?.bytes ?? 0))
+  flow.max = Math.max(flow.max, bytes - (flow.seen[0]?.bytes ?? 0))
 }
 
-/** Begins, and resolves once bytes flow. */
+/** Starts a load, and resolves once bytes flow. */
 export async function startLoad(load: Load, pass: Pass, origin: ByteOrigin, watch: Watch): Promise<Running> {
   made += 1
   const id = `load-${made}`
@@ -109,12 +106,12 @@ export async function startLoad(load: Load, pass: Pass, origin: ByteOrigin, watc
       await sending
       client.close()
       const received = client.total - handshake
-      return { most: sent.bytes + received, least: origin.arrived(id) + received, second: second() }
+      return { max: sent.bytes + received, min: origin.arrived(id) + received, second: second() }
     })(),
   }
 }
 
-/** Sends without end. What the system has taken counts as sent. */
+/** Sends without end. Bytes that the kernel has accepted count as sent. */
 async function pour(client: WireClient, sent: { bytes: number }): Promise<void> {
   const piece = new Uint8Array(64 * 1024)
   while (!client.isClosed && !client.hasEnded) {
@@ -123,7 +120,7 @@ async function pour(client: WireClient, sent: { bytes: number }): Promise<void> 
   }
 }
 
-/** Requests on one connection, one after the other, until it breaks. The one that was cut counts as far as it came. */
+/** Requests on one connection, one after another, until it breaks. A cut request counts as far as it arrived. */
 async function startRequests(pass: Pass, origin: ByteOrigin, id: string, watch: Watch): Promise<Running> {
   const client = await WireClient.connect(pass.port)
   const sent = { bytes: 0, answered: 0 }
@@ -144,7 +141,7 @@ async function startRequests(pass: Pass, origin: ByteOrigin, id: string, watch: 
       begun.resolve()
     }
     client.close()
-    return { most: sent.bytes + client.total, least: sent.answered + client.total, second: second() }
+    return { max: sent.bytes + client.total, min: sent.answered + client.total, second: second() }
   })()
   await begun.promise
   return { bytes, over }

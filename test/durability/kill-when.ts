@@ -3,9 +3,9 @@ import { expect } from 'bun:test'
 type Worker = Bun.Subprocess<'ignore' | 'pipe', 'pipe', 'inherit'>
 
 /**
- * Reads a worker's output and sends SIGKILL once the lines are those that `isDue` wants, in the middle of its other
- * work. Returns all whole lines, those included that were in the pipe when it died. `onChunk` runs after each chunk
- * and gets whether SIGKILL has been sent.
+ * Reads a worker's output and sends SIGKILL once `isDue` accepts its lines, in the middle of its other work. Returns
+ * all complete lines, including those in the pipe at its death. `onChunk` runs after each chunk with whether SIGKILL
+ * was sent.
  */
 export async function killWhen(
   worker: Worker,

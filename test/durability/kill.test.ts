@@ -9,11 +9,11 @@ import { addCustomer, findingsOf, wire } from '../harness/wired.ts'
 import { killWhen } from './kill-when.ts'
 
 const program = fileURLToPath(import.meta.resolve('./load.ts'))
-/** Orders acknowledged before a kill: the first purchases are under way, or many are done. Random in a long run. */
+/** Orders acknowledged before a kill: the first purchases are running, or many are done. Random in a long run. */
 const soldBefore = [0, 20]
 const kills = isLong ? 50 : soldBefore.length
 
-/** Lets the load run, kills it after `sold` acknowledged orders, and returns the orders that it acknowledged. */
+/** Runs the load, kills it after `sold` acknowledged orders, and returns the acknowledged orders. */
 async function loadAndKill(address: string, customers: readonly CustomerId[], sold: number): Promise<string[]> {
   const child = Bun.spawn([process.execPath, program, address, ...customers], { stdout: 'pipe', stderr: 'inherit' })
   const [begun, ...orders] = await killWhen(child, (lines) => lines.length > sold)
@@ -21,7 +21,7 @@ async function loadAndKill(address: string, customers: readonly CustomerId[], so
   return orders
 }
 
-/** Orders and charges, matched both ways: what is half there shows. */
+/** Matches orders and charges both ways, to find half-done purchases. */
 async function countHalves(db: Database): Promise<{ unpaid: bigint; undelivered: bigint; unanswered: bigint }> {
   const count = async (sql: string) => (await db.first<{ n: bigint }>(sql))?.n ?? -1n
   return {
@@ -37,7 +37,7 @@ async function countHalves(db: Database): Promise<{ unpaid: bigint; undelivered:
   }
 }
 
-describe.each([...engines])('a shop on %s that is killed under load', (engine) => {
+describe.each([...engines])('a shop on %s killed under load', (engine) => {
   test(`a shop killed by SIGKILL ${kills} times has every purchase that it acknowledged, and none by half`, async () => {
     const { db: first, place } = await openTestDatabase(engine)
     const customers = [await addCustomer(wire(first), 10n ** 12n), await addCustomer(wire(first), 10n ** 12n)]

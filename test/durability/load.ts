@@ -1,14 +1,13 @@
 /**
- * Buys without pause until it is killed, and prints a line for each purchase once it has been acknowledged. Run as a
- * process of its own: `load.ts ADDRESS CUSTOMER…`. How a purchase is made is one function, so that it can as well go
- * over HTTP.
+ * Buys without pause until it is killed, and prints a line for each acknowledged purchase. Run as its own process:
+ * `load.ts ADDRESS CUSTOMER…`. The purchase is one function, so that it could also use HTTP.
  */
 import { writeSync } from 'node:fs'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { buy, wire } from '../harness/wired.ts'
 
-/** Makes a purchase and resolves with its order once the shop has answered. */
+/** Buys, and resolves with the order once the shop has answered. */
 type Buyer = (customer: CustomerId, price: bigint, key: string) => Promise<string>
 
 const callersPerCustomer = 6
@@ -24,7 +23,7 @@ function buyFromLedger(address: string): Buyer {
 async function buyForEver(buyer: Buyer, customer: CustomerId, caller: number): Promise<never> {
   for (let count = 0; ; count += 1) {
     const order = await buyer(customer, BigInt(1 + (count % 900)), `${process.pid}-${caller}-${count}`)
-    // Past this line the purchase counts as acknowledged: the text is in the pipe, whatever happens to this process.
+    // From here on the purchase counts as acknowledged: the text is in the pipe, whatever happens to this process.
     writeSync(1, `${order}\n`)
   }
 }

@@ -13,19 +13,19 @@ import { waitLimitMs } from '../harness/until.ts'
 import { findingsOf } from '../harness/vpn.ts'
 import { keylessRequest } from '../harness/wired.ts'
 
-const program = fileURLToPath(import.meta.resolve('./carry.ts'))
+const program = fileURLToPath(import.meta.resolve('./relay-load.ts'))
 const pool = 'residential'
 const subuserCount = 3
-/** The shop accepts ten boots of a node a minute. */
+/** The shop accepts ten boots of a node per minute. */
 const bootIntervalMs = 6_000
 
 /**
- * What one run of the agent said of one sub-user: the most that it may have carried, and what it has surely written
- * down.
+ * Output of one agent process about one sub-user: the maximum that it may have relayed, and the bytes surely in its
+ * journal.
  */
-type Said = { will: number; noted: number }
+type Printed = { will: number; noted: number }
 
-/** How often each word was printed when the agent is ended. */
+/** How often each word was printed when the agent is killed. */
 type Moment = Readonly<Record<'will' | 'noted' | 'reported', number>>
 /** The moments to kill at: bytes counted and not in the journal; in the journal and not reported; reported. */
 const moments: readonly Moment[] = [
@@ -37,11 +37,11 @@ const moments: readonly Moment[] = [
 const kills = isLong ? 50 : moments.length
 
 class Agents {
-  readonly said = new Map<string, Said>()
+  readonly printed = new Map<string, Printed>()
 
   constructor(readonly args: readonly string[]) {}
 
-  /** Lets the agent run over a link of this quality; sends the signal once it has printed the words so many times. */
+  /** Runs the agent over a link of this quality, and sends the signal once it has printed the words so many times. */
   async run(quality: 'rough' | 'smooth', moment: Moment, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const child = Bun.spawn([process.execPath, program, quality, ...this.args], {
       stdin: 'ignore',
@@ -58,7 +58,7 @@ class Agents {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
       rest = lines.pop() ?? ''
       for (const line of lines) {
-        const word = this.hear(line)
+        const word = this.read(line)
         missing[word] = (missing[word] ?? 0) - 1
       }
       if (isSent || Object.values(missing).some((count) => count > 0)) continue
@@ -69,16 +69,16 @@ class Agents {
     expect(child.signalCode).toBe(signal === 'SIGKILL' ? 'SIGKILL' : null)
   }
 
-  private hear(line: string): string {
+  private read(line: string): string {
     const [what = '', boot, subuser, total] = line.split(' ')
     const key = `${boot} ${subuser}`
-    const known = this.said.get(key) ?? { will: 0, noted: 0 }
-    if (what === 'will' || what === 'noted') this.said.set(key, { ...known, [what]: Number(total) })
+    const known = this.printed.get(key) ?? { will: 0, noted: 0 }
+    if (what === 'will' || what === 'noted') this.printed.set(key, { ...known, [what]: Number(total) })
     return what
   }
 }
 
-describe.each([...enginesOf('postgres')])('an agent that is killed while it carries, before a shop on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('an agent killed while it relays, before a shop on %s', (engine) => {
   let service: Service
   let folder = ''
   beforeAll(async () => {
@@ -117,36 +117,36 @@ describe.each([...enginesOf('postgres')])('an agent that is killed while it carr
     return row ?? { used: -1n, aside: -1n }
   }
 
-  test(`an agent killed by SIGKILL ${kills} times is billed for every byte in its journal and for no byte that it did not carry`, async () => {
+  test(`an agent killed by SIGKILL ${kills} times is billed for every byte in its journal and for no other byte`, async () => {
     const { db, fleet, traffic } = service.services
     const subusers = await makeSubusers()
     // The test's clock does not move while an agent runs, so the link must be fast enough for all bytes at once.
-    const wish = { kind: 'gateway', name: 'gw', location: 'test', linkMegabits: 1_000_000 } as const
-    await db.transact((tx) => fleet.add(tx, wish))
+    const node = { kind: 'gateway', name: 'gw', location: 'test', linkMegabits: 1_000_000 } as const
+    await db.transact((tx) => fleet.add(tx, node))
     const key = (await fleet.issueKey('gw')).text
     const agents = new Agents([service.url, folder, key, ...subusers])
     for (let kill = 0; kill < kills; kill += 1) {
       service.clock.advance(bootIntervalMs)
       await agents.run('rough', moments[kill % moments.length] as Moment, 'SIGKILL')
       for (const [run, total] of await countsOfBoots()) {
-        expect(total).toBeLessThanOrEqual(agents.said.get(run)?.will ?? 0)
+        expect(total).toBeLessThanOrEqual(agents.printed.get(run)?.will ?? 0)
       }
     }
     const journals = () => readdirSync(folder).filter((name) => name.startsWith('journal-'))
-    // A stop that has no time for its last report leaves it to the next start: it has five seconds.
+    // A stop without time for its last report leaves it to the next start: it has 5 s.
     const reported: Moment = { will: 0, noted: subuserCount, reported: 2 }
     for (let run = 0; run === 0 || (run < 10 && journals().length > 0); run += 1) {
       service.clock.advance(bootIntervalMs)
       await agents.run('smooth', reported, 'SIGTERM')
     }
     const counts = await countsOfBoots()
-    for (const [run, { will, noted }] of agents.said) {
+    for (const [run, { will, noted }] of agents.printed) {
       expect(counts.get(run) ?? 0).toBeGreaterThanOrEqual(noted)
       expect(counts.get(run) ?? 0).toBeLessThanOrEqual(will)
     }
     expect(journals()).toEqual([])
 
-    // Leases of those who died come back, and then the books have used what was counted, and nothing is left aside.
+    // After the leases of dead agents lapse, the books have used the counted bytes, and nothing is set aside.
     service.clock.advance(shippedTerms.leaseLastsMs + 1)
     await traffic.leases.lapse()
     const totals = await traffic.counts.totals(

@@ -19,34 +19,34 @@ setDefaultTimeout(isLong ? 3_600_000 : 300_000)
 const program = fileURLToPath(import.meta.resolve('./payments-worker.ts'))
 const providers = ['yookassa', 'crypto_pay', 'platega'] as const
 /**
- * A worker is killed once it has printed so many lines of each kind. A refused payment counts as begun: customers with
- * too many open payments are refused, and no more of theirs may ever begin.
+ * A worker is killed once it has printed so many lines of each kind. A refused payment counts as begun: a customer with
+ * too many open payments is refused, and may never begin another.
  */
 type Moment = Readonly<Record<'ready' | 'begun' | 'notified' | 'bought', number>>
-/** One with the first payments under way; one with payments begun, credited and spent. */
+/** One with the first payments running; one with payments begun, credited and spent. */
 const moments: readonly Moment[] = [
   { ready: 1, begun: 0, notified: 0, bought: 0 },
   { ready: 1, begun: 6, notified: 2, bought: 1 },
 ]
 /** In a long run a worker is killed after up to so many payments. */
-const mostBegun = 25
-/** 200 in all in a long run. */
+const maxBegun = 25
+/** 200 in total in a long run. */
 const kills = isLong ? 34 : moments.length
 /** Every provider on both databases in a long run; otherwise one provider on both, and each of the others on one. */
 const providersOn = {
   sqlite: isLong ? providers : (['yookassa', 'crypto_pay'] as const),
   postgres: isLong ? providers : (['yookassa', 'platega'] as const),
 }
-/** How much later each shop comes than the one before: what that one left is asked for again. */
+/** The time between two workers: the next one polls what the previous one left. */
 const laterMs = 20_000
 /** One process may poll a provider 100 times at once, and finding a payment without a provider's id takes several. */
 const askedAtOnce = 20
-/** In a long run the books are looked at between kills too, so often. */
+/** In a long run verify also runs after every eighth kill. */
 const verifyEvery = 8
 
 const chance = (sides: number): number => Math.floor(Math.random() * sides)
 
-/** What payers do, and what their provider tells of it: some of it never, which is then found by asking. */
+/** Actions of payers, and the provider's notifications, some of which never arrive; polling finds those. */
 function actOutside(side: OtherSide, tell: (id: string) => void): void {
   for (const bill of side.bills.values()) {
     if (bill.status === 'waiting') {
@@ -54,18 +54,18 @@ function actOutside(side: OtherSide, tell: (id: string) => void): void {
       if (what < 15) side.pay(bill.id)
       if (what === 15) side.end(bill.id)
       if (what < 10 || what === 15) tell(bill.id)
-    } else if (isTakenBack(bill)) {
+    } else if (isChargedBack(bill)) {
       side.giveBack(bill.id, 1 + chance(bill.hundredths))
       if (chance(2) === 0) tell(bill.id)
     } else if (chance(50) === 0) tell(bill.id)
   }
 }
 
-/** Some payers have their money back without asking the shop; one provider knows no such thing. */
-const isTakenBack = (bill: Bill): boolean =>
+/** Some payers get a chargeback from the provider; Crypto Pay has none. */
+const isChargedBack = (bill: Bill): boolean =>
   bill.status === 'paid' && bill.backHundredths === 0 && !/^\d+$/.test(bill.id) && chance(60) === 0
 
-/** Lets a worker run while payers pay, kills it at the moment; returns the payments that it acknowledged. */
+/** Runs a worker while payers pay, kills it at the moment, and returns the payments that it acknowledged. */
 async function runAndKill(args: readonly string[], side: OtherSide, moment: Moment): Promise<string[]> {
   const child = Bun.spawn([process.execPath, program, ...args], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
   const countOf = (lines: readonly string[], word: string): number =>
@@ -76,10 +76,10 @@ async function runAndKill(args: readonly string[], side: OtherSide, moment: Mome
     countOf(lines, 'notified') >= moment.notified &&
     countOf(lines, 'bought') >= moment.bought
   const lines = await killWhen(child, isDue, async (isKilled) => {
-    const told: string[] = []
-    actOutside(side, (id) => told.push(`${JSON.stringify(side.tell(id))}\n`))
+    const notifications: string[] = []
+    actOutside(side, (id) => notifications.push(`${JSON.stringify(side.tell(id))}\n`))
     try {
-      await child.stdin.write(told.join(''))
+      await child.stdin.write(notifications.join(''))
       await child.stdin.flush()
     } catch (error) {
       // A killed worker has not read the last notifications.
@@ -105,7 +105,7 @@ const readRows = (db: Database): Promise<Row[]> =>
   db.all<Row>(`SELECT id, customer_id, provider_id, amount, credited, debited, purchase_state, purchase_order
     FROM payments`)
 
-/** Repeats a call while the provider's answer takes longer than its limit, as providers do and a slow machine needs. */
+/** Repeats a call while the provider's answer exceeds its time limit, as on a slow machine. */
 async function untilAnswered(call: () => Promise<unknown>): Promise<void> {
   const giveUpAt = performance.now() + waitLimitMs
   for (;;) {
@@ -119,12 +119,12 @@ async function untilAnswered(call: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** After all kills: the provider repeats its notifications, and the shop asks for and carries out the rest. */
+/** After all kills: the provider repeats its notifications, and the shop polls and completes the rest. */
 async function settle(db: Database, provider: string, side: OtherSide, nowAt: number): Promise<Services> {
   const clock = { read: () => nowAt }
   let later = wire(db, clock)
   for (const [index, bill] of [...side.bills.values()].entries()) {
-    // One process asks a provider only so much at a time; another one has not asked yet.
+    // The call limit is per process; a new one has its full limit.
     if (index % 100 === 99) later = wire(db, clock)
     if (bill.status === 'waiting') side.pay(bill.id)
     const { headers, body } = side.tell(bill.id)
@@ -141,7 +141,7 @@ async function settle(db: Database, provider: string, side: OtherSide, nowAt: nu
   return later
 }
 
-/** Each payment is what its provider has of it, and each purchase that was paid for has one order. */
+/** Each payment matches its provider's bill, and each purchase that was paid for has one order. */
 function expectExact(rows: readonly Row[], orders: readonly OrderRow[], side: OtherSide): void {
   const bills = Map.groupBy(side.bills.values(), (bill) => bill.mark)
   for (const { id, provider_id, amount, credited, debited } of rows) {
@@ -161,14 +161,14 @@ function expectExact(rows: readonly Row[], orders: readonly OrderRow[], side: Ot
   expect(rows.filter((row) => row.purchase_state === 'waiting' && row.credited > 0n)).toEqual([])
 }
 
-describe.each([...engines])('a shop on %s that is killed while customers pay', (engine) => {
+describe.each([...engines])('a shop on %s killed while customers pay', (engine) => {
   test.each([...providersOn[engine]])(
     `a shop killed by SIGKILL ${kills} times has lost and doubled no payment by %s`,
     async (provider) => {
       const { db: first, place } = await openTestDatabase(engine)
       const services = wire(first)
       await first.transact((tx) => services.pricing.apply(tx, shippedCatalogue))
-      // A pair for each time: what a killed one leaves open counts against its customer until it expires.
+      // Two customers for each kill: open payments of a killed worker count against its customer until they expire.
       const customers: CustomerId[] = []
       for (let count = 0; count < 2 * kills; count += 1) customers.push(await addCustomer(services, 0n))
       let aheadMs = 0
@@ -177,8 +177,8 @@ describe.each([...engines])('a shop on %s that is killed while customers pay', (
       const acknowledged = new Set<string>()
       for (let kill = 0; kill < kills; kill += 1) {
         aheadMs = kill * laterMs
-        const least = moments[kill === kills - 1 ? 1 : kill % moments.length] as Moment
-        const moment = isLong ? { ...least, begun: Math.max(chance(mostBegun), least.begun) } : least
+        const minimum = moments[kill === kills - 1 ? 1 : kill % moments.length] as Moment
+        const moment = isLong ? { ...minimum, begun: Math.max(chance(maxBegun), minimum.begun) } : minimum
         const pair = customers.slice(2 * kill, 2 * kill + 2)
         const args = [place.address, provider, method, String(aheadMs), ...pair]
         for (const id of await runAndKill(args, side, moment)) acknowledged.add(id)

@@ -1,9 +1,9 @@
 /**
- * Does all that a shop does about payments, without pause, until it is killed: begins them, some with a purchase, takes
- * notifications, asks for payments, buys what was paid for, and gives money back. Run as a process of its own:
- * `payments-worker.ts ADDRESS PROVIDER METHOD AHEAD CUSTOMER…`, its clock being so many milliseconds ahead;
- * notifications come as lines of JSON. Prints `ready`, and then a line for each payment that was `begun` or `refused`,
- * each notification that was taken (`notified`) and each look that `bought` something.
+ * Runs all payment work of a shop without pause, until it is killed: begins payments, some with a purchase, takes
+ * notifications, polls payments, makes paid purchases, and refunds. Run as its own process: `payments-worker.ts ADDRESS
+ * PROVIDER METHOD AHEAD CUSTOMER…`, with a clock AHEAD by so many milliseconds; notifications are lines of JSON on
+ * stdin. It prints `ready`, and then a line for each payment `begun` or `refused`, each notification taken (`notified`)
+ * and each run that `bought` something.
  */
 import { writeSync } from 'node:fs'
 import type { CustomerId } from '../../src/core/ids.ts'
@@ -18,7 +18,7 @@ const services = wire(openDatabase(address), { read: () => Date.now() + Number(a
 /** 32 roubles, of the 100 and more that are paid. */
 const purchase = { product: 'traffic', input: { pool: 'residential', tenths: 1 } }
 
-/** Too much at once, for the shop or for the provider: it is tried again. */
+/** A refusal by a limit of the shop or the provider is retried. */
 function passOverRefusal(error: unknown): void {
   if (!(error instanceof Refusal)) throw error
 }
@@ -72,7 +72,7 @@ async function askForEver(): Promise<never> {
   }
 }
 
-/** Each under a key of its own, which whoever comes after this process goes on with. */
+/** Each refund has its own key, so that the next process can continue it. */
 async function giveBack({ id, amount }: Payment, count: number): Promise<void> {
   const isPart = provider === 'yookassa' && count % 2 === 0
   const input = { amount: isPart ? kopecks(amount / 3n) : ('all' as const), intoDebt: true, note: 'back' }

@@ -7,12 +7,12 @@ import { isLong } from '../harness/scale.ts'
 import { killWhen } from './kill-when.ts'
 
 const kills = isLong ? 20 : 2
-/** The worker prints this line each time the shop has booked carried bytes, and the order of each purchase. */
-const carried = 'carried'
+/** The worker prints this line each time the shop has booked relayed bytes, and the order of each purchase. */
+const relayed = 'relayed'
 const worker = join(import.meta.dir, 'premium-worker.ts')
 
-describe.each([...engines])('a shop that is killed outright on %s', (engine) => {
-  test(`a shop killed by SIGKILL ${kills} times loses no purchase of bytes that it acknowledged, and verify finds nothing`, async () => {
+describe.each([...engines])('a shop killed while it sells traffic, on %s', (engine) => {
+  test(`a shop killed by SIGKILL ${kills} times loses no acknowledged purchase of traffic, and verify finds nothing`, async () => {
     const shop = await openPremiumShop(engine)
     try {
       const customer = await shop.newCustomer()
@@ -25,13 +25,13 @@ describe.each([...engines])('a shop that is killed outright on %s', (engine) => 
           [process.execPath, worker, shop.address, customer, from.id, to.id, `run-${String(run).padStart(3, '0')}`],
           { stdout: 'pipe', stderr: 'inherit' },
         )
-        const bought = (lines: readonly string[]) => lines.filter((line) => line !== carried)
-        const isDue = (lines: readonly string[]) => lines.includes(carried) && bought(lines).length >= 8 + run * 3
-        const told = bought(await killWhen(child, isDue))
-        for (const id of told) {
+        const bought = (lines: readonly string[]) => lines.filter((line) => line !== relayed)
+        const isDue = (lines: readonly string[]) => lines.includes(relayed) && bought(lines).length >= 8 + run * 3
+        const acknowledged = bought(await killWhen(child, isDue))
+        for (const id of acknowledged) {
           expect(await orders.find(db, id as OrderId)).toMatchObject({ product: 'premium' })
         }
-        answered += told.length
+        answered += acknowledged.length
         expect(await shop.findings()).toEqual([])
       }
       expect(answered).toBeGreaterThan(0)

@@ -6,8 +6,8 @@ import { openDatabase } from '../../src/db/open.ts'
 import { shippedTerms } from '../../src/domains/premium/rules.ts'
 
 /**
- * A shop that trades in bytes until it is killed. Prints each order once it has been answered, and `carried` each time
- * carried bytes were booked.
+ * A shop that sells traffic until it is killed. It prints each answered order, and `relayed` each time relayed bytes
+ * were booked.
  */
 const [address = '', customer = '', from = '', to = '', run = ''] = process.argv.slice(2)
 const { premium } = createServices(openDatabase(address), realRuntime, {
@@ -15,7 +15,7 @@ const { premium } = createServices(openDatabase(address), realRuntime, {
   gateway: { host: 'gw.example.net', address: '198.51.100.1', port: 10_800 },
   premium: { ...shippedTerms, leaseBytes: 10_000_000n },
 })
-// There are no gateways here that could say how exits are.
+// No gateway reports the state of exits here.
 premium.exits.isCarried = async () => true
 const by = { customer: customer as CustomerId, token: null }
 const request = { by, key: undefined, toBody: (bought: { order: string }) => bought.order }
@@ -24,24 +24,24 @@ async function trade(): Promise<void> {
   for (;;) {
     const bought = await premium.traffic.buy(request, { pool: 'residential', tenths: 1, subuser: from as SubuserId })
     process.stdout.write(`${bought.body}\n`)
-    const wish = { pool: 'residential', tenths: 1, from: from as SubuserId, to: to as SubuserId }
-    await premium.traffic.move(request, wish).catch(expected)
+    const order = { pool: 'residential', tenths: 1, from: from as SubuserId, to: to as SubuserId }
+    await premium.traffic.move(request, order).catch(expected)
   }
 }
 
-async function carry(node: string): Promise<void> {
+async function relay(node: string): Promise<void> {
   const subuser = to as SubuserId
-  let carried = 0n
+  let relayed = 0n
   for (let turn = 1; ; turn += 1) {
     const want = turn % 5 === 0 ? ('return' as const) : ('lease' as const)
     const { allowances } = await premium.metering.takeReport({
       node,
       boot: run,
-      counts: [{ subuser, pool: 'residential', received: carried, sent: 0n }],
+      counts: [{ subuser, pool: 'residential', received: relayed, sent: 0n }],
       wishes: [{ subuser, pool: 'residential', turn, want }],
     })
-    if (carried > 0n) process.stdout.write('carried\n')
-    carried = allowances[0]?.upto ?? carried
+    if (relayed > 0n) process.stdout.write('relayed\n')
+    relayed = allowances[0]?.upto ?? relayed
   }
 }
 
@@ -49,4 +49,4 @@ function expected(error: unknown): void {
   if (!(error instanceof Refusal)) throw error
 }
 
-await Promise.all([trade(), trade(), carry('k1'), carry('k2'), carry('k3')])
+await Promise.all([trade(), trade(), relay('k1'), relay('k2'), relay('k3')])

@@ -26,16 +26,16 @@ async function openShop(engine: Engine, place: Place) {
     stderr: 'inherit',
   })
   const reader = child.stdout.getReader()
-  let said = ''
-  while (!/open at (\S+)\n/.test(said)) {
+  let printed = ''
+  while (!/open at (\S+)\n/.test(printed)) {
     const { value, done } = await reader.read()
     if (done) throw new Error('the shop ended before it opened')
-    said += new TextDecoder().decode(value)
+    printed += new TextDecoder().decode(value)
   }
-  return { child, url: /open at (\S+)\n/.exec(said)?.[1] ?? '' }
+  return { child, url: /open at (\S+)\n/.exec(printed)?.[1] ?? '' }
 }
 
-/** Sends a charge; undefined when the shop died before it answered. */
+/** Sends a charge; undefined if the shop died before it answered. */
 async function post(url: string, path: string, body: unknown, key: string) {
   try {
     const response = await fetch(`${url}/api/v1${path}`, {
@@ -49,8 +49,8 @@ async function post(url: string, path: string, body: unknown, key: string) {
   }
 }
 
-describe.each([...enginesOf('sqlite')])('a shop that is killed while it sells VPN on %s', (engine) => {
-  test('a shop killed by SIGKILL has sold and charged or done neither, and a repeat with the same key settles which', async () => {
+describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s', (engine) => {
+  test('a shop killed by SIGKILL has sold and charged or neither, and a repeat with the same key completes it', async () => {
     const place = await makePreparedPlace(engine, 'stocked')
     try {
       const answered = new Map<string, string>()
@@ -62,7 +62,7 @@ describe.each([...enginesOf('sqlite')])('a shop that is killed while it sells VP
           const first = await post(url, '/vpn/buy', { period: 12 }, 'first')
           uuid = (JSON.parse(first?.text ?? '{}') as { data: { uuid: string } }).data.uuid
         }
-        // What was asked of the shop before it died is asked again: it has one effect, and one answer.
+        // Requests from before the kill are repeated: each has one effect and one answer.
         for (const [key, { path, body }] of asked) {
           const again = await post(url, path, body, key)
           expect(again?.status).toBe(200)
@@ -70,7 +70,7 @@ describe.each([...enginesOf('sqlite')])('a shop that is killed while it sells VP
           answered.set(key, again?.text ?? '')
         }
         asked.clear()
-        // Other lanes have requests under way when the shop has answered so many.
+        // Other loops have requests running when the shop has answered so many.
         let awaited = isLong ? 1 + Math.floor(Math.random() * 12) : 3
         const sell = async (lane: number) => {
           for (let count = 0; awaited > 0 && count < 12; count += 1) {

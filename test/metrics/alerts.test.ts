@@ -8,7 +8,7 @@ const rules = join(import.meta.dir, '../../docs/operate/alerts.yml')
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-alerts-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What is wrong, as series at one value a minute, and the alert that has to fire after an hour of it. */
+/** The fault, as series with one value per minute, and the alert that must fire after an hour of it. */
 const troubles: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TurnpikeDown: { 'up{job="turnpike",instance="shop"}': '0x60' },
   TurnpikeDatabaseDown: { 'turnpike_database_up{instance="shop"}': '0x60' },
@@ -59,12 +59,12 @@ const troubles: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TurnpikeStalls: { 'turnpike_event_loop_lag_seconds{instance="shop"}': '3x60' },
 }
 
-/** All is well: the same series with good values fire nothing. */
+/** A healthy shop: the same series with good values fire no alert. */
 const health: Readonly<Record<string, string>> = {
   'up{job="turnpike",instance="shop"}': '1x60',
   'turnpike_database_up{instance="shop"}': '1x60',
   'turnpike_faults_total{instance="shop"}': '7x60',
-  // A short life, of which most is left.
+  // A short-lived certificate, of which most is left.
   'turnpike_tls_certificate_expires_timestamp_seconds{instance="shop"}': '500000x60',
   'turnpike_tls_certificate_begins_timestamp_seconds{instance="shop"}': '0x60',
   'turnpike_acme_failures{instance="shop"}': '1x60',
@@ -91,7 +91,7 @@ const health: Readonly<Record<string, string>> = {
 
 type AlertTest = { readonly name: string; readonly series: Readonly<Record<string, string>>; readonly firing: string[] }
 
-/** promtool compares labels and annotations word for word; here it counts whether anything fires at all. */
+/** promtool compares labels and annotations exactly; this counts only whether an alert fires. */
 const toUnit = ({ name, series, firing }: AlertTest) => ({
   name,
   interval: '1m',
@@ -105,7 +105,7 @@ const toUnit = ({ name, series, firing }: AlertTest) => ({
 
 const names = [...readFileSync(rules, 'utf8').matchAll(/- alert: (\w+)/g)].map((match) => match[1] ?? '')
 
-test('each alert fires in its trouble and in no other, and none while all is well', async () => {
+test('each alert fires for its own fault and no other, and none fires for a healthy shop', async () => {
   if (Bun.which('promtool') === null) expect(await installPackages(['prometheus'])).toBeUndefined()
   expect(Object.keys(troubles).toSorted()).toEqual(names.toSorted())
   const tests = [

@@ -15,7 +15,7 @@ const docs = join(import.meta.dir, '../../docs/operate')
 const token = 'sandbox-token-of-a-test'
 const trusting: object = { tls: { ca: selfSigned.cert } }
 
-/** Every question that the dashboard and the alerts ask. */
+/** Every query of the dashboard and the alerts. */
 function questions(): string[] {
   const dashboard = JSON.parse(readFileSync(join(docs, 'grafana.json'), 'utf8')) as {
     panels: { targets: { expr: string }[] }[]
@@ -29,10 +29,10 @@ function questions(): string[] {
   ]
 }
 
-/** The figures that a question names. */
+/** The metrics that a query names. */
 const figuresOf = (question: string): string[] => question.match(/\b(?:turnpike|process)_[a-z_]+\b|\bup\b(?=\{)/g) ?? []
 
-describe('Prometheus, as Debian has it', () => {
+describe('Prometheus from Debian', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-prometheus-'))
   const [port, gatewayPort, metricsPort, prometheusPort] = [freePort(), freePort(), freePort(), freePort()]
   let up: Running
@@ -92,7 +92,7 @@ scrape_configs: [{ job_name: turnpike, static_configs: [{ targets: ${targets} }]
     return { status, found: data?.result.length ?? 0, ...(error !== undefined && { problem: error }) }
   }
 
-  test('finds every figure that the dashboard and the alerts ask for, once something was sold and carried', async () => {
+  test('Prometheus finds every metric that the dashboard and the alerts query, after one sale', async () => {
     const bought = await fetch(`https://127.0.0.1:${port}/api/v1/vpn/buy`, {
       ...trusting,
       method: 'POST',
@@ -120,11 +120,11 @@ scrape_configs: [{ job_name: turnpike, static_configs: [{ targets: ${targets} }]
       expect({ question, ...(await ask(question)) }).toMatchObject({ status: 'success' })
   })
 
-  test('finds the connections over TLS that the shop closed to make room', async () => {
+  test('GET /metrics of the shop has turnpike_shop_tls_spared_total', async () => {
     expect(await figures(metricsPort)).toContain('turnpike_shop_tls_spared_total{state="handshake"} 0')
   })
 
-  test('reads what promtool calls good, of which no customer is a part', async () => {
+  test('promtool accepts the metrics, which contain no customer, and only GET /metrics on the metrics port serves them', async () => {
     for (const at of [metricsPort, metricsPort + 1]) {
       const text = await figures(at)
       const { code, out, err } = await run(['promtool', 'check', 'metrics'], text)
@@ -134,7 +134,7 @@ scrape_configs: [{ job_name: turnpike, static_configs: [{ targets: ${targets} }]
     }
     expect((await fetch(`http://127.0.0.1:${metricsPort}/`)).status).toBe(404)
     expect((await fetch(`http://127.0.0.1:${metricsPort}/metrics`, { method: 'POST' })).status).toBe(405)
-    // Customers find nothing of it where they are served.
+    // The customer port does not serve them.
     expect((await fetch(`https://127.0.0.1:${port}/metrics`, trusting)).status).toBe(404)
   })
 })

@@ -11,7 +11,7 @@ const folder = join(import.meta.dir, '../../docs/operate/containers')
 const known: readonly string[] = Object.values(settings).map((each) => each.env)
 const names: readonly string[] = commands.map((each) => each.name)
 
-/** What the settings stand for where nobody has filled them in yet. */
+/** Values for the settings that an operator must fill in. */
 const filled: Readonly<Record<string, string>> = {
   DATABASE_PASSWORD: 'a-password',
   SECRET_KEY: '00'.repeat(32),
@@ -26,27 +26,27 @@ type Container = {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** A setting that is not known would be passed over in silence; one that cannot be used stops the start. */
+/** An unknown setting would be ignored silently; an invalid one stops the start. */
 function expectUsable(env: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(env)) expect(known).toContain(name)
   expect(() => readConfig({ ...imageSettings, ...env })).not.toThrow()
 }
 
-describe('the image', () => {
-  test('has settings that there are, and the ports that hold unless told otherwise', () => {
+describe('container image', () => {
+  test('the image has known settings and exposes the default ports', () => {
     expectUsable(imageSettings)
     const { port, gatewayPort, vpnPort } = readConfig({})
     expect([`${port}/tcp`, `${gatewayPort}/tcp`, `${vpnPort}/udp`]).toEqual([...imagePorts])
   })
 })
 
-describe('the example for Docker Compose', () => {
+describe('Docker Compose example', () => {
   const compose = Bun.YAML.parse(readFileSync(join(folder, 'compose.yaml'), 'utf8')) as {
     services: Record<string, Container & { stop_grace_period?: string; network_mode?: string; ports?: string[] }>
   }
   const ours = Object.entries(compose.services).filter(([, each]) => each.image.startsWith('turnpike'))
 
-  test.each(ours)('%s runs a command that there is, with settings that there are, of this version', (_, service) => {
+  test.each(ours)('the Compose service %s runs an existing command of this version with known settings', (_, service) => {
     expect(service.image).toBe(`turnpike:${manifest.version}`)
     expect(names).toContain(service.command?.join(' ') ?? '')
     const env = Object.entries(service.environment ?? {}).map(([name, text]) => [
@@ -54,11 +54,11 @@ describe('the example for Docker Compose', () => {
       text.replace(/\$\{(\w+)(?::-(.*?)|:\?)?\}/g, (_all, asked: string, other = '') => filled[asked] ?? other),
     ])
     expectUsable(Object.fromEntries(env))
-    // Ten seconds are what a part takes to end at most.
+    // A part takes at most 10 s to stop.
     expect(Number.parseInt(service.stop_grace_period ?? '', 10)).toBeGreaterThan(10)
   })
 
-  test('its shop is reached on this machine alone, and nodes see the machine’s own network', () => {
+  test('the Compose shop publishes ports on 127.0.0.1 only, and nodes use the host network', () => {
     expect(ours.map(([name]) => name)).toEqual(['shop', 'gateway', 'vpn-node'])
     for (const published of compose.services['shop']?.ports ?? []) expect(published).toStartWith('127.0.0.1:')
     for (const node of ['gateway', 'vpn-node']) expect(compose.services[node]?.network_mode).toBe('host')
@@ -82,7 +82,7 @@ type Manifest = {
   readonly spec?: { readonly template?: { readonly spec: Pod } }
 }
 
-describe('the examples for Kubernetes', () => {
+describe('Kubernetes examples', () => {
   const read = (name: string): Manifest[] =>
     readFileSync(join(folder, 'kubernetes', `${name}.yaml`), 'utf8')
       .split(/^---$/m)
@@ -94,7 +94,7 @@ describe('the examples for Kubernetes', () => {
   }
   const secrets = { TURNPIKE_DATABASE_URL: 'postgres://a:b@c/d', TURNPIKE_SECRET_KEY: '00'.repeat(32) }
 
-  test.each(['shop', 'gateway', 'vpn-node'])('%s.yaml runs what there is, with rights that it needs', (name) => {
+  test.each(['shop', 'gateway', 'vpn-node'])('%s.yaml runs an existing command with known settings and the capabilities that it needs', (name) => {
     const pod = podOf(name)
     const [container] = pod.containers
     expect(container?.image).toBe(`turnpike:${manifest.version}`)
@@ -115,7 +115,7 @@ describe('the examples for Kubernetes', () => {
     expect(pod.hostNetwork).toBe(name === 'shop' ? undefined : true)
   })
 
-  test('ports and probes are those of the program as it is shipped', () => {
+  test('the Kubernetes examples use the default ports and probes of the program', () => {
     const { port, gatewayPort, vpnPort, metricsListen } = readConfig({})
     const portsOf = (name: string) => podOf(name).containers[0]?.ports.map((each) => each.containerPort)
     const probeOf = (name: string) => podOf(name).containers[0]?.readinessProbe.httpGet
@@ -129,21 +129,21 @@ describe('the examples for Kubernetes', () => {
   })
 })
 
-describe('the units of the Debian package', () => {
+describe('systemd units of the Debian package', () => {
   test.each(packagedUnits().map(({ name, text }) => [name, text]))(
-    '%s runs the program that it installs',
+    'the unit %s runs the installed program as user turnpike with known settings',
     (_, text) => {
       const [, command = ''] = /^ExecStart=\/usr\/lib\/turnpike\/turnpike (.+)$/m.exec(text) ?? []
       expect(names).toContain(command)
       expect(text).toMatch(/^User=turnpike$/m)
       expect(text).not.toMatch(/DynamicUser|\/opt\/|\/usr\/local\//)
-      // Settings of one role come after those of all, so that they win.
+      // Settings of one role come after the common ones, so that they win.
       expect(text).toMatch(/^EnvironmentFile=-\/etc\/turnpike\/turnpike\.env$/m)
       for (const [named] of text.matchAll(/\bTURNPIKE_[A-Z_]+/g)) expect(known).toContain(named)
     },
   )
 
-  test('and its settings file names settings that there are, all of them left out', () => {
+  test('turnpike.env of the Debian package names only known settings, all commented out', () => {
     const text = readFileSync(join(import.meta.dir, '../../tools/package/debian/turnpike.env'), 'utf8')
     const named = [...text.matchAll(/^#?(TURNPIKE_[A-Z_]+)=/gm)].map(([, name = '']) => name)
     expect(named.length).toBeGreaterThan(5)

@@ -12,7 +12,7 @@ import { until, waitLimitMs } from '../harness/until.ts'
 const root = join(import.meta.dir, '../..')
 const withinMs = waitLimitMs
 
-/** A program that was packed, alone in a folder far from its sources. */
+/** A packed program, alone in a folder without its sources. */
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-packed-'))
 const program = join(folder, 'turnpike')
 const [port, gatewayPort, metricsPort] = [freePort(), freePort(), freePort()]
@@ -35,19 +35,19 @@ async function runPacked(...words: readonly string[]): Promise<{ exit: number; o
   return { exit: await child.exited, out, err }
 }
 
-describe('packed into one file', () => {
+describe('the program packed into one file', () => {
   let up: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
-  let said = ''
+  let printed = ''
   const read = async (stream: ReadableStream<Uint8Array>) => {
-    for await (const chunk of stream) said += Buffer.from(chunk).toString()
+    for await (const chunk of stream) printed += Buffer.from(chunk).toString()
   }
   beforeAll(async () => {
     await buildBinary(ownTarget(), program)
     up = Bun.spawn([program, 'up'], { cwd: '/', env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
     void read(up.stdout)
     void read(up.stderr)
-    await until(() => said.includes('Turnpike is open at') || up.exitCode !== null, withinMs)
-    expect(said).toContain('Turnpike is open at')
+    await until(() => printed.includes('Turnpike is open at') || up.exitCode !== null, withinMs)
+    expect(printed).toContain('Turnpike is open at')
   })
   afterAll(async () => {
     up.kill('SIGTERM')
@@ -63,18 +63,18 @@ describe('packed into one file', () => {
       body: JSON.stringify({ country_code: 'DE', period: 30, count: 1, ipv: 4 }),
     })
 
-  test('the program sells a proxy and carries it, on the fast engine where there is one', async () => {
+  test('the packed program sells a proxy and relays through it with the linux engine', async () => {
     const bought = (await (await buy()).json()) as { data: { proxies: Record<string, string>[] } }
     const proxy = bought.data.proxies[0] ?? {}
-    const carried = await fetch(`${url}/healthz`, {
+    const answer = await fetch(`${url}/healthz`, {
       proxy: `http://${proxy['username']}:${proxy['password']}@${proxy['ip']}:${proxy['port']}`,
     })
-    expect(await carried.json()).toEqual({ ok: true, version: manifest.version })
-    expect(said).not.toContain('portable engine')
-    expect(said).not.toContain('reactor started again')
+    expect(await answer.json()).toEqual({ ok: true, version: manifest.version })
+    expect(printed).not.toContain('portable engine')
+    expect(printed).not.toContain('reactor started again')
   })
 
-  test('it has its console, with every file that the page names, and every page of its docs', async () => {
+  test('the packed program serves its console with every file of the page, and every page of its docs', async () => {
     const page = await (await fetch(`${url}/`)).text()
     const named = [...page.matchAll(/\/console\/[\w.-]+/g)].map(([path]) => path)
     expect(named.length).toBeGreaterThan(2)
@@ -86,11 +86,11 @@ describe('packed into one file', () => {
     for (const name of built) expect((await fetch(`${url}/console/${name}`)).status).toBe(200)
   })
 
-  test('it has every migration', () => {
-    for (const file of readdirSync(join(root, 'migrations'))) expect(said).toContain(file.replace('.sql', ''))
+  test('the packed program contains every migration', () => {
+    for (const file of readdirSync(join(root, 'migrations'))) expect(printed).toContain(file.replace('.sql', ''))
   })
 
-  test('the operator’s tool is the same file, and says its version and whether the shop is ready', async () => {
+  test("the packed program is also the operator's tool: --version, ready, customer list, verify and catalog show work", async () => {
     expect(await runPacked('--version')).toEqual({ exit: 0, out: `${manifest.version}\n`, err: '' })
     expect(await runPacked('ready')).toMatchObject({ exit: 0, out: 'The shop is ready.\n' })
     expect(JSON.parse((await runPacked('customer', 'list', '--json')).out).items).toHaveLength(1)
@@ -98,23 +98,23 @@ describe('packed into one file', () => {
     expect((await runPacked('catalog', 'show', '--shipped')).out).toContain('# IPv4 of one')
   })
 
-  test('replaced by another version while it runs, it starts what died from the new file', async () => {
-    const [, pid = ''] = /"part":"gateway","pid":(\d+)/.exec(said) ?? []
+  test('the packed program restarts a killed gateway from a new file that replaced it while it ran', async () => {
+    const [, pid = ''] = /"part":"gateway","pid":(\d+)/.exec(printed) ?? []
     await Bun.write(`${program}.new`, Bun.file(program))
     chmodSync(`${program}.new`, 0o755)
     renameSync(`${program}.new`, program)
     process.kill(Number(pid), 'SIGKILL')
-    await until(() => said.includes('"event":"open again","part":"gateway"'), withinMs)
+    await until(() => printed.includes('"event":"open again","part":"gateway"'), withinMs)
     expect((await buy()).headers.get('idempotent-replayed')).toBe('true')
   })
 })
 
-describe('what a packed program needs to be told', () => {
+describe('files that a packed program needs', () => {
   const code = [...new Bun.Glob('src/**/*.ts').scanSync({ cwd: root })].filter((path) => !path.endsWith('.test.ts'))
   const naming = (words: RegExp) => code.filter((path) => words.test(readFileSync(join(root, path), 'utf8'))).toSorted()
 
-  test('nothing reads files of its own but what is known to be packed along', () => {
-    // Whoever is new here: see that tools/package/binary.ts has what it reads, and let a test above read it.
+  test('only the listed files of src use import.meta', () => {
+    // For a new file here: make sure that tools/package/binary.ts includes what it reads, and let a test above read it.
     expect(naming(/\bimport\.meta\b/)).toEqual([
       'src/api/docs.ts',
       'src/app/program.ts',
@@ -126,7 +126,7 @@ describe('what a packed program needs to be told', () => {
     expect(naming(/\bimport\.meta\.(?!url\b|dir\b)/)).toEqual([])
   })
 
-  test('every thread that is started is packed along', () => {
+  test('every worker thread that src starts is in the packed program', () => {
     const started = code.flatMap((path) => {
       const text = readFileSync(join(root, path), 'utf8')
       const found = [...text.matchAll(/new Worker\(new URL\('([^']+)', import\.meta\.url\)/g)]
@@ -135,7 +135,7 @@ describe('what a packed program needs to be told', () => {
     expect(started.toSorted()).toEqual(entries.slice(1).toSorted())
   })
 
-  test('and one place starts processes of the program itself', () => {
+  test('only src/app/program.ts starts processes of the program itself', () => {
     expect(naming(/\bprocess\s*\.\s*execPath\b/)).toEqual(['src/app/program.ts'])
   })
 })

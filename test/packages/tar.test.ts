@@ -9,7 +9,7 @@ const entries: readonly Entry[] = [
   { kind: 'file', path: long, mode: 0o644, content: new Uint8Array(513) },
 ]
 
-test('an archive of ours is read by everybody’s tar, with modes, owners and links', async () => {
+test('GNU tar reads an archive of toTar with modes, owners and links', async () => {
   const child = Bun.spawn(['tar', '--list', '--verbose', '--numeric-owner', '--utc', '--file=-'], {
     env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
     stdin: toTar(entries, 86_400),
@@ -25,7 +25,7 @@ test('an archive of ours is read by everybody’s tar, with modes, owners and li
   expect(await child.exited).toBe(0)
 })
 
-test('the same entries make the same bytes, and a name that does not fit is refused', () => {
+test('toTar makes the same bytes from the same entries, and refuses a name that does not fit', () => {
   expect(toTar(entries, 5)).toEqual(toTar(entries, 5))
   expect(() => toTar([{ kind: 'folder', path: 'c'.repeat(120), mode: 0o755 }], 5)).toThrow(RangeError)
 })

@@ -8,7 +8,7 @@ import { openTestDatabase } from '../harness/database.ts'
 import { wire } from '../harness/wired.ts'
 import { introduce } from './shop.ts'
 
-/** How many calls pass until the limit refuses one. */
+/** The number of calls until the limit refuses one. */
 async function countPassing(call: () => Promise<unknown>): Promise<number> {
   for (let count = 0; ; count += 1) {
     try {
@@ -20,10 +20,10 @@ async function countPassing(call: () => Promise<unknown>): Promise<number> {
   }
 }
 
-describe('the limit of calls to a provider', () => {
+describe('call limit of a provider', () => {
   afterEach(() => void setSystemTime())
 
-  test('polls leave 100 of 200 calls, opening payments leaves 40 of these to notifications', async () => {
+  test('polls leave 100 of 200 calls, and opening payments leaves 40 of these to notifications', async () => {
     const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => Response.json({}) })
     const clock = new HandClock()
     const call = createCall('somebody', clock.read)
@@ -45,7 +45,7 @@ describe('the limit of calls to a provider', () => {
       const opened = await openTestDatabase('sqlite')
       const services = wire(opened.db, new HandClock())
       const { side, method } = await introduce(services, provider)
-      // The limit refills by the clock of the process: it stands still here.
+      // The limit refills by the clock of the process, which does not move here.
       setSystemTime(new Date('2026-11-17T00:00:00Z'))
       try {
         const { connection } = await services.providers.load(provider)

@@ -4,12 +4,12 @@ type Side = Pick<OtherSide, 'bills' | 'pay' | 'end' | 'tell'>
 
 const pathPattern = /^\/checkout\/([A-Za-z0-9-]+)$/
 
-/** Where a payer is sent, at this side's own address in place of the real one's. */
+/** The URL of the payer's page, at this fake provider instead of the real one. */
 export const checkoutUrl = (origin: string, id: string): string => `${origin}/checkout/${id}`
 
 /**
- * The page where a payer pays or gives up, as every provider has one: two buttons, then the way back to the shop. Who
- * is to be told is told first, as providers do. Undefined for whatever is no such page.
+ * The page where a payer pays or cancels, as every provider has one: two buttons, then the redirect to the shop. The
+ * notification is sent first, as providers do. Undefined for other paths.
  */
 export async function answerPayer(
   request: Request,

@@ -19,7 +19,7 @@ type Wanted = {
 
 type CryptoPaySide = OtherSide & { readonly bills: Map<string, Invoice> }
 
-/** Crypto Pay's side: invoices in roubles, and updates that are signed with the token. */
+/** A fake Crypto Pay: invoices in roubles, and updates signed with the token. */
 export async function openCryptoPay(token: string, now: () => number = Date.now): Promise<CryptoPaySide> {
   const bills = new Map<string, Invoice>()
   let updates = 0
@@ -47,7 +47,7 @@ export async function openCryptoPay(token: string, now: () => number = Date.now)
   const refuse = (code: number, name: string): Response =>
     Response.json({ ok: false, error: { code, name } }, { status: code })
 
-  /** Nothing here recognises a repetition: each call is an invoice. */
+  /** No idempotency: each call creates an invoice. */
   function create(wanted: Wanted): Response {
     if (wanted.currency_type !== 'fiat' || !wanted.fiat || !/^\d+(\.\d+)?$/.test(wanted.amount ?? '')) {
       return refuse(400, 'AMOUNT_INVALID')

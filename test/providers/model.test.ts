@@ -13,10 +13,10 @@ import { addCustomer, buy, findingsOf, wire } from '../harness/wired.ts'
 import type { OtherSide, Post, Trouble } from './other-side.ts'
 import { introduce } from './shop.ts'
 
-/** A round takes most of a second, and there are five kinds of provider. */
+/** A round takes most of a second, and there are five providers. */
 const rounds: Readonly<Record<Engine, number>> = isLong ? { sqlite: 60, postgres: 20 } : { sqlite: 2, postgres: 1 }
 const stepsEach = 60
-/** So few that the limit on calls to a provider, which goes by the real time, is never met. */
+/** So few that the limit on provider calls, which uses real time, is never reached. */
 const refundSteps = 25
 const troubles: readonly Trouble[] = [
   'done, then cut off',
@@ -30,7 +30,7 @@ const troubles: readonly Trouble[] = [
 const minuteMs = 60_000
 const dayMs = 1440 * minuteMs
 
-/** A process that dies: before its transaction, or after the commit and before anybody hears of it. */
+/** A crash: before the transaction, or after the commit and before the caller gets the result. */
 class Died extends Error {}
 
 function mortal(db: Database, dice: Dice, life: { isMortal: boolean }): Database {
@@ -45,12 +45,12 @@ function mortal(db: Database, dice: Dice, life: { isMortal: boolean }): Database
   }
 }
 
-/** What has happened in all, told after a long run. */
+/** Totals of all rounds, printed after a long run. */
 const figures = { rounds: 0, events: 0, crashes: 0, delivered: 0, payments: 0, credited: 0, back: 0, kept: 0 }
 
 type Ask = { readonly customer: CustomerId; readonly key: string; readonly amount: bigint }
 
-/** One shop, its customers, and whoever takes their money, in any order of events. */
+/** One shop, its customers and a payment provider, with random events. */
 class World {
   services: Services
   side: OtherSide | undefined
@@ -72,7 +72,7 @@ class World {
   }
 
   async open(): Promise<void> {
-    // Nothing is a sandbox that was opened by an operator's hand.
+    // A shop that an operator opened by hand has no mode yet.
     await this.db.transact((tx) => this.services.customers.decideMode(tx, 'sandbox'))
     this.customers = [await addCustomer(this.services, 0n), await addCustomer(this.services, 50_000n)]
     const none = new Map<string, string>()
@@ -92,7 +92,7 @@ class World {
     return items.length === 0 ? undefined : items[this.dice(items.length)]
   }
 
-  /** Whatever dies begins anew with what the database holds; whatever is refused has changed nothing. */
+  /** A crashed process restarts from the database; a refused request has changed nothing. */
   async survive(work: () => Promise<unknown>): Promise<void> {
     try {
       await work()
@@ -105,8 +105,8 @@ class World {
   }
 
   begin({ customer, key, amount }: Ask): Promise<unknown> {
-    const wish = { amount: kopecks(amount), method: this.method, returnUrl: undefined, email: undefined }
-    return this.services.payments.begin({ customer, token: null }, key, wish, 'http://shop.test')
+    const input = { amount: kopecks(amount), method: this.method, returnUrl: undefined, email: undefined }
+    return this.services.payments.begin({ customer, token: null }, key, input, 'http://shop.test')
   }
 
   async step(): Promise<void> {
@@ -129,7 +129,7 @@ class World {
     if (!this.side) return this.actByHand(what)
     if (what < 41) return this.giveBack()
     if (what < 43) return this.cancelPaid()
-    // One of two customers goes, and the money of the payments that expired before may come after that.
+    // One of two customers is erased, and payments that expired before may be paid after that.
     if (what === 43) return this.erase()
     if (what < 46) return this.resolve()
     if (what < 58) {
@@ -145,21 +145,21 @@ class World {
       if (bill) this.side.giveBack(bill.id, 1 + dice(bill.hundredths - bill.backHundredths))
       if (bill) this.posts.push(this.side.tell(bill.id))
     } else if (what < 95) {
-      // One that is delivered may come again, and need not come in its turn.
+      // A notification may be delivered again and out of order.
       const post = this.pick(this.posts)
       if (post) await this.deliver(post)
     } else if (what < 97) this.side.isDown = !this.side.isDown
     else this.side.troubles.push(this.pick(troubles) ?? '500')
   }
 
-  /** The operator has a provider give money back, again perhaps under a key that was used. */
+  /** The operator refunds through the provider, possibly under a used key. */
   async giveBack(): Promise<void> {
     const payment = this.pick((await this.all()).filter((each) => each.state === 'paid'))
     if (!payment) return
     const isPart = this.provider === 'yookassa' && this.dice(2) === 0
     const amount = isPart ? kopecks(payment.amount / 3n + 1n) : 'all'
-    const wish = { amount, intoDebt: true, note: 'back', key: `back ${payment.id} ${isPart}` } as const
-    return this.survive(() => this.services.paymentOperator.refund(payment.id, wish))
+    const input = { amount, intoDebt: true, note: 'back', key: `back ${payment.id} ${isPart}` } as const
+    return this.survive(() => this.services.paymentOperator.refund(payment.id, input))
   }
 
   erase(): Promise<void> {
@@ -167,14 +167,14 @@ class World {
     return this.survive(() => this.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true }))
   }
 
-  /** The operator deals with one of the notices, which moves nothing. */
+  /** The operator resolves a notice, which moves no money. */
   async resolve(): Promise<void> {
     const notice = this.pick(await this.services.paymentOperator.unmatched(false, 500))
-    const wish = { customer: undefined, note: 'dealt with' }
-    if (notice) await this.survive(() => this.services.paymentOperator.resolve(notice.id, wish))
+    const input = { customer: undefined, note: 'dealt with' }
+    if (notice) await this.survive(() => this.services.paymentOperator.resolve(notice.id, input))
   }
 
-  /** The provider cancels a payment that was credited, and says so as often as it likes. */
+  /** The provider cancels a credited payment, and may repeat the notification. */
   async cancelPaid(): Promise<void> {
     const paid = (await this.all()).filter((each) => each.credited > 0n && each.providerId !== null)
     const bill = this.side?.bills.get(this.pick(paid)?.providerId ?? '')
@@ -212,7 +212,7 @@ class World {
     return this.survive(() => this.services.paymentWatch.lookAgain(50))
   }
 
-  /** Where nobody outside has a say: the operator, or the button of the sandbox. */
+  /** Without an external provider: the operator, or the button of the sandbox. */
   async actByHand(what: number): Promise<void> {
     const { payments, paymentOperator } = this.services
     const all = await paymentOperator.list({ customer: '', state: '', before: undefined, limit: 500 })
@@ -230,7 +230,7 @@ class World {
     }
   }
 
-  /** Everybody answers again, what was sent comes at last, and time goes by. */
+  /** The provider answers again, sent notifications arrive, and time passes. */
   async end(): Promise<readonly Payment[]> {
     this.life.isMortal = false
     if (this.side) {
@@ -238,9 +238,9 @@ class World {
       this.side.troubles.length = 0
       const known = await this.all()
       const ids = new Set(known.map((each) => each.providerId))
-      const isTold = this.dice(2) === 0
+      const isNotified = this.dice(2) === 0
       for (const bill of this.side.bills.values()) {
-        if (bill.status === 'paid' && (isTold || !ids.has(bill.id))) await this.deliver(this.side.tell(bill.id))
+        if (bill.status === 'paid' && (isNotified || !ids.has(bill.id))) await this.deliver(this.side.tell(bill.id))
       }
     }
     await this.services.erasing.resume()
@@ -253,12 +253,12 @@ class World {
   }
 }
 
-/** What the books must say of a payment, by what really happened. */
+/** The expected booking of a payment, by the provider's bill. */
 function expected(payment: Payment, side: OtherSide, isKept: boolean): { credited: bigint; debited: bigint } {
   if (isKept) return { credited: 0n, debited: 0n }
   const bills = [...side.bills.values()].filter((bill) => bill.mark === payment.id)
   const known = bills.find((bill) => bill.id === payment.providerId)
-  // Cancelled before the shop heard of the money, or after: either way nothing of it is left.
+  // Cancelled before or after the shop saw the money: in both cases nothing of it is left.
   if (known?.status === 'over') return { credited: payment.credited, debited: payment.credited }
   if (known?.status !== 'paid') return { credited: 0n, debited: 0n }
   const back = BigInt(known.backHundredths)
@@ -293,12 +293,12 @@ async function play(engine: Engine, provider: string, seed: number): Promise<voi
       }
       balances.set(customer, (balances.get(customer) ?? 0n) + credited - debited)
     }
-    // Whatever was paid is credited, or waits for the operator.
+    // Every paid bill is credited, or has a notice for the operator.
     for (const bill of world.side?.bills.values() ?? []) {
       const isCredited = payments.some((each) => each.providerId === bill.id && each.credited > 0n)
       const isNoted = noted.some((each) => each.providerId === bill.id)
       if (bill.status === 'paid') expect([bill.id, isCredited || isNoted]).toEqual([bill.id, true])
-      // Of money that no payment is known by, the operator is told all that went back, however many parts it had.
+      // For money without a payment, the notice has the total that went back, in however many parts.
       const isUnknown = !payments.some((each) => each.providerId === bill.id)
       if (bill.status !== 'paid' || !isUnknown || bill.backHundredths === 0) continue
       const back = noted.find((each) => each.providerId === bill.id && each.reason === 'excess')
@@ -317,7 +317,7 @@ async function play(engine: Engine, provider: string, seed: number): Promise<voi
   }
 }
 
-/** Refunds of one payment under many keys: answers are lost, keys repeated, and the provider gives back by itself. */
+/** Refunds of one payment under many keys: answers are lost, keys repeated, and the provider refunds on its own. */
 async function playRefunds(engine: Engine, seed: number): Promise<void> {
   const opened = await openTestDatabase(engine)
   const dice = createDice(seed)
@@ -337,8 +337,8 @@ async function playRefunds(engine: Engine, seed: number): Promise<void> {
     let ownHundredths = 0
     const refund = (key: string, amount: bigint) =>
       world.survive(async () => {
-        const wish = { amount: kopecks(amount), intoDebt: true, note: 'back', key }
-        await world.services.paymentOperator.refund(payment.id, wish)
+        const input = { amount: kopecks(amount), intoDebt: true, note: 'back', key }
+        await world.services.paymentOperator.refund(payment.id, input)
         done.set(key, amount)
       })
     const askNew = () => {
@@ -365,7 +365,7 @@ async function playRefunds(engine: Engine, seed: number): Promise<void> {
     }
     world.life.isMortal = false
     side.troubles.length = 0
-    // The first round settles the refund that has no outcome, the second those that it kept waiting.
+    // The first round settles the refund without an outcome, the second those that waited for it.
     for (const _ of [1, 2]) for (const [key, amount] of asked) await refund(key, amount)
     await tell()
     const sum = [...done.values()].reduce((total, amount) => total + amount, BigInt(ownHundredths))
@@ -386,15 +386,15 @@ afterAll(() => {
   if (isLong) console.log(JSON.stringify(figures))
 })
 
-describe.each([...engines])('in any order of events, with crashes, on %s', (engine) => {
+describe.each([...engines])('random payment events with crashes, on %s', (engine) => {
   test.each(['yookassa', 'crypto_pay', 'platega', 'invoice', 'sandbox'])(
-    'what %s says was paid and not given back is on the balance, once each',
+    'every payment by %s that was paid and not refunded is on the balance once',
     async (provider) => {
       for (let round = 0; round < rounds[engine]; round += 1)
         await play(engine, provider, 7919 * round + provider.length)
     },
   )
-  test('what went back of a payment is the sum of the refunds that were answered as done and the provider’s own', async () => {
+  test("the refunded amount of a payment is the sum of the acknowledged refunds and the provider's own", async () => {
     for (let round = 0; round < rounds[engine]; round += 1) await playRefunds(engine, 104_729 * round + 3)
   })
 })

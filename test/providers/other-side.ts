@@ -2,33 +2,33 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /**
- * What the other sides of payment providers have in common. They are written from what the providers publish and know
- * nothing of the shop: neither its code nor its names.
+ * Common parts of the fake payment providers. They are written from the providers' documentation and import nothing of
+ * the shop.
  */
 
-/** What may happen to the next requests, in turn. */
+/** Faults of the next requests, in order. */
 export type Trouble =
-  /** It is done, and the connection is cut before the answer. */
+  /** The request is processed, and the connection is cut before the answer. */
   | 'done, then cut off'
-  /** It is not done, and the connection is cut. */
+  /** The request is not processed, and the connection is cut. */
   | 'cut off'
-  /** It is done, and the answer is an error of the server. */
+  /** The request is processed, and the answer is a server error. */
   | 'done, then 500'
   | '500'
   | '400'
   | '429'
   | 'nonsense'
 
-/** One notification as it is sent: what arrives at the shop's address. */
+/** One notification as sent to the shop. */
 export type Post = { readonly headers: Record<string, string>; readonly body: string }
 
-/** Something that somebody is to pay, as the other side has it. */
+/** A bill as the provider stores it. */
 export type Bill = {
   readonly id: string
-  /** What the shop has sent along to know it again. */
+  /** The shop's reference. */
   readonly mark: string
   readonly hundredths: number
-  /** Where the payer goes afterwards. */
+  /** Where the payer is redirected afterwards. */
   readonly returnUrl: string
   status: 'waiting' | 'paid' | 'over'
   backHundredths: number
@@ -36,27 +36,27 @@ export type Bill = {
 
 export type OtherSide = {
   readonly url: string
-  /** What happens to the next requests. */
+  /** Faults of the next requests. */
   readonly troubles: Trouble[]
   readonly bills: ReadonlyMap<string, Bill>
   pay(id: string): void
-  /** Its time is over, or the payer has given up. */
+  /** The bill expired, or the payer cancelled. */
   end(id: string): void
   giveBack(id: string, hundredths: number): void
-  /** A day has gone by, and a key that comes again is a new request; where keys are known. */
+  /** A day has passed, and a repeated key is a new request; for providers with idempotency keys. */
   forgetKeys?(): void
-  /** What it would send about a bill now. */
+  /** The notification about a bill in its current state. */
   tell(id: string): Post
-  /** Whether the next requests are of no use, all of them. */
+  /** Whether all requests fail. */
   isDown: boolean
-  /** Where it sends what it has to tell, once a payer was at its page. */
+  /** Where notifications are sent after a payer used the page. */
   listener: string | undefined
   stop(): Promise<void>
 }
 
 /**
- * Serves `act` with what trouble there is. `act` has done its work when it returns. Payers meet no trouble: what is
- * `shown` to them is answered first.
+ * Serves `act` with the current faults. `act` has done its work when it returns. Pages for payers have no faults:
+ * `shown` answers first.
  */
 export async function serve(
   act: (request: Request, url: URL) => Promise<Response>,
@@ -65,7 +65,7 @@ export async function serve(
   const troubles: Trouble[] = []
   const state = { isDown: false, listener: undefined as string | undefined }
 
-  /** Undefined where the connection is cut. */
+  /** Undefined if the connection is cut. */
   async function answer(request: Request): Promise<Response | undefined> {
     const page = await shown(request, new URL(request.url), state.listener)
     if (page) return page
@@ -108,6 +108,6 @@ export const decimal = (hundredths: number): string => (hundredths / 100).toFixe
 
 export function mustFind(bills: ReadonlyMap<string, Bill>, id: string): Bill {
   const bill = bills.get(id)
-  if (!bill) throw new Error(`nobody owes ${id}`)
+  if (!bill) throw new Error(`there is no bill ${id}`)
   return bill
 }

@@ -16,7 +16,7 @@ type Wanted = {
 
 type PlategaSide = OtherSide & { readonly bills: Map<string, Transaction> }
 
-/** Platega's side: transactions, and callbacks that carry the merchant's own secret. */
+/** A fake Platega: transactions, and callbacks with the merchant's secret. */
 export async function openPlatega(merchant: { readonly id: string; readonly secret: string }): Promise<PlategaSide> {
   const bills = new Map<string, Transaction>()
 

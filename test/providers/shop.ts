@@ -4,7 +4,7 @@ import type { OtherSide } from './other-side.ts'
 import { openPlatega } from './platega.ts'
 import { openYookassa } from './yookassa.ts'
 
-/** Where the shop and a provider's other side are introduced to each other: the one place that knows both. */
+/** Connects a shop and a fake provider: the only file that knows both. */
 export type Introduced = {
   readonly provider: string
   readonly method: string

@@ -18,7 +18,7 @@ type Wanted = {
 
 type YookassaSide = OtherSide & { readonly receipts: unknown[]; readonly bills: Map<string, Created> }
 
-/** YooKassa's side of its API v3, as far as a shop with one-stage payments meets it. */
+/** A fake YooKassa API v3, for a shop with one-stage payments. */
 export async function openYookassa(
   shop: { readonly id: string; readonly secret: string },
   is: { readonly test?: boolean; readonly wantsReceipt?: boolean } = {},
@@ -52,7 +52,7 @@ export async function openYookassa(
   const refuse = (status: number, code: string): Response =>
     Response.json({ type: 'error', id: 'e', code, description: code }, { status })
 
-  /** The same key gives the same answer, for a day. */
+  /** The same key returns the same answer, for a day. */
   async function create(request: Request): Promise<Response> {
     const key = request.headers.get('idempotence-key') ?? ''
     if (key === '' || key.length > 64) return refuse(400, 'invalid_request')

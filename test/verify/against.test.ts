@@ -10,7 +10,7 @@ import { runCommand } from '../harness/turnpike.ts'
 
 type Sent = { readonly number: number; readonly hash: string }
 
-describe.each([...enginesOf('postgres')])('checkpoints that are kept elsewhere, on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('checkpoints kept elsewhere, on %s', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-'))
   const file = join(folder, 'kept.jsonl')
   const sent: Sent[] = []
@@ -39,7 +39,7 @@ describe.each([...enginesOf('postgres')])('checkpoints that are kept elsewhere, 
     rmSync(folder, { recursive: true })
   })
 
-  /** The shop's own job, at a moment that the test chooses. */
+  /** Runs the shop's checkpoint job at a time that the test chooses. */
   async function makeCheckpoint(): Promise<void> {
     const quiet = { info: () => {}, error: () => {} }
     await moneyJobs(service.services, quiet)
@@ -53,35 +53,35 @@ describe.each([...enginesOf('postgres')])('checkpoints that are kept elsewhere, 
       ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
     }
     const { exit, out } = await runCommand(['verify', '--against', against, '--json'], env)
-    return { exit, told: JSON.parse(out) }
+    return { exit, report: JSON.parse(out) }
   }
 
-  test('are written by themselves to the file and sent to the address, each once', () => {
+  test('each checkpoint is written to the file and sent to the address once', () => {
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
     const written = lines.map((line) => JSON.parse(line) as Sent)
     expect(written).toEqual(sent)
     expect(written.map((each) => each.number)).toEqual([1, 2, 3])
   })
 
-  test('are all here as long as nobody has cut anything off', async () => {
+  test('verify --against exits 0 when the database has every checkpoint, and names a missing one', async () => {
     const whole = await verify(file)
-    expect(whole.told).toMatchObject({ ok: true, covered: { 'checkpoints kept elsewhere': 3 } })
+    expect(whole.report).toMatchObject({ ok: true, covered: { 'checkpoints kept elsewhere': 3 } })
     expect(whole.exit).toBe(0)
     expect((await verify(sent[1]?.hash ?? '')).exit).toBe(0)
-    expect((await verify('ab'.repeat(32))).told.findings).toMatchObject([
+    expect((await verify('ab'.repeat(32))).report.findings).toMatchObject([
       { where: `checkpoint ${'ab'.repeat(32)}`, problem: 'it was kept elsewhere and is not in this database' },
     ])
     expect((await verify('no-such-file')).exit).toBe(2)
   })
 
-  test('show that the newest rows were cut off, which the database alone cannot show', async () => {
+  test('verify --against finds newest rows that were cut off, which verify alone does not', async () => {
     const { db } = service.services
     await db.transact((tx) => cutOff(tx, engine))
     const alone = await verify(sent[1]?.hash ?? '')
-    expect(alone.told).toMatchObject({ ok: true })
+    expect(alone.report).toMatchObject({ ok: true })
     const against = await verify(file)
     expect(against.exit).toBe(1)
-    expect(against.told.findings).toMatchObject([
+    expect(against.report.findings).toMatchObject([
       {
         promise: 'checkpoint',
         where: `checkpoint 3, ${sent[2]?.hash}`,
@@ -91,7 +91,7 @@ describe.each([...enginesOf('postgres')])('checkpoints that are kept elsewhere, 
   })
 })
 
-/** Goes back to before the last checkpoint, as whoever has the database in his hands would, guards put back. */
+/** Deletes the last checkpoint and its marks as the owner of the database could, and restores the triggers. */
 async function cutOff(tx: Tx, engine: 'sqlite' | 'postgres'): Promise<void> {
   const guards = engine === 'sqlite' ? await sqliteGuards(tx) : []
   for (const { name } of guards) await tx.run(`DROP TRIGGER ${name}`)

@@ -19,8 +19,8 @@ async function findingsOf(db: Database, clock: HandClock): Promise<Finding[]> {
   return findings
 }
 
-describe.each([...enginesOf('postgres')])('damage on %s', (engine) => {
-  test('one row that cannot be read does not hide the others', async () => {
+describe.each([...enginesOf('postgres')])('damaged rows on %s', (engine) => {
+  test('an unreadable row does not hide other damaged rows from verify', async () => {
     const opened = await openFilledShop(engine)
     const hands = await openHands(engine, opened.place.address)
     const customers = await opened.db.all<{ id: string }>('SELECT id FROM customers ORDER BY id')
@@ -49,7 +49,7 @@ describe.each([...enginesOf('postgres')])('damage on %s', (engine) => {
     await opened.close()
   })
 
-  test('sums past 64 bits are a finding like any other', async () => {
+  test('verify reports sums past 64 bits as findings', async () => {
     const opened = await openFilledShop(engine)
     const hands = await openHands(engine, opened.place.address)
     await hands.run('UPDATE usage_counts SET received = 9223372036854775807, sent = 9223372036854775807')
@@ -66,8 +66,8 @@ describe.each([...enginesOf('postgres')])('damage on %s', (engine) => {
   })
 })
 
-describe('a SQLite file', () => {
-  /** A filled shop's file, all of it in the one file. */
+describe('damaged SQLite files', () => {
+  /** The database file of a filled shop, without a WAL. */
   async function makeFile(): Promise<{ path: string; clock: HandClock; remove: () => Promise<void> }> {
     const { db, place, clock } = await openFilledShop('sqlite')
     await db.close()
@@ -77,15 +77,15 @@ describe('a SQLite file', () => {
   function isNamed(path: string): boolean {
     try {
       const file = new Sqlite(path, { readwrite: true })
-      const told = file.query('PRAGMA integrity_check').all() as { integrity_check: string }[]
+      const rows = file.query('PRAGMA integrity_check').all() as { integrity_check: string }[]
       file.close()
-      return told[0]?.integrity_check !== 'ok'
+      return rows[0]?.integrity_check !== 'ok'
     } catch {
       return true
     }
   }
 
-  /** What verify says of it; a file that cannot even be opened is noticed by whoever opens it. */
+  /** Whether verify finds something; a file that cannot be opened counts as found. */
   async function isNoticed(path: string, clock: HandClock): Promise<boolean> {
     let db: Database | undefined
     try {
@@ -98,15 +98,15 @@ describe('a SQLite file', () => {
     }
   }
 
-  test('with a flipped bit that integrity_check names is found to be wrong', async () => {
+  test('verify finds a flipped bit that integrity_check finds', async () => {
     const { path, clock, remove } = await makeFile()
     const place = await makePlace('sqlite')
     const whole = readFileSync(path)
     let named = 0
     const flips = scaled(300)
-    /** Verify reads the whole shop for each of them. */
-    const mostNamed = isLong ? flips : 4
-    for (let flip = 0; flip < flips && named < mostNamed; flip += 1) {
+    /** Verify reads the whole shop for each flip. */
+    const maxNamed = isLong ? flips : 4
+    for (let flip = 0; flip < flips && named < maxNamed; flip += 1) {
       const bytes = Uint8Array.from(whole)
       const at = Math.floor((flip * bytes.length) / flips) + (flip % 97)
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (flip % 8))
@@ -121,7 +121,7 @@ describe('a SQLite file', () => {
     await remove()
   })
 
-  test('whose log was cut off lacks a checkpoint that was kept elsewhere', async () => {
+  test('a SQLite file whose WAL was cut off lacks a checkpoint kept elsewhere', async () => {
     const opened = await openFilledShop('sqlite')
     const { services, clock } = opened
     await services.db.transact((tx) => tx.run(`UPDATE rate_buckets SET back_at = 3`))

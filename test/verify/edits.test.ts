@@ -7,7 +7,9 @@ import { isLong } from '../harness/scale.ts'
 import { type Edit, editsOf, type Hands, openHands } from './edits.ts'
 import { type Unseen, unseen } from './unseen.ts'
 
-/** All edits to three rows of each table in a long run; otherwise some of those to one, fewer on PostgreSQL. */
+/**
+ * All edits to three rows of each table in a long run; otherwise a sample of those to one row, smaller on PostgreSQL.
+ */
 const rowsEach = isLong ? 3 : 1
 const oneIn: Readonly<Record<Engine, number>> = isLong ? { sqlite: 1, postgres: 1 } : { sqlite: 10, postgres: 100 }
 
@@ -22,7 +24,7 @@ const excuseFor = (edit: Edit): Unseen | undefined =>
       (each.of === undefined || [...edit.before, ...edit.after].some(each.of)),
   )
 
-/** The quickest parts first: what one of them has found need not be looked for by the others. */
+/** The fastest parts first: an edit found by one part is not searched by the others. */
 const inTurn = [
   'shop',
   'history',
@@ -50,7 +52,7 @@ async function* findings({ verifiers }: Services): AsyncGenerator<string> {
 
 type Tally = { found: number; all: number }
 
-describe.each([...engines])('a single edit on %s', (engine) => {
+describe.each([...engines])('single edits on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openFilledShop>>
   let hands: Hands
   beforeAll(async () => {
@@ -61,7 +63,7 @@ describe.each([...engines])('a single edit on %s', (engine) => {
     await opened.close()
   })
 
-  /** What was found of each edit that the database let through. */
+  /** Whether each edit that the database accepted was found. */
   async function tryAll(): Promise<{ readonly edit: Edit; readonly isFound: boolean }[]> {
     const known = new Set(await Array.fromAsync(findings(opened.services)))
     const isFound = async (): Promise<boolean> => {
@@ -78,7 +80,7 @@ describe.each([...engines])('a single edit on %s', (engine) => {
     return outcomes
   }
 
-  test('of any column of any table is found, or a list says why it cannot be', async () => {
+  test('verify finds an edit of any column of any table, or unseen.ts lists why it cannot', async () => {
     const audits = await Promise.all(opened.services.verifiers.map((each) => auditOf(each)))
     expect(audits.flatMap((audit) => audit.findings)).toEqual([])
     hands = await openHands(engine, opened.place.address)
@@ -87,11 +89,11 @@ describe.each([...engines])('a single edit on %s', (engine) => {
     if (isLong) console.log(tableOf(engine, outcomes))
     const missed = outcomes.filter((each) => !each.isFound)
     expect(missed.filter((each) => !excuseFor(each.edit)).map((each) => nameOf(each.edit))).toEqual([])
-    // A sample strays from the whole.
+    // A sample deviates from the whole.
     const least = isLong ? 0.95 : 0.9
     expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(least)
     if (!isLong) return
-    // What is excused for some rows only may not have come up among the rows that were tried.
+    // Excuses for some rows only may not occur among the tried rows.
     const used = new Set(missed.map((each) => excuseFor(each.edit)))
     expect(
       unseen
@@ -101,7 +103,7 @@ describe.each([...engines])('a single edit on %s', (engine) => {
   })
 })
 
-/** The figures by table, for whoever reads the long run. */
+/** The figures by table, for readers of the long run. */
 function tableOf(engine: Engine, outcomes: readonly { readonly edit: Edit; readonly isFound: boolean }[]): string {
   const tallies = new Map<string, Tally>()
   for (const { edit, isFound } of outcomes) {

@@ -9,7 +9,7 @@ export type Row = Readonly<Record<string, Value>>
 type Column = { readonly name: string; readonly nullable: boolean; readonly key: boolean }
 export type Table = { readonly name: string; readonly columns: readonly Column[]; readonly rows: readonly Row[] }
 
-/** How a row can be edited. `filled` was nothing before; `copied` is another row's value, `swapped` both ways. */
+/** Kinds of edits. `filled` was NULL before; `copied` takes another row's value, `swapped` both ways. */
 export type Kind =
   | 'raised'
   | 'lowered'
@@ -21,27 +21,27 @@ export type Kind =
   | 'row deleted'
   | 'row doubled'
 
-/** One edit: these rows give way to those. */
+/** One edit: the rows before and after it. */
 export type Edit = {
   readonly table: string
-  /** None where the whole row is edited. */
+  /** Empty if the whole row is edited. */
   readonly column: string
   readonly kind: Kind
   readonly before: readonly Row[]
   readonly after: readonly Row[]
 }
 
-/** Whoever has the database in his hands: no trigger, no constraint and no foreign key stands in his way. */
+/** Direct access to the database without triggers, constraints and foreign keys. */
 export type Hands = {
   readonly tables: readonly Table[]
-  /** False where even so the database refuses, as for a key that is there twice. */
+  /** False if the database still refuses the edit, as for a duplicate key. */
   apply(edit: Edit): Promise<boolean>
   undo(edit: Edit): Promise<void>
   run(sql: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Tables that are the database's own. */
+/** Tables of the database itself. */
 const notOurs = (name: string): boolean => name.startsWith('sqlite_')
 
 export async function openHands(engine: Engine, address: string): Promise<Hands> {
@@ -171,18 +171,18 @@ async function refusedOr(work: () => Promise<void>): Promise<boolean> {
   }
 }
 
-/** Every single edit that can be made to what is there: each kind to each column, in `most` rows of its table. */
-export function editsOf(tables: readonly Table[], most: number): Edit[] {
+/** Every single edit of the existing rows: each kind on each column, in `max` rows of its table. */
+export function editsOf(tables: readonly Table[], max: number): Edit[] {
   return tables.flatMap((table) => [
-    ...table.columns.flatMap((column) => editsOfColumn(table, column, most)),
-    ...editsOfRows(table, most),
+    ...table.columns.flatMap((column) => editsOfColumn(table, column, max)),
+    ...editsOfRows(table, max),
   ])
 }
 
-function editsOfColumn(table: Table, { name, nullable }: Column, most: number): Edit[] {
+function editsOfColumn(table: Table, { name, nullable }: Column, max: number): Edit[] {
   const edits: Edit[] = []
   const add = (kind: Kind, before: readonly Row[], after: readonly Row[]): void => {
-    if (edits.filter((each) => each.kind === kind).length >= most || isNothing(before, after)) return
+    if (edits.filter((each) => each.kind === kind).length >= max || isNothing(before, after)) return
     edits.push({ table: table.name, column: name, kind, before, after })
   }
   for (const row of spread(table.rows)) {
@@ -216,8 +216,8 @@ function editsOfColumn(table: Table, { name, nullable }: Column, most: number): 
   return edits
 }
 
-function editsOfRows(table: Table, most: number): Edit[] {
-  const rows = spread(table.rows).slice(0, most)
+function editsOfRows(table: Table, max: number): Edit[] {
+  const rows = spread(table.rows).slice(0, max)
   const key = table.columns.findLast((each) => each.key)?.name ?? ''
   return rows.flatMap((row): Edit[] => {
     const value = row[key] ?? null
@@ -229,7 +229,7 @@ function editsOfRows(table: Table, most: number): Edit[] {
   })
 }
 
-/** Whether the table is afterwards what it was before, as when two rows of the same content change names. */
+/** Whether the table is unchanged, as when two rows with the same content swap names. */
 function isNothing(before: readonly Row[], after: readonly Row[]): boolean {
   const text = (row: Row): string =>
     Object.entries(row)
@@ -238,7 +238,7 @@ function isNothing(before: readonly Row[], after: readonly Row[]): boolean {
   return before.map(text).toSorted().join('\n\n') === after.map(text).toSorted().join('\n\n')
 }
 
-/** From the first, the last and the middle, so that few rows are of many kinds. */
+/** From the first, the last and the middle, so that few rows cover many kinds. */
 function spread(rows: readonly Row[]): Row[] {
   const order: Row[] = []
   const middle = Math.floor(rows.length / 2)
@@ -253,7 +253,7 @@ function spread(rows: readonly Row[]): Row[] {
 const isSame = (a: Value, b: Value): boolean =>
   a instanceof Uint8Array && b instanceof Uint8Array ? a.toHex() === b.toHex() : a === b
 
-/** What a column could hold that holds nothing anywhere. */
+/** A value for a column that is NULL in every row. */
 function filling(table: Table, column: string): Value {
   if (/_at$|_id$|seq|bytes|limit|count|port$|period|mbit|asn|cap/.test(column) && !/heir|order|token/.test(column))
     return 1_768_500_000_000n

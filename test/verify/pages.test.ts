@@ -10,7 +10,7 @@ import { addCustomer, buy, buying, credit, findingsOf, keylessRequest, wire } fr
 
 setDefaultTimeout(600_000)
 
-/** One more than `verify` reads at a time, of subscriptions and of everything else. */
+/** One more than `verify` reads per page, of subscriptions and of everything else. */
 const [manySubscriptions, many] = [101, 501]
 const engines: readonly Engine[] = isLong ? ['sqlite', 'postgres'] : ['sqlite']
 
@@ -18,7 +18,9 @@ async function times(count: number, work: (index: number) => Promise<unknown>): 
   for (let index = 0; index < count; index += 1) await work(index)
 }
 
-/** More of everything than a page: accounts, postings of one, checkpoints, orders, answers, byte accounts. */
+/**
+ * More than a page of everything: accounts, postings of one account, checkpoints, orders, answers, traffic accounts.
+ */
 async function fill(services: Services, clock: HandClock): Promise<void> {
   await services.db.transact((tx) => services.pricing.apply(tx, shipped()))
   const first = await addCustomer(services, 100_000_000n)
@@ -27,7 +29,7 @@ async function fill(services: Services, clock: HandClock): Promise<void> {
     services.premium.traffic.buy(keylessRequest(customer), { pool: 'datacenter', tenths: 1, subuser: undefined })
   const { db, fleet, vpn } = services
   const node = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', location: 'frankfurt' }))
-  // Of one account, because a checkpoint reads all accounts.
+  // On one account, because a checkpoint reads all accounts.
   await times(many - 1, async (index) => {
     clock.advance(120_000)
     await credit(services, first, 1n)
@@ -46,7 +48,7 @@ async function fill(services: Services, clock: HandClock): Promise<void> {
   await services.ledgerAudit.makeCheckpoint()
 }
 
-/** What would keep the row as it is. */
+/** Drops or disables the triggers that protect the table. */
 async function takeGuards(tx: Tx, engine: Engine, table: string): Promise<void> {
   if (engine === 'postgres') return void (await tx.run(`ALTER TABLE ${table} DISABLE TRIGGER USER`))
   const guards = await tx.all<{ name: string }>(
@@ -56,10 +58,10 @@ async function takeGuards(tx: Tx, engine: Engine, table: string): Promise<void> 
   for (const { name } of guards) await tx.run(`DROP TRIGGER ${name}`)
 }
 
-describe.each(engines)('more than verify reads at a time, on %s', (engine) => {
+describe.each(engines)('tables larger than a page of verify, on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
-  /** What was found of other tables. */
+  /** Findings in other tables. */
   const known = new Set<string>()
   beforeAll(async () => {
     opened = await openTestDatabase(engine)
@@ -69,7 +71,7 @@ describe.each(engines)('more than verify reads at a time, on %s', (engine) => {
   })
   afterAll(() => opened?.close())
 
-  test('is read once and whole, and nothing is found wrong with it', async () => {
+  test('verify reads every row of tables larger than a page once, and finds nothing wrong', async () => {
     const audits = await Promise.all(services.verifiers.map((verifier) => verifier.verify()))
     expect(audits.flatMap(({ findings }) => findings)).toEqual([])
     const covered = Object.fromEntries(audits.flatMap((audit) => Object.entries(audit.covered)))
@@ -87,14 +89,14 @@ describe.each(engines)('more than verify reads at a time, on %s', (engine) => {
     ['checkpoints', 'balances', 'number'],
     ['vpn_subscriptions', 'anchor_day', 'uuid'],
     ['traffic_accounts', 'balance', 'subuser_id'],
-  ])('is looked at to the last of %s', async (table, column, key) => {
+  ])('verify finds a change in the last row of %s', async (table, column, key) => {
     const change = (by: number) =>
       opened.db.transact((tx) =>
         tx.run(`UPDATE ${table} SET ${column} = ${column} + ${by} WHERE ${key} = (SELECT MAX(${key}) FROM ${table})`),
       )
     const found = async () => (await findingsOf(services)).map(({ promise, where }) => `${promise}: ${where}`)
     await opened.db.transact((tx) => takeGuards(tx, engine, table))
-    // In a long run verify finds the missing guards too.
+    // In a long run verify also finds the missing triggers.
     for (const each of isLong ? await found() : []) known.add(each)
     await change(1)
     const news = (await found()).filter((each) => !known.has(each))

@@ -10,7 +10,7 @@ import { isLong } from '../harness/scale.ts'
 
 setDefaultTimeout(isLong ? 600_000 : 120_000)
 
-/** Each guard in a long run, every seventh otherwise. */
+/** Every guard in a long run, every seventh otherwise. */
 const sampled = <Item>(items: readonly Item[]): Item[] => items.filter((_, index) => isLong || index % 7 === 0)
 
 type Guard = { readonly name: string; readonly drop: string }
@@ -19,7 +19,7 @@ async function guardsOf(engine: 'sqlite' | 'postgres', address: string): Promise
   if (engine === 'sqlite') {
     const file = new Sqlite(address, { readonly: true })
     const rows = file
-      // Views come last: a view that is dropped takes its triggers along.
+      // Views come last: dropping a view drops its triggers.
       .query(
         `SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'index', 'view') AND sql IS NOT NULL ORDER BY type`,
       )
@@ -54,12 +54,12 @@ describe.each([...engines])('the schema on %s', (engine) => {
     return findings.map((each) => `${each.where}: ${each.problem}`)
   }
 
-  test('is the same when the engine has taken stock of it for its planner', async () => {
+  test('verify finds no schema difference after ANALYZE', async () => {
     await opened.db.transact((tx) => tx.run('ANALYZE'))
     expect(await wrong()).toEqual([])
   })
 
-  test('is what the migrations make; a guard that is taken away or added is named', async () => {
+  test('verify names each dropped trigger, constraint, index and view, and an added rule or trigger', async () => {
     expect(await wrong()).toEqual([])
     const guards = await guardsOf(engine, opened.place.address)
     expect(guards.length).toBeGreaterThan(50)
@@ -81,8 +81,8 @@ describe.each([...engines])('the schema on %s', (engine) => {
   })
 })
 
-describe('a user of PostgreSQL who may not create a schema', () => {
-  test('is told that the schema was not compared, and the constraints that are there are checked all the same', async () => {
+describe('a PostgreSQL user without the right to create a schema', () => {
+  test('verify notes that the schema was not compared without the right to create one, and checks the constraints', async () => {
     const opened = await openTestDatabase('postgres')
     const role = `clerk_${Math.random().toString(36).slice(2)}`
     const url = new URL(opened.place.address)
@@ -92,10 +92,10 @@ describe('a user of PostgreSQL who may not create a schema', () => {
     })
     Object.assign(url, { username: role, password: 'clerk' })
     const db = openDatabase(url.href)
-    // What the same migrations make was looked at by the tests above, and is remembered.
+    // The expected schema of the same migrations is cached by the tests above, so this text differs.
     const migrations = () => readMigrations().map((each) => ({ ...each, text: `${each.text}\n-- unseen` }))
-    const told = await createSchemaVerifier({ db, migrations }).verify()
-    expect(told).toEqual({ findings: [], covered: {}, notes: [expect.stringContaining('may not create a schema')] })
+    const audit = await createSchemaVerifier({ db, migrations }).verify()
+    expect(audit).toEqual({ findings: [], covered: {}, notes: [expect.stringContaining('may not create a schema')] })
     const whole = createIntegrityVerifier({ db, migrations })
     const before = await whole.verify()
     expect(before.findings).toEqual([])
@@ -114,11 +114,11 @@ describe('a user of PostgreSQL who may not create a schema', () => {
   })
 })
 
-describe('a table of SQLite', () => {
-  test('whose constraint was written out of the schema is named', async () => {
+describe('an edited SQLite schema', () => {
+  test('verify names a table whose constraint was erased from the schema text', async () => {
     const opened = await openTestDatabase('sqlite')
     await opened.db.close()
-    // The schema is text in the file like any other.
+    // The schema is plain text in the file.
     const bytes = readFileSync(opened.place.address)
     const at = bytes.indexOf('CHECK (spent >= 0)')
     bytes.fill(' ', at, at + 'CHECK (spent >= 0)'.length)

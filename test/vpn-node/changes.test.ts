@@ -6,14 +6,14 @@ import { openNode, openScene, type Scene, until } from '../harness/vpn-tunnel.ts
 
 const { test } = await findNetnsSupport()
 
-describe('what a node changes on its machine', () => {
+describe('changes of a VPN node on its machine', () => {
   let scene: Scene | undefined
   afterEach(async () => {
     await scene?.net.close()
     scene = undefined
   })
 
-  /** All that a node could leave behind. */
+  /** All state that a node could leave behind. */
   async function lookAround({ net }: Scene): Promise<string> {
     const settings = [
       'ipv4/ip_forward',
@@ -30,7 +30,7 @@ describe('what a node changes on its machine', () => {
     ]
     const texts = []
     for (const command of parts) texts.push(await net.inside(net.node, command))
-    // Addresses that devices give themselves settle in their own time.
+    // Link-local addresses appear with a delay.
     const lines = texts.join('\n').split('\n')
     return lines.filter((line) => !line.includes('fe80:')).join('\n')
   }
@@ -43,7 +43,7 @@ describe('what a node changes on its machine', () => {
     return { scene: opened, before: await lookAround(opened) }
   }
 
-  test('is listed while it runs, and undone when it stops', async () => {
+  test('a VPN node lists its changes while it runs, and reverts them when it stops', async () => {
     const { scene: here, before } = await openUndone()
     await openNode(here)
     await here.node.ask('apply', { peers: [limited] })
@@ -64,12 +64,12 @@ describe('what a node changes on its machine', () => {
     expect(readChanges(here.folder)).toBeUndefined()
   })
 
-  test('is cleared up by the next start when the node was killed', async () => {
+  test('the next start of a VPN node clears the changes of a killed one', async () => {
     const { scene: here, before } = await openUndone()
     await openNode(here)
     await here.node.ask('apply', { peers: [limited] })
     await here.node.kill()
-    // The tunnel goes with the node that looked after it: nobody would end what expires.
+    // The tunnel ends with the node that managed it, because expiry needs a running node.
     await until(
       'wireguard-go',
       async () => !(await here.net.inside(here.net.node, ['ip', 'link'])).includes(`${here.deviceName}:`),
@@ -82,7 +82,7 @@ describe('what a node changes on its machine', () => {
     expect(await lookAround(here)).toBe(before)
   })
 
-  test('is left alone by a second node in the same folder, which is refused', async () => {
+  test('a second VPN node in the same folder is refused and changes nothing', async () => {
     const opened = await openScene()
     scene = opened
     const during = await lookAround(opened)
@@ -91,7 +91,7 @@ describe('what a node changes on its machine', () => {
     expect(await lookAround(opened)).toBe(during)
   })
 
-  test('is nothing when a device of that name is there already', async () => {
+  test('a VPN node refuses to start when a device of its name exists, and changes nothing', async () => {
     const { scene: here } = await openUndone()
     await here.net.inside(here.net.node, ['ip', 'tuntap', 'add', 'dev', here.deviceName, 'mode', 'tun'])
     const before = await lookAround(here)
@@ -100,7 +100,7 @@ describe('what a node changes on its machine', () => {
     expect(readChanges(here.folder)).toBeUndefined()
   })
 
-  test('is nothing without the right to change the network, and the refusal says what is missing', async () => {
+  test('a VPN node without CAP_NET_ADMIN changes nothing, and its refusal names the missing right', async () => {
     const { scene: here, before } = await openUndone()
     const weak = startNamespaceWorker(here.net.node, [
       'setpriv',
@@ -122,7 +122,7 @@ const problemOf = (opening: Promise<unknown>): Promise<string> =>
     (error: unknown) => String(error),
   )
 
-/** With a speed, so that queues are there too. */
+/** With a speed limit, so that queues exist too. */
 const limited = {
   id: 'vpn_limited',
   public_key: 'xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=',

@@ -17,25 +17,22 @@ import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findNetnsSupport()
 
-/**
- * What WireGuard adds to each packet inside a tunnel, and counts: a header of 16 bytes and a tag of 16 (whitepaper,
- * 5.4.6).
- */
+/** WireGuard's overhead per packet, which it counts: a header of 16 bytes and a tag of 16 (whitepaper, 5.4.6). */
 const overheadBytes = 32
 const tolerance = 0.02
 const megabyte = 1_000_000
-/** In multiples of what is sent. */
+/** A factor for the transferred bytes. */
 const size = isLong ? 4 : 1
 
-describe('what a device carries', () => {
+describe('byte counts of a VPN device', () => {
   let scene: Scene
   let customer: Customer
   let client: Client
-  /** What earlier boots of the node have counted, as the shop would have it. */
+  /** Counts of earlier boots of the node, as the shop adds them. */
   let earlier = { received: 0, sent: 0 }
   let current = { received: 0, sent: 0 }
 
-  /** WireGuard tells handshakes to the second. */
+  /** WireGuard reports handshakes in whole seconds. */
   const startedAt = Math.floor(Date.now() / 1000) * 1000
 
   beforeAll(async () => {
@@ -57,14 +54,11 @@ describe('what a device carries', () => {
     return { received: earlier.received + current.received, sent: earlier.sent + current.sent }
   }
 
-  /** What went through the tunnels that are gone. */
+  /** Bytes of tunnels that are gone. */
   let before = { received: 0, sent: 0 }
 
-  /**
-   * What went through the node's device, which has one peer, with WireGuard's overhead. Packets that get lost later
-   * were carried too.
-   */
-  async function carried() {
+  /** Bytes through the node's device, which has one peer, with WireGuard's overhead. Packets lost later count too. */
+  async function relayed() {
     const path = (name: string) => `/sys/class/net/${scene.deviceName}/statistics/${name}`
     const names = ['tx_bytes', 'tx_packets', 'rx_bytes', 'rx_packets'].map(path)
     const text = await scene.net.inside(scene.net.node, ['cat', ...names])
@@ -81,7 +75,7 @@ describe('what a device carries', () => {
   }
 
   async function expectAgreement(): Promise<void> {
-    const real = await carried()
+    const real = await relayed()
     await until('the count', async () => (await counted()).received >= real.received * (1 - tolerance))
     await until('the count', async () => (await counted()).sent >= real.sent * (1 - tolerance))
     const count = await counted()
@@ -89,9 +83,9 @@ describe('what a device carries', () => {
     expect(count.sent).toBeLessThanOrEqual(real.sent * (1 + tolerance))
   }
 
-  test('is counted to within two hundredths, with the time of its last handshake', async () => {
+  test("a VPN node counts a device's bytes within 2 %, with the time of its last handshake", async () => {
     await transfer()
-    const real = await carried()
+    const real = await relayed()
     expect(real.received).toBeGreaterThan(2 * size * megabyte)
     expect(real.sent).toBeGreaterThan(size * megabyte)
     await expectAgreement()
@@ -106,7 +100,7 @@ describe('what a device carries', () => {
     expect(await scene.node.ask<{ tunnels: number }>('health')).toMatchObject({ tunnels: 1 })
   })
 
-  test('goes on being counted when the device is taken away and given back', async () => {
+  test('a VPN node continues the count of a device that was removed and added again', async () => {
     await scene.node.ask('apply', { peers: [{ ...customer.peer, state: 'down' }] })
     await scene.node.ask('apply', { peers: [customer.peer] })
     await client.connect()
@@ -114,9 +108,9 @@ describe('what a device carries', () => {
     await expectAgreement()
   })
 
-  test('goes on being counted when the tunnel itself is lost and made anew', async () => {
+  test('a VPN node continues the count of a device after its tunnel was deleted and recreated', async () => {
     await expectAgreement()
-    before = await carried()
+    before = await relayed()
     await scene.net.inside(scene.net.node, ['ip', 'link', 'delete', 'dev', scene.deviceName])
     await until('a new tunnel', () =>
       scene.net.inside(scene.net.node, ['wg', 'show', scene.deviceName, 'peers']).then(
@@ -129,9 +123,9 @@ describe('what a device carries', () => {
     await expectAgreement()
   })
 
-  test('never falls when the node is killed outright and started again', async () => {
+  test('the count of a device never falls when its VPN node is killed by SIGKILL and started again', async () => {
     await expectAgreement()
-    before = await carried()
+    before = await relayed()
     earlier = await counted()
     await scene.node.kill()
     current = { received: 0, sent: 0 }
@@ -143,7 +137,7 @@ describe('what a device carries', () => {
     await expectAgreement()
   })
 
-  test('is counted to its last byte when the node is told to stop', async () => {
+  test('a stopping VPN node counts the last megabyte of a device', async () => {
     await transfer()
     await expectAgreement()
     await client.worker.ask('drain', { url: `http://${places.origin4}/bytes?count=${megabyte}` })

@@ -18,8 +18,8 @@ const token = 'a-token-of-the-sandbox'
 const shop = 'http://127.0.0.1:8080'
 const megabyte = 1_000_000
 
-/** The shop, the node and the operator's tool as processes of their own, all in the node's namespace. */
-describe('a subscription bought over the API', () => {
+/** The shop, the node and the operator's tool in their own processes, all in the node's namespace. */
+describe('a VPN subscription bought over the API', () => {
   let net: Net
   let caller: NamespaceWorker
   let folder: string
@@ -60,7 +60,7 @@ describe('a subscription bought over the API', () => {
       (text) => text.trim().split('\n'),
       () => undefined,
     )
-  /** Every answer is checked against the description that the shop serves. */
+  /** Every answer is checked against the shop's OpenAPI description. */
   const call = async (path: string, body?: unknown) => {
     const answer = await caller.ask<Pick<Answer, 'status' | 'data'>>('call', { url: shop, token, path, body })
     expect(answer.status).toBe(200)
@@ -101,7 +101,7 @@ describe('a subscription bought over the API', () => {
     await net?.close()
   })
 
-  test('opens a tunnel at the node that joined with its key, at once', async () => {
+  test('a bought VPN subscription opens a tunnel at once, over IPv4 and IPv6', async () => {
     const bought = await call('/vpn/buy', { period: 1, name: 'phone', location: 'here' })
     publicKey = (await call('/vpn/info')).devices[0].public_key
     await until('the device', isKnown)
@@ -110,7 +110,7 @@ describe('a subscription bought over the API', () => {
     expect(await client.worker.ask<string>('fetch', { url: `http://[${places.origin6}]/who` })).toBe(places.node6)
   })
 
-  test('shows what it has carried, also after the node was killed and started again', async () => {
+  test('a VPN subscription shows its bytes, also after the node was killed by SIGKILL and started again', async () => {
     await download(3 * megabyte)
     await until('the count', async () => (await usedBytes()) >= 3 * megabyte)
     const before = await usedBytes()
@@ -126,7 +126,7 @@ describe('a subscription bought over the API', () => {
     expect((await call('/vpn/info')).node).toBe('online')
   })
 
-  test('is cut off within 5 s of being deleted', async () => {
+  test('a deleted VPN subscription is cut off within 5 s', async () => {
     const stopwatch = startStopwatch()
     await call('/vpn/delete', {})
     await until('the end', async () => !(await isKnown()))
@@ -139,18 +139,18 @@ describe('a subscription bought over the API', () => {
     expect(await outcome).toBe('cut off')
   })
 
-  test('is cut off while the operator has closed the node, and comes back when it is open', async () => {
+  test('a VPN subscription is cut off while its node is closed, and works again when it is open', async () => {
     await call('/vpn/buy', { period: 1, name: 'tablet', location: 'here' })
     publicKey = (await call('/vpn/info')).devices[0].public_key
     await until('the device', isKnown)
     await tool('shop', 'node', 'close', 'here')
     await until('the end', async () => !(await isKnown()))
     await tool('shop', 'node', 'open', 'here')
-    // A node that was refused asks again after up to ten seconds.
+    // A refused node retries after up to 10 s.
     if (isLong) await until('the device', isKnown)
   })
 
-  test('leaves a machine as it was when the node is told to stop', async () => {
+  test('a stopped VPN node leaves no nftables rules and no IP forwarding', async () => {
     const status = await tool('node', 'vpn-node', 'status')
     expect(status).toMatchObject({ state: 'running', missing: [] })
     expect(status.changes).toContain(`network device j${net.tag}: the tunnel`)
@@ -161,7 +161,7 @@ describe('a subscription bought over the API', () => {
     expect((await net.inside(net.node, ['cat', '/proc/sys/net/ipv4/ip_forward'])).trim()).toBe('0')
   })
 
-  /** `turnpike up` on a data folder of its own, in the same namespace, with what it has printed. */
+  /** `turnpike up` on its own data folder, in the same namespace, with its output. */
   function startUp(of = 'up', ...leash: string[]) {
     const [, , , , ...rest] = under('up')
     const child = Bun.spawn(['ip', 'netns', 'exec', net.node, ...leash, ...rest], {
@@ -197,7 +197,7 @@ describe('a subscription bought over the API', () => {
   /** A worker calls one shop. */
   let upCaller: NamespaceWorker | undefined
 
-  test('no VPN node is planned for a sandbox beside another one of the machine', async () => {
+  test('turnpike up plans no VPN node for a sandbox beside another node on the machine', async () => {
     await net.inside(net.node, ['nft', 'add', 'table', 'inet', 'turnpike_vpn_other'])
     const plan = `const { planSandboxVpn } = await import('${join(program, '../sandbox-vpn.ts')}')
       const { readConfig } = await import('${join(program, '../settings/config.ts')}')
@@ -207,7 +207,7 @@ describe('a subscription bought over the API', () => {
     await net.inside(net.node, ['nft', 'delete', 'table', 'inet', 'turnpike_vpn_other'])
   })
 
-  test('turnpike up of a sandbox starts a VPN node in a free place, which carries what is bought', async () => {
+  test('turnpike up of a sandbox starts a VPN node on a free device, which serves purchases also after SIGKILL', async () => {
     await net.inside(net.node, ['ip', 'link', 'add', 'tpvpn0', 'type', 'veth', 'peer', 'name', 'tpother'])
     let up = startUp()
     await until('the node', () => node1.test(up.out))
@@ -216,7 +216,7 @@ describe('a subscription bought over the API', () => {
     expect(config).toContain(`Endpoint = ${places.endpoint}:51821`)
     const sold = await openClient(net, 1, config)
     expect(await sold.worker.ask<string>('fetch', who)).toBe(places.node4)
-    // Killed outright, it leaves its changes behind; the next start clears them up and carries on in the same place.
+    // Killed by SIGKILL, it leaves its changes; the next start clears them and uses the same device.
     up.child.kill('SIGKILL')
     await until('the end of its shop', () =>
       caller.ask('fetch', { url: 'http://127.0.0.1:8081/healthz' }).then(
@@ -234,7 +234,7 @@ describe('a subscription bought over the API', () => {
     expect(await net.inside(net.node, ['nft', 'list', 'tables'])).not.toContain('turnpike')
   })
 
-  test('turnpike up without CAP_NET_ADMIN says so, changes nothing and sells with a warning', async () => {
+  test('turnpike up without CAP_NET_ADMIN prints the reason, changes nothing and sells with a warning', async () => {
     const before = await devices()
     const up = startUp(
       'bare',

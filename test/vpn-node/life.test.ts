@@ -17,12 +17,12 @@ import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findNetnsSupport()
 
-/** How soon a device is cut off at its end. */
+/** The time limit for cutting off an expired device. */
 const cutWithinMs = 5_000
 const endless = 1_000_000_000
 type Transfer = { bytes: number; isDone: boolean; problem: string | null }
 
-describe('while another transfer goes on', () => {
+describe('VPN devices during the transfer of another device', () => {
   let scene: Scene
   let customers: readonly [Customer, Customer]
   let a: Client
@@ -35,7 +35,7 @@ describe('while another transfer goes on', () => {
     await scene.node.ask('replace', { peers: customers.map((each) => each.peer) })
     a = await openClient(scene.net, 0, customers[0].config)
     b = await openClient(scene.net, 1, customers[1].config)
-    // Slow enough to be going on all the while, and shared machines stay usable.
+    // Slow enough to last for all tests without loading a shared machine.
     await scene.node.ask('apply', { peers: [{ ...customers[1].peer, speed_mbit: 20 }] })
     await b.worker.ask('receive', { url: `http://${places.origin4}/bytes?count=${endless}` })
     await until('the transfer', async () => (await transferOf(b)).bytes > 0)
@@ -51,15 +51,15 @@ describe('while another transfer goes on', () => {
       () => true,
       () => false,
     )
-  /** Without a limit but that against hanging. */
+  /** Limited only by the limit against hangs. */
   const passesInTheEnd = () => passes(waitLimitMs)
-  /** The peer is gone: no answer comes, which is taken for certain after a while. */
+  /** The peer is gone: no answer arrives within 400 ms. */
   const isSilent = async () => !(await passes(400))
   const isCutOff = async (): Promise<boolean> => {
     const dump = await scene.net.inside(scene.net.node, ['wg', 'show', scene.deviceName, 'peers'])
     return !dump.includes(customers[0].peer.public_key)
   }
-  /** As a phone does that notices: a new handshake with the same key, tried again should one be lost. */
+  /** As a phone does: a new handshake with the same key, repeated if one is lost. */
   const comesBack = async () => {
     for (let attempt = 1; ; attempt += 1) {
       await a.connect()
@@ -68,7 +68,7 @@ describe('while another transfer goes on', () => {
     }
   }
 
-  test('a device that is taken away stops, and with the same key comes back', async () => {
+  test('a removed VPN device is cut off, and works again with the same key when it is added', async () => {
     expect(await passesInTheEnd()).toBe(true)
     await apply({ state: 'down' })
     expect(await isCutOff()).toBe(true)
@@ -77,7 +77,7 @@ describe('while another transfer goes on', () => {
     await comesBack()
   })
 
-  test('a device stops by itself within 5 s of its end, not before, and renewal brings it back with the same key', async () => {
+  test('a VPN device is cut off within 5 s of its expiry, not before, and renewal restores it with the same key', async () => {
     const stopwatch = startStopwatch()
     const endsAt = Date.now() + 1_000
     await apply({ expires_at: endsAt })
@@ -89,7 +89,7 @@ describe('while another transfer goes on', () => {
     await comesBack()
   })
 
-  test('a device whose traffic is used up stops by itself, however often the shop repeats itself', async () => {
+  test('a VPN device whose traffic is used up is cut off, however often the shop repeats its state', async () => {
     const left = 3_000_000
     const countOf = async () => {
       const counts = await scene.node.ask<PeerCount[]>('counts')
@@ -104,22 +104,22 @@ describe('while another transfer goes on', () => {
       await apply({ left })
       return isCutOff()
     })
-    const carried = (await countOf()) - before
-    expect(carried).toBeGreaterThanOrEqual(left)
+    const relayed = (await countOf()) - before
+    expect(relayed).toBeGreaterThanOrEqual(left)
     const { bytes } = await transferOf(a)
     expect(bytes).toBeLessThan(endless)
     await apply({ left: null })
     await comesBack()
   })
 
-  test('a device that the whole state does not name any more is cut off', async () => {
+  test('a VPN device missing from the whole state is cut off', async () => {
     await scene.node.ask('replace', { peers: [{ ...customers[1].peer, speed_mbit: 20 }] })
     expect(await isCutOff()).toBe(true)
     await apply({})
     await comesBack()
   })
 
-  test('the other device was not touched by any call, and its transfer goes on', async () => {
+  test('no call names the other VPN device, and its transfer continues', async () => {
     const calls = await scene.node.ask<string[][]>('calls')
     const named = calls.filter(([wg, set]) => wg === 'wg' && set === 'set')
     expect(named.filter((words) => words.includes(customers[0].peer.public_key))).not.toEqual([])

@@ -7,7 +7,7 @@ import { toolsWithinMs } from '../harness/wireguard.ts'
 const { test, isPossible } = await findNetnsSupport()
 const megabit = 1_000_000 / 8
 
-describe('a device with a speed', () => {
+describe('speed limits of a VPN device', () => {
   let scene: Scene
   let customer: Customer
   let client: Client
@@ -30,20 +30,19 @@ describe('a device with a speed', () => {
     client.worker.ask('drain', { url: `http://${host}/bytes?count=${count}` })
   const send = (host: string, count: number) => client.worker.ask('send', { url: `http://${host}/sink`, count })
 
-  test('receives and sends no faster than that, on either protocol, and others pass it by', async () => {
+  test('a VPN device limited to 16 Mbit/s needs more than 430 ms for 8 Mbit in each direction, over IPv4 and IPv6', async () => {
     await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: 16 }] })
     expect(await scene.node.ask<{ event: string }[]>('log')).not.toContainEqual(
       expect.objectContaining({ level: 'warn' }),
     )
-    // Eight megabits at 16 Mbit/s take half a second; what may come at once is less than a tenth of them.
-    // A busy machine only makes it longer.
+    // 8 Mbit at 16 Mbit/s take 0.5 s; the burst is less than a tenth of that. A busy machine only makes it longer.
     for (const host of [places.origin4, `[${places.origin6}]`]) {
       expect(await timeOf(() => receive(host, 8 * megabit))).toBeGreaterThan(430)
       expect(await timeOf(() => send(host, 8 * megabit))).toBeGreaterThan(430)
     }
   })
 
-  test('has another speed as soon as it is told', async () => {
+  test('a changed speed limit of a VPN device applies at once, and its removal leaves no queue', async () => {
     await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: 4 }] })
     expect(await timeOf(() => receive(places.origin4, 2 * megabit))).toBeGreaterThan(400)
     await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: null }] })

@@ -7,7 +7,7 @@ import { toolsWithinMs } from '../harness/wireguard.ts'
 
 const { test, isPossible } = await findNetnsSupport()
 
-describe('two devices at a node', () => {
+describe('isolation of two VPN devices', () => {
   let scene: Scene
   let a: Client
   let b: Client
@@ -19,37 +19,37 @@ describe('two devices at a node', () => {
     await scene.node.ask('replace', { peers: customers.map((each) => each.peer) })
     a = await openClient(scene.net, 0, customers[0].config)
     b = await openClient(scene.net, 1, customers[1].config)
-    // So that there is something to be kept from.
+    // Services that the devices must not reach.
     await b.worker.ask('serve', { ports: [8080] })
     await scene.node.ask('serve', { ports: [22, 8080] })
   }, toolsWithinMs)
   afterAll(() => scene?.net.close())
 
   const connect = (from: NamespaceWorker, host: string, port: number) => from.ask<string>('connect', { host, port })
-  /** Where packets are dropped no answer comes: that is taken for certain after a while. */
+  /** Dropped packets get no answer, which is assumed after 400 ms. */
   const loginSocks = (from: NamespaceWorker, host: string, port: number) =>
     from.ask<string>('connect', { host, port, withinMs: 400 })
 
-  test('pass traffic with the configuration as it was sold, and the origin sees the address of the node', async () => {
+  test('a VPN device works with the sold configuration, and the origin sees the address of the node', async () => {
     for (const client of [a, b]) {
       expect(await client.worker.ask<string>('fetch', { url: `http://${places.origin4}/who` })).toBe(places.node4)
     }
   })
 
-  test('pass IPv6 as well as IPv4', async () => {
+  test('a VPN device relays IPv6 as well as IPv4', async () => {
     for (const client of [a, b]) {
       expect(await client.worker.ask<string>('fetch', { url: `http://[${places.origin6}]/who` })).toBe(places.node6)
     }
   })
 
-  test('cannot reach each other, on either protocol', async () => {
+  test('two VPN devices cannot reach each other, over IPv4 or IPv6', async () => {
     expect(await connect(b.worker, '10.66.0.3', 8080)).toBe('open')
     for (const host of ['10.66.0.3', 'fd74:7572:6e70::a42:3']) {
       expect(await connect(a.worker, host, 8080)).toStartWith('refused')
     }
   })
 
-  test('cannot reach what listens on the node, at whichever of its addresses', async () => {
+  test('a VPN device cannot reach services of the node at any of its addresses', async () => {
     expect(await connect(scene.origin, places.node4, 22)).toBe('open')
     await scene.net.inside(scene.net.node, ['ip', 'route', 'add', 'local', '45.12.7.0/24', 'dev', 'lo'])
     const own = ['10.66.0.1', 'fd74:7572:6e70::1', places.node4, places.node6, '192.168.77.1']
@@ -58,14 +58,14 @@ describe('two devices at a node', () => {
     expect(outcomes).not.toContain('open')
   })
 
-  test('cannot reach private, link-local and metadata addresses that the node itself reaches', async () => {
+  test('a VPN device cannot reach private, link-local and metadata addresses that the node reaches', async () => {
     for (const host of [places.private4, places.private6, places.metadata]) {
       expect(await connect(scene.node, host, 80)).toBe('open')
       expect(await connect(a.worker, host, 80)).toStartWith('refused')
     }
   })
 
-  test('cannot send mail, while other ports of the same host are open', async () => {
+  test('a VPN device cannot reach ports 25, 465, 587 and 2525, while other ports of the same host are open', async () => {
     for (const host of [places.origin4, places.origin6]) {
       expect(await connect(a.worker, host, 8080)).toBe('open')
       for (const port of [25, 465, 587, 2525]) {
@@ -75,14 +75,14 @@ describe('two devices at a node', () => {
     }
   })
 
-  test('are not reached from outside unless they asked', async () => {
+  test('a VPN device cannot be reached from outside', async () => {
     const outcomes = await Promise.all(
       ['10.66.0.3', 'fd74:7572:6e70::a42:3'].map((host) => loginSocks(scene.origin, host, 8080)),
     )
     expect(outcomes).not.toContain('open')
   })
 
-  test('cannot use an address that is not theirs', async () => {
+  test('a VPN device cannot use an address of another device', async () => {
     await scene.net.inside(a.namespace, ['ip', 'address', 'add', '10.66.0.77/32', 'dev', a.device])
     const from = ['ip', 'route', 'replace', places.origin4, 'dev', a.device, 'src', '10.66.0.77']
     await scene.net.inside(a.namespace, from)
@@ -92,8 +92,8 @@ describe('two devices at a node', () => {
     expect(await connect(a.worker, places.origin4, 8080)).toBe('open')
   })
 
-  test('a machine that forwarded nothing forwards nothing but the tunnel', async () => {
-    // The origin as a stranger that takes the node for a router.
+  test('a machine without IP forwarding forwards only the tunnel', async () => {
+    // The origin acts as a stranger that uses the node as a router.
     const { net } = scene
     await net.inside(net.origin, ['ip', 'route', 'add', '172.30.2.2/32', 'via', places.node4])
     await net.inside(b.namespace, ['ip', 'route', 'add', `${places.origin4}/32`, 'via', '172.30.2.1'])
@@ -101,7 +101,7 @@ describe('two devices at a node', () => {
     await net.inside(b.namespace, ['ip', 'route', 'delete', `${places.origin4}/32`])
   })
 
-  test('the private key of the node stands in no argument, log or file', async () => {
+  test('the private key of the node is in no argument, log or file', async () => {
     const { setup, folder } = scene
     const [calls, log] = [await scene.node.ask<string[][]>('calls'), await scene.node.ask<unknown[]>('log')]
     expect(calls.length).toBeGreaterThan(5)

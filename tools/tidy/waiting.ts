@@ -25,7 +25,7 @@ function waits(node: Node): boolean {
 const mayWait: readonly string[] = [
   'src/db/migrate.test.ts',
   'test/attack/gateway-origins.test.ts',
-  'test/durability/carry.ts',
+  'test/durability/relay-load.ts',
   'test/durability/payments-worker.ts',
   'test/harness/apt.ts',
   'test/harness/peer-proxies.ts',

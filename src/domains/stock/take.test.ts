@@ -327,7 +327,7 @@ test('a sale on PostgreSQL right after an import reads only the slots that it ta
   try {
     const customer = await addCustomer(floor.services, 10n ** 12n)
     await addStock(floor.services, '10.32.0.0/19', 'AT', 4)
-    const stock = { table: 'stock', columns: [], most: 300 }
+    const stock = { table: 'stock', columns: [], max: 300 }
     for (const count of [1, 3]) {
       const buy = () => buyProxies(floor.services, customer, { code: 'AT', ipv: 4, period: 7, count })
       expect(await wideIn(floor.db, stock, buy)).toEqual([])

@@ -1,8 +1,8 @@
 /**
- * A node's agent with a carrier that carries without pause, until it is killed or told to end. Run as a process of its
- * own: `carry.ts LINK URL FOLDER KEY SUBUSER…`. A `rough` LINK loses and repeats reports, a `smooth` one does not.
- * Prints `will BOOT SUBUSER TOTAL` before bytes are counted, `noted BOOT SUBUSER TOTAL` once they are in the journal
- * and `reported BOOT` once the shop has taken a report: the test knows what there was to lose.
+ * A node's agent with a relay that moves bytes without pause, until it is killed or stopped. Run as its own process:
+ * `relay-load.ts LINK URL FOLDER KEY SUBUSER…`. A `rough` LINK loses and repeats reports, a `smooth` one does not. It
+ * prints `will BOOT SUBUSER TOTAL` before bytes are counted, `noted BOOT SUBUSER TOTAL` once they are in the journal
+ * and `reported BOOT` once the shop has accepted a report, so that the test knows what could be lost.
  */
 
 import { writeSync } from 'node:fs'
@@ -25,8 +25,8 @@ const noteBytes = 1024 * 1024
 const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
 const shared = { folder, timing: realTiming, chance: Math.random, log: quietLog, version: '0.0.0' }
 
-/** Prints each report that was answered. */
-function told(link: Pick<ShopLink, 'report'>): Pick<ShopLink, 'report'> {
+/** Prints each accepted report. */
+function printing(link: Pick<ShopLink, 'report'>): Pick<ShopLink, 'report'> {
   return {
     async report(body: ReportBody, end?: AbortSignal) {
       const answer = await link.report(body, end)
@@ -36,7 +36,7 @@ function told(link: Pick<ShopLink, 'report'>): Pick<ShopLink, 'report'> {
   }
 }
 
-/** Loses requests and answers, and says things twice, as often as it does well. */
+/** Loses requests and answers and repeats reports, in about half of the calls. */
 function rough(link: ShopLink): Pick<ShopLink, 'report'> {
   return {
     async report(body: ReportBody, end?: AbortSignal) {
@@ -54,7 +54,7 @@ const linkWith = (secret: string) => createShopLink({ url, secret })
 const identity = await takeIdentity({ ...shared, linkWith, key, randomBytes: random })
 const boot = makeBoot({ folder, clock: Date.now, randomBytes: random })
 const node = identity.node
-const link = told(quality === 'rough' ? rough(linkWith(identity.secret)) : linkWith(identity.secret))
+const link = printing(quality === 'rough' ? rough(linkWith(identity.secret)) : linkWith(identity.secret))
 const journal = new Journal({ ...shared, node, boot })
 const carrier = new ModelRelay()
 const meter = new Meter({
@@ -80,7 +80,7 @@ while (!ending.signal.aborted) {
   for (const id of subusers) {
     const { received, sent } = carrier.subject(id, pool)
     writeSync(1, `will ${boot} ${id} ${received + sent + chunkBytes}\n`)
-    const moved = (sinceNote.get(id) ?? 0) + carrier.carry(meter, id, pool, chunkBytes)
+    const moved = (sinceNote.get(id) ?? 0) + carrier.relay(meter, id, pool, chunkBytes)
     if (moved >= noteBytes) meter.noteNow()
     sinceNote.set(id, moved >= noteBytes ? 0 : moved)
     if (Math.random() < 0.01) carrier.giveBack(meter, id, pool)

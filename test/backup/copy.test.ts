@@ -18,10 +18,10 @@ import { openFilledShop } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
 import { waitLimitMs } from '../harness/until.ts'
 
-/** The key that the filled shop is sealed with. */
+/** The key that encrypts the filled shop. */
 const key = { TURNPIKE_SECRET_KEY: '05'.repeat(32) }
 
-/** What `verify` says, part by part, so that a failure tells which. */
+/** The findings of `verify` as text, so that a failure names the part. */
 async function findings(verifiers: readonly Verifier[]): Promise<string[]> {
   const found: string[] = []
   for (const verifier of verifiers) {
@@ -49,7 +49,7 @@ const failing = (doing: Promise<unknown>): Promise<string> =>
     (error: unknown) => String(error),
   )
 
-describe.each([...enginesOf('postgres')])('a shop on %s in which everything has happened', (engine) => {
+describe.each([...enginesOf('postgres')])('backup, restore and move of a filled shop on %s', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-backup-'))
   const backup = join(folder, 'one')
   let place: Place
@@ -64,7 +64,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('is backed up as a file of rows, a key apart and a manifest, for its owner alone', () => {
+  test('a backup is a file of rows, a separate key and a manifest, all with mode 0600', () => {
     const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'))
     expect(manifest).toMatchObject({ format: 1, engine, checkpoint: { number: 3 } })
     expect(manifest.tables.postings.rows).toBeGreaterThan(10)
@@ -75,7 +75,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     }
   })
 
-  test.each([...engines])('is restored on %s, every row the same, and verifies', async (onto) => {
+  test.each([...engines])('a backup is restored on %s with every row the same, and verify finds nothing wrong', async (onto) => {
     const empty = await makePlace(onto)
     const config = configOfPlace(onto, empty)
     const watching = work()
@@ -84,7 +84,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     expect(readFileSync(join(empty.folder, 'secret.key'), 'utf8').trim()).toBe('05'.repeat(32))
     expect(await failing(restore(config, backup, work()))).toContain('already')
     if (!isLong) return empty.remove()
-    // Put back once more from there, it is still the same: nothing is lost by going to and fro.
+    // Backed up and restored once more from there, nothing is lost.
     const second = join(folder, `second-${onto}`)
     await backUp(config, second, Date.now, ignoreProgress)
     const again = await makePlace(engine)
@@ -94,7 +94,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     await Promise.all([empty.remove(), again.remove()])
   })
 
-  test('is not restored from a backup of which a row, a file or the key is not as it was', async () => {
+  test('a backup with a changed row, file or key is refused, and nothing is created', async () => {
     const empty = await makePlace('sqlite')
     const config = configOfPlace('sqlite', empty)
     const bad = join(folder, 'bad')
@@ -128,7 +128,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     await empty.remove()
   })
 
-  test('that does not verify is not opened, and a better backup can take its place', async () => {
+  test('a restore that does not verify stays closed, and a second restore can replace it', async () => {
     const empty = await makePlace(engine)
     const config = configOfPlace(engine, empty)
     expect(await restore(config, backup, { ...work(), verify: async () => false })).toMatchObject({ isRight: false })
@@ -144,7 +144,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     await empty.remove()
   })
 
-  test(`move copies every table to the other database${isLong ? ' and back' : ''}, and closes the shop where it was`, async () => {
+  test(`move copies every table to the other database${isLong ? ' and back' : ''}, and closes the shop at the old place`, async () => {
     const other: Engine = engine === 'sqlite' ? 'postgres' : 'sqlite'
     const [from, to, back, further] = [
       await makePlace(engine, place),
@@ -174,13 +174,13 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     await Promise.all([from, to, back, further].map((each) => each.remove()))
   })
 
-  test('of an earlier version is backed up by that version, and restored by this one', async () => {
+  test('a backup of an earlier version is restored by this version and migrated', async () => {
     const [old, empty] = [await makePlace('sqlite'), await makePlace(engine)]
     const earlier = readMigrations().slice(0, -1)
     const { fingerprint } = createVault(new Uint8Array(32).fill(5))
     const db = openDatabase(old.address)
     await migrate(db, earlier)
-    // In SQL, for services of this version may want what the last migration brings.
+    // In SQL, because services of this version may need the last migration.
     await db.transact((tx) =>
       tx.run(`INSERT INTO shop (one, mode, opened_at, key_fingerprint) VALUES (1, 'production', 7, $1)`, [fingerprint]),
     )
@@ -206,7 +206,7 @@ describe.each([...enginesOf('postgres')])('a shop on %s in which everything has 
     await Promise.all([old.remove(), empty.remove()])
   })
 
-  test('move refuses while another process is connected, and makes nothing in the new place', async () => {
+  test('move refuses while another process is connected, and creates nothing at the new place', async () => {
     const [from, to] = [await makePlace(engine, place), await makePlace('sqlite')]
     const selling = openDatabase(from.address)
     await selling.first('SELECT 1 AS one')
