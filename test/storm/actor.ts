@@ -2,7 +2,7 @@ import type { ByteOrigin } from '../harness/byte-origin.ts'
 import { createDice, type Dice } from '../harness/dice.ts'
 import { type ByteBooks, kopecksOf, MoneyBooks } from './books.ts'
 import type { Gate, Quality } from './quality.ts'
-import { Shopper, type Told, tooSlow, unanswered } from './shopper.ts'
+import { Shopper, type ShopAnswer, tooSlow, unanswered } from './shopper.ts'
 import type { Account } from './world.ts'
 
 export type ActorDeps = {
@@ -11,17 +11,17 @@ export type ActorDeps = {
   readonly gate: Gate
   readonly quality: Quality
   readonly dice: Dice
-  /** So long after each other its steps begin. */
+  /** The interval between the starts of its steps. */
   readonly everyMs: number
 }
 
-/** How somebody takes a no. */
+/** How an actor treats refusals. */
 type Manner = {
-  /** What a shop may say to a wish that cannot be fulfilled just now. It has no effect and is no failure. */
+  /** Refusals that are expected when a request cannot be fulfilled now. They have no effect and are no failure. */
   readonly expectedCodes: ReadonlySet<string>
-  /** Codes of a no that is not asked about again at once. */
+  /** Codes of refusals that are not retried at once. */
   readonly finalCodes?: ReadonlySet<string>
-  /** Whose troubles may be the cause of a failure; anybody's unless said. */
+  /** The places whose faults may cause a failure; all by default. */
   readonly places?: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export type Answered = { readonly path: string; readonly body: object; readonly 
 const retryLimitMs = 90_000
 const retryEveryMs = 250
 
-/** An honest customer's program: it asks until it is answered, buys under keys of its own, and keeps books. */
+/** An honest customer's program: it retries until it is answered, buys under its own keys, and keeps books. */
 export class Actor<Deps extends ActorDeps> {
   readonly money: MoneyBooks
   readonly bytes = new Map<string, ByteBooks>()
@@ -50,7 +50,7 @@ export class Actor<Deps extends ActorDeps> {
     this.shopper = new Shopper(deps.world, account.token)
   }
 
-  /** One thing after another until the storm is over. */
+  /** Repeats the step until the storm is over. */
   protected async loop(everyMs: number, step: () => Promise<void>): Promise<void> {
     while (await this.deps.gate.pass()) {
       const startedMs = performance.now()
@@ -63,57 +63,57 @@ export class Actor<Deps extends ActorDeps> {
     return items[this.deps.dice(Math.max(1, items.length))]
   }
 
-  /** A request until it is answered. What was done to the processes may make it take a while. */
-  protected async untilAnswered(what: string, ask: () => Promise<Told>): Promise<Told> {
+  /** Repeats a request until it is answered. Faults of the processes may delay it. */
+  protected async untilAnswered(what: string, ask: () => Promise<ShopAnswer>): Promise<ShopAnswer> {
     const { finalCodes, places } = this.manner
     const giveUpAt = performance.now() + retryLimitMs
     for (;;) {
       const fromMs = performance.now()
-      const told = await ask()
-      const isFailure = told.status === unanswered || told.status >= 500 || told.status === 429
-      const isAgain = isFailure && finalCodes?.has(told.code) !== true
-      const why = isAgain ? `${told.status} ${told.code} ${told.text.slice(0, 120)}` : ''
-      this.deps.quality.note(`${this.name}: ${what}`, fromMs, why, told === tooSlow, places)
-      if (told.status === 500) this.problems.push(`${what} was answered with a fault: ${told.text.slice(0, 200)}`)
-      if (!isAgain && told.code !== 'request_in_progress') return told
+      const answer = await ask()
+      const isFailure = answer.status === unanswered || answer.status >= 500 || answer.status === 429
+      const isAgain = isFailure && finalCodes?.has(answer.code) !== true
+      const why = isAgain ? `${answer.status} ${answer.code} ${answer.text.slice(0, 120)}` : ''
+      this.deps.quality.note(`${this.name}: ${what}`, fromMs, why, answer === tooSlow, places)
+      if (answer.status === 500) this.problems.push(`${what} was answered with a fault: ${answer.text.slice(0, 200)}`)
+      if (!isAgain && answer.code !== 'request_in_progress') return answer
       if (performance.now() > giveUpAt) {
         this.problems.push(`${what} was not answered for ${retryLimitMs} ms`)
-        return told
+        return answer
       }
-      await Bun.sleep(Math.max(retryEveryMs, told.retryAfterSeconds * 1000))
+      await Bun.sleep(Math.max(retryEveryMs, answer.retryAfterSeconds * 1000))
     }
   }
 
-  /** A purchase under a key of its own, repeated until it is answered; undefined when the answer was no. */
-  protected async purchase(path: string, body: object): Promise<Told['data']> {
+  /** A purchase under its own key, repeated until it is answered; undefined if it was refused. */
+  protected async purchase(path: string, body: object): Promise<ShopAnswer['data']> {
     this.count += 1
     const key = `${this.name}-${this.count}`
-    const told = await this.untilAnswered(`POST ${path}`, () => this.shopper.post(path, body, { key }))
-    if (told.status !== 200) {
+    const answer = await this.untilAnswered(`POST ${path}`, () => this.shopper.post(path, body, { key }))
+    if (answer.status !== 200) {
       this.refusals += 1
-      const isExpected = this.manner.expectedCodes.has(told.code)
-      if (!isExpected) this.problems.push(`POST ${path} was refused: ${told.text.slice(0, 300)}`)
+      const isExpected = this.manner.expectedCodes.has(answer.code)
+      if (!isExpected) this.problems.push(`POST ${path} was refused: ${answer.text.slice(0, 300)}`)
       return undefined
     }
-    const { order_id: order, price_rub: price } = told.data as { order_id: string; price_rub?: number }
+    const { order_id: order, price_rub: price } = answer.data as { order_id: string; price_rub?: number }
     if (this.money.charged.has(order)) this.problems.push(`order ${order} answered two keys`)
     this.money.charged.set(order, kopecksOf(price ?? 0))
-    this.onBought({ path, body, key, text: told.text })
-    return told.data
+    this.onBought({ path, body, key, text: answer.text })
+    return answer.data
   }
 
-  /** For whoever wants to come back to it. */
+  /** Hook for subclasses that use the answer later. */
   protected onBought(_answered: Answered): void {}
 }
 
 const roubles = 10_000_000n
 
-/** So many customers, each with money and dice of its own, made ready one after another. */
+/** Opens so many customers, each with money and its own random numbers, one after another. */
 export async function openActors<One extends { prepare(): Promise<void> }>(
   of: {
     readonly count: number
     readonly seed: number
-    /** About so many things are done a second, by all of them together. */
+    /** The number of actions per second of all customers together. */
     readonly perSecond: number
     readonly world: { addAccount(name: string, roubles: bigint): Promise<Account> }
   },

@@ -6,7 +6,7 @@ const charge = (order: string, amount: bigint): Movement => ({ kind: 'charge', a
 const refund = (order: string, amount: bigint): Movement => ({ kind: 'refund', amount, order })
 const credit: Movement = { kind: 'credit', amount: 1000n, order: null }
 
-describe('the books that a customer keeps of its money', () => {
+describe('money books of a customer', () => {
   const books = () => {
     const made = new MoneyBooks(1000n)
     made.charged.set('a', 100n)
@@ -14,11 +14,11 @@ describe('the books that a customer keeps of its money', () => {
     return made
   }
 
-  test('agree with a statement that has all of it, once', () => {
+  test('money books agree with a statement that has every movement once', () => {
     expect(books().compare([credit, charge('a', 100n), charge('b', 200n)], 700n, noRenewals)).toEqual([])
   })
 
-  test('find an acknowledged purchase that is lost, and one that is there twice', () => {
+  test('money books find an acknowledged purchase that is missing, and one that is charged twice', () => {
     expect(books().compare([credit, charge('a', 100n)], 900n, noRenewals)).toEqual([
       'order b was answered and is charged 0 times',
     ])
@@ -26,7 +26,7 @@ describe('the books that a customer keeps of its money', () => {
     expect(books().compare(twice, 500n, noRenewals)).toEqual(['order b was answered and is charged 2 times'])
   })
 
-  test('find a charge that nobody was answered for, another price and a wrong balance', () => {
+  test('money books find an unacknowledged charge, another price and a wrong balance', () => {
     const found = books().compare([credit, charge('a', 101n), charge('b', 200n), charge('c', 5n)], 690n, noRenewals)
     expect(found).toEqual([
       'order a cost 100 and is charged 101',
@@ -35,9 +35,9 @@ describe('the books that a customer keeps of its money', () => {
     ])
   })
 
-  test('know refunds that were asked for, and renewals once for each proxy', () => {
+  test('money books accept requested refunds and one renewal per proxy', () => {
     const made = books()
-    made.refunds.push({ orders: ['a'], told: 100n }, { orders: ['b'], told: undefined })
+    made.refunds.push({ orders: ['a'], confirmed: 100n }, { orders: ['b'], confirmed: undefined })
     made.renewals.set(7, 30n)
     const renewals = new Map([
       ['r', 7],
@@ -53,9 +53,9 @@ describe('the books that a customer keeps of its money', () => {
     expect(made.compare(withoutRefund, 670n, renewals)).toEqual(['the refund of a is 0, not 100'])
   })
 
-  test('know a refund over several orders by its sum, and find one of more than they cost', () => {
+  test('money books check a refund over several orders by its sum, and find one larger than their price', () => {
     const made = books()
-    made.refunds.push({ orders: ['a', 'b'], told: 250n })
+    made.refunds.push({ orders: ['a', 'b'], confirmed: 250n })
     const paid = [credit, charge('a', 100n), charge('b', 200n)]
     expect(made.compare([...paid, refund('a', 50n), refund('b', 200n)], 950n, noRenewals)).toEqual([])
     expect(made.compare([...paid, refund('b', 301n)], 1001n, noRenewals)).toEqual([
@@ -64,27 +64,27 @@ describe('the books that a customer keeps of its money', () => {
     ])
   })
 
-  test('count roubles and gigabytes without a fraction', () => {
+  test('kopecksOf and bytesOf round to whole kopecks and bytes', () => {
     expect([kopecksOf(8.9), kopecksOf(0.05), kopecksOf(1799.99)]).toEqual([890n, 5n, 179_999n])
     expect(bytesOf(0.123456789)).toBe(123_456_789)
   })
 })
 
-describe('the books that a customer keeps of its bytes', () => {
+describe('byte books of a customer', () => {
   const mebibyte = 1024 * 1024
 
-  test('are exact while no gateway is killed', () => {
+  test('byte books are exact to the byte while no gateway is killed', () => {
     const books = new ByteBooks()
-    books.note({ fromMs: 0, toMs: 100, least: 5000, most: 5000 })
+    books.note({ fromMs: 0, toMs: 100, min: 5000, max: 5000 })
     expect(books.compare(5000, [])).toEqual({ problem: undefined, isExact: true })
     expect(books.compare(5001, []).problem).toContain('1 bytes too many')
     expect(books.compare(4999, []).problem).toContain('1 bytes too few')
   })
 
-  test('allow a kill to lose 1 MiB of a line that was open, and never allow too many', () => {
+  test('byte books allow a kill to lose 1 MiB or one second of an open line, and never allow an overcharge', () => {
     const books = new ByteBooks()
-    books.note({ fromMs: 0, toMs: 60_000, least: 20 * mebibyte, most: 20 * mebibyte })
-    books.note({ fromMs: 0, toMs: 100, least: 1000, most: 1000 })
+    books.note({ fromMs: 0, toMs: 60_000, min: 20 * mebibyte, max: 20 * mebibyte })
+    books.note({ fromMs: 0, toMs: 100, min: 1000, max: 1000 })
     const all = 20 * mebibyte + 1000
     const maxLost = Math.floor((4 * 20 * mebibyte) / 60)
     expect(books.compare(all - maxLost, [60_000]).problem).toBeUndefined()
@@ -93,11 +93,11 @@ describe('the books that a customer keeps of its bytes', () => {
     expect(books.compare(all - 1, []).problem).toContain('too few')
   })
 
-  test('begin anew with what was billed', () => {
+  test('byte books start a new period from the billed bytes', () => {
     const books = new ByteBooks()
-    books.note({ fromMs: 0, toMs: 100, least: 5000, most: 5000 })
+    books.note({ fromMs: 0, toMs: 100, min: 5000, max: 5000 })
     expect(books.settle(4000)).toBe(1000)
-    books.note({ fromMs: 200, toMs: 300, least: 7, most: 7 })
+    books.note({ fromMs: 200, toMs: 300, min: 7, max: 7 })
     expect(books.compare(4007, [150])).toEqual({ problem: undefined, isExact: true })
   })
 })

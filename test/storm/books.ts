@@ -5,35 +5,36 @@ export type Movement = {
   readonly order: string | null
 }
 
-/** What was given back of some orders together; `told` is undefined when it was asked for and the answer never came. */
-export type Refund = { readonly orders: readonly string[]; told: bigint | undefined }
+/** A refund over some orders; `confirmed` is undefined if it was requested and the answer was lost. */
+export type Refund = { readonly orders: readonly string[]; confirmed: bigint | undefined }
 
 /**
- * What a customer's own machine has sent and got over one line, between two bounds that meet unless the line was cut.
+ * Bytes that a customer's machine has sent and received over one line, between two bounds that are equal unless the
+ * line was cut.
  */
 export type Transfer = {
   readonly fromMs: number
   readonly toMs: number
-  readonly least: number
-  readonly most: number
+  readonly min: number
+  readonly max: number
 }
 
 const mebibyte = 1024 * 1024
-/** A count is written down a little less than once a second. */
+/** A count is written to the journal a little more than once a second. */
 const noteMs = 1_000
 
 export const kopecksOf = (roubles: number): bigint => BigInt(Math.round(roubles * 100))
 export const bytesOf = (gigabytes: number): number => Math.round(gigabytes * 1e9)
 
-/** Of the purchases that were answered, those that cost something, and what the statement has of them. */
+/** The number of answered purchases that cost something, and how the statement has them. */
 export type Purchases = { readonly acknowledged: number; readonly lost: number; readonly doubled: number }
 
-/** What a customer has been told about money: nothing here was read from the shop's statement. */
+/** The customer's knowledge from answers: nothing here was read from the shop's statement. */
 export class MoneyBooks {
-  /** By order, what it cost, as the purchase was answered. */
+  /** By order, its price in the purchase's answer. */
   readonly charged = new Map<string, bigint>()
   readonly refunds: Refund[] = []
-  /** By proxy, what its renewal by itself costs. It happens once at most: the next is due days later. */
+  /** By proxy, the price of its automatic renewal. It happens at most once: the next is due days later. */
   readonly renewals = new Map<number, bigint>()
   credited: bigint
 
@@ -41,10 +42,7 @@ export class MoneyBooks {
     this.credited = credited
   }
 
-  /**
-   * What the shop's statement has that these books have not, and the other way round. `renewalOf` tells which proxy
-   * an order renewed.
-   */
+  /** Differences between the shop's statement and these books. `renewalOf` names the proxy that an order renewed. */
   compare(movements: readonly Movement[], balance: bigint, renewalOf: ReadonlyMap<string, number>): string[] {
     const problems: string[] = []
     const seen = new Map<string, number>()
@@ -67,7 +65,7 @@ export class MoneyBooks {
     return [...problems, ...this.judgeRefunds(given)]
   }
 
-  /** How many purchases were answered, and of these how many the statement has not, or more than once. */
+  /** The number of answered purchases, and of these the missing and the doubled ones in the statement. */
   count(movements: readonly Movement[]): Purchases {
     const times = new Map<string, number>()
     for (const { kind, order } of movements) {
@@ -95,80 +93,78 @@ export class MoneyBooks {
     for (const order of given.keys()) {
       if (!asked.has(order)) problems.push(`order ${order} was refunded and nobody asked for it`)
     }
-    for (const { orders, told } of this.refunds) {
+    for (const { orders, confirmed } of this.refunds) {
       const sum = (of: ReadonlyMap<string, bigint>) => orders.reduce((total, each) => total + (of.get(each) ?? 0n), 0n)
-      const stands = sum(given)
-      if (told !== undefined && told !== stands)
-        problems.push(`the refund of ${orders.join()} is ${stands}, not ${told}`)
-      if (stands > sum(this.charged)) problems.push(`${orders.join()} gave back more than it cost`)
+      const refunded = sum(given)
+      if (confirmed !== undefined && confirmed !== refunded)
+        problems.push(`the refund of ${orders.join()} is ${refunded}, not ${confirmed}`)
+      if (refunded > sum(this.charged)) problems.push(`${orders.join()} gave back more than it cost`)
     }
     return problems
   }
 }
 
-/** The bytes of one sub-user in one pool, as its own machine saw them. */
+/** The bytes of one sub-user in one pool, as its own machine counted them. */
 export class ByteBooks {
-  /** What was bought, moved here or away, or taken back, as it was answered. */
+  /** Bytes bought, moved or refunded, as answered. */
   purchased = 0
-  /** Whether a move or a refund was asked for and never answered, so that `purchased` is not known. */
+  /** Whether a move or a refund was requested and never answered, so that `purchased` is unknown. */
   isUncertain = false
-  /** What the shop had billed when these books were last compared. */
+  /** The shop's bill at the last comparison. */
   private billed = 0
-  /** What was carried until then: at least, and at most, where lines were cut. */
-  readonly carried = { least: 0, most: 0 }
+  /** Bytes relayed until then: minimum and maximum, where lines were cut. */
+  readonly relayed = { min: 0, max: 0 }
   private transfers: Transfer[] = []
 
   note(transfer: Transfer): void {
     this.transfers.push(transfer)
   }
 
-  /** Since the last comparison: what must have been billed at least and at most, given when gateways were killed. */
-  expected(gatewayKills: readonly number[]): { least: number; most: number; lost: number; isExact: boolean } {
+  /**
+   * Since the last comparison: the minimum and maximum that must have been billed, given the times of gateway kills.
+   */
+  expected(gatewayKills: readonly number[]): { min: number; max: number; lost: number; isExact: boolean } {
     const sum = (of: (each: Transfer) => number) => this.transfers.reduce((total, each) => total + of(each), 0)
     const sinceMs = Math.min(...this.transfers.map((each) => each.fromMs))
     const kills = gatewayKills.filter((atMs) => atMs >= sinceMs)
     const lost = kills.reduce((total, atMs) => total + this.lostBy(atMs), 0)
-    const [least, most] = [sum((each) => each.least), sum((each) => each.most)]
-    return { least, most, lost, isExact: lost === 0 && least === most }
+    const [min, max] = [sum((each) => each.min), sum((each) => each.max)]
+    return { min, max, lost, isExact: lost === 0 && min === max }
   }
 
   /**
-   * What a kill may lose: of each line that was open within the last second 1 MiB, or all that it carried in that
-   * second.
+   * The bytes that a kill may lose: 1 MiB of each line open within the last second, or all its bytes of that second.
    */
   private lostBy(atMs: number): number {
     const open = this.transfers.filter((each) => each.fromMs <= atMs && each.toMs >= atMs - noteMs)
-    return open.reduce((total, each) => total + Math.min(each.most, Math.max(mebibyte, inLastSecond(each, atMs))), 0)
+    return open.reduce((total, each) => total + Math.min(each.max, Math.max(mebibyte, inLastSecond(each, atMs))), 0)
   }
 
-  /** Whether the shop's bill is what it may be. */
+  /** Whether the shop's bill is within the bounds. */
   compare(used: number, gatewayKills: readonly number[]): { problem: string | undefined; isExact: boolean } {
-    const { least, most, lost, isExact } = this.expected(gatewayKills)
+    const { min, max, lost, isExact } = this.expected(gatewayKills)
     const added = used - this.billed
-    if (added > most) return { problem: `billed ${added - most} bytes too many (${added} of ${most})`, isExact }
-    if (added < least - lost) {
-      return { problem: `billed ${least - added} bytes too few (${added} of ${least}, ${lost} may be lost)`, isExact }
+    if (added > max) return { problem: `billed ${added - max} bytes too many (${added} of ${max})`, isExact }
+    if (added < min - lost) {
+      return { problem: `billed ${min - added} bytes too few (${added} of ${min}, ${lost} may be lost)`, isExact }
     }
     return { problem: undefined, isExact }
   }
 
-  /** From here on a new period is compared. Tells how many bytes of this one were not billed. */
+  /** Starts a new period. Returns the unbilled bytes of the previous one. */
   settle(used: number): number {
-    const { least, most } = this.expected([])
-    this.carried.least += least
-    this.carried.most += most
-    const unbilled = Math.max(0, least - (used - this.billed))
+    const { min, max } = this.expected([])
+    this.relayed.min += min
+    this.relayed.max += max
+    const unbilled = Math.max(0, min - (used - this.billed))
     this.billed = used
     this.transfers = []
     return unbilled
   }
 }
 
-/**
- * All of a short one; of a long one the part that a steady line would have carried in a second, four times over for
- * its bursts.
- */
+/** All bytes of a short line; of a long one four times the average of one second, for its bursts. */
 function inLastSecond(each: Transfer, atMs: number): number {
   const lastedMs = Math.max(noteMs, Math.min(each.toMs, atMs) - each.fromMs)
-  return Math.min(each.most, (4 * each.most * noteMs) / lastedMs)
+  return Math.min(each.max, (4 * each.max * noteMs) / lastedMs)
 }

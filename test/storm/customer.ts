@@ -2,8 +2,8 @@ import type { OrderId } from '../../src/core/ids.ts'
 import { Refusal } from '../../src/core/refusal.ts'
 import { Actor, type ActorDeps, type Answered } from './actor.ts'
 import { ByteBooks, bytesOf, kopecksOf } from './books.ts'
-import { carry } from './lines.ts'
-import type { Told } from './shopper.ts'
+import { runLine } from './lines.ts'
+import type { ShopAnswer } from './shopper.ts'
 import type { Account, World } from './world.ts'
 
 export type CustomerDeps = ActorDeps & { readonly world: World }
@@ -15,34 +15,33 @@ type Proxy = {
   ip: string
   ipv: number
   expiresAt: string
-  /** Where it was before it was replaced, and when it was told where it is now. */
+  /** Its addresses before replacements, and the time of the last replacement's answer. */
   former: string[]
   replacedAtMs: number
-  /** How often something about it was begun to be changed, and whether that is still on its way. */
+  /** The number of changes begun, and whether one is still running. */
   changes: number
   isChanging: boolean
-  /** False once something was asked of it whose outcome nobody told. */
+  /** False once a change was requested whose outcome is unknown. */
   isSure: boolean
 }
 type Line = { readonly subuser: string; readonly login: string; readonly password: string }
 
 const pools = ['datacenter', 'residential'] as const
-const mostKeptKeys = 40
-const mostSubscriptions = 3
-/** A change has reached the gateway by then. */
-const heardWithinMs = 1_000
+const maxKeptKeys = 40
+const maxSubscriptions = 3
+/** A change has reached the gateway after this time. */
+const appliedWithinMs = 1_000
 const lowBytes = 200_000_000
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 
 /**
- * What a shop may say to an honest customer whose wish cannot be fulfilled just now. It has no effect and is no
- * failure.
+ * Refusals that are expected for an honest customer whose request cannot be fulfilled now. They have no effect and are
+ * no failure.
  */
 const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'nothing_unused'])
 
 /**
- * An honest customer's program: it buys everything, retries what was not answered, uses what it has, and keeps books
- * of its own.
+ * An honest customer's program: it buys every product, retries unanswered requests, uses its products, and keeps books.
  */
 export class Customer extends Actor<CustomerDeps> {
   readonly proxies = new Map<number, Proxy>()
@@ -50,7 +49,7 @@ export class Customer extends Actor<CustomerDeps> {
   readonly subscriptions = new Map<string, string[]>()
   readonly lines: Line[] = []
   private readonly keys: Answered[] = []
-  /** Orders that stay as they are: an operator may be asked to give their price back. */
+  /** Orders that do not change: the operator may be asked to refund them. */
   private readonly refundable: string[] = []
   private readonly replaced = new Set<number>()
 
@@ -73,12 +72,12 @@ export class Customer extends Actor<CustomerDeps> {
     await this.buyProxies(4)
   }
 
-  /** Trades until the storm is over, one thing after another. */
+  /** Trades until the storm is over, one action after another. */
   async trade(): Promise<void> {
     await this.loop(this.deps.everyMs, () => this.tradeOnce())
   }
 
-  /** Uses what it has until the storm is over. */
+  /** Uses its products until the storm is over. */
   async use(): Promise<void> {
     await this.loop(this.deps.everyMs, () => this.useOnce())
   }
@@ -103,17 +102,17 @@ export class Customer extends Actor<CustomerDeps> {
 
   protected override onBought(answered: Answered): void {
     this.keys.push(answered)
-    if (this.keys.length > mostKeptKeys) this.keys.shift()
+    if (this.keys.length > maxKeptKeys) this.keys.shift()
   }
 
-  /** A key again, its fields in another order: the first answer, byte for byte. */
+  /** Repeats a key with its fields in another order: the answer must be the first one, byte for byte. */
   private async repeat(): Promise<void> {
     const known = this.pick(this.keys)
     if (!known) return
     const body = Object.fromEntries(Object.entries(known.body).toReversed())
-    const told = await this.untilAnswered('a repeat', () => this.shopper.post(known.path, body, { key: known.key }))
-    if (told.text !== known.text) this.problems.push(`the repeat of ${known.key} differs: ${told.text.slice(0, 200)}`)
-    if (told.status === 200 && !told.replayed) this.problems.push(`the repeat of ${known.key} is not said to be one`)
+    const answer = await this.untilAnswered('a repeat', () => this.shopper.post(known.path, body, { key: known.key }))
+    if (answer.text !== known.text) this.problems.push(`the repeat of ${known.key} differs: ${answer.text.slice(0, 200)}`)
+    if (answer.status === 200 && !answer.replayed) this.problems.push(`the repeat of ${known.key} is not said to be one`)
   }
 
   private async buyProxies(ipv: number): Promise<void> {
@@ -144,21 +143,21 @@ export class Customer extends Actor<CustomerDeps> {
     const [id, proxy] = this.pick(known) ?? []
     if (id === undefined || !proxy) return
     this.replaced.add(id)
-    // Until it is answered, and for good if it never is, nobody knows where it is.
+    // Until it is answered, and for good if it never is, its address is unknown.
     proxy.isSure = false
-    const told = await this.changing(proxy, () =>
+    const answer = await this.changing(proxy, () =>
       this.untilAnswered('a replacement', () => this.shopper.post('/dedicated/replace', { id })),
     )
-    // It has no key: a no may be the answer to the second of two, of which the first was done.
-    if (told.status !== 200) return
+    // It has no key: a refusal may answer the second of two requests, of which the first was done.
+    if (answer.status !== 200) return
     proxy.former.push(proxy.ip)
     proxy.replacedAtMs = performance.now()
-    proxy.ip = told.data.exit_ip
+    proxy.ip = answer.data.exit_ip
     proxy.isSure = true
   }
 
-  /** While this is on its way, lines of the proxy may end and begin in the old way or in the new one. */
-  private async changing(proxy: Proxy, ask: () => Promise<Told>): Promise<Told> {
+  /** While this runs, lines of the proxy may use the old or the new state. */
+  private async changing(proxy: Proxy, ask: () => Promise<ShopAnswer>): Promise<ShopAnswer> {
     proxy.changes += 1
     proxy.isChanging = true
     try {
@@ -174,27 +173,27 @@ export class Customer extends Actor<CustomerDeps> {
     if (!proxy) return
     const portType = proxy.portType === 'http' ? 'socks' : 'http'
     const body = { ids: [id], port_type: portType }
-    const told = await this.changing(proxy, () =>
+    const answer = await this.changing(proxy, () =>
       this.untilAnswered('a protocol', () => this.shopper.post('/dedicated/protocol', body)),
     )
-    if (told.status === 200) proxy.portType = portType
+    if (answer.status === 200) proxy.portType = portType
   }
 
-  /** A proxy for a day, to be renewed by itself: the shop does that within a minute. */
+  /** A proxy for a day with automatic renewal: the shop renews it within a minute. */
   private async renewByItself(): Promise<void> {
     const renewPeriod = 7
     const body = { country_code: this.pick(countries), period: 1, count: 1, ipv: 6 }
     const bought = await this.purchase('/dedicated/buy', body)
     if (!bought) return
     const [proxy] = bought.proxies
-    // When it ends is up to the shop from now on.
+    // From now on the shop decides its expiry.
     this.proxies.set(proxy.id, { ...toProxy(proxy), isSure: false })
     const query = `ids=${proxy.id}&period=${renewPeriod}`
     const quote = await this.untilAnswered('a quote', () => this.shopper.get(`/dedicated/prolong/quote?${query}`))
     if (quote.status !== 200) return
     this.money.renewals.set(proxy.id, kopecksOf(quote.data.total_price_rub))
-    const wish = { ids: [proxy.id], period: renewPeriod }
-    await this.untilAnswered('a renewal', () => this.shopper.post('/dedicated/auto-renew', wish))
+    const request = { ids: [proxy.id], period: renewPeriod }
+    await this.untilAnswered('a renewal', () => this.shopper.post('/dedicated/auto-renew', request))
   }
 
   private async topUp(): Promise<void> {
@@ -202,8 +201,8 @@ export class Customer extends Actor<CustomerDeps> {
     const pool = this.pick(pools)
     if (!line || !pool) return
     const query = `pool_type=${pool}&subuser_id=${line.subuser}`
-    const told = await this.untilAnswered('traffic', () => this.shopper.get(`/premium/traffic/balance?${query}`))
-    if (told.status === 200 && bytesOf(told.data.traffic_gb) < lowBytes) await this.buyTraffic(line.subuser, pool)
+    const answer = await this.untilAnswered('traffic', () => this.shopper.get(`/premium/traffic/balance?${query}`))
+    if (answer.status === 200 && bytesOf(answer.data.traffic_gb) < lowBytes) await this.buyTraffic(line.subuser, pool)
   }
 
   private async buyTraffic(subuser: string, pool: string): Promise<void> {
@@ -227,7 +226,7 @@ export class Customer extends Actor<CustomerDeps> {
   }
 
   private async buyVpn(): Promise<void> {
-    if (this.subscriptions.size >= mostSubscriptions) return
+    if (this.subscriptions.size >= maxSubscriptions) return
     const bought = await this.purchase('/vpn/buy', { period: [1, 3][this.deps.dice(2)] })
     if (bought) this.subscriptions.set(bought.uuid, [bought.order_id])
   }
@@ -243,11 +242,11 @@ export class Customer extends Actor<CustomerDeps> {
     const [uuid, orders] = this.pick([...this.subscriptions]) ?? []
     if (uuid === undefined || !orders) return
     this.subscriptions.delete(uuid)
-    // What comes back comes out of the orders that paid for it, as the shop divides it.
-    const refund = { orders, told: undefined as bigint | undefined }
+    // The shop divides the refund among the orders that paid for it.
+    const refund = { orders, confirmed: undefined as bigint | undefined }
     this.money.refunds.push(refund)
-    const told = await this.untilAnswered('a deletion', () => this.shopper.post('/vpn/delete', { uuid }))
-    if (told.status === 200) refund.told = kopecksOf(told.data.refunded_rub)
+    const answer = await this.untilAnswered('a deletion', () => this.shopper.post('/vpn/delete', { uuid }))
+    if (answer.status === 200) refund.confirmed = kopecksOf(answer.data.refunded_rub)
   }
 
   private async changeDevice(): Promise<void> {
@@ -261,24 +260,21 @@ export class Customer extends Actor<CustomerDeps> {
       await this.untilAnswered('a device', () => this.shopper.post('/vpn/devices/remove', body))
       return
     }
-    const told = await this.untilAnswered('a device', () => this.shopper.post('/vpn/devices', { uuid }))
-    if (told.status !== 200 && !expectedCodes.has(told.code)) this.problems.push(`a device: ${told.text.slice(0, 200)}`)
+    const answer = await this.untilAnswered('a device', () => this.shopper.post('/vpn/devices', { uuid }))
+    if (answer.status !== 200 && !expectedCodes.has(answer.code)) this.problems.push(`a device: ${answer.text.slice(0, 200)}`)
   }
 
-  /**
-   * Asks the operator for its money back. What becomes of a refund that was asked for in a bad moment shows in the
-   * statement.
-   */
+  /** Asks the operator for a refund. The statement shows the outcome of one that was requested during a fault. */
   private async askForRefund(): Promise<void> {
     const order = this.refundable.shift()
     if (order === undefined) return
-    const refund = { orders: [order], told: undefined as bigint | undefined }
+    const refund = { orders: [order], confirmed: undefined as bigint | undefined }
     this.money.refunds.push(refund)
     try {
       const { posting } = await this.deps.world.operate(({ orders }) =>
         orders.refund(order as OrderId, 'all', 'asked for'),
       )
-      refund.told = posting.amount
+      refund.confirmed = posting.amount
     } catch (error) {
       const isDown = !(error instanceof Refusal) || error.kind === 'unavailable'
       if (!isDown) this.problems.push(`the refund of ${order}: ${error.message}`)
@@ -293,9 +289,9 @@ export class Customer extends Actor<CustomerDeps> {
     const pool = this.pick(pools)
     if (dice(3) > 0 && line && pool) {
       const pass = { port, username: `${line.login}-pool-${pool}`, password: line.password }
-      const carried = await carry(pass, dice(2) === 0 ? 'connect' : 'socks', origin, dice)
-      this.bytes.get(`${line.subuser} ${pool}`)?.note(carried)
-      quality.note(`${this.name} by ${pool}`, fromMs, carried.outcome === 'whole' ? '' : carried.why, carried.isLate)
+      const result = await runLine(pass, dice(2) === 0 ? 'connect' : 'socks', origin, dice)
+      this.bytes.get(`${line.subuser} ${pool}`)?.note(result)
+      quality.note(`${this.name} by ${pool}`, fromMs, result.outcome === 'whole' ? '' : result.why, result.isLate)
       return
     }
     await this.useProxy()
@@ -309,21 +305,22 @@ export class Customer extends Actor<CustomerDeps> {
     const via = proxy.portType === 'http' ? 'connect' : 'socks'
     const pass = { port: world.gatewayPort, username: proxy.username, password: proxy.password }
     const fromMs = performance.now()
-    const carried = await carry(pass, via, origin, dice)
-    // The other half of this program has changed it meanwhile: no wonder that the line ended.
+    const result = await runLine(pass, via, origin, dice)
+    // The other loop of this program has changed the proxy meanwhile, which explains the end of the line.
     if (proxy.changes !== changes) return
-    quality.note(`${this.name} by a proxy`, fromMs, carried.outcome === 'whole' ? '' : carried.why, carried.isLate)
-    if (carried.outcome !== 'whole' || carried.from === ip || !isSure) return
-    // A gateway that has not heard of a replacement yet goes on as before: the old address rests, and is nobody's.
+    quality.note(`${this.name} by a proxy`, fromMs, result.outcome === 'whole' ? '' : result.why, result.isLate)
+    if (result.outcome !== 'whole' || result.from === ip || !isSure) return
+    // A gateway without the news of a replacement continues as before: the old address is in quarantine and leased to
+    // no customer.
     const sinceMs = Math.round(fromMs - proxy.replacedAtMs)
-    // It is to hear of it in as much time of quiet, and what was amiss before the line began took of that.
-    const isUnheard = sinceMs < heardWithinMs || world.troubles.wasAmiss(fromMs - heardWithinMs, performance.now())
-    if (proxy.former.includes(carried.from) && isUnheard) return
-    this.problems.push(`a line of ${ip} came from ${carried.from}, ${sinceMs} ms after it was replaced`)
+    // The gateway has this much undisturbed time; a fault before the line began reduces it.
+    const isPending = sinceMs < appliedWithinMs || world.troubles.wasAmiss(fromMs - appliedWithinMs, performance.now())
+    if (proxy.former.includes(result.from) && isPending) return
+    this.problems.push(`a line of ${ip} came from ${result.from}, ${sinceMs} ms after it was replaced`)
   }
 }
 
-const toProxy = (shown: Told['data']): Omit<Proxy, 'isSure'> => ({
+const toProxy = (shown: ShopAnswer['data']): Omit<Proxy, 'isSure'> => ({
   username: shown.username,
   password: shown.password,
   portType: shown.port_type,

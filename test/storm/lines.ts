@@ -5,13 +5,11 @@ import { untilTrue } from '../harness/turnpike.ts'
 import { ClientTimeout, WireClient } from '../harness/wire-client.ts'
 import type { Transfer } from './books.ts'
 
-/**
- * What became of a transfer besides its bytes: `whole` is as it was meant to be, a line dropped on purpose included.
- */
-export type Carried = Transfer & {
+/** The outcome of a transfer besides its bytes: `whole` is as intended, including a line dropped on purpose. */
+export type LineResult = Transfer & {
   readonly outcome: 'whole' | 'cut' | 'refused'
   readonly why: string
-  /** Whether somebody's patience was at its end. */
+  /** Whether a time limit was exceeded. */
   readonly isLate: boolean
   /** The address that the origin saw. */
   readonly from: string
@@ -23,49 +21,46 @@ type Size = { readonly up: number; readonly down: number }
 const headBytes = 2_000
 let made = 0
 
-/** Mostly small, now and then some megabytes. */
+/** Mostly small, sometimes some megabytes. */
 function drawSize(dice: Dice): Size {
   const one = () => {
     const luck = dice(100)
-    const most = luck < 80 ? 32_768 : luck < 97 ? 400_000 : 3_000_000
-    return 1 + Math.floor(Math.exp((dice(1_000_000) / 1_000_000) * Math.log(most)))
+    const max = luck < 80 ? 32_768 : luck < 97 ? 400_000 : 3_000_000
+    return 1 + Math.floor(Math.exp((dice(1_000_000) / 1_000_000) * Math.log(max)))
   }
   return { up: one(), down: one() }
 }
 
 const ways = ['whole', 'whole', 'half-close', 'drop', 'request'] as const
 
-/**
- * One line through the gateway, with bytes both ways. Whatever happens to it, the bounds of what was really carried
- * are told.
- */
-export async function carry(pass: Pass, via: Via, origin: ByteOrigin, dice: Dice): Promise<Carried> {
+/** One line through the gateway, with bytes both ways. Returns the bounds of the relayed bytes, whatever happens. */
+export async function runLine(pass: Pass, via: Via, origin: ByteOrigin, dice: Dice): Promise<LineResult> {
   const way = ways[dice(ways.length)] ?? 'whole'
   const size = drawSize(dice)
   made += 1
   const id = `storm-${made}`
   const fromMs = performance.now()
   try {
-    const carried =
+    const result =
       way === 'request' && via === 'connect'
         ? await request(pass, origin, id, size)
         : await tunnel(pass, via, origin, id, size, way)
-    return { ...carried, isLate: false, from: origin.cameFrom(id), fromMs, toMs: performance.now() }
+    return { ...result, isLate: false, from: origin.cameFrom(id), fromMs, toMs: performance.now() }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     const outcome = error instanceof Refused ? ('refused' as const) : ('cut' as const)
     // Refused, or never connected: nothing was sent behind the handshake, so nothing can have been counted.
     const isNothing = outcome === 'refused' || /connect/i.test(why)
-    const most = isNothing ? 0 : size.up + size.down + headBytes
-    // A gateway that waits for the shop in vain says so: its patience is at its end, and not the customer's.
+    const max = isNothing ? 0 : size.up + size.down + headBytes
+    // The gateway reports a timeout of the shop, which is not the customer's timeout.
     const isLate = error instanceof ClientTimeout || why.includes('shop_unreachable')
-    return { outcome, why: why.slice(0, 200), isLate, least: 0, most, from: '', fromMs, toMs: performance.now() }
+    return { outcome, why: why.slice(0, 200), isLate, min: 0, max, from: '', fromMs, toMs: performance.now() }
   } finally {
     origin.forget(id)
   }
 }
 
-type Bare = Omit<Carried, 'fromMs' | 'toMs' | 'from' | 'isLate'>
+type Bare = Omit<LineResult, 'fromMs' | 'toMs' | 'from' | 'isLate'>
 
 async function tunnel(
   pass: Pass,
@@ -93,12 +88,12 @@ async function tunnel(
   return {
     outcome: isWhole ? 'whole' : 'cut',
     why: isWhole ? '' : `${arrived} of ${line.length} up, ${received} of ${down} down`,
-    least: arrived + received,
-    most: line.length + received,
+    min: arrived + received,
+    max: line.length + received,
   }
 }
 
-/** The customer's line goes dead: it has got what it acknowledged, and no more. */
+/** The customer's line is dropped: it has received the bytes that it acknowledged. */
 async function drop(
   client: WireClient,
   handshake: number,
@@ -115,8 +110,8 @@ async function drop(
   return {
     outcome: isCut ? 'cut' : 'whole',
     why: isCut ? 'closed before it was dropped' : '',
-    least: arrived + received,
-    most: sent + received,
+    min: arrived + received,
+    max: sent + received,
   }
 }
 
@@ -139,7 +134,7 @@ async function request(pass: Pass, origin: ByteOrigin, id: string, { up, down }:
   return {
     outcome: isWhole ? 'whole' : 'cut',
     why: isWhole ? '' : `${client.total} of ${whole()} down`,
-    least: (isWhole ? sent : 0) + client.total,
-    most: sent + client.total,
+    min: (isWhole ? sent : 0) + client.total,
+    max: sent + client.total,
   }
 }

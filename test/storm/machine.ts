@@ -2,17 +2,14 @@ import { existsSync, readFileSync } from 'node:fs'
 
 const everyMs = 100
 const tooLateMs = 1_000
-/** What a machine without time has left undone may show a little later. */
+/** Effects of an overload may appear a little later. */
 const graceMs = 10_000
-const mostKept = 1_000
-/** Of ten seconds, the part in which somebody waited for a processor; beyond this everybody's time-outs run out. */
+const maxKept = 1_000
+/** The percentage of ten seconds in which a process waited for a processor; beyond this, timeouts expire everywhere. */
 const tooBusyPercent = 60
 const pressureFile = '/proc/pressure/cpu'
 
-/**
- * Whether this machine has time for anybody: the storm's own clock tells, by how late it strikes, and the system, by
- * how long programs wait.
- */
+/** Whether this machine is overloaded: measured by the delay of a timer and by the kernel's CPU pressure. */
 export class Machine {
   lateTimes = 0
   longestMs = 0
@@ -22,7 +19,7 @@ export class Machine {
   private struckMs = performance.now()
   private readonly timer = setInterval(() => this.strike(), everyMs)
 
-  /** True if it was late by so much since then, or not long before. */
+  /** True if a timer was late by so much since then, or shortly before. */
   wasLate(sinceMs: number, byMs = tooLateMs): boolean {
     return this.strikes.some((each) => (each.byMs >= byMs || each.isBusy) && each.atMs >= sinceMs - graceMs)
   }
@@ -45,6 +42,6 @@ export class Machine {
     const isBusy = this.isBusy()
     if (isBusy) this.busyMs += byMs + everyMs
     this.strikes.push({ atMs, byMs, isBusy })
-    if (this.strikes.length > mostKept) this.strikes.shift()
+    if (this.strikes.length > maxKept) this.strikes.shift()
   }
 }

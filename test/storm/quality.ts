@@ -1,25 +1,22 @@
 import type { World } from './world.ts'
 
-const mostKept = 20
+const maxKept = 20
 
-/** How honest customers were served, in numbers. */
+/** The service of honest customers, in numbers. */
 export type Service = {
   readonly attempts: number
   readonly failedInTrouble: number
   readonly failedOutside: number
   readonly failures: readonly string[]
-  /** Not answered in time: the machine had none for them. */
+  /** Not answered in time because the machine was overloaded. */
   readonly late: number
 }
 
-/**
- * How honest customers were served: what failed while nothing was done to the processes is the attackers' doing, or
- * ours.
- */
+/** The service of honest customers: a failure without a fault of the processes is caused by attackers or by a bug. */
 export class Quality {
   tried = 0
   failedInTrouble = 0
-  /** Not answered in time, or failed while the machine had no time for anybody. */
+  /** Not answered in time, or failed while the machine was overloaded. */
   late = 0
   failedOutside = 0
   readonly failures: string[] = []
@@ -31,7 +28,7 @@ export class Quality {
     return { attempts, failedInTrouble, failedOutside, failures, late }
   }
 
-  /** One attempt, of whatever kind. `why` is empty when it went well. `where` names whose troubles may be the cause. */
+  /** Records one attempt. `why` is empty on success. `where` names the places whose faults may be the cause. */
   note(what: string, fromMs: number, why: string, isLate = false, where?: readonly string[]): void {
     this.tried += 1
     if (why === '') return
@@ -44,14 +41,11 @@ export class Quality {
       return
     }
     this.failedOutside += 1
-    if (this.failures.length < mostKept) this.failures.push(`${what}: ${why}`)
+    if (this.failures.length < maxKept) this.failures.push(`${what}: ${why}`)
   }
 }
 
-/**
- * Actors pass it before each step. Closed, it holds them back until it is opened, so that what they did can be looked
- * at.
- */
+/** Actors pass this gate before each step. While it is closed they wait, so that the books can be compared. */
 export class Gate {
   private open = Promise.withResolvers<void>()
   private isShut = false
@@ -62,7 +56,7 @@ export class Gate {
     this.open.resolve()
   }
 
-  /** False when there is nothing more to do. */
+  /** False when the storm is over. */
   async pass(): Promise<boolean> {
     await this.open.promise
     return !this.isOver
@@ -78,7 +72,7 @@ export class Gate {
     }
   }
 
-  /** Resolves once nobody is at anything. */
+  /** Resolves once no actor is busy; false at the time limit. */
   async shut(withinMs: number): Promise<boolean> {
     if (!this.isShut) this.open = Promise.withResolvers<void>()
     this.isShut = true

@@ -7,28 +7,28 @@ import { untilTrue } from '../harness/turnpike.ts'
 const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 const stopWithinMs = 20_000
 
-/** What a storm that ends before its time leaves behind, also what stands still and would not notice. */
+/** Kills all processes of a storm that ends early, also paused ones. */
 const running = new Set<Bun.Subprocess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** `turnpike shop` or `turnpike gateway` as a process of its own, that is killed, stopped, paused and started again. */
+/** `turnpike shop` or `turnpike gateway` as its own process, which can be killed, stopped, paused and started again. */
 export class RoleProcess {
-  /** How often it ended without having been told to. */
+  /** The number of unexpected exits. */
   ownDeaths = 0
   starts = 0
   private child: Bun.Subprocess | undefined
-  /** Others have taken over from these. */
-  private readonly leaving = new Set<Bun.Subprocess>()
-  private isTold = false
+  /** Processes that were taken over from. */
+  private readonly draining = new Set<Bun.Subprocess>()
+  private isEnding = false
 
   constructor(
     readonly role: 'shop' | 'gateway',
     private readonly env: Record<string, string>,
     readonly logFile: string,
     private readonly isOpen: () => Promise<boolean>,
-    /** What it is started with, such as `ip netns exec NAME`. */
+    /** The command prefix, such as `ip netns exec NAME`. */
     private readonly prefix: readonly string[] = [],
   ) {}
 
@@ -38,21 +38,21 @@ export class RoleProcess {
 
   /** Starts it, and resolves once it answers. */
   async start(): Promise<void> {
-    this.isTold = false
+    this.isEnding = false
     const child = this.spawn([])
     this.child = child
     const opened = await untilTrue(async () => child.exitCode !== null || (await this.isOpen()))
     if (!opened || child.exitCode !== null) throw new Error(`the ${this.role} did not open; see ${this.logFile}`)
   }
 
-  /** Another process takes over, and the one that runs carries what it has to its end. */
+  /** Another process takes over, and the running one drains its tunnels. */
   async exchange(): Promise<void> {
     const before = this.child
     if (!before || this.isGone) return
     const heir = this.spawn(['--take-over'])
     this.child = heir
-    this.leaving.add(before)
-    void before.exited.then(() => this.leaving.delete(before))
+    this.draining.add(before)
+    void before.exited.then(() => this.draining.delete(before))
     const folder = join(this.env['TURNPIKE_DATA'] ?? '', 'gateway')
     const serves = async (): Promise<boolean> => {
       const found = await findPredecessor(folder, realTiming)
@@ -60,10 +60,10 @@ export class RoleProcess {
       return found?.who.pid === heir.pid
     }
     const isOver = await untilTrue(async () => heir.exitCode !== null || (await serves()))
-    // One that cannot reach a shop takes over from nobody.
+    // A process that cannot reach a shop does not take over.
     if (heir.exitCode === 1 && before.exitCode === null) {
       this.child = before
-      this.leaving.delete(before)
+      this.draining.delete(before)
     } else if (!isOver || heir.exitCode !== null) throw new Error(`nobody has taken over; see ${this.logFile}`)
   }
 
@@ -72,7 +72,7 @@ export class RoleProcess {
     const log = openSync(this.logFile, 'a', 0o600)
     const child = Bun.spawn([...this.prefix, process.execPath, '--no-env-file', program, this.role, ...flags], {
       env: { PATH: process.env['PATH'] ?? '', ...this.env, TURNPIKE_LEASH: '0' },
-      // The leash: should the storm be killed outright, it breaks, and the process ends by itself.
+      // The process ends when this pipe closes, also if the storm is killed.
       stdin: 'pipe',
       stdout: log,
       stderr: log,
@@ -83,33 +83,33 @@ export class RoleProcess {
     return child
   }
 
-  /** Ends it without a word, as the power would. */
+  /** Kills it with SIGKILL. */
   kill(): Promise<void> {
     return this.end('SIGKILL')
   }
 
-  /** Ends it in order. */
+  /** Ends it with SIGTERM. */
   stop(): Promise<void> {
     return this.end('SIGTERM')
   }
 
-  /** Stops the clock for it, as a machine that is short of everything does. */
+  /** Suspends it for a while, as on an overloaded machine. */
   async pause(ms: number): Promise<void> {
     await this.halt()
     await Bun.sleep(ms)
-    await this.goOn()
+    await this.resume()
   }
 
   async halt(): Promise<void> {
     for (const each of this.all) each.kill('SIGSTOP')
   }
 
-  async goOn(): Promise<void> {
+  async resume(): Promise<void> {
     for (const each of this.all) each.kill('SIGCONT')
   }
 
   private get all(): readonly Bun.Subprocess[] {
-    return [...this.leaving, ...(this.child ? [this.child] : [])]
+    return [...this.draining, ...(this.child ? [this.child] : [])]
   }
 
   get isGone(): boolean {
@@ -128,9 +128,9 @@ export class RoleProcess {
   private async watch(child: Bun.Subprocess): Promise<void> {
     await child.exited
     running.delete(child)
-    const hasLeft = this.leaving.has(child) && child.exitCode === 0
-    const hasRefused = child === this.child && child.exitCode === 1 && this.leaving.size > 0
-    if (!hasRefused && !hasLeft && (this.child === child || this.leaving.has(child)) && !this.isTold)
+    const hasDrained = this.draining.has(child) && child.exitCode === 0
+    const hasRefused = child === this.child && child.exitCode === 1 && this.draining.size > 0
+    if (!hasRefused && !hasDrained && (this.child === child || this.draining.has(child)) && !this.isEnding)
       this.ownDeaths += 1
   }
 
@@ -141,8 +141,8 @@ export class RoleProcess {
   private async end(signal: NodeJS.Signals): Promise<void> {
     const { child } = this
     if (!child) return
-    this.isTold = true
-    const all = [child, ...this.leaving]
+    this.isEnding = true
+    const all = [child, ...this.draining]
     for (const each of all) each.kill(signal)
     const killer = setTimeout(() => {
       for (const each of all) each.kill('SIGKILL')

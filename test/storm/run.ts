@@ -1,7 +1,7 @@
 /**
- * The storm as a command: `npm run storm -- --engine sqlite|postgres --minutes N [--seed N] [--only NAME,…]
- * [--fleet [--gateways N] [--shops N]] [--json]`. Ends with 1 if anything was beyond its bound, and with 2 when it was
- * mistyped.
+ * Command: `npm run storm -- --engine sqlite|postgres --minutes N [--seed N] [--only NAME,…]
+ * [--fleet [--gateways N] [--shops N]] [--json]`. Exits with 1 if anything exceeded its bound, and with 2 on a usage
+ * error.
  */
 import { parseArgs } from 'node:util'
 import { findObstacle } from '../harness/netns.ts'
@@ -44,8 +44,8 @@ const customers = Number(values.customers)
 if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(customers))
   mistyped('--seed and --customers are whole numbers.')
 const [gateways, shops] = [Number(values.gateways), Number(values.shops)]
-if (!(Number.isSafeInteger(gateways) && gateways >= 2 && gateways <= mostGateways))
-  mistyped(`--gateways is a number from 2 to ${mostGateways}.`)
+if (!(Number.isSafeInteger(gateways) && gateways >= 2 && gateways <= maxGateways))
+  mistyped(`--gateways is a number from 2 to ${maxGateways}.`)
 if (!(Number.isSafeInteger(shops) && shops >= 1 && shops <= 5)) mistyped('--shops is a number from 1 to 5.')
 const isAttack = (name: string): name is AttackName => name in bounds
 const only = values.only?.split(',').filter((name) => name !== '')
@@ -56,7 +56,7 @@ if (!values.fleet && only && !only.every(isAttack))
 
 const say = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`)
 say(`seed ${seed}`)
-// Whoever is told to end takes along what it has started.
+// On these signals the storm ends with all its child processes.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 if (values.fleet) {
   const lacking = await findFleetObstacle()
@@ -74,9 +74,9 @@ if (values.fleet) {
   process.stdout.write(values.json ? `${JSON.stringify(outcome, undefined, 2)}\n` : `\n${toFleetTable(outcome)}\n`)
   process.exit(outcome.problems.length === 0 ? 0 : 1)
 }
-// All of it in a network of its own, where no other storm is met, and where a client can have a TCP of its own.
+// In its own network, without other storms, where a client can use a user-space TCP.
 const obstacle = await findObstacle()
-if (obstacle !== undefined) say(`without a client that has a TCP of its own: ${obstacle}`)
+if (obstacle !== undefined) say(`without a client with a user-space TCP: ${obstacle}`)
 const network = obstacle === undefined ? enterOwnNetwork() : undefined
 const outcome = await runStorm({
   engine,

@@ -2,10 +2,10 @@ import { bytesOf, kopecksOf, type Movement, type Purchases } from './books.ts'
 import type { Customer } from './customer.ts'
 import type { World } from './world.ts'
 
-/** How a customer's books compare with the shop's, at a moment at which the customer does nothing. */
+/** The comparison of a customer's books with the shop's, while the customer is idle. */
 export type Settled = {
   readonly problems: readonly string[]
-  /** Byte accounts whose bill had to be exact, and those for which a gateway was killed or a line cut. */
+  /** Byte accounts whose bill had to be exact, and those with a gateway kill or a cut line. */
   readonly exact: number
   readonly bounded: number
   readonly unbilledBytes: number
@@ -14,13 +14,13 @@ export type Settled = {
 }
 
 const billWithinMs = 90_000
-/** Longer than a gateway takes between two reports: what is still to come has come by then. */
+/** Longer than the gateway's report interval: pending reports have arrived by then. */
 const afterwardsMs = 2_500
 const attempts = 5
 
 type Shown = { kind: Movement['kind']; amount_rub: number; order_id: string | null }
 
-/** Holds the statement, the proxies and the traffic that the shop shows against the books of the customer. */
+/** Compares the shop's statement, proxies and traffic with the customer's books. */
 export async function settle(customer: Customer, world: World): Promise<Settled> {
   const problems = customer.problems.splice(0)
   const money = await settleMoney(customer)
@@ -34,7 +34,7 @@ export async function settle(customer: Customer, world: World): Promise<Settled>
   }
 }
 
-/** The shop renews by itself meanwhile: a statement counts if the balance was the same before and after it. */
+/** Automatic renewals run meanwhile: a statement counts if the balance was the same before and after it. */
 export async function settleMoney({
   shopper,
   money,

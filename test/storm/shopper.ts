@@ -1,25 +1,25 @@
 import type { World } from './world.ts'
 
-/** An answer of the shop, or none at all: the connection was refused, broken, or took too long. */
-export type Told = {
+/** An answer of the shop, or none: the connection was refused, broken, or timed out. */
+export type ShopAnswer = {
   readonly status: number
   readonly text: string
   readonly replayed: boolean
   readonly retryAfterSeconds: number
-  // What an actor reads of it is compared with its own books; the shape is checked elsewhere.
+  // An actor compares it with its own books; other tests check the shape.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly data: any
   readonly code: string
 }
 
-/** The status of a request that was not answered. */
+/** The status of an unanswered request. */
 export const unanswered = 0
 
-const waitLimitMs = 8_000
-const noAnswer: Told = { status: unanswered, text: '', replayed: false, retryAfterSeconds: 0, data: {}, code: 'none' }
+const timeoutMs = 8_000
+const noAnswer: ShopAnswer = { status: unanswered, text: '', replayed: false, retryAfterSeconds: 0, data: {}, code: 'none' }
 
-/** No answer within the time that a program waits. */
-export const tooSlow: Told = { ...noAnswer, code: 'too slow' }
+/** No answer within the timeout. */
+export const tooSlow: ShopAnswer = { ...noAnswer, code: 'too slow' }
 
 export type Ask = {
   readonly body?: unknown
@@ -27,22 +27,22 @@ export type Ask = {
   readonly token?: string
 }
 
-/** Speaks HTTP to the shop as a customer's program does. It never throws: no answer is an answer too. */
+/** Calls the shop over HTTP as a customer's program does. It never throws: a missing answer is a result too. */
 export class Shopper {
   constructor(
     private readonly world: Pick<World, 'url'>,
     private readonly token: string,
   ) {}
 
-  get(path: string, ask: Ask = {}): Promise<Told> {
+  get(path: string, ask: Ask = {}): Promise<ShopAnswer> {
     return this.call('GET', path, ask)
   }
 
-  post(path: string, body: unknown, ask: Ask = {}): Promise<Told> {
+  post(path: string, body: unknown, ask: Ask = {}): Promise<ShopAnswer> {
     return this.call('POST', path, { ...ask, body })
   }
 
-  /** Every page of a list, or undefined when one of them was not answered. */
+  /** Every page of a list, or undefined if one was not answered. */
   async list<Item>(path: string, field: string): Promise<Item[] | undefined> {
     const items: Item[] = []
     for (let cursor = '', pages = 0; pages < 200; pages += 1) {
@@ -55,7 +55,7 @@ export class Shopper {
     return items
   }
 
-  private async call(method: 'GET' | 'POST', path: string, ask: Ask): Promise<Told> {
+  private async call(method: 'GET' | 'POST', path: string, ask: Ask): Promise<ShopAnswer> {
     try {
       const response = await fetch(`${this.world.url}/api/v1${path}`, {
         method,
@@ -65,7 +65,7 @@ export class Shopper {
           ...(ask.body !== undefined && { 'Content-Type': 'application/json' }),
         },
         ...(ask.body !== undefined && { body: typeof ask.body === 'string' ? ask.body : JSON.stringify(ask.body) }),
-        signal: AbortSignal.timeout(waitLimitMs),
+        signal: AbortSignal.timeout(timeoutMs),
       })
       const text = await response.text()
       const content = JSON.parse(text) as { data?: unknown; error?: { code: string } }
@@ -78,7 +78,7 @@ export class Shopper {
         code: content.error?.code ?? '',
       }
     } catch (error) {
-      // Refused, reset, cut within its body, or too slow: whoever asked does not know whether it was done.
+      // Refused, reset, cut within its body, or timed out: the caller does not know whether it was done.
       return error instanceof DOMException && error.name === 'TimeoutError' ? tooSlow : noAnswer
     }
   }

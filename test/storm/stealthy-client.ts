@@ -4,12 +4,12 @@ import { untilStill } from '../harness/until.ts'
 import { openUserTcp, type UserConnection } from '../harness/user-tcp.ts'
 import type { StealthyClient, StealthyFetch } from './attackers/unacknowledged.ts'
 
-/** Of what is asked for, the part that a client acknowledges before it falls silent: the system sends faster by it. */
+/** The part that a client acknowledges before it stops: it raises the kernel's congestion window. */
 const paidPart = 0.25
 const stillMs = 400
 const answerWithinMs = 20_000
 
-/** A client with a TCP of its own, which the system and the gateway take for a program on this machine. */
+/** A client with a user-space TCP, which looks to the kernel and the gateway like a local program. */
 export function openStealthyClient(network: OwnNetwork): StealthyClient {
   const machine = openUserTcp(network, 'loopback')
 
@@ -33,7 +33,7 @@ export function openStealthyClient(network: OwnNetwork): StealthyClient {
       try {
         await take(connection, ask)
       } catch {
-        // Refused, cut, or too slow; what has come until then was taken all the same.
+        // Refused, cut, or too slow; the bytes received so far count.
       }
       connection.reset()
       const head = connection.text.indexOf('\r\n\r\n') + 4

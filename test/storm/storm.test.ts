@@ -7,21 +7,21 @@ import type { AttackName } from './bounds.ts'
 import { runStorm, type StormOptions } from './storm.ts'
 import { toTable } from './table.ts'
 
-/** What a test can afford beside all others: those that use no more of the machine than a customer does. */
+/** Attacks that a test can run beside others: they use no more of the machine than a customer. */
 const quiet: readonly AttackName[] = [
   'repeated keys',
   'overdraft',
-  'standing lost within the body',
+  'access revoked within the body',
   'foreign ids and cursors',
   'malformed requests',
   'noise at the gateway',
 ]
 
 const full = { minutes: 1.2, customers: 4, attackers: [...quiet, 'quota overrun', 'revoked lines'] } as const
-/** A storm lasts for minutes of real time, so `npm test` has none; its parts have tests of their own. */
+/** A storm takes minutes of real time, so `npm test` runs none; its parts have their own tests. */
 const tried: readonly Engine[] = isLong ? ['sqlite', 'postgres'] : []
 
-/** Processes that this one has started and that run a role, by their numbers. */
+/** The pids of children that run a role. */
 function rolesBelow(pid: number): number[] {
   const { stdout } = Bun.spawnSync(['ps', '-A', '-o', 'pid=,ppid=,args='])
   const rows = stdout.toString().matchAll(/^ *(\d+) +(\d+) .*turnpike\.ts (?:shop|gateway)$/gm)
@@ -32,12 +32,11 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {
-    // There is nobody of this number any more.
     return false
   }
 }
 
-test('a storm that is told to end takes shop and gateway along', async () => {
+test('SIGTERM to a storm ends its shop and its gateway', async () => {
   const command = [
     process.execPath,
     '--no-env-file',
@@ -56,13 +55,13 @@ test('a storm that is told to end takes shop and gateway along', async () => {
 })
 
 describe.each(tried)('a storm on %s', (engine) => {
-  test('ends with every bill as its customer counted it, and no attacker beyond its bound', async () => {
+  test("every bill equals its customer's count, and no attacker exceeds its bound", async () => {
     const seed = Math.floor(Math.random() * 2 ** 31)
     const options: Omit<StormOptions, 'engine' | 'seed'> = full
     const outcome = await runStorm({ ...options, engine, seed })
-    expect({ problems: outcome.problems, told: outcome.problems.length > 0 ? toTable(outcome) : '' }).toEqual({
+    expect({ problems: outcome.problems, table: outcome.problems.length > 0 ? toTable(outcome) : '' }).toEqual({
       problems: [],
-      told: '',
+      table: '',
     })
     expect(outcome.honest.orders).toBeGreaterThan(5)
     expect(outcome.honest.usedBytes).toBeGreaterThan(0)

@@ -15,7 +15,7 @@ import { type Settled, settle } from './settle.ts'
 import { blow, type Climate, climates } from './weather.ts'
 import { World } from './world.ts'
 
-/** What every storm is told. */
+/** Settings of every storm. */
 export type StormSettings = {
   readonly engine: Engine
   readonly minutes: number
@@ -25,11 +25,11 @@ export type StormSettings = {
 }
 
 export type StormOptions = StormSettings & {
-  /** What is done to the processes, part after part, over and over; all of it in turn, unless said. */
+  /** The faults of the processes, part after part, repeated; all in turn by default. */
   readonly climates?: readonly Climate[]
-  /** All that there are, unless said. */
+  /** All attackers by default. */
   readonly attackers?: readonly AttackName[]
-  /** With a client that has a TCP of its own, what is not acknowledged is tried too. */
+  /** With a user-space TCP client, unacknowledged bytes are tried too. */
   readonly openStealthyClient?: () => StealthyClient
 }
 
@@ -41,11 +41,11 @@ type AttackRow = {
   readonly bound: number
   readonly unit: string
   readonly note: string
-  /** Steps that ended with an error while nothing was amiss: the attack itself may be broken. */
+  /** Errors of steps without a fault of the processes: the attack itself may be broken. */
   readonly errors: readonly string[]
 }
 
-/** How one part of a storm ended. */
+/** The result of one part of a storm. */
 export type PartEnd = {
   readonly seconds: number
   readonly verify: string
@@ -62,13 +62,13 @@ type PartRow = PartEnd & {
   readonly gatewayDescriptors: number
 }
 
-/** One honest customer's line of the summary, as it was when the books were last compared. */
+/** One honest customer's line of the summary, at the last comparison of the books. */
 type HonestRow = Purchases & {
   readonly customer: string
   readonly exactBills: number
   readonly boundedBills: number
-  readonly carriedLeast: number
-  readonly carriedMost: number
+  readonly relayedMin: number
+  readonly relayedMax: number
   readonly billedBytes: number
 }
 
@@ -85,30 +85,27 @@ export type StormOutcome = {
     readonly usedBytes: number
     readonly rows: readonly HonestRow[]
   }
-  /** How often the machine had no time for anybody, and for how long at most. */
+  /** How often the machine was overloaded, and the longest delay. */
   readonly machine: { readonly lateTimes: number; readonly longestMs: number; readonly busySeconds: number }
-  /** Lines of error that shop and gateway logged, by what they say. */
+  /** Error lines in the logs of shop and gateway, by text. */
   readonly logged: Record<string, number>
-  /** Whatever was beyond its bound. Empty is well. */
+  /** Everything beyond its bound. Empty means success. */
   readonly problems: readonly string[]
-  /** When nobody did anything any more. */
+  /** The result of verify after all actors have stopped. */
   readonly lastVerify: string
 }
 
-/** All honest actors together do about so many things a second. */
+/** The number of actions per second of all honest actors together. */
 const honestPerSecond = 20
 const longestPartMs = 150_000
 const shortestPartMs = 6_000
 const partsWanted = 8
 const stillWithinMs = 100_000
-const mostErrorsKept = 5
-/** Its time on a machine that has none; the database of an hour has some hundred thousand rows. */
+const maxErrorsKept = 5
+/** The limit for an overloaded machine; the database of an hour has some hundred thousand rows. */
 const verifyWithinMs = 900_000
 
-/**
- * Attackers beside honest customers on a real shop and gateway, to which things are done; and then the books are
- * compared.
- */
+/** Runs attackers beside honest customers on a real shop and gateway with faults, and then compares the books. */
 export async function runStorm(options: StormOptions): Promise<StormOutcome> {
   const world = await World.open(options.engine)
   const origin = openByteOrigin()
@@ -159,7 +156,7 @@ class Storm {
     this.isOver = true
     await Promise.all(hostile)
     const rows = await this.countAttackers()
-    // Once more when nobody does anything: attackers' things are verified too.
+    // Once more without any actor: the attackers' data is verified too.
     const last = await verifyAll(this.world.env)
     return this.conclude(rows, last)
   }
@@ -195,7 +192,7 @@ class Storm {
     }
   }
 
-  /** Steps of one attacker, one after another. While the shop or the gateway is away it has nobody to attack. */
+  /** Repeats the steps of one attacker. While the shop or the gateway is down there is nothing to attack. */
   private async attack(attacker: Attacker, errors: string[]): Promise<void> {
     while (!this.isOver) {
       const startedMs = performance.now()
@@ -205,13 +202,13 @@ class Storm {
         const why = error instanceof Error ? error.message : String(error)
         const isOurs = !this.world.troubles.wasAmiss(startedMs, performance.now())
         const line = why.replaceAll(/\s+/g, ' ').slice(0, 160)
-        if (isOurs && errors.length < mostErrorsKept && !errors.includes(line)) errors.push(line)
+        if (isOurs && errors.length < maxErrorsKept && !errors.includes(line)) errors.push(line)
       }
       await Bun.sleep(Math.max(20, attacker.everyMs - (performance.now() - startedMs)))
     }
   }
 
-  /** A part of the storm, and then a halt of the honest customers in which all books are compared. */
+  /** One part of the storm, and then a pause of the honest customers in which all books are compared. */
   private async weatherPart(climate: Climate, partMs: number): Promise<void> {
     const startedMs = performance.now()
     this.gate.reopen()
@@ -254,20 +251,20 @@ class Storm {
 
   private toHonestRows(): HonestRow[] {
     return [...this.settled].map(([{ name, bytes }, { purchases, usedBytes, allExact, allBounded }]) => {
-      const sum = (of: 'least' | 'most') => [...bytes.values()].reduce((total, each) => total + each.carried[of], 0)
+      const sum = (of: 'min' | 'max') => [...bytes.values()].reduce((total, each) => total + each.relayed[of], 0)
       return {
         customer: name,
         ...purchases,
         exactBills: allExact,
         boundedBills: allBounded,
-        carriedLeast: sum('least'),
-        carriedMost: sum('most'),
+        relayedMin: sum('min'),
+        relayedMax: sum('max'),
         billedBytes: usedBytes,
       }
     })
   }
 
-  /** Addresses of one's own that two honest customers were both answered with. */
+  /** Dedicated addresses that were sold to two honest customers. */
   private findShared(): string[] {
     const owner = new Map<string, string>()
     return this.customers.flatMap(({ name, proxies }) =>
@@ -333,13 +330,13 @@ class Storm {
   }
 }
 
-/** The operator's own check: `clean`, or what it says. */
+/** The result of `turnpike verify`: `clean`, or its output. */
 export async function verifyAll(env: Record<string, string>): Promise<string> {
   const { exit, out, err } = await runTurnpike(['verify'], env, verifyWithinMs)
   return exit === 0 ? 'clean' : `${out}${err}`.trim().slice(0, 1500)
 }
 
-/** Lines of the level error, by event, path and fault. */
+/** Error lines of the logs, counted by event, path and fault. */
 export function countErrors(files: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const line of files.flatMap((file) => readFileSync(file, 'utf8').split('\n'))) {

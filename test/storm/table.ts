@@ -1,6 +1,6 @@
 import type { StormOutcome } from './storm.ts'
 
-/** Columns as wide as what is in them; numbers to the right. */
+/** Columns as wide as their content; numbers are right-aligned. */
 function columns(rows: readonly (readonly (string | number)[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => String(row[at] ?? '').length)))
   return rows.map((row) =>
@@ -13,14 +13,14 @@ function columns(rows: readonly (readonly (string | number)[])[]): string[] {
   )
 }
 
-/** Every honest customer's purchases and bytes, and all of them together. */
+/** The purchases and bytes of every honest customer, and their sums. */
 function honestRows({ honest: { rows } }: StormOutcome): (string | number)[][] {
   const cells = (of: (key: Exclude<keyof (typeof rows)[number], 'customer'>) => number) => [
     of('acknowledged'),
     of('lost'),
     of('doubled'),
-    of('carriedLeast'),
-    of('carriedMost'),
+    of('relayedMin'),
+    of('relayedMax'),
     of('billedBytes'),
     of('exactBills'),
     of('boundedBills'),
@@ -29,9 +29,9 @@ function honestRows({ honest: { rows } }: StormOutcome): (string | number)[][] {
   return [...rows.map((row) => [row.customer, ...cells((key) => row[key])]), ['all', ...all]]
 }
 
-const honestHead = 'customer,purchases,lost,doubled,carried at least,at most,billed,bills exact,within bounds'
+const honestHead = 'customer,purchases,lost,doubled,relayed at least,at most,billed,bills exact,within bounds'
 
-/** The outcome for a reader: attackers first, then how honest customers fared, then what was wrong. */
+/** The outcome as text: attackers first, then honest customers, then the problems. */
 export function toTable(outcome: StormOutcome): string {
   const { honest } = outcome
   const failed = `${honest.failedInTrouble} while something was done to the processes, ${honest.failedOutside} otherwise`

@@ -1,19 +1,19 @@
-/** Something the storm did to the processes on purpose, from when it began until all answered again. */
+/** A fault that the storm caused, from its start until all processes answered again. */
 export type Trouble = {
   readonly what: string
   readonly fromMs: number
   toMs: number
-  /** Whom alone it touches; everybody, unless said. */
+  /** The only place that it affects; all by default. */
   readonly where?: string
 }
 
-/** How long after a process answers again its neighbours may take to find that out. */
+/** How long other processes may take to notice that a process answers again. */
 const graceMs = 5_000
 
-/** What was done to the processes and when, so that a failure can be put down to it or not. */
+/** The faults and their times, to decide whether a failure is explained by one. */
 export class TroubleLog {
   readonly all: Trouble[] = []
-  /** When a gateway was ended without a word: only then may bytes be lost. */
+  /** Times of SIGKILL to a gateway: only these may lose bytes. */
   readonly gatewayKills: number[] = []
   private readonly quiet: string[] = []
 
@@ -32,13 +32,13 @@ export class TroubleLog {
     }
   }
 
-  /** Something that nobody may notice: it is counted, and excuses nothing. */
+  /** A fault that must have no effect: it is counted, and excuses no failure. */
   async unnoticed<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
     this.quiet.push(what)
     return await work()
   }
 
-  /** True if anything was amiss between those two moments, or a little before: anywhere, unless places are named. */
+  /** True if there was a fault between those two times, or shortly before: anywhere, or at the named places. */
   wasAmiss(fromMs: number, toMs: number, where?: readonly string[]): boolean {
     return this.all.some(
       (each) =>

@@ -1,7 +1,7 @@
 import type { Dice } from '../harness/dice.ts'
 import type { World } from './world.ts'
 
-/** What may happen to the processes in a part of the storm. In a clear one only the attackers are at work. */
+/** The kinds of faults in a part of the storm. In a clear one there are only attackers. */
 export const climates = ['clear', 'shop', 'gateway', 'both'] as const
 export type Climate = (typeof climates)[number]
 
@@ -60,7 +60,7 @@ function eventsOf(climate: Climate, world: World): readonly Event[] {
   return climate === 'both' ? [...shop, ...gatewayEvents] : []
 }
 
-/** Does to the processes what the dice say, one thing after another, until time is up; then all are up again. */
+/** Makes random faults one after another until time is up; then all processes are up again. */
 export async function blow(world: World, climate: Climate, dice: Dice, forMs: number): Promise<void> {
   const events = eventsOf(climate, world)
   const endMs = performance.now() + forMs

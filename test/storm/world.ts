@@ -17,17 +17,17 @@ import { Machine } from './machine.ts'
 import { RoleProcess } from './role-process.ts'
 import { TroubleLog } from './trouble.ts'
 
-/** Somebody who buys: known to the shop, with a token and some money. */
+/** A customer of the shop with a token and some money. */
 export type Account = { readonly customer: CustomerId; readonly token: string; readonly kopecks: bigint }
 
-/** How long a destination may take to answer the gateway; short, so that what is left behind shows within a storm. */
+/** The gateway's connect timeout; short, so that leftover sockets show within a storm. */
 export const connectSeconds = 3
-/** How many connections the gateway takes at once: few enough for a storm to fill it. */
+/** The gateway's connection limit: low enough for a storm to reach it. */
 const gatewayConnections = 600
-/** Proxies for a day are due for their renewal at once, so that a storm meets renewals. */
+/** Proxies for a day are due for renewal at once, so that a storm includes renewals. */
 const oneDay = 1
 
-/** A real shop and a real gateway on a fresh database, with an operator who can do what the operator's tool does. */
+/** A real shop and a real gateway on a fresh database, with the operator's actions. */
 export class World {
   readonly troubles = new TroubleLog()
   readonly machine = new Machine()
@@ -57,7 +57,7 @@ export class World {
 
   static async open(engine: Engine): Promise<World> {
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-storm-'))
-    // A server of its own, that keeps what it has acknowledged: it will be made to crash.
+    // A durable server for this storm alone: it will be crashed.
     const postgres = engine === 'postgres' ? await startPostgres({ durable: true, own: true }) : undefined
     const database = postgres && (await createDatabase(postgres.url))
     const env = {
@@ -65,7 +65,7 @@ export class World {
       TURNPIKE_PORT: String(freePort()),
       TURNPIKE_GATEWAY_PORT: String(freePort()),
       TURNPIKE_LOCAL_NODES: 'gateway',
-      // One attacker has a new one for each attempt.
+      // One attacker creates a new one for each attempt.
       TURNPIKE_CUSTOMER_TOKENS: '100000',
       TURNPIKE_GATEWAY_CONNECT: String(connectSeconds),
       TURNPIKE_GATEWAY_CONNECTIONS: String(gatewayConnections),
@@ -86,7 +86,7 @@ export class World {
     }
   }
 
-  /** What the operator's tool does: all domains on the live database, for one action. */
+  /** All domains on the live database, for one action of the operator. */
   async operate<Result>(work: (services: Services) => Promise<Result>): Promise<Result> {
     const db = openConfigured(this.config)
     try {
@@ -110,7 +110,7 @@ export class World {
   }
 
   /**
-   * Breaks every connection of the database and has it recover from its log, as after a crash of one of its
+   * Breaks every connection of the database and makes it recover from its WAL, as after a crash of one of its
    * processes.
    */
   async crashDatabase(): Promise<void> {
@@ -126,7 +126,7 @@ export class World {
     if (!(await untilTrue(() => this.answersFromDatabase(address)))) throw new Error('the database did not come back')
   }
 
-  /** Whatever the weather left down is up again after this. */
+  /** Starts every process that is down. */
   async raise(): Promise<void> {
     for (const role of [this.shop, this.gateway]) {
       if (!role.isGone) continue

@@ -6,11 +6,11 @@ import { openCapPasser, openDripper, openOverdraft, openRepeatedKeys } from './m
 import { openLyingGateway, openLyingVpnNode } from './nodes.ts'
 import { openForeignIds, openMalformed, openNoise } from './requests.ts'
 
-/** Every class of attack that needs no more than the machine has. */
+/** Every attack that needs nothing beyond the machine itself. */
 export const attacks: Readonly<Record<Exclude<AttackName, 'bytes not acknowledged'>, OpenAttack>> = {
   'repeated keys': openRepeatedKeys,
   overdraft: openOverdraft,
-  'standing lost within the body': openDripper,
+  'access revoked within the body': openDripper,
   'cap passed by renewals': openCapPasser,
   'foreign ids and cursors': openForeignIds,
   'malformed requests': openMalformed,

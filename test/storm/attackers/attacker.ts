@@ -9,28 +9,25 @@ export type AttackDeps = {
   readonly dice: Dice
 }
 
-/** What an attacker has tried, and what it has got of what is not its own. */
+/** The number of attempts of an attacker, and its gain of other customers' property. */
 type Takings = { readonly tried: number; readonly gained: number; readonly note?: string }
 
-/**
- * One class of attack. Its steps follow one another for as long as the storm lasts; it never throws because the shop
- * is away.
- */
+/** One kind of attack. Its steps repeat as long as the storm lasts; a shop that is down causes no exception. */
 export type Attacker = {
   readonly name: AttackName
-  /** What the gain is counted in. */
+  /** The unit of the gain. */
   readonly unit: string
   readonly everyMs: number
   readonly step: () => Promise<void>
-  /** At the end, when all processes are up. */
+  /** Called at the end, when all processes are up. */
   readonly count: () => Promise<Takings>
   readonly stop?: () => void
 }
 
-/** Opens one, with the customers and things that it needs. */
+/** Opens an attack, with the customers and products that it needs. */
 export type OpenAttack = (deps: AttackDeps) => Promise<Attacker>
 
-/** Tries again while the shop or its database is away; for what an operator does on behalf of an attack. */
+/** Retries while the shop or its database is down; for an operator's actions on behalf of an attack. */
 export async function insist<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let left = 40; ; left -= 1) {
     try {

@@ -2,7 +2,7 @@ import { devicesPaid } from '../bounds.ts'
 import { Shopper } from '../shopper.ts'
 import type { OpenAttack } from './attacker.ts'
 
-/** One subscription's devices added and removed without end: each takes an address that others then lack. */
+/** Adds and removes devices of one subscription without end: each takes an address that others then lack. */
 export const openDeviceChurn: OpenAttack = async ({ world }) => {
   const { token } = await world.addAccount('churns devices', 10_000n)
   const shopper = new Shopper(world, token)

@@ -16,10 +16,7 @@ const libc = {
   close: { args: ['i32'], returns: 'i32' },
 } as const
 
-/**
- * A port that lets nobody in: it listens, its short queue is filled by the first who come, and nobody is ever
- * accepted.
- */
+/** A port that accepts no connection: it listens, the first clients fill its short queue, and none is accepted. */
 function openDeadEnd(): { port: number; close: () => void } {
   const { symbols } = dlopen('libc.so.6', libc)
   const [inet, stream] = [2, 1]
@@ -33,7 +30,7 @@ function openDeadEnd(): { port: number; close: () => void } {
   return { port: ((address[2] ?? 0) << 8) | (address[3] ?? 0), close: () => void symbols.close(descriptor) }
 }
 
-/** How many sockets of this machine wait for that port to answer (state 02 is SYN-SENT). */
+/** The number of sockets of this machine in SYN-SENT (state 02) to that port. */
 function waitingFor(port: number): number {
   const hex = port.toString(16).toUpperCase().padStart(4, '0')
   const rows = ['/proc/thread-self/net/tcp', '/proc/thread-self/net/tcp6'].filter((each) => existsSync(each))
@@ -52,7 +49,7 @@ async function buyPass(world: World, name: string): Promise<Pass> {
   return { port: world.gatewayPort, username, password }
 }
 
-/** A paying customer dials where nobody answers, and goes away before the gateway gives up. */
+/** A paying customer dials a destination without an answer, and disconnects before the gateway's timeout. */
 export const openDeadDials: OpenAttack = async ({ world }) => {
   const pass = await buyPass(world, 'dials in vain')
   const deadEnd = openDeadEnd()
@@ -60,7 +57,7 @@ export const openDeadDials: OpenAttack = async ({ world }) => {
   const atOnce = 15
   const slackMs = 10_000
   let tried = 0
-  let most = 0
+  let max = 0
   return {
     name: 'dials that are never answered',
     unit: 'sockets left behind',
@@ -77,15 +74,15 @@ export const openDeadDials: OpenAttack = async ({ world }) => {
       for (const client of clients) client.reset()
       const sinceMs = performance.now() - connectSeconds * 1000 - slackMs
       while ((recent[0] ?? Number.POSITIVE_INFINITY) < sinceMs) recent.shift()
-      // A gateway that is paused gives up nothing meanwhile.
+      // A paused gateway times out no dial meanwhile.
       if (world.troubles.wasAmiss(sinceMs, performance.now()) || world.machine.wasLate(sinceMs)) return
-      most = Math.max(most, waitingFor(deadEnd.port) - recent.length)
+      max = Math.max(max, waitingFor(deadEnd.port) - recent.length)
     },
     async count() {
       await Bun.sleep(connectSeconds * 1000 + slackMs)
       return {
         tried,
-        gained: Math.max(0, most, waitingFor(deadEnd.port)),
+        gained: Math.max(0, max, waitingFor(deadEnd.port)),
         note: `${waitingFor(deadEnd.port)} at the end`,
       }
     },
@@ -94,8 +91,8 @@ export const openDeadDials: OpenAttack = async ({ world }) => {
 }
 
 /**
- * Idle connections and handshakes that come byte by byte, from one source, as many as it is let; a paying customer
- * comes beside them.
+ * Idle connections and handshakes sent byte by byte, from one source, as many as allowed; a paying customer connects
+ * beside them.
  */
 export const openIdlers: OpenAttack = async ({ world, origin }) => {
   const pass = await buyPass(world, 'comes beside idlers')
@@ -104,7 +101,7 @@ export const openIdlers: OpenAttack = async ({ world, origin }) => {
   const perStep = 60
   const [host = '', port = ''] = origin.host.split(':')
   let tried = 0
-  let most = 0
+  let max = 0
   let unanswered = 0
   let probes = 0
   return {
@@ -120,7 +117,7 @@ export const openIdlers: OpenAttack = async ({ world, origin }) => {
         tried += 1
       }
       for (const [at, client] of held.entries()) if (at % 2 === 0) client.send('C')
-      most = Math.max(most, held.length)
+      max = Math.max(max, held.length)
       const fromMs = performance.now()
       probes += 1
       const isServed = await openTunnel(pass, 'connect', { host, port: Number(port) }).then(
@@ -133,7 +130,7 @@ export const openIdlers: OpenAttack = async ({ world, origin }) => {
       const isExcused = world.troubles.wasAmiss(fromMs, performance.now()) || world.machine.wasLate(fromMs)
       if (!isServed && !isExcused) unanswered += 1
     },
-    count: async () => ({ tried, gained: unanswered, note: `${most} held at most, ${probes} requests beside them` }),
+    count: async () => ({ tried, gained: unanswered, note: `${max} held at most, ${probes} requests beside them` }),
     stop() {
       for (const client of held) client.reset()
     },
@@ -142,7 +139,10 @@ export const openIdlers: OpenAttack = async ({ world, origin }) => {
 
 const wrongPassword = 'not-the-password'
 
-/** Which of two names exists? Once the gateway may ask the shop no more for this source, the answers must not tell. */
+/**
+ * Tries to find out which of two names exists. Once the gateway's lookups for this source are used up, answers must not
+ * differ.
+ */
 export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
   const real = await buyPass(world, 'is guessed at')
   const source = '127.0.6.1'
@@ -171,7 +171,7 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
         isReal,
         name: isReal ? real.username : madeUp(),
       }))
-      // Known to be wrong while there was still something to ask with, then asked again when there is not.
+      // First looked up while lookups are left, then asked again when none is left.
       await Promise.all(names.map(({ name }) => ask(name)))
       const usedUp = Promise.withResolvers<void>()
       const askInVain = async () => {
@@ -184,13 +184,13 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
       if (!world.troubles.wasAmiss(fromMs, performance.now())) seen.push(...asked)
     },
     async count() {
-      const told = tellApart(seen)
-      return { tried, gained: told, note: `${seen.length} names looked at; ${describe(seen)}` }
+      const gained = predictReal(seen)
+      return { tried, gained, note: `${seen.length} names looked at; ${describe(seen)}` }
     },
   }
 }
 
-/** How real names and made-up ones were answered. */
+/** How real and made-up names were answered. */
 function describe(seen: readonly { isReal: boolean; status: string; tookMs: number }[]): string {
   const kinds = [true, false].map((isReal) => {
     const own = seen.filter((each) => each.isReal === isReal)
@@ -202,11 +202,11 @@ function describe(seen: readonly { isReal: boolean; status: string; tookMs: numb
 }
 
 /**
- * The best that one status or one moment tells, in names of a hundred beyond the more frequent kind, and beyond four
- * standard deviations: by chance alone the best of these rules is better than that once in thousands of storms.
+ * The best that one status or one time limit predicts, in names per hundred beyond the more frequent kind and beyond
+ * four standard deviations: random guesses exceed that once in thousands of storms.
  */
-function tellApart(seen: readonly { isReal: boolean; status: string; tookMs: number }[]): number {
-  // Of few names chance tells many.
+function predictReal(seen: readonly { isReal: boolean; status: string; tookMs: number }[]): number {
+  // A small sample predicts too well by chance.
   if (seen.length < 100) return 0
   const rules = [...new Set(seen.map((each) => each.status))].map(
     (status) => (each: (typeof seen)[number]) => each.status === status,
@@ -225,7 +225,7 @@ function tellApart(seen: readonly { isReal: boolean; status: string; tookMs: num
 }
 
 /**
- * The last of the traffic is drawn over many lines at once: no more gets through than was paid for, but for a lease.
+ * Draws the last of the traffic over many connections at once: no more than the paid bytes and one lease gets through.
  */
 export const openQuotaOverrun: OpenAttack = async ({ world, origin }) => {
   const { token } = await world.addAccount('overruns', 100_000n)
@@ -271,14 +271,14 @@ export const openQuotaOverrun: OpenAttack = async ({ world, origin }) => {
       const [before, kills] = [got, world.troubles.gatewayKills.length]
       await Promise.allSettled(Array.from({ length: lines }, (_, n) => draw(n)))
       tried += 1
-      // What a kill of the gateway loses is stated elsewhere, and held against what honest customers lose by it.
+      // Losses by a kill of the gateway are bounded elsewhere, by the losses of honest customers.
       if (world.troubles.gatewayKills.length > kills) got = before
     },
     count: async () => ({ tried, gained: Math.max(0, got - paid), note: `${got} of ${paid} bytes` }),
   }
 }
 
-/** A new password, and the old one's lines go on: for two seconds and no longer. */
+/** Resets the password while connections of the old one are open: they may last 2 s. */
 export const openRevokedLines: OpenAttack = async ({ world, origin }) => {
   const { token } = await world.addAccount('stays on', 10_000n)
   const shopper = new Shopper(world, token)

@@ -6,10 +6,7 @@ import { insist, type OpenAttack } from './attacker.ts'
 type ShownOrder = { order_id: string; action: string; price_rub: number; request: { count?: number } }
 type Shown = { kind: string; amount_rub: number; order_id: string | null }
 
-/**
- * One key many times at once and with other bodies: at most one order for each key, and no proxy beyond those that
- * were paid.
- */
+/** Sends one key many times at once and with other bodies: at most one order per key, and no unpaid proxy. */
 export const openRepeatedKeys: OpenAttack = async ({ world }) => {
   const { token } = await world.addAccount('repeats keys', 1_000_000n)
   const shopper = new Shopper(world, token)
@@ -24,10 +21,10 @@ export const openRepeatedKeys: OpenAttack = async ({ world }) => {
       const key = `k${tried}`
       const body = (count: number) => ({ country_code: 'NL', period: 3, count, ipv: 6 })
       const asked = [1, 1, 1, 2, 2, 3].map((count) => shopper.post('/dedicated/buy', body(count), { key }))
-      const told = await Promise.all(asked)
+      const answers = await Promise.all(asked)
       tried += asked.length
       used.add(key)
-      const texts = new Set(told.filter((each) => each.status === 200).map((each) => each.text))
+      const texts = new Set(answers.filter((each) => each.status === 200).map((each) => each.text))
       replacedAnswers += Math.max(0, texts.size - 1)
     },
     async count() {
@@ -81,7 +78,7 @@ export const openOverdraft: OpenAttack = async ({ world }) => {
   }
 }
 
-/** A token that may spend a little has proxies renewed by themselves for ninety days. */
+/** A token with a small cap enables automatic renewal of proxies for 90 days. */
 export const openCapPasser: OpenAttack = async ({ world }) => {
   const account = await world.addAccount('passes its cap', 100_000n)
   const capRoubles = 1_000n
@@ -114,7 +111,7 @@ export const openCapPasser: OpenAttack = async ({ world }) => {
   }
 }
 
-/** A purchase whose body comes slowly; meanwhile the token is revoked, or the customer blocked. */
+/** A purchase whose body arrives slowly; meanwhile the token is revoked, or the customer blocked. */
 export const openDripper: OpenAttack = async ({ world, dice }) => {
   const account = await world.addAccount('drips', 100_000n)
   const port = Number(new URL(world.url).port)
@@ -124,7 +121,7 @@ export const openDripper: OpenAttack = async ({ world, dice }) => {
   let tried = 0
   let bought = 0
   return {
-    name: 'standing lost within the body',
+    name: 'access revoked within the body',
     unit: 'purchases',
     everyMs: 3_000,
     async step() {

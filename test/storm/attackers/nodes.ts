@@ -13,14 +13,14 @@ const forgottenWithinMs = 900_000
 
 const liarOf = (kind: NodeKind) => `liar-${kind}`
 
-/** The operator has found out, shuts it out, and takes back all that it has said. */
+/** The operator revokes the node and deletes all its usage. */
 async function forgetLiar(world: World, kind: NodeKind): Promise<boolean> {
   const revoked = await runTurnpike(['node', 'revoke', liarOf(kind)], world.env)
   const forgotten = await runTurnpike(['node', 'forget-usage', liarOf(kind)], world.env, forgottenWithinMs)
   return revoked.exit === 0 && forgotten.exit === 0
 }
 
-/** A node that has joined as every node does, and then says what it likes. */
+/** A node that joined correctly and then reports false counts. */
 async function joinLiar(world: World, kind: NodeKind): Promise<(body: object) => Promise<NodeAnswer>> {
   const name = liarOf(kind)
   const key = await world.operate(async ({ db, fleet }) => {
@@ -34,8 +34,7 @@ async function joinLiar(world: World, kind: NodeKind): Promise<(body: object) =>
 }
 
 /**
- * It takes leases and counts them as carried, claims more than anybody has, and begins anew by the dozen. It carries
- * nothing.
+ * Takes leases and reports them as relayed, claims more than exists, and reports dozens of boots. It relays nothing.
  */
 export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
   const victim = await world.addAccount('is lied about', 10_000n)
@@ -57,7 +56,7 @@ export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
   const nextBoot = () => `liar-${String((boots += 1)).padStart(8, '0')}`
   return {
     name: 'lying gateway',
-    unit: 'bytes billed that nobody carried',
+    unit: 'bytes billed and never relayed',
     everyMs: 1_000,
     async step() {
       const boot = nextBoot()
@@ -81,13 +80,13 @@ export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
       const before = await used()
       const isForgotten = await forgetLiar(world, 'gateway')
       const after = await used()
-      const note = `${JSON.stringify(statuses)}; ${after} once it was made to forget`
+      const note = `${JSON.stringify(statuses)}; ${after} after forget-usage`
       return { tried, gained: isForgotten && after === 0 ? before : huge, note }
     },
   }
 }
 
-/** It counts for devices what no link carries, under one boot after another, until sums break. */
+/** Reports impossible counts for devices, under one boot after another, until sums overflow. */
 export const openLyingVpnNode: OpenAttack = async ({ world }) => {
   const victim = await world.addAccount('has a device', 10_000n)
   const shopper = new Shopper(world, victim.token)
@@ -99,7 +98,7 @@ export const openLyingVpnNode: OpenAttack = async ({ world }) => {
   let boots = 0
   return {
     name: 'lying VPN node',
-    unit: 'bytes shown that nobody carried, and faults',
+    unit: 'bytes shown and never relayed, and faults',
     everyMs: 1_000,
     async step() {
       for (let n = 0; n < bootsAtOnce; n += 1) {
@@ -121,7 +120,7 @@ export const openLyingVpnNode: OpenAttack = async ({ world }) => {
       const shownBy = ({ data }: typeof info) =>
         Number(data.traffic?.rx_bytes ?? 0) + Number(data.traffic?.tx_bytes ?? 0)
       const left = shownBy(forgotten)
-      const note = `${JSON.stringify(statuses)}, renew ${renewed.status}; ${left} once it was made to forget`
+      const note = `${JSON.stringify(statuses)}, renew ${renewed.status}; ${left} after forget-usage`
       return { tried, gained: shownBy(info) + (broken + faults + (isForgotten && left === 0 ? 0 : 1)) * huge, note }
     },
   }

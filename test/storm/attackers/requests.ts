@@ -4,8 +4,8 @@ import { Shopper } from '../shopper.ts'
 import type { OpenAttack } from './attacker.ts'
 
 /**
- * Ids and cursors of another customer, and made-up ones: nothing of that customer's comes back, and both look the
- * same.
+ * Ids and cursors of another customer, and made-up ones: no property of that customer is returned, and both get the
+ * same answers.
  */
 export const openForeignIds: OpenAttack = async ({ world, dice }) => {
   const victim = await world.addAccount('has things', 10_000n)
@@ -54,20 +54,20 @@ export const openForeignIds: OpenAttack = async ({ world, dice }) => {
     everyMs: 700,
     async step() {
       const at = dice(asks.length)
-      const told = await asks[at]?.()
+      const answer = await asks[at]?.()
       tried += 1
-      if (!told) return
-      const isLeak = secrets.some((secret) => told.text.includes(secret))
-      const isDone = told.status === 200 && at < 14
+      if (!answer) return
+      const isLeak = secrets.some((secret) => answer.text.includes(secret))
+      const isDone = answer.status === 200 && at < 14
       if (isLeak || isDone) leaked += 1
-      if (told.status === 500) faults += 1
-      if (isLeak || isDone || told.status === 500) notes.add(`${at}: ${told.status}`)
+      if (answer.status === 500) faults += 1
+      if (isLeak || isDone || answer.status === 500) notes.add(`${at}: ${answer.status}`)
     },
     async count() {
       const info = await owner.get(`/vpn/info?uuid=${vpn.uuid}`)
       const shown = await owner.list<{ id: number; port_type: string }>('/dedicated/list', 'proxies')
-      const stands = info.data.devices?.length === 1 && shown?.[0]?.port_type === 'http'
-      return { tried, gained: leaked + faults + (stands ? 0 : 1), note: [...notes].join(' ') }
+      const isUnchanged = info.data.devices?.length === 1 && shown?.[0]?.port_type === 'http'
+      return { tried, gained: leaked + faults + (isUnchanged ? 0 : 1), note: [...notes].join(' ') }
     },
   }
 }
@@ -89,10 +89,7 @@ const bodies: readonly string[] = [
 ]
 const paths = ['/dedicated/buy', '/premium/traffic/buy', '/vpn/buy', '/dedicated/prolong', '/premium/proxies/generate']
 
-/**
- * Requests that are wrong in every way that comes to mind, on whole connections and torn ones. Each is told so, and
- * none is a fault.
- */
+/** Malformed requests of all kinds, on whole and on broken connections. Each is refused, and none causes a fault. */
 export const openMalformed: OpenAttack = async ({ world, dice }) => {
   const { token } = await world.addAccount('sends nonsense', 100n)
   const shopper = new Shopper(world, token)
@@ -113,10 +110,10 @@ export const openMalformed: OpenAttack = async ({ world, dice }) => {
       tried += 1
       if (dice(2) === 0) {
         const path = paths[dice(paths.length)] ?? ''
-        const told = await shopper.post(path, bodies[dice(bodies.length)] ?? '', { key: `x${tried}` })
-        if (told.status !== 200 && told.status !== 500) return
+        const answer = await shopper.post(path, bodies[dice(bodies.length)] ?? '', { key: `x${tried}` })
+        if (answer.status !== 200 && answer.status !== 500) return
         gained += 1
-        notes.add(`${path} ${told.status} ${told.text.slice(0, 80)}`)
+        notes.add(`${path} ${answer.status} ${answer.text.slice(0, 80)}`)
         return
       }
       const client = await RawClient.open(port)
@@ -132,10 +129,7 @@ export const openMalformed: OpenAttack = async ({ world, dice }) => {
   }
 }
 
-/**
- * Nearly right and quite wrong bytes at the gateway's port, without a credential: nothing of the origin ever comes
- * back.
- */
+/** Almost valid and random bytes at the gateway's port, without a credential: no byte of the origin comes back. */
 export const openNoise: OpenAttack = async ({ world, origin, dice }) => {
   const mark = 'noise-of-the-storm'
   const seeds = [

@@ -14,8 +14,8 @@ export type StealthyFetch = {
 }
 
 /**
- * A client with a TCP of its own, in user space: it fetches so many bytes through the gateway without acknowledging
- * them as a system would, and tells how many of them it has.
+ * A client with a user-space TCP: it fetches bytes through the gateway without normal acknowledgements, and returns how
+ * many it has received.
  */
 export type StealthyClient = {
   fetch(ask: StealthyFetch): Promise<{ readonly taken: number }>
@@ -25,11 +25,11 @@ export type StealthyClient = {
 const pool = 'datacenter'
 const atOnce = 4
 const bytesEach = 1_000_000
-/** Longer than a gateway takes between two reports; and when one of the two processes is away, or paused. */
+/** Longer than the gateway's report interval; and longer than a process is down or paused. */
 const billWithinMs = 2_500
 const billAtLastWithinMs = 25_000
 
-/** Bytes that arrive and are never acknowledged, or only selectively: what was taken less what was billed. */
+/** Fetches bytes that are never acknowledged, or only selectively: received bytes minus billed bytes. */
 export async function openUnacknowledged(
   { world, origin, dice }: AttackDeps,
   client: StealthyClient,
@@ -38,7 +38,7 @@ export async function openUnacknowledged(
   const shopper = new Shopper(world, token)
   await shopper.post('/premium/traffic/buy', { pool_type: pool, gb: 20 }, { key: 'first' })
   const { data: secret } = await shopper.get('/premium/password')
-  /** What every life of the gateway has let go for nothing. */
+  /** Unbilled bytes by process of the gateway. */
   const gains = new Map<number, number>()
   const sums = { tried: 0, taken: 0, billed: 0, inKills: 0 }
 
@@ -69,16 +69,16 @@ export async function openUnacknowledged(
   }
 
   const here = () => ({ bytes: 0, kills: world.troubles.gatewayKills.length, life: world.gateway.pid ?? 0 })
-  /** What was taken since the bill was last known, and in which life of the gateway. */
+  /** Bytes fetched since the last known bill, and the gateway process that sent them. */
   let pending = here()
 
   async function holdAgainstBill(): Promise<void> {
     const giveUpAt = performance.now() + billAtLastWithinMs
     await Bun.sleep(billWithinMs)
     let billed = await readBilled()
-    // Less than nothing when it is the bill of an earlier step that has come late.
+    // Negative if a late bill of an earlier step has arrived.
     const gainBy = (bill: number) => pending.bytes - (bill - sums.billed)
-    // More than these lines, or this life of the gateway, may have for nothing: perhaps the bill is only late.
+    // More than these connections, or this gateway process, may leave unbilled: the bill may only be late.
     const isTooMuch = (bill: number): boolean =>
       gainBy(bill) > atOnce * maxLost.ofConnection ||
       (gains.get(pending.life) ?? 0) + gainBy(bill) > maxLost.ofCredential
@@ -88,7 +88,7 @@ export async function openUnacknowledged(
     }
     if (billed === undefined) return
     const { kills, life } = pending
-    // What a kill loses is stated elsewhere, and held against what honest customers lose by it.
+    // Losses by a kill are bounded elsewhere, by the losses of honest customers.
     if (world.troubles.gatewayKills.length > kills) sums.inKills += gainBy(billed)
     else gains.set(life, (gains.get(life) ?? 0) + gainBy(billed))
     sums.billed = billed

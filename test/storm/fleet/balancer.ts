@@ -1,36 +1,36 @@
 import { shopCertificate } from './certificate.ts'
 import { places } from './net.ts'
 
-/** One request of a node, as it came by. */
+/** One request of a node. */
 type Asked = { readonly atMs: number; readonly what: string; tookMs: number; status: number }
 
-/** The most that a node asked a second, over ten of them, of each kind; and how often it called from its addresses. */
+/** The maximum requests per second of a node, over ten seconds, by kind; and its calls from its addresses. */
 export type Rates = {
   readonly node: string
   readonly total: number
   readonly each: Readonly<Record<string, number>>
   readonly calls: number
-  /** What it asked in its worst ten seconds, with what became of it. */
+  /** The requests of its worst ten seconds, with their outcomes. */
   readonly worst: string
 }
 
 const windowMs = 10_000
-/** A connection to a shop that is not answered is given up after so long. */
+/** The timeout of a connection to a shop. */
 const connectMs = 1_000
-/** Longer than a node waits for changes. */
+/** Longer than a node's long poll. */
 const idleSeconds = 60
 const nodePath = /^\/node\/v1\/(\w+)/
 
 /**
- * What operators put before two shops: each request goes to the next shop, and to the other one if that one does not
- * take it. With TLS for nodes, without for customers. It counts what each node asks.
+ * A load balancer before two shops: each request goes to the next shop, and to the other one if that refuses the
+ * connection. It uses TLS for nodes and plain HTTP for customers, and counts the requests of each node.
  */
 export function openBalancer(deps: {
   readonly shops: readonly string[]
   readonly nodeOf: (address: string) => string | undefined
 }) {
   const asked = new Map<string, Asked[]>()
-  /** `node shop`: these two do not hear of each other. */
+  /** `node shop`: the connection between these two is cut. */
   const cut = new Set<string>()
   let turn = 0
 
@@ -78,7 +78,7 @@ export function openBalancer(deps: {
       try {
         return await pass(request, from, body, (turn + tried) % deps.shops.length)
       } catch (error) {
-        // What was never taken can be given to another; of what was, nobody knows what became of it.
+        // A refused connection can be retried at another shop; the outcome of an accepted request is unknown.
         const isUntaken = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
         if (!isUntaken || tried + 1 >= deps.shops.length) return new Response('no shop answers', { status: 502 })
       }
@@ -108,7 +108,7 @@ export function openBalancer(deps: {
 
 export type Balancer = ReturnType<typeof openBalancer>
 
-/** What a node asks by itself: neither to show that it can leave, nor for a login that a customer has brought. */
+/** Requests of the node itself: neither address proofs nor lookups of a customer's login. */
 const isItsOwn = ({ what }: Asked): boolean => what !== 'seen' && what !== 'find'
 
 function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
@@ -122,7 +122,7 @@ function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
   }
 }
 
-/** The ten seconds with the most of them. */
+/** The ten seconds with the most requests. */
 function busiest(all: readonly Asked[]): readonly Asked[] {
   let [best, from, first] = [0, 0, 0]
   for (const [last, { atMs }] of all.entries()) {

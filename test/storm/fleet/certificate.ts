@@ -1,4 +1,4 @@
-/** What the balancer shows to nodes, which trust it; for the address of `places.shop`. Its key is no secret. */
+/** The balancer's certificate for nodes, for the address of `places.shop`. Its key is not secret. */
 export const shopCertificate = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBozCCAUmgAwIBAgIUK7QKwzCC58dYRtaytLfuHJ9toGkwCgYIKoZIzj0EAwIw

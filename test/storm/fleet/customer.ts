@@ -2,7 +2,7 @@ import type { Pass, Via } from '../../harness/transfers.ts'
 import { untilTrue } from '../../harness/turnpike.ts'
 import { Actor, type ActorDeps } from '../actor.ts'
 import { ByteBooks, bytesOf } from '../books.ts'
-import { carry } from '../lines.ts'
+import { runLine } from '../lines.ts'
 import type { Account } from '../world.ts'
 import { rangeOf } from './net.ts'
 import type { OriginNotes } from './notes.ts'
@@ -24,8 +24,8 @@ type Proxy = {
   readonly soldAtMs: number
   changedAtMs: number
   failingSinceMs: number | undefined
-  /** When the customer was last told of something that happened to it. */
-  toldAtMs: number
+  /** The time of the last event about this proxy. */
+  notifiedAtMs: number
 }
 
 type Shown = {
@@ -40,33 +40,33 @@ type Shown = {
   state?: string
 }
 
-/** How the first lines of what was sold went. */
+/** The outcomes of the first lines of sold proxies. */
 export type FirstBytes = {
   sold: number
   atOnce: number
   later: number
   madeGood: number
-  /** Of those at once, the slowest. */
+  /** The slowest of those that worked at once. */
   slowestMs: number
 }
 
-/** What is sold carries its first byte within this, when nothing is done to anybody. */
+/** A sold proxy relays its first byte within this time, without faults. */
 const firstByteMs = 5_000
-/** Or is made good within this. */
+/** Or it is compensated within this time. */
 const madeGoodMs = 60_000
-/** What nobody carries any more is sold no longer than this. */
+/** An address that no gateway serves is sold no longer than this. */
 const soldAfterMs = 15_000
-/** What keeps from carrying, besides from being told of new customers. */
-const carriesNothing = new Set<string>(['gateway killed', 'gateway stood still', 'machine unplugged', 'address lost'])
+/** Faults that stop relaying, besides those that delay news of new customers. */
+const stopsRelaying = new Set<string>(['gateway killed', 'gateway stood still', 'machine unplugged', 'address lost'])
 const watchEveryMs = 2_000
-/** It uses so many things for each that it buys. */
+/** Uses per purchase. */
 const tradeTimes = 4
 const lowBytes = 200_000_000
 const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'unavailable'])
-/** Told that nothing can be had now, a customer comes again later. */
+/** After these refusals a customer retries later. */
 const finalCodes = new Set(['unavailable'])
 
-/** An honest customer of a fleet: buys, uses what it bought at once and goes on using it, and keeps books. */
+/** An honest customer of a fleet: it buys, uses each product at once and later, and keeps books. */
 export class FleetCustomer extends Actor<FleetCustomerDeps> {
   readonly proxies = new Map<number, Proxy>()
   readonly first: FirstBytes = { sold: 0, atOnce: 0, later: 0, madeGood: 0, slowestMs: 0 }
@@ -98,7 +98,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     await this.loop(this.deps.everyMs, () => this.useOnce())
   }
 
-  /** Looks at its list and at what it is told, over and over, as a customer's program does. */
+  /** Reads its list and its events at an interval, as a customer's program does. */
   async watch(): Promise<void> {
     await this.loop(watchEveryMs, () => this.look())
   }
@@ -112,8 +112,8 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
   }
 
   private async buyProxies(): Promise<void> {
-    const wish = { country_code: soldIn, period: 7, count: 1 + this.deps.dice(2), ipv: 4 }
-    const bought = await this.purchase('/dedicated/buy', wish)
+    const order = { country_code: soldIn, period: 7, count: 1 + this.deps.dice(2), ipv: 4 }
+    const bought = await this.purchase('/dedicated/buy', order)
     if (!bought) return
     for (const shown of bought.proxies as Shown[]) {
       const proxy: Proxy = {
@@ -122,10 +122,10 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
         soldAtMs: performance.now(),
         changedAtMs: performance.now(),
         failingSinceMs: undefined,
-        toldAtMs: 0,
+        notifiedAtMs: 0,
       }
       this.proxies.set(proxy.id, proxy)
-      // Beside all else: what does not work at once must not keep the customer from trading.
+      // In parallel: a proxy that does not work at once must not delay trading.
       void this.deps.gate.step(() => this.proveFirst(proxy))
     }
   }
@@ -139,15 +139,15 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     const proxy = this.pick([...this.proxies.values()])
     if (!proxy) return
     const ask = () => this.shopper.post('/dedicated/replace', { id: proxy.id })
-    const told = await this.untilAnswered('a replacement', ask)
-    if (told.status !== 200) return
-    this.see(proxy, told.data as Shown)
+    const answer = await this.untilAnswered('a replacement', ask)
+    if (answer.status !== 200) return
+    this.see(proxy, answer.data as Shown)
   }
 
   private async topUp(): Promise<void> {
     const query = `pool_type=${pool}&subuser_id=${this.subuser}`
-    const told = await this.untilAnswered('traffic', () => this.shopper.get(`/premium/traffic/balance?${query}`))
-    if (told.status === 200 && bytesOf(told.data.traffic_gb) < lowBytes) await this.buyTraffic()
+    const answer = await this.untilAnswered('traffic', () => this.shopper.get(`/premium/traffic/balance?${query}`))
+    if (answer.status === 200 && bytesOf(answer.data.traffic_gb) < lowBytes) await this.buyTraffic()
   }
 
   private async buyTraffic(): Promise<boolean> {
@@ -163,7 +163,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     Object.assign(proxy, place)
   }
 
-  /** Its list, and what it has been told since it last looked. Nothing is said of it while shops are away. */
+  /** Reads its list, and the events since the last call. Failures while shops are down are ignored. */
   async look(): Promise<void> {
     if (this.isWatching) return
     this.isWatching = true
@@ -171,14 +171,14 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     const shown = await this.shopper.list<Shown>('/dedicated/list', 'proxies')
     for (const each of shown ?? []) {
       const proxy = this.proxies.get(each.id)
-      // An answer that was on its way while something changed is older than what is known.
+      // An answer that was in flight during a change is older than the known state.
       if (proxy && proxy.changedAtMs < startedMs) this.see(proxy, each)
     }
     const { status, data } = await this.shopper.get(`/events?limit=500&after=${this.lastEvent}`)
     for (const event of status === 200 ? data.events : []) {
       this.lastEvent = Math.max(this.lastEvent, event.id)
       const proxy = this.proxies.get(Number(event.data.proxy_id))
-      if (proxy) proxy.toldAtMs = performance.now()
+      if (proxy) proxy.notifiedAtMs = performance.now()
     }
     this.isWatching = false
   }
@@ -204,7 +204,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     return this.deps.world.placesOf(proxy.exit, rangeOf(proxy.exit))
   }
 
-  /** The promise: a first byte at once, or soon while something is done to what carries it, or it is made good. */
+  /** The promise: the first byte comes at once, or soon during a fault of its path, or the proxy is compensated. */
   private async proveFirst(proxy: Proxy): Promise<void> {
     const { world, quality } = this.deps
     this.first.sold += 1
@@ -224,7 +224,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
         quality.note(`${this.name}: the first line of proxy ${proxy.id}`, fromMs, touched.why, false, places)
         const old = world.troubles.all.find(
           ({ what, where, ...each }) =>
-            carriesNothing.has(what) &&
+            stopsRelaying.has(what) &&
             places.includes(where ?? '') &&
             each.fromMs < proxy.soldAtMs - soldAfterMs &&
             each.toMs > proxy.soldAtMs,
@@ -236,7 +236,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
           )
         }
       }
-      if (proxy.toldAtMs > proxy.soldAtMs) {
+      if (proxy.notifiedAtMs > proxy.soldAtMs) {
         this.first.madeGood += 1
         return
       }
@@ -254,18 +254,18 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     if (!proxy || performance.now() - proxy.soldAtMs < madeGoodMs / 10) return
     const fromMs = performance.now()
     const { why } = await this.touch(proxy)
-    // It was changed meanwhile: no wonder that the line ended.
+    // The proxy changed meanwhile, which explains the end of the line.
     if (proxy.changedAtMs > fromMs - watchEveryMs) return
     this.deps.quality.note(`${this.name}: proxy ${proxy.id} ${proxy.exit}`, fromMs, why, false, this.placesOf(proxy))
     this.judgeOutage(proxy, why)
   }
 
-  /** What cannot be used for more than a minute is told, whatever the rule then gives for it. */
+  /** A proxy that fails for more than a minute causes an event, whatever the compensation. */
   private judgeOutage(proxy: Proxy, why: string): void {
     if (why === '') proxy.failingSinceMs = undefined
     else proxy.failingSinceMs ??= performance.now()
     const sinceMs = proxy.failingSinceMs
-    if (sinceMs === undefined || performance.now() - sinceMs < madeGoodMs || proxy.toldAtMs > sinceMs) return
+    if (sinceMs === undefined || performance.now() - sinceMs < madeGoodMs || proxy.notifiedAtMs > sinceMs) return
     this.problems.push(`proxy ${proxy.id} (${proxy.exit}) could not be used for a minute, and nothing was said: ${why}`)
     proxy.failingSinceMs = undefined
   }
@@ -280,17 +280,17 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     const gateway = this.pick(world.gateways)
     if (!gateway) return
     const fromMs = performance.now()
-    const carried = await carry(this.passAt(gateway), dice(2) === 0 ? 'connect' : 'socks', origin, dice)
-    this.bytes.get(`${this.subuser} ${pool}`)?.note(carried)
-    this.noteLine(carried.from, null)
+    const result = await runLine(this.passAt(gateway), dice(2) === 0 ? 'connect' : 'socks', origin, dice)
+    this.bytes.get(`${this.subuser} ${pool}`)?.note(result)
+    this.noteLine(result.from, null)
     const { name } = gateway.machine
-    const why = carried.outcome === 'whole' ? '' : carried.why
-    // A line that runs through another gateway ends with it; a new one is never refused on its account.
-    const others = carried.outcome === 'cut' ? world.gateways.map((each) => each.machine.name) : []
+    const why = result.outcome === 'whole' ? '' : result.why
+    // A line through another gateway ends with that gateway; a new line is never refused because of it.
+    const others = result.outcome === 'cut' ? world.gateways.map((each) => each.machine.name) : []
     quality.note(`${this.name}: premium at ${name}`, fromMs, why, false, [name, 'shops', ...others])
   }
 
-  /** When all is calm: everything in its list works where the list says, and its login at every gateway, each exit. */
+  /** Without faults: every listed proxy works at its listed address, and the login at every gateway and exit. */
   async tryAll(): Promise<string[]> {
     await this.look()
     const problems: string[] = []
@@ -307,7 +307,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
         const fromMs = performance.now()
         const { why, from } = await touch(this.passAt(gateway, parts), 'connect', this.deps.origin, firstByteMs)
         this.noteLine(from, null)
-        const sent = why === '' ? { least: 128, most: 128 } : { least: 0, most: 128 }
+        const sent = why === '' ? { min: 128, max: 128 } : { min: 0, max: 128 }
         this.bytes.get(`${this.subuser} ${pool}`)?.note({ ...sent, fromMs, toMs: performance.now() })
         if (why !== '') problems.push(`premium${parts} does not work at ${gateway.machine.name}: ${why}`)
       }

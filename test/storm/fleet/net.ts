@@ -3,19 +3,19 @@ import { run } from '../../harness/apt.ts'
 import { batch, removeLeftovers } from '../../harness/netns.ts'
 import { enterOwnNetwork } from '../../harness/own-network.ts'
 
-/** Public addresses, because gateways reach nothing else; nothing here leaves its namespaces. */
+/** Public addresses, because gateways reach no others; no packet leaves its namespaces. */
 export const places = { shop: '45.20.0.1', origin: '45.20.0.2' } as const
 
-/** One machine with a gateway: a namespace of its own, and what was given to it to begin with. */
+/** One machine with a gateway: its own namespace, and its initial addresses. */
 export type Machine = {
   readonly name: string
   readonly namespace: string
-  /** Where customers reach it. */
+  /** Its address for customers. */
   readonly host: string
   readonly link: string
-  /** Ranges of eight addresses, none beside another, so that each is moved by itself. */
+  /** Ranges of eight addresses, none adjacent, so that each can be moved alone. */
   readonly prefixes: readonly string[]
-  /** What premium traffic leaves from. */
+  /** Exit addresses of premium traffic. */
   readonly exits: readonly string[]
 }
 
@@ -25,7 +25,7 @@ const exitsOfMachine = 2
 /** Every gateway tries every exit, so a large fleet has fewer of them. */
 const smallFleet = 6
 
-/** Why this machine cannot have a fleet, or undefined when it can. */
+/** The reason why this machine cannot run a fleet, or undefined. */
 export async function findFleetObstacle(): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'it needs Linux'
   if (process.getuid?.() !== 0) return 'it needs root, for network namespaces'
@@ -65,8 +65,8 @@ function planMachine(number: number, ranges: number, exits: number): Machine {
 }
 
 /**
- * The process's thread in a network of its own, where shops, customers and the origin are, and machines around it, each
- * behind a line of its own. What happens to lines and addresses is done here. Needs root.
+ * The process's thread in its own network, with shops, customers and the origin, and machines around it, each on its
+ * own link. All faults of links and addresses are made here. Needs root.
  */
 export class FleetNet {
   private readonly at = new Map<string, Machine>()
@@ -90,7 +90,7 @@ export class FleetNet {
     }
   }
 
-  /** Which machine has an address, or would have it if it were not lost. */
+  /** The machine that has an address, or would have it if it were not lost. */
   machineOf(address: string): Machine | undefined {
     return (
       this.at.get(rangeOf(address)) ??
@@ -102,7 +102,7 @@ export class FleetNet {
     return [...this.at].filter(([, each]) => each === machine).map(([prefix]) => prefix)
   }
 
-  /** Takes an address from its machine, as a mistyped command does. */
+  /** Removes an address from its machine, as a mistyped command does. */
   async lose(address: string): Promise<void> {
     this.lost.add(address)
     await batch([`address del ${address}/32 dev lo`], this.machineOf(address)?.namespace)
@@ -113,7 +113,7 @@ export class FleetNet {
     await batch([`address add ${address}/32 dev lo`], this.machineOf(address)?.namespace)
   }
 
-  /** A machine and the shops do not hear of each other any more; customers and other machines reach it. */
+  /** Cuts a machine from the shops; customers and other machines still reach it. */
   cut(machine: Machine): Promise<void> {
     return filter(`add element inet fleet cut { "${machine.link}" }`)
   }
@@ -132,7 +132,7 @@ export class FleetNet {
     await batch(machine.exits.map((exit) => routeTo(`${exit}/32`, machine)))
   }
 
-  /** A range leaves a machine for another one, as when it is routed elsewhere. */
+  /** Moves a range from one machine to another, as when its route changes. */
   async move(prefix: string, to: Machine): Promise<void> {
     const from = this.at.get(prefix)
     const kept = addressesOf(prefix).filter((address) => !this.lost.has(address))
@@ -152,7 +152,7 @@ export class FleetNet {
     for (const { namespace } of this.machines) await run(['ip', 'netns', 'delete', namespace])
   }
 
-  /** The same, at once: for a process that ends. */
+  /** The same, synchronously: for a process that ends. */
   abandon(): void {
     for (const { namespace } of this.machines) {
       if (existsSync(`/run/netns/${namespace}`)) Bun.spawnSync(['ip', 'netns', 'delete', namespace])

@@ -13,9 +13,9 @@ import { blowOverFleet, type FleetTrouble } from './weather.ts'
 import { type FleetSize, FleetWorld } from './world.ts'
 
 export type FleetStormOptions = StormSettings & {
-  /** What is done; all of it, unless said. */
+  /** The faults; all by default. */
   readonly only?: readonly FleetTrouble[]
-  /** How many there are; three gateways and two shops, unless said. */
+  /** The sizes; three gateways and two shops by default. */
   readonly gateways?: number
   readonly shops?: number
 }
@@ -32,7 +32,7 @@ export type FleetOutcome = {
     readonly orders: number
     readonly refusals: number
     readonly usedBytes: number
-    /** Lines whose owner and address the origin wrote down. */
+    /** Lines whose owner and address the origin recorded. */
     readonly noted: number
   }
   readonly asked: readonly Rates[]
@@ -42,27 +42,27 @@ export type FleetOutcome = {
 
 const longestPartMs = 240_000
 const stillWithinMs = 150_000
-/** All is carried again so long after the last thing was done. */
+/** All proxies work again this long after the last fault. */
 const calmMs = 20_000
 const settledWithinMs = 90_000
-/** About so many things are done a second, by all customers together. */
+/** The number of actions per second of all customers together. */
 const perSecond = 6
-/** What a node may ask a second, for ten seconds on end. */
-const mostAsked = 5
-/** And how often it may call from its addresses, besides once or twice from each when it begins. */
-const mostCalls = { perSecond: 5, atStart: 2 } as const
+/** The maximum requests per second of a node, over ten seconds. */
+const maxAsked = 5
+/** The maximum calls from its addresses, besides one or two from each at its start. */
+const maxCalls = { perSecond: 5, atStart: 2 } as const
 /** So many ranges of eight addresses are used up in so many minutes. */
-const rangesUsed = { ranges: 36, minutes: 4, most: 48 } as const
+const rangesUsed = { ranges: 36, minutes: 4, max: 48 } as const
 const leastRanges = 2
 
 function sizeOf({ minutes, gateways = 3, shops = 2 }: FleetStormOptions): FleetSize {
   const used = Math.ceil(minutes / rangesUsed.minutes) * rangesUsed.ranges
-  // A large fleet has no more in all than it takes to sell: every address is shown to the shops.
-  const ranges = (gateways > 6 ? Math.min(used, rangesUsed.most) : used) / gateways
+  // A large fleet has no more addresses than it takes to sell: each one is proven to the shops.
+  const ranges = (gateways > 6 ? Math.min(used, rangesUsed.max) : used) / gateways
   return { gateways, shops, ranges: Math.max(leastRanges, Math.ceil(ranges)) }
 }
 
-/** Customers of a fleet to which things are done: what is sold is carried, or made good; and the books are exact. */
+/** Customers of a fleet with faults: every sold product works or is compensated, and the books are exact. */
 export async function runFleetStorm(options: FleetStormOptions): Promise<FleetOutcome> {
   const world = await FleetWorld.open(options.engine, sizeOf(options))
   const origin = openByteOrigin(places.origin)
@@ -138,7 +138,7 @@ class FleetStorm {
     for (const problem of problems) this.say(`  WRONG ${problem}`)
   }
 
-  /** All that is in lists works when nothing is done any more; what is interrupted may take a while to be restored. */
+  /** All listed products work without faults; an interrupted one may take a while to be restored. */
   private async tryAll(): Promise<string[]> {
     const giveUpAt = performance.now() + settledWithinMs
     const isInterrupted = () => this.customers.some((each) => [...each.proxies.values()].some((one) => !one.isServing))
@@ -190,12 +190,12 @@ class FleetStorm {
 
   private findAsking({ node, total, calls, worst }: Rates): string[] {
     const gateway = this.world.gateways.find(({ machine }) => machine.name === node)
-    const addresses = this.world.net.machines.reduce((most, { prefixes }) => Math.max(most, prefixes.length * 8), 0)
+    const addresses = this.world.net.machines.reduce((max, { prefixes }) => Math.max(max, prefixes.length * 8), 0)
     const seconds = (performance.now() - this.openedMs) / 1000
-    const most = mostCalls.perSecond * seconds + mostCalls.atStart * addresses * (gateway?.process.starts ?? 1)
+    const max = maxCalls.perSecond * seconds + maxCalls.atStart * addresses * (gateway?.process.starts ?? 1)
     return [
-      ...(total > mostAsked ? [`${node} asked ${total} times a second: ${worst}`] : []),
-      ...(calls > most ? [`${node} called ${calls} times from its addresses, of ${Math.round(most)}`] : []),
+      ...(total > maxAsked ? [`${node} asked ${total} times a second: ${worst}`] : []),
+      ...(calls > max ? [`${node} called ${calls} times from its addresses, of ${Math.round(max)}`] : []),
     ]
   }
 

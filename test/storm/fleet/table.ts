@@ -1,6 +1,6 @@
 import type { FleetOutcome } from './storm.ts'
 
-/** The summary of a storm over a fleet, for the eye. */
+/** The summary of a fleet storm as text. */
 export function toFleetTable(outcome: FleetOutcome): string {
   const { first, honest } = outcome
   return [

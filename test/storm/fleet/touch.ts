@@ -2,13 +2,13 @@ import type { ByteOrigin } from '../../harness/byte-origin.ts'
 import { lineOf, openTunnel, type Pass, type Via } from '../../harness/transfers.ts'
 import type { WireClient } from '../../harness/wire-client.ts'
 
-/** A short line through a gateway: why nothing came back, if nothing did, and what the origin saw. */
+/** A short line through a gateway: the failure, if any, and the address that the origin saw. */
 export type Touched = { readonly why: string; readonly from: string; readonly tookMs: number }
 
 const bytes = 64
 let made = 0
 
-/** Sends a few bytes and gets a few back, within so long. */
+/** Sends and receives a few bytes within the time limit. */
 export async function touch(pass: Pass, via: Via, origin: ByteOrigin, withinMs: number): Promise<Touched> {
   made += 1
   const id = `touch-${made}`
@@ -33,7 +33,7 @@ export async function touch(pass: Pass, via: Via, origin: ByteOrigin, withinMs: 
     if (client.total < opened.handshake + bytes) throw new Error('the line ended before its answer')
   }
   const trying = attempt()
-  // What comes of it later is nobody's business any more.
+  // The late outcome is ignored.
   trying.catch(() => undefined)
   let why = ''
   try {

@@ -2,34 +2,34 @@ import type { Dice } from '../../harness/dice.ts'
 import { addressesOf, rangeOf } from './net.ts'
 import type { FleetWorld, Gateway } from './world.ts'
 
-/** All that may happen to a fleet. */
+/** All faults of a fleet. */
 export const fleetTroubles = [
   'gateway killed',
-  'gateway stood still',
+  'gateway paused',
   'gateway exchanged',
   'gateway cut from the shops',
   'gateway cut from a shop',
   'machine unplugged',
   'address lost',
   'shop killed',
-  'shop stood still',
+  'shop paused',
   'range moved',
 ] as const
 export type FleetTrouble = (typeof fleetTroubles)[number]
 
-/** What is done, to whom, and what undoes it after a while. */
+/** A fault, its place, and its end after a while. */
 type Event = {
   readonly where: string
-  /** Nobody may notice it: nothing that fails meanwhile is put down to it. */
+  /** The fault must have no effect: a failure during it is not excused. */
   readonly isUnnoticed?: true
   readonly begin: () => Promise<unknown>
   readonly end?: () => Promise<unknown>
 }
 
-/** Draws to whom it is done; undefined when all of them are in trouble already. */
+/** Draws the place of a fault; undefined if all places have one already. */
 type Draw = () => Event | undefined
 
-/** How long after an operator's command a range is carried by its new gateway. */
+/** The time until a moved range is served by its new gateway. */
 const movedWithinMs = 15_000
 const betweenMs = 4_000
 const atOnce = 2
@@ -55,7 +55,7 @@ function drawsOf(
       },
       end: () => process.start(),
     })),
-    'gateway stood still': ofGateway(({ process }) => ({ begin: () => process.halt(), end: () => process.goOn() })),
+    'gateway paused': ofGateway(({ process }) => ({ begin: () => process.halt(), end: () => process.resume() })),
     'gateway exchanged': ofGateway(({ process }) => ({ isUnnoticed: true, begin: () => process.exchange() })),
     'gateway cut from the shops': ofGateway(({ machine }) => ({
       begin: () => net.cut(machine),
@@ -78,9 +78,9 @@ function drawsOf(
       const shop = isBusy('shops') ? undefined : pick(world.shops)
       return shop && { where: 'shops', begin: () => shop.kill(), end: () => shop.start() }
     },
-    'shop stood still': () => {
+    'shop paused': () => {
       const shop = isBusy('shops') ? undefined : pick(world.shops)
-      return shop && { where: 'shops', begin: () => shop.halt(), end: () => shop.goOn() }
+      return shop && { where: 'shops', begin: () => shop.halt(), end: () => shop.resume() }
     },
     'range moved': () => drawMove(world, dice, isBusy),
   }
@@ -103,8 +103,8 @@ function drawMove(world: FleetWorld, dice: Dice, isBusy: (where: string) => bool
 }
 
 /**
- * Does to gateways, shops, lines and addresses what the dice say, some things at once, until time is up; then all is as
- * it was.
+ * Makes random faults of gateways, shops, links and addresses, some in parallel, until time is up; then all are
+ * repaired.
  */
 export async function blowOverFleet(
   world: FleetWorld,
@@ -117,7 +117,7 @@ export async function blowOverFleet(
   const busy = new Set<string>()
   const draws = drawsOf(world, dice, sold, (where) => busy.has(where))
   const endMs = performance.now() + forMs
-  // Each kind comes once before any comes twice.
+  // Each kind occurs once before any occurs twice.
   let left: FleetTrouble[] = []
   const draw = (): FleetTrouble => {
     if (left.length === 0) left = [...only]
@@ -149,7 +149,7 @@ async function happen({ begin, end }: Event, lastsMs: number): Promise<void> {
   await end()
 }
 
-/** Mostly some seconds; now and then longer than it takes until what is away is made good. */
+/** Mostly some seconds; sometimes longer than the time until an outage is compensated. */
 function drawLasting(dice: Dice, forMs: number): number {
   const isLong = dice(4) === 0
   return Math.min(isLong ? 45_000 + dice(45_000) : 2_000 + dice(14_000), forMs / 3)

@@ -24,25 +24,25 @@ import { FleetNet, type Machine } from './net.ts'
 export const gatewayPort = 10_800
 const connectSeconds = 3
 const startedAtOnce = 4
-/** What a gateway that was exchanged still has open goes on for no longer. */
-const carryOnSeconds = 60
-/** Each machine's exits are in a country of its own, so that a login can ask for those of one machine. */
+/** The drain time of a gateway that was taken over. */
+const drainSeconds = 60
+/** Each machine's exits are in their own country, so that a login can select one machine. */
 const countries = 'DE FR NL GB US CA IT ES PL SE NO FI DK AT CH BE CZ PT IE RO'.split(' ')
-export const mostGateways = countries.length
-/** All that is sold by address is sold here, so that one purchase may get it from any machine. */
+export const maxGateways = countries.length
+/** All dedicated addresses are sold in this country, so that one purchase may use any machine. */
 export const soldIn = 'DE'
 export const pool = 'residential'
 
-/** How many there are of each, and how many ranges of eight addresses each gateway begins with. */
+/** The numbers of gateways and shops, and of ranges of eight addresses per gateway. */
 export type FleetSize = { readonly gateways: number; readonly shops: number; readonly ranges: number }
 
-/** Whoever dies in any way takes along what it has started. */
+/** Children die with their parent. */
 const leash = ['setpriv', '--pdeathsig', 'KILL']
 
-/** A gateway on a machine of its own. */
+/** A gateway on its own machine. */
 export type Gateway = { readonly machine: Machine; readonly country: string; readonly process: RoleProcess }
 
-/** Shops on one database behind a balancer, and gateways on machines of their own, with an operator's tool. */
+/** Shops on one database behind a balancer, and gateways on their own machines, with the operator's tool. */
 export class FleetWorld {
   readonly troubles = new TroubleLog()
   readonly machine = new Load()
@@ -54,7 +54,7 @@ export class FleetWorld {
     readonly net: FleetNet,
     readonly balancer: Balancer,
     readonly folder: string,
-    /** What the operator's tool is started with. */
+    /** The environment of the operator's tool. */
     readonly env: Record<string, string>,
     ports: readonly number[],
     private readonly postgres: Postgres | undefined,
@@ -75,7 +75,7 @@ export class FleetWorld {
     })
   }
 
-  /** Where customers find the shop. */
+  /** The shop's URL for customers. */
   get url(): string {
     return this.balancer.customersUrl
   }
@@ -83,7 +83,7 @@ export class FleetWorld {
   static async open(engine: Engine, size: FleetSize): Promise<FleetWorld> {
     const net = await FleetNet.open(size.gateways, size.ranges)
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-fleet-storm-'))
-    // SQLite is one shop's.
+    // SQLite allows one shop.
     const ports = Array.from({ length: engine === 'postgres' ? size.shops : 1 }, freePort)
     const postgres = engine === 'postgres' ? await startPostgres({ durable: true, own: true }) : undefined
     const database = postgres && (await createDatabase(postgres.url))
@@ -115,14 +115,14 @@ export class FleetWorld {
     }
   }
 
-  /** The operator's tool; fails if it does. */
+  /** Runs the operator's tool; a non-zero exit is an error. */
   async tool(...args: readonly string[]): Promise<unknown> {
     const { exit, out, err } = await runTurnpike([...args, '--json'], this.env)
     if (exit !== 0) throw new Error(`turnpike ${args.join(' ')} ended with ${exit}: ${err || out}`)
     return JSON.parse(out)
   }
 
-  /** What the operator's tool does: all domains on the live database, for one action. */
+  /** All domains on the live database, for one action of the operator. */
   async operate<Result>(work: (services: Services) => Promise<Result>): Promise<Result> {
     const db = openConfigured(this.config)
     try {
@@ -147,7 +147,7 @@ export class FleetWorld {
     })
   }
 
-  /** The places whose troubles may keep an address from being used. */
+  /** The places whose faults may affect an address. */
   placesOf(address: string, range: string): string[] {
     return [address, range, this.net.machineOf(address)?.name ?? '']
   }
@@ -162,7 +162,7 @@ export class FleetWorld {
     if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
   }
 
-  /** Leaves nothing running and no namespace behind, however this process ends, short of `kill -9`. */
+  /** Leaves no process and no namespace behind when this process ends, except by `kill -9`. */
   private abandon(): void {
     this.net.abandon()
     if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
@@ -171,14 +171,14 @@ export class FleetWorld {
   private async raise(): Promise<void> {
     mkdirSync(join(this.folder, 'shop'), { recursive: true, mode: 0o700 })
     const [first, ...others] = this.shops
-    // One after another: the first makes the schema.
+    // One after another: the first migrates the schema.
     await first?.start()
     await Promise.all(others.map((each) => each.start()))
     await this.setPrices()
     writeFileSync(join(this.folder, 'shop.pem'), shopCertificate.cert)
     for (const [at, machine] of this.net.machines.entries()) await this.addGateway(machine, countries[at] ?? soldIn)
     await this.addStock()
-    // A few at a time: each has all its addresses to show.
+    // A few at a time: each proves all its addresses.
     for (let at = 0; at < this.gateways.length; at += startedAtOnce) {
       await Promise.all(this.gateways.slice(at, at + startedAtOnce).map((each) => each.process.start()))
     }
@@ -195,11 +195,11 @@ export class FleetWorld {
     await this.operate(({ db, pricing }) => db.transact((tx) => pricing.apply(tx, shipped())))
   }
 
-  /** A range of each machine in turn, so that what is sold is on all of them. */
+  /** One range of each machine in turn, so that sold addresses are on all of them. */
   private addStock(): Promise<void> {
     return this.operate(async ({ stock }) => {
-      const most = Math.max(...this.net.machines.map(({ prefixes }) => prefixes.length))
-      for (let turn = 0; turn < most; turn += 1) {
+      const max = Math.max(...this.net.machines.map(({ prefixes }) => prefixes.length))
+      for (let turn = 0; turn < max; turn += 1) {
         for (const { name, prefixes } of this.net.machines) {
           const prefix = readPrefix(prefixes[turn] ?? '')
           const homes = await stock.ranges.homesOf([name])
@@ -222,7 +222,7 @@ export class FleetWorld {
       TURNPIKE_NODE_KEY: key,
       TURNPIKE_GATEWAY_PORT: String(gatewayPort),
       TURNPIKE_GATEWAY_CONNECT: String(connectSeconds),
-      TURNPIKE_GATEWAY_CARRY_ON: String(carryOnSeconds),
+      TURNPIKE_GATEWAY_CARRY_ON: String(drainSeconds),
       TURNPIKE_LOG: 'warn',
       NODE_EXTRA_CA_CERTS: join(this.folder, 'shop.pem'),
     }
