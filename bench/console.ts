@@ -7,8 +7,8 @@ import { median } from './measure.ts'
 import { type Row, timeRow } from './report.ts'
 
 const slowdown = 4
-const mostKilobytes = 250
-/** Each with what stands there when it can be read, and when its last file has come. */
+const maxKilobytes = 250
+/** Each page with the selector that shows it is readable, and that of its last file. */
 const pages = [
   { name: 'the sign-in page', heading: 'h1', last: 'h1' },
   { name: 'a customer’s start page', heading: '#content h1', last: '.uplot' },
@@ -17,7 +17,7 @@ const pages = [
 
 type Load = { readonly kilobytes: number; readonly paintMs: number; readonly readyMs: number }
 
-/** What somebody waits for who has never been here, on a machine that is not new. */
+/** The first visit with an empty cache, on a slow machine. */
 export const consoleBench: Bench = {
   name: 'console',
   about: `the web console's first load in Chromium with an empty cache, its processor slowed ${slowdown} times`,
@@ -51,8 +51,8 @@ function toRows(name: string, loads: readonly Load[]): Row[] {
       what: `${name}, compressed`,
       figure: `${median(sizes).toFixed(0)} KB`,
       rounds: sizes,
-      target: `< ${mostKilobytes} KB`,
-      met: median(sizes) < mostKilobytes,
+      target: `< ${maxKilobytes} KB`,
+      met: median(sizes) < maxKilobytes,
     },
     timeRow(
       `${name}, first paint`,
@@ -65,7 +65,7 @@ function toRows(name: string, loads: readonly Load[]): Row[] {
   ]
 }
 
-/** The page and its files, as they came over the wire; what they ask of the API is not the console's. */
+/** The transferred size of the page and its files, without its API requests. */
 async function measure(
   browser: Browser,
   link: string,

@@ -2,8 +2,7 @@ import type { Row } from './report.ts'
 import type { Stage } from './stage.ts'
 
 /**
- * What a bench is given. Each peer is measured for `seconds` in each of `rounds`; `minutes` is for what has to be
- * watched for longer.
+ * Parameters of a bench. Each peer is measured for `seconds` in each of `rounds`; `minutes` is for long observations.
  */
 export type Context = {
   readonly stage: Stage

@@ -8,14 +8,10 @@ const purchases = 200
 const worksWithinMs = 5_000
 const answersWithinMs = 2_000
 const againMs = 1
-/**
- * A gateway asks its shop about logins that it does not know yet, but not more than 20 times a second for one source.
- */
+/** A gateway looks unknown logins up at its shop at most 20 times a second per source. */
 const betweenPurchasesMs = 60
 
-/**
- * From the answer to a purchase to the first byte through what was bought: “they work the moment the answer arrives”.
- */
+/** The time from the answer to a purchase to the first byte through the bought proxy. */
 export async function measureFirstUse(shop: GatewayShop, originPort: number): Promise<Row[]> {
   const tookMs: number[] = []
   let atFirstTry = 0
@@ -28,7 +24,7 @@ export async function measureFirstUse(shop: GatewayShop, originPort: number): Pr
       if (performance.now() - answeredMs > worksWithinMs) throw new Error('a proxy that was bought does not work')
       if (tries > 0) await Bun.sleep(againMs)
       tries += 1
-    } while (!(await carriesAByte(routeOf(proxy, 'connect'), originPort)))
+    } while (!(await relaysAByte(routeOf(proxy, 'connect'), originPort)))
     tookMs.push(performance.now() - answeredMs)
     if (tries === 1) atFirstTry += 1
   }
@@ -41,8 +37,8 @@ export async function measureFirstUse(shop: GatewayShop, originPort: number): Pr
 
 type Login = { readonly endpoint: string; readonly user: string; readonly password: string }
 
-/** Opens a tunnel, asks the origin for a byte and waits for its answer to begin. False for any refusal. */
-function carriesAByte({ endpoint, user, password }: Login, originPort: number): Promise<boolean> {
+/** Opens a tunnel, requests a byte from the origin and waits for the start of the answer. False for any refusal. */
+function relaysAByte({ endpoint, user, password }: Login, originPort: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const [host, port] = endpoint.split(':')
   const login = Buffer.from(`${user}:${password}`).toString('base64')

@@ -8,25 +8,25 @@ import type { Stage } from './stage.ts'
 import type { Route } from './tunnels.ts'
 
 /**
- * A forward proxy that others use, set up to do what ours does: ask for user and password, then tunnel to where it is
- * told.
+ * A forward proxy of another project, configured like ours: it asks for user and password, then opens a tunnel to the
+ * requested destination.
  */
 type ForwardProxy = {
   readonly name: string
-  /** How it goes about it, for the table. */
+  /** Its method, for the table. */
   readonly does: string
   readonly way: 'connect' | 'socks'
   readonly program: string
   readonly install: string
-  /** What tells its version; Debian's package where the program does not. */
+  /** The command that prints its version; the Debian package if the program has none. */
   readonly version: readonly string[]
   /** Whether it asks for user and password, as all but one do. */
   readonly hasLogin?: boolean
-  /** Writes what it needs into the folder and returns the command that runs it in the foreground. */
+  /** Writes its configuration into the folder and returns the command that runs it in the foreground. */
   readonly prepare: (folder: string, port: number) => readonly string[]
 }
 
-/** A peer that is running. */
+/** A running proxy. */
 export type RunningProxy = {
   readonly name: string
   readonly does: string
@@ -40,7 +40,7 @@ const opensWithinMs = 10_000
 const stopsWithinMs = 5_000
 const pollMs = 20
 /** More than any bench opens at once. */
-const mostClients = 12_000
+const maxClients = 12_000
 
 const packageVersion = (name: string): readonly string[] => ['dpkg-query', '-W', '-f', '${Package} ${Version}', name]
 
@@ -56,7 +56,7 @@ const tinyproxy: ForwardProxy = {
     const lines = [
       `Port ${port}`,
       'Listen 127.0.0.1',
-      `MaxClients ${mostClients}`,
+      `MaxClients ${maxClients}`,
       `BasicAuth ${user} ${password}`,
       'Timeout 600',
       'LogLevel Critical',
@@ -67,7 +67,7 @@ const tinyproxy: ForwardProxy = {
   },
 }
 
-/** Debian's place for the helpers of Squid; it checks a password once and remembers the answer. */
+/** Debian's folder for the helpers of Squid, which checks a password once and caches the result. */
 const squidLogin = '/usr/lib/squid/basic_ncsa_auth'
 
 const squid: ForwardProxy = {
@@ -80,7 +80,7 @@ const squid: ForwardProxy = {
   prepare: (folder, port) => {
     const file = join(folder, 'squid.conf')
     const passwords = join(folder, 'passwords')
-    // The helper takes a bare MD5 among others.
+    // The helper accepts a bare MD5.
     writeFileSync(passwords, `${user}:${new Bun.CryptoHasher('md5').update(password).digest('hex')}\n`)
     const lines = [
       `http_port 127.0.0.1:${port}`,
@@ -98,7 +98,7 @@ const squid: ForwardProxy = {
       'shutdown_lifetime 0 seconds',
     ]
     writeFileSync(file, `${lines.join('\n')}\n`)
-    // Started by root it becomes another user, who has to read and write here.
+    // Started by root it switches to another user, who must read and write here.
     chmodSync(folder, 0o777)
     return ['squid', '-N', '-f', file]
   },
@@ -114,7 +114,7 @@ const microsocks: ForwardProxy = {
   prepare: (_, port) => ['microsocks', '-i', '127.0.0.1', '-p', String(port), '-u', user, '-P', password],
 }
 
-/** Knows no passwords but those of the system's users, so it is asked for none: less than all others do. */
+/** Knows only passwords of system users, so it asks for none: less work than all others. */
 const dante: ForwardProxy = {
   name: 'Dante',
   does: 'processes, no password',
@@ -139,7 +139,7 @@ const dante: ForwardProxy = {
   },
 }
 
-/** Not in Debian; its makers offer packages. */
+/** Not in Debian; its project offers packages. */
 const threeProxy = (way: 'connect' | 'socks'): ForwardProxy => ({
   name: '3proxy',
   does: 'a thread each, splice',
@@ -150,7 +150,7 @@ const threeProxy = (way: 'connect' | 'socks'): ForwardProxy => ({
   prepare: (folder, port) => {
     const file = join(folder, `3proxy-${way}.cfg`)
     const service = `${way === 'connect' ? 'proxy' : 'socks'} -p${port} -i127.0.0.1`
-    const lines = [`users ${user}:CL:${password}`, 'auth strong', `allow ${user}`, `maxconn ${mostClients}`, service]
+    const lines = [`users ${user}:CL:${password}`, 'auth strong', `allow ${user}`, `maxconn ${maxClients}`, service]
     writeFileSync(file, `${lines.join('\n')}\n`)
     return ['3proxy', file]
   },
@@ -162,7 +162,7 @@ const all: readonly ForwardProxy[] = [tinyproxy, squid, threeProxy('connect'), m
 const findProgram = (name: string): string | undefined =>
   Bun.which(name) ?? ['/usr/sbin', '/usr/local/sbin'].map((folder) => join(folder, name)).find(existsSync)
 
-/** Of every peer that is installed. */
+/** The versions of all installed proxies. */
 export const versionsOfProxies = (): string[] =>
   [...new Map(all.map((each) => [each.program, each])).values()].flatMap(({ name, program, version }) => {
     const [command = '', ...args] = version
@@ -170,7 +170,7 @@ export const versionsOfProxies = (): string[] =>
     return found ? [found.replace('Squid Cache: Version', 'Squid').replace(/^(?=v?\d)/, `${name} `)] : []
   })
 
-/** Starts every peer that is installed and names the others, with what would install them. */
+/** Starts every installed proxy, and names the others with the command that installs them. */
 export async function startForwardProxies(stage: Stage, say: (text: string) => void): Promise<RunningProxy[]> {
   const running: RunningProxy[] = []
   for (const each of all) {

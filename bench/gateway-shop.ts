@@ -9,21 +9,21 @@ const worksWithinMs = 30_000
 const pollMs = 50
 const trySeconds = 0.2
 const days = 7
-/** Less than what the sandbox's customer can pay for, beside all else that a bench buys. */
-const mostGigabytes = 1_000
+/** Less than the sandbox's customer can pay for, beside the other purchases of a bench. */
+const maxGigabytes = 1_000
 
-/** Turnpike as a newcomer starts it, `turnpike up` on an empty folder, with what was bought from it. */
+/** `turnpike up` on an empty folder, as a newcomer starts it, with purchases from it. */
 export type GatewayShop = {
   readonly pid: number
   readonly port: number
   readonly folder: string
-  /** The processes that carry bytes. */
+  /** The gateway processes. */
   readonly gatewayPids: () => number[]
   readonly buyProxy: () => Promise<SoldProxy>
   readonly buySocksRoute: () => Promise<Route>
-  /** A login that pays by the byte, with so many gigabytes to spend. */
+  /** A metered login with so many gigabytes. */
   readonly buyMeteredRoute: (gigabytes: number) => Promise<Route>
-  /** What was billed by the byte, in all. */
+  /** The total of billed bytes. */
   readonly billedBytes: () => Promise<number>
 }
 
@@ -49,7 +49,7 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
     TURNPIKE_SANDBOX_TOKEN: token,
     TURNPIKE_PORT: String(await findFreePort()),
     TURNPIKE_GATEWAY_PORT: String(await findFreePort()),
-    // One customer makes the whole load, and leaves tunnels idle for as long as a bench watches them.
+    // One customer makes the whole load, and keeps tunnels idle as long as a bench measures them.
     TURNPIKE_GATEWAY_CONNECTIONS: '1000000',
     TURNPIKE_GATEWAY_TUNNELS: '1000000',
     TURNPIKE_GATEWAY_NEW: '1000000',
@@ -71,8 +71,8 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
   }
 
   async function buyProxy(): Promise<SoldProxy> {
-    const wish = { country_code: 'DE', period: days, count: 1, ipv: 4 }
-    const { proxies } = (await post('/dedicated/buy', wish)) as { proxies: readonly SoldProxy[] }
+    const order = { country_code: 'DE', period: days, count: 1, ipv: 4 }
+    const { proxies } = (await post('/dedicated/buy', order)) as { proxies: readonly SoldProxy[] }
     const [proxy] = proxies
     if (!proxy) throw new Error('a purchase of one proxy came without one')
     return proxy
@@ -104,9 +104,9 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
     },
 
     async buyMeteredRoute(gigabytes) {
-      await post('/premium/traffic/buy', { pool_type: 'datacenter', gb: Math.min(gigabytes, mostGigabytes) })
-      const wish = { pool_type: 'datacenter', countries: ['DE'], type: 'rotating', quantity: 1, format_id: 1 }
-      const { proxies } = (await post('/premium/proxies/generate', wish)) as { proxies: readonly string[] }
+      await post('/premium/traffic/buy', { pool_type: 'datacenter', gb: Math.min(gigabytes, maxGigabytes) })
+      const query = { pool_type: 'datacenter', countries: ['DE'], type: 'rotating', quantity: 1, format_id: 1 }
+      const { proxies } = (await post('/premium/proxies/generate', query)) as { proxies: readonly string[] }
       const [host, port, user, password] = proxies[0]?.split(':') ?? []
       if (password === undefined) throw new Error('a list of one login came without one')
       return { way: 'connect', endpoint: `${host}:${port}`, user: user ?? '', password }
@@ -114,7 +114,7 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
   }
 }
 
-/** The gateway opens a moment after the shop, and learns of what was sold a moment after that. */
+/** The gateway opens shortly after the shop, and receives sold proxies shortly after that. */
 export async function untilItWorks(tunnels: Tunnels, routes: readonly Route[]): Promise<void> {
   const endMs = performance.now() + worksWithinMs
   for (const route of routes) {

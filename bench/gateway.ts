@@ -1,4 +1,4 @@
-import { type Carrier, compare, measureIdle } from './carriers.ts'
+import { compare, measureIdle, type ProxyPeer } from './compare-proxies.ts'
 import type { Bench, Context } from './context.ts'
 import { measureFirstUse } from './first-use.ts'
 import { startForwardProxies } from './forward-proxies.ts'
@@ -8,12 +8,11 @@ import type { Row } from './report.ts'
 import { familyOf } from './shop-process.ts'
 import { directRoute, openTunnels, type Tunnels } from './tunnels.ts'
 
-/** More than loopback carries on any machine that this was tried on. */
-const mostGigabytesPerSecond = 6
+/** More than the loopback throughput of any tried machine. */
+const maxGigabytesPerSecond = 6
 
 /**
- * Tunnels through the gateway beside other forward proxies. Each asks for user and password, and none has a name to
- * resolve.
+ * Tunnels through the gateway beside other forward proxies. Each asks for user and password, and no name is resolved.
  */
 export const gateway: Bench = {
   name: 'gateway',
@@ -26,40 +25,40 @@ export const gateway: Bench = {
     }
     await proveTheLoadChecks(tunnels)
     const shop = await startGatewayShop(context.stage)
-    const carriers = [...(await openOurs(context, shop, tunnels)), ...(await openOthers(context))]
+    const proxies = [...(await openOurs(context, shop, tunnels)), ...(await openOthers(context))]
     const rows: Row[] = [await measureOwnIdle(context, tunnels)]
-    const others = firstOfEachProcess(carriers).filter(({ isOurs }) => !isOurs)
-    for (const carrier of others) rows.push(await measureIdle(tunnels, carrier))
+    const others = firstOfEachProcess(proxies).filter(({ isOurs }) => !isOurs)
+    for (const proxy of others) rows.push(await measureIdle(tunnels, proxy))
     for (const way of ['connect', 'socks']) {
-      const taking = carriers.filter(({ route }) => route.way === way)
+      const taking = proxies.filter(({ route }) => route.way === way)
       rows.push(...(await compare(context, tunnels, [...taking, { name: 'no proxy', route: directRoute }])))
     }
     return [...rows, ...(await measureFirstUse(shop, tunnels.originPort))]
   },
 }
 
-async function openOurs({ seconds, rounds }: Context, shop: GatewayShop, tunnels: Tunnels): Promise<Carrier[]> {
-  const gigabytes = Math.ceil(seconds * (rounds + 1) * mostGigabytesPerSecond)
+async function openOurs({ seconds, rounds }: Context, shop: GatewayShop, tunnels: Tunnels): Promise<ProxyPeer[]> {
+  const gigabytes = Math.ceil(seconds * (rounds + 1) * maxGigabytesPerSecond)
   const common = { pid: shop.pid, memoryPids: shop.gatewayPids, isOurs: true }
-  const carriers = [
+  const proxies = [
     { ...common, name: 'Turnpike', route: routeOf(await shop.buyProxy(), 'connect') },
     { ...common, name: 'Turnpike, paid by the byte', route: await shop.buyMeteredRoute(gigabytes) },
     { ...common, name: 'Turnpike', route: await shop.buySocksRoute() },
   ]
-  const routes = carriers.map(({ route }) => route)
+  const routes = proxies.map(({ route }) => route)
   await untilItWorks(tunnels, routes)
-  return carriers
+  return proxies
 }
 
-/** In a gateway that has carried nothing yet: what others have left in its memory would hide what these take. */
+/** In a new gateway: memory of earlier tunnels would hide the cost of these. */
 async function measureOwnIdle({ stage }: Context, tunnels: Tunnels): Promise<Row> {
   const shop = await startGatewayShop(stage)
   const route = routeOf(await shop.buyProxy(), 'connect')
   return measureIdle(tunnels, { name: 'Turnpike', route, pid: shop.pid, memoryPids: shop.gatewayPids, isOurs: true })
 }
 
-const firstOfEachProcess = (carriers: readonly Carrier[]): Carrier[] =>
-  carriers.filter(({ pid }, index) => carriers.findIndex((other) => other.pid === pid) === index)
+const firstOfEachProcess = (proxies: readonly ProxyPeer[]): ProxyPeer[] =>
+  proxies.filter(({ pid }, index) => proxies.findIndex((other) => other.pid === pid) === index)
 
-const openOthers = async ({ stage, say }: Context): Promise<Carrier[]> =>
+const openOthers = async ({ stage, say }: Context): Promise<ProxyPeer[]> =>
   (await startForwardProxies(stage, say)).map((peer) => ({ ...peer, memoryPids: () => familyOf(peer.pid) }))

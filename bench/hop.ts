@@ -1,14 +1,14 @@
 import { join } from 'node:path'
-import { compare } from './carriers.ts'
+import { compare } from './compare-proxies.ts'
 import type { Bench } from './context.ts'
 import { findFreePort } from './free-port.ts'
 import { startGatewayShop, untilItWorks } from './gateway-shop.ts'
 import { spawnTurnpike, stopTurnpike } from './shop-process.ts'
 import { openTunnels } from './tunnels.ts'
 
-const mostGigabytesPerSecond = 6
+const maxGigabytesPerSecond = 6
 
-/** What it costs to leave through an exit of another gateway: one login, with an exit here and with one there. */
+/** The cost of an exit at another gateway: one login, with an exit here and with one there. */
 export const hop: Bench = {
   name: 'hop',
   about: 'new and bulk tunnels through an exit of the gateway itself, and of another gateway over a hop',
@@ -20,9 +20,9 @@ export const hop: Bench = {
 
     async function tool(...args: string[]): Promise<Record<string, string>> {
       const child = spawnTurnpike([...args, '--json'], { TURNPIKE_DATA: shop.folder })
-      const said = await new Response(child.stdout).text()
-      if ((await child.exited) !== 0) throw new Error(`turnpike ${args.join(' ')} failed: ${said}`)
-      return JSON.parse(said) as Record<string, string>
+      const printed = await new Response(child.stdout).text()
+      if ((await child.exited) !== 0) throw new Error(`turnpike ${args.join(' ')} failed: ${printed}`)
+      return JSON.parse(printed) as Record<string, string>
     }
 
     const there = ['--endpoint-host', '127.0.0.1', '--endpoint-port', String(port)]
@@ -38,7 +38,7 @@ export const hop: Bench = {
     await tool('exit', 'add', 'datacenter', '--local', '127.210.0.1', '--node', 'local-gateway', ...at, 'Here')
     await tool('exit', 'add', 'datacenter', '--local', '127.210.0.2', '--node', 'there', ...at, 'There')
 
-    const gigabytes = Math.ceil(context.seconds * (context.rounds + 1) * 2 * mostGigabytesPerSecond)
+    const gigabytes = Math.ceil(context.seconds * (context.rounds + 1) * 2 * maxGigabytesPerSecond)
     const route = await shop.buyMeteredRoute(gigabytes)
     const login = route.user.split('-', 1)[0] ?? ''
     const to = (city: string) => ({ ...route, user: `${login}-pool-datacenter-city-${city}` })

@@ -1,13 +1,11 @@
 /**
- * The load generator: raw sockets, kept open, one request at a time on each. It runs as a process of its own, reads its
- * plan from standard input and writes the outcome to standard output, so that it shares nothing with what it measures.
+ * The load generator: open raw sockets, one request at a time on each. It runs in its own process, reads its plan from
+ * standard input and writes the result to standard output, so that it shares nothing with the measured program.
  */
 import type { Socket } from 'bun'
 import { percentile } from './measure.ts'
 
-/**
- * Ends after so many seconds or so many requests, whichever is given first. `requests` are sent in turn, over and over.
- */
+/** Ends after so many seconds or so many requests. `requests` are sent in turn, repeatedly. */
 export type LoadPlan = {
   readonly port: number
   readonly connections: number
@@ -27,12 +25,12 @@ export type LoadResult = {
 
 type Connection = { sentMs: number; missingBytes: number; head: Buffer | undefined; failed: boolean }
 
-/** How long the last answers may take once no more requests are sent. */
+/** The time limit of the last answers after the last request. */
 const lastAnswersMs = 30_000
 
 async function load(plan: LoadPlan): Promise<LoadResult> {
   const requests = plan.requests.map((text) => Buffer.from(text))
-  const most = plan.count ?? Number.MAX_SAFE_INTEGER
+  const max = plan.count ?? Number.MAX_SAFE_INTEGER
   const tookMs: number[] = []
   const done = Promise.withResolvers<void>()
   let sent = 0
@@ -46,7 +44,7 @@ async function load(plan: LoadPlan): Promise<LoadResult> {
 
   function next(socket: Socket<Connection>): void {
     const nowMs = performance.now()
-    if (nowMs >= endMs || sent >= most) {
+    if (nowMs >= endMs || sent >= max) {
       idle += 1
       socket.end()
       if (idle === plan.connections) done.resolve()
@@ -95,7 +93,7 @@ async function load(plan: LoadPlan): Promise<LoadResult> {
         open: next,
         data: readChunk,
         close: () => {
-          if (idle < plan.connections && performance.now() < endMs && sent < most) {
+          if (idle < plan.connections && performance.now() < endMs && sent < max) {
             done.reject(new Error('the server closed a connection'))
           }
         },

@@ -1,7 +1,7 @@
 import type { Socket } from 'bun'
 import type { Tunnels } from './tunnels.ts'
 
-/** What a broken proxy might do to an answer. Only the first of these is honest. */
+/** Faults of a broken proxy. Only the first proxy is correct. */
 const treatments: Readonly<Record<string, (answer: Buffer) => Buffer>> = {
   honest: (answer) => answer,
   'one byte changed': (answer) => {
@@ -22,8 +22,8 @@ const treatments: Readonly<Record<string, (answer: Buffer) => Buffer>> = {
 const seconds = 0.2
 
 /**
- * Has proxies lie to the load generator, one lie after another. A lie that it counts as a success stops the bench: no
- * figure would mean anything.
+ * Runs the load generator through faulty proxies. If it counts a fault as a success the bench stops, because no figure
+ * would be valid.
  */
 export async function proveTheLoadChecks(tunnels: Tunnels): Promise<void> {
   for (const [name, treat] of Object.entries(treatments)) {
@@ -39,7 +39,7 @@ export async function proveTheLoadChecks(tunnels: Tunnels): Promise<void> {
 }
 
 /**
- * The first bytes of a client are its CONNECT, the second its request, which is passed on and whose answer is treated.
+ * The first bytes of a client are its CONNECT, the second its request, which is forwarded and whose answer is changed.
  */
 function startLiar(originPort: number, treat: (answer: Buffer) => Buffer) {
   return Bun.listen<{ isTunnel: boolean }>({

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, release, tmpdir, totalmem } from 'node:os'
 
-/** What the figures were measured on. Nothing in it tells whose machine it is. */
+/** The machine of the figures, without identifying data. */
 export type Machine = {
   readonly cores: number
   readonly cpu: string
@@ -10,7 +10,7 @@ export type Machine = {
   readonly disk: string
   readonly versions: readonly string[]
   readonly date: string
-  /** The largest part of the processors that others took just before a bench. */
+  /** The largest share of the processors that other programs used just before a bench. */
   readonly busy: number
 }
 
@@ -36,7 +36,7 @@ export const toLines = (machine: Machine): string[] => [
   machine.versions.join(', '),
 ]
 
-/** The first line of what a program says of its version. */
+/** The first line of a program's version output. */
 export function versionOf(command: readonly string[]): string | undefined {
   if (Bun.which(command[0] ?? '') === null) return undefined
   const { stdout, stderr } = Bun.spawnSync([...command], { stdin: 'ignore' })
@@ -49,8 +49,8 @@ const isMemory = (folder: string): boolean => statfsSync(folder).type === 0x0102
 const readText = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
 
 /**
- * How much of the processors others take now, from 0 to 1. A single busy process elsewhere hurts a shop of one thread
- * more than a database server of many, so ratios measured beside one do not count.
+ * The share of the processors that other programs use now, from 0 to 1. One busy process elsewhere slows a
+ * single-threaded shop more than a database server with many processes, so ratios measured beside one are not valid.
  */
 export async function measureBusy(): Promise<number> {
   const before = readTimes()

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { LoadPlan, LoadResult } from './http-load.ts'
 
-/** What one peer did in one round. Times are milliseconds for one request; pgbench tells their mean only. */
+/** The result of one peer in one round. Times are milliseconds per request; pgbench prints only their mean. */
 export type Sample = { readonly perSecond: number; readonly p50Ms?: number; readonly p99Ms?: number }
 
-/** One of several ways to do the same work, measured in turns so that a noisy machine is noisy for all of them. */
+/** One of several ways to do the same work, measured in turns so that noise of the machine affects all. */
 export type Peer<Taken extends Sample = Sample> = { readonly name: string; readonly measure: () => Promise<Taken> }
 
 export type Rounds = ReadonlyMap<string, readonly Sample[]>
@@ -22,7 +22,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
 }
 
-/** Measures every peer once a round. Each round begins with another peer, so that none is always the first. */
+/** Measures every peer once per round. Each round begins with another peer. */
 export async function takeTurns<Taken extends Sample>(
   peers: readonly Peer<Taken>[],
   rounds: number,
@@ -45,7 +45,7 @@ export async function takeTurns<Taken extends Sample>(
 export const ratesOf = (rounds: Rounds, name: string): number[] =>
   (rounds.get(name) ?? []).map((sample) => sample.perSecond)
 
-/** How many times faster one peer was than another, round by round. Empty when one of them was not measured. */
+/** The speed ratio of two peers by round. Empty if one of them was not measured. */
 export function ratiosOf(rounds: Rounds, name: string, reference: string): number[] {
   const references = ratesOf(rounds, reference)
   return ratesOf(rounds, name).flatMap((rate, round) => {
@@ -54,7 +54,7 @@ export function ratiosOf(rounds: Rounds, name: string, reference: string): numbe
   })
 }
 
-/** So many callers in this process, each starting anew as soon as it has its answer. */
+/** So many callers in this process, each with one call at a time. */
 export async function callAtOnce(
   callers: number,
   seconds: number,
@@ -81,10 +81,7 @@ export async function callAtOnce(
   }
 }
 
-/**
- * Requests over HTTP from a process of their own. An answer other than 200 makes the figure worthless and fails the
- * bench.
- */
+/** HTTP requests from a separate process. An answer other than 200 fails the bench. */
 export async function loadHttp(plan: LoadPlan): Promise<LoadResult> {
   const program = join(import.meta.dir, 'http-load.ts')
   const child = Bun.spawn([process.execPath, '--no-env-file', program], {
@@ -101,7 +98,7 @@ export async function loadHttp(plan: LoadPlan): Promise<LoadResult> {
   return result
 }
 
-/** A request as it goes over the wire. */
+/** The text of an HTTP request. */
 export function toRequest(of: { method: 'GET' | 'POST'; path: string; token: string; body?: unknown }): string {
   const body = of.body === undefined ? '' : JSON.stringify(of.body)
   const headers = [`${of.method} /api/v1${of.path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: Bearer ${of.token}`]

@@ -11,7 +11,9 @@ const postings = 1_000_000
 const people = 10_000
 const callers = 200
 
-/** How long a shop is closed that goes to the other engine: rows carried, every table compared, and all verified. */
+/**
+ * The time for which a shop is closed during a move to the other engine: copying, comparing every table, and verify.
+ */
 export const move: Bench = {
   name: 'move',
   about: `a shop of ${postings.toLocaleString('en-US')} postings to the other engine and back`,

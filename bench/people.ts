@@ -3,13 +3,13 @@ import type { CustomerId, TokenId } from '../src/core/ids.ts'
 import { kopecks } from '../src/core/money.ts'
 import catalogue from '../src/domains/pricing/catalogue.yaml'
 
-/** A customer of a bench. The id is made of a number, so that pgbench, which can count only, names the same ones. */
+/** A customer of a bench. Its id contains a number, so that pgbench can name the same customer. */
 export type Person = {
   readonly customer: CustomerId
   readonly token: {
     readonly id: TokenId
     readonly cap: null
-    /** As whoever has come through the door knows it. */
+    /** As after authentication. */
     readonly seen: { readonly expiresAt: null; readonly revocationEpoch: 0 }
   }
 }
@@ -23,7 +23,7 @@ export const tokenIdSql = (number: string): string => `'tok_' || lpad(CAST(${num
 /** Enough for every purchase of the longest run: a hundred million roubles. */
 const money = kopecks(10_000_000_000n)
 
-/** Customers number 1 to `count`, each with much money, in a shop that has prices. */
+/** Customers number 1 to `count`, each with enough money, in a shop that has prices. */
 export async function addPeople(services: Services, count: number): Promise<Person[]> {
   const { db, customers, ledger, pricing } = services
   await db.transact(async (tx) => {
@@ -55,9 +55,7 @@ const personNumber = (number: number): Person => ({
   token: { id: idOf('tok', number) as TokenId, cap: null, seen: { expiresAt: null, revocationEpoch: 0 } },
 })
 
-/**
- * A token for each customer, as text. Every one of them is a row of its own, so shops do not look up a single hot one.
- */
+/** A token for each customer, as text. Each is its own row, so that shops do not look up one cached token. */
 export async function issueTokens(services: Services, count: number): Promise<string[]> {
   const texts: string[] = []
   for (let number = 1; number <= count; number += 1) {

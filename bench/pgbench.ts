@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path'
 import type { Sample } from './measure.ts'
 import type { Stage } from './stage.ts'
 
-/** The clients' first second goes into connecting and preparing; it is run and not counted. */
+/** The first second of connecting and preparing is run and not counted. */
 const warmUpSeconds = 1
 const threads = 2
-/** Of what a failing pgbench says: every client repeats the same. */
-const mostShown = 1_000
+/** The limit of a failing pgbench's output: every client repeats the same error. */
+const maxShown = 1_000
 
-/** Beside the server's programs, on PATH, or where systems put it. Undefined when it is not installed. */
+/** Beside the server's programs, on PATH, or in the usual folder. Undefined if it is not installed. */
 export function findPgbench(): string | undefined {
   const server = Bun.which('postgres')
   const beside = server === null ? [] : [join(dirname(realpathSync(server)), 'pgbench')]
@@ -23,7 +23,7 @@ export function findPgbench(): string | undefined {
 const versionFolders = (parent: string): string[] =>
   existsSync(parent) ? readdirSync(parent).toSorted((a, b) => Number(b) - Number(a)) : []
 
-/** A pgbench script on a database. Any failed transaction fails the bench: the figure would not be of the same work. */
+/** A pgbench script on a database. A failed transaction fails the bench, because the work would not be the same. */
 export function createPgbench(stage: Stage, program: string, url: string) {
   const folder = stage.makeFolder()
   let scripts = 0
@@ -43,7 +43,7 @@ export function createPgbench(stage: Stage, program: string, url: string) {
       const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
       const failed = /number of failed transactions: ([1-9]\d*)/.test(out)
       if ((await child.exited) !== 0 || failed || /aborted/.test(err))
-        throw new Error(`pgbench failed:\n${`${err}${out}`.slice(0, mostShown)}`)
+        throw new Error(`pgbench failed:\n${`${err}${out}`.slice(0, maxShown)}`)
       return readProgress(err)
     }
   }
@@ -52,7 +52,7 @@ export function createPgbench(stage: Stage, program: string, url: string) {
 /** `progress: 2.0 s, 7012.9 tps, lat 4.551 ms stddev 1.9`, a line each second. */
 function readProgress(text: string): Sample {
   const lines = [...text.matchAll(/^progress: [\d.]+ s, ([\d.]+) tps, lat ([\d.]+) ms/gm)].slice(warmUpSeconds)
-  if (lines.length === 0) throw new Error(`pgbench told no progress:\n${text}`)
+  if (lines.length === 0) throw new Error(`pgbench printed no progress:\n${text}`)
   const mean = (group: number) => lines.reduce((sum, line) => sum + Number(line[group]), 0) / lines.length
   return { perSecond: mean(1) }
 }

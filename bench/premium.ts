@@ -7,9 +7,7 @@ const token = 'bench-token-of-the-sandbox'
 const connections = 32
 const warmUpSeconds = 1
 
-/**
- * A list of a thousand proxies, which one customer waits for, and purchases of traffic, all of them into one account.
- */
+/** A list of 1,000 proxies for one customer, and purchases of traffic into one account. */
 export const premium: Bench = {
   name: 'premium',
   about:
@@ -48,7 +46,7 @@ async function openPeers({ stage, seconds }: Context, engine: Engine): Promise<P
     token,
     body: { pool_type: 'residential', countries: ['US'], quantity: 1000 },
   })
-  // The cheapest there is, so that the sandbox's money lasts: six roubles for a tenth of a gigabyte.
+  // The cheapest product, so that the sandbox's money lasts: six roubles for 0.1 GB.
   const buy = toRequest({
     method: 'POST',
     path: '/premium/traffic/buy',

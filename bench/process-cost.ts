@@ -1,18 +1,15 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { familyOf, residentMb } from './shop-process.ts'
 
-/** Linux counts in hundredths of a second on every processor that it runs on. */
+/** Linux counts in hundredths of a second on every supported processor. */
 const ticksInSecond = 100
 
-/**
- * What a process and all that it has started have taken of the processors, in the kernel on their behalf too: also what
- * those took that have ended since.
- */
+/** The CPU time of a process and its descendants, in user and kernel mode, including ended children. */
 export const cpuSecondsOf = (pid: number): number => sum(familyOf(pid).map(whileAlive(ticksOf))) / ticksInSecond
 
 export const familyMb = (pids: readonly number[]): number => sum(pids.map(whileAlive(residentMb)))
 
-/** Servers of many processes end some of them at any time; what has ended holds nothing. */
+/** Servers end some of their processes at any time; an ended process counts as 0. */
 const whileAlive =
   (measure: (pid: number) => number) =>
   (pid: number): number => {
@@ -24,14 +21,14 @@ const whileAlive =
     }
   }
 
-/** Open files and connections, and beside them the ends of pipes, which are kept to be used again. */
+/** Open files and connections, and separately the ends of pooled pipes. */
 export function descriptorsOf(pids: readonly number[]): { readonly others: number; readonly pipes: number } {
   const all = pids.flatMap((pid) => readdirSync(`/proc/${pid}/fd`).map((name) => nameOf(`/proc/${pid}/fd/${name}`)))
   const pipes = all.filter((name) => name.startsWith('pipe:')).length
   return { others: all.length - pipes, pipes }
 }
 
-/** One that was closed meanwhile has no name, and is none. */
+/** A descriptor that was closed meanwhile has no name and is not counted. */
 function nameOf(path: string): string {
   try {
     return readlinkSync(path)
@@ -40,7 +37,7 @@ function nameOf(path: string): string {
   }
 }
 
-/** utime, stime, cutime and cstime of proc(5). The name before them, in parentheses, may hold anything. */
+/** utime, stime, cutime and cstime of proc(5). The name before them, in parentheses, may contain any character. */
 function ticksOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')

@@ -3,19 +3,19 @@ import { priceDedicated } from '../src/domains/pricing/rules.ts'
 import type { Bench, Context } from './context.ts'
 import { loadHttp, type Peer, type Rounds, ratesOf, ratiosOf, takeTurns } from './measure.ts'
 import { createPgbench, findPgbench } from './pgbench.ts'
-import { purchaseFunction, purchaseNumbers, purchaseScript, wish } from './reference-purchase.ts'
+import { purchaseFunction, purchaseInput, purchaseNumbers, purchaseScript } from './reference-purchase.ts'
 import { type Row, rateRow, ratioRow, timeRow } from './report.ts'
 import { type Engine, engineName, engines, openServices, runSql, withServices } from './stage.ts'
 import { blockSize, buyRequests, million, openStocked, people, restock, type Stocked, tenThousand } from './stocked.ts'
 
 const connections = 32
-/** Ten at a time empty the stock quickly, so they are measured for less long. */
+/** Purchases of ten empty the stock quickly, so they are measured for a shorter time. */
 const secondsOfTens = 2
-/** A fifth of the small stock in one turn; as many are put back before the next. */
+/** A fifth of the small stock per turn; as many are added before the next. */
 const salesInTurn = blockSize
 const reference = 'pgbench'
 
-/** Purchases over HTTP beside pgbench making the same ones without HTTP, and beside themselves with less in stock. */
+/** Purchases over HTTP beside pgbench with the same purchases without HTTP, and with a smaller stock. */
 export const purchase: Bench = {
   name: 'purchase',
   about: `POST /dedicated/buy over HTTP, ${connections} connections, ${people} customers`,
@@ -52,8 +52,8 @@ async function openPgbench(context: Context, stocked: Stocked | undefined): Prom
   const catalogue = await withServices(stocked.place, (services) => services.pricing.current())
   const run = createPgbench(context.stage, program, address)
   return (count) => {
-    const country = wish.country as CountryCode
-    const price = priceDedicated(catalogue, { ...wish, country, count }).total
+    const country = purchaseInput.country as CountryCode
+    const price = priceDedicated(catalogue, { ...purchaseInput, country, count }).total
     const script = purchaseScript({ people, places: Math.floor(million * 0.9), count, price })
     const seconds = count === 1 ? context.seconds : Math.min(context.seconds, secondsOfTens)
     return [{ name: reference, measure: run(script, connections, seconds) }]
@@ -70,11 +70,11 @@ function toRows(count: number, rounds: Rounds): Row[] {
       samples.map((sample) => sample.p99Ms ?? Number.NaN),
     )
   })
-  const ratio = (engine: Engine, least: number) =>
+  const ratio = (engine: Engine, min: number) =>
     ratioRow(
       `${name(engine)} against pgbench, ${of}`,
       ratiosOf(rounds, name(engine), reference),
-      count === 1 ? { least } : undefined,
+      count === 1 ? { min } : undefined,
     )
   return [...rates, ...p99, ratio('sqlite', 2), ratio('postgres', 0.6)]
 }
@@ -105,6 +105,6 @@ async function compareStocks(context: Context, engine: Engine, large: Stocked): 
     context.say,
   )
   return ratioRow(`${name(engine)}, time at 1,000,000 addresses against 10,000`, ratiosOf(rounds, few, many), {
-    most: 1.3,
+    max: 1.3,
   })
 }

@@ -1,6 +1,6 @@
 import { customerIdSql, tokenIdSql } from './people.ts'
 
-/** What a charge costs and says, here and in the bench that is compared with it. */
+/** The price and texts of a charge, here and in the compared bench. */
 export const thing = {
   kopecks: 900,
   product: 'things',
@@ -12,13 +12,11 @@ export const thing = {
 /** Now, in milliseconds. */
 export const nowSql = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)'
 
-/** An id that sorts by time, as long as ours. */
+/** An id that sorts by time, of the same length as ours. */
 export const orderIdSql = (nowMs: string): string =>
   `'ord_' || lpad(to_hex(${nowMs}), 12, '0') || left(replace(CAST(gen_random_uuid() AS text), '-', ''), 14)`
 
-/**
- * The text that a charge's hash seals, word for word as the ledger writes it, so that `verify` accepts these postings.
- */
+/** The hashed text of a charge, exactly as the ledger writes it, so that `verify` accepts these postings. */
 export const sealedSql = (of: {
   head: string
   customer: string
@@ -35,7 +33,7 @@ export const sealedSql = (of: {
     || '","' || ${of.amount} || '","' || ${of.after} || '","' || ${of.order} || '","' || ${of.token} || '",null,"' || ${of.note} || '",'
     || ${of.at} || ']', 'UTF8'))`
 
-/** The reference: one round trip, everything decided beside the rows. Takes the number of a customer. */
+/** The reference: one round trip, with all logic in a function. It takes the number of a customer. */
 export const chargeFunction = `
 CREATE FUNCTION bench_charge(number bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -79,10 +77,10 @@ export const chargeByFunction = (people: number): string => `
 SELECT bench_charge(:number);
 `
 
-/** A colon before a letter is a variable to pgbench, also between quotes. */
+/** pgbench reads a colon before a letter as a variable, also between quotes. */
 const house = `U&'revenue\\003a${thing.product}'`
 
-/** The same statements sent one by one, as a program without stored functions sends them. */
+/** The same statements sent one by one, as from a program without stored functions. */
 export const chargeByStatements = (people: number): string => `
 \\set number random(1, ${people})
 BEGIN;

@@ -1,13 +1,13 @@
 import { customerIdSql, tokenIdSql } from './people.ts'
 import { nowSql, orderIdSql, sealedSql } from './reference-charge.ts'
 
-/** What is bought: proxies of one's own in one country for a month. */
-export const wish = { country: 'DE', ipv: 4, period: 30 } as const
+/** The bought product: dedicated proxies in one country for a month. */
+export const purchaseInput = { country: 'DE', ipv: 4, period: 30 } as const
 
 /**
- * A purchase of dedicated proxies as one function: lock, check, take places, lease, proxies, order, posting. It begins
- * its search for free places where it is told to, so that clients do not all meet on the first free row. Passwords are
- * random bytes here and not sealed, which spares it the cipher.
+ * A purchase of dedicated proxies as one function: lock, check, take slots, lease, proxies, order, posting. It searches
+ * free slots from a given id, so that clients do not all lock the first free row. Passwords are unencrypted random
+ * bytes, which saves the cipher.
  */
 export const purchaseFunction = `
 CREATE FUNCTION bench_purchase(number bigint, start bigint, count bigint, price bigint) RETURNS text LANGUAGE plpgsql AS $$
@@ -15,9 +15,9 @@ DECLARE
   customer text := ${customerIdSql('number')};
   token text := ${tokenIdSql('number')};
   now_ms bigint := ${nowSql};
-  end_ms bigint := now_ms + CAST(${wish.period} AS bigint) * 86400000;
+  end_ms bigint := now_ms + CAST(${purchaseInput.period} AS bigint) * 86400000;
   new_order text := ${orderIdSql('now_ms')};
-  note text := count || ' × ${wish.country} IPv4, ${wish.period} days';
+  note text := count || ' × ${purchaseInput.country} IPv4, ${purchaseInput.period} days';
   account accounts%ROWTYPE;
   place record;
   places bigint := 0;
@@ -32,7 +32,7 @@ BEGIN
   FOR place IN
     UPDATE stock SET state = 'leased' WHERE state = 'free' AND id IN (
       SELECT id FROM stock
-      WHERE country = '${wish.country}' AND ipv = ${wish.ipv} AND state = 'free' AND id > start
+      WHERE country = '${purchaseInput.country}' AND ipv = ${purchaseInput.ipv} AND state = 'free' AND id > start
       ORDER BY id LIMIT count FOR UPDATE SKIP LOCKED)
     RETURNING id, address
   LOOP
@@ -42,7 +42,7 @@ BEGIN
     INSERT INTO leases (slot_id, started_at, proxy_id) VALUES (place.id, now_ms, proxy);
     INSERT INTO proxies (id, customer_id, order_id, slot_id, address, country, ipv, port_type, username, password,
         password_digest, comment, state, started_at, expires_at, changed_at)
-      VALUES (proxy, customer, new_order, place.id, place.address, '${wish.country}', ${wish.ipv}, 'http',
+      VALUES (proxy, customer, new_order, place.id, place.address, '${purchaseInput.country}', ${purchaseInput.ipv}, 'http',
         'tp' || to_hex(proxy) || left(encode(secret, 'hex'), 4), secret, sha256(secret), '', 'held', now_ms, end_ms, now_ms);
     answer := answer || proxy || ' ' || place.address || ' ' || encode(secret, 'hex') || ',';
   END LOOP;
@@ -67,8 +67,8 @@ BEGIN
       NULL, note, at_ms, new_hash);
   INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, input, calculation, created_at)
     VALUES (new_order, customer, 'dedicated', 'buy', price, account.seq + 1, token,
-      '{"country_code":"${wish.country}","period":${wish.period},"count":' || count || ',"ipv":${wish.ipv}}',
-      '{"catalogue":1,"country":"${wish.country}","ipv":${wish.ipv},"period":${wish.period},"count":' || count || ',"kopecks":"' || price
+      '{"country_code":"${purchaseInput.country}","period":${purchaseInput.period},"count":' || count || ',"ipv":${purchaseInput.ipv}}',
+      '{"catalogue":1,"country":"${purchaseInput.country}","ipv":${purchaseInput.ipv},"period":${purchaseInput.period},"count":' || count || ',"kopecks":"' || price
         || '","discount_percent":5,"expires_at":' || end_ms || '}', now_ms);
   RETURN answer;
 END

@@ -3,17 +3,14 @@ import { join } from 'node:path'
 import { type Machine, toLines } from './machine.ts'
 import { median } from './measure.ts'
 
-/**
- * One line of the table. Without a target it is there for comparison. `rounds` are the values the figure is the median
- * of.
- */
+/** One line of the table. Without a target it is for comparison. The figure is the median of `rounds`. */
 export type Row = {
   readonly what: string
   readonly figure: string
   readonly target?: string
   readonly met?: boolean
   readonly rounds: readonly number[]
-  /** One of the few that README shows as well. */
+  /** One of the few rows that README shows too. */
   readonly isHeadline?: boolean
 }
 
@@ -23,42 +20,38 @@ const whole = (value: number): string => Math.round(value).toLocaleString('en-US
 
 const milliseconds = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(1)} ms`
 
-/** A median, and how far apart the rounds were. */
+/** A median, and the range of the rounds. */
 function spread(values: readonly number[], write: (value: number) => string): string {
   if (values.length < 2) return write(median(values))
   return `${write(median(values))} (${write(Math.min(...values))}–${write(Math.max(...values))})`
 }
 
-export const rateRow = (what: string, rates: readonly number[], target?: { least: number }): Row => ({
+export const rateRow = (what: string, rates: readonly number[], target?: { min: number }): Row => ({
   what,
   figure: `${spread(rates, whole)}/s`,
   rounds: rates,
-  ...(target && { target: `≥ ${whole(target.least)}/s`, met: median(rates) >= target.least }),
+  ...(target && { target: `≥ ${whole(target.min)}/s`, met: median(rates) >= target.min }),
 })
 
-/** Without values, because a peer could not be run here, the target is shown and not judged. */
-export const ratioRow = (
-  what: string,
-  ratios: readonly number[],
-  target?: { least: number } | { most: number },
-): Row => {
+/** Without values, because a peer could not run here, the target is shown without a result. */
+export const ratioRow = (what: string, ratios: readonly number[], target?: { min: number } | { max: number }): Row => {
   const figure = ratios.length === 0 ? 'not measured' : `${spread(ratios, (value) => value.toFixed(2))} ×`
   if (!target) return { what, figure, rounds: ratios }
-  const isLeast = 'least' in target
-  const shown = isLeast ? `≥ ${target.least} ×` : `≤ ${target.most} ×`
+  const isMin = 'min' in target
+  const shown = isMin ? `≥ ${target.min} ×` : `≤ ${target.max} ×`
   if (ratios.length === 0) return { what, figure, rounds: ratios, target: shown }
-  const met = isLeast ? median(ratios) >= target.least : median(ratios) <= target.most
+  const met = isMin ? median(ratios) >= target.min : median(ratios) <= target.max
   return { what, figure, rounds: ratios, target: shown, met }
 }
 
-export const timeRow = (what: string, times: readonly number[], mostMs?: number): Row => ({
+export const timeRow = (what: string, times: readonly number[], maxMs?: number): Row => ({
   what,
   figure: spread(times, milliseconds),
   rounds: times,
-  ...(mostMs !== undefined && { target: `< ${mostMs} ms`, met: median(times) < mostMs }),
+  ...(maxMs !== undefined && { target: `< ${maxMs} ms`, met: median(times) < maxMs }),
 })
 
-/** For what is neither a rate, a ratio nor a time. */
+/** For figures that are neither a rate, a ratio nor a time. */
 export const amountRow = (what: string, amounts: readonly number[], unit: string, digits = 0): Row => ({
   what,
   figure: `${spread(amounts, (value) => (digits === 0 ? whole(value) : value.toFixed(digits)))}${unit}`,
@@ -88,7 +81,7 @@ export function toTable(outcomes: readonly Outcome[]): string {
   return `${lines.join('\n')}\n`
 }
 
-/** What the page holds of benches: the rows of each, and the command that gave them. */
+/** The benches on the page: the rows of each, and the command that measured them. */
 type Kept = Map<string, { readonly command: string; readonly rows: readonly string[] }>
 
 function toMarkdown(kept: Kept, order: readonly string[], machine: Machine): string {
@@ -105,7 +98,7 @@ function toMarkdown(kept: Kept, order: readonly string[], machine: Machine): str
   ].join('\n')
 }
 
-/** Reads back what toMarkdown has written. */
+/** Parses the output of toMarkdown. */
 function readKept(markdown: string): Kept {
   const kept: Kept = new Map()
   for (const [, command = '', benches = ''] of markdown.matchAll(/^- `(npm run bench[^`]*)`: (.+)$/gm)) {
@@ -123,7 +116,7 @@ const readme = pathOf('README.md')
 const beginMark = '<!-- bench:begin -->'
 const endMark = '<!-- bench:end -->'
 
-/** Puts a text between the marks of a page, and leaves the rest of it alone. */
+/** Replaces the text between the marks of a page. */
 function writeBetweenMarks(path: string, write: (before: string) => string): void {
   const text = readFileSync(path, 'utf8')
   const begin = text.indexOf(beginMark)
@@ -133,10 +126,10 @@ function writeBetweenMarks(path: string, write: (before: string) => string): voi
   writeFileSync(path, `${text.slice(0, begin + beginMark.length)}\n\n${markdown}\n\n${text.slice(end)}`)
 }
 
-/** README is read in two minutes: it shows eight rows, and docs/performance.md all of them. */
+/** README shows eight rows, and docs/performance.md all of them. */
 const maxHeadlines = 8
 
-/** The rows that README shows, and the machine that they were measured on. */
+/** The rows for README, and their machine. */
 function toHeadlines(rows: readonly Row[], machine: Machine): string {
   const cells = rows.map((row) => `| ${row.what} | ${row.figure} | ${row.target ?? ''} |`)
   return [
@@ -149,8 +142,8 @@ function toHeadlines(rows: readonly Row[], machine: Machine): string {
 }
 
 /**
- * Puts the figures into docs/performance.md, in place of the same benches' earlier ones, and their headlines, if there
- * are any, into README.
+ * Writes the figures into docs/performance.md, replacing earlier ones of the same benches, and their headlines, if any,
+ * into README.
  */
 export function writePages(
   outcomes: readonly Outcome[],

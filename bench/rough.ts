@@ -2,15 +2,15 @@ import { openByteOrigin } from '../test/harness/byte-origin.ts'
 import { drawFrom, type Pass, passRequests, passTunnel } from '../test/harness/transfers.ts'
 import type { Route } from './tunnels.ts'
 
-/** What clients have really sent and got, in how many transfers, and what did not go as it should. */
+/** The number and bytes of clients' transfers, and their errors. */
 export type Rough = { readonly transfers: number; readonly bytes: number; readonly errors: readonly string[] }
 
 const lanes = 24
-const mostErrorsKept = 100
+const maxErrorsKept = 100
 
 /**
- * Customers who pay by the byte and behave as customers do: tunnels and requests of random sizes that end in order,
- * half-close, stop reading, or are reset by either side, for so long. Each knows to the byte what it has sent and got.
+ * Metered customers with realistic behaviour: tunnels and requests of random sizes that end in order, half-close, stop
+ * reading, or are reset by either side. Each counts the bytes that it has sent and received.
  */
 export async function behaveRoughly(route: Route, seconds: number, seed: number): Promise<Rough> {
   const origin = openByteOrigin()
@@ -20,7 +20,7 @@ export async function behaveRoughly(route: Route, seconds: number, seed: number)
   let transfers = 0
   let bytes = 0
   const note = (text: string): void => {
-    if (errors.length < mostErrorsKept) errors.push(text)
+    if (errors.length < maxErrorsKept) errors.push(text)
   }
   const lane = async (index: number): Promise<void> => {
     const draw = drawFrom(seed + index)

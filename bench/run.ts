@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- [names…] [--seconds N] [--rounds N] [--minutes N] [--json] [--write]`: measures Turnpike beside its
- * peers and says which targets are met. All that it needs it starts itself, and takes down again, also when a bench
- * fails.
+ * `npm run bench -- [names…] [--seconds N] [--rounds N] [--minutes N] [--json] [--write]`: measures Turnpike beside
+ * other programs and prints which targets are met. It starts everything that it needs, and stops it again, also when a
+ * bench fails.
  */
 import { constants } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -29,7 +29,7 @@ import { start } from './start.ts'
 import { vpnDevices } from './vpn-devices.ts'
 import { vpnNode } from './vpn-node.ts'
 
-/** Every bench, in the order they run. A new one is a file of its own and a line here. */
+/** Every bench, in order. A new bench is its own file and a line here. */
 const benches: readonly Bench[] = [
   ledger,
   balance,
@@ -68,10 +68,9 @@ function stopWith(message: string): never {
   process.exit(2)
 }
 
-function readCount(name: 'seconds' | 'rounds' | 'minutes', most: number): number {
+function readCount(name: 'seconds' | 'rounds' | 'minutes', max: number): number {
   const count = Number(values[name])
-  if (!Number.isInteger(count) || count < 1 || count > most)
-    stopWith(`--${name} takes a whole number from 1 to ${most}`)
+  if (!Number.isInteger(count) || count < 1 || count > max) stopWith(`--${name} takes a whole number from 1 to ${max}`)
   return count
 }
 
@@ -86,8 +85,8 @@ const chosen = benches.filter((bench) => positionals.length === 0 || positionals
 
 const outcomes: Outcome[] = []
 const failed: string[] = []
-/** Past this the figures are still printed, with a warning. */
-const mostBusy = 0.1
+/** Above this the figures are printed with a warning. */
+const maxBusy = 0.1
 let busy = 0
 const stage = createStage(say)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -98,7 +97,7 @@ async function runBench(bench: Bench): Promise<void> {
   say(`\n${bench.name}: ${bench.about}`)
   const busyNow = await measureBusy()
   busy = Math.max(busy, busyNow)
-  if (busyNow > mostBusy)
+  if (busyNow > maxBusy)
     say(`  ${Math.round(busyNow * 100)} % of the processors are busy with other things: the figures do not count`)
   try {
     outcomes.push({
@@ -145,7 +144,7 @@ const command = [
 
 if (values.json) process.stdout.write(`${JSON.stringify({ machine, outcomes, failed }, null, 2)}\n`)
 else process.stdout.write(`\n${toLines(machine).join('\n')}\n\n${toTable(outcomes)}`)
-const isBusy = busy > mostBusy
+const isBusy = busy > maxBusy
 if (values.write && isBusy) say('bench: nothing is written, for others used the processors: the figures do not count')
 if (values.write && failed.length === 0 && !isBusy) {
   writePages(

@@ -1,16 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The program as it is started from its sources. */
+/** The program as started from its sources. */
 export const fromSources: readonly string[] = ['node', join(import.meta.dir, '../bin/turnpike.mjs')]
 const openWithinMs = 30_000
 const stopWithinMs = 15_000
 
-/** A shop as an operator starts it, in processes of its own. */
+/** A shop in its own processes, as an operator starts it. */
 export type ShopProcess = { readonly pid: number; readonly port: number; readonly stop: () => Promise<void> }
 
 /**
- * The command, with as many descriptors as ten thousand tunnels take, where this user may have them: distributions give
+ * The command with as many descriptors as ten thousand tunnels need, if this user may have them: distributions give
  * servers more than a shell.
  */
 export const withManyFiles = (command: readonly string[]): string[] => [
@@ -21,11 +21,11 @@ export const withManyFiles = (command: readonly string[]): string[] => [
   ...command,
 ]
 
-/** How many descriptors that gives. */
+/** The resulting limit of descriptors. */
 export const filesAllowed = (): number =>
   Number(Bun.spawnSync(withManyFiles(['sh', '-c', 'ulimit -n'])).stdout.toString()) || Number.POSITIVE_INFINITY
 
-/** Starts the operator's tool with nothing of this process's own settings. */
+/** Starts the operator's tool without this process's settings. */
 export function spawnTurnpike(args: readonly string[], env: Record<string, string>, program = fromSources) {
   return Bun.spawn(withManyFiles([...program, ...args]), {
     env: {
@@ -45,7 +45,7 @@ export function spawnTurnpike(args: readonly string[], env: Record<string, strin
 
 export type TurnpikeProcess = ReturnType<typeof spawnTurnpike>
 
-/** Told to stop, and killed if that takes too long. */
+/** Sends SIGTERM, and SIGKILL after the time limit. */
 export async function stopTurnpike(child: TurnpikeProcess): Promise<void> {
   child.kill('SIGTERM')
   const killer = setTimeout(() => child.kill('SIGKILL'), stopWithinMs)
@@ -53,7 +53,7 @@ export async function stopTurnpike(child: TurnpikeProcess): Promise<void> {
   clearTimeout(killer)
 }
 
-/** Resolves once the shop has said where it is open. */
+/** Resolves once the shop has printed its address. */
 export async function startShop(args: readonly string[], env: Record<string, string>): Promise<ShopProcess> {
   const child = spawnTurnpike(args, { TURNPIKE_PORT: '0', ...env })
   const tooLate = setTimeout(() => child.kill('SIGKILL'), openWithinMs)
@@ -77,7 +77,7 @@ async function readPort(child: TurnpikeProcess): Promise<number> {
     text += decoder.decode(value, { stream: true })
     const port = /open at http:\/\/[^\s]*:(\d+)\s/.exec(text)?.[1]
     if (port === undefined) continue
-    // What the shop says from now on is read and dropped, so that it never waits for a full pipe.
+    // Further output is read and dropped, so that the shop never waits for a full pipe.
     void drop(reader)
     return Number(port)
   }
@@ -87,10 +87,10 @@ async function drop(reader: { read(): Promise<{ done: boolean }> }): Promise<voi
   while (!(await reader.read()).done);
 }
 
-/** A process and all that it has started, itself first. */
+/** A process and all its descendants, itself first. */
 export const familyOf = (pid: number): number[] => [pid, ...childrenOf(pid).flatMap(familyOf)]
 
-/** What has ended meanwhile has none. */
+/** A process that has ended meanwhile has no children. */
 function childrenOf(pid: number): number[] {
   const path = `/proc/${pid}/task/${pid}/children`
   try {
@@ -101,7 +101,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** What a process has in memory. */
+/** The resident memory of a process. */
 export function residentMb(pid: number): number {
   const kb = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kb ?? Number.NaN) / 1024

@@ -9,19 +9,19 @@ import { buyRequests, openStocked, people } from './stocked.ts'
 
 const connections = 48
 const addresses = 262_144
-const mostShops = 3
+const maxShops = 3
 
-/** What one round took of the processors, in microseconds for one sale. */
+/** The CPU time of one round, in microseconds per sale. */
 type Taken = Sample & { readonly shopUs: number }
 
-/** Purchases through one, two and three shops on one PostgreSQL, by as many customers at once. */
+/** Purchases through one, two and three shops on one PostgreSQL, with the same number of connections. */
 export const shops: Bench = {
   name: 'shops',
-  about: `POST /dedicated/buy through 1 to ${mostShops} shops on one PostgreSQL, ${connections} connections, ${people} customers`,
+  about: `POST /dedicated/buy through 1 to ${maxShops} shops on one PostgreSQL, ${connections} connections, ${people} customers`,
   async run({ stage, seconds, rounds, say }) {
     const stocked = await openStocked(stage, 'postgres', addresses, say)
     const all = [stocked.shop]
-    while (all.length < mostShops) {
+    while (all.length < maxShops) {
       const folder = join(stocked.place.folder, `shop-${all.length + 1}`)
       mkdirSync(folder)
       all.push(await stage.startShop({ ...stocked.place, folder }, { TURNPIKE_SANDBOX: 'off' }))
@@ -43,7 +43,7 @@ export const shops: Bench = {
   },
 }
 
-/** The connections are shared out evenly, as a balancer does. */
+/** The connections are distributed evenly, as a load balancer does. */
 function toPeer(some: readonly ShopProcess[], requests: readonly string[], seconds: number): Peer<Taken> {
   const name = some.length === 1 ? '1 shop' : `${some.length} shops`
   const spent = (): number => some.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0)

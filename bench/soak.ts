@@ -6,16 +6,16 @@ import { behaveRoughly, type Rough } from './rough.ts'
 import { openTunnels, type Route, type Tunnels } from './tunnels.ts'
 
 const idleTunnels = 2_000
-/** As many new ones as there is time for. */
+/** New tunnels at full rate. */
 const churn = { tunnels: 64, bytes: 1_024 }
 const warmUpSeconds = 10
 const sampleMs = 5_000
-/** What is taken in the first minute is kept for good: compiled code, pools, caches. */
+/** Memory of the first minute is kept for good: compiled code, pools, caches. */
 const notCountedMs = 60_000
-const mostSlopeMb = 1
-/** Both ends of as many pipes as a gateway keeps. */
-const mostPipeEnds = 400
-/** How long descriptors may take to be given back, and counts to arrive, once nobody uses them. */
+const maxSlopeMb = 1
+/** Both ends of the pipes that a gateway pools. */
+const maxPipeEnds = 400
+/** The time limit for released descriptors and for reported counts. */
 const givenBackWithinMs = 40_000
 const pollMs = 100
 const gigabytesOfMinute = 20
@@ -24,9 +24,9 @@ type Reading = { readonly atMs: number; readonly mb: number; readonly descriptor
 type Routes = { readonly plain: Route; readonly metered: Route }
 
 /**
- * Does the gateway keep anything of what it has carried, and is what it carried what it billed? Many tunnels stand
- * still, others come and go as fast as they can, and customers who pay by the byte hang up, fall silent and reset, for
- * minutes. TURNPIKE_GATEWAY_ENGINE chooses the engine.
+ * Checks whether the gateway leaks memory or descriptors, and whether it bills exactly the relayed bytes. Many tunnels
+ * are idle, others open and close at full rate, and metered customers close, stall and reset, for minutes.
+ * TURNPIKE_GATEWAY_ENGINE selects the engine.
  */
 export const soak: Bench = {
   name: 'soak',
@@ -54,21 +54,21 @@ async function soakThrough(context: Context, shop: GatewayShop, tunnels: Tunnels
   const before = await waitForFewest(shop, 0)
   const seconds = context.minutes * 60
   const held = await tunnels.hold({ route, tunnels: idleTunnels, bytes: churn.bytes, seconds: seconds + 120 })
-  const carrying = tunnels.run({ route, ...churn, seconds })
+  const churning = tunnels.run({ route, ...churn, seconds })
   const behaving = behaveRoughly(metered, seconds, seed + 1000)
   const readings = await watch(context, shop, seconds)
-  const carried = await carrying
+  const churned = await churning
   const rough = await behaving
   const alive = await held.release()
   const after = await waitForFewest(shop, before)
   const errors = [
-    ...Array.from({ length: carried.errors }, () => carried.firstError),
+    ...Array.from({ length: churned.errors }, () => churned.firstError),
     ...Array.from({ length: idleTunnels - alive.tunnels }, () => `an idle tunnel was lost: ${alive.firstError}`),
     ...rough.errors,
   ]
   for (const error of errors.slice(0, 3)) context.say(`  error: ${error}`)
   return [
-    amountRow('tunnels carried beside the idle ones', [carried.tunnels], '', 0),
+    amountRow('tunnels carried beside the idle ones', [churned.tunnels], '', 0),
     amountRow('transfers of customers who pay by the byte', [rough.transfers], '', 0),
     { ...amountRow('errors', [errors.length], '', 0), target: 'none', met: errors.length === 0 },
     await billedRow(shop, [first, rough]),
@@ -90,7 +90,7 @@ async function soakThrough(context: Context, shop: GatewayShop, tunnels: Tunnels
   ]
 }
 
-/** What was billed, once it has stopped changing, beside what clients have really sent and got. */
+/** The bill, once it has stopped changing, beside the bytes that clients have sent and received. */
 async function billedRow(shop: GatewayShop, parts: readonly Rough[]): Promise<Row> {
   const real = parts.reduce((sum, { bytes }) => sum + bytes, 0)
   let billed = 0
@@ -109,9 +109,9 @@ async function billedRow(shop: GatewayShop, parts: readonly Rough[]): Promise<Ro
 }
 
 function pipesRow(readings: readonly Reading[]): Row {
-  const most = Math.max(...readings.map(({ pipes }) => pipes))
+  const max = Math.max(...readings.map(({ pipes }) => pipes))
   const what = 'ends of pipes, at most'
-  return { what, figure: String(most), target: `≤ ${mostPipeEnds}`, met: most <= mostPipeEnds, rounds: [most] }
+  return { what, figure: String(max), target: `≤ ${maxPipeEnds}`, met: max <= maxPipeEnds, rounds: [max] }
 }
 
 async function watch({ say }: Context, shop: GatewayShop, seconds: number): Promise<Reading[]> {
@@ -134,9 +134,7 @@ function readNow(shop: GatewayShop): Omit<Reading, 'atMs'> {
   return { mb: familyMb(pids), descriptors: others, pipes }
 }
 
-/**
- * Asks for the number of descriptors until it is as low as wanted or time is up, and returns the lowest that was seen.
- */
+/** Polls the number of descriptors until it is as low as wanted or time is up, and returns the lowest. */
 async function waitForFewest(shop: GatewayShop, wanted: number): Promise<number> {
   let fewest = Number.POSITIVE_INFINITY
   for (let waitedMs = 0; waitedMs < givenBackWithinMs && fewest > wanted; waitedMs += pollMs) {
@@ -148,7 +146,7 @@ async function waitForFewest(shop: GatewayShop, wanted: number): Promise<number>
 
 const counted = (readings: readonly Reading[]): Reading[] => readings.filter(({ atMs }) => atMs >= notCountedMs)
 
-/** The line through the readings by least squares, once the first minute is over. */
+/** The slope of a least-squares line through the readings after the first minute. */
 function slopeRow(readings: readonly Reading[]): Row {
   const what = 'growth of memory after the first minute'
   const later = counted(readings)
@@ -157,12 +155,12 @@ function slopeRow(readings: readonly Reading[]): Row {
   const [meanMs, meanMb] = [mean(({ atMs }) => atMs), mean(({ mb }) => mb)]
   const along = mean(({ atMs, mb }) => (atMs - meanMs) * (mb - meanMb))
   const slope = (along / mean(({ atMs }) => (atMs - meanMs) ** 2)) * 60_000
-  return { ...amountRow(what, [slope], ' MB/min', 2), target: `< ${mostSlopeMb} MB/min`, met: slope < mostSlopeMb }
+  return { ...amountRow(what, [slope], ' MB/min', 2), target: `< ${maxSlopeMb} MB/min`, met: slope < maxSlopeMb }
 }
 
 /**
- * A collector lets memory rise for minutes before it falls, which a line takes for growth. What is never given back
- * raises the lowest points.
+ * A garbage collector lets memory rise for minutes before it falls, which a line shows as growth. A leak raises the
+ * lowest points.
  */
 function lowestRow(readings: readonly Reading[]): Row {
   const later = counted(readings).map(({ mb }) => mb)

@@ -8,11 +8,11 @@ import { type Row, ratioRow } from './report.ts'
 const limit = 2_000_000
 const lineBytes = 40
 const tunnelsAtOnce = 3
-const least = 0.9
+const minShare = 0.9
 const moreThanEver = 1_000_000_000_000
 const kinds = process.platform === 'linux' ? (['linux', 'portable'] as const) : (['portable'] as const)
 
-/** Share of its speed limit that a credential gets, on each engine. Tests check that it never gets more. */
+/** The share of its speed limit that a credential reaches, on each engine. Tests check that it never exceeds it. */
 export const speedLimit: Bench = {
   name: 'speed-limit',
   about: 'three tunnels of one credential with a speed limit of 2 MB/s',
@@ -20,7 +20,7 @@ export const speedLimit: Bench = {
     const rows: Row[] = []
     for (const kind of kinds) {
       const shares = await measureShares(kind, context)
-      rows.push(ratioRow(`achieved rate / speed limit, ${kind} engine`, shares, { least }))
+      rows.push(ratioRow(`achieved rate / speed limit, ${kind} engine`, shares, { min: minShare }))
     }
     return rows
   },
@@ -39,13 +39,13 @@ async function measureShares(kind: (typeof kinds)[number], { seconds, rounds }: 
     await client.send(lineOf(id, lineBytes))
     clients.push(client)
   }
-  const carried = (): number => clients.reduce((sum, { total }) => sum + total, 0)
+  const relayed = (): number => clients.reduce((sum, { total }) => sum + total, 0)
   const shares: number[] = []
-  // One round before the first that counts: then nothing saved is left.
+  // One round before the first that counts, to empty the token bucket.
   for (let round = 0; round <= rounds; round += 1) {
-    const [fromMs, from] = [performance.now(), carried()]
+    const [fromMs, from] = [performance.now(), relayed()]
     await Bun.sleep(seconds * 1000)
-    const share = ((carried() - from) * 1000) / (performance.now() - fromMs) / limit
+    const share = ((relayed() - from) * 1000) / (performance.now() - fromMs) / limit
     if (round > 0) shares.push(share)
   }
   for (const client of clients) client.close()

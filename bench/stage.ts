@@ -15,21 +15,19 @@ export type Engine = 'sqlite' | 'postgres'
 export const engines: readonly Engine[] = ['sqlite', 'postgres']
 export const engineName: Readonly<Record<Engine, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
-/** A database, and the folder that goes with it. */
+/** A database, and its folder. */
 export type Place = { readonly engine: Engine; readonly address: string; readonly folder: string }
 
-/** The key that passwords are sealed with, in this process and in the shops that it starts. */
+/** The key that encrypts passwords, in this process and in the shops that it starts. */
 const secretKey = '00'.repeat(32)
 
 type Undo = () => Promise<void> | void
 
-/**
- * What the benches stand on: servers, databases and shops, all of them started when first wanted and gone at the end.
- */
+/** The environment of the benches: servers, databases and shops, each started on first use and stopped at the end. */
 export type Stage = ReturnType<typeof createStage>
 
 export function createStage(say: (text: string) => void) {
-  /** What one bench put up, and what all of them share. */
+  /** Cleanup actions of one bench, and of all benches. */
   const own: Undo[] = []
   const shared: Undo[] = []
   const prepared = new Map<string, Promise<Place>>()
@@ -41,9 +39,7 @@ export function createStage(say: (text: string) => void) {
     return folder
   }
 
-  /**
-   * With the server's own settings for durability, because a commit that does not wait for the disk is another product.
-   */
+  /** With the server's default durability, because commits that do not wait for the disk are not comparable. */
   async function startServer(): Promise<Postgres> {
     say('starting PostgreSQL')
     const started = await startPostgres({ durable: true, source: 'system' }).catch(() =>
@@ -58,7 +54,7 @@ export function createStage(say: (text: string) => void) {
     return (await server).url
   }
 
-  /** An empty database, or a copy of one that nobody has open. */
+  /** An empty database, or a copy of one without connections. */
   async function makePlace(engine: Engine, copyOf?: Place, undo = own): Promise<Place> {
     const folder = makeFolder(undo)
     if (copyOf) cpSync(copyOf.folder, folder, { recursive: true })
@@ -73,7 +69,7 @@ export function createStage(say: (text: string) => void) {
     makeFolder: () => makeFolder(),
     makePlace: (engine: Engine) => makePlace(engine),
 
-    /** A copy of a database that is filled once in a run, because filling it takes longer than measuring it. */
+    /** A copy of a database that is filled once per run, because filling takes longer than measuring. */
     async makePrepared(engine: Engine, name: string, fill: (services: Services) => Promise<void>): Promise<Place> {
       const key = `${engine} ${name}`
       const fillOnce = async (): Promise<Place> => {
@@ -98,13 +94,13 @@ export function createStage(say: (text: string) => void) {
       return shop
     },
 
-    /** For what a bench opens by itself. */
+    /** Registers a cleanup action of a bench. */
     atEnd: (action: Undo): void => void own.push(action),
 
-    /** Takes down what one bench put up, last first, so that the next does not run beside it. */
+    /** Runs the cleanup of one bench in reverse order, so that the next does not run beside it. */
     clear: () => undoAll(own),
 
-    /** Takes down everything. */
+    /** Runs all cleanup. */
     async end(): Promise<void> {
       await undoAll(own)
       await undoAll(shared)
@@ -116,7 +112,7 @@ async function undoAll(actions: Undo[]): Promise<void> {
   for (let action = actions.pop(); action; action = actions.pop()) await action()
 }
 
-/** All domains on the place's database, without HTTP before them. */
+/** All domains on the place's database, without HTTP. */
 export async function openServices(place: Place): Promise<Services> {
   const db = openDatabase(place.address)
   await migrate(db, readMigrations())
@@ -139,7 +135,7 @@ export async function withServices<Result>(
   }
 }
 
-/** Runs statements one after another over a connection of their own. */
+/** Runs statements one after another over their own connection. */
 export async function runSql(url: string, statements: readonly string[]): Promise<void> {
   const sql = new SQL(url, { max: 1 })
   try {
@@ -149,9 +145,6 @@ export async function runSql(url: string, statements: readonly string[]): Promis
   }
 }
 
-/**
- * What the server's autovacuum does within minutes of a large import, to the tables that were filled, before anything
- * is measured.
- */
+/** The work of autovacuum after a large import, done before measuring. */
 const settle = (url: string): Promise<void> =>
   runSql(url, ['VACUUM ANALYZE customers, accounts, postings, stock', 'CHECKPOINT'])

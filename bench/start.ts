@@ -19,7 +19,7 @@ const idleMs = 5_000
 const pollMs = 5
 const answersWithinMs = 30_000
 
-/** How long a newcomer waits, and what the shop takes while nobody asks anything of it. */
+/** The waiting time of a newcomer, and the memory of an idle shop. */
 export const start: Bench = {
   name: 'start',
   about: 'from the start of `turnpike up` to the first answer of /healthz, and the memory of an idle shop',
@@ -47,7 +47,7 @@ export const start: Bench = {
 
 export type Start = { readonly tookMs: number; readonly shopMb: number; readonly allMb: number }
 
-/** One start of `turnpike up`, and what it takes while nobody asks anything of it. */
+/** One start of `turnpike up`, and its memory while idle. */
 export async function measureStart(stage: Stage, folder: string, program = fromSources): Promise<Start> {
   const { tookMs, child, stop } = await startUp(folder, program)
   stage.atEnd(stop)
@@ -61,13 +61,13 @@ export async function measureStart(stage: Stage, folder: string, program = fromS
   return { tookMs, shopMb, allMb }
 }
 
-export const memoryRow = (what: string, values: readonly number[], most?: number) => {
+export const memoryRow = (what: string, values: readonly number[], max?: number) => {
   const middle = median(values)
   return {
     what,
     figure: `${middle.toFixed(0)} MB`,
     rounds: values,
-    ...(most !== undefined && { target: `< ${most} MB`, met: middle < most }),
+    ...(max !== undefined && { target: `< ${max} MB`, met: middle < max }),
   }
 }
 

@@ -3,21 +3,21 @@ import { readPrefix } from '../src/core/address.ts'
 import type { CountryCode } from '../src/core/country.ts'
 import { toRequest } from './measure.ts'
 import { addPeople, issueTokens } from './people.ts'
-import { wish } from './reference-purchase.ts'
+import { purchaseInput } from './reference-purchase.ts'
 import type { ShopProcess } from './shop-process.ts'
 import { type Engine, engineName, type Place, type Stage, withServices } from './stage.ts'
 
 export const people = 200
 export const million = 1_048_576
-/** What an operator adds with one line, a /21. */
+/** A block that an operator adds with one command, a /21. */
 export const blockSize = 2_048
 export const tenThousand = 5 * blockSize
 
 export type Stocked = { readonly place: Place; readonly shop: ShopProcess; readonly tokens: readonly string[] }
 
-const kind = { country: wish.country as CountryCode, ipv: wish.ipv }
+const kind = { country: purchaseInput.country as CountryCode, ipv: purchaseInput.ipv }
 
-/** A shop with customers and so many addresses on sale, on a copy of a database that is filled once in a run. */
+/** A shop with customers and so many addresses on sale, on a copy of a database that is filled once per run. */
 export async function openStocked(
   stage: Stage,
   engine: Engine,
@@ -36,7 +36,7 @@ export async function openStocked(
   return { place, shop, tokens }
 }
 
-/** Puts addresses number `from` to `from + count` on sale, block by block. They are only rows: nothing goes there. */
+/** Puts addresses number `from` to `from + count` on sale, block by block. They are only rows without traffic. */
 export async function restock(services: Services, from: number, count: number): Promise<void> {
   const size = count === million ? million : blockSize
   for (let at = from; at < from + count; at += size) {
@@ -46,13 +46,13 @@ export async function restock(services: Services, from: number, count: number): 
   }
 }
 
-/** The request that buys so many, once for each customer. */
+/** The purchase request of so many proxies, once for each customer. */
 export const buyRequests = (tokens: readonly string[], count: number): string[] =>
   tokens.map((token) =>
     toRequest({
       method: 'POST',
       path: '/dedicated/buy',
       token,
-      body: { country_code: wish.country, period: wish.period, count, ipv: wish.ipv },
+      body: { country_code: purchaseInput.country, period: purchaseInput.period, count, ipv: purchaseInput.ipv },
     }),
   )

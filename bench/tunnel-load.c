@@ -1,17 +1,17 @@
 /*
- * The load generator for gateways: how many tunnels do they open, how many bytes do they carry, what do they keep open?
- * One thread, epoll, loopback only.
+ * The load generator for gateways: new tunnels per second, relayed bytes, and idle tunnels. One thread, epoll, loopback
+ * only.
  *
  *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c
  *   tunnel-load origin
  *   tunnel-load run  direct|connect|socks PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
  *   tunnel-load hold direct|connect|socks PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
  *
- * PROXY is ADDRESS:PORT. `run` keeps TUNNELS going for SECONDS; each asks the origin for BYTES, reads to the end and
- * makes room for a new one. With a RATE that many are begun a second and no more. `hold` opens TUNNELS, lets each carry
- * BYTES, says so, keeps all of them open without a byte until standard input ends or SECONDS are over, and then has each
- * carry BYTES once more. Both print JSON. Every byte is compared with what it has to be: whatever differs, comes short,
- * comes late or comes after the end is an error and nothing else.
+ * PROXY is ADDRESS:PORT. `run` keeps TUNNELS open for SECONDS; each requests BYTES from the origin, reads to the end and
+ * is replaced by a new one. RATE limits the new tunnels per second. `hold` opens TUNNELS, relays BYTES through each,
+ * prints the result, keeps all of them idle until standard input ends or SECONDS are over, and then relays BYTES through
+ * each once more. Both print JSON. Every byte is compared with the expected pattern: a wrong, missing, late or extra byte
+ * is an error.
  */
 #define _GNU_SOURCE
 #include "tunnel.h"
@@ -28,8 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_TUNNELS = 16384, MOST_WORDS = 1024, EVENTS = 256, PIECES_AT_ONCE = 8, MOST_ERRORS = 10000 };
-/* While tunnels are being opened to be held, and while they are tried at the end, so many at once. */
+enum { MAX_TUNNELS = 16384, MAX_WORDS = 1024, EVENTS = 256, PIECES_AT_ONCE = 8, MAX_ERRORS = 10000 };
+/* The number of tunnels opened or tried at once by `hold`. */
 enum { BEGUN_AT_ONCE = 64 };
 enum { WHOLE_WITHIN_S = 30 };
 
@@ -40,10 +40,10 @@ typedef struct {
   int fd;
   Step step;
   double began;
-  /* What the proxy has said so far. */
-  char words[MOST_WORDS];
+  /* The bytes of the proxy so far. */
+  char words[MAX_WORDS];
   int words_length;
-  /* Where in the pattern the answer begins, and how much of the answer is here. */
+  /* The offset of the answer in the pattern, and the received part of the answer. */
   uint64_t start, got;
 } Tunnel;
 
@@ -58,11 +58,11 @@ static struct {
 
 static Tunnel *tunnels;
 static int poll_fd, stays_open, begun_count, held_count;
-static char expected_head[ANSWER_HEAD], connect_words[MOST_WORDS], login_words[MOST_WORDS], first_error[160];
+static char expected_head[ANSWER_HEAD], connect_words[MAX_WORDS], login_words[MAX_WORDS], first_error[160];
 static int head_length, connect_length, login_length;
-static uint64_t finished, errors, bytes_carried, began_total;
+static uint64_t finished, errors, bytes_relayed, began_total;
 
-/* A histogram whose places are 1/64 of a power of two of microseconds wide: any number of times takes the same room. */
+/* A histogram with buckets of 1/64 of a power of two microseconds: its size does not depend on the number of times. */
 enum { TIME_PLACES = 64 * 32 };
 static uint64_t times[TIME_PLACES];
 
@@ -107,7 +107,7 @@ static void say(Tunnel *t, const char *words, int length, Step next) {
   if (send(t->fd, words, (size_t)length, MSG_NOSIGNAL) != length) fail(t, "could not send");
 }
 
-/* Each asks for another stretch of the pattern, so that no answer is right in another's place. */
+/* Each requests another part of the pattern, so that an answer of another tunnel is an error. */
 static void ask_origin(Tunnel *t) {
   char words[160];
   t->start = (began_total++ * 7919) % PATTERN_PERIOD, t->got = 0;
@@ -129,7 +129,7 @@ static void begin(Tunnel *t) {
   if (connect(t->fd, (void *)&plan.to, sizeof plan.to) != 0 && errno != EINPROGRESS) fail(t, strerror(errno));
 }
 
-/* Without a user the proxy is asked to let us in as we are: some know no passwords but the system's own. */
+/* Without a user no authentication is offered: some proxies know only the system's passwords. */
 static int has_login(void) { return plan.user[0] != 0; }
 
 static void ask_socks(Tunnel *t) {
@@ -143,7 +143,7 @@ static void greet(Tunnel *t) {
   else say(t, has_login() ? "\5\1\2" : "\5\1\0", 3, METHOD);
 }
 
-/* RFC 1928 and 1929. Each message is taken whole or waited for; a proxy that says more than it was asked has failed. */
+/* RFC 1928 and 1929. Each message is read completely; extra bytes are an error. */
 static void read_socks(Tunnel *t) {
   const char *words = t->words;
   if (t->words_length < 2) return;
@@ -164,14 +164,14 @@ static void read_socks(Tunnel *t) {
 
 static void read_status(Tunnel *t) {
   const char *end = memmem(t->words, (size_t)t->words_length, "\r\n\r\n", 4);
-  if (!end && t->words_length < MOST_WORDS - 1) return;
+  if (!end && t->words_length < MAX_WORDS - 1) return;
   int is_yes = t->words_length >= 12 && memcmp(t->words, "HTTP/1.", 7) == 0 && memcmp(t->words + 8, " 200", 4) == 0;
   if (!is_yes) return fail(t, "tunnel refused");
   if (!end || end + 4 != t->words + t->words_length) return fail(t, "more than a head");
   ask_origin(t);
 }
 
-/* Compares what came with what has to come, the head first and then the pattern. Returns 0 at the first difference. */
+/* Compares the received bytes with the head and the pattern. Returns 0 at the first difference. */
 static int is_expected(Tunnel *t, const char *piece, size_t length) {
   uint64_t head = (uint64_t)head_length;
   if (t->got + length > head + plan.bytes) return 0;
@@ -195,7 +195,7 @@ static void finish(Tunnel *t) {
 
 static void read_answer(Tunnel *t, const char *piece, size_t length) {
   if (!is_expected(t, piece, length)) return fail(t, "not the bytes that were asked for");
-  bytes_carried += length;
+  bytes_relayed += length;
   if (!stays_open || !is_whole(t)) return;
   finished++;
   note_time(now() - t->began);
@@ -205,14 +205,14 @@ static void read_answer(Tunnel *t, const char *piece, size_t length) {
 
 static void take(Tunnel *t, const char *piece, size_t length) {
   if (t->step == ANSWER) return read_answer(t, piece, length);
-  if (t->step == HELD || t->words_length + length >= MOST_WORDS) return fail(t, "bytes that nobody asked for");
+  if (t->step == HELD || t->words_length + length >= MAX_WORDS) return fail(t, "unrequested bytes");
   memcpy(t->words + t->words_length, piece, length);
   t->words_length += (int)length;
   if (t->step == STATUS) read_status(t);
   else read_socks(t);
 }
 
-/* Reads until nothing is left. One that has had its share is armed anew, and others and the clock have their turn. */
+/* Reads until the socket is empty. After a limit it is armed again, so that others and the clock have their turn. */
 static void read_tunnel(Tunnel *t) {
   static char buffer[PIECE];
   for (int piece = 0; piece < PIECES_AT_ONCE; piece++) {
@@ -230,14 +230,14 @@ static void read_tunnel(Tunnel *t) {
 /* Returns 0 when standard input has ended. */
 static int turn(void) {
   struct epoll_event events[EVENTS];
-  int count = epoll_wait(poll_fd, events, EVENTS, plan.rate > 0 ? 1 : 20), goes_on = 1;
+  int count = epoll_wait(poll_fd, events, EVENTS, plan.rate > 0 ? 1 : 20), is_open = 1;
   for (int i = 0; i < count; i++) {
     Tunnel *t = events[i].data.ptr;
-    if (!t) goes_on = 0;
+    if (!t) is_open = 0;
     else if (t->step == CONNECTING && (events[i].events & EPOLLOUT) && !(events[i].events & EPOLLERR)) greet(t);
     if (t && t->step != FREE && (events[i].events & (EPOLLIN | EPOLLERR | EPOLLHUP))) read_tunnel(t);
   }
-  return goes_on;
+  return is_open;
 }
 
 static void fail_late(void) {
@@ -247,7 +247,7 @@ static void fail_late(void) {
 }
 
 static void print_outcome(double seconds) {
-  unsigned long long good = finished, bad = errors, bytes = bytes_carried;
+  unsigned long long good = finished, bad = errors, bytes = bytes_relayed;
   printf("{\"tunnels\":%llu,\"errors\":%llu,\"firstError\":\"%s\",\"bytes\":%llu,", good, bad, first_error, bytes);
   printf("\"seconds\":%.6f,\"p50Ms\":%.4f,\"p99Ms\":%.4f}\n", seconds, time_at_ms(0.5), time_at_ms(0.99));
   fflush(stdout);
@@ -256,7 +256,7 @@ static void print_outcome(double seconds) {
 static void run(void) {
   double start = now(), asked = 0;
   int next = 0;
-  for (double at = start; at - start < plan.seconds && errors < MOST_ERRORS; at = now()) {
+  for (double at = start; at - start < plan.seconds && errors < MAX_ERRORS; at = now()) {
     for (int tries = 0; tries < plan.tunnels && begun_count < plan.tunnels; tries++, next = (next + 1) % plan.tunnels) {
       if (plan.rate > 0 && asked >= (at - start) * plan.rate) break;
       if (tunnels[next].step != FREE) continue;
@@ -268,12 +268,12 @@ static void run(void) {
   print_outcome(now() - start);
 }
 
-/* Lets tunnels that stand at `from` carry their bytes, a few at a time, until each has done so or failed. */
-static void carry_each(Step from, void (*start_one)(Tunnel *)) {
+/* Relays bytes through tunnels in step `from`, a few at a time, until each has finished or failed. */
+static void relay_each(Step from, void (*start_one)(Tunnel *)) {
   double start = now();
   finished = errors = 0;
   memset(times, 0, sizeof times);
-  for (int next = 0; (next < plan.tunnels || begun_count > 0) && errors < MOST_ERRORS;) {
+  for (int next = 0; (next < plan.tunnels || begun_count > 0) && errors < MAX_ERRORS;) {
     for (; next < plan.tunnels && begun_count < BEGUN_AT_ONCE; next++)
       if (tunnels[next].step == from) start_one(&tunnels[next]);
     turn();
@@ -290,13 +290,13 @@ static void ask_once_more(Tunnel *t) {
 
 static void hold(void) {
   stays_open = 1, head_length = write_answer_head(expected_head, plan.bytes, 1);
-  carry_each(FREE, begin);
+  relay_each(FREE, begin);
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
   if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, STDIN_FILENO, &event) != 0) stop_with("epoll_ctl");
   for (double start = now(); turn() && now() - start < plan.seconds;);
   epoll_ctl(poll_fd, EPOLL_CTL_DEL, STDIN_FILENO, NULL);
   stays_open = 0, head_length = write_answer_head(expected_head, plan.bytes, 0);
-  carry_each(HELD, ask_once_more);
+  relay_each(HELD, ask_once_more);
 }
 
 static void write_base64(const char *in, size_t length, char *out) {
@@ -321,7 +321,7 @@ static void write_credentials(void) {
       snprintf(login_words, sizeof login_words, "\1%c%s%c%s", (int)user, plan.user, (int)password, plan.password);
 }
 
-/* Where tunnels begin: at the proxy, or at the origin itself. Nothing but this machine is ever loaded. */
+/* The endpoint of tunnels: the proxy, or the origin itself. Only this machine is ever loaded. */
 static void read_endpoint(char *text) {
   char *colon = strchr(text, ':');
   plan.to.sin_family = AF_INET;
@@ -347,7 +347,7 @@ int main(int count, char **words) {
   read_endpoint(words[3]);
   plan.bytes = strtoull(words[6], NULL, 10), plan.seconds = atof(words[7]), plan.rate = atof(words[8]);
   plan.user = words[9], plan.password = words[10];
-  if (plan.tunnels < 1 || plan.tunnels > MOST_TUNNELS) stop_with("TUNNELS");
+  if (plan.tunnels < 1 || plan.tunnels > MAX_TUNNELS) stop_with("TUNNELS");
   if (!(tunnels = calloc((size_t)plan.tunnels, sizeof *tunnels))) stop_with("calloc");
   if ((poll_fd = epoll_create1(0)) < 0) stop_with("epoll_create1");
   write_credentials();

@@ -1,6 +1,6 @@
 /*
- * The origin: an HTTP server of one thread that makes up what it is asked for. `GET /LENGTH/START/KEEP` answers LENGTH
- * bytes of the pattern from byte START on, and closes unless KEEP is 1.
+ * The origin: a single-threaded HTTP server that generates its answers. `GET /LENGTH/START/KEEP` answers LENGTH bytes of
+ * the pattern from byte START, and closes unless KEEP is 1.
  */
 #define _GNU_SOURCE
 #include "tunnel.h"
@@ -15,10 +15,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST_CONNECTIONS = 32768, MOST_REQUEST = 512, EVENTS = 256, PIECES_AT_ONCE = 8 };
+enum { MAX_CONNECTIONS = 32768, MAX_REQUEST = 512, EVENTS = 256, PIECES_AT_ONCE = 8 };
 
 typedef struct {
-  char request[MOST_REQUEST];
+  char request[MAX_REQUEST];
   int request_length;
   char head[ANSWER_HEAD];
   int head_length, head_sent;
@@ -27,7 +27,7 @@ typedef struct {
 } Connection;
 
 static char pattern[PATTERN_PERIOD + PIECE];
-static Connection *connections[MOST_CONNECTIONS];
+static Connection *connections[MAX_CONNECTIONS];
 
 _Noreturn void stop_with(const char *what) {
   perror(what);
@@ -68,7 +68,7 @@ static void watch(int poll, int fd, uint32_t events, int change) {
   if (epoll_ctl(poll, change, fd, &event) != 0) stop_with("epoll_ctl");
 }
 
-/* Returns 1 when all is sent, 0 when the socket is full or has had its share, -1 when it is broken. */
+/* Returns 1 when all is sent, 0 when the socket is full or the limit is reached, -1 on an error. */
 static int send_answer(int fd, Connection *c) {
   while (c->head_sent < c->head_length) {
     int flags = MSG_NOSIGNAL | (c->left ? MSG_MORE : 0);
@@ -86,13 +86,13 @@ static int send_answer(int fd, Connection *c) {
   return 1;
 }
 
-/* Returns 1 once a request is whole and understood, 0 while it is not whole, -1 when it is none. */
+/* Returns 1 once a request is complete and valid, 0 while it is incomplete, -1 if it is invalid. */
 static int read_request(int fd, Connection *c) {
-  ssize_t got = recv(fd, c->request + c->request_length, MOST_REQUEST - 1 - c->request_length, 0);
+  ssize_t got = recv(fd, c->request + c->request_length, MAX_REQUEST - 1 - c->request_length, 0);
   if (got <= 0) return got < 0 && errno == EAGAIN ? 0 : -1;
   c->request_length += (int)got;
   c->request[c->request_length] = 0;
-  if (!strstr(c->request, "\r\n\r\n")) return c->request_length < MOST_REQUEST - 1 ? 0 : -1;
+  if (!strstr(c->request, "\r\n\r\n")) return c->request_length < MAX_REQUEST - 1 ? 0 : -1;
   unsigned long long length, start;
   if (sscanf(c->request, "GET /%llu/%llu/%d HTTP/1.1\r\n", &length, &start, &c->stays_open) != 3) return -1;
   c->request_length = 0, c->start = start, c->left = length;
@@ -118,7 +118,7 @@ static void accept_all(int poll, int listener) {
   for (;;) {
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
     if (fd < 0) return;
-    if (fd >= MOST_CONNECTIONS || !(connections[fd] = calloc(1, sizeof(Connection)))) {
+    if (fd >= MAX_CONNECTIONS || !(connections[fd] = calloc(1, sizeof(Connection)))) {
       close(fd);
       continue;
     }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Stage } from './stage.ts'
 
-/** How a tunnel begins, and as whom. */
+/** How a tunnel is opened, and its credentials. */
 export type Route = {
   readonly way: 'direct' | 'connect' | 'socks'
   /** `address:port` of the proxy, on this machine. */
@@ -13,8 +13,8 @@ export type Route = {
 export const directRoute: Route = { way: 'direct', endpoint: '', user: '', password: '' }
 
 /**
- * So many tunnels at once for so long, each asking the origin for so many bytes; `rate` holds back new ones to that
- * many a second.
+ * So many tunnels at once for so long, each requesting so many bytes from the origin; `rate` limits new tunnels per
+ * second.
  */
 type TunnelPlan = {
   readonly route: Route
@@ -24,7 +24,7 @@ type TunnelPlan = {
   readonly rate?: number
 }
 
-/** `tunnels` were opened, had every byte compared and came to their end; `errors` are all others. */
+/** `tunnels` were opened, had every byte compared and ended in order; `errors` are all others. */
 export type TunnelResult = {
   readonly tunnels: number
   readonly errors: number
@@ -35,7 +35,7 @@ export type TunnelResult = {
   readonly p99Ms: number
 }
 
-/** Tunnels that stand open. Releasing them has each carry its bytes once more and counts those that still do. */
+/** Open idle tunnels. Releasing them relays their bytes once more and counts those that still work. */
 type Held = { readonly opened: TunnelResult; readonly release: () => Promise<TunnelResult> }
 
 export type Tunnels = {
@@ -94,7 +94,7 @@ export async function openTunnels(stage: Stage): Promise<Tunnels | undefined> {
   }
 }
 
-/** One line of a program after another, as it prints them. */
+/** Returns one line of a program's output after another. */
 function createLines(stream: ReadableStream<Uint8Array>): () => Promise<string> {
   const reader = stream.getReader()
   const decoder = new TextDecoder()

@@ -5,13 +5,13 @@ import { median } from './measure.ts'
 import { ratioRow, timeRow } from './report.ts'
 import { type Engine, engineName, engines } from './stage.ts'
 
-/** Five devices each: 10,000 devices in all. */
+/** Five devices each: 10,000 devices in total. */
 const subscriptions = 2000
 const perSubscription = 5
 const perRound = 10
 const atOnce = 8
 
-/** Adding a device must not look at all others: it takes as long with 10,000 devices as with the first ones. */
+/** Adding a device must not read all others: it takes as long with 10,000 devices as with the first ones. */
 export const vpnDevices: Bench = {
   name: 'vpn-devices',
   about: 'One more VPN device, in a shop with few devices and in one with 10,000, without HTTP',
@@ -36,7 +36,7 @@ export const vpnDevices: Bench = {
         ratioRow(
           `${engineName[engine]}, after 10,000 to one of the first`,
           times.many.map((ms, round) => ms / (times.few[round] ?? Number.NaN)),
-          { most: 2 },
+          { max: 2 },
         ),
       )
     }
@@ -46,7 +46,7 @@ export const vpnDevices: Bench = {
 
 const open = (engine: Engine): Promise<Service> => startService(engine)
 
-/** A new customer's devices, and how long each after the first took to add. */
+/** Adds devices of a new customer, and returns the time of each after the first. */
 async function addDevices(shop: Service): Promise<number[]> {
   const { customer } = await shop.newCustomer(1000n)
   const { view } = await buyVpnDirectly(shop, customer)

@@ -6,27 +6,27 @@ import { amountRow, type Row, rateRow, ratioRow, timeRow } from './report.ts'
 import { filesAllowed } from './shop-process.ts'
 import type { Route, TunnelResult, Tunnels } from './tunnels.ts'
 
-/** One of those that carry the same load: ours, a peer, or no proxy at all. */
-export type Carrier = {
+/** One proxy under the same load: ours, another one, or no proxy. */
+export type ProxyPeer = {
   readonly name: string
-  /** How it goes about it, for the table. */
+  /** Its method, for the table. */
   readonly does?: string
   readonly route: Route
-  /** All processes whose time is counted descend from it. Nothing stands between when there is no proxy. */
+  /** The root of all processes whose CPU time is counted. Undefined without a proxy. */
   readonly pid?: number
   /** The processes whose memory is counted. */
   readonly memoryPids?: () => readonly number[]
-  /** Ours may not fail a single tunnel. Another's failures are shown beside its figure. */
+  /** Our gateway must not fail a single tunnel. Failures of others are shown beside their figure. */
   readonly isOurs?: boolean
 }
 
 type Load = {
   readonly name: string
   readonly plan: { readonly tunnels: number; readonly bytes: number }
-  /** What the load is counted in. */
+  /** The counted amount of the load. */
   readonly amountOf: (result: TunnelResult) => number
   readonly unit: '' | ' MB'
-  /** So many a second and no more. */
+  /** The limit of new tunnels per second. */
   readonly rate?: number
 }
 
@@ -44,71 +44,71 @@ const bulk: Load = {
   unit: ' MB',
 }
 
-const mostIdle = 10_000
+const maxIdle = 10_000
 const idle = { bytes: 1_024, seconds: 120 }
-const mostIdleKb = 2
+const maxIdleKb = 2
 const settleMs = 1_000
 const warmUpTunnels = 64
-/** Held against every other proxy, and against ourselves where customers do not pay by the byte. */
-const peerTargets = { 'new tunnels': { least: 1.6 }, bulk: { least: 1.3 } } as const
-const paidTarget = { least: 0.9 }
-/** At half of what it can do, against no proxy at all. */
-const calmTarget = { most: 3 }
+/** Targets against every other proxy, and against our own unmetered tunnels. */
+const peerTargets = { 'new tunnels': { min: 1.6 }, bulk: { min: 1.3 } } as const
+const paidTarget = { min: 0.9 }
+/** At half of the maximum rate, against no proxy. */
+const calmTarget = { max: 3 }
 
-/** What one carrier did in one round. */
-type Carried = Sample & { readonly amount: number; readonly cpuSeconds: number; readonly errors: number }
-type Taken = ReadonlyMap<string, readonly Carried[]>
+/** The result of one proxy in one round. */
+type RelayedSample = Sample & { readonly amount: number; readonly cpuSeconds: number; readonly errors: number }
+type Taken = ReadonlyMap<string, readonly RelayedSample[]>
 
 const protocolOf = (route: Route): string => ({ direct: '', connect: 'HTTP', socks: 'SOCKS5' })[route.way]
 
-const titleOf = ({ name, does }: Carrier): string => (does === undefined ? name : `${name} (${does})`)
+const titleOf = ({ name, does }: ProxyPeer): string => (does === undefined ? name : `${name} (${does})`)
 
 /**
- * A new tunnel for each kilobyte, as many as it takes and then half as many, then large files, through each of the
- * carriers in turns. The first of them is ours.
+ * One new tunnel per kilobyte, at full rate and at half rate, then large files, through each of the proxies in turn.
+ * The first one is ours.
  */
-export async function compare(context: Context, tunnels: Tunnels, carriers: readonly Carrier[]): Promise<Row[]> {
-  const [ours] = carriers
+export async function compare(context: Context, tunnels: Tunnels, proxies: readonly ProxyPeer[]): Promise<Row[]> {
+  const [ours] = proxies
   if (!ours) return []
   const protocol = protocolOf(ours.route)
-  const churned = await takeRounds(churn, context, tunnels, carriers)
-  const calmed = await measureCalm(context, tunnels, carriers, median(ratesOf(churned.get(ours.name))) / 2)
-  const carried = await takeRounds(bulk, context, tunnels, carriers)
+  const churned = await takeRounds(churn, context, tunnels, proxies)
+  const calmed = await measureCalm(context, tunnels, proxies, median(ratesOf(churned.get(ours.name))) / 2)
+  const bulked = await takeRounds(bulk, context, tunnels, proxies)
   return [
-    ...toFigures(churn, protocol, carriers, churned),
+    ...toFigures(churn, protocol, proxies, churned),
     ...calmed,
-    ...toFigures(bulk, protocol, carriers, carried),
-    ...toRatios(churn, protocol, carriers, churned),
-    ...toRatios(bulk, protocol, carriers, carried),
+    ...toFigures(bulk, protocol, proxies, bulked),
+    ...toRatios(churn, protocol, proxies, churned),
+    ...toRatios(bulk, protocol, proxies, bulked),
   ]
 }
 
-/** The first turn of each is not counted: programs warm up. */
+/** The first turn of each is not counted, because programs warm up. */
 async function takeRounds(
   load: Load,
   context: Context,
   tunnels: Tunnels,
-  carriers: readonly Carrier[],
-): Promise<Map<string, Carried[]>> {
-  const peers = carriers.map((carrier) => toPeer(load, context.seconds, tunnels, carrier))
+  proxies: readonly ProxyPeer[],
+): Promise<Map<string, RelayedSample[]>> {
+  const peers = proxies.map((proxy) => toPeer(load, context.seconds, tunnels, proxy))
   for (const peer of peers) await peer.measure()
   return takeTurns(peers, context.rounds, context.say, load.unit)
 }
 
-/** How long a new tunnel takes at a rate that leaves room: ours, and none at all. */
+/** The time of a new tunnel below full load: ours, and without a proxy. */
 async function measureCalm(
   context: Context,
   tunnels: Tunnels,
-  carriers: readonly Carrier[],
+  proxies: readonly ProxyPeer[],
   rate: number,
 ): Promise<Row[]> {
-  const [ours] = carriers
-  const none = carriers.find(({ pid }) => pid === undefined)
+  const [ours] = proxies
+  const none = proxies.find(({ pid }) => pid === undefined)
   if (!ours || !none) return []
   const calm: Load = { ...churn, rate: Math.round(rate) }
   const taken = await takeRounds(calm, context, tunnels, [ours, none])
   const title = `new tunnels over ${protocolOf(ours.route)}, ${calm.rate?.toLocaleString('en-US')} a second, p99`
-  const timesOf = ({ name }: Carrier) => (taken.get(name) ?? []).map(({ p99Ms }) => p99Ms ?? Number.NaN)
+  const timesOf = ({ name }: ProxyPeer) => (taken.get(name) ?? []).map(({ p99Ms }) => p99Ms ?? Number.NaN)
   const ratios = ratiosBy(taken, ours, none, ({ p99Ms }) => p99Ms ?? Number.NaN)
   return [
     timeRow(`${title}, ${ours.name}`, timesOf(ours)),
@@ -117,15 +117,15 @@ async function measureCalm(
   ]
 }
 
-const toFigures = (load: Load, protocol: string, carriers: readonly Carrier[], taken: Taken): Row[] =>
-  carriers.flatMap((carrier) => toRows(load, `${load.name} over ${protocol}`, carrier, taken.get(carrier.name) ?? []))
+const toFigures = (load: Load, protocol: string, proxies: readonly ProxyPeer[], taken: Taken): Row[] =>
+  proxies.flatMap((proxy) => toRows(load, `${load.name} over ${protocol}`, proxy, taken.get(proxy.name) ?? []))
 
-/** Ours against every other, by rate and, where processors were counted, by what a second of theirs was good for. */
-function toRatios(load: Load, protocol: string, carriers: readonly Carrier[], taken: Taken): Row[] {
-  const [ours, ...others] = carriers
+/** Ours against every other, by rate and, if CPU time was counted, by amount per CPU second. */
+function toRatios(load: Load, protocol: string, proxies: readonly ProxyPeer[], taken: Taken): Row[] {
+  const [ours, ...others] = proxies
   if (!ours) return []
   const title = `${load.name} over ${protocol}`
-  const byCost = ({ amount, cpuSeconds }: Carried): number => amount / cpuSeconds
+  const byCost = ({ amount, cpuSeconds }: RelayedSample): number => amount / cpuSeconds
   return others.flatMap((other) => {
     const target = other.pid === undefined ? undefined : peerTargets[load === bulk ? 'bulk' : 'new tunnels']
     if (other.isOurs) {
@@ -148,10 +148,10 @@ function toRatios(load: Load, protocol: string, carriers: readonly Carrier[], ta
   })
 }
 
-const ratesOf = (samples: readonly Carried[] = []): number[] => samples.map(({ perSecond }) => perSecond)
+const ratesOf = (samples: readonly RelayedSample[] = []): number[] => samples.map(({ perSecond }) => perSecond)
 
-/** Round by round, one carrier's figure by another's. */
-function ratiosBy(taken: Taken, one: Carrier, other: Carrier, of: (sample: Carried) => number): number[] {
+/** The ratio of two proxies' figures, by round. */
+function ratiosBy(taken: Taken, one: ProxyPeer, other: ProxyPeer, of: (sample: RelayedSample) => number): number[] {
   const others = taken.get(other.name) ?? []
   return (taken.get(one.name) ?? []).flatMap((sample, round) => {
     const reference = others[round]
@@ -160,15 +160,15 @@ function ratiosBy(taken: Taken, one: Carrier, other: Carrier, of: (sample: Carri
   })
 }
 
-function toPeer(load: Load, seconds: number, tunnels: Tunnels, carrier: Carrier): Peer<Carried> {
-  const { name, pid, route } = carrier
+function toPeer(load: Load, seconds: number, tunnels: Tunnels, proxy: ProxyPeer): Peer<RelayedSample> {
+  const { name, pid, route } = proxy
   return {
     name,
     async measure() {
       const before = pid === undefined ? 0 : cpuSecondsOf(pid)
       const result = await tunnels.run({ ...load.plan, rate: load.rate ?? 0, route, seconds })
       const cpuSeconds = pid === undefined ? 0 : cpuSecondsOf(pid) - before
-      if (carrier.isOurs && result.errors > 0)
+      if (proxy.isOurs && result.errors > 0)
         throw new Error(`${result.errors} tunnels through ${name} failed, the first with: ${result.firstError}`)
       const amount = load.amountOf(result)
       return { perSecond: amount / result.seconds, p99Ms: result.p99Ms, amount, cpuSeconds, errors: result.errors }
@@ -176,11 +176,11 @@ function toPeer(load: Load, seconds: number, tunnels: Tunnels, carrier: Carrier)
   }
 }
 
-function toRows(load: Load, title: string, carrier: Carrier, samples: readonly Carried[]): Row[] {
-  const what = `${title}, ${carrier.name}`
+function toRows(load: Load, title: string, proxy: ProxyPeer, samples: readonly RelayedSample[]): Row[] {
+  const what = `${title}, ${proxy.name}`
   const rates = samples.map(({ perSecond }) => perSecond)
   const errors = samples.reduce((sum, sample) => sum + sample.errors, 0)
-  const named = `${title}, ${titleOf(carrier)}${errors === 0 ? '' : `, ${errors} FAILED`}`
+  const named = `${title}, ${titleOf(proxy)}${errors === 0 ? '' : `, ${errors} FAILED`}`
   const costs = samples.flatMap(({ amount, cpuSeconds }) => (cpuSeconds > 0 ? [amount / cpuSeconds] : []))
   if (load === bulk) {
     const gigabytes = costs.map((megabytes) => megabytes / 1000)
@@ -193,13 +193,13 @@ function toRows(load: Load, title: string, carrier: Carrier, samples: readonly C
 }
 
 /**
- * Tunnels that have carried something and then stand still, and what the proxy's processes hold in memory for each. To
- * be asked before any load: what earlier tunnels left behind would be used again and hide what these take.
+ * Idle tunnels that have relayed a little, and the memory of the proxy's processes for each. Must run before any load:
+ * memory of earlier tunnels would be reused and hide the cost of these.
  */
-export async function measureIdle(tunnels: Tunnels, carrier: Carrier): Promise<Row> {
-  const { route, memoryPids } = carrier
-  const count = tunnelsWithin(mostIdle, roomWithin(1_000_000, filesAllowed()).connections)
-  const what = `${count.toLocaleString('en-US')} idle tunnels over ${protocolOf(route)}, ${titleOf(carrier)}`
+export async function measureIdle(tunnels: Tunnels, proxy: ProxyPeer): Promise<Row> {
+  const { route, memoryPids } = proxy
+  const count = tunnelsWithin(maxIdle, roomWithin(1_000_000, filesAllowed()).connections)
+  const what = `${count.toLocaleString('en-US')} idle tunnels over ${protocolOf(route)}, ${titleOf(proxy)}`
   await (await tunnels.hold({ ...idle, tunnels: warmUpTunnels, route })).release()
   const heldMb = (): number => familyMb(memoryPids?.() ?? [])
   const beforeMb = heldMb()
@@ -213,8 +213,8 @@ export async function measureIdle(tunnels: Tunnels, carrier: Carrier): Promise<R
       what,
       figure: `${kb.toFixed(1)} KB each, ${mb.toFixed(0)} MB in all`,
       rounds: [kb, mb],
-      ...(carrier.isOurs && { target: `≤ ${mostIdleKb} KB each`, met: kb <= mostIdleKb }),
+      ...(proxy.isOurs && { target: `≤ ${maxIdleKb} KB each`, met: kb <= maxIdleKb }),
     }
-  if (carrier.isOurs) throw new Error(`${alive.tunnels} of ${count} idle tunnels stayed open: ${alive.firstError}`)
+  if (proxy.isOurs) throw new Error(`${alive.tunnels} of ${count} idle tunnels stayed open: ${alive.firstError}`)
   return { what, figure: `${alive.tunnels} stayed open`, rounds: [alive.tunnels] }
 }
