@@ -4,7 +4,7 @@ import { waitLimitMs } from '../harness/until.ts'
 
 const installWithinMs = 480_000
 
-/** How long a test's preparation may take: long enough for a machine that has to install the browser first. */
+/** Time limit for the preparation of a test, long enough to install the browser. */
 export const readyWithinMs = installWithinMs + waitLimitMs
 
 const howToGetIt =
@@ -12,11 +12,10 @@ const howToGetIt =
   `Put one of ${browsers.join(', ')} on PATH; on Debian or Ubuntu: apt-get install chromium, as root.`
 
 /**
- * What Playwright switches off by itself, said again since the last such list is the one that counts; and then what
- * costs as much as the page under test, for each window: lists under an address bar that nobody sees, and a process to
- * spare.
+ * Chromium features to disable. The first ones repeat Playwright's own list, because only the last list counts. The
+ * others cost as much per window as the page under test: address bar suggestions and a spare renderer process.
  */
-const without = [
+const disabledFeatures = [
   'AvoidUnnecessaryBeforeUnloadCheckSync',
   'DestroyProfileOnBrowserClose',
   'HttpsUpgrades',
@@ -36,7 +35,7 @@ const without = [
 ]
 
 const quiet = [
-  `--disable-features=${without.join(',')}`,
+  `--disable-features=${disabledFeatures.join(',')}`,
   '--disable-gpu',
   '--in-process-gpu',
   '--disable-quic',
@@ -46,7 +45,7 @@ const quiet = [
   '--disable-sync',
 ]
 
-/** A browser with an empty profile of its own, which is removed when it closes. */
+/** A browser with its own empty profile, which is removed when it closes. */
 export async function openChromium(): Promise<Browser> {
   installed ??= findOrInstall()
   return chromium.launch({
@@ -58,7 +57,7 @@ export async function openChromium(): Promise<Browser> {
   })
 }
 
-/** Installed once, however many tests ask for it at the same time. */
+/** Installed once for all tests. */
 let installed: Promise<string> | undefined
 
 async function findOrInstall(): Promise<string> {

@@ -11,10 +11,10 @@ import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, fitsWidth, openVisitor, type Visitor } from './visitor.ts'
 
 const password = 'correct horse battery'
-/** A step of the second factor: within one, a code works once. */
+/** The time step of the second factor: a code works once within it. */
 const stepMs = 30_000
 
-describe.each([...enginesOf('postgres')])('an account in the console on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('customer and operator accounts in the console, on %s', (engine) => {
   let smtp: SmtpServer
   let shop: Service
   let browser: Browser
@@ -44,16 +44,16 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
   async function visit(options: BrowserContextOptions = {}): Promise<void> {
     visitor = await openVisitor(browser, shop.url, options)
     page = visitor.page
-    // What a test provokes, the browser notes: refusals, and a session that has ended.
+    // The browser logs the refusals that a test provokes, and ended sessions.
     visitor.allow(/status of 40[0149]/)
   }
   const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
   const heading = (name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
-  const told = (text: string) => page.getByRole('alert').filter({ hasText: text }).waitFor()
+  const refused = (text: string) => page.getByRole('alert').filter({ hasText: text }).waitFor()
   const type = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
   const panel = (name: string) => page.locator('section', { has: page.getByRole('heading', { name, exact: true }) })
 
-  /** The link in the last of so many letters. It is the shop's own, so the browser opens it as it is. */
+  /** The link in the last of so many letters, which the browser opens. */
   async function linkOf(letters: number): Promise<string> {
     const letter = (await smtp.until(letters)).at(-1) ?? ''
     const link = /http\S+\/#\w+=tpl_\w+/.exec(textOf(letter))?.[0]
@@ -68,17 +68,17 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     await press('Sign in')
   }
 
-  /** Opens the account that a letter is about. */
+  /** Finishes a registration with the password. */
   async function finish(secret: string): Promise<void> {
     await type('Password', secret)
     await press('Finish')
   }
 
-  /** Money for the one who has signed up by himself. */
+  /** Credits the registered customer. */
   async function credit(roubles: bigint): Promise<void> {
     const { customers, db, ledger } = shop.services
     const found = (await customers.list('', 500)).find((each) => each.name === 'registered')
-    if (!found) throw new Error('nobody has signed up')
+    if (!found) throw new Error('no customer has signed up')
     await db.transact((tx) => ledger.credit(tx, found.id, kopecks(roubles * 100n), 'operator', 'test'))
   }
 
@@ -86,7 +86,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: shop.clock.nowMs })
   const wrongCode = (secret: string): string => (codeOf(secret) === '000000' ? '000001' : '000000')
 
-  /** Switches the second factor on with the secret that the page shows, after one code that is not right. */
+  /** Enables the second factor with the secret on the page, after one wrong code. */
   async function switchOn(): Promise<string> {
     const factor = panel('Second factor')
     await factor.getByLabel('Current password').fill(password)
@@ -95,14 +95,14 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     const secret = await factor.locator('.copyable .mono').innerText()
     await factor.getByLabel('Code').fill(wrongCode(secret))
     await factor.getByRole('button', { name: 'Confirm' }).click()
-    await told('is not what the second factor shows now')
+    await refused('is not what the second factor shows now')
     await factor.getByLabel('Code').fill(codeOf(secret))
     await factor.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('Signing in takes a code from your authenticator.').waitFor()
     return secret
   }
 
-  /** A password alone is not enough, a wrong code neither, and one that was used is used up. */
+  /** Sign-in is refused without a code, with a wrong code and with a used code. */
   async function enterWithCode(login: string, secret: string, used: string): Promise<void> {
     await press('Sign out')
     await signIn(login, password)
@@ -112,7 +112,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
       const answered = page.waitForResponse(/sign-in$/)
       await press('Sign in')
       expect((await answered).status()).toBe(401)
-      await told('Login, password or code is wrong.')
+      await refused('Login, password or code is wrong.')
     }
     shop.clock.advance(stepMs)
     await type('Code of the second factor', codeOf(secret))
@@ -139,10 +139,10 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     await type('E-mail', 'nobody')
     await type('Password', 'short')
     await press('Sign up')
-    await told('email: must be an e-mail address')
+    await refused('email: must be an e-mail address')
     await type('E-mail', email)
     await press('Sign up')
-    await told('password: must be 10 to 200 characters')
+    await refused('password: must be 10 to 200 characters')
     await type('Password', password)
     await press('Sign up')
     await page.getByText('A letter with a link is on its way.').waitFor()
@@ -151,7 +151,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     await heading('Finish signing up')
     expect(page.url()).not.toContain('tpl_')
     await finish('not the password')
-    await told('Login, password or code is wrong.')
+    await refused('Login, password or code is wrong.')
     await finish(password)
     await heading('Overview')
     await page.goto(link)
@@ -167,13 +167,13 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     await heading('New password')
     await type('New password', 'aaaaaaaaaaaa')
     await press('Set the password')
-    await told('must have at least four different characters')
+    await refused('must have at least four different characters')
     await type('New password', 'another good one')
     await press('Set the password')
     await page.getByText('The new password holds. Sign in with it.').waitFor()
     await press('Sign in')
     await signIn(email, password)
-    await told('Login, password or code is wrong.')
+    await refused('Login, password or code is wrong.')
     await signIn(email, 'another good one')
     await heading('Overview')
 
@@ -184,7 +184,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     expect(await leaving.getByRole('button', { name: 'Delete the account' }).isDisabled()).toBe(true)
     await leaving.getByLabel('I want all of it to end now').check()
     await leaving.getByRole('button', { name: 'Delete the account' }).click()
-    await told('There are 120 RUB on the balance.')
+    await refused('There are 120 RUB on the balance.')
     await leaving.getByLabel('I give up the balance of ₽120.00').check()
     await leaving.getByLabel('Current password').fill(password)
     await leaving.getByRole('button', { name: 'Delete the account' }).click()
@@ -193,10 +193,10 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     await leaving.getByRole('button', { name: 'Delete the account' }).click()
     await heading('Sign in')
     await signIn(email, 'another good one')
-    await told('Login, password or code is wrong.')
+    await refused('Login, password or code is wrong.')
   })
 
-  test('whoever is sent a letter for which a stranger has chosen the password chooses one of his own, by telephone', async () => {
+  test('the owner of an address that a stranger registered sets a password by letter, in Russian on a phone', async () => {
     const email = `taken-${engine}@example.com`
     const letters = smtp.letters().length
     const stranger = await createBrowserSession(shop.url)
@@ -209,7 +209,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     expect([await findBarriers(page), await fitsWidth(page)]).toEqual([[], true])
     await type('Пароль', password)
     await press('Завершить')
-    await told('Логин, пароль или код неверны.')
+    await refused('Логин, пароль или код неверны.')
     await press('Задать пароль по письму')
     await type('Эл. почта', email)
     await press('Прислать ссылку')
@@ -229,7 +229,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     expect(late.status).toBe(401)
   })
 
-  test('a customer gets a link, whoever comes by it signs up, and a code that nobody has stops nobody', async () => {
+  test('a customer gets a referral link, a visitor signs up with it, and an unknown code does not block sign-up', async () => {
     await shop.services.referrals.set({ hundredths: 1000, topUps: 1 })
     const { token } = await shop.newCustomer()
     shop.clock.advance(stepMs)
@@ -267,7 +267,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     await shop.services.referrals.set({ hundredths: 0, topUps: 1 })
   })
 
-  test('a customer’s second factor is switched on, asked for, used once for each code, and switched off', async () => {
+  test('a second factor is enabled, requested at sign-in, accepts each code once, and is disabled', async () => {
     const { token } = await shop.newCustomer()
     await visit()
     await page.goto(await customerLink(shop, token))
@@ -289,7 +289,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     await heading('Account')
   })
 
-  test('sessions are listed with what they are, one is ended, then all others; a link opens one once', async () => {
+  test('the account page lists sessions, ends one, then all others, and a sign-in link works once', async () => {
     const { token } = await shop.newCustomer()
     const firefox = (version: number) => `Mozilla/5.0 (X11; Linux) Firefox/${version}.0`
     const other = await openVisitor(browser, shop.url, { userAgent: firefox(130) })
@@ -334,7 +334,7 @@ describe.each([...enginesOf('postgres')])('an account in the console on %s', (en
     await page.getByLabel('Login').waitFor()
   })
 
-  test('an operator sets a password and a second factor, and another session of his ends with the old password', async () => {
+  test('an operator sets a password and a second factor, and a changed password ends the other session', async () => {
     const name = `owner-${engine}`
     await visit()
     await page.goto(await operatorLink(shop, name, 'owner'))

@@ -8,7 +8,7 @@ import { untilTrue } from '../harness/turnpike.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
-describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
   let shop: Service
   let browser: Browser
   let visitor: Visitor
@@ -43,7 +43,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await dialog().waitFor({ state: 'detached' })
   }
 
-  test('a customer is found, credited once, noted, blocked, let go on, and looked at without being changed', async () => {
+  test('an operator finds a customer, credits once, notes, blocks, unblocks and views the pages without buying', async () => {
     const name = await enterAs('owner')
     const { customer, token } = await shop.newCustomer(100n)
     await open('/customers')
@@ -85,11 +85,11 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     expect(log).toContain('invoice 7')
   })
 
-  test('an order is told whole and refunded; who had an address is answered, and that it was asked is written down', async () => {
+  test('an operator reads an order, refunds ₽10, and the lookup of an address is in the audit log', async () => {
     await enterAs('owner')
     const { token, customer } = await shop.newCustomer(1_000n)
-    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
-    const { data } = await shop.post('/dedicated/buy', wish, { token })
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const { data } = await shop.post('/dedicated/buy', order, { token })
     await open(`/orders/${data.order_id}`)
     await page.getByText('What was delivered').waitFor()
     await page.getByText(data.proxies[0].exit_ip).first().waitFor()
@@ -111,7 +111,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await page.getByText('report 17').first().waitFor()
   })
 
-  test('prices are changed after what they change was shown', async () => {
+  test('a price list takes effect after the page shows its changes and the affected customers', async () => {
     await enterAs('owner')
     const { token } = await shop.newCustomer(1_000n)
     await shop.post('/vpn/buy', { period: 1, auto_renew: true }, { token })
@@ -132,7 +132,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     expect((await shop.get('/vpn/quote?period=1')).data.price_rub).toBe(301)
   })
 
-  test('a range is looked at, quarantined and let go; nodes, exits and the verification are shown', async () => {
+  test('an operator quarantines and releases a range, and sees nodes, exits and the result of verify', async () => {
     await enterAs('owner')
     await open('/stock')
     await page.getByLabel('Range, such as').fill('127.10.0.0/24')
@@ -154,12 +154,12 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await page.getByText('Every promise holds').waitFor()
   })
 
-  test('what was sold is looked at, replaced, moved and ended; exits are added and compared with their supplier', async () => {
+  test('an operator replaces and ends a proxy, moves a VPN subscription, and compares an exit with its supplier', async () => {
     await enterAs('owner')
     const { token } = await shop.newCustomer(5_000n)
-    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
-    // The range of the test before is sold again once the gateway has reported it; until then a purchase is refused.
-    const buy = async () => (await shop.post('/dedicated/buy', wish, { token })).data
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    // The range of the previous test is sold again once the gateway has reported it; until then a purchase is refused.
+    const buy = async () => (await shop.post('/dedicated/buy', order, { token })).data
     let data = await buy()
     await untilTrue(async () => (data ??= await buy()) !== undefined)
     const [proxy] = data.proxies
@@ -205,7 +205,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await dialog().getByText('1.5 GB').first().waitFor()
   })
 
-  test('codes and shares are set, a provider is set up without showing its secret, and books are compared', async () => {
+  test('an operator sets codes and referral shares, sets up a provider without showing its secret, and compares books', async () => {
     await enterAs('owner')
     visitor.allow(/status of 40[09]/)
     const anna = await shop.newCustomer()
@@ -274,7 +274,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     expect(await findBarriers(page)).toEqual([])
   })
 
-  test('reports tell what moved by day, method and product, and are taken away as files', async () => {
+  test('reports show money by day, method and product, and download as CSV', async () => {
     const { token } = await shop.newCustomer()
     const { data } = await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })
     await fetch(data.pay_url, { method: 'POST', redirect: 'manual' })
@@ -299,7 +299,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     expect(await findBarriers(page)).toEqual([])
   })
 
-  test('in Russian the audit log and what verify finds are Russian too', async () => {
+  test('the audit log and the findings of verify are Russian in a Russian browser', async () => {
     await enterAs('owner', 'ru-RU')
     const { customer } = await shop.newCustomer(10n)
     await open(`/customers/${customer}`)
@@ -321,7 +321,7 @@ describe.each([...enginesOf('sqlite')])('the console of an operator on %s', (eng
     await shift(-1)
   })
 
-  test('whoever may only look is offered nothing to do, and a customer’s link opens no operator’s page', async () => {
+  test("a read-only operator sees no action buttons, and a customer's token opens no operator page", async () => {
     await enterAs('reader')
     await open('/customers')
     await page.getByRole('table').waitFor()

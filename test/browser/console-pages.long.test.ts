@@ -44,7 +44,7 @@ const ofOperators = [
   '/account',
 ]
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
-const mostBytes = 250_000
+const maxBytes = 250_000
 
 describe.each([...enginesOf('sqlite')])('pages of the console on %s', (engine) => {
   let shop: Service
@@ -82,20 +82,20 @@ describe.each([...enginesOf('sqlite')])('pages of the console on %s', (engine) =
     },
   }
 
-  /** Every page as it is seen; a long run has both parts each way. */
+  /** Every page in one view; a long run has both parts in each view. */
   const views = [
-    ['customer', 'a phone in the dark, in Russian', { ...phone, colorScheme: 'dark', locale: 'ru-RU' }],
-    ['operator', 'a desk in the light', { colorScheme: 'light' }],
+    ['customer', '360 px, dark, in Russian', { ...phone, colorScheme: 'dark', locale: 'ru-RU' }],
+    ['operator', 'desktop width, light', { colorScheme: 'light' }],
     ...(isLong
       ? ([
-          ['customer', 'a desk in the light', { colorScheme: 'light' }],
-          ['operator', 'a phone in the dark, in Russian', { ...phone, colorScheme: 'dark', locale: 'ru-RU' }],
+          ['customer', 'desktop width, light', { colorScheme: 'light' }],
+          ['operator', '360 px, dark, in Russian', { ...phone, colorScheme: 'dark', locale: 'ru-RU' }],
         ] as const)
       : []),
   ] as const
 
   for (const [part, width, options] of views) {
-    test(`of ${part}s at ${width} keep nobody out, stay within the window, and ask nobody else for anything`, async () => {
+    test(`all ${part} pages at ${width} are accessible, fit the window and send no request to another host`, async () => {
       const { base, paths, link } = parts[part]
       await visit(await link(), options, async ({ page }) => {
         const found: object[] = []
@@ -110,7 +110,7 @@ describe.each([...enginesOf('sqlite')])('pages of the console on %s', (engine) =
     })
   }
 
-  test('the first load is small, and each part leaves the other’s files where they are', async () => {
+  test("the first load of each part is below 250 kB and leaves out the other part's files", async () => {
     const loaded = { customer: new Map<string, number>(), operator: new Map<string, number>() }
     for (const part of ['customer', 'operator'] as const) {
       const visitor = await openVisitor(browser, shop.url)
@@ -129,14 +129,14 @@ describe.each([...enginesOf('sqlite')])('pages of the console on %s', (engine) =
       await visitor.context.close()
       const sum = [...loaded[part].values()].reduce((all, each) => all + each, 0)
       expect(sum).toBeGreaterThan(100_000)
-      expect(sum).toBeLessThan(mostBytes)
+      expect(sum).toBeLessThan(maxBytes)
     }
     const own = [...loaded.operator.keys()].filter((url) => url.includes('/console/') && !loaded.customer.has(url))
     expect(own.length).toBeGreaterThan(0)
     expect([...loaded.customer.keys()].some((url) => !loaded.operator.has(url) && url.includes('/console/'))).toBe(true)
   })
 
-  test('the browser chooses the language, a switch changes and remembers it, and so with light and dark', async () => {
+  test("the console follows the browser's language and colour scheme, and a reload keeps the chosen ones", async () => {
     await visit(await customerLink(shop, shop.token), { locale: 'ru-RU', colorScheme: 'dark' }, async ({ page }) => {
       await page.getByRole('heading', { name: 'Обзор' }).waitFor()
       expect(await page.locator('html').getAttribute('lang')).toBe('ru')
@@ -151,7 +151,7 @@ describe.each([...enginesOf('sqlite')])('pages of the console on %s', (engine) =
     })
   })
 
-  test('the keyboard is enough: past the menu, through the choices, to the purchase', async () => {
+  test('a purchase needs only the keyboard', async () => {
     await visit(await customerLink(shop, shop.token), {}, async ({ page }) => {
       await page.goto(`${shop.url}/#/dedicated/buy`)
       await settled(page)

@@ -17,7 +17,7 @@ import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
 type Provider = 'yookassa' | 'crypto_pay' | 'platega'
 
-describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('payments in the console, on %s', (engine) => {
   let shop: ShopWithGateway
   let browser: Browser
   let origin: ReturnType<typeof startOrigin>
@@ -58,7 +58,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     await visitor.page.getByRole('heading', { name: 'Overview' }).waitFor()
     return { page: visitor.page, token, customer }
   }
-  /** The operator has one browser all day; the page is read anew whenever he looks. */
+  /** The operator keeps one browser; each call reloads its page. */
   async function lookAsOperator(): Promise<Page> {
     if (operator) await operator.page.reload()
     else {
@@ -78,7 +78,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     return bill
   }
 
-  /** On the page of money: so many roubles by a method, and what is shown to who pays. */
+  /** Begins a payment on the money page. */
   async function begin(page: Page, roubles: number, method: string): Promise<void> {
     await page.goto(`${shop.url}/#/money`)
     await page.getByLabel('Amount').fill(String(roubles))
@@ -86,7 +86,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     await page.getByRole('button', { name: 'Pay', exact: true }).dblclick()
     await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
   }
-  /** Goes to where one pays, presses a button there, and comes back, unless another test has done so from there. */
+  /** Opens the provider's page, presses a button there, and returns to the shop if `isComingBack`. */
   async function goAndPress(page: Page, button: string, isComingBack = true): Promise<void> {
     const opening = page.context().waitForEvent('page')
     await page.getByRole('link', { name: 'Open the page to pay' }).click()
@@ -106,10 +106,10 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     await page.getByRole('button', { name: /^Buy for ₽/ }).click()
     await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
   }
-  /** Where the page of purchases is not the point: what it asks for is asked for without it. */
+  /** Buys through the API, for tests that are not about the purchase page. */
   async function spend(token: string): Promise<void> {
-    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
-    expect((await shop.post('/dedicated/buy', wish, { token })).status).toBe(200)
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    expect((await shop.post('/dedicated/buy', order, { token })).status).toBe(200)
   }
   async function expectUsable(token: string): Promise<void> {
     const { data } = await shop.get('/dedicated/list', { token })
@@ -117,7 +117,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     const used = await curl('-x', urlOf('http', data.proxies[0]), origin.url)
     expect(used).toMatchObject({ exit: 0, status: 200 })
   }
-  /** The operator gives a payment back, whole; what was spent of it is owed then. */
+  /** The operator refunds a whole payment; the spent part becomes a debt. */
   async function giveBack(token: string): Promise<Page> {
     const page = await lookAsOperator()
     const { payment_id } = await newestOf(token)
@@ -133,7 +133,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
       .getByText('Gone back')
       .waitFor()
 
-  test('a sandbox: a code, the time that is left, the page turns; buy, use, and the payment goes back', async () => {
+  test('a sandbox payment shows its QR code and countdown, is credited, spent and refunded into debt', async () => {
     const { page, token } = await enter()
     await begin(page, 1000, 'sandbox')
     const { pay_url } = await newestOf(token)
@@ -152,7 +152,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     expect(await balanceOf(token)).toBe(-spent)
   })
 
-  test('a code: what it adds is shown before paying, and one that adds nothing says why', async () => {
+  test('a promotion code shows its bonus before the payment, and an invalid one its reason', async () => {
     const terms = { least: kopecks(50_000n), uses: null, untilAt: null, note: 'test' }
     await shop.services.codes.add({ ...terms, code: 'SPRING', kind: 'percent', value: 1000n })
     const { page, token } = await enter()
@@ -174,7 +174,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     expect(await balanceOf(token)).toBe(770)
   })
 
-  test('buy now with too little: what is missing is paid, and the purchase follows once', async () => {
+  test('Buy now without enough money pays the difference and buys once', async () => {
     const { page, token } = await enter()
     await page.goto(`${shop.url}/#/dedicated/buy`)
     await page.getByRole('radio', { name: /France/ }).check({ force: true })
@@ -191,7 +191,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
   })
 
   test.each(isLong ? (['yookassa', 'crypto_pay', 'platega'] as const) : (['yookassa'] as const))(
-    'by %s: to its page and back, the page turns, buy, use, and what goes back is owed',
+    'a payment by %s returns from its page, is credited and spent, and its refund becomes a debt',
     async (provider) => {
       const { page, token } = await enter()
       const method = sides.get(provider)?.method ?? ''
@@ -214,7 +214,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     },
   )
 
-  test('by bank transfer: what to pay and where is shown, and the operator marks it as paid, once', async () => {
+  test('a bank transfer shows amount and account, and the operator marks it as paid once', async () => {
     const { page, token } = await enter()
     await begin(page, 1000, 'transfer')
     await page.getByRole('heading', { name: 'Pay ₽1,010' }).waitFor()
@@ -238,7 +238,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     expect(await findBarriers(refunding)).toEqual([])
   })
 
-  test('who gives up, and whose time is over, is told so, and may pay another one', async () => {
+  test('a cancelled and an expired payment show their state, and another payment can be begun', async () => {
     const { page, token } = await enter()
     await begin(page, 300, 'card')
     await goAndPress(page, 'Give up')
@@ -253,7 +253,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     expect(await balanceOf(token)).toBe(0)
   })
 
-  test('another amount than was asked for credits nothing, keeps waiting, and is shown to the operator', async () => {
+  test('a payment of another amount credits nothing, stays pending, and appears as a notice to the operator', async () => {
     const { page, token, customer } = await enter()
     await begin(page, 300, 'card')
     Object.assign(await billOf('yookassa', token), { hundredths: 12_300 })
@@ -271,7 +271,7 @@ describe.each([...enginesOf('postgres')])('paying in the console, on %s', (engin
     expect(await balanceOf(token)).toBe(123)
   })
 
-  test('and after all of it the books add up', async () => {
+  test('verify finds nothing wrong after all payments', async () => {
     expect(await findingsOf(shop.services)).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import type { ShopWithGateway } from '../harness/gateway.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { openVisitor, type Visitor } from './visitor.ts'
 
-describe.each([...enginesOf('postgres')])('the console of a customer on %s', (engine) => {
+describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => {
   let shop: ShopWithGateway
   let browser: Browser
   let visitor: Visitor
@@ -24,13 +24,13 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     await visitor.context.close()
   })
 
-  /** A customer with money, signed in by a link; and a token of his, to look behind the page with. */
+  /** A customer with money, signed in by a link; returns a token for reads beside the page. */
   async function enter(roubles = 50_000n): Promise<string> {
     const { token } = await shop.newCustomer(roubles)
     visitor = await openVisitor(browser, shop.url)
     page = visitor.page
     await page.goto(await customerLink(shop, token))
-    // It has read that he has nothing yet: what a test buys beside the page comes after that.
+    // The page has read the empty account: later purchases of the test come after that.
     await page.getByRole('link', { name: 'Choose proxies' }).waitFor()
     return token
   }
@@ -42,7 +42,7 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     return Bun.file(await (await download).path()).text()
   }
 
-  test('a newcomer is shown what there is, buys two proxies at the price he saw, and a double click buys once', async () => {
+  test('a newcomer buys two proxies at the shown price, and a double click buys once', async () => {
     const token = await enter()
     await page.getByRole('link', { name: 'Choose proxies' }).click()
     await page.getByRole('radio', { name: /Netherlands/ }).check({ force: true })
@@ -115,12 +115,12 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     expect(replaced.comment).toBe('price watch')
   })
 
-  test('an answer that is lost on its way is asked for again, and nothing is charged twice', async () => {
+  test('a purchase whose answer is lost is retried and charged once', async () => {
     const token = await enter()
     await open('/premium')
     await page.getByLabel('Gigabytes').fill('0.5')
     visitor.allow(/net::ERR_FAILED/)
-    // It reaches the shop; its answer does not reach the page.
+    // The request reaches the shop; its answer does not reach the page.
     await page.route('**/premium/traffic/buy', async (route) => {
       await route.fetch()
       await route.abort()
@@ -134,11 +134,11 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(50_000 - 160)
   })
 
-  test('premium: tiers are shown, a list is generated as one types, an address is let in, the password is replaced', async () => {
+  test('the premium pages show prices, generate a list while typing, whitelist an address and reset the password', async () => {
     const token = await enter()
     await shop.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     await open('/premium')
-    // What the first page had asked for may be on its way still, from before the purchase.
+    // Requests of the first page may still be running from before the purchase.
     await page.reload()
     expect(await page.getByRole('table').innerText()).toContain('200 GB\t₽200')
     await page.getByText('0 GB of 1 GB used').waitFor()
@@ -163,7 +163,7 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     await page.getByText('Nothing was carried in this time').waitFor()
   })
 
-  test('a sub-user is made, limited, given traffic, let in without a password, blocked and deleted', async () => {
+  test('a sub-user is created, limited, given traffic, whitelisted, blocked and deleted', async () => {
     const token = await enter()
     await shop.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 }, { token })
     await open('/premium/subusers')
@@ -201,7 +201,7 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     expect(left.traffic_gb).toBe(2)
   })
 
-  test('VPN: bought, set up by a code and a file, a second device added and removed, ended with money back', async () => {
+  test('a VPN subscription is bought, set up by QR code and file, gets a second device, and is ended for a refund', async () => {
     const token = await enter()
     await open('/vpn')
     await page.getByLabel('Name of the first device').fill('Anna phone')
@@ -230,7 +230,7 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     expect((await shop.get('/balance', { token })).data.balance_rub).toBeGreaterThan(50_000 - 299)
   })
 
-  test('orders and movements are told with the balance after each, as a file too', async () => {
+  test('orders and money movements show the balance after each, and download as CSV', async () => {
     const token = await enter()
     const { data } = await shop.post('/premium/traffic/buy', { pool_type: 'mobile', gb: 0.1 }, { token })
     await open('/orders')
@@ -247,7 +247,7 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     expect(charge).toContain(`,charge,-52,49948,${data.order_id},`)
   })
 
-  test('what happened to one’s things is told, newest first, and refusals are told in one’s own language', async () => {
+  test('events are listed newest first, and refusals are in the chosen language', async () => {
     const token = await enter(100n)
     const { data } = await shop.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 }, { token })
     const [proxy] = data.proxies
@@ -262,15 +262,17 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     await open('/vpn')
     visitor.allow(/status of (?:402|400)/)
     await press(/^Купить за/)
-    const told = await page.getByRole('alert').innerText()
-    expect(told).toMatch(/Это стоит 299,00 ₽, а на балансе [\d,]+ ₽\. Пополните его и повторите\. Деньги не списаны\./)
+    const refusal = await page.getByRole('alert').innerText()
+    expect(refusal).toMatch(
+      /Это стоит 299,00 ₽, а на балансе [\d,]+ ₽\. Пополните его и повторите\. Деньги не списаны\./,
+    )
     await open('/premium/access')
     await page.getByLabel('Адрес', { exact: true }).fill('not an address')
     await press('Добавить')
     expect(await page.getByRole('alert').innerText()).toContain('Адрес: должно быть адресом')
   })
 
-  test('a token is made for a program, stands in the examples, works, and works no more once revoked', async () => {
+  test('a new API token appears in the examples, works, and is refused once revoked', async () => {
     await enter()
     await open('/api')
     await press('New token')
@@ -281,14 +283,14 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     expect(token).toStartWith('tp_')
     expect(await page.getByRole('region', { name: 'Read the balance' }).innerText()).toContain(`Bearer ${token}`)
     expect((await shop.get('/balance', { token })).status).toBe(200)
-    const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
-    expect((await shop.post('/dedicated/buy', wish, { token })).status).toBe(403)
+    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    expect((await shop.post('/dedicated/buy', order, { token })).status).toBe(403)
     await press('Revoke watcher')
     await page.getByText('Revoked').waitFor()
     expect((await shop.get('/balance', { token })).status).toBe(401)
   })
 
-  test('whoever may only read is told no, and that no money moved; whoever is nobody signs in first', async () => {
+  test('a read-only token is refused for a purchase without a charge, and a visitor must sign in first', async () => {
     const { customer } = await shop.newCustomer(1_000n)
     const { text } = await shop.services.customers.issueToken(customer, { name: 'reader', scopes: ['read'] })
     visitor = await openVisitor(browser, shop.url)
@@ -302,9 +304,9 @@ describe.each([...enginesOf('postgres')])('the console of a customer on %s', (en
     await open('/dedicated/buy')
     visitor.allow(/status of 403/)
     await press(/^Buy for ₽1/)
-    const told = await page.getByRole('alert').innerText()
-    expect(told).toContain('This token lacks the scope "trade".')
-    expect(told).toContain('No money was charged.')
+    const refusal = await page.getByRole('alert').innerText()
+    expect(refusal).toContain('This token lacks the scope "trade".')
+    expect(refusal).toContain('No money was charged.')
     await press('Sign out')
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     expect(await page.evaluate('sessionStorage.length')).toBe(0)

@@ -100,13 +100,13 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await heading('Overview')
   })
 
-  test('in Russian at a width of 360 pixels, a purchase without money is refused in Russian', async () => {
+  test('a purchase without money is refused in Russian at a width of 360 pixels', async () => {
     await press('Русский')
     await page.setViewportSize({ width: 360, height: 740 })
     await open('/vpn')
     await press(/^Купить за/)
-    const told = await page.getByRole('alert').innerText()
-    expect(told).toMatch(/Это стоит 299,00 ₽, а на балансе 0,00 ₽\. Пополните его и повторите\. Деньги не списаны\./)
+    const refusal = await page.getByRole('alert').innerText()
+    expect(refusal).toMatch(/Это стоит 299,00 ₽, а на балансе 0,00 ₽\. Пополните его и повторите\. Деньги не списаны\./)
     expect([await findBarriers(page), await fitsWidth(page)]).toEqual([[], true])
     await open('/premium/access')
     await page.getByLabel('Адрес', { exact: true }).fill('not an address')
@@ -256,8 +256,8 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     const made = (await page.getByRole('region', { name: 'Your new token' }).innerText()).trim()
     expect(await page.getByRole('region', { name: 'Read the balance' }).innerText()).toContain(`Bearer ${made}`)
     expect((await shop.get('/balance', { token: made })).status).toBe(200)
-    const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
-    expect((await shop.post('/dedicated/buy', wish, { token: made })).status).toBe(403)
+    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    expect((await shop.post('/dedicated/buy', order, { token: made })).status).toBe(403)
 
     await press('Revoke watcher')
     await page.getByText('Revoked').waitFor()

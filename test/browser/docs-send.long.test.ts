@@ -4,7 +4,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
-/** Operations that take something away for good. */
+/** Operations that delete something for good. */
 const destructive = [
   'replaceProxy',
   'resetPasswords',
@@ -45,7 +45,7 @@ async function visit(path: string, work: (page: Page, asked: readonly string[]) 
   }
 }
 
-// The page is long, and has no shadow roots: nobody need look for some in each of its elements, again and again.
+// `css:light` skips the search for shadow roots in each element of this long page, which has none.
 const sectionOf = (page: Page, id: string): Locator => page.locator(`css:light=section[aria-labelledby="${id}"]`)
 
 async function send(section: Locator): Promise<{ status: string; text: string }> {
@@ -54,7 +54,7 @@ async function send(section: Locator): Promise<{ status: string; text: string }>
   return { status, text: await section.locator('.outcome pre').innerText() }
 }
 
-test('every operation can be sent as the page offers it, one after the other, with nothing but a token filled in', () =>
+test('every operation of the docs page can be sent as offered with only a token filled in', () =>
   visit('/docs/', async (page) => {
     await page.getByLabel('API token', { exact: true }).fill(shop.token)
     await sectionOf(page, 'getBalance').waitFor()
@@ -64,13 +64,13 @@ test('every operation can be sent as the page offers it, one after the other, wi
     page.on('dialog', (dialog) => void dialog.accept())
     for (const id of ids) {
       const { status, text } = await send(sectionOf(page, id))
-      // What is for people who have signed in: a token that could make others would know no cap. What destroys
-      // something names a thing that does not exist.
+      // Operations for sessions answer 403 to a token: a token that creates tokens would bypass its cap. Destructive
+      // operations name ids that do not exist.
       const expected = /Tokens?$|^exportAccount$/.test(id) ? /^403/ : destructive.includes(id) ? /^(200|404)/ : /^200/
       expect([id, status, text]).toEqual([
         id,
         expect.stringMatching(expected),
-        // No VPN node is up here, which the answer to a purchase says.
+        // No VPN node is up here, which the answer to a purchase states.
         /^(buy|renew)Vpn$/.test(id)
           ? expect.stringContaining('--local-nodes vpn')
           : expect.not.stringContaining('"warnings"'),
@@ -78,7 +78,7 @@ test('every operation can be sent as the page offers it, one after the other, wi
     }
   }))
 
-describe('one page, used by one person', () => {
+describe('docs page used by one visitor', () => {
   let context: BrowserContext
   let page: Page
   beforeAll(async () => {
@@ -89,12 +89,12 @@ describe('one page, used by one person', () => {
   })
   afterAll(() => context.close())
 
-  test('a VPN is not bought for a key that is not yours', async () => {
+  test('the body of POST /vpn/buy is prefilled without a public key', async () => {
     const body = await sectionOf(page, 'buyVpn').getByLabel('Body').inputValue()
     expect(JSON.parse(body)).toEqual({ period: 1 })
   })
 
-  test('an id that an answer brought is offered where it is needed, and what a person wrote stays', async () => {
+  test('an id from an answer is filled into other operations, and a field that the visitor edited stays', async () => {
     await page.getByLabel('API token', { exact: true }).fill(shop.token)
     const [order, comment] = [sectionOf(page, 'getOrder'), sectionOf(page, 'setComment')]
     const written = JSON.stringify({ ids: [5], comment: 'mine' })
@@ -109,7 +109,7 @@ describe('one page, used by one person', () => {
     expect(await comment.getByLabel('Body').inputValue()).toBe(written)
   })
 
-  test('of two subscriptions the one that was bought here is offered, and what costs nothing does not warn of a charge', async () => {
+  test('the docs page offers the last bought subscription, and only charging operations warn of a charge', async () => {
     await page.getByLabel('API token', { exact: true }).fill(shop.token)
     await shop.post('/vpn/buy', { period: 1 })
     const { text } = await send(sectionOf(page, 'buyVpn'))
@@ -130,7 +130,7 @@ describe('one page, used by one person', () => {
     expect(ids).toEqual(['buyDedicated', 'prolongDedicated', 'buyTraffic', 'buyVpn', 'renewVpn'])
   })
 
-  test('POST /vpn/delete asks before it is sent, and sends nothing when the answer is no', async () => {
+  test('POST /vpn/delete asks for confirmation, and sends nothing when it is dismissed', async () => {
     const uuid = (await shop.post('/vpn/buy', { period: 1 })).data.uuid as string
     await page.getByLabel('API token', { exact: true }).fill(shop.token)
     const section = sectionOf(page, 'deleteVpn')
@@ -160,7 +160,7 @@ const articles = [
   ['/docs/events', 'Events', 'proxy.replaced'],
 ] as const
 
-test('the login grammar and the table of refusals are pages beside it, and ask nobody else for anything', () =>
+test('the docs page links the articles on logins, errors and events, which send no request to another host', () =>
   visit('/docs', async (page, asked) => {
     const links = page.locator('.links a')
     await links.first().waitFor()
@@ -181,7 +181,7 @@ test('the login grammar and the table of refusals are pages beside it, and ask n
     expect(asked.filter((url) => !url.startsWith(`${shop.url}/`) && !url.startsWith('data:'))).toEqual([])
   }))
 
-test('whoever opens the API in a browser is sent to its description', async () => {
+test('GET /api and /api/v1 redirect to /docs with 302', async () => {
   for (const path of ['/api', '/api/v1', '/api/v1/']) {
     const answer = await fetch(shop.url + path, { redirect: 'manual' })
     expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs'])
@@ -189,7 +189,7 @@ test('whoever opens the API in a browser is sent to its description', async () =
   }
 })
 
-test('on a phone the pages fit', async () => {
+test('the docs articles fit a width of 360 pixels', async () => {
   const context = await browser.newContext({ viewport: { width: 360, height: 740 }, isMobile: true })
   context.setDefaultTimeout(waitLimitMs)
   const page = await context.newPage()

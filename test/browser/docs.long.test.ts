@@ -9,7 +9,7 @@ import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers } from './visitor.ts'
 
-/** A shop to look at: where it is, a token that it knows, and what the token's customer has. */
+/** A shop under test: its address, a valid token, and the balance of the token's customer. */
 type Site = {
   readonly url: string
   readonly token: string
@@ -17,7 +17,7 @@ type Site = {
   readonly stop: () => Promise<void>
 }
 
-/** What a visit to the page has caused. */
+/** The effects of a visit to the page. */
 type Visit = {
   readonly page: Page
   readonly requests: readonly string[]
@@ -25,7 +25,7 @@ type Visit = {
   readonly violations: () => Promise<unknown>
 }
 
-/** An operation that says everything a description can say, and some of it with malice. */
+/** An operation with every kind of description, some of it malicious. */
 const purchase = operationsOf({ tag: 'Things' })('buyThing', 'POST /things/buy', {
   summary: 'Buy <b>things</b>',
   description: 'Charges at once. <img src="https://elsewhere.invalid/x.png" onerror="document.title=1">',
@@ -47,7 +47,7 @@ const purchase = operationsOf({ tag: 'Things' })('buyThing', 'POST /things/buy',
 const account: readonly Operation[] = [getBalance, listTransactions, listOrders, getOrder]
 const token = 'tp_live_rehearsal'
 
-/** The real page and the real description; only the answers are made up. */
+/** The real page and the real OpenAPI description with fixed answers. */
 function openStandIn(operations: readonly Operation[]): Site {
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -78,11 +78,11 @@ async function toAnswer(request: Request, path: string): Promise<Response> {
   if (request.headers.get('authorization') !== `Bearer ${token}`) return refuse(401, 'invalid_token')
   if (path === '/api/v1/balance') return Response.json({ ok: true, data: getBalance.example }, { headers })
   if (path !== '/api/v1/things/buy') return refuse(404, 'not_found')
-  const heard = { body: await request.json(), key: request.headers.get('idempotency-key') }
-  return Response.json({ ok: true, data: heard }, { headers: { ...headers, 'Idempotent-Replayed': 'true' } })
+  const received = { body: await request.json(), key: request.headers.get('idempotency-key') }
+  return Response.json({ ok: true, data: received }, { headers: { ...headers, 'Idempotent-Replayed': 'true' } })
 }
 
-/** The site under test. Another shop can be put here: its address, its token, its customer's balance. */
+/** The site under test. */
 const openSite = async (): Promise<Site> => openStandIn(account)
 
 let browser: Browser
@@ -98,7 +98,7 @@ afterAll(async () => {
   await browser?.close()
 })
 
-/** Opens the page in a profile of its own, and writes down all that it asks for and complains about. */
+/** Opens the page in its own profile, and records its requests and console errors. */
 async function visit(url: string, work: (visit: Visit) => Promise<void>, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], ...options })
   context.setDefaultTimeout(waitLimitMs)
@@ -130,13 +130,13 @@ async function send(section: Locator): Promise<string> {
   return answerOf(section).innerText()
 }
 
-/** What a shell makes of a command: the words that curl would be called with. */
+/** The arguments that a shell would pass to curl. */
 function wordsOf(command: string): string[] {
   const script = `curl() { printf '%s\\0' "$@"; }\nTOKEN=from-the-shell\n${command}`
   return Bun.spawnSync(['sh', '-c', script]).stdout.toString().split('\0').slice(0, -1)
 }
 
-test('every operation is listed with its method and path, and leads to its section', () =>
+test('the docs page lists every operation with its method and path, which link to its section', () =>
   visit(`${site.url}/docs`, async ({ page }) => {
     await sectionOf(page, 'getBalance').waitFor()
     const links = page.getByRole('navigation', { name: 'Operations' }).getByRole('link')
@@ -150,7 +150,7 @@ test('every operation is listed with its method and path, and leads to its secti
     expect(await inView(page, 'getOrder')).toBe(true)
   }))
 
-test('the page has no serious accessibility violation, and groups without a found operation are hidden', () =>
+test('the docs page has no serious accessibility violation, and groups without a found operation are hidden', () =>
   visit(`${site.url}/docs`, async ({ page }) => {
     await sectionOf(page, 'getOrder').waitFor()
     await page.keyboard.press('/')
@@ -159,14 +159,14 @@ test('the page has no serious accessibility violation, and groups without a foun
     expect(await findBarriers(page)).toEqual([])
   }))
 
-test('a link to an operation opens the page at it', () =>
+test('a link to an operation opens the docs page at it', () =>
   visit(`${site.url}/docs#getOrder`, async ({ page }) => {
     await sectionOf(page, 'getOrder').waitFor()
     expect(await inView(page, 'getOrder')).toBe(true)
     expect(await page.evaluate('document.activeElement.id')).toBe('getOrder')
   }))
 
-test('parameters tell their type, limits and examples, and refusals their codes', () =>
+test('the docs page shows the type, limits and examples of parameters, and the codes of refusals', () =>
   visit(`${site.url}/docs`, async ({ page }) => {
     const words = sectionOf(page, 'listTransactions').locator('.words')
     await words.locator('.refusals summary').click()
@@ -179,7 +179,7 @@ test('parameters tell their type, limits and examples, and refusals their codes'
     expect(text).toContain('429 rate_limited')
   }))
 
-test('with a token, Send shows the balance; nothing is asked of anybody else, and nothing is stored', () =>
+test('Send shows the balance with a token, sends no request to another host, and stores nothing', () =>
   visit(`${site.url}/docs`, async ({ page, requests, complaints, violations }) => {
     await page.getByLabel('API token').fill(site.token)
     const section = sectionOf(page, 'getBalance')
@@ -201,17 +201,17 @@ test('with a token, Send shows the balance; nothing is asked of anybody else, an
     expect(await page.getByLabel('API token').getAttribute('type')).toBe('password')
   }))
 
-test('a wrong token shows 401 with invalid_token', () =>
+test('Send with a wrong token shows 401 with invalid_token', () =>
   visit(`${site.url}/docs`, async ({ page, complaints }) => {
     await page.getByLabel('API token').fill('tp_live_nobody')
     const section = sectionOf(page, 'getBalance')
     expect(JSON.parse(await send(section))).toMatchObject({ ok: false, error: { code: 'invalid_token' } })
     expect(await section.locator('.status').innerText()).toStartWith('401')
-    // A browser notes every such answer by itself; the page has nothing to add.
+    // The browser logs every such answer; the page adds nothing.
     expect(complaints.filter((text) => !text.includes('status of 401'))).toEqual([])
   }))
 
-test('the curl command is the request that is sent, with the token left to the shell', () =>
+test('the curl command equals the sent request, with the token left to the shell', () =>
   visit(`${site.url}/docs`, async ({ page }) => {
     await page.getByLabel('API token').fill(site.token)
     const balance = curlOf(sectionOf(page, 'getBalance'))
@@ -230,7 +230,7 @@ test('the curl command is the request that is sent, with the token left to the s
     expect(url).toBe(`${site.url}/api/v1/orders?limit=5&cursor=a'b%26c%20d`)
   }))
 
-test('the keyboard is enough: Enter in a field sends, and a path keeps to one segment', () =>
+test('Enter in a field sends the request, and a path parameter stays one segment', () =>
   visit(`${site.url}/docs`, async ({ page, requests }) => {
     await page.getByLabel('API token').fill(site.token)
     const section = sectionOf(page, 'getOrder')
@@ -242,7 +242,7 @@ test('the keyboard is enough: Enter in a field sends, and a path keeps to one se
     expect(requests).toContain(`${site.url}/api/v1/orders/ord%2F..%2F1`)
   }))
 
-test('a purchase is prefilled, carries a key, and what the document says is shown as text', async () => {
+test('a purchase is prefilled with a key of 32 digits, and descriptions are shown as text and not as HTML', async () => {
   const shop = openStandIn([...account, purchase])
   const work = async ({ page, requests, complaints, violations }: Visit) => {
     await page.getByLabel('API token').fill(shop.token)
@@ -254,13 +254,13 @@ test('a purchase is prefilled, carries a key, and what the document says is show
     expect(await key.inputValue()).not.toBe(first)
 
     const body = { country: 'NL', count: 2, note: "it's $HOME `here`" }
-    const heard = { body, key: await key.inputValue() }
-    expect(JSON.parse(await send(section))).toEqual({ ok: true, data: heard })
+    const received = { body, key: await key.inputValue() }
+    expect(JSON.parse(await send(section))).toEqual({ ok: true, data: received })
     expect(await section.locator('.outcome').innerText()).toContain('Idempotent-Replayed')
 
     const words = wordsOf((await curlOf(section).textContent()) ?? '')
     expect(words.slice(0, 3)).toEqual(['-X', 'POST', `${shop.url}/api/v1/things/buy`])
-    expect(words).toContain(`Idempotency-Key: ${heard.key}`)
+    expect(words).toContain(`Idempotency-Key: ${received.key}`)
     expect(words).toContain('Content-Type: application/json')
     expect(JSON.parse(words.at(-1) ?? '')).toEqual(body)
 
@@ -283,7 +283,7 @@ test('a purchase is prefilled, carries a key, and what the document says is show
   }
 })
 
-test('on a phone the list is folded and nothing sticks out, in light and in dark', async () => {
+test('the docs page on a phone folds its list and fits 360 pixels, in light and in dark', async () => {
   for (const colorScheme of ['light', 'dark'] as const) {
     const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, colorScheme }
     const work = async ({ page }: Visit) => {
@@ -302,7 +302,7 @@ test('on a phone the list is folded and nothing sticks out, in light and in dark
   }
 })
 
-test('a description that does not load is told in words, and can be asked for again', () =>
+test('a description that fails to load shows an error with a button to retry', () =>
   visit('about:blank', async ({ page }) => {
     await page.route('**/openapi.json', (route) => route.fulfill({ status: 503, body: '' }))
     await page.goto(`${site.url}/docs`)
@@ -312,7 +312,7 @@ test('a description that does not load is told in words, and can be asked for ag
     await sectionOf(page, 'getBalance').waitFor()
   }))
 
-test('the page may run its own files and nothing else', async () => {
+test('the Content-Security-Policy of every docs page allows only own files', async () => {
   for (const path of docsPaths) {
     const response = await fetch(site.url + path)
     const policy = response.headers.get('content-security-policy') ?? ''

@@ -20,7 +20,7 @@ const files: Readonly<Record<string, readonly [type: string, text: string]>> = {
   '/two.svg': ['image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'],
 }
 
-/** A site of several files, which remembers who asked for what. */
+/** A site of several files, which records its requests. */
 function startSite(tls?: typeof selfSigned) {
   const seen: { from: string; path: string; headers: Record<string, string> }[] = []
   const server = Bun.serve({
@@ -56,8 +56,8 @@ afterAll(async () => {
 })
 
 /**
- * Opens both sites with a proxy, and tells from where they were visited. Every file was fetched, and none with a trace
- * of us.
+ * Opens both sites with a proxy, and returns their visitors' addresses. Every file was fetched, without a trace of the
+ * client or the proxy.
  */
 async function visit(proxy: BrowserContextOptions['proxy']): Promise<Set<string>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, ...(proxy && { proxy }) })
@@ -80,7 +80,7 @@ async function visit(proxy: BrowserContextOptions['proxy']): Promise<Set<string>
   return sources
 }
 
-test('Chromium logs in to a dedicated proxy when it is asked to, and fetches a page with all that belongs to it', async () => {
+test('Chromium logs in to a dedicated proxy on request, and fetches a page with all its files', async () => {
   const [proxy] = await road.buyProxies()
   const { ip, port, username, password, exit_ip } = proxy ?? {
     ip: '',
@@ -92,12 +92,12 @@ test('Chromium logs in to a dedicated proxy when it is asked to, and fetches a p
   expect(await visit({ server: `http://${ip}:${port}`, username, password })).toEqual(new Set([exit_ip]))
 })
 
-test('Chromium goes through a whitelisted port without a login, over HTTP and over SOCKS5', async () => {
+test('Chromium uses a whitelisted port without a login, over HTTP and SOCKS5', async () => {
   await road.buyTraffic(0.1)
   await road.post('/premium/whitelist/add', { ip: '127.0.0.1' })
   for (const protocol of ['http', 'socks5']) {
-    const wish = { pool_type: 'residential', country_code: 'US', format_id: 3, protocol, quantity: 1 }
-    const { data } = await road.post('/premium/proxies/generate', wish)
+    const query = { pool_type: 'residential', country_code: 'US', format_id: 3, protocol, quantity: 1 }
+    const { data } = await road.post('/premium/proxies/generate', query)
     const sources = await visit({ server: `${protocol}://${data.proxies[0]}` })
     expect(sources.size).toBe(1)
     for (const source of sources) expect(source).toStartWith('127.100.5.')

@@ -38,7 +38,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
   }
   const balance = async (): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
 
-  test('a customer is found, credited ₽250.50 once by a double click, blocked and unblocked', async () => {
+  test('an operator finds a customer, credits ₽250.50 once by a double click, blocks and unblocks', async () => {
     await open('/customers')
     await page.getByLabel('Search').fill(customer)
     await page.locator(`a[href$="${customer}"]`).click()
@@ -57,9 +57,9 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await page.getByText('Active').first().waitFor()
   })
 
-  test('an order is refunded by ₽10, its proxy gets another address and is ended', async () => {
-    const wish = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
-    const { data } = await shop.post('/dedicated/buy', wish, { token })
+  test('an operator refunds ₽10 of an order, replaces the address of its proxy and ends it', async () => {
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const { data } = await shop.post('/dedicated/buy', order, { token })
     const [proxy] = data.proxies
     await open(`/orders/${data.order_id}`)
     await press('Refund')
@@ -86,7 +86,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await page.getByRole('link', { name: customer }).waitFor()
   })
 
-  test('a VPN subscription is moved to another node, and a range of addresses is quarantined', async () => {
+  test('an operator moves a VPN subscription to another node, and quarantines a range', async () => {
     const { uuid } = (await shop.post('/vpn/buy', { period: 1, auto_renew: true }, { token })).data
     await open(`/vpn/${uuid}`)
     await press('Move to a node')
@@ -103,7 +103,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await page.keyboard.press('Escape')
   })
 
-  test('an exit is added to the network, beside the nodes', async () => {
+  test('an operator adds an exit to the network, beside the nodes', async () => {
     await open('/network')
     await page.getByRole('table', { name: 'Nodes' }).getByText('stock-gateway').waitFor()
     await press('Add an exit')
@@ -130,7 +130,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     expect((await shop.get('/vpn/quote?period=1')).data.price_rub).toBe(301)
   })
 
-  test('a bonus code of 10 % is made, and a payment provider is set up without showing its secret', async () => {
+  test('an operator makes a bonus code of 10 %, and sets up a payment provider without showing its secret', async () => {
     await open('/payments/codes')
     await press('Make a code')
     await dialog().getByLabel('Code').fill('spring')
@@ -151,7 +151,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     expect(await page.content()).not.toContain('verysecret')
   })
 
-  test('the audit log has the operator’s name and reasons, and verify names a wrong balance in Russian', async () => {
+  test("the audit log has the operator's name and reasons, and verify names a wrong balance in Russian", async () => {
     await open('/audit')
     const log = page.getByRole('table')
     await log.getByText('invoice 7').first().waitFor()
@@ -174,7 +174,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await press('English')
   })
 
-  test('an operator who may only read sees no buttons, and a customer’s token opens no operator’s page', async () => {
+  test("an operator who may only read sees no buttons, and a customer's token opens no operator's page", async () => {
     await press('Sign out')
     await page.getByRole('heading', { name: 'Sign in as operator' }).waitFor()
     await press('With an API token')

@@ -83,7 +83,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
     return files
   }
 
-  test('the first load of each part is below 250 kB and leaves out the other part’s files', async () => {
+  test("the first load of each part is below 250 kB and leaves out the other part's files", async () => {
     const ofCustomer = await load(customer, await customerLink(shop, shop.token))
     const ofOperator = await load(operator, await operatorLink(shop, 'looker', 'owner'))
     for (const files of [ofCustomer, ofOperator]) {
@@ -172,7 +172,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       }
     }
 
-    test('the page opens at the linked operation, and a wrong token gets 401', async () => {
+    test('the docs page opens at the linked operation, and a wrong token gets 401', async () => {
       expect(
         await page.evaluate(`(() => {
           const { top } = document.getElementById('getOrder').getBoundingClientRect()
@@ -185,7 +185,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect(JSON.parse(text)).toMatchObject({ ok: false, error: { code: 'invalid_token' } })
     })
 
-    test('Send shows the balance, stores nothing, and Copy takes the curl command without the token', async () => {
+    test('Send on the docs page shows the balance, stores nothing, and Copy takes the curl command without the token', async () => {
       await page.getByLabel('API token', { exact: true }).fill(shop.token)
       const { status, text } = await send('getBalance')
       expect(status).toStartWith('200')
@@ -199,7 +199,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect(await page.content()).not.toContain(shop.token)
     })
 
-    test('a purchase carries a key of 32 digits, and its ids are filled into other operations', async () => {
+    test('a purchase on the docs page has a key of 32 digits, and its ids are filled into other operations', async () => {
       const key = await sectionOf('buyDedicated').getByLabel('Idempotency-Key').inputValue()
       expect(key).toMatch(/^[0-9a-f]{32}$/)
       expect(await curlOf('buyDedicated').textContent()).toContain(`Idempotency-Key: ${key}`)
@@ -211,7 +211,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       await docs.expectQuiet()
     })
 
-    test('the search finds operations by path and field with the keyboard alone, and Escape lists all again', async () => {
+    test('the docs search finds operations by path and field with the keyboard alone, and Escape lists all again', async () => {
       const items = page.locator('css:light=#docs-list li:not([hidden])')
       const all = await items.count()
       await page.locator('css:light=h1').click()
@@ -229,7 +229,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect(await items.count()).toBe(all)
     })
 
-    test('a browser in Russian gets the page in Russian, and no message lacks its translation', async () => {
+    test('a Russian browser gets the docs page in Russian, and no message lacks its translation', async () => {
       const visitor = await openVisitor(browser, shop.url, { locale: 'ru-RU' })
       await visitor.page.goto(`${shop.url}/docs`)
       const first = (selector: string) => visitor.page.locator(`css:light=${selector}`).first()
@@ -241,14 +241,14 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       await visitor.context.close()
       const sources = await Promise.all(docsPaths.filter((path) => path.endsWith('.js')).map(readDocs))
       const script = sources.map(({ body }) => body).join('')
-      const said = [...script.matchAll(/say\(\s*(?:[^'()]*\? )?('[^']+')(?: : ('[^']+'))?/g)].flatMap(
+      const used = [...script.matchAll(/say\(\s*(?:[^'()]*\? )?('[^']+')(?: : ('[^']+'))?/g)].flatMap(
         ([, ...each]) => each,
       )
       const keys = new Set(
         [...script.matchAll(/^ {2}(?:'([^']+)'|(\w+)):\s/gm)].map(([, quoted, bare]) => quoted ?? bare),
       )
-      const missing = said.filter((each) => each !== undefined && !keys.has(each.slice(1, -1)))
-      expect([said.length > 60, missing]).toEqual([true, []])
+      const missing = used.filter((each) => each !== undefined && !keys.has(each.slice(1, -1)))
+      expect([used.length > 60, missing]).toEqual([true, []])
     })
 
     test('the page of errors fits a phone, and no docs page may run foreign or inline code', async () => {

@@ -51,7 +51,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await page.getByRole('button', { name: 'Pay', exact: true }).dblclick()
     await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
   }
-  /** Follows the link to the page where one pays, presses a button there, and returns that page. */
+  /** Opens the provider's page, presses a button there, and returns that page. */
   async function goAndPress(button: string): Promise<Page> {
     const opening = page.context().waitForEvent('page')
     await page.getByRole('link', { name: 'Open the page to pay' }).click()
@@ -59,7 +59,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await paying.getByRole('button', { name: button }).click()
     return paying
   }
-  test('Buy now with too little money takes one payment for the difference and buys one proxy that Chromium can use', async () => {
+  test('Buy now without enough money takes one payment for the difference and buys one proxy that Chromium can use', async () => {
     await page.goto(`${shop.url}/#/dedicated/buy`)
     await page.getByRole('radio', { name: /France/ }).check({ force: true })
     await page.getByLabel('How to pay').selectOption('sandbox')
@@ -86,7 +86,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await used.context.close()
   })
 
-  test('a card payment of ₽1,000 shows its QR code and countdown, and returns from the provider’s page', async () => {
+  test("a card payment of ₽1,000 shows its QR code and countdown, and returns from the provider's page", async () => {
     await begin(1000, card.method)
     const { pay_url, expires_at } = await newest()
     expect(await readCode(page)).toBe(pay_url)

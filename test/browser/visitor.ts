@@ -71,7 +71,7 @@ export async function shown(locator: Locator): Promise<void> {
   await locator.waitFor({ timeout: waitLimitMs })
 }
 
-/** The checker of accessibility, as small as it is to be had: every page that is looked at has to read it. */
+/** The accessibility checker, minified, because every checked page must parse it. */
 const checker = Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir))
 
 /** Runs axe without the rules that are never serious, and without those that the caller leaves out. */
@@ -99,6 +99,6 @@ export async function findBarriers(page: Page, { selector, contrast = true }: Sc
   )
 }
 
-/** Whether a page is no wider than its window. A phone's window grows with the page, so it is not asked. */
+/** Whether a page is no wider than its window. A phone's window grows with the page, so the viewport size is used. */
 export const fitsWidth = async (page: Page): Promise<boolean> =>
   Number(await page.evaluate('document.documentElement.scrollWidth')) <= (page.viewportSize()?.width ?? 0)

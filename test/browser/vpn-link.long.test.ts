@@ -4,7 +4,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
-describe('the page of a secret link', () => {
+describe('secret page of a VPN subscription', () => {
   let service: Service
   let browser: Browser
   beforeAll(async () => {
@@ -16,9 +16,9 @@ describe('the page of a secret link', () => {
     await service.stop()
   })
 
-  test('shows the QR code and the devices, complains of nothing, and asks nobody for anything', async () => {
+  test('the secret page of a VPN subscription shows the QR code and devices without errors or foreign requests', async () => {
     const { data } = await service.post('/vpn/buy', { period: 1, name: 'Anna' })
-    // Devices are shown in the order of their making, which two of one moment do not have.
+    // Devices are listed by creation time, which two of the same moment share.
     service.clock.advance(1_000)
     await service.post('/vpn/devices', { name: 'Боря' })
     const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
