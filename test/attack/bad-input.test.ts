@@ -164,10 +164,13 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     allowed = 1
   })
 
-  test.each(Object.entries(badBodies))('POST /things/buy answers 400 invalid_request to a malformed body: %s', async (_, body) => {
-    const [answer] = await sendRaw(shop.port, post(shop.token, body))
-    expectRefusal(answer, 400, 'invalid_request')
-  })
+  test.each(Object.entries(badBodies))(
+    'POST /things/buy answers 400 invalid_request to a malformed body: %s',
+    async (_, body) => {
+      const [answer] = await sendRaw(shop.port, post(shop.token, body))
+      expectRefusal(answer, 400, 'invalid_request')
+    },
+  )
 
   test('a body with three faulty fields is refused with all three named', async () => {
     const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": "x", "colour": "green", "note": 5}'))

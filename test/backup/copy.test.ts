@@ -75,24 +75,27 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
     }
   })
 
-  test.each([...engines])('a backup is restored on %s with every row the same, and verify finds nothing wrong', async (onto) => {
-    const empty = await makePlace(onto)
-    const config = configOfPlace(onto, empty)
-    const watching = work()
-    expect(await restore(config, backup, watching)).toMatchObject({ isRight: true })
-    expect(watching.wrong).toEqual([])
-    expect(readFileSync(join(empty.folder, 'secret.key'), 'utf8').trim()).toBe('05'.repeat(32))
-    expect(await failing(restore(config, backup, work()))).toContain('already')
-    if (!isLong) return empty.remove()
-    // Backed up and restored once more from there, nothing is lost.
-    const second = join(folder, `second-${onto}`)
-    await backUp(config, second, Date.now, ignoreProgress)
-    const again = await makePlace(engine)
-    const last = work()
-    expect(await restore(configOfPlace(engine, again), second, last)).toMatchObject({ isRight: true })
-    expect(last.wrong).toEqual([])
-    await Promise.all([empty.remove(), again.remove()])
-  })
+  test.each([...engines])(
+    'a backup is restored on %s with every row the same, and verify finds nothing wrong',
+    async (onto) => {
+      const empty = await makePlace(onto)
+      const config = configOfPlace(onto, empty)
+      const watching = work()
+      expect(await restore(config, backup, watching)).toMatchObject({ isRight: true })
+      expect(watching.wrong).toEqual([])
+      expect(readFileSync(join(empty.folder, 'secret.key'), 'utf8').trim()).toBe('05'.repeat(32))
+      expect(await failing(restore(config, backup, work()))).toContain('already')
+      if (!isLong) return empty.remove()
+      // Backed up and restored once more from there, nothing is lost.
+      const second = join(folder, `second-${onto}`)
+      await backUp(config, second, Date.now, ignoreProgress)
+      const again = await makePlace(engine)
+      const last = work()
+      expect(await restore(configOfPlace(engine, again), second, last)).toMatchObject({ isRight: true })
+      expect(last.wrong).toEqual([])
+      await Promise.all([empty.remove(), again.remove()])
+    },
+  )
 
   test('a backup with a changed row, file or key is refused, and nothing is created', async () => {
     const empty = await makePlace('sqlite')

@@ -338,7 +338,10 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   test('a gateway keeps serving when a takeover is refused, and the command prints the reason', async () => {
     const elsewhere = { ...gateway.env, TURNPIKE_GATEWAY_PORT: String(freePort()) }
     const { exit, err } = await runTurnpike(['gateway', '--take-over'], elsewhere)
-    expect({ exit, isExplained: err.includes('Another address needs a restart.') }).toEqual({ exit: 1, isExplained: true })
+    expect({ exit, isExplained: err.includes('Another address needs a restart.') }).toEqual({
+      exit: 1,
+      isExplained: true,
+    })
     const missing = await runTurnpike(['gateway', 'reload'], { ...gateway.env, TURNPIKE_DATA: service.place.folder })
     expect({ exit: missing.exit, err: missing.err }).toEqual({
       exit: 1,

@@ -46,17 +46,20 @@ describe('Docker Compose example', () => {
   }
   const ours = Object.entries(compose.services).filter(([, each]) => each.image.startsWith('turnpike'))
 
-  test.each(ours)('the Compose service %s runs an existing command of this version with known settings', (_, service) => {
-    expect(service.image).toBe(`turnpike:${manifest.version}`)
-    expect(names).toContain(service.command?.join(' ') ?? '')
-    const env = Object.entries(service.environment ?? {}).map(([name, text]) => [
-      name,
-      text.replace(/\$\{(\w+)(?::-(.*?)|:\?)?\}/g, (_all, asked: string, other = '') => filled[asked] ?? other),
-    ])
-    expectUsable(Object.fromEntries(env))
-    // A part takes at most 10 s to stop.
-    expect(Number.parseInt(service.stop_grace_period ?? '', 10)).toBeGreaterThan(10)
-  })
+  test.each(ours)(
+    'the Compose service %s runs an existing command of this version with known settings',
+    (_, service) => {
+      expect(service.image).toBe(`turnpike:${manifest.version}`)
+      expect(names).toContain(service.command?.join(' ') ?? '')
+      const env = Object.entries(service.environment ?? {}).map(([name, text]) => [
+        name,
+        text.replace(/\$\{(\w+)(?::-(.*?)|:\?)?\}/g, (_all, asked: string, other = '') => filled[asked] ?? other),
+      ])
+      expectUsable(Object.fromEntries(env))
+      // A part takes at most 10 s to stop.
+      expect(Number.parseInt(service.stop_grace_period ?? '', 10)).toBeGreaterThan(10)
+    },
+  )
 
   test('the Compose shop publishes ports on 127.0.0.1 only, and nodes use the host network', () => {
     expect(ours.map(([name]) => name)).toEqual(['shop', 'gateway', 'vpn-node'])
@@ -94,26 +97,29 @@ describe('Kubernetes examples', () => {
   }
   const secrets = { TURNPIKE_DATABASE_URL: 'postgres://a:b@c/d', TURNPIKE_SECRET_KEY: '00'.repeat(32) }
 
-  test.each(['shop', 'gateway', 'vpn-node'])('%s.yaml runs an existing command with known settings and the capabilities that it needs', (name) => {
-    const pod = podOf(name)
-    const [container] = pod.containers
-    expect(container?.image).toBe(`turnpike:${manifest.version}`)
-    expect(container?.args).toEqual([name])
-    expect(names).toContain(name)
-    const config = read(name).find((each) => each.kind === 'ConfigMap')?.data ?? {}
-    const given = (container?.env ?? []).map((each) => [
-      each.name,
-      each.value ?? secrets[each.name as keyof typeof secrets] ?? '',
-    ])
-    const env = { ...config, ...Object.fromEntries(given) } as Record<string, string>
-    expectUsable(env)
-    const { drainSeconds } = readConfig({ ...imageSettings, ...env })
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(drainSeconds + 10)
-    const isVpn = name === 'vpn-node'
-    expect(container?.securityContext.capabilities).toEqual({ drop: ['ALL'], ...(isVpn && { add: ['NET_ADMIN'] }) })
-    expect(pod.securityContext.runAsNonRoot).toBe(isVpn ? undefined : true)
-    expect(pod.hostNetwork).toBe(name === 'shop' ? undefined : true)
-  })
+  test.each(['shop', 'gateway', 'vpn-node'])(
+    '%s.yaml runs an existing command with known settings and the capabilities that it needs',
+    (name) => {
+      const pod = podOf(name)
+      const [container] = pod.containers
+      expect(container?.image).toBe(`turnpike:${manifest.version}`)
+      expect(container?.args).toEqual([name])
+      expect(names).toContain(name)
+      const config = read(name).find((each) => each.kind === 'ConfigMap')?.data ?? {}
+      const given = (container?.env ?? []).map((each) => [
+        each.name,
+        each.value ?? secrets[each.name as keyof typeof secrets] ?? '',
+      ])
+      const env = { ...config, ...Object.fromEntries(given) } as Record<string, string>
+      expectUsable(env)
+      const { drainSeconds } = readConfig({ ...imageSettings, ...env })
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(drainSeconds + 10)
+      const isVpn = name === 'vpn-node'
+      expect(container?.securityContext.capabilities).toEqual({ drop: ['ALL'], ...(isVpn && { add: ['NET_ADMIN'] }) })
+      expect(pod.securityContext.runAsNonRoot).toBe(isVpn ? undefined : true)
+      expect(pod.hostNetwork).toBe(name === 'shop' ? undefined : true)
+    },
+  )
 
   test('the Kubernetes examples use the default ports and probes of the program', () => {
     const { port, gatewayPort, vpnPort, metricsListen } = readConfig({})

@@ -2,7 +2,7 @@ import type { ByteOrigin } from '../harness/byte-origin.ts'
 import { createDice, type Dice } from '../harness/dice.ts'
 import { type ByteBooks, kopecksOf, MoneyBooks } from './books.ts'
 import type { Gate, Quality } from './quality.ts'
-import { Shopper, type ShopAnswer, tooSlow, unanswered } from './shopper.ts'
+import { type ShopAnswer, Shopper, tooSlow, unanswered } from './shopper.ts'
 import type { Account } from './world.ts'
 
 export type ActorDeps = {

@@ -111,8 +111,10 @@ export class Customer extends Actor<CustomerDeps> {
     if (!known) return
     const body = Object.fromEntries(Object.entries(known.body).toReversed())
     const answer = await this.untilAnswered('a repeat', () => this.shopper.post(known.path, body, { key: known.key }))
-    if (answer.text !== known.text) this.problems.push(`the repeat of ${known.key} differs: ${answer.text.slice(0, 200)}`)
-    if (answer.status === 200 && !answer.replayed) this.problems.push(`the repeat of ${known.key} is not said to be one`)
+    if (answer.text !== known.text)
+      this.problems.push(`the repeat of ${known.key} differs: ${answer.text.slice(0, 200)}`)
+    if (answer.status === 200 && !answer.replayed)
+      this.problems.push(`the repeat of ${known.key} is not said to be one`)
   }
 
   private async buyProxies(ipv: number): Promise<void> {
@@ -261,7 +263,8 @@ export class Customer extends Actor<CustomerDeps> {
       return
     }
     const answer = await this.untilAnswered('a device', () => this.shopper.post('/vpn/devices', { uuid }))
-    if (answer.status !== 200 && !expectedCodes.has(answer.code)) this.problems.push(`a device: ${answer.text.slice(0, 200)}`)
+    if (answer.status !== 200 && !expectedCodes.has(answer.code))
+      this.problems.push(`a device: ${answer.text.slice(0, 200)}`)
   }
 
   /** Asks the operator for a refund. The statement shows the outcome of one that was requested during a fault. */

@@ -16,7 +16,14 @@ export type ShopAnswer = {
 export const unanswered = 0
 
 const timeoutMs = 8_000
-const noAnswer: ShopAnswer = { status: unanswered, text: '', replayed: false, retryAfterSeconds: 0, data: {}, code: 'none' }
+const noAnswer: ShopAnswer = {
+  status: unanswered,
+  text: '',
+  replayed: false,
+  retryAfterSeconds: 0,
+  data: {},
+  code: 'none',
+}
 
 /** No answer within the timeout. */
 export const tooSlow: ShopAnswer = { ...noAnswer, code: 'too slow' }

@@ -40,8 +40,7 @@ export const unseen: readonly Unseen[] = [
     table: 'proxies',
     column: 'username',
     kinds: ['changed'],
-    because:
-      'four letters are random; a name of another proxy is found, and any other name opens nothing',
+    because: 'four letters are random; a name of another proxy is found, and any other name opens nothing',
   },
   {
     table: 'proxies',
@@ -52,8 +51,7 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'accounts',
     column: 'revocation_epoch',
-    because:
-      'a sale only compares it, and reads the tokens and the customer, which have a history, if it differs',
+    because: 'a sale only compares it, and reads the tokens and the customer, which have a history, if it differs',
   },
   {
     table: 'stock_trials',
@@ -69,14 +67,14 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'stock',
     column: 'lost_at',
-    because: 'the time when a node last stopped serving a slot: an outage begins no sooner, and its compensation is found',
+    because:
+      'the time when a node last stopped serving a slot: an outage begins no sooner, and its compensation is found',
   },
   {
     table: 'stock',
     column: 'known_carrier',
     of: (row: Row) => row['state'] === 'leased',
-    because:
-      'it decides only whether the customer gets another event; a gateway that does not exist is found',
+    because: 'it decides only whether the customer gets another event; a gateway that does not exist is found',
   },
   {
     table: 'events',
@@ -96,8 +94,7 @@ export const unseen: readonly Unseen[] = [
     column: 'used_before',
     kinds: ['raised', 'lowered', 'copied', 'swapped'],
     of: (row) => row['seq'] !== 1n,
-    because:
-      'the usage before a running term is only stored: no limit depends on it within the usage since',
+    because: 'the usage before a running term is only stored: no limit depends on it within the usage since',
   },
   {
     table: 'traffic_lots',
@@ -111,15 +108,13 @@ export const unseen: readonly Unseen[] = [
     table: 'traffic_hosts',
     column: '',
     kinds: ['row deleted'],
-    because:
-      'hosts are only shown to the customer and deleted with time, so a smaller sum than the counts is allowed',
+    because: 'hosts are only shown to the customer and deleted with time, so a smaller sum than the counts is allowed',
   },
   ...['node', 'boot', 'subject', ''].map((column) => ({
     table: 'usage_counts',
     column,
     of: isUnpaid,
-    because:
-      'bytes of dedicated proxies and of hosts are not billed, and no other row repeats them',
+    because: 'bytes of dedicated proxies and of hosts are not billed, and no other row repeats them',
   })),
   ...['node', 'boot'].map((column) => ({
     table: 'usage_counts',
@@ -165,8 +160,7 @@ export const unseen: readonly Unseen[] = [
   ...['up', 'since_at', 'reason', 'reported_at', ''].map((column) => ({
     table: 'exit_reports',
     column,
-    because:
-      'a gateway reports an exit again within 10 s, and a report expires after 30 s',
+    because: 'a gateway reports an exit again within 10 s, and a report expires after 30 s',
   })),
   {
     table: 'exit_counts',
@@ -178,8 +172,7 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'exit_counts',
     column: 'boot',
-    because:
-      'the total of an exit is found; the boot that counted it is neither shown nor billed',
+    because: 'the total of an exit is found; the boot that counted it is neither shown nor billed',
   },
   ...['source', 'agent', 'used_at'].map((column) => ({
     table: 'console_sessions',
@@ -192,8 +185,7 @@ export const unseen: readonly Unseen[] = [
     table: 'console_links',
     column: 'payload',
     because:
-      'it holds an unconfirmed e-mail address and its password, which are not kept in the history after their ' +
-      'day',
+      'it holds an unconfirmed e-mail address and its password, which the history drops after one day',
   },
   {
     table: 'identities',
@@ -209,8 +201,7 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'payments',
     column: 'ask_at',
-    because:
-      'the time of the next poll; an unpolled payment is notified, and reconciliation names the rest',
+    because: 'the time of the next poll; an unpolled payment is notified, and reconciliation names the rest',
   },
   ...['buy_at', 'buy_tries'].map((column) => ({
     table: 'payments',
