@@ -140,7 +140,7 @@ describe('limits on connections and requests', () => {
     expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
   })
 
-  test('of 3 customer ports 2 are opened at a limit of 2, and the error names the third', async () => {
+  test('a limit of 2 customer ports opens 2 of 3, and the error counts the 1 that is refused', async () => {
     const said: unknown[] = []
     const ports = [29_871, 29_872, 29_873].map((port) => ({ port, login: 'pavel' }))
     open({ limits: { ports: 2 }, subuser: { ports }, onPort: (_, error) => said.push(String(error)) })
@@ -148,7 +148,7 @@ describe('limits on connections and requests', () => {
     expect(said).toEqual([expect.stringContaining('no room for 1 ports of customers: at most 2')])
   })
 
-  test('of 30 connections over the limit 8 wait for an answer and 22 are closed without one', async () => {
+  test('a full gateway keeps 8 of 30 further connections for an answer and closes 22 without one', async () => {
     open({ limits: { connections: 3 } })
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel(), await tunnel()]

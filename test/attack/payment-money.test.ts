@@ -271,7 +271,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     expect(await balanceOf(token)).toBe(200)
   })
 
-  test('of an orphaned payment and its twin one is credited 300 RUB and the other becomes a notice', async () => {
+  test('an orphaned payment and its twin credit 300 RUB once, and the second payment becomes a notice', async () => {
     const { side, method } = await introduce(shop.services, 'platega')
     const { token } = await shop.newCustomer()
     side.troubles.push('done, then cut off')

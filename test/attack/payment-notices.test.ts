@@ -260,7 +260,7 @@ describe('forged, altered and replayed payment notifications', () => {
   const send = (path: string, { headers, body }: Post) =>
     fetch(`${shop.url}/api/v1/payments/notify/${path}`, { method: 'POST', headers, body: Buffer.from(body, 'latin1') })
 
-  test('at least 40 kinds of forged notifications are tested, each once', () => {
+  test('the list of forged notifications has at least 40 different kinds', () => {
     expect(cases.length).toBeGreaterThanOrEqual(40)
     expect(new Set(cases.map((each) => `${each.provider} ${each.name}`)).size).toBe(cases.length)
   })

@@ -123,7 +123,7 @@ describe.each([...engines])('purchases after a payment, on %s', (engine) => {
       shop.post('/payments', { amount_rub: amount, method: 'transfer', ...(purchase && { purchase }) }, { token })
     const mark = (id: string) => shop.services.paymentOperator.markPaid(id as PaymentId, 'came', undefined)
 
-    test('of 10 payments begun at the same moment 3 hold a price, and 7 are refused with 409', async () => {
+    test('10 concurrent payments hold a price 3 times, and 7 are refused with 409', async () => {
       const { token } = await shop.newCustomer()
       const answers = await Promise.all(Array.from({ length: 10 }, () => begin(token, vpn)))
       const statuses = answers.map((each) => each.status).toSorted((a, b) => a - b)

@@ -19,8 +19,7 @@ export const gatewayEngine =
   process.platform !== 'linux' || process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
 
 /**
- * Test stand: a gateway engine without a shop, with customers from this file and the shipped limits and policy by
- * default.
+ * A gateway engine without a shop, with customers from this file and by default the shipped limits and policy.
  */
 export type Stand = {
   readonly port: number
