@@ -100,7 +100,7 @@ async function runProgram(
   return { exitCode: child.exitCode ?? 1, output, tookMs }
 }
 
-/** What is repeated at the end of the run. */
+/** Failures, which the end of the run repeats. */
 const failures: string[] = []
 
 async function runCheck(check: Check): Promise<Tally> {

@@ -10,9 +10,8 @@ export function toVerdict(tally: Tally): string {
 }
 
 /**
- * Counts from the runner's JUnit report, which knows nothing of files that did not load: those are only in the printed
- * summary. A runner that crashed, wrote no report, found no test or ended badly without saying why is one failure more:
- * silence never passes.
+ * Counts from the runner's JUnit report. Files that did not load are missing in it and counted from the printed summary.
+ * A runner that crashed, wrote no report, found no test or exited with an error without a failed test adds one failure.
  */
 export function readTestReport(xml: string, output: string, exitCode: number): Tally {
   const head = /<testsuites\b[^>]*>/.exec(xml)?.[0]
@@ -27,7 +26,7 @@ export function readTestReport(xml: string, output: string, exitCode: number): T
   return { passed: Math.max(0, tests - failures - skipped), failed: failed + (isUnexplained ? 1 : 0), skipped }
 }
 
-/** What tests said they cannot do on this machine, each reason once. */
+/** The reasons why tests were not run on this machine, each once. */
 export const findNotRun = (output: string): string[] => [
   ...new Set([...output.matchAll(/^not run here: .+$/gm)].map(([line]) => line)),
 ]

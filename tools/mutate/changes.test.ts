@@ -4,7 +4,7 @@ import { apply, findChanges } from './changes.ts'
 const changed = (source: string, path = 'src/domains/orders/rules.ts') =>
   findChanges(path, source).map((change) => apply(source, change))
 
-test('a comparison is turned and moved by one', () => {
+test('findChanges reverses a comparison and moves its bound by 1', () => {
   expect(changed('const f = (a: number) => g(a < 3)')).toEqual([
     'const f = (a: number) => g(a <= 3)',
     'const f = (a: number) => g(a >= 3)',
@@ -13,19 +13,19 @@ test('a comparison is turned and moved by one', () => {
   ])
 })
 
-test('a guard is switched off, and what it throws is left out', () => {
+test('findChanges switches a guard off and removes its throw', () => {
   expect(changed('if (a) throw refused(1)')).toEqual(['if (false) throw refused(1)', 'if (a) ;'])
 })
 
-test('a condition that chooses is forced either way', () => {
+test('findChanges forces the condition of a choice to true and to false', () => {
   expect(changed('const x = a ? b : c')).toEqual(['const x = true ? b : c', 'const x = false ? b : c'])
 })
 
-test('an answer is negated, and its terms are swapped', () => {
+test('findChanges negates a returned condition and swaps its operator', () => {
   expect(changed('const f = () => a && b')).toEqual(['const f = () => !(a && b)', 'const f = () => a || b'])
 })
 
-test('signs, sums and limits are changed', () => {
+test('findChanges changes signs, sums, limits, numbers and durations', () => {
   expect(changed('x = -a')).toEqual(['x = a'])
   expect(changed('x = a + b')).toEqual(['x = a - b'])
   expect(changed('x = Math.min(a, b)')).toEqual(['x = Math.max(a, b)'])
@@ -34,11 +34,11 @@ test('signs, sums and limits are changed', () => {
   expect(changed('const waitMs = 250')).toEqual(['const waitMs = 2500'])
 })
 
-test('a statement that acts is left out', () => {
+test('findChanges removes a call statement', () => {
   expect(changed('await store.write(tx)')).toEqual([';'])
 })
 
-test('a condition of SQL is switched off and keeps its parameters', () => {
+test('findChanges makes an SQL condition always true and keeps its parameters', () => {
   expect(changed("tx.run('SELECT a FROM b WHERE c = $1 AND d < $2')").slice(1)).toEqual([
     "tx.run('SELECT a FROM b WHERE (c = $1 OR 1 = 1) AND d < $2')",
     "tx.run('SELECT a FROM b WHERE c = $1 AND (d < $2 OR 1 = 1)')",
@@ -46,7 +46,7 @@ test('a condition of SQL is switched off and keeps its parameters', () => {
   ])
 })
 
-test('SQL within a template is changed around its substitutions', () => {
+test('findChanges changes SQL in a template and keeps its substitutions', () => {
   const source = 'x = `SELECT ${a} FROM b WHERE c IN (${d}) AND e IS NULL ${f}`'
   expect(changed(source)).toEqual([
     'x = `SELECT ${a} FROM b WHERE c IN (${d}) AND (e IS NULL OR 1 = 1) ${f}`',
@@ -54,11 +54,11 @@ test('SQL within a template is changed around its substitutions', () => {
   ])
 })
 
-test('the bounds of BETWEEN are no condition of their own', () => {
+test('findChanges treats the bounds of BETWEEN as part of one condition', () => {
   expect(changed("x = 'SELECT a FROM b WHERE c BETWEEN $1 AND $2'")).toHaveLength(1)
 })
 
-test('types, texts, messages, logs and imports are left alone', () => {
+test('findChanges skips types, texts, messages, log calls and imports', () => {
   for (const source of [
     "import { a } from './1.ts'",
     'type A = { readonly a: 1 | 2; b: true }',

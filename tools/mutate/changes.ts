@@ -1,20 +1,20 @@
 import { parseSync } from 'oxc-parser'
 import { findSqlChanges, isSql } from './sql.ts'
 
-/** One small change to a source file: `text` in place of what stands from `at` to `end`. */
+/** One mutation of a source file: `text` replaces the characters from `at` to `end`. */
 export type Change = {
   readonly path: string
   readonly at: number
   readonly end: number
   readonly text: string
-  /** What was done, in a few words. */
+  /** The name of the mutation operator, such as `throw removed`. */
   readonly kind: string
 }
 
 type Edit = Omit<Change, 'path'>
 type Node = { readonly type: string; readonly start: number; readonly end: number; readonly [part: string]: unknown }
 
-/** Another way to compare, and the same way but for the border. */
+/** The mutations of a comparison: the boundary moves by one, or the direction is reversed. */
 const turned: Readonly<Record<string, readonly string[]>> = {
   '<': ['<=', '>='],
   '<=': ['<', '>'],
@@ -33,18 +33,18 @@ const opposite: Readonly<Record<string, string>> = {
   '&&': '||',
   '||': '&&',
 }
-/** A limit that a schema states, as in `z.string().max(64)`. */
+/** Schema methods that set a limit, as in `z.string().max(64)`. */
 const limits = new Set(['max', 'min', 'length', 'int', 'positive', 'nonnegative', 'regex', 'refine', 'strict'])
-/** What is said to people: a change in it changes no behaviour. */
+/** Properties with text for people. A mutation of it changes no behaviour. */
 const prose = new Set(['description', 'summary', 'example', 'examples', 'title', 'explanation'])
 const proseCalls = new Set(['openapi', 'meta', 'describe'])
-/** In a file of shapes these hold examples. */
+/** Properties that hold examples in a `shapes` file. */
 const exampleParts = new Set(['request', 'details', 'answer', 'response'])
 
-/** Every change that could matter. Types, messages, descriptions and lines for the log are left alone. */
+/** Every mutation that can change behaviour. Types, messages, descriptions and log calls are skipped. */
 export function findChanges(path: string, source: string): Change[] {
   const { program, errors } = parseSync(path, source)
-  if (errors.length > 0) throw new Error(`${path} cannot be read: ${errors[0]?.message}`)
+  if (errors.length > 0) throw new Error(`${path} cannot be parsed: ${errors[0]?.message}`)
   const finder = new Finder(path, source)
   finder.visit(program as unknown as Node)
   return finder.found.map((edit) => ({ path, ...edit }))
@@ -71,11 +71,11 @@ class Finder {
     this.look(node)
     for (const [name, part] of Object.entries(node)) {
       if (name === 'typeAnnotation' || name === 'typeArguments' || name === 'typeParameters') continue
-      // What a refusal says is in its arguments.
+      // The arguments of a refusal are its message.
       if (node.type === 'ThrowStatement') continue
-      // Of a schema's description only the schema is looked at.
+      // The schema is visited, the arguments of its `.meta()` or `.describe()` are not.
       if (name === 'arguments' && proseCalls.has(this.textOf((node['callee'] as Node)['property']))) continue
-      // Counting the other way would never end.
+      // A loop that counts in the other direction never ends.
       if (node.type === 'ForStatement' && name === 'update') continue
       for (const child of Array.isArray(part) ? part : [part]) if (isNode(child)) this.visit(child)
     }
@@ -90,13 +90,13 @@ class Finder {
     }
     if (node.type === 'NewExpression') return /(?:Error|Fault|Refusal)$/.test(this.textOf(node['callee']))
     if (node.type === 'VariableDeclarator') return this.isShapes && /[eE]xample/.test(this.textOf(node['id']))
-    if (node.type === 'CallExpression') return this.isSaying(node)
+    if (node.type === 'CallExpression') return this.isTextCall(node)
     if (node.type === 'TemplateLiteral') return /[a-z] [a-z]/.test(this.textOf(node)) && !isSql.test(this.textOf(node))
     return this.isDomain && isGuard(node) && /throw new Error\(/.test(this.textOf(node['consequent']))
   }
 
-  /** A line for the log, a description, or a field of a shape with its description and example. */
-  private isSaying(call: Node): boolean {
+  /** A log call, or a field of a `shapes` file with its description and example. */
+  private isTextCall(call: Node): boolean {
     const callee = this.textOf(call['callee'])
     if (/\blog\s*(?:\.\s*\w+|\[\w+\])?$/i.test(callee)) return true
     const [first] = call['arguments'] as Node[]
@@ -112,7 +112,7 @@ class Finder {
         return this.lookAtOperator(node)
       case 'IfStatement':
       case 'ConditionalExpression':
-        // A guard that is always true refuses everything, which the first test sees; switched off it matters.
+        // A guard that is always true refuses every call, which any test finds. Only `false` is tried.
         if (!isGuard(node)) this.put(node['test'] as Node, 'true', 'condition forced')
         return this.put(node['test'] as Node, 'false', 'condition forced')
       case 'WhileStatement':
@@ -184,7 +184,7 @@ class Finder {
 
   private lookAtLiteral(node: Node): void {
     const value = node['value']
-    // One millisecond more or less is nothing; ten times as long is something.
+    // No test can find a difference of 1 ms in a duration; a test can find a duration ten times as long.
     if (typeof value === 'number' && value >= 10 && this.isDuration(node)) {
       return this.put(node, String(value * 10), 'ten times as long')
     }
@@ -196,7 +196,7 @@ class Finder {
     if (typeof value === 'string') this.lookAtSql(node)
   }
 
-  /** A piece of a template may be given with the signs that hold it, which are no SQL. */
+  /** The range of a template element may include its delimiters, which are not SQL. */
   private lookAtSql(node: Node): void {
     const whole = this.textOf(node)
     const at = node.start + (/^[`'"}]/.exec(whole)?.[0].length ?? 0)

@@ -8,17 +8,17 @@ const files = ['a', 'b', 'c', 'd'].map((name) => `src/domains/${name}/rules.ts`)
 const all = files.flatMap((path) => mutantsOf(path, source))
 const namesOf = (drawn: readonly Parameters<typeof nameOf>[0][]) => drawn.map(nameOf)
 
-test('a seed draws the same changes every time, and another seed others', () => {
+test('draw returns the same changes for the same seed and other changes for another seed', () => {
   expect(namesOf(draw(all, 7, 8))).toEqual(namesOf(draw(all, 7, 8)))
   expect(namesOf(draw(all, 7, 8))).not.toEqual(namesOf(draw(all, 8, 8)))
 })
 
-test('a line added above leaves the draw as it was', () => {
-  const moved = files.flatMap((path) => mutantsOf(path, `// What follows is simple.\n${source}`))
+test('draw returns the same changes after a line was added above them', () => {
+  const moved = files.flatMap((path) => mutantsOf(path, `// A comment.\n${source}`))
   expect(namesOf(draw(moved, 7, 8))).toEqual(namesOf(draw(all, 7, 8)))
 })
 
-test('no place is changed twice, and no file more than three times', () => {
+test('draw returns no two overlapping changes and at most 3 for a file', () => {
   const drawn = draw(all, 1, 100)
   expect(drawn).toHaveLength(12)
   for (const one of drawn) {
@@ -27,20 +27,20 @@ test('no place is changed twice, and no file more than three times', () => {
   }
 })
 
-test('of lines that are alike one is changed', () => {
+test('draw changes one of several equal lines', () => {
   const alike = mutantsOf('src/db/rows.ts', 'f(() => {\n  g(a < b)\n  h()\n  g(a < b)\n})\n')
   const names = draw(alike, 1, 100).map(nameOf)
   expect(new Set(names).size).toBe(names.length)
 })
 
-test('a change is named by its line before and after', () => {
+test('toMutant gives a change its line number and its line before and after', () => {
   const [first] = mutantsOf('src/db/rows.ts', 'const a = 1\n  const b =   c && d\n').filter(
     ({ kind }) => kind === 'and/or swapped',
   )
   expect(first).toMatchObject({ line: 2, before: 'const b = c && d', after: 'const b = c || d' })
 })
 
-test('only what decides is changed: no tests, messages, doors or pages', () => {
+test('isChanged excludes tests, messages, index files and folders that were not asked for', () => {
   expect(isChanged('src/domains/ledger/rules.ts', [])).toBe(true)
   for (const path of ['ledger/rules.test.ts', 'ledger/errors.ts', 'ledger/index.ts']) {
     expect(isChanged(`src/domains/${path}`, [])).toBe(false)

@@ -1,14 +1,14 @@
 import { apply, type Change } from './changes.ts'
 
-/** Where changes are looked for. */
+/** Sources that are mutated. */
 const places = /^src\/(?:domains|db|api|dataplane)\/.+\.ts$/
-/** Messages, doors and pages hold no decision. */
-const silent = /\.test\.ts$|\/(?:errors|index)\.ts$|^src\/api\/docs\//
+/** Messages, index files and pages have no conditions to test. */
+const excluded = /\.test\.ts$|\/(?:errors|index)\.ts$|^src\/api\/docs\//
 
 export const isChanged = (path: string, only: readonly string[]): boolean =>
-  places.test(path) && !silent.test(path) && (only.length === 0 || only.some((part) => path.startsWith(part)))
+  places.test(path) && !excluded.test(path) && (only.length === 0 || only.some((part) => path.startsWith(part)))
 
-/** A change named by what it does to its line: the same in every checkout, wherever the line stands. */
+/** A change with its line before and after, which name it. The name does not depend on the line number. */
 export type Mutant = Change & {
   readonly line: number
   readonly before: string
@@ -29,16 +29,16 @@ export const nameOf = (mutant: Pick<Mutant, 'path' | 'before' | 'after'>): strin
 
 const flat = (text: string) => text.replace(/\s+/g, ' ').trim()
 
-const mostInAFile = 3
+const maxPerFile = 3
 
-/** How much oftener or rarer than another a kind of change is drawn: numbers are many, conditions in SQL are few. */
+/** Weight of a kind in the sample. Sources have many numbers and few SQL conditions. */
 const weights: { readonly [kind: string]: number } = { 'number off by one': 0.4, 'SQL condition removed': 3 }
 const weightOf = (kind: string) => weights[kind] ?? (kind.startsWith('SQL') ? 2 : 1)
 
 /**
- * So many changes, drawn by the seed. Each has a lot of its own, made from the seed and its name, so that a change
- * elsewhere in the project leaves the draw as it is. A large file is drawn from more often than a small one, but less
- * than in proportion; no place is changed twice, and of lines that are alike one.
+ * A weighted random sample of `count` mutants. The random number of a mutant is a hash of the seed and its name, so a
+ * change elsewhere in the project does not change the sample. The share of a file grows with the square root of its
+ * size. No two mutants overlap, and no two have the same name.
  */
 export function draw(mutants: readonly Mutant[], seed: number, count: number): Mutant[] {
   const sizes = Map.groupBy(mutants, (mutant) => mutant.path)
@@ -53,12 +53,12 @@ export function draw(mutants: readonly Mutant[], seed: number, count: number): M
     const overlaps = beside.some(
       (each) => (each.at < mutant.end && mutant.at < each.end) || nameOf(each) === nameOf(mutant),
     )
-    if (!overlaps && beside.length < mostInAFile) drawn.push(mutant)
+    if (!overlaps && beside.length < maxPerFile) drawn.push(mutant)
   }
   return drawn
 }
 
-/** Between nothing and one, evenly. */
+/** A hash of the text, uniformly distributed in [0, 1). */
 function lotOf(text: string): number {
   const digest = new Bun.CryptoHasher('sha256').update(text).digest()
   return digest.readUIntBE(0, 6) / 2 ** 48

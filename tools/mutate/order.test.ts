@@ -13,7 +13,7 @@ const files = new Map([
   ['test/journeys/account.test.ts', "import { run } from '../harness/turnpike.ts'"],
 ])
 
-test('tests that reach a file are tried nearest first, through programs that they start too', () => {
+test('orderTests sorts the tests that reach a file by distance, also through programs that they start', () => {
   expect(orderTests(readLinks(files), 'src/domains/ledger/rules.ts', () => 0)).toEqual([
     'src/domains/ledger/rules.test.ts',
     'src/domains/ledger/ledger.test.ts',
@@ -22,7 +22,7 @@ test('tests that reach a file are tried nearest first, through programs that the
   ])
 })
 
-test('of the journeys those come first that are named for the deepest part of a path', () => {
+test('orderTests puts journeys that are named after the deepest folder of a path first', () => {
   const own = new Map([
     ['src/api/node/http.ts', ''],
     ['test/journeys/refusals.test.ts', "import '../../src/api/node/http.ts'"],
@@ -36,7 +36,7 @@ test('of the journeys those come first that are named for the deepest part of a 
   ])
 })
 
-test('what a gateway does is tried on each engine that uses the file', () => {
+test('byEngine runs gateway tests on each engine that uses the file', () => {
   const tests = ['src/dataplane/gateway/relay/relay.test.ts', 'test/attack/gateway-socks.test.ts']
   const [unit = '', ofBoth = ''] = tests
   const linux = { engine: 'linux' as const, tests: [unit, ofBoth] }
@@ -47,7 +47,7 @@ test('what a gateway does is tried on each engine that uses the file', () => {
   expect(byEngine('src/domains/ledger/rules.ts', tests)).toEqual([linux])
 })
 
-test('quick tests share a process and a slow one has its own', () => {
+test('inBatches groups quick tests in one process and gives a slow test its own', () => {
   const costs: { [name: string]: number } = { a: 1, b: 2, c: 9, d: 1 }
   expect(inBatches(['a', 'b', 'c', 'd'], (name) => costs[name] ?? 0, 4)).toEqual([['a', 'b'], ['c'], ['d']])
 })

@@ -6,7 +6,7 @@ type Files = ReadonlyMap<string, string>
 
 const mentioned = /['"`]([^'"`\n]*\.(?:ts|mjs))['"`]/g
 
-/** Which files each file names: its imports, and programs that it starts. */
+/** The files that each file names: its imports, and the programs that it starts. */
 export function readLinks(files: Files): Map<string, readonly string[]> {
   return new Map(
     [...files].map(([path, text]) => {
@@ -17,7 +17,7 @@ export function readLinks(files: Files): Map<string, readonly string[]> {
   )
 }
 
-/** How many steps each file is from `target` for whoever follows links towards it. */
+/** The number of links from each file to `target`, found by a breadth-first search. */
 function distances(links: ReadonlyMap<string, readonly string[]>, target: string): Map<string, number> {
   const users = new Map<string, string[]>()
   for (const [path, used] of links) for (const each of used) users.set(each, [...(users.get(each) ?? []), path])
@@ -33,7 +33,7 @@ function distances(links: ReadonlyMap<string, readonly string[]>, target: string
   return known
 }
 
-/** What tests of a part of the project are called, where that is not by the part's own name. */
+/** Words in the names of a part's tests, besides the name of the part. */
 const otherNames: Readonly<Record<string, readonly string[]>> = {
   ledger: ['account', 'money', 'idempotency', 'operator', 'history'],
   orders: ['idempotency', 'retry', 'account'],
@@ -53,8 +53,9 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * The tests that can notice a change in `target`, likeliest first: of the same name, beside it, of its domain or layer,
- * of its area by name, then whoever comes to it in the fewest steps. Among equals the quickest goes first.
+ * The tests that can find a change in `target`, the most probable first: the test of the same name, tests in its
+ * folder, tests of its domain or layer, tests named after its area, then the tests with the fewest links to it. Among
+ * equals the quickest test is first.
  */
 export function orderTests(
   links: ReadonlyMap<string, readonly string[]>,
@@ -63,7 +64,7 @@ export function orderTests(
 ): string[] {
   const steps = distances(links, target)
   const parts = target.replace(/\.ts$/, '').split('/').slice(1)
-  /** How far down the path the part stands that a test is named for; the deepest says most. */
+  /** The index of the deepest folder of the target's path that the test is named after; -1 without one. */
   const named = (test: string): number =>
     parts.findLastIndex((part) =>
       [part, ...(otherNames[part] ?? [])].some((word) => new RegExp(`\\b${word}\\b`).test(test)),
@@ -89,8 +90,8 @@ const ofLinux = 'src/dataplane/gateway/relay/linux/'
 const ofEitherEngine = 'src/dataplane/gateway/relay/'
 
 /**
- * Which of these tests run on which engine of the gateway, one after the other: what only the portable one uses is
- * tried there first, and what the other one uses is not tried there at all.
+ * The engines of the gateway that run these tests, in order. The portable engine is first for a file that both relay
+ * engines use, and does not run for a file of the Linux engine.
  */
 export function byEngine(
   target: string,
@@ -102,13 +103,13 @@ export function byEngine(
   return target.startsWith(ofEitherEngine) ? [portable, linux] : [linux, portable]
 }
 
-/** Tests that are run by one process, so that it starts once for many quick ones. */
-export function inBatches(tests: readonly string[], costMs: (test: string) => number, mostMs: number): string[][] {
+/** Groups of tests that one process runs, so that a process starts once for many quick tests. */
+export function inBatches(tests: readonly string[], costMs: (test: string) => number, maxMs: number): string[][] {
   const batches: string[][] = []
   let sumMs = 0
   for (const test of tests) {
     const last = batches.at(-1)
-    if (last && sumMs + costMs(test) <= mostMs) {
+    if (last && sumMs + costMs(test) <= maxMs) {
       last.push(test)
       sumMs += costMs(test)
       continue

@@ -27,7 +27,7 @@ const explained = [
   { path: 'src/db/rows.ts', before: 'a < b', after: 'a > b', effect: 'none', reason: 'They are never equal.' } as const,
 ]
 
-test('a run that was stopped knows what it has tried, and a later trial stands for an earlier one', () => {
+test('readRecords returns the finished trials of a stopped run, and a later trial replaces an earlier one', () => {
   const file = join(folder, 'coverage', 'seed-1.jsonl')
   expect(readRecords(file).size).toBe(0)
   for (const each of records) addRecord(file, each)
@@ -41,12 +41,12 @@ test('a run that was stopped knows what it has tried, and a later trial stands f
   ])
 })
 
-test('the summary counts what was noticed, and of the others those that have a reason', () => {
+test('toSummary counts the noticed changes and the survivors with and without a reason', () => {
   const text = 'noticed 2 of 4 (1 by types alone); 2 survived: 1 without effect, 0 explained, 1 open'
   expect(toSummary(records, explained)).toBe(text)
 })
 
-test('survivors are listed with their change and reason', () => {
+test('writeSurvivors lists each survivor with its diff and reason', () => {
   const file = join(folder, 'seed-1.md')
   writeSurvivors(file, records, explained)
   const text = readFileSync(file, 'utf8')

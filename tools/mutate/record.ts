@@ -5,7 +5,7 @@ import type { Outcome } from './trial.ts'
 
 export type Record = Pick<Mutant, 'path' | 'line' | 'kind' | 'before' | 'after'> & Outcome
 
-/** A survivor that somebody has looked at: it has no effect that could be seen, or is not worth a test, and why. */
+/** A survivor that a maintainer reviewed: it has no visible effect, or a small one, with the reason. */
 export type Explained = {
   readonly path: string
   readonly before: string
@@ -14,7 +14,7 @@ export type Explained = {
   readonly reason: string
 }
 
-/** One line for each trial, written as it ends, so that a run that was stopped goes on where it was. */
+/** Reads the file that has one line for each finished trial. A stopped run resumes from it. */
 export function readRecords(file: string): Map<string, Record> {
   if (!existsSync(file)) return new Map()
   const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
@@ -26,7 +26,7 @@ export function addRecord(file: string, record: Record): void {
   appendFileSync(file, `${JSON.stringify(record)}\n`)
 }
 
-/** `noticed 91 of 100`, and what became of the others. */
+/** `noticed 91 of 100`, and how many of the others have an explanation. */
 export function toSummary(records: readonly Record[], explained: readonly Explained[]): string {
   const noticed = records.filter(({ outcome }) => outcome === 'noticed')
   const survivors = records.filter(({ outcome }) => outcome === 'survived')
@@ -42,7 +42,7 @@ export function toSummary(records: readonly Record[], explained: readonly Explai
   ].join('; ')
 }
 
-/** The survivors for people: what was changed, where, and the reason that is known for it. */
+/** Writes the survivors as Markdown: path, line, diff and the known reason. */
 export function writeSurvivors(file: string, records: readonly Record[], explained: readonly Explained[]): void {
   const reasons = new Map(explained.map((each) => [nameOf(each), each]))
   const survivors = records.filter(({ outcome }) => outcome === 'survived')

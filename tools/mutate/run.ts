@@ -1,10 +1,10 @@
 /**
- * Changes the sources in small ways, one at a time and in a copy of the checkout, and sees whether a test notices.
+ * Mutation testing: makes one small change at a time in a copy of the checkout and runs the tests that can find it.
  *
  *     npm run mutate -- [--count 100] [--seed 1] [--seconds 90] [--only src/domains/ledger]… [--again] [--list]
  *
- * A run that was stopped goes on where it was. `--again` tries the survivors once more, `--list` only says what would
- * be tried. What came out is in `coverage/mutate`.
+ * A stopped run resumes at its first untried change. `--again` tries the survivors a second time. `--list` prints the
+ * changes and tries none. The results are in `coverage/mutate`.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { constants, setPriority, tmpdir } from 'node:os'
@@ -15,13 +15,13 @@ import { findChanges } from './changes.ts'
 import { draw, isChanged, type Mutant, nameOf, toMutant } from './draw.ts'
 import { byEngine, inBatches, orderTests, readLinks } from './order.ts'
 import { addRecord, type Explained, type Record, readRecords, toSummary, writeSurvivors } from './record.ts'
-import { type Ground, tryMutant } from './trial.ts'
+import { tryMutant, type Workspace } from './trial.ts'
 
 const root = resolve(import.meta.dir, '../..')
-/** Whoever works on the same machine goes first. */
+/** Other processes of the machine have priority. */
 const niceness = 10
 const batchMs = 8000
-/** For tests whose time nobody has measured: those of one part are quick, those of the whole are not. */
+/** Durations of tests that tools/timings.json lacks: unit tests are quick, tests of the whole program are not. */
 const unknownMs = { part: 2000, whole: 20_000 }
 
 const { values: options } = parseArgs({
@@ -35,7 +35,7 @@ const { values: options } = parseArgs({
   },
 })
 
-/** What git knows or would, so that nothing else is copied. */
+/** Files that git tracks or would track. Only these are copied. */
 function listFiles(): string[] {
   const { stdout } = Bun.spawnSync(['git', 'ls-files', '-co', '--exclude-standard'], { cwd: root })
   return stdout.toString().split('\n').filter(Boolean)
@@ -61,7 +61,7 @@ function drawMutants(): Mutant[] {
 const recordFile = join(root, 'coverage/mutate', `seed-${options.seed}.jsonl`)
 const survivorsFile = join(root, 'coverage/mutate', `seed-${options.seed}.md`)
 const explained = JSON.parse(readFileSync(join(import.meta.dir, 'explained.json'), 'utf8')) as Explained[]
-/** Somebody has looked at these; no test is asked. */
+/** Reviewed survivors. No test runs for them. */
 const known = new Set(explained.map(nameOf))
 
 const folder = mkdtempSync(join(tmpdir(), 'tp-mutate-'))
@@ -70,7 +70,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]))
 }
 
-function makeGround(postgresUrl: string): Ground {
+function makeWorkspace(postgresUrl: string): Workspace {
   const copy = join(folder, 'copy')
   for (const path of paths) cpSync(join(root, path), join(copy, path))
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
@@ -81,7 +81,7 @@ function makeGround(postgresUrl: string): Ground {
 async function tryAll(mutants: readonly Mutant[], records: Map<string, Record>): Promise<void> {
   const postgres = await startPostgres()
   try {
-    const ground = makeGround(postgres.url)
+    const workspace = makeWorkspace(postgres.url)
     for (const [index, mutant] of mutants.entries()) {
       const earlier = records.get(nameOf(mutant))
       if (known.has(nameOf(mutant))) {
@@ -95,7 +95,7 @@ async function tryAll(mutants: readonly Mutant[], records: Map<string, Record>):
           env: { TURNPIKE_TEST_GATEWAY_ENGINE: engine },
         })),
       )
-      const outcome = await tryMutant(ground, mutant, batches, Number(options.seconds) * 1000)
+      const outcome = await tryMutant(workspace, mutant, batches, Number(options.seconds) * 1000)
       const { path, line, kind, before, after } = mutant
       const record = { path, line, kind, before, after, ...outcome }
       addRecord(recordFile, record)

@@ -1,4 +1,4 @@
-/** A change within one string of SQL, counted from the string's beginning. */
+/** A change within one SQL string; offsets count from the string's start. */
 type SqlEdit = { readonly at: number; readonly end: number; readonly text: string; readonly kind: string }
 
 type Rule = { readonly pattern: RegExp; readonly text: string | ((found: string) => string); readonly kind: string }
@@ -6,11 +6,11 @@ type Rule = { readonly pattern: RegExp; readonly text: string | ((found: string)
 export const isSql =
   /\b(?:SELECT|INSERT\s+INTO|UPDATE|DELETE\s+FROM|WHERE|VALUES|ORDER\s+BY|LIMIT|FOR\s+UPDATE|AND|IS (?:NOT )?NULL)\b/
 
-/** A term ends before the next keyword, bracket or line; brackets within it are taken whole, one deep. */
+/** A term ends before the next keyword, bracket or line. It may contain brackets with one level inside. */
 const ends = String.raw`\b(?:AND|OR|ORDER|GROUP|LIMIT|FOR|RETURNING|UNION|HAVING)\b`
 const term = String.raw`(?:(?!${ends})(?:\((?:[^()]|\([^()]*\))*\)|'[^'\n]*'|[^()\n\`'"]))+`
 
-/** Parameters stay in use: a database refuses a statement with one that it does not know the type of. */
+/** The condition keeps its parameters: PostgreSQL refuses a parameter whose type it cannot infer. */
 const alwaysTrue = (found: string) => `(${found} OR 1 = 1)`
 
 const rules: readonly Rule[] = [
@@ -35,13 +35,13 @@ const rules: readonly Rule[] = [
   { pattern: /\bOR\b/g, text: 'AND', kind: 'SQL and/or swapped' },
 ]
 
-/** Changes to a statement's conditions, order, signs and limits. What merely reads like prose has none. */
+/** Changes to a statement's conditions, order, signs and limits. A text without SQL keywords has none. */
 export function findSqlChanges(text: string): SqlEdit[] {
   if (!isSql.test(text)) return []
   return rules.flatMap(({ pattern, text: put, kind }) =>
     [...text.matchAll(pattern)].flatMap((found) => {
       const kept = found[0].trimEnd()
-      // A term that goes on in a substitution cannot be taken whole.
+      // The rest of this term is in a template substitution, so it cannot be put into brackets.
       if (typeof put !== 'string' && /\b(?:IN|BETWEEN|LIKE|NOT|EXISTS|=|<|>)$/.test(kept)) return []
       if (/\bBETWEEN\s+\S+\s+AND\s+$/.test(text.slice(0, found.index))) return []
       const end = found.index + kept.length

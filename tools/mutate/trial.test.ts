@@ -11,8 +11,8 @@ const source = 'export const isDear = (price: number): boolean => price > 100\n'
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-trial-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A project of one rule, with a type-checker that finds no fault. */
-function makeGround(tests: { readonly [name: string]: string }) {
+/** A project with one rule and a type checker that always passes. */
+function makeWorkspace(tests: { readonly [name: string]: string }) {
   const root = mkdtempSync(join(folder, 'project-'))
   mkdirSync(join(root, 'src/domains/shop'), { recursive: true })
   mkdirSync(join(root, 'node_modules/.bin'), { recursive: true })
@@ -30,33 +30,33 @@ const mutant = findChanges(path, source)
   .find(({ after }) => after.includes('>='))
 
 async function outcomeOf(tests: { readonly [name: string]: string }) {
-  if (!mutant) throw new Error('there is no such change')
-  const ground = makeGround(tests)
+  if (!mutant) throw new Error('the change is missing')
+  const workspace = makeWorkspace(tests)
   const outcome = await tryMutant(
-    ground,
+    workspace,
     mutant,
     Object.keys(tests).map((name) => ({ tests: [name] })),
     60_000,
   )
-  expect(readFileSync(join(ground.root, path), 'utf8')).toBe(source)
+  expect(readFileSync(join(workspace.root, path), 'utf8')).toBe(source)
   return outcome
 }
 
 const border = "test('a hundred is not dear', () => expect(isDear(100)).toBe(false))"
 const far = "test('a thousand is dear', () => expect(isDear(1000)).toBe(true))"
 
-test('a change at a border is noticed by the test that stands there', async () => {
+test('tryMutant reports the test that fails for a changed boundary', async () => {
   expect(await outcomeOf({ 'a.test.ts': far, 'b.test.ts': border })).toMatchObject({
     outcome: 'noticed',
     by: 'b.test.ts: a hundred is not dear',
   })
 })
 
-test('a change that no test stands near survives', async () => {
+test('tryMutant reports a survivor when all tests pass', async () => {
   expect(await outcomeOf({ 'a.test.ts': far })).toMatchObject({ outcome: 'survived', by: '1 of 1 files of tests' })
 })
 
-test('a test that fails only after others of its file notices all the same', async () => {
+test('tryMutant accepts a failure that needs earlier tests of the same file', async () => {
   const both = [
     'let bought = 0',
     "test('things are bought', () => { bought += 100 })",
@@ -65,7 +65,7 @@ test('a test that fails only after others of its file notices all the same', asy
   expect((await outcomeOf({ 'a.test.ts': both.join('\n') })).outcome).toBe('noticed')
 })
 
-test('a test that cannot pass alone notices in its file', async () => {
+test('tryMutant repeats a test within its file when it cannot pass alone', async () => {
   const both = [
     'let bought = 1000',
     "test('less is bought', () => { bought = 100 })",
@@ -74,12 +74,12 @@ test('a test that cannot pass alone notices in its file', async () => {
   expect((await outcomeOf({ 'a.test.ts': both.join('\n') })).outcome).toBe('noticed')
 })
 
-test('a test that fails without the change too notices nothing', async () => {
+test('tryMutant ignores a test that also fails without the change', async () => {
   const broken = "test('it never passes (here)', () => expect(isDear(5)).toBe(true))"
   expect((await outcomeOf({ 'a.test.ts': broken })).outcome).toBe('survived')
 })
 
-test('a test that fails once and then not again notices nothing', async () => {
+test('tryMutant ignores a test that fails once and passes when repeated', async () => {
   const moody = [
     "import { existsSync, writeFileSync } from 'node:fs'",
     "const seen = new URL('./seen', import.meta.url).pathname",
@@ -92,7 +92,7 @@ test('a test that fails once and then not again notices nothing', async () => {
   expect((await outcomeOf({ 'a.test.ts': moody.join('\n') })).outcome).toBe('survived')
 })
 
-test('a file that does not load is a failure of that file', () => {
+test('findFailure reports a file that does not load, and unknown for a run that was cut off', () => {
   const output = 'a.test.ts:\nerror: cannot find it\n'
   expect(findFailure({ exitCode: 1, output, isCut: false })).toEqual({ file: 'a.test.ts', test: undefined })
   expect(findFailure({ exitCode: 143, output, isCut: true })).toBe('unknown')

@@ -4,13 +4,13 @@ import { apply } from './changes.ts'
 import type { Mutant } from './draw.ts'
 
 /** A copy of the checkout in which one file at a time is changed. */
-export type Ground = {
+export type Workspace = {
   readonly root: string
-  /** What programs started here may leave behind, removed after each trial. */
+  /** TMPDIR of the started programs, removed after each trial. */
   readonly temporary: string
   readonly env: Readonly<Record<string, string>>
   readonly sources: ReadonlyMap<string, string>
-  /** Tests that failed with a change and were seen to pass without it. */
+  /** Tests that failed with a change and passed without it. */
   readonly sound: Set<string>
 }
 
@@ -21,21 +21,21 @@ export type Outcome = {
   readonly tookMs: number
 }
 
-/** Files of tests that one process runs, with what it finds in its environment besides. */
+/** Test files that one process runs, with additional environment variables. */
 export type Batch = { readonly tests: readonly string[]; readonly env?: Readonly<Record<string, string>> }
 
 type Ended = { readonly exitCode: number; readonly output: string; readonly isCut: boolean }
 
-/** One test may take so long: a change that makes something wait for ever is noticed by this. */
+/** Timeout of one test. It finds a change that makes the code wait for ever. */
 const perTestMs = 20_000
 const endGraceMs = 2000
 const typesWithinMs = 120_000
-/** The nearest tests are asked before the types: they are quicker, and say more. */
+/** Batches that run before the type checker, because the nearest tests are quicker than it. */
 const batchesBeforeTypes = 2
 
-/** Makes the change, runs tests batch by batch until one fails or the time is over, and takes the change back. */
+/** Applies the change, runs batches of tests until one fails or the time is over, and restores the file. */
 export async function tryMutant(
-  ground: Ground,
+  workspace: Workspace,
   mutant: Mutant,
   batches: readonly Batch[],
   withinMs: number,
@@ -44,22 +44,22 @@ export async function tryMutant(
   const tookMs = () => Math.round(performance.now() - startedMs)
   const only = mutant.path.startsWith('src/db/') ? undefined : notOnPostgres
   let ran = 0
-  change(ground, mutant)
+  change(workspace, mutant)
   try {
     for (const [index, batch] of batches.entries()) {
-      if (index === batchesBeforeTypes && (await failsTypes(ground))) {
+      if (index === batchesBeforeTypes && (await failsTypes(workspace))) {
         return { outcome: 'noticed', by: 'types', tookMs: tookMs() }
       }
       const leftMs = withinMs - tookMs()
       if (leftMs <= 0) break
-      const failure = findFailure(await runTests(ground, batch, leftMs, only))
+      const failure = findFailure(await runTests(workspace, batch, leftMs, only))
       if (failure === 'none') {
         ran += batch.tests.length
-      } else if (failure !== 'unknown' && (await isReal(ground, mutant, failure, { only, env: batch.env ?? {} }))) {
+      } else if (failure !== 'unknown' && (await isReal(workspace, mutant, failure, { only, env: batch.env ?? {} }))) {
         return { outcome: 'noticed', by: `${failure.file}: ${failure.test}`, tookMs: tookMs() }
       }
     }
-    if (batches.length <= batchesBeforeTypes && (await failsTypes(ground))) {
+    if (batches.length <= batchesBeforeTypes && (await failsTypes(workspace))) {
       return { outcome: 'noticed', by: 'types', tookMs: tookMs() }
     }
     return {
@@ -68,44 +68,48 @@ export async function tryMutant(
       tookMs: tookMs(),
     }
   } finally {
-    restore(ground, mutant)
+    restore(workspace, mutant)
   }
 }
 
-async function failsTypes(ground: Ground): Promise<boolean> {
-  const { exitCode, isCut } = await run(ground, [join(ground.root, 'node_modules/.bin/tsc'), '--noEmit'], typesWithinMs)
+async function failsTypes(workspace: Workspace): Promise<boolean> {
+  const { exitCode, isCut } = await run(
+    workspace,
+    [join(workspace.root, 'node_modules/.bin/tsc'), '--noEmit'],
+    typesWithinMs,
+  )
   return exitCode !== 0 && !isCut
 }
 
-function change({ root, sources }: Ground, mutant: Mutant): void {
+function change({ root, sources }: Workspace, mutant: Mutant): void {
   writeFileSync(join(root, mutant.path), apply(sources.get(mutant.path) ?? '', mutant))
 }
 
-function restore({ root, sources }: Ground, mutant: Mutant): void {
+function restore({ root, sources }: Workspace, mutant: Mutant): void {
   writeFileSync(join(root, mutant.path), sources.get(mutant.path) ?? '')
 }
 
 /**
- * Whether it is the change that makes a test fail: it fails a second time, alone or in its file, and passes so without
- * the change. A test that is late on a busy machine, or that cannot pass here, notices nothing.
+ * Whether the change causes the failure: the test fails a second time, alone or in its file, and passes without the
+ * change. A test that is late on a busy machine, or that cannot pass on this machine, does not count.
  */
 async function isReal(
-  ground: Ground,
+  workspace: Workspace,
   mutant: Mutant,
   failure: Failure,
   { only, env }: { only: string | undefined; env: Readonly<Record<string, string>> },
 ): Promise<boolean> {
   const alone = { tests: [failure.file], env }
   for (const scope of failure.test === undefined ? [only] : [patternOf(failure.test), only]) {
-    const fails = async () => findFailure(await runTests(ground, alone, perTestMs * 2, scope)) !== 'none'
+    const fails = async () => findFailure(await runTests(workspace, alone, perTestMs * 2, scope)) !== 'none'
     if (!(await fails())) continue
     const name = `${failure.file}: ${failure.test} ${scope} ${JSON.stringify(env)}`
-    if (ground.sound.has(name)) return true
-    restore(ground, mutant)
+    if (workspace.sound.has(name)) return true
+    restore(workspace, mutant)
     const failsWithout = await fails()
-    change(ground, mutant)
+    change(workspace, mutant)
     if (failsWithout) continue
-    ground.sound.add(name)
+    workspace.sound.add(name)
     return true
   }
   return false
@@ -113,7 +117,7 @@ async function isReal(
 
 type Failure = { readonly file: string; readonly test: string | undefined }
 
-/** What the runner says of its files: nothing failed, this did, or it was ended before it could tell. */
+/** The first failure in the runner's output; `unknown` if the runner was ended before it reported one. */
 export function findFailure({ exitCode, output, isCut }: Ended): Failure | 'none' | 'unknown' {
   if (exitCode === 0 || /^error: regex .* matched 0 tests/m.test(output)) return 'none'
   let file: string | undefined
@@ -125,24 +129,24 @@ export function findFailure({ exitCode, output, isCut }: Ended): Failure | 'none
   return file === undefined || isCut ? 'unknown' : { file, test: undefined }
 }
 
-/** The runner shows groups with a sign between them that it does not match against. */
+/** The runner prints ` > ` between describe names and titles, and its `-t` filter does not match it. */
 const patternOf = (test: string): string => test.replace(/[^\w\s]/g, '.').replaceAll(' . ', ' (?:. )?')
 
-/** What is said in a statement is noticed on one engine; only `src/db` knows a difference. */
+/** SQLite tests find a changed statement. Only changes in `src/db` also need PostgreSQL. */
 const notOnPostgres = '^(?!.*postgres)'
 
-async function runTests(ground: Ground, { tests, env }: Batch, withinMs: number, only?: string): Promise<Ended> {
+async function runTests(workspace: Workspace, { tests, env }: Batch, withinMs: number, only?: string): Promise<Ended> {
   const flags = ['--no-env-file', 'test', '--bail=1', '--no-orphans', `--timeout=${perTestMs}`]
   const filter = only === undefined ? [] : ['-t', only]
-  return run(ground, [process.execPath, ...flags, ...filter, ...tests.map((file) => `./${file}`)], withinMs, env)
+  return run(workspace, [process.execPath, ...flags, ...filter, ...tests.map((file) => `./${file}`)], withinMs, env)
 }
 
-/** Runs a program in a group of its own, all of which ends with it or with the time. */
-async function run(ground: Ground, command: readonly string[], withinMs: number, env = {}): Promise<Ended> {
-  mkdirSync(ground.temporary, { recursive: true })
+/** Runs a program in its own process group, and kills the group when the program or the time ends. */
+async function run(workspace: Workspace, command: readonly string[], withinMs: number, env = {}): Promise<Ended> {
+  mkdirSync(workspace.temporary, { recursive: true })
   const child = Bun.spawn([...command], {
-    cwd: ground.root,
-    env: { ...process.env, ...ground.env, ...env, TMPDIR: ground.temporary },
+    cwd: workspace.root,
+    env: { ...process.env, ...workspace.env, ...env, TMPDIR: workspace.temporary },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -157,7 +161,7 @@ async function run(ground: Ground, command: readonly string[], withinMs: number,
   const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   clearTimeout(cut)
   endGroup(child.pid, 'SIGKILL')
-  rmSync(ground.temporary, { recursive: true, force: true })
+  rmSync(workspace.temporary, { recursive: true, force: true })
   return { exitCode, output: `${out}\n${err}`, isCut }
 }
 
@@ -165,6 +169,6 @@ function endGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-pid, signal)
   } catch {
-    // Nobody of the group is left.
+    // All processes of the group have ended.
   }
 }

@@ -14,13 +14,13 @@ import { run } from './place.ts'
 import type { Entry } from './tar.ts'
 import type { Target } from './targets.ts'
 
-/** What an image has besides the program: the C library, and the programs that a VPN node runs. */
+/** Debian packages of an image: the C library, and the programs that a VPN node runs. */
 const wanted = ['libc6', 'iproute2', 'nftables', 'wireguard-tools']
 
-/** They come along as dependencies of how packages are installed, not of what runs. */
+/** Dependencies that only the installation of packages needs. */
 const unneeded = /^(?:adduser|base-files|cdebconf|debconf.*|dpkg|install-info|libc-bin|libdebconf.*|passwd|perl.*|tar)$/
 
-/** Of a package, what a program runs with, and the terms that it is given under. */
+/** Files that are copied from a package: libraries, programs and the licence. */
 const kept = [
   /^(?:usr\/)?lib(?:64)?\/(?:[^/]+\/)?[^/]+\.so[^/]*$/,
   /^(?:usr\/)?s?bin\/(?:ip|nft|tc|wg)$/,
@@ -30,8 +30,8 @@ const kept = [
 export type Base = { readonly entries: readonly Entry[]; readonly packages: readonly string[] }
 
 /**
- * Files of Debian's packages for a processor, from the sources of packages that this machine has. They are of the
- * Debian that this machine runs; nothing is installed on it.
+ * Downloads Debian packages for a processor from the apt sources of the machine that builds, and reads their files. It
+ * uses the Debian release of that machine and installs nothing on it.
  */
 export async function readBase(target: Target): Promise<Base> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-base-'))
@@ -54,7 +54,7 @@ export async function readBase(target: Target): Promise<Base> {
   }
 }
 
-/** Asks apt as if nothing were installed, in places of its own. */
+/** Runs apt with an empty package status and its own state and cache folders. */
 async function download(target: Target, folder: string): Promise<string[]> {
   for (const place of ['state/lists/partial', 'archives/partial']) mkdirSync(join(folder, place), { recursive: true })
   writeFileSync(join(folder, 'status'), '')
@@ -67,7 +67,7 @@ async function download(target: Target, folder: string): Promise<string[]> {
     'Dir::Cache': folder,
     'Dir::Cache::archives': join(folder, 'archives'),
   }
-  // Others' packages are not for an image: of all sources, Debian's own.
+  // Only Debian's own package source is used.
   const own = '/etc/apt/sources.list.d/debian.sources'
   if (existsSync(own)) Object.assign(settings, { 'Dir::Etc::sourcelist': own, 'Dir::Etc::sourceparts': '-' })
   const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
@@ -78,7 +78,7 @@ async function download(target: Target, folder: string): Promise<string[]> {
     .toSorted()
 }
 
-/** The tree as Debian has it since 12: what was in /lib and /sbin is below /usr, and links stand in the old places. */
+/** The merged /usr layout of Debian 12: /bin, /sbin, /lib and /lib64 are links to folders below /usr. */
 function entriesOf(tree: string): Entry[] {
   const found = readdirSync(tree, { recursive: true, withFileTypes: true }).map((entry) => ({
     entry,

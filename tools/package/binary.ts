@@ -5,17 +5,17 @@ import { root, version } from './place.ts'
 import { findRuntime } from './runtime.ts'
 import type { Target } from './targets.ts'
 
-/** Where Bun shows a packed program what is in it. */
+/** The folder in which a compiled program sees its embedded files. */
 const inside = '/$bunfs/root'
 
-/** The program, and what it starts as threads: those of the gateway's engines. */
+/** The program, and the worker threads of the gateway's engines. */
 export const entries = [
   'src/app/turnpike.ts',
   'src/dataplane/gateway/relay/linux/worker.ts',
   'src/dataplane/gateway/relay/portable/accepter-worker.ts',
 ]
 
-/** What it reads while it runs, besides its code. Files and folders, from the project's own. */
+/** Files and folders that the program reads while it runs, relative to the project's root. */
 const assets = [
   'migrations',
   'dist/console',
@@ -26,9 +26,9 @@ const assets = [
 ]
 
 /**
- * Code that is packed is moved together, so a module would look for what lies beside it in the wrong place. Here each
- * is told that it is where it is in the project, and the files above are put there too: so one way of finding them
- * holds for both forms.
+ * A bundler plugin that keeps module paths. Bundling moves modules, so `import.meta.dir` would name the wrong folder.
+ * The plugin replaces it by the module's folder in the project, where the assets above are embedded. The same code
+ * finds a file in a checkout and in a compiled program.
  */
 const inPlace = (of: string): Bun.BunPlugin => ({
   name: 'in place',
@@ -49,11 +49,11 @@ const inPlace = (of: string): Bun.BunPlugin => ({
   },
 })
 
-/** Packs the program, and all that it reads, into one file that runs by itself. */
+/** Compiles the program and its assets into one executable file. */
 export async function buildBinary(target: Target, outfile: string, of = version): Promise<void> {
   const work = mkdtempSync(join(tmpdir(), 'turnpike-binary-'))
   try {
-    // Bun keeps an asset's own name and what is below it, so they are handed over from the top.
+    // Bun keeps the name of an asset and the paths below it, so top-level folders are passed.
     const tree = join(work, 'tree')
     for (const asset of assets) cpSync(join(root, asset), join(tree, asset), { recursive: true })
     const packed = join(work, 'turnpike')
@@ -61,7 +61,7 @@ export async function buildBinary(target: Target, outfile: string, of = version)
       entrypoints: entries.map((entry) => join(root, entry)),
       root,
       target: 'bun',
-      // A command loads what it is made of and no more, packed as well.
+      // A command loads only its own modules, as in a checkout.
       splitting: true,
       minify: { whitespace: true, syntax: true },
       sourcemap: 'linked',
@@ -71,7 +71,7 @@ export async function buildBinary(target: Target, outfile: string, of = version)
         executablePath: await findRuntime(target),
         outfile: packed,
         assets: readdirSync(tree).map((name) => join(tree, name)),
-        // The environment is what the operator set, and the working folder is anybody's.
+        // The program reads no `.env` or `bunfig.toml` of the working folder.
         autoloadDotenv: false,
         autoloadBunfig: false,
       },

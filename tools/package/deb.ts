@@ -9,13 +9,13 @@ import { installedProgram, packagedUnits } from './units.ts'
 
 const source = join(import.meta.dir, 'debian')
 
-/** As Debian orders versions: what comes before a release sorts before it, and the last number is the packaging's. */
+/** Debian version: `~` sorts a pre-release before its release, and `-1` is the revision of the package. */
 export const debianVersion = (of: string): string => `${of.replace('-', '~')}-1`
 
-/** What belongs to the operator: dpkg asks before it replaces one that he has changed. */
+/** A conffile: dpkg asks before it replaces one that the operator changed. */
 const settingsFile = 'etc/turnpike/turnpike.env'
 
-/** Makes the package around a program that was built. Needs dpkg-deb, which every Debian has. */
+/** Builds the Debian package of a compiled program with dpkg-deb. */
 export async function buildDeb(target: Target, binary: string, outfile: string, of = version): Promise<void> {
   const tree = mkdtempSync(join(tmpdir(), 'turnpike-deb-'))
   try {
@@ -46,7 +46,7 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
     .replace('@version@', debianVersion(of))
     .replace('@architecture@', target.debian)
     .replace('@size@', String(kilobytes))
-    .replace('@libc@', await leastLibc(binary))
+    .replace('@libc@', await minLibc(binary))
   await write('DEBIAN/control', control)
   await write('DEBIAN/conffiles', `/${settingsFile}\n`)
   await write('DEBIAN/md5sums', await digestsOf(tree))
@@ -64,7 +64,7 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
   }
 }
 
-/** Everything that is written for operators and customers, and what may be copied from it. */
+/** Adds the docs for operators and customers, with their example files, and the changelogs. */
 async function fillDocs(tree: string, changelog: string): Promise<void> {
   const folder = 'usr/share/doc/turnpike'
   const written = [...new Bun.Glob('**/*.{md,yml,yaml,json,conf}').scanSync(join(root, 'docs'))]
@@ -80,7 +80,7 @@ const toChangelog = (of: string, at: Date): string =>
   `turnpike (${debianVersion(of)}) stable; urgency=medium\n\n  * Version ${of}; changelog.gz tells what is new.\n\n` +
   ` -- Turnpike maintainers <turnpike@packages.invalid>  ${at.toUTCString().replace('GMT', '+0000')}\n`
 
-/** The same bytes for the same text: without a name and a time in it. */
+/** gzip without file name and time, so that the same text gives the same bytes. */
 const zipped = (content: string): Uint8Array => gzipSync(content, { level: 9 })
 
 async function put(tree: string, path: string, content: string | Uint8Array, mode: number): Promise<void> {
@@ -105,8 +105,8 @@ async function digestsOf(tree: string): Promise<string> {
   return (await Promise.all(lines)).join('')
 }
 
-/** The oldest C library that has all that the program asks for. */
-async function leastLibc(binary: string): Promise<string> {
+/** The oldest glibc version that has every symbol of the program. */
+async function minLibc(binary: string): Promise<string> {
   const named = await run(['grep', '-aoE', 'GLIBC_2\\.[0-9]+', binary])
   const newest = Math.max(...[...named.matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor)))
   return `2.${newest}`

@@ -4,14 +4,14 @@ import { version, writtenAtSeconds } from './place.ts'
 import { type Entry, toTar } from './tar.ts'
 import type { Target } from './targets.ts'
 
-/** Whom the program runs as: nobody that a host has. */
+/** User and group id of the program. Hosts normally have no user with this id. */
 const user = 10_001
 const dataFolder = '/var/lib/turnpike'
 
-/** Settings that hold in a container unless told otherwise. */
+/** Default settings of a container. */
 export const imageSettings = { TURNPIKE_DATA: dataFolder, TURNPIKE_HOST: '0.0.0.0', TURNPIKE_SANDBOX: 'off' }
 
-/** What is reached from outside: the shop, the gateway, the VPN, and figures for Prometheus. */
+/** Exposed ports: the shop, the gateway and the VPN. */
 export const imagePorts = ['8080/tcp', '10800/tcp', '51820/udp']
 
 const types = {
@@ -32,8 +32,8 @@ const jsonBlob = (value: unknown): Blob => toBlob(new TextEncoder().encode(JSON.
 const described = (blob: Blob, mediaType: string) => ({ mediaType, digest: `sha256:${blob.digest}`, size: blob.size })
 
 /**
- * An image (OCI image layout 1.1, in one archive) of the program and what it needs: no shell, no package manager. It
- * also has the file that `docker load` of old looks for.
+ * Builds an image (OCI image layout 1.1 in one archive) of the program and its libraries, without a shell or a package
+ * manager. The archive also has the `manifest.json` of older versions of `docker load`.
  */
 export async function buildImage(target: Target, binary: string, outfile: string): Promise<void> {
   const seconds = await writtenAtSeconds()
@@ -65,7 +65,7 @@ function layerOf(entries: readonly Entry[], seconds: number): Layer {
   return { blob: toBlob(gzipSync(plain, { level: 6 })), plainDigest: toBlob(plain).digest }
 }
 
-/** Every folder that something is in, before what is in it. */
+/** Adds an entry for each parent folder, before the entries in it. */
 function withFolders(entries: readonly Entry[]): Entry[] {
   const folders = new Set(
     entries.flatMap(({ path }) =>
@@ -98,7 +98,7 @@ function userEntries(): Entry[] {
     text('etc/nsswitch.conf', ['passwd: files', 'group: files', 'hosts: files dns']),
     { kind: 'folder', path: 'tmp', mode: 0o1777 },
     { kind: 'folder', path: 'run', mode: 0o755 },
-    // Whoever mounts an empty volume here gets it with this owner.
+    // An empty volume that is mounted here gets this owner.
     { kind: 'folder', path: dataFolder.slice(1), mode: 0o700, owner: user },
   ]
 }

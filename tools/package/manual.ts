@@ -3,7 +3,7 @@ import { commonOptions } from '../../src/app/process.ts'
 import type { Command } from '../../src/cli/command.ts'
 import { version } from './place.ts'
 
-/** A line of text that troff takes as it is. */
+/** Escapes a line of text for troff. */
 const plain = (text: string): string =>
   text
     .replaceAll('\\', '\\e')
@@ -13,7 +13,7 @@ const plain = (text: string): string =>
 const calledAs = (command: Command): string =>
   [command.name, ...command.takes.map((each) => (each.optional ? `[${each.name}]` : each.name))].join(' ')
 
-/** The manual page: what `turnpike --help` tells, so that neither can be older than the other. */
+/** The manual page, generated from the text of `turnpike --help`. */
 export function toManual(dateText: string): string {
   const item = (head: string, text: string) => ['.TP', `.B ${plain(head)}`, plain(text)]
   return `${[

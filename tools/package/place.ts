@@ -4,7 +4,7 @@ import manifest from '../../package.json' with { type: 'json' }
 export const root = resolve(import.meta.dir, '../..')
 export const { version } = manifest
 
-/** Runs a program to its end, in the project's folder unless told otherwise; what it printed, or what went wrong. */
+/** Runs a program, by default in the project's root. Returns its output, or throws if it fails. */
 export async function run(command: readonly string[], cwd = root, env: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn([...command], {
     cwd,
@@ -23,8 +23,8 @@ export async function run(command: readonly string[], cwd = root, env: Record<st
 const withinMs = 600_000
 
 /**
- * When what is packed was written, in seconds: the same sources make the same package, whenever that is done.
- * `SOURCE_DATE_EPOCH` is how packagers hand it in.
+ * The time of the sources in seconds, so that the same sources always give the same package. Packagers set it in
+ * `SOURCE_DATE_EPOCH`.
  */
 export async function writtenAtSeconds(): Promise<number> {
   const given = Number(process.env['SOURCE_DATE_EPOCH'] ?? Number.NaN)

@@ -1,7 +1,6 @@
 /**
- * `npm run package [-- binary deb image] [--cpu x64|arm64]`: makes packages into `dist/packages`: the program as one
- * file, a Debian package and an image for containers, each for both processors unless told otherwise, and a bill of
- * materials (CycloneDX).
+ * `npm run package [-- binary deb image] [--cpu x64|arm64]`: builds packages into `dist/packages`: one executable file,
+ * a Debian package and a container image, by default for both processors, and a bill of materials (CycloneDX).
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'

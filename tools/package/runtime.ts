@@ -4,8 +4,8 @@ import { root, run } from './place.ts'
 import { ownTarget, type Target } from './targets.ts'
 
 /**
- * The Bun that a package is made with: the one that runs this, or npm's package of it for the other processor, in the
- * version and with the digest that package-lock.json names. It is kept, so that it is fetched once.
+ * The Bun executable of a package: the running one, or npm's package for the other processor with the version and the
+ * digest of package-lock.json. A downloaded one is cached.
  */
 export async function findRuntime(target: Target): Promise<string> {
   if (target.cpu === ownTarget().cpu) return process.execPath

@@ -11,7 +11,7 @@ type Bom = {
 type Locked = { readonly version: string; readonly dev?: boolean; readonly devOptional?: boolean }
 type Lock = { readonly packages: Readonly<Record<string, Locked>> }
 
-/** The packages that the program is made of, as `name@version`: those of the lock file but the ones for development. */
+/** The packages of the lock file without development dependencies, as `name@version`. */
 async function listShipped(): Promise<ReadonlySet<string>> {
   const { packages } = (await Bun.file(join(root, 'package-lock.json')).json()) as Lock
   const shipped = Object.entries(packages).filter(([path, each]) => path !== '' && !each.dev && !each.devOptional)
@@ -19,9 +19,9 @@ async function listShipped(): Promise<ReadonlySet<string>> {
 }
 
 /**
- * The bill of materials of the program (CycloneDX). `npm sbom --omit=dev` leaves out what development needs as well, so
- * the packages are chosen here. The random number and the tool's version are left out, and the time is that of the
- * sources, so that it is the same twice.
+ * The bill of materials of the program (CycloneDX). `npm sbom --omit=dev` also omits packages that both the program and
+ * development need, so the packages are chosen here. Without serial number and tool version, and with the time of the
+ * sources, two runs give the same text.
  */
 export async function makeBom(): Promise<Bom> {
   const shipped = await listShipped()

@@ -1,4 +1,4 @@
-/** One thing in an archive. Owners are numbers: whoever unpacks it has users of his own. */
+/** An entry of an archive. The owner is a numeric id. */
 export type Entry = {
   readonly path: string
   readonly mode: number
@@ -12,7 +12,7 @@ export type Entry = {
 const block = 512
 const kinds = { file: '0', folder: '5', link: '2' } as const
 
-/** An archive in the ustar form (POSIX.1-1988): the same entries make the same bytes. */
+/** A ustar archive (POSIX.1-1988). The same entries give the same bytes. */
 export function toTar(entries: readonly Entry[], seconds: number): Uint8Array {
   const parts = entries.flatMap((entry) => {
     const content = entry.kind === 'file' ? entry.content : new Uint8Array()
@@ -36,21 +36,21 @@ function headerOf(entry: Entry, size: number, seconds: number): Uint8Array {
   if (entry.kind === 'link') header.write(fitting(entry.to, 100), 157, 'utf8')
   header.write('ustar\x0000', 257, 'latin1')
   header.write(prefix, 345, 'utf8')
-  // The sum is taken with eight spaces where it will stand.
+  // The checksum is computed with spaces in its own field.
   header.fill(' ', 148, 156)
   const sum = header.reduce((total, byte) => total + byte, 0)
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
   return header
 }
 
-/** Names beyond 100 bytes are divided at a slash. */
+/** Splits a path over 100 bytes at a slash into the `prefix` and `name` fields. */
 function split(path: string): { name: string; prefix: string } {
   if (Buffer.byteLength(path) <= 100) return { name: path, prefix: '' }
   const at = path.lastIndexOf('/', path.length - 2)
   return { name: fitting(path.slice(at + 1), 100), prefix: fitting(path.slice(0, Math.max(0, at)), 155) }
 }
 
-function fitting(text: string, most: number): string {
-  if (Buffer.byteLength(text) > most) throw new RangeError(`${text} is too long for an archive`)
+function fitting(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) > maxBytes) throw new RangeError(`${text} is too long for an archive`)
   return text
 }

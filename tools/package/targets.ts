@@ -1,4 +1,4 @@
-/** What a package is made for: a processor, as Bun and Debian call it, and the package of npm that has Bun for it. */
+/** A processor by its names in Bun and Debian, and the npm package that has Bun for it. */
 export type Target = {
   readonly cpu: 'x64' | 'arm64'
   readonly debian: 'amd64' | 'arm64'

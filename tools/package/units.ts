@@ -4,12 +4,12 @@ import { root } from './place.ts'
 
 const folder = join(root, 'docs/operate/systemd')
 
-/** Where a package has the program. */
+/** The path of the program in a package. */
 export const installedProgram = 'usr/lib/turnpike/turnpike'
 
 /**
- * The units of the docs, as a package has them: with its program, a user that stays, since the operator's tool runs as
- * the same, and one file of settings for all roles before each role's own.
+ * The systemd units of the docs, adapted to a package: with its program, a static user that the operator's tool also
+ * uses, and one settings file for all roles before each role's own.
  */
 export const packagedUnits = (): { readonly name: string; readonly text: string }[] =>
   readdirSync(folder).map((name) => ({ name, text: toPackaged(readFileSync(join(folder, name), 'utf8')) }))

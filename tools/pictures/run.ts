@@ -1,6 +1,6 @@
 /**
- * `npm run pictures -- FOLDER [--window] [name…]`: photographs the console's pages, in both languages, light and dark,
- * at the width of a phone and of a desk, for somebody to look at. With `--window`, as much as a window shows.
+ * `npm run pictures -- FOLDER [--window] [name…]`: takes screenshots of the console's pages for a review, in both
+ * languages and themes, at the widths of a phone and of a desktop. `--window` takes the window in place of the page.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

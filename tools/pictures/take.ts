@@ -10,7 +10,7 @@ type Scene = {
 
 const dayMs = 86_400_000
 
-/** What the console has for customers. */
+/** Pages of the customer's console. */
 const ofCustomers: readonly Scene[] = [
   { name: 'overview', path: '#/' },
   { name: 'dedicated', path: '#/dedicated' },
@@ -60,7 +60,7 @@ const ofCustomers: readonly Scene[] = [
   },
 ]
 
-/** What it has for operators. */
+/** Pages of the operator's console. */
 const ofOperators: readonly Scene[] = [
   { name: 'operator-overview', path: '#/' },
   { name: 'operator-customers', path: '#/customers' },
@@ -173,9 +173,9 @@ const languages = { ru: 'ru-RU', en: 'en-US' } as const
 type Deps = {
   readonly shop: Service
   readonly browser: Browser
-  /** Only scenes whose pictures' names hold one of these; all of them when there is none. */
+  /** Takes only scenes whose names contain one of these; an empty list takes all. */
   readonly names: readonly string[]
-  /** Only what fits the window, in place of the whole page. */
+  /** Takes the visible window in place of the whole page. */
   readonly isWindow: boolean
   readonly write: (name: string, png: Buffer) => Promise<unknown>
 }
@@ -189,7 +189,7 @@ async function enter(context: BrowserContext, link: string): Promise<Page> {
   return page
 }
 
-/** Until nothing is on its way and nothing is left blank. */
+/** Waits until no request is open and no part of the page is blank. */
 async function settle(page: Page): Promise<void> {
   await page.waitForLoadState('networkidle')
   await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })

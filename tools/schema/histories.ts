@@ -7,7 +7,7 @@ export type History = {
   readonly of: string
   /** The columns of the primary key, with spaces between. */
   readonly key: string
-  /** The columns that are copied. Of one that begins with `?` only whether it is NULL: what is erased stays erased. */
+  /** The copied columns. Of a column with `?` only IS NULL is copied, so that the history keeps no erased value. */
   readonly columns: string
   /** Values of new rows, one for each column: an SQL literal, or another column. Such a row has no version. */
   readonly initial?: string
@@ -136,7 +136,7 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
       columns: `pool kind host port ?credentials country state city zip asn drained_at created_at changed_at`,
     },
     { of: 'exits, node', key: 'id', columns: 'node_id offers', initial: 'NULL NULL' },
-    // What nodes have carried.
+    // Usage that nodes reported.
     { of: 'usage_boots', key: 'node boot', columns: 'last_at closed_at', keep: 'latest', direct: true },
     { of: 'usage_nodes', key: 'node', columns: 'boot since', keep: 'latest' },
     {

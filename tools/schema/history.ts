@@ -41,7 +41,7 @@ function parse({ of, key, columns, initial, keep, on = 'insert update', direct, 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 const isColumn = (value: string): boolean => /^[a-z_]+$/.test(value)
 
-/** What is true of a row that differs from a new one. */
+/** SQL condition: a row differs from the initial values. */
 function changed({ columns }: Parsed, differs: string, row = ''): string {
   const conditions = columns.flatMap(({ name, initial }) => {
     if (initial === undefined || initial === name) return []
@@ -148,7 +148,7 @@ function postgresTriggers(each: Parsed): string[] {
     .map((events) => postgresTrigger(each, events))
 }
 
-/** A view of what all these rows say now. */
+/** A view of the present contents of these rows. */
 function contents(view: string, list: readonly Parsed[], engine: 'sqlite' | 'postgres'): string[] {
   const [type, differs] = engine === 'sqlite' ? ['TEXT', 'IS NOT'] : ['text', 'IS DISTINCT FROM']
   const arms = list.map((each) => {

@@ -5,15 +5,15 @@ import { rulesBroken } from './planted.ts'
 const broken = (path: string, text: string) => rulesBroken(checkColumns, path, text)
 const wide = 'wide '.repeat(30).trim()
 
-describe('columns', () => {
-  test('a line has at most 120', () => {
+describe('checkColumns', () => {
+  test('a line has at most 120 columns', () => {
     const line = (columns: number) => `const a = ${'b'.repeat(columns - 10)}`
     expect(broken('src/api/http.ts', line(120))).toEqual([])
     expect(broken('src/api/http.ts', line(121))).toEqual(['columns'])
     expect(broken('docs/api/errors.md', line(121))).toEqual([])
   })
 
-  test('comments are no exception, in tests either', () => {
+  test('a comment line has at most 120 columns, also in a test', () => {
     for (const path of ['src/api/http.ts', 'src/api/http.test.ts', 'test/harness/raw.ts', 'bench/run.ts']) {
       expect(broken(path, `// ${wide}\nconst a = 1`)).toEqual(['columns'])
       expect(broken(path, `/** ${wide} */\nconst a = 1`)).toEqual(['columns'])
@@ -22,7 +22,7 @@ describe('columns', () => {
     }
   })
 
-  test('a text may be wide in a test, where it is a title, and nowhere else', () => {
+  test('only a string in a test may have more than 120 columns', () => {
     for (const text of [`test('${wide}', () => {})`, `const a = \`${wide}\``, `const a = \`\n${wide}\n\``]) {
       expect(broken('src/api/http.test.ts', text)).toEqual([])
       expect(broken('test/harness/raw.ts', text)).toEqual([])
@@ -30,7 +30,7 @@ describe('columns', () => {
     }
   })
 
-  test('a regular expression may be wide', () => {
+  test('a regular expression may have more than 120 columns', () => {
     expect(broken('tools/tidy/sql.ts', `const a =\n  /${wide}/`)).toEqual([])
     expect(broken('tools/tidy/sql.ts', `const a =\n  '${wide}'`)).toEqual(['columns'])
   })

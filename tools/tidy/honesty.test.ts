@@ -4,8 +4,8 @@ import { rulesBroken } from './planted.ts'
 
 const broken = (path: string, text: string) => rulesBroken(checkHonesty, path, text)
 
-describe('tests are honest and work is finished', () => {
-  test('no test is left out or singled out', () => {
+describe('checkHonesty', () => {
+  test('checkHonesty refuses only, skip, todo and failing tests', () => {
     for (const call of [
       'test.only',
       'test.skip',
@@ -23,18 +23,18 @@ describe('tests are honest and work is finished', () => {
     expect(broken('src/core/money.test.ts', `test('test.only', () => {}); test.each([1])('a', () => {})`)).toEqual([])
   })
 
-  test('tests that a machine cannot run are left out in one place, which announces it', () => {
+  test('only netns-support.ts may skip tests that a machine cannot run', () => {
     const text = "process.stderr.write('not run here: why'); export const left = test.skip"
     expect(broken('test/harness/netns-support.ts', text)).toEqual([])
     expect(broken('test/harness/postgres.ts', text)).toEqual(['partial-test'])
   })
 
-  test('an expectation can fail', () => {
+  test('checkHonesty refuses an expectation that cannot fail', () => {
     expect(broken('src/core/money.test.ts', 'expect(true).toBe(true)')).toEqual(['hollow-test'])
     expect(broken('src/core/money.test.ts', 'expect(isTrue).toBe(true)')).toEqual([])
   })
 
-  test('nothing is put off in a comment', () => {
+  test('checkHonesty refuses TODO, FIXME and XXX in comments', () => {
     for (const word of ['TODO', 'FIXME', 'XXX']) {
       expect(broken('src/api/http.ts', `const a = 1 // ${word}: later`)).toEqual(['unfinished'])
       expect(broken('migrations/0001-start.sql', `-- ${word}: later`)).toEqual(['unfinished'])

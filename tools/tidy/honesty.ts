@@ -28,7 +28,7 @@ function isHollow(node: Node): boolean {
   return node.type === 'CallExpression' && chainOf(childOf(node, 'callee')) === 'expect' && argument?.['value'] === true
 }
 
-/** A test that does not run or cannot fail is worse than none, because it is counted. */
+/** Refuses tests that do not run or cannot fail, because the summary counts them as passed. */
 export function checkHonesty(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     if (path.endsWith('.sql')) return findUnfinished(path, text, [{ at: 0, end: text.length, text }])

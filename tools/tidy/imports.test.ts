@@ -5,7 +5,7 @@ import { rulesBroken } from './planted.ts'
 const importing = (specifier: string) => `import { x } from '${specifier}'\n`
 const broken = (path: string, text: string) => rulesBroken(checkImports, path, text)
 
-/** Each row: the file, a module it may not see, and the nearest one it may. */
+/** Each row: a file, a module that it may not import, and a similar one that it may. */
 const rows: readonly (readonly [path: string, forbidden: string, allowed: string | undefined])[] = [
   ['src/core/money.ts', 'node:crypto', './bytes.ts'],
   ['src/core/money.ts', 'zod', './bytes.ts'],
@@ -98,14 +98,14 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
 
 describe('the import law', () => {
   for (const [path, forbidden, allowed] of rows) {
-    test(`${path} may not see ${forbidden}`, () => {
+    test(`${path} may not import ${forbidden}`, () => {
       expect(broken(path, importing(forbidden))).toEqual(['import-law'])
       expect(broken(path, importing(forbidden).replace('import', 'import type'))).toEqual(['import-law'])
       if (allowed !== undefined) expect(broken(path, importing(allowed))).toEqual([])
     })
   }
 
-  test('in a gateway only relay opens sockets', () => {
+  test('only the relay folder of a gateway opens sockets', () => {
     const text = 'const socket = await Bun.connect({})'
     for (const room of ['protocol', 'access', 'dial', 'metering']) {
       expect(broken(`src/dataplane/gateway/${room}/dial.ts`, text)).toEqual(['import-law'])
@@ -113,7 +113,7 @@ describe('the import law', () => {
     expect(broken('src/dataplane/gateway/relay/portable/dialler.ts', text)).toEqual([])
   })
 
-  test('every way of naming a module is found, and prose is not', () => {
+  test('findImports finds 8 forms of import and ignores comments and strings', () => {
     const text = [
       `import a, { b } from './a.ts'`,
       `import {\n  type C,\n} from "./c.ts"`,
@@ -140,12 +140,12 @@ describe('the import law', () => {
     expect(broken('src/db/open.ts', `import { SQL } from 'bun'`)).toEqual([])
   })
 
-  test('a module is named, not computed', () => {
+  test('checkImports refuses an import with a computed name', () => {
     expect(broken('src/api/http.ts', 'await import(name)')).toEqual(['import-law'])
     expect(broken('src/api/http.ts', `await import('./status.ts')`)).toEqual([])
   })
 
-  test('a folder or a domain without a place in the law is refused', () => {
+  test('checkImports refuses a folder or a domain that the import rules do not list', () => {
     expect(broken('src/extras/a.ts', '')).toEqual(['import-law'])
     expect(broken('src/domains/gossip/rules.ts', '')).toEqual(['import-law'])
     expect(broken('src/domains/premium/subusers/index.ts', '')).toEqual(['import-law'])
@@ -153,7 +153,7 @@ describe('the import law', () => {
     expect(broken('src/domains/premium/subusers/rules.ts', '')).toEqual([])
   })
 
-  test('tests may see everything', () => {
+  test('tests may import every module', () => {
     expect(broken('src/core/money.test.ts', importing('../app/turnpike.ts'))).toEqual([])
     expect(broken('test/journeys/buy.ts', importing('../../src/domains/orders/store.ts'))).toEqual([])
   })

@@ -85,7 +85,7 @@ function matchesFile(pattern: string, target: string, domain: string | undefined
   return others.some((other) => new Bun.Glob(pattern.replace('below/', `src/domains/${other}/`)).match(target))
 }
 
-/** A driver known in one place can be changed in one place. */
+/** Only src/db imports a database driver. */
 function isForeignDriver(path: string, specifier: string): boolean {
   return specifier === 'bun:sqlite' && !path.startsWith('src/db/')
 }

@@ -1,6 +1,6 @@
 /**
- * Which room of the house a file is in. The rooms of a domain are told apart by the file's name, in the domain's own
- * folder or in a folder for one part of it.
+ * The layer of a file in the import rules. Inside a domain the file's name decides, in the domain's folder or in a
+ * subfolder of it.
  */
 export type Room =
   | 'core'
@@ -23,21 +23,21 @@ export type Room =
   | 'app'
   | ConsoleRoom
 
-/** The console: what both parts share, and the parts, which never see one another: nobody loads the other's. */
+/** The console: shared code, and the customer's and the operator's part, which never import each other. */
 type ConsoleRoom = 'console' | 'console-customer' | 'console-operator'
 
 /** The folders of a gateway without sockets. Both engines use them; `relay` itself has the rules of `dataplane`. */
 type GatewayRoom = 'gateway-protocol' | 'gateway-access' | 'gateway-dial' | 'gateway-metering'
 
 /**
- * What a room may import. `files` are globs from the project's root; `own/` is the file's own domain and `below/` each
- * domain that one may see; `pure` is a domain's rules.ts and any further file that is not one of the other rooms.
- * `packages` are globs of package, `node:` and `bun:` names. Type imports obey the same law.
+ * The modules that a layer may import. `files` are globs from the project's root; `own/` is the file's own domain and
+ * `below/` each domain that it may import; `pure` is a domain's rules.ts and any further file of no other layer.
+ * `packages` are globs of package, `node:` and `bun:` names. Type imports obey the same rules.
  */
 export type Sight = { readonly files: readonly string[]; readonly packages: readonly string[] }
 
 const core = 'src/core/**'
-/** A room at the top of a domain and in each of its folders. */
+/** A file of a layer in the domain's folder and in each of its subfolders. */
 const everywhere = (domain: string, room: string): readonly string[] => [
   `${domain}/${room}.ts`,
   `${domain}/*/${room}.ts`,
@@ -49,11 +49,11 @@ export const pure = 'own/rules.ts and its like'
 const inGateway = (...rooms: readonly string[]) => rooms.map((room) => `src/dataplane/gateway/${room}/**`)
 const hashing = 'node:crypto'
 const anyPackage = '**'
-/** A page in a browser knows the shop by its APIs alone: it imports nothing of it, not even src/core. */
+/** The console uses the shop only through its HTTP APIs: it imports no server code, not even src/core. */
 const sharedConsole = ['src/console/{client,shared}/**']
 const browserPackages = ['react', 'react-dom/client', '@mantine/{core,hooks}', '@tanstack/react-query', 'uplot', 'qr']
 
-/** The import law, whole. Whatever is not listed is forbidden. */
+/** All import rules. An import that is not listed is forbidden. */
 export const law: Readonly<Record<Room, Sight>> = {
   core: { files: [core], packages: [] },
   db: { files: [core, 'src/db/**', 'migrations/**'], packages: ['bun', 'bun:sqlite', 'node:*', 'node:*/**'] },
@@ -125,7 +125,7 @@ export const law: Readonly<Record<Room, Sight>> = {
 const ground = ['ledger', 'pricing', 'customers']
 const middle = ['stock', 'fleet', 'traffic', 'payments']
 
-/** The other domains each domain may see. The ones that are sold see everything below them and never one another. */
+/** The domains that each domain may import. Products import the domains below them and never each other. */
 export const below: Readonly<Record<string, readonly string[]>> = {
   ledger: [],
   pricing: [],
@@ -181,11 +181,11 @@ export function findRoom(path: string): { readonly room: Room; readonly domain?:
   const name = inside.at(-1)
   if (folder !== 'domains' || domain === undefined || name === undefined || inside.length > 2) return undefined
   const domainRoom = roomOfDomainFile(name)
-  // A domain has one door, however many folders it has.
+  // A domain has one index.ts, also when it has subfolders.
   return domainRoom === 'door' && inside.length > 1 ? undefined : { room: domainRoom, domain }
 }
 
-/** What an operation takes and answers, beside the routes that bind it: it knows values, and nothing that acts. */
+/** Input and output schemas of operations. They import values and no code with effects. */
 function isShapes(name: string): boolean {
   const stem = name.replace(/\.tsx?$/, '')
   return ['shapes', 'fields', 'operation', 'pages'].includes(stem) || stem.startsWith('shapes-')

@@ -11,7 +11,7 @@ export function checkManifest(files: Files): Violation[] {
   return [...checkVersions(manifest, text ?? ''), ...checkScripts(manifest, text ?? ''), ...checkMigrations(files)]
 }
 
-/** An exact version is the one that was tested. */
+/** Each dependency has the exact version that was tested. */
 function checkVersions(manifest: Manifest, text: string): Violation[] {
   const wanted = groups.flatMap((group) => Object.entries(manifest[group] ?? {}))
   const loose = wanted.filter(([, version]) => !exact.test(version))
@@ -23,7 +23,7 @@ function checkVersions(manifest: Manifest, text: string): Violation[] {
   }))
 }
 
-/** Who may run a program while it is installed is somebody whose version we have chosen. */
+/** Only a direct dependency, whose version package.json fixes, may run an install script. */
 function checkScripts(manifest: Manifest, text: string): Violation[] {
   const chosen = new Set(groups.flatMap((group) => Object.keys(manifest[group] ?? {})))
   const strangers = Object.keys(manifest['allowScripts'] ?? {}).filter((name) => !chosen.has(name))

@@ -16,8 +16,8 @@ const narrowing = [
   'DELETE FROM orders;',
 ]
 
-describe('a migration', () => {
-  test('that was released is neither changed nor deleted', () => {
+describe('checkMigrations', () => {
+  test('checkMigrations refuses a change or deletion of a released migration', () => {
     const path = 'migrations/0001-start.sql'
     const released = JSON.stringify({ '0001-start': checksumOf('SELECT 1;\n') })
     const rules = (...files: [string, string][]) => checkMigrations(new Map(files)).map((each) => each.rule)
@@ -27,7 +27,7 @@ describe('a migration', () => {
     expect(rules([path, 'SELECT 2;\n'], [releasedFile, '{}'])).toEqual([])
   })
 
-  test('takes nothing from the version before, unless it says which one has stopped to use it', () => {
+  test('a migration may remove a schema object only with a `-- contracts:` comment', () => {
     for (const statement of narrowing) {
       expect({ statement, broken: broken(`${statement}\n`) }).toEqual({ statement, broken: ['migrations'] })
       expect(broken(`-- contracts: 0.4 uses it no more\n${statement}\n`)).toEqual([])
@@ -36,14 +36,14 @@ describe('a migration', () => {
     }
   })
 
-  test('may say constraints in other words, if it says that it does, and nothing else by that', () => {
+  test('a `-- rewords:` comment allows a migration to replace constraints and nothing else', () => {
     const reworded = 'ALTER TABLE orders ADD CONSTRAINT whole CHECK (is_order(price)), DROP CONSTRAINT orders_check;'
     expect(broken(`${reworded}\n`)).toEqual(['migrations'])
     expect(broken(`-- rewords: the same promises\n${reworded}\n`)).toEqual([])
     expect(broken('-- rewords: the same promises\nALTER TABLE orders DROP COLUMN note;\n')).toEqual(['migrations'])
   })
 
-  test('may add tables, columns, indexes, triggers and views', () => {
+  test('a migration may add tables, columns, indexes, triggers and views', () => {
     const adding = [
       'CREATE TABLE things (id TEXT PRIMARY KEY, kind TEXT NOT NULL);',
       'CREATE UNIQUE INDEX things_by_kind ON things (kind);',

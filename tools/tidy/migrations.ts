@@ -2,17 +2,17 @@ import { checksumOf, statementsOf } from '../../src/db/migrate.ts'
 import { sectionFor } from '../../src/db/portable.ts'
 import type { Files, Violation } from './source.ts'
 
-/** The first migration after the baseline; `src/db/migrate.ts` lets the version before run beside it. */
+/** The first migration after the baseline; `src/db/migrate.ts` lets the previous version run beside it. */
 const firstExpanding = 'migrations/0003'
 /** The checksum of each released migration by its name; `npm run schema -- --release` writes it. */
 export const releasedFile = 'tools/schema/released.json'
 const contracts = /^-- contracts: \S/m
-/** Constraints that are said in other words: what the version before writes was allowed and is. */
+/** Constraints that are replaced by equal ones. They allow every row that the previous version writes. */
 const rewords = /^-- rewords: \S/m
 
 /**
- * What would break a shop of the version before, which runs on while this one begins. Only PostgreSQL has several
- * shops; a SQLite file is opened by one.
+ * Statements that break a shop of the previous version, which still runs while the new version starts. This happens
+ * only on PostgreSQL; one shop opens a SQLite file.
  */
 const narrowing: readonly { readonly pattern: RegExp; readonly why: string; readonly reworded?: boolean }[] = [
   { pattern: /\bDROP\s+(TABLE|COLUMN)\b/, why: 'drops what the version before uses' },
@@ -35,7 +35,7 @@ const narrowing: readonly { readonly pattern: RegExp; readonly why: string; read
   { pattern: /\bTRUNCATE\b|\bDELETE\s+FROM\b/, why: 'deletes rows' },
 ]
 
-/** A unique index on a table that this migration has not made. */
+/** A unique index on a table that this migration does not create. */
 function narrowsByIndex(statement: string, all: readonly string[]): boolean {
   const table = /\bCREATE\s+UNIQUE\s+INDEX\b[\s\S]*?\bON\s+(\w+)/.exec(statement)?.[1]
   return table !== undefined && !all.some((each) => new RegExp(`\\bTABLE\\s+${table}\\b`).test(each))
@@ -55,7 +55,7 @@ function checkReleased(files: Files): Violation[] {
 
 export const checkMigrations = (files: Files): Violation[] => [...checkReleased(files), ...checkExpanding(files)]
 
-/** A migration only adds, or says which version has stopped to use what it takes away. */
+/** A migration only adds, or names in `-- contracts:` the version that stopped using the removed object. */
 function checkExpanding(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     if (!/^migrations\/\d{4}-.*\.sql$/.test(path) || path < firstExpanding || contracts.test(text)) return []

@@ -5,7 +5,7 @@ import { rulesBroken } from './planted.ts'
 const broken = (path: string, text = '') => rulesBroken(checkNames, path, text)
 
 describe('names and sizes', () => {
-  test('files and folders of code are in kebab-case', () => {
+  test('the names of code files and folders are in kebab-case', () => {
     expect(broken('src/api/rateLimit.ts')).toEqual(['kebab-case'])
     expect(broken('src/api/Customer/orders.ts')).toEqual(['kebab-case'])
     expect(broken('src/api/rate_limit.ts')).toEqual(['kebab-case'])
@@ -13,14 +13,14 @@ describe('names and sizes', () => {
     expect(broken('src/api/README.md')).toEqual([])
   })
 
-  test('a file has no role in its suffix', () => {
+  test('a file name has no role such as .service as its suffix', () => {
     expect(broken('src/api/orders.service.ts')).toEqual(['role-suffix'])
     expect(broken('test/browser/docs.long.test.ts')).toEqual([])
     expect(broken('test/browser/docs.short.test.ts')).toEqual(['role-suffix'])
     expect(broken('src/api/orders.test.ts')).toEqual([])
   })
 
-  test('a name says something', () => {
+  test('checkNames refuses names without a meaning, such as utils and helper', () => {
     for (const word of ['utils', 'helpers', 'helper', 'manager', 'misc', 'common', 'data', 'info', 'handler']) {
       expect(broken(`src/api/${word}.ts`)).toEqual(['empty-name'])
       expect(broken(`test/${word}/orders.ts`)).toEqual(['empty-name'])

@@ -2,7 +2,7 @@ import { type Files, isCode, isShipped, type Violation } from './source.ts'
 
 const maxLines = 600
 const codeFolders = new Set(['src', 'test', 'tools', 'bench', 'bin'])
-/** Made by `npm run client`, for a compiler and not for readers. */
+/** Code that `npm run client` generates. */
 const isMade = (path: string): boolean => /^src\/console\/client\/(?:customer|operator|sign-in)\.ts$/.test(path)
 const emptyWords = new Set(
   'util utils helper helpers manager managers misc common data info handler handlers'.split(' '),

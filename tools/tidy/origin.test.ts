@@ -4,12 +4,12 @@ import { rulesBroken } from './planted.ts'
 
 const broken = (path: string, text: string) => rulesBroken(checkOrigin, path, text)
 
-/** Put together here, so that this file does not name what it forbids. */
+/** Joined at run time, so that this file does not contain a forbidden path. */
 const under = (folder: string) => ['', folder, 'place'].join('/')
 const registryHost = ['registry', 'npmjs', 'org'].join('.')
 
-describe('the project names neither the machine it was written on nor where its packages came from', () => {
-  test('no path of the machine, in any text', () => {
+describe('checkOrigin', () => {
+  test('checkOrigin refuses paths of the development machine in any text', () => {
     for (const folder of ['work', 'farm', 'root']) {
       expect(broken('docs/install.md', `cd ${under(folder)}`)).toEqual(['machine-path'])
       expect(broken('src/app/settings/config.ts', `const a = '${under(folder)}'`)).toEqual(['machine-path'])
@@ -17,7 +17,7 @@ describe('the project names neither the machine it was written on nor where its 
     }
   })
 
-  test('no registry', () => {
+  test('checkOrigin refuses the name of a package registry', () => {
     expect(broken('package-lock.json', `{ "resolved": "https://packages.example/a.tgz" }`)).toEqual(['registry'])
     expect(broken('package-lock.json', `{ "integrity": "sha512-a" }`)).toEqual([])
     expect(broken('.npmrc', 'registry=http://packages.example')).toEqual(['registry'])

@@ -3,7 +3,7 @@ import { type Files, lineAt, type Violation } from './source.ts'
 const machinePath = /(?:^|[^A-Za-z0-9_.])\/(?:work|farm|root)\/[A-Za-z.]/gm
 const registry = /\bregistry\.(?:npmjs|yarnpkg)\.|https?:\/\/[^\s"'/]*\bregistry\b[^\s"'/]*\//g
 
-/** The project is the same wherever it was written and wherever its packages came from. */
+/** Refuses paths of the development machine and names of package registries. */
 export function checkOrigin(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => [
     ...findInText(path, text, machinePath, 'machine-path', 'this path exists on one machine only'),

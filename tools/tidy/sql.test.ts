@@ -14,7 +14,7 @@ const statements = [
 ]
 
 describe('SQL', () => {
-  test('stands in stores, src/db and tests only', () => {
+  test('checkSql allows SQL only in stores, src/db and tests', () => {
     for (const statement of statements) {
       expect(broken('src/domains/orders/service.ts', `tx.run(${statement})`)).toEqual(['sql'])
       expect(broken('src/domains/orders/refunds/rules.ts', `tx.run(${statement})`)).toEqual(['sql'])
@@ -31,7 +31,7 @@ describe('SQL', () => {
     }
   })
 
-  test('is not seen in prose', () => {
+  test('checkSql ignores comments and prose with SQL words', () => {
     expect(broken('src/api/http.ts', `// SELECT a FROM b\nconst a = 'Select a country from the list'`)).toEqual([])
     expect(broken('src/api/http.ts', `const a = 'an update may set it'`)).toEqual([])
   })

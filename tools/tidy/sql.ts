@@ -4,8 +4,8 @@ const shouted =
   /\bSELECT\b[\s\S]*\bFROM\b|\bINSERT\s+INTO\b|\bUPDATE\b[\s\S]*\bSET\b|\bDELETE\s+FROM\b|\bCREATE\s+(?:TEMP\w*\s+)?TABLE\b/
 
 /**
- * In small letters SQL reads like prose, so there it must also begin like a statement and hold a sign that prose does
- * not.
+ * Lower-case SQL resembles prose, so it counts as SQL only if it also begins like a statement and has a character that
+ * prose lacks.
  */
 const whispered = /^\s*(?:select\b[\s\S]*\bfrom|insert\s+into|update\b[\s\S]*\bset|delete\s+from|create\s+table)\b/
 const signs = /[*=$?(]/
@@ -14,7 +14,7 @@ function looksLikeSql(text: string): boolean {
   return shouted.test(text) || (whispered.test(text) && signs.test(text))
 }
 
-/** All SQL on a table is found by opening one file. */
+/** SQL is only in stores, src/db and tests. */
 export function checkSql(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     if (!isShipped(path) || mayHoldSql(path)) return []

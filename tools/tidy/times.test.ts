@@ -5,7 +5,7 @@ import { checkTimes } from './times.ts'
 const broken = (text: string, path = 'src/api/http.ts') => rulesBroken(checkTimes, path, text)
 
 describe('names of times', () => {
-  test('an instant ends in At', () => {
+  test('the name of an instant ends in At', () => {
     for (const text of [
       'const startedMs = performance.now()',
       'let restUntilMs = 0',
@@ -21,7 +21,7 @@ describe('names of times', () => {
     expect(broken('const startedAt = performance.now(); let restUntilAt = 0; type A = { until: string }')).toEqual([])
   })
 
-  test('a duration ends in its unit', () => {
+  test('the name of a duration ends in its unit', () => {
     for (const name of ['timeout', 'delay', 'ttl', 'duration', 'interval']) {
       expect(broken(`function a(${name}: number) {}`)).toEqual(['time-name'])
       expect(broken(`function a(${name}Ms: number) {}`)).toEqual([])
@@ -30,7 +30,7 @@ describe('names of times', () => {
     expect(broken('const keyLastsMs = 5; const missLastsMs = 2; const rememberMs = 500; idleTimeout: 30')).toEqual([])
   })
 
-  test('a reading of a clock is named as one', () => {
+  test('the name of a clock reading ends in At or Ms', () => {
     for (const reading of ['Date.now()', 'performance.now()', 'clock()', 'deps.clock()']) {
       expect(broken(`const moment = ${reading}`)).toEqual(['time-name'])
       expect(
@@ -39,7 +39,7 @@ describe('names of times', () => {
     }
   })
 
-  test('in shipped code; prose is free', () => {
+  test('checkTimes ignores tests and comments', () => {
     expect(broken('const startedMs = 1', 'test/harness/raw.ts')).toEqual([])
     expect(broken('// const startedMs = 1')).toEqual([])
   })

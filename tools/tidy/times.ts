@@ -42,7 +42,7 @@ const rules: readonly { readonly matches: (node: Node) => boolean; readonly expl
   },
 ]
 
-/** A name tells what its number means: an instant ends in `At`, a duration in `Ms`. */
+/** The name of an instant ends in `At`, the name of a duration in `Ms`. */
 export function checkTimes(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) =>
     isShipped(path) ? rules.flatMap((rule) => findNodes(path, text, rule.matches, 'time-name', rule.explanation)) : [],

@@ -4,8 +4,8 @@ import { checkWaiting } from './waiting.ts'
 
 const broken = (path: string, text: string) => rulesBroken(checkWaiting, path, text)
 
-describe('tests do not wait for time', () => {
-  test('neither in a test nor in what tests share', () => {
+describe('checkWaiting', () => {
+  test('checkWaiting refuses a sleep in a test and in the harness', () => {
     for (const text of ['await Bun.sleep(50)', 'await new Promise((resolve) => setTimeout(resolve, 50))']) {
       expect(broken('src/api/http.test.ts', text)).toEqual(['waiting'])
       expect(broken('test/harness/caller.ts', text)).toEqual(['waiting'])
@@ -13,12 +13,12 @@ describe('tests do not wait for time', () => {
     }
   })
 
-  test('unless they kill a process or look for a program', () => {
+  test('checkWaiting allows a sleep in the listed files', () => {
     expect(broken('test/durability/relay-load.ts', 'await Bun.sleep(50)')).toEqual([])
     expect(broken('test/harness/turnpike.ts', 'await Bun.sleep(50)')).toEqual([])
   })
 
-  test('a limit on waiting is no wait', () => {
+  test('checkWaiting allows a timeout that fails the test', () => {
     expect(broken('src/api/http.test.ts', 'const giveUp = setTimeout(fail, 5_000)')).toEqual([])
     expect(broken('src/api/http.test.ts', '// Bun.sleep(50) would be slower')).toEqual([])
   })

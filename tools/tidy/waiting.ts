@@ -19,8 +19,8 @@ function waits(node: Node): boolean {
 }
 
 /**
- * They kill or cut off at some moment, look again and again at what tells nobody when it is ready, drip bytes as a
- * slow client does, or are actors with a pace of their own.
+ * Files that may sleep: they kill a process at a random time, poll a program that reports no readiness, send bytes slowly
+ * as a slow client does, or simulate customers with a pace.
  */
 const mayWait: readonly string[] = [
   'src/db/migrate.test.ts',
@@ -41,7 +41,7 @@ const mayWait: readonly string[] = [
 ]
 
 /**
- * A test that waits for time is slow when all is well and fails when the machine is busy. It waits for what it expects.
+ * A test that sleeps is slow on a quiet machine and fails on a busy one. A test waits for the event that it expects.
  */
 export function checkWaiting(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
