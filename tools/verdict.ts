@@ -10,8 +10,9 @@ export function toVerdict(tally: Tally): string {
 }
 
 /**
- * Counts from the runner's JUnit report. Files that did not load are missing in it and counted from the printed summary.
- * A runner that crashed, wrote no report, found no test or exited with an error without a failed test adds one failure.
+ * Counts from the runner's JUnit report. Files that did not load are missing in it and counted from the printed
+ * summary. A runner that crashed, wrote no report, found no test or exited with an error without a failed test adds
+ * one failure.
  */
 export function readTestReport(xml: string, output: string, exitCode: number): Tally {
   const head = /<testsuites\b[^>]*>/.exec(xml)?.[0]

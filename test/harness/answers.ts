@@ -11,6 +11,7 @@ export type Answer = {
   readonly text: string
   readonly ok: boolean
   // The answer was validated; a test may read any field.
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly data: any
   /** Warnings about fields that the shop ignored; undefined without any. */
   readonly warnings: readonly SentProblem[]

@@ -18,7 +18,8 @@ import { HandClock } from './clock.ts'
  *     refund anna #2 all                        → #3 balance 100.00, api 0.00, phone 0.00
  *
  * After a comma an outcome continues in the next line. A refusal must leave the account unchanged; otherwise the
- * outcome reports the change. Names of customers, tokens and orders are their ids. `clock` and `unguard` have no outcome.
+ * outcome reports the change. Names of customers, tokens and orders are their ids. `clock` and `unguard` have no
+ * outcome.
  */
 export async function play(db: Database, script: string): Promise<string> {
   const clock = new HandClock(0)

@@ -184,8 +184,7 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'console_links',
     column: 'payload',
-    because:
-      'it holds an unconfirmed e-mail address and its password, which the history drops after one day',
+    because: 'it holds an unconfirmed e-mail address and its password, which the history drops after one day',
   },
   {
     table: 'identities',

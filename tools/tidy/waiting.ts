@@ -19,8 +19,8 @@ function waits(node: Node): boolean {
 }
 
 /**
- * Files that may sleep: they kill a process at a random time, poll a program that reports no readiness, send bytes slowly
- * as a slow client does, or simulate customers with a pace.
+ * Files that may sleep: they kill a process at a random time, poll a program that reports no readiness, send bytes
+ * slowly as a slow client does, or simulate customers with a pace.
  */
 const mayWait: readonly string[] = [
   'src/db/migrate.test.ts',
