@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { serveStockOf } from '../harness/stock-gateway.ts'
 import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
+import { serveStockOf } from '../harness/stock-gateway.ts'
 import { endStarted, placeEnv, type Running, runCommand, startTurnpike } from '../harness/turnpike.ts'
 
 const cycles = isLong ? 50 : 1
